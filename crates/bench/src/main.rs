@@ -1,0 +1,2 @@
+//! Measures Tidemark itself beside its peers.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Executes a plan: engines by kind, stages in order, works side by side, slices merged, events out.

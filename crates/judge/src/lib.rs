@@ -1,0 +1,1 @@
+//! Pure judgement: a run's record in, findings out.

@@ -1,0 +1,1 @@
+//! Brings storage up and down: the embedded object store and a lab of real daemons on this machine.

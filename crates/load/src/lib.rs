@@ -1,0 +1,24 @@
+//! The load core: it knows when an operation is due, which one it is, how many workers there are, when to
+//! stop and how to count. It knows no protocol.
+//!
+//! Four things are independent of each other and never multiplied out by hand:
+//!
+//! | question | answered by |
+//! |---|---|
+//! | when is the next operation due? | [`pacing`] |
+//! | when is it over? | [`stopping`] |
+//! | which operation is it, and on what? | [`source`] (what it *means* is the [`engine`]'s business) |
+//! | what is kept of it? | [`recorder`] |
+//!
+//! [`work`] describes a work in these terms; [`seat`] is the loop that runs a share of its workers on one
+//! thread; [`crew`] runs all seats of a work and merges what they record.
+
+pub mod crew;
+pub mod engine;
+pub mod pacing;
+pub mod pool;
+pub mod recorder;
+pub mod seat;
+pub mod source;
+pub mod stopping;
+pub mod work;

@@ -1,0 +1,87 @@
+//! The closed list of ways in which an operation can fail.
+//!
+//! Engines map their protocol's errors onto these classes, so that one report serves all of them. Faults
+//! are counted on the hot path and described off it; the first few of each class are kept word for word
+//! as [`crate::record::Example`]s.
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! faults {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal, $sentence:literal;)*) => {
+        /// Why an operation failed.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        #[repr(u8)]
+        pub enum Fault { $($(#[$doc])* $variant,)* }
+
+        impl Fault {
+            /// Every fault, in the order in which reports show them.
+            pub const ALL: &'static [Fault] = &[$(Fault::$variant,)*];
+            /// How many faults there are: the length of an array that counts them.
+            pub const COUNT: usize = Self::ALL.len();
+
+            /// The short name, as it stands in tables and in JSON.
+            pub const fn name(self) -> &'static str { match self { $(Fault::$variant => $name,)* } }
+
+            /// One plain sentence for people, without a full stop.
+            pub const fn sentence(self) -> &'static str { match self { $(Fault::$variant => $sentence,)* } }
+        }
+    };
+}
+
+faults! {
+    /// Nothing listened at the address.
+    Refused = "refused", "the connection was refused";
+    /// The peer closed or reset the connection before the reply was whole.
+    Reset = "reset", "the connection was reset or closed before the reply was whole";
+    /// No reply within the time allowed.
+    Timeout = "timeout", "no reply came within the time allowed";
+    /// The host's name could not be resolved, or the host could not be reached.
+    Unreachable = "unreachable", "the host could not be resolved or reached";
+    /// The TLS handshake or a record failed.
+    Tls = "tls", "the TLS handshake or a TLS record failed";
+    /// The reply was not valid for the protocol.
+    Protocol = "protocol", "the reply was not valid for the protocol";
+    /// The server asked for fewer requests: 503 SlowDown, 429, 498.
+    Throttled = "throttled", "the server asked for fewer requests (503 SlowDown or 429)";
+    /// 401 or 403: wrong credentials, wrong signature, no permission.
+    Denied = "denied", "the server denied access (401 or 403)";
+    /// 404: no such object, container or bucket.
+    NotFound = "not_found", "the object, container or bucket does not exist (404)";
+    /// 409.
+    Conflict = "conflict", "the server reported a conflict (409)";
+    /// 412, or 304 to a condition.
+    Precondition = "precondition", "a condition of the request did not hold (412 or 304)";
+    /// Any other 4xx, or a redirect that cannot be followed.
+    ClientError = "client_error", "the server rejected the request (3xx or 4xx)";
+    /// Any other 5xx.
+    ServerError = "server_error", "the server failed (5xx)";
+    /// The content was complete but its bytes were not those written.
+    WrongContent = "wrong_content", "the content read is not the content written";
+    /// The content is an older version than one already acknowledged.
+    StaleContent = "stale_content", "the content read is older than an acknowledged write";
+    /// The content ended before its declared size.
+    TruncatedContent = "truncated_content", "the content read is shorter than what was written";
+    /// The content belongs to another object, or was not written by Tidemark.
+    ForeignContent = "foreign_content", "the content read belongs to another object or writer";
+    /// Something on this machine failed: a file could not be read, no local port was left.
+    Local = "local", "something failed on the load generator's own machine";
+    /// The run was stopped while the operation was in flight.
+    Abandoned = "abandoned", "the operation was still in flight when the run was stopped";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbering_is_dense_and_names_are_unique() {
+        let mut names: Vec<_> = Fault::ALL.iter().map(|fault| fault.name()).collect();
+        for (index, fault) in Fault::ALL.iter().enumerate() {
+            assert_eq!(*fault as usize, index);
+        }
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), Fault::COUNT);
+    }
+}

@@ -1,0 +1,19 @@
+//! The pure core of Tidemark: what can be computed without a clock, a socket or a file.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`units`] | bytes, durations, rates and counts: parsed, printed, never mixed up |
+//! | [`rng`] | the seeded random stream that every choice comes from |
+//! | [`pick`] | distributions and selectors over whole numbers, and how workers share them |
+//! | [`fault`] | the closed list of ways in which an operation can fail |
+//! | [`histogram`] | HdrHistograms of nanoseconds: recorded, merged, stored |
+//! | [`tally`] | one operation's numbers over any span of time, and one second of them |
+//! | [`record`] | what a run leaves behind, for the store, the judge and the report |
+
+pub mod fault;
+pub mod histogram;
+pub mod pick;
+pub mod record;
+pub mod rng;
+pub mod tally;
+pub mod units;

@@ -1,0 +1,308 @@
+//! What a run leaves behind: plain data that the controller fills, the store keeps, the judge reads and
+//! the report shows. Secrets never get here: documents are redacted before they are recorded.
+//!
+//! Times are nanoseconds since the run's start unless a name says otherwise (`unix` = since 1970 UTC).
+
+use crate::fault::Fault;
+use crate::tally::{Interval, Tally};
+use serde::{Deserialize, Serialize};
+
+/// One execution of one document.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Run {
+    /// The number under which the store keeps it; 0 before it is stored.
+    pub id: u64,
+    /// The workload's name.
+    pub name: String,
+    /// The workload's description, or empty.
+    pub description: String,
+    /// When it started, nanoseconds since 1970 UTC.
+    pub started_unix_ns: u64,
+    /// How long it took, nanoseconds.
+    pub elapsed_ns: u64,
+    /// How it ended.
+    pub state: State,
+    /// What made it.
+    pub provenance: Provenance,
+    /// Where Tidemark does something other than the tool whose file this was, and why.
+    pub notes: Vec<Note>,
+    /// Its stages in order, including those that did not start.
+    pub stages: Vec<Stage>,
+}
+
+/// How a run or a stage ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// Not started.
+    #[default]
+    Waiting,
+    /// Going on.
+    Running,
+    /// Ended, and did what it was to do.
+    Completed,
+    /// Ended, and did not: the reason says why.
+    Failed,
+    /// Ended early by the user or by a signal; what was measured is kept.
+    Interrupted,
+}
+
+impl State {
+    /// The word for tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            State::Waiting => "waiting",
+            State::Running => "running",
+            State::Completed => "completed",
+            State::Failed => "failed",
+            State::Interrupted => "interrupted",
+        }
+    }
+}
+
+/// Everything needed to say what was run, and to run it again.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Provenance {
+    /// Tidemark's version.
+    pub tidemark: String,
+    /// The command line, secrets redacted.
+    pub command: String,
+    /// The document's path as given, or empty for a one-liner.
+    pub path: String,
+    /// `COSBench XML` or `Tidemark YAML`.
+    pub format: String,
+    /// The document, secrets redacted.
+    pub document: String,
+    /// The seed that all random choices came from.
+    pub seed: u64,
+    /// What the load was put on, one line per distinct target: kind, endpoints, server software when told.
+    pub targets: Vec<String>,
+    /// The generator's host name.
+    pub host: String,
+    /// Operating system and kernel release.
+    pub kernel: String,
+    /// Processor model.
+    pub cpu: String,
+    /// Processors that the generator may use.
+    pub cores: u32,
+    /// Memory of the generator's host, bytes.
+    pub memory_bytes: u64,
+}
+
+/// A remark on the document: something that behaves otherwise than its author may expect.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Note {
+    /// A short stable name, e.g. `kib-units`.
+    pub topic: String,
+    /// What happens and why, in one or two sentences.
+    pub text: String,
+}
+
+/// One stage of a run.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Stage {
+    /// `s1-init`, as COSBench numbers them.
+    pub id: String,
+    /// Its name in the document.
+    pub name: String,
+    /// How it ended.
+    pub state: State,
+    /// Why it failed or was interrupted, or empty.
+    pub reason: String,
+    /// When it started.
+    pub started_ns: u64,
+    /// When it ended.
+    pub ended_ns: u64,
+    /// Its works.
+    pub works: Vec<Work>,
+}
+
+/// One work of a stage.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Work {
+    /// Its name in the document.
+    pub name: String,
+    /// `init`, `prepare`, `normal`, `cleanup`, `dispose`, ...
+    pub kind: String,
+    /// Logical clients.
+    pub workers: u32,
+    /// Generator threads that they shared.
+    pub threads: u32,
+    /// Operations per second that an open loop offered on average over the window; `None` in a closed loop.
+    pub offered_rate: Option<f64>,
+    /// Where the window began, since the work's start; operations due before it are not measured.
+    pub window_start_ns: u64,
+    /// Where it ended: the planned end, or the last completion when a count or a volume ended the work.
+    pub window_end_ns: u64,
+    /// When the last operation ended, since the work's start.
+    pub last_done_ns: u64,
+    /// When the work started, since the run's start.
+    pub started_ns: u64,
+    /// Its operations.
+    pub operations: Vec<Operation>,
+    /// Second by second.
+    pub series: Vec<Second>,
+    /// The longest time without a success while the load was on.
+    pub silence: Option<Silence>,
+    /// Operations of an open loop that were due in the window and never sent.
+    pub unsent: u64,
+    /// Operations that the plan asked for and that were never begun, because the work was given up.
+    pub undone: u64,
+    /// The first few failures of each class, word for word.
+    pub examples: Vec<Example>,
+    /// Counts of each worker and operation.
+    pub workers_counts: Vec<WorkerCount>,
+    /// Why the work was given up before its end, or empty.
+    pub given_up: String,
+    /// Failures that the document allows, per million operations.
+    pub allowed_failures_per_million: u32,
+}
+
+/// One operation (action) of a work.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Operation {
+    /// Its name in reports: `read`, `1-read`, or what the document calls it.
+    pub label: String,
+    /// Its type: `read`, `write`, `delete`, ...
+    pub kind: String,
+    /// COSBench's sample type: what the operation is counted as (`prepare` counts as `write`).
+    pub sample: String,
+    /// Share of the mix in percent; 100 where there is no mix.
+    pub weight: f64,
+    /// Its selectors and settings as the document wrote them.
+    pub config: String,
+    /// Its numbers.
+    pub tally: Tally,
+}
+
+/// One second of a work, small enough to keep for every second of a run.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Second {
+    /// Which second since the work's start.
+    pub index: u32,
+    /// One entry per operation of the work.
+    pub operations: Vec<SecondOfOperation>,
+    /// Operations that ended and were not measured (ramp-up, ramp-down).
+    pub unmeasured: u64,
+    /// Operations in flight at its end.
+    pub in_flight: u32,
+    /// Age of the oldest of them, nanoseconds.
+    pub oldest_in_flight_ns: u64,
+    /// Due and not yet sent at its end.
+    pub backlog: u64,
+    /// Share of the generator threads' time that they spent on a processor, 0 to 1.
+    pub busy: f64,
+}
+
+/// One operation in one second. Latencies are response times in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct SecondOfOperation {
+    /// Successes.
+    pub ok: u64,
+    /// Failures.
+    pub failed: u64,
+    /// Bytes moved by the successes.
+    pub bytes: u64,
+    /// Mean.
+    pub mean_ns: u64,
+    /// Median.
+    pub p50_ns: u64,
+    /// 95th percentile.
+    pub p95_ns: u64,
+    /// 99th percentile.
+    pub p99_ns: u64,
+    /// Largest.
+    pub max_ns: u64,
+    /// 99th percentile of the service time.
+    pub service_p99_ns: u64,
+}
+
+impl From<&Interval> for Second {
+    fn from(interval: &Interval) -> Self {
+        let operation = |tally: &Tally| SecondOfOperation {
+            ok: tally.ok,
+            failed: tally.failed(),
+            bytes: tally.bytes,
+            mean_ns: tally.response.mean() as u64,
+            p50_ns: tally.response.quantile(0.5),
+            p95_ns: tally.response.quantile(0.95),
+            p99_ns: tally.response.quantile(0.99),
+            max_ns: tally.response.max(),
+            service_p99_ns: tally.service().quantile(0.99),
+        };
+        Self {
+            index: interval.index,
+            operations: interval.actions.iter().map(operation).collect(),
+            unmeasured: interval.unmeasured,
+            in_flight: interval.in_flight,
+            oldest_in_flight_ns: interval.oldest_in_flight_ns,
+            backlog: interval.backlog,
+            busy: interval.cpu_ns as f64 / (interval.wall_ns.max(1)) as f64,
+        }
+    }
+}
+
+/// A time without a single success.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Silence {
+    /// When it began: the last success before it, or the work's start, since the work's start.
+    pub from_ns: u64,
+    /// When it ended: the first success after it, or the end of the load.
+    pub to_ns: u64,
+}
+
+impl Silence {
+    /// How long it lasted, nanoseconds.
+    pub fn length_ns(&self) -> u64 {
+        self.to_ns.saturating_sub(self.from_ns)
+    }
+}
+
+/// One failure, word for word.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Example {
+    /// Its class.
+    pub fault: Fault,
+    /// What happened, e.g. `GET b1/o7: 404 NoSuchKey`; never a secret.
+    pub text: String,
+}
+
+/// What one worker did with one operation, over the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerCount {
+    /// The worker's number within the work, from 0.
+    pub worker: u32,
+    /// Which operation of the work.
+    pub operation: u16,
+    /// Successes.
+    pub ok: u64,
+    /// Failures.
+    pub failed: u64,
+    /// Bytes of the successes.
+    pub bytes: u64,
+    /// Sum of the successes' response times, nanoseconds.
+    pub response_ns: u64,
+    /// When its first measured operation was sent, since the work's start.
+    pub first_sent_ns: u64,
+    /// When its last measured operation ended, since the work's start.
+    pub last_done_ns: u64,
+}
+
+impl Work {
+    /// Length of the window in seconds; never zero.
+    pub fn window_seconds(&self) -> f64 {
+        (self.window_end_ns.saturating_sub(self.window_start_ns)).max(1) as f64 / 1e9
+    }
+}
+
+impl Operation {
+    /// Successes that ended in the window, per second of it.
+    pub fn throughput(&self, window_seconds: f64) -> f64 {
+        (self.tally.ok - self.tally.late) as f64 / window_seconds
+    }
+
+    /// Bytes of those successes, per second of the window.
+    pub fn bandwidth(&self, window_seconds: f64) -> f64 {
+        (self.tally.bytes - self.tally.late_bytes) as f64 / window_seconds
+    }
+}

@@ -1,0 +1,237 @@
+//! One operation's numbers over any span of time: a second, a worker thread, a whole window.
+//!
+//! A tally is the sum of its parts: tallies of threads, seconds and drivers merge by addition and
+//! nothing else, so a percentile is always read from merged counts.
+
+use crate::fault::Fault;
+use crate::histogram::Histogram;
+use serde::{Deserialize, Serialize};
+
+/// What one operation of a work did over some span: counts, bytes and latency distributions.
+///
+/// Only *measured* operations are tallied: those that were due within the window. All latencies are in
+/// nanoseconds.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Tally {
+    /// Operations that succeeded.
+    pub ok: u64,
+    /// Bytes that the successful ones moved.
+    pub bytes: u64,
+    /// Successful operations that ended after the window: in the latencies, not in the throughput.
+    pub late: u64,
+    /// Bytes of the late ones.
+    pub late_bytes: u64,
+    /// Attempts beyond the first, over all operations; their time is inside the operation's latency.
+    pub retries: u64,
+    /// Failed operations by [`Fault`], indexed by its number.
+    pub faults: FaultCounts,
+    /// From due to done, of the successful ones. In a closed loop an operation is due when it is sent.
+    pub response: Histogram,
+    /// From sent to done, of the successful ones. Kept in an open loop only; see [`Tally::service`].
+    pub service_open: Histogram,
+    /// From due to sent, of all of them: how late the generator was.
+    pub lag: Histogram,
+    /// From sent to the first byte of the reply's body, where the engine knows it.
+    pub first_byte: Histogram,
+    /// From due to done, of the failed ones.
+    pub failure: Histogram,
+}
+
+/// How many operations failed, by class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Vec<(Fault, u64)>", into = "Vec<(Fault, u64)>")]
+pub struct FaultCounts([u64; Fault::COUNT]);
+
+impl Default for FaultCounts {
+    fn default() -> Self {
+        Self([0; Fault::COUNT])
+    }
+}
+
+impl FaultCounts {
+    /// Counts one fault.
+    #[inline]
+    pub fn count(&mut self, fault: Fault) {
+        self.0[fault as usize] += 1;
+    }
+
+    /// How many faults of this class there were.
+    pub fn of(&self, fault: Fault) -> u64 {
+        self.0[fault as usize]
+    }
+
+    /// How many faults there were in all.
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// The classes that occurred, with their counts.
+    pub fn iter(&self) -> impl Iterator<Item = (Fault, u64)> + '_ {
+        Fault::ALL.iter().map(|fault| (*fault, self.of(*fault))).filter(|(_, count)| *count > 0)
+    }
+
+    /// Adds the counts of `other`.
+    pub fn add(&mut self, other: &FaultCounts) {
+        for (own, other) in self.0.iter_mut().zip(other.0) {
+            *own += other;
+        }
+    }
+}
+
+impl From<Vec<(Fault, u64)>> for FaultCounts {
+    fn from(pairs: Vec<(Fault, u64)>) -> Self {
+        let mut counts = Self::default();
+        for (fault, count) in pairs {
+            counts.0[fault as usize] += count;
+        }
+        counts
+    }
+}
+
+impl From<FaultCounts> for Vec<(Fault, u64)> {
+    fn from(counts: FaultCounts) -> Self {
+        counts.iter().collect()
+    }
+}
+
+impl Tally {
+    /// Adds the numbers of `other`.
+    pub fn add(&mut self, other: &Tally) {
+        self.ok += other.ok;
+        self.bytes += other.bytes;
+        self.late += other.late;
+        self.late_bytes += other.late_bytes;
+        self.retries += other.retries;
+        self.faults.add(&other.faults);
+        for (own, other) in self.histograms_mut().into_iter().zip(other.histograms()) {
+            own.add(other);
+        }
+    }
+
+    /// Forgets all numbers and keeps the memory.
+    pub fn reset(&mut self) {
+        (self.ok, self.bytes, self.late, self.late_bytes, self.retries) = (0, 0, 0, 0, 0);
+        self.faults = FaultCounts::default();
+        for histogram in self.histograms_mut() {
+            histogram.reset();
+        }
+    }
+
+    /// Operations that failed.
+    pub fn failed(&self) -> u64 {
+        self.faults.total()
+    }
+
+    /// Operations that ended, well or not.
+    pub fn total(&self) -> u64 {
+        self.ok + self.failed()
+    }
+
+    /// Successful share of all operations, 0 to 1; `None` when there were none.
+    pub fn success_ratio(&self) -> Option<f64> {
+        (self.total() > 0).then(|| self.ok as f64 / self.total() as f64)
+    }
+
+    /// From sent to done: the open loop's own histogram, or the response, which is the same in a closed loop.
+    pub fn service(&self) -> &Histogram {
+        if self.service_open.is_empty() { &self.response } else { &self.service_open }
+    }
+
+    fn histograms(&self) -> [&Histogram; 5] {
+        [&self.response, &self.service_open, &self.lag, &self.first_byte, &self.failure]
+    }
+
+    fn histograms_mut(&mut self) -> [&mut Histogram; 5] {
+        [&mut self.response, &mut self.service_open, &mut self.lag, &mut self.first_byte, &mut self.failure]
+    }
+}
+
+/// One second of a work, merged over all its threads.
+///
+/// Times are nanoseconds since the work's start. Operations are placed in the second in which they ended.
+#[derive(Clone, Debug, Default)]
+pub struct Interval {
+    /// Which second, counted from the work's start.
+    pub index: u32,
+    /// Measured operations, one tally per action of the work.
+    pub actions: Vec<Tally>,
+    /// Operations that ended but were due outside the window (ramp-up, ramp-down), over all actions.
+    pub unmeasured: u64,
+    /// Operations in flight at the end of the second.
+    pub in_flight: u32,
+    /// Age of the oldest of them, nanoseconds.
+    pub oldest_in_flight_ns: u64,
+    /// Operations that were due but not yet sent at the end of the second (open loop only).
+    pub backlog: u64,
+    /// When the first success of the second came, if any: measured or not.
+    pub first_ok_ns: Option<u64>,
+    /// When the last success of the second came, if any: measured or not.
+    pub last_ok_ns: Option<u64>,
+    /// Processor time of the generator's threads in this second, nanoseconds.
+    pub cpu_ns: u64,
+    /// Wall time of the generator's threads in this second, summed over the threads, nanoseconds.
+    pub wall_ns: u64,
+}
+
+impl Interval {
+    /// An empty second with room for `actions` actions.
+    pub fn new(index: u32, actions: usize) -> Self {
+        Self { index, actions: vec![Tally::default(); actions], ..Self::default() }
+    }
+
+    /// Adds another thread's or driver's view of the same second.
+    pub fn add(&mut self, other: &Interval) {
+        debug_assert_eq!(self.index, other.index);
+        for (own, other) in self.actions.iter_mut().zip(&other.actions) {
+            own.add(other);
+        }
+        self.unmeasured += other.unmeasured;
+        self.in_flight += other.in_flight;
+        self.oldest_in_flight_ns = self.oldest_in_flight_ns.max(other.oldest_in_flight_ns);
+        self.backlog += other.backlog;
+        self.first_ok_ns = [self.first_ok_ns, other.first_ok_ns].into_iter().flatten().min();
+        self.last_ok_ns = [self.last_ok_ns, other.last_ok_ns].into_iter().flatten().max();
+        self.cpu_ns += other.cpu_ns;
+        self.wall_ns += other.wall_ns;
+    }
+
+    /// Empties it for reuse as second `index`; keeps the memory.
+    pub fn reset(&mut self, index: u32) {
+        let mut actions = std::mem::take(&mut self.actions);
+        actions.iter_mut().for_each(Tally::reset);
+        *self = Self { index, actions, ..Self::default() };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tally(ok: u64, fault: Fault) -> Tally {
+        let mut tally = Tally { ok, bytes: ok * 10, ..Tally::default() };
+        (0..ok).for_each(|i| tally.response.record(1_000 + i));
+        tally.faults.count(fault);
+        tally.failure.record(5);
+        tally
+    }
+
+    #[test]
+    fn sums_are_sums() {
+        let mut sum = tally(3, Fault::Reset);
+        sum.add(&tally(4, Fault::Timeout));
+        assert_eq!((sum.ok, sum.bytes, sum.failed(), sum.total()), (7, 70, 2, 9));
+        assert_eq!(sum.response.count(), 7);
+        assert_eq!(sum.service().count(), 7, "a closed loop's service time is its response time");
+        assert_eq!(sum.faults.iter().collect::<Vec<_>>(), [(Fault::Reset, 1), (Fault::Timeout, 1)]);
+        sum.reset();
+        assert_eq!((sum.total(), sum.success_ratio(), sum.response.count()), (0, None, 0));
+    }
+
+    #[test]
+    fn tallies_survive_json() {
+        let before = tally(5, Fault::ServerError);
+        let after: Tally = serde_json::from_str(&serde_json::to_string(&before).unwrap()).unwrap();
+        assert_eq!((after.ok, after.faults), (before.ok, before.faults));
+        assert!(after.response.buckets().eq(before.response.buckets()));
+    }
+}

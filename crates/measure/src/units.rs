@@ -1,0 +1,1 @@
+//! Bytes, durations, rates and counts: parsed from text, printed for people, never mixed up.

@@ -1,0 +1,322 @@
+//! The object engine's part of a plan: targets and actions, typed and validated.
+
+use crate::secret::Secret;
+use std::path::PathBuf;
+
+/// A target and what the work's actions do to it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Job {
+    /// What it talks to.
+    pub target: Target,
+    /// The actions, in the order in which operations refer to them.
+    pub actions: Vec<Action>,
+}
+
+/// What an object work talks to.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Target {
+    /// Amazon S3 and what speaks its protocol.
+    S3(S3),
+    /// OpenStack Swift.
+    Swift(Swift),
+    /// COSBench's mock: waits and succeeds, or fails by a probability.
+    Mock(Mock),
+    /// COSBench's `none`: succeeds at once.
+    Nothing,
+    /// The S3 server inside Tidemark; the controller starts it and puts its address here.
+    Embedded(Embedded),
+}
+
+/// How HTTP is spoken, whatever the storage.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Http {
+    /// `http://host:port` or `https://host:port`, at least one; worker i uses endpoint i modulo their number.
+    pub endpoints: Vec<String>,
+    /// Longest time for one attempt, from sending to the last byte, nanoseconds.
+    pub timeout_ns: u64,
+    /// Attempts beyond the first; 0: none.
+    pub retries: u32,
+    /// Pause before the first retry, nanoseconds; doubled for each further one, up to `back_off_most_ns`.
+    pub back_off_ns: u64,
+    /// The longest such pause.
+    pub back_off_most_ns: u64,
+    /// Accept any TLS certificate.
+    pub insecure: bool,
+    /// PEM file of certificate authorities to trust besides the system's.
+    pub ca_file: Option<PathBuf>,
+    /// Close the connection after every request.
+    pub no_keep_alive: bool,
+}
+
+impl Default for Http {
+    fn default() -> Self {
+        Self {
+            endpoints: Vec::new(),
+            timeout_ns: 30_000_000_000,
+            retries: 0,
+            back_off_ns: 100_000_000,
+            back_off_most_ns: 5_000_000_000,
+            insecure: false,
+            ca_file: None,
+            no_keep_alive: false,
+        }
+    }
+}
+
+/// An S3 target.
+#[derive(Clone, Debug, PartialEq)]
+pub struct S3 {
+    /// The transport.
+    pub http: Http,
+    /// Access key; empty for anonymous requests, which are not signed.
+    pub access_key: String,
+    /// Secret key.
+    pub secret_key: Secret,
+    /// Session token, if any.
+    pub session_token: Option<Secret>,
+    /// Region named in signatures.
+    pub region: String,
+    /// `http://host/bucket/key` rather than `http://bucket.host/key`.
+    pub path_style: bool,
+    /// Sign the SHA-256 of the payload rather than `UNSIGNED-PAYLOAD`.
+    pub sign_payload: bool,
+    /// `x-amz-storage-class` of writes, if any.
+    pub storage_class: Option<String>,
+}
+
+/// A Swift target.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Swift {
+    /// The transport; `endpoints` may be empty when authentication tells the storage URL.
+    pub http: Http,
+    /// How to get a token.
+    pub auth: SwiftAuth,
+    /// `X-Storage-Policy` of new containers, if any.
+    pub policy: Option<String>,
+}
+
+/// How a Swift token is got.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SwiftAuth {
+    /// A token and a storage URL given in advance.
+    Token {
+        /// The token.
+        token: Secret,
+        /// The account's URL.
+        storage_url: String,
+    },
+    /// TempAuth and swauth: `X-Auth-User`, `X-Auth-Key`.
+    TempAuth {
+        /// e.g. `http://host:8080/auth/v1.0`.
+        url: String,
+        /// e.g. `test:tester`.
+        user: String,
+        /// The key.
+        key: Secret,
+    },
+    /// Keystone v2.
+    KeystoneV2 {
+        /// e.g. `http://host:5000/v2.0`.
+        url: String,
+        /// User name.
+        user: String,
+        /// Password.
+        password: Secret,
+        /// Tenant name.
+        tenant: String,
+        /// Service type or name in the catalogue.
+        service: String,
+        /// Region, if more than one.
+        region: Option<String>,
+    },
+    /// Keystone v3.
+    KeystoneV3 {
+        /// e.g. `http://host:5000/v3`.
+        url: String,
+        /// User name.
+        user: String,
+        /// Password.
+        password: Secret,
+        /// Domain of the user.
+        user_domain: String,
+        /// Project name.
+        project: String,
+        /// Domain of the project.
+        project_domain: String,
+        /// Service type or name in the catalogue.
+        service: String,
+        /// Region, if more than one.
+        region: Option<String>,
+    },
+}
+
+/// COSBench's mock storage.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Mock {
+    /// Bytes of an object read.
+    pub size: u64,
+    /// Time an operation takes, nanoseconds.
+    pub delay_ns: u64,
+    /// Probability that an operation fails, 0 to 1.
+    pub errors: f64,
+}
+
+/// The embedded server.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Embedded {
+    /// Where objects are kept.
+    pub place: Place,
+}
+
+/// Where the embedded server keeps objects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In memory.
+    Memory,
+    /// In files under a directory; `None`: a temporary one.
+    Disk(Option<PathBuf>),
+}
+
+/// One action: what an operation means.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Action {
+    /// What it does.
+    pub verb: Verb,
+    /// How containers and objects are called.
+    pub naming: Naming,
+    /// What is written, and what is checked.
+    pub content: Content,
+}
+
+/// What an operation does.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Verb {
+    /// Makes a container; one that exists already and is ours is a success.
+    CreateContainer,
+    /// Deletes a container; one that does not exist is a success. `empty` deletes its objects first.
+    DeleteContainer {
+        /// Delete the objects in it first.
+        empty: bool,
+    },
+    /// Writes a whole object. With `chunked` its length is not announced (Swift) or is sent as aws-chunked (S3).
+    Put {
+        /// Send it in chunks.
+        chunked: bool,
+        /// Only if there is no such object yet (`If-None-Match: *`).
+        if_absent: bool,
+    },
+    /// Writes an object by multipart upload (Swift: a static large object).
+    PutMultipart {
+        /// Bytes of a part, the last may be shorter.
+        part_bytes: u64,
+        /// Parts in flight at once.
+        parallel: u32,
+    },
+    /// Reads a whole object.
+    Get,
+    /// Reads a part of an object: `length` bytes, at a random multiple of it below `object_bytes`.
+    GetRange {
+        /// Bytes to read.
+        length: u64,
+        /// Size of the object that the ranges lie in.
+        object_bytes: u64,
+    },
+    /// Reads an object's headers.
+    Head,
+    /// Deletes an object; one that does not exist is a failure only if the server says so.
+    Delete,
+    /// Deletes `count` consecutive objects from the item on, in one request.
+    DeleteMany {
+        /// How many.
+        count: u32,
+    },
+    /// Copies an object within the server, to the same name plus `-copy`.
+    Copy,
+    /// Lists a container's objects.
+    List {
+        /// Entries of a page.
+        page: u32,
+        /// Follow pages to the end rather than stop after the first.
+        all: bool,
+        /// List only names that begin with the object's name (COSBench), rather than with the prefix.
+        by_object: bool,
+    },
+    /// Sets an object's tags.
+    PutTags,
+    /// Reads an object's tags.
+    GetTags,
+    /// Restores an archived object for some days.
+    Restore {
+        /// How many days.
+        days: u32,
+    },
+    /// Writes the item-th file of a directory (sorted by name) as an object of that name.
+    PutFile {
+        /// The directory.
+        directory: PathBuf,
+        /// By multipart upload, with parts of this many bytes.
+        part_bytes: Option<u64>,
+    },
+    /// Writes an object to a local directory instead of the storage (COSBench `localwrite`).
+    WriteLocal {
+        /// The directory.
+        directory: PathBuf,
+    },
+}
+
+/// How containers and objects are called: prefix, number, suffix.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Naming {
+    /// Before the container's number.
+    pub container_prefix: String,
+    /// After the container's number.
+    pub container_suffix: String,
+    /// Before the object's number.
+    pub object_prefix: String,
+    /// After the object's number.
+    pub object_suffix: String,
+}
+
+impl Default for Naming {
+    /// COSBench's names: `mycontainers1/myobjects1`.
+    fn default() -> Self {
+        Self {
+            container_prefix: "mycontainers".into(),
+            container_suffix: String::new(),
+            object_prefix: "myobjects".into(),
+            object_suffix: String::new(),
+        }
+    }
+}
+
+/// What is written and what is checked.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Content {
+    /// What the bytes are.
+    pub form: Form,
+    /// Whether reads verify the content (forms `Seeded` and `Hashed`).
+    pub verify: bool,
+}
+
+impl Default for Content {
+    fn default() -> Self {
+        Self { form: Form::Seeded { compressible: 0.0, duplicate: 0.0 }, verify: false }
+    }
+}
+
+/// What the bytes of an object are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Form {
+    /// Seeded and self-describing: a stamp (object, size, version, seed), then pseudo-random bytes.
+    Seeded {
+        /// Share of every block that a compressor can remove, 0 to 1.
+        compressible: f64,
+        /// Share of blocks that occur elsewhere too, 0 to 1.
+        duplicate: f64,
+    },
+    /// All zeroes.
+    Zero,
+    /// COSBench's `hashCheck`: the last 40 bytes are `!!!!`, the MD5 of what is before them in hexadecimal,
+    /// `!!!!`, inside the declared size; objects of up to 40 bytes carry none.
+    Hashed,
+}

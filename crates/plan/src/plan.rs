@@ -1,0 +1,119 @@
+//! The validated plan: what runs, in which order, on what. Every document format ends here.
+
+use crate::object;
+use tidemark_load::work::Work as Load;
+use tidemark_measure::record::Note;
+
+/// A validated document.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// The workload's name; not empty.
+    pub name: String,
+    /// Its description, or empty.
+    pub description: String,
+    /// Where its random choices come from.
+    pub seed: u64,
+    /// Stages, in the order in which they run.
+    pub stages: Vec<Stage>,
+    /// What behaves otherwise than the author may expect, compatibility notes first of all.
+    pub notes: Vec<Note>,
+}
+
+/// One stage: works that run side by side, then a pause.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stage {
+    /// Its name; not empty.
+    pub name: String,
+    /// Its works; empty for a stage that only waits.
+    pub works: Vec<Work>,
+    /// Pause after its works, nanoseconds (COSBench `closuredelay`; the whole of a `delay` stage).
+    pub pause_ns: u64,
+    /// A script around the stage, as the document wrote it: `script.sh(arguments)`.
+    pub trigger: Option<String>,
+    /// Whether the plan goes on to the following stages when this one fails.
+    pub on_failure: OnFailure,
+}
+
+/// What happens to the stages after one that failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnFailure {
+    /// Only the stages that clean up still run.
+    #[default]
+    Stop,
+    /// All of them run (COSBench's way).
+    Continue,
+}
+
+/// What a work is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WorkKind {
+    /// Makes containers.
+    Init,
+    /// Makes objects.
+    Prepare,
+    /// The load that is measured.
+    Normal,
+    /// Deletes objects.
+    Cleanup,
+    /// Deletes containers.
+    Dispose,
+}
+
+impl WorkKind {
+    /// The word for tables, COSBench's.
+    pub const fn name(self) -> &'static str {
+        match self {
+            WorkKind::Init => "init",
+            WorkKind::Prepare => "prepare",
+            WorkKind::Normal => "normal",
+            WorkKind::Cleanup => "cleanup",
+            WorkKind::Dispose => "dispose",
+        }
+    }
+
+    /// Whether it cleans up after others: such works still run after a failure or an interruption.
+    pub const fn cleans(self) -> bool {
+        matches!(self, WorkKind::Cleanup | WorkKind::Dispose)
+    }
+}
+
+/// One work.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Work {
+    /// Its name; not empty.
+    pub name: String,
+    /// What it is for.
+    pub kind: WorkKind,
+    /// The load: workers, pacing, stopping, sources.
+    pub load: Load,
+    /// What its operations mean, and on what.
+    pub engine: Engine,
+    /// How its actions are shown, one per action of the engine.
+    pub labels: Vec<Label>,
+    /// Failures allowed per million operations before the work has failed (COSBench `afr`).
+    pub allowed_failures_per_million: u32,
+    /// The driver it is pinned to, if any.
+    pub driver: Option<String>,
+}
+
+/// How an action is shown.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Label {
+    /// Its name in reports.
+    pub label: String,
+    /// Its type, as the document calls it.
+    pub kind: String,
+    /// What it is counted as (COSBench's sample type).
+    pub sample: String,
+    /// Share of the mix in percent.
+    pub weight: f64,
+    /// Its settings as the document wrote them, secrets left out.
+    pub config: String,
+}
+
+/// What a work talks to, and how: one variant per engine.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Engine {
+    /// Object storage.
+    Object(object::Job),
+}

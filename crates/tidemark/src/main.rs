@@ -1,0 +1,2 @@
+//! Tidemark: find your storage's high-water mark.
+fn main() {}
