@@ -4,6 +4,9 @@
 //! due times are fixed in advance, whatever the target does, so that waiting counts (no coordinated
 //! omission). The rate may change over time; due times are found by inverting its integral.
 
+use tidemark_measure::pick::Part;
+use tidemark_measure::rng::Rng;
+
 /// When operations are due.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Pacing {
@@ -38,4 +41,216 @@ pub enum Arrivals {
 pub struct Rate {
     /// (nanoseconds since the work's start, operations per second), times ascending; never empty.
     pub points: Vec<(u64, f64)>,
+}
+
+impl Rate {
+    /// The same rate at all times.
+    pub fn constant(per_second: f64) -> Self {
+        Self { points: vec![(0, per_second)] }
+    }
+
+    /// The rate with a straight rise from nothing over the first `ramp_ns`.
+    pub fn with_ramp(&self, ramp_ns: u64) -> Self {
+        if ramp_ns == 0 {
+            return self.clone();
+        }
+        let inside = self.points.iter().filter(|(at, _)| *at > 0 && *at < ramp_ns);
+        let risen = inside.map(|(at, rate)| (*at, rate * *at as f64 / ramp_ns as f64));
+        let after = self.points.iter().copied().filter(|(at, _)| *at > ramp_ns);
+        let points = std::iter::once((0, 0.0))
+            .chain(risen)
+            .chain([(ramp_ns, self.at(ramp_ns))])
+            .chain(after)
+            .collect();
+        Self { points }
+    }
+
+    /// Operations per second at a time (after the step, where there is one).
+    pub fn at(&self, time_ns: u64) -> f64 {
+        let after = self.points.partition_point(|(at, _)| *at <= time_ns);
+        match (after.checked_sub(1).map(|before| self.points[before]), self.points.get(after)) {
+            (None, first) => first.map_or(0.0, |(_, rate)| *rate),
+            (Some((_, rate)), None) => rate,
+            (Some((from, low)), Some((to, high))) => {
+                low + (high - low) * (time_ns - from) as f64 / (to - from) as f64
+            }
+        }
+    }
+
+    /// Operations due between two times, by the rate's integral.
+    pub fn due_between(&self, from_ns: u64, to_ns: u64) -> f64 {
+        let pieces = Pieces::new(self);
+        pieces.count_at(to_ns) - pieces.count_at(from_ns)
+    }
+}
+
+/// The integral of a rate, ready to be inverted: straight pieces, the last one without an end.
+#[derive(Clone, Debug)]
+struct Pieces(Vec<Piece>);
+
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    start_s: f64,
+    /// Operations due before its start.
+    count: f64,
+    rate: f64,
+    /// Change of the rate per second.
+    slope: f64,
+}
+
+impl Pieces {
+    fn new(rate: &Rate) -> Self {
+        let mut pieces = vec![];
+        let mut count = 0.0;
+        let mut push = |start_ns: u64, end_ns: Option<u64>, from: f64, to: f64| {
+            let start_s = start_ns as f64 / 1e9;
+            let length = end_ns.map(|end| (end - start_ns) as f64 / 1e9);
+            let slope = length.filter(|length| *length > 0.0).map_or(0.0, |length| (to - from) / length);
+            pieces.push(Piece { start_s, count, rate: from, slope });
+            count += length.unwrap_or(0.0) * (from + to) / 2.0;
+        };
+        if let Some((at, first)) = rate.points.first().filter(|(at, _)| *at > 0) {
+            push(0, Some(*at), *first, *first);
+        }
+        for pair in rate.points.windows(2) {
+            push(pair[0].0, Some(pair[1].0), pair[0].1, pair[1].1);
+        }
+        if let Some((at, last)) = rate.points.last() {
+            push(*at, None, *last, *last);
+        }
+        Self(pieces)
+    }
+
+    fn count_at(&self, time_ns: u64) -> f64 {
+        let time = time_ns as f64 / 1e9;
+        let piece = self.0.iter().rev().find(|piece| piece.start_s <= time);
+        piece.map_or(0.0, |piece| {
+            let passed = time - piece.start_s;
+            piece.count + passed * (piece.rate + piece.slope * passed / 2.0)
+        })
+    }
+
+    /// When the integral reaches `count`, in nanoseconds; `None` when it never does. `from` is the piece to
+    /// begin the search at, and is moved on: due times ascend.
+    fn time_of(&self, count: f64, from: &mut usize) -> Option<u64> {
+        while self.0.get(*from + 1).is_some_and(|next| next.count <= count) {
+            *from += 1;
+        }
+        let piece = self.0.get(*from)?;
+        let wanted = (count - piece.count).max(0.0);
+        // Solves rate t + slope t^2 / 2 = wanted in the form that is stable for small slopes.
+        let root = (piece.rate * piece.rate + 2.0 * piece.slope * wanted).max(0.0).sqrt();
+        let passed = if wanted == 0.0 { 0.0 } else { 2.0 * wanted / (piece.rate + root) };
+        passed.is_finite().then_some(((piece.start_s + passed) * 1e9) as u64)
+    }
+}
+
+/// One worker's due times in an open loop, ascending.
+///
+/// Constant arrivals: worker k of n takes arrivals k, k + n, k + 2n ... of the whole work's. Poisson: the
+/// superposition of n independent processes of rate 1/n is the process of the whole.
+#[derive(Clone, Debug)]
+pub struct Schedule {
+    pieces: std::sync::Arc<Pieces>,
+    piece: usize,
+    count: f64,
+    step: f64,
+    arrivals: Arrivals,
+}
+
+impl Schedule {
+    /// The schedules of all workers share one integral; this makes the first, [`Schedule::of_worker`] the others.
+    pub fn new(rate: &Rate, arrivals: Arrivals) -> Self {
+        Self { pieces: std::sync::Arc::new(Pieces::new(rate)), piece: 0, count: 0.0, step: 1.0, arrivals }
+    }
+
+    /// The schedule of one of the work's workers.
+    pub fn of_worker(&self, part: Part, rng: &mut Rng) -> Self {
+        let mut own = Self { step: f64::from(part.of), ..self.clone() };
+        own.count = match self.arrivals {
+            Arrivals::Constant => f64::from(part.index),
+            Arrivals::Poisson => own.step * exponential(rng),
+        };
+        own
+    }
+
+    /// The next due time, in nanoseconds since the work's start; `None` when the rate has gone to zero for good.
+    #[inline]
+    pub fn next(&mut self, rng: &mut Rng) -> Option<u64> {
+        let due = self.pieces.time_of(self.count, &mut self.piece);
+        self.count += match self.arrivals {
+            Arrivals::Constant => self.step,
+            Arrivals::Poisson => self.step * exponential(rng),
+        };
+        due
+    }
+}
+
+/// An exponential variate of mean 1.
+fn exponential(rng: &mut Rng) -> f64 {
+    -(1.0 - rng.unit()).ln()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn all(rate: &Rate, arrivals: Arrivals, workers: u32, until: u64) -> Vec<u64> {
+        let shared = Schedule::new(rate, arrivals);
+        let mut due: Vec<u64> = (0..workers)
+            .flat_map(|index| {
+                let mut rng = Rng::new(9, &[u64::from(index)]);
+                let mut own = shared.of_worker(Part { index, of: workers }, &mut rng);
+                std::iter::from_fn(move || own.next(&mut rng).filter(|due| *due < until)).collect::<Vec<_>>()
+            })
+            .collect();
+        due.sort_unstable();
+        due
+    }
+
+    #[test]
+    fn constant_arrivals_are_the_same_for_any_number_of_workers() {
+        let rate = Rate::constant(1000.0);
+        let one = all(&rate, Arrivals::Constant, 1, SECOND);
+        assert_eq!(one.len(), 1000);
+        assert_eq!(one[10], 10_000_000);
+        assert_eq!(all(&rate, Arrivals::Constant, 7, SECOND), one);
+    }
+
+    #[test]
+    fn a_ramp_is_the_integral_of_its_rate() {
+        let rate = Rate { points: vec![(0, 0.0), (10 * SECOND, 1000.0)] };
+        let due = all(&rate, Arrivals::Constant, 3, 10 * SECOND);
+        assert_eq!(due.len(), 5000, "half of 1000/s for 10 s");
+        let first_half = due.iter().filter(|due| **due < 5 * SECOND).count();
+        assert_eq!(first_half, 1250, "a quarter of a triangle");
+        let ramped = Rate::constant(1000.0).with_ramp(10 * SECOND);
+        assert_eq!(all(&ramped, Arrivals::Constant, 3, 10 * SECOND), due);
+        assert!((rate.due_between(5 * SECOND, 20 * SECOND) - 13_750.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn steps_and_pauses() {
+        let rate = Rate {
+            points: vec![(0, 100.0), (SECOND, 100.0), (SECOND, 0.0), (3 * SECOND, 0.0), (3 * SECOND, 50.0)],
+        };
+        let due = all(&rate, Arrivals::Constant, 2, 5 * SECOND);
+        assert_eq!(due.iter().filter(|due| **due < SECOND).count(), 100);
+        assert_eq!(due.iter().filter(|due| (SECOND..3 * SECOND).contains(*due)).count(), 0);
+        assert_eq!(due.iter().filter(|due| **due >= 3 * SECOND).count(), 100);
+        assert!(all(&Rate::constant(0.0), Arrivals::Poisson, 2, SECOND).is_empty());
+    }
+
+    #[test]
+    fn poisson_arrivals_are_as_dispersed_as_poisson() {
+        let due = all(&Rate::constant(1000.0), Arrivals::Poisson, 10, 100 * SECOND);
+        let mut counts = vec![0f64; 1000];
+        due.iter().for_each(|due| counts[(due / (SECOND / 10)) as usize] += 1.0);
+        let mean = counts.iter().sum::<f64>() / 1000.0;
+        let variance = counts.iter().map(|count| (count - mean).powi(2)).sum::<f64>() / 999.0;
+        assert!((99.0..101.0).contains(&mean), "{mean}");
+        assert!((0.85..1.15).contains(&(variance / mean)), "index of dispersion {}", variance / mean);
+    }
 }

@@ -1,1 +1,186 @@
-//! To come.
+//! What is kept of every operation. One recorder per thread; nothing is shared, locked or allocated while it
+//! records. Once a second the finished [`Interval`] goes to the crew, which merges and returns it for reuse.
+
+use crate::engine::{Outcome, Tick};
+use crossbeam_channel::{Receiver, Sender};
+use tidemark_measure::record::WorkerCount;
+use tidemark_measure::tally::Interval;
+
+/// Length of an interval, nanoseconds.
+pub const INTERVAL_NS: u64 = 1_000_000_000;
+
+/// When an operation was due, sent and done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timing {
+    /// When it should have been sent. In a closed loop: when its worker was free for it.
+    pub due: Tick,
+    /// When it was sent.
+    pub sent: Tick,
+    /// When it ended.
+    pub done: Tick,
+}
+
+/// Whose operation it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Who {
+    /// The worker's number on this thread.
+    pub worker: u32,
+    /// Which action.
+    pub action: u16,
+}
+
+/// What a thread knows at the end of a second besides the operations that ended in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// Operations in flight.
+    pub in_flight: u32,
+    /// Age of the oldest of them, nanoseconds.
+    pub oldest_ns: u64,
+    /// Operations due and not sent.
+    pub backlog: u64,
+}
+
+/// How the recorder reaches the crew.
+pub struct Outlet {
+    /// Finished intervals go here, with the thread's number.
+    pub full: Sender<(u32, Box<Interval>)>,
+    /// Empty ones come back here.
+    pub empty: Receiver<Box<Interval>>,
+    /// The thread's number.
+    pub thread: u32,
+}
+
+/// One thread's recorder.
+pub struct Recorder {
+    current: Box<Interval>,
+    origin: Tick,
+    window_end: Tick,
+    open_loop: bool,
+    workers: Vec<WorkerCount>,
+    actions: usize,
+    outlet: Outlet,
+    cut_at: Tick,
+    cpu_at_cut: u64,
+    last_cut: Tick,
+}
+
+impl Recorder {
+    /// A recorder of a thread that has `workers` workers, the first of them numbered `first_worker` within the
+    /// work, for a load that starts at `origin`.
+    pub fn new(
+        origin: Tick,
+        actions: u16,
+        first_worker: u32,
+        workers: u32,
+        open_loop: bool,
+        outlet: Outlet,
+    ) -> Self {
+        let count = |worker| {
+            (0..actions).map(move |operation| WorkerCount { worker, operation, ..WorkerCount::default() })
+        };
+        Self {
+            current: Box::new(Interval::new(0, usize::from(actions))),
+            origin,
+            window_end: Tick::MAX,
+            open_loop,
+            workers: (first_worker..first_worker + workers).flat_map(count).collect(),
+            actions: usize::from(actions),
+            outlet,
+            cut_at: origin + INTERVAL_NS,
+            cpu_at_cut: thread_cpu_ns(),
+            last_cut: origin,
+        }
+    }
+
+    /// Operations that end after this are late. Known from the start, or when the user ends the work.
+    pub fn set_window_end(&mut self, window_end: Tick) {
+        self.window_end = window_end;
+    }
+
+    /// When the current interval is to be cut.
+    pub fn cut_at(&self) -> Tick {
+        self.cut_at
+    }
+
+    /// Keeps one operation. With `measured` false only the fact that it ended.
+    #[inline]
+    pub fn record(&mut self, who: Who, timing: Timing, outcome: &Outcome, measured: bool) {
+        if outcome.fault.is_none() {
+            let done = timing.done.saturating_sub(self.origin);
+            let first = self.current.first_ok_ns.get_or_insert(done);
+            *first = (*first).min(done);
+            self.current.last_ok_ns = self.current.last_ok_ns.max(Some(done));
+        }
+        if !measured {
+            self.current.unmeasured += 1;
+            return;
+        }
+        let tally = &mut self.current.actions[usize::from(who.action)];
+        let worker = &mut self.workers[who.worker as usize * self.actions + usize::from(who.action)];
+        let response = timing.done.saturating_sub(if self.open_loop { timing.due } else { timing.sent });
+        tally.retries += u64::from(outcome.retries);
+        tally.lag.record(timing.sent.saturating_sub(timing.due));
+        match outcome.fault {
+            None => {
+                tally.ok += 1;
+                tally.bytes += outcome.bytes;
+                if timing.done > self.window_end {
+                    tally.late += 1;
+                    tally.late_bytes += outcome.bytes;
+                }
+                tally.response.record(response);
+                if self.open_loop {
+                    tally.service_open.record(timing.done.saturating_sub(timing.sent));
+                }
+                if let Some(first_byte) = outcome.first_byte {
+                    tally.first_byte.record(first_byte.saturating_sub(timing.sent));
+                }
+                worker.ok += 1;
+                worker.bytes += outcome.bytes;
+                worker.response_ns += response;
+            }
+            Some(fault) => {
+                tally.faults.count(fault);
+                tally.failure.record(response);
+                worker.failed += 1;
+            }
+        }
+        if worker.first_sent_ns == 0 {
+            worker.first_sent_ns = timing.sent.saturating_sub(self.origin).max(1);
+        }
+        worker.last_done_ns = worker.last_done_ns.max(timing.done.saturating_sub(self.origin));
+    }
+
+    /// Ends the current interval and sends it off.
+    pub fn cut(&mut self, now: Tick, standing: Standing) {
+        let cpu = thread_cpu_ns();
+        self.current.in_flight = standing.in_flight;
+        self.current.oldest_in_flight_ns = standing.oldest_ns;
+        self.current.backlog = standing.backlog;
+        self.current.cpu_ns = cpu.saturating_sub(self.cpu_at_cut);
+        self.current.wall_ns = now.saturating_sub(self.last_cut);
+        (self.cpu_at_cut, self.last_cut) = (cpu, now);
+
+        let next_index = now.saturating_sub(self.origin) / INTERVAL_NS;
+        let next_index = (next_index as u32).max(self.current.index + 1);
+        self.cut_at = self.origin + (u64::from(next_index) + 1) * INTERVAL_NS;
+        let mut next =
+            self.outlet.empty.try_recv().unwrap_or_else(|_| Box::new(Interval::new(0, self.actions)));
+        next.reset(next_index);
+        let full = std::mem::replace(&mut self.current, next);
+        // A crew that is gone has no use for it.
+        let _ = self.outlet.full.send((self.outlet.thread, full));
+    }
+
+    /// Ends the last interval and gives the workers' counts.
+    pub fn finish(mut self, now: Tick) -> Vec<WorkerCount> {
+        self.cut(now, Standing::default());
+        self.workers
+    }
+}
+
+/// Processor time of the calling thread, nanoseconds.
+fn thread_cpu_ns() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    (time.tv_sec as u64).saturating_mul(1_000_000_000).saturating_add(time.tv_nsec as u64)
+}

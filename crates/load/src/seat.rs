@@ -1,1 +1,371 @@
-//! To come.
+//! The worker loop: one thread's share of a work, from the first operation due to the last one ended.
+//!
+//! The loop is the same for closed and open loops. A *stream* is a worker's sequence of operations; a *lane*
+//! is what carries one operation at a time. In a closed loop a stream is due again when its operation has
+//! ended, so there is always a lane for it. In an open loop a stream is due at times fixed in advance, and
+//! takes any lane of its thread; when none is idle it waits, and the wait is part of its response time.
+
+use crate::crew::Control;
+use crate::engine::{Begin, Clock, Completion, Operation, Outcome, Session, Tick};
+use crate::pacing::{Pacing, Schedule};
+use crate::recorder::{Recorder, Standing, Timing, Who};
+use crate::source::{Receipt, Source};
+use crate::stopping::Phases;
+use crate::work::Work;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use tidemark_measure::fault::Fault;
+use tidemark_measure::pick::Part;
+use tidemark_measure::record::{Example, WorkerCount};
+
+/// How long the loop sleeps at most, so that it notices when the user ends the run.
+const LOOK_UP_NS: u64 = 50_000_000;
+
+/// After the last resort, how long to wait for abandoned operations to come back.
+const ABANDON_NS: u64 = 2_000_000_000;
+
+/// What a thread brings home.
+pub struct Harvest {
+    /// Counts of its workers.
+    pub workers: Vec<WorkerCount>,
+    /// Its first failures of each class.
+    pub examples: Vec<Example>,
+    /// Open loop: operations due in the window and never sent.
+    pub unsent: u64,
+    /// Operations that the plan asked for and that were never begun.
+    pub undone: u64,
+    /// When the last operation ended.
+    pub last_done: Tick,
+    /// When the last measured operation ended, or 0.
+    pub last_measured: Tick,
+}
+
+struct Stream {
+    source: Source,
+    schedule: Option<Schedule>,
+    /// Measured operations that this worker may still begin.
+    left: Option<u64>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Lane {
+    busy: bool,
+    measured: bool,
+    stream: u32,
+    operation: Operation,
+    receipt: Receipt,
+    due: Tick,
+    sent: Tick,
+}
+
+/// One thread of a work.
+pub struct Seat<'a> {
+    work: &'a Work,
+    control: &'a Control,
+    clock: Clock,
+    origin: Tick,
+    phases: Phases,
+    session: Box<dyn Session>,
+    recorder: Recorder,
+    streams: Vec<Stream>,
+    lanes: Vec<Lane>,
+    idle: Vec<u32>,
+    /// Streams that are due already, in the order in which they became so.
+    ready: VecDeque<(Tick, u32)>,
+    /// Streams that will be due.
+    later: BinaryHeap<Reverse<(Tick, u32)>>,
+    in_flight: u32,
+    last_done: Tick,
+    last_measured: Tick,
+    unsent: u64,
+}
+
+impl<'a> Seat<'a> {
+    /// A seat for the workers `first..first + count` of the work, whose load starts at `origin`.
+    pub fn new(
+        work: &'a Work,
+        control: &'a Control,
+        clock: Clock,
+        origin: Tick,
+        (first, count): (u32, u32),
+        session: Box<dyn Session>,
+        mut recorder: Recorder,
+    ) -> Self {
+        let phases = work.stop.phases();
+        recorder.set_window_end(origin.saturating_add(phases.window_end));
+        let schedule = match &work.pacing {
+            Pacing::Closed { .. } => None,
+            Pacing::Open { rate, arrivals } => {
+                Some(Schedule::new(&rate.with_ramp(work.stop.ramp_up_ns), *arrivals))
+            }
+        };
+        let mut seat = Self {
+            work,
+            control,
+            clock,
+            origin,
+            phases,
+            session,
+            recorder,
+            streams: Vec::with_capacity(count as usize),
+            lanes: vec![Lane::default(); count as usize],
+            idle: (0..count).rev().collect(),
+            ready: VecDeque::with_capacity(count as usize),
+            later: BinaryHeap::with_capacity(count as usize),
+            in_flight: 0,
+            last_done: origin,
+            last_measured: 0,
+            unsent: 0,
+        };
+        for index in first..first + count {
+            let part = Part { index, of: work.workers };
+            let mut source = work.source.worker(work.seed, work.stream, part);
+            let mut own = schedule.as_ref().map(|shared| shared.of_worker(part, source.rng()));
+            let start = match &mut own {
+                Some(schedule) => schedule.next(source.rng()),
+                None => {
+                    // Closed loop: workers start one after the other over the ramp.
+                    let step =
+                        u128::from(work.stop.ramp_up_ns) * u128::from(index) / u128::from(work.workers);
+                    Some(step as u64)
+                }
+            };
+            let left = work.stop.operations.map(|total| part.share(total));
+            let stream = seat.streams.len() as u32;
+            seat.streams.push(Stream { source, schedule: own, left });
+            if let Some(start) = start.filter(|start| *start < phases.load_end) {
+                seat.later.push(Reverse((origin.saturating_add(start), stream)));
+            }
+        }
+        seat
+    }
+
+    /// Runs until the work is over for this thread.
+    pub fn run(mut self) -> Harvest {
+        let mut ended = Vec::with_capacity(self.lanes.len());
+        let mut abandoned_at = None;
+        loop {
+            let now = self.clock.now();
+            self.heed(now);
+            if now >= self.recorder.cut_at() {
+                self.recorder.cut(now, self.standing(now));
+            }
+            if self.in_flight == 0 && self.nothing_due() {
+                break;
+            }
+            match abandoned_at {
+                None if self.is_out_of_time(now) => {
+                    self.unsent += self.due_unsent(now);
+                    self.ready.clear();
+                    self.later.clear();
+                    self.session.abandon();
+                    abandoned_at = Some(now);
+                }
+                Some(at) if now >= at + ABANDON_NS => {
+                    self.write_off(now);
+                    break;
+                }
+                _ => {}
+            }
+            self.begin_what_is_due(now);
+            self.session.flush();
+            ended.clear();
+            self.session.reap(self.wait_until(now), &mut ended);
+            for completion in &ended {
+                self.complete(completion);
+            }
+        }
+        self.harvest()
+    }
+
+    /// Follows the user's or the crew's wish to end early.
+    fn heed(&mut self, now: Tick) {
+        let Some(end) = self.control.end() else { return };
+        if self.origin + self.phases.load_end.min(u64::MAX - self.origin) > end {
+            let end = end.max(self.origin);
+            self.phases.window_end = self.phases.window_end.min(end - self.origin);
+            self.phases.load_end = end - self.origin;
+            self.recorder.set_window_end(self.origin + self.phases.window_end);
+            self.unsent += self.due_unsent(now);
+            self.ready.clear();
+            self.later.clear();
+        }
+    }
+
+    fn nothing_due(&self) -> bool {
+        self.ready.is_empty() && self.later.is_empty()
+    }
+
+    /// Whether operations in flight have had all the time they get after the end of the load.
+    fn is_out_of_time(&self, now: Tick) -> bool {
+        if self.control.abandons() {
+            return true;
+        }
+        let load_end = self.phases.load_end.saturating_add(self.origin);
+        let drain = match self.control.end() {
+            Some(_) => self.work.stop.drain_ns.min(crate::crew::EARLY_DRAIN_NS),
+            None => self.work.stop.drain_ns,
+        };
+        now >= load_end.saturating_add(drain)
+    }
+
+    fn begin_what_is_due(&mut self, now: Tick) {
+        let mut sent = now;
+        while let Some((due, stream)) = self.take_due(sent) {
+            let lane = self.idle.pop().expect("take_due gives nothing without an idle lane");
+            sent = match self.begin(lane, stream, due) {
+                Some(at) => at,
+                None => {
+                    self.idle.push(lane);
+                    continue;
+                }
+            };
+            // The second's cut and the end of the load are the outer loop's business.
+            if sent >= self.recorder.cut_at() {
+                return;
+            }
+        }
+    }
+
+    /// The stream that has been due longest, if a lane is idle. An open loop's next operation of the stream
+    /// is scheduled at once: due times do not depend on how operations fare.
+    #[inline]
+    fn take_due(&mut self, now: Tick) -> Option<(Tick, u32)> {
+        if self.idle.is_empty() {
+            return None;
+        }
+        if let Some(first) = self.ready.pop_front() {
+            return Some(first);
+        }
+        let Reverse((due, stream)) = *self.later.peek()?;
+        if due > now {
+            return None;
+        }
+        self.later.pop();
+        let own = &mut self.streams[stream as usize];
+        if let Some(schedule) = &mut own.schedule
+            && let Some(next) = schedule.next(own.source.rng()).filter(|next| *next < self.phases.load_end)
+        {
+            self.later.push(Reverse((self.origin + next, stream)));
+        }
+        Some((due, stream))
+    }
+
+    /// Begins a stream's next operation and says when; `None` when the stream has come to its end.
+    #[inline]
+    fn begin(&mut self, lane: u32, stream: u32, due: Tick) -> Option<Tick> {
+        let own = &mut self.streams[stream as usize];
+        let since_start = due - self.origin;
+        let measured = since_start >= self.phases.window_start && since_start < self.phases.window_end;
+        if measured {
+            match &mut own.left {
+                Some(0) => return self.retire(stream),
+                Some(left) => *left -= 1,
+                None => {}
+            }
+        }
+        let Some((operation, receipt)) = own.source.draw() else { return self.retire(stream) };
+        if measured && self.work.stop.bytes.is_some() && !self.control.take_bytes(operation.bytes) {
+            return self.retire(stream);
+        }
+        let sent = self.clock.now();
+        self.lanes[lane as usize] = Lane { busy: true, measured, stream, operation, receipt, due, sent };
+        match self.session.begin(lane, &operation, sent) {
+            Begin::Started => self.in_flight += 1,
+            Begin::Done(done, outcome) => self.end(lane, done, &outcome),
+        }
+        Some(sent)
+    }
+
+    /// Takes a stream out of an open loop's schedule for good.
+    #[cold]
+    fn retire(&mut self, stream: u32) -> Option<Tick> {
+        self.streams[stream as usize].schedule = None;
+        self.later.retain(|Reverse((_, other))| *other != stream);
+        None
+    }
+
+    #[inline]
+    fn complete(&mut self, completion: &Completion) {
+        self.in_flight -= 1;
+        self.end(completion.lane, completion.done, &completion.outcome);
+    }
+
+    #[inline]
+    fn end(&mut self, lane: u32, done: Tick, outcome: &Outcome) {
+        let Lane { measured, stream, operation, receipt, due, sent, .. } = self.lanes[lane as usize];
+        self.lanes[lane as usize].busy = false;
+        let who = Who { worker: stream, action: operation.action };
+        self.recorder.record(who, Timing { due, sent, done }, outcome, measured);
+        self.streams[stream as usize].source.ended(receipt, outcome);
+        self.idle.push(lane);
+        self.last_done = self.last_done.max(done);
+        if measured {
+            self.last_measured = self.last_measured.max(done);
+            if self.work.stop.bytes.is_some() && operation.bytes == 0 {
+                self.control.take_bytes(outcome.bytes);
+            }
+        }
+        if let Pacing::Closed { think_ns } = self.work.pacing {
+            let due = done.saturating_add(think_ns);
+            if due.saturating_sub(self.origin) < self.phases.load_end {
+                match think_ns {
+                    0 => self.ready.push_back((due, stream)),
+                    _ => self.later.push(Reverse((due, stream))),
+                }
+            }
+        }
+    }
+
+    /// Until when there is nothing to do but to wait for completions.
+    fn wait_until(&self, now: Tick) -> Tick {
+        if !self.idle.is_empty() && !self.ready.is_empty() {
+            return now;
+        }
+        let soon = self.recorder.cut_at().min(now + LOOK_UP_NS);
+        match self.later.peek() {
+            Some(Reverse((due, _))) if !self.idle.is_empty() => soon.min(*due),
+            _ => soon,
+        }
+    }
+
+    fn standing(&self, now: Tick) -> Standing {
+        let oldest = self.lanes.iter().filter(|lane| lane.busy).map(|lane| lane.sent).min();
+        Standing {
+            in_flight: self.in_flight,
+            oldest_ns: oldest.map_or(0, |sent| now.saturating_sub(sent)),
+            backlog: self.due_unsent(now),
+        }
+    }
+
+    /// Operations of an open loop that are due in the window, were due before `now`, and have not been sent.
+    fn due_unsent(&self, now: Tick) -> u64 {
+        let Pacing::Open { rate, .. } = &self.work.pacing else { return 0 };
+        let until = (now - self.origin).min(self.phases.window_end);
+        let per_stream = f64::from(self.work.workers).recip();
+        let waiting = self.later.iter().map(|Reverse((due, _))| due - self.origin).filter(|due| *due < until);
+        waiting.map(|due| 1 + (rate.due_between(due, until) * per_stream) as u64).sum()
+    }
+
+    /// Counts operations that did not even come back after being abandoned.
+    fn write_off(&mut self, now: Tick) {
+        for lane in 0..self.lanes.len() as u32 {
+            if self.lanes[lane as usize].busy {
+                self.end(lane, now, &Outcome::failure(Fault::Abandoned));
+            }
+        }
+    }
+
+    fn harvest(mut self) -> Harvest {
+        let undone = self.streams.iter().map(|stream| stream.source.left() + stream.left.unwrap_or(0)).sum();
+        let now = self.clock.now();
+        Harvest {
+            examples: self.session.examples(),
+            workers: self.recorder.finish(now),
+            unsent: self.unsent,
+            undone,
+            last_done: self.last_done,
+            last_measured: self.last_measured,
+        }
+    }
+}

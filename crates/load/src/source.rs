@@ -1,6 +1,9 @@
 //! Which operation comes next, and on what: a weighted mix that goes on for ever, or a scan that ends.
 
-use tidemark_measure::pick::Pick;
+use crate::engine::{Operation, Outcome};
+use crate::pool::{Pool, Ticket};
+use tidemark_measure::pick::{Cursor, Part, Pick};
+use tidemark_measure::rng::Rng;
 
 /// What a worker does.
 #[derive(Clone, Debug, PartialEq)]
@@ -12,7 +15,7 @@ pub enum SourcePlan {
         /// Which objects exist, if the mix is to read only those.
         pool: Option<PoolPlan>,
     },
-    /// Does one action once on every item of every space, divided among the workers, and ends.
+    /// Does one action once on every item of every space, divided evenly among the workers, and ends.
     Scan {
         /// Which action.
         action: u16,
@@ -20,8 +23,6 @@ pub enum SourcePlan {
         spaces: Option<(u64, u64)>,
         /// Items (objects) in each space; `None`: the action is on the space itself.
         items: Option<(u64, u64)>,
-        /// What is divided among the workers.
-        division: Division,
         /// Bytes of each operation.
         bytes: Size,
     },
@@ -67,7 +68,8 @@ pub enum Division {
     Items,
 }
 
-/// What an action does to the pool of existing objects.
+/// What an action does to the pool of existing objects. With a pool, items are picked by the pool, all that
+/// qualify being equally likely; the choice's own pick is used by `Free` alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Effect {
     /// Takes any item, existing or not (its own pick decides).
@@ -75,7 +77,7 @@ pub enum Effect {
     Free,
     /// Needs an existing item (read, head, copy from).
     Uses,
-    /// Makes an item: a new one by its own pick, or again one that exists.
+    /// Makes a new item, or writes an existing one again when all items exist.
     Makes,
     /// Takes an existing item away.
     Removes,
@@ -90,4 +92,301 @@ pub struct PoolPlan {
     pub items: (u64, u64),
     /// Items of each space that exist at the start, low to high; `None`: none do.
     pub existing: Option<(u64, u64)>,
+}
+
+impl SourcePlan {
+    /// How many operations it has in all; `None` for a mix, which does not end.
+    pub fn operations(&self) -> Option<u64> {
+        match self {
+            SourcePlan::Mix { .. } => None,
+            SourcePlan::Scan { spaces, items, .. } => Some(scan_length(*spaces, *items)),
+        }
+    }
+
+    /// The source of one worker.
+    pub fn worker(&self, seed: u64, stream: [u64; 2], part: Part) -> Source {
+        let rng = Rng::new(seed, &[stream[0], stream[1], u64::from(part.index)]);
+        let kind = match self {
+            SourcePlan::Mix { choices, pool } => Kind::Mix(Mix::new(choices, pool.as_ref(), part)),
+            SourcePlan::Scan { action, spaces, items, bytes } => {
+                Kind::Scan(Scan::new(*action, *spaces, *items, bytes, part))
+            }
+        };
+        Source { rng, kind }
+    }
+}
+
+fn scan_length(spaces: Option<(u64, u64)>, items: Option<(u64, u64)>) -> u64 {
+    let length = |(low, high): (u64, u64)| (high + 1).saturating_sub(low);
+    spaces.map_or(0, length).saturating_mul(items.map_or(1, length))
+}
+
+/// One worker's operations. What it gives depends on the plan, the seed and the worker's number alone; with a
+/// pool also on which operations succeeded.
+pub struct Source {
+    rng: Rng,
+    kind: Kind,
+}
+
+enum Kind {
+    Mix(Mix),
+    Scan(Scan),
+}
+
+/// What the source must be told when an operation has ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Receipt(Option<Ticket>);
+
+impl Source {
+    /// The next operation, or `None` when there is none left.
+    #[inline]
+    pub fn draw(&mut self) -> Option<(Operation, Receipt)> {
+        match &mut self.kind {
+            Kind::Mix(mix) => mix.next(&mut self.rng),
+            Kind::Scan(scan) => scan.next(&mut self.rng).map(|operation| (operation, Receipt(None))),
+        }
+    }
+
+    /// Takes note of how an operation ended.
+    #[inline]
+    pub fn ended(&mut self, receipt: Receipt, outcome: &Outcome) {
+        if let (Some(ticket), Kind::Mix(Mix { pool: Some(pool), .. })) = (receipt.0, &mut self.kind) {
+            pool.ended(ticket, outcome.fault.is_none());
+        }
+    }
+
+    /// Operations that a scan still has; 0 for a mix.
+    pub fn left(&self) -> u64 {
+        match &self.kind {
+            Kind::Mix(_) => 0,
+            Kind::Scan(scan) => scan.end - scan.next,
+        }
+    }
+
+    /// The worker's random stream, for choices outside the operation itself (arrival times).
+    pub fn rng(&mut self) -> &mut Rng {
+        &mut self.rng
+    }
+}
+
+struct Mix {
+    ways: Vec<Way>,
+    total: f64,
+    pool: Option<Pool>,
+}
+
+struct Way {
+    action: u16,
+    weight: f64,
+    spaces: Cursor,
+    items: Cursor,
+    sizes: Cursor,
+    unit: u64,
+    effect: Effect,
+}
+
+impl Mix {
+    fn new(choices: &[Choice], pool: Option<&PoolPlan>, part: Part) -> Self {
+        let own = |pick: &Pick, divided: bool| match divided {
+            true => pick.divided(part).map(|own| own.cursor(Part::WHOLE)),
+            false => Some(pick.cursor(part)),
+        };
+        let way = |choice: &Choice| {
+            Some(Way {
+                action: choice.action,
+                weight: choice.weight,
+                spaces: own(&choice.spaces, choice.division == Division::Spaces)?,
+                items: own(&choice.items, choice.division == Division::Items)?,
+                sizes: choice.bytes.pick.cursor(part),
+                unit: choice.bytes.unit,
+                effect: choice.effect,
+            })
+        };
+        // A worker whose slice is empty has nothing to do: COSBench crashes there, the forecast warns.
+        let ways: Vec<Way> = choices.iter().filter_map(way).collect();
+        let total = ways.iter().map(|way| way.weight).sum();
+        Self { ways, total, pool: pool.map(|plan| Pool::new(plan, part)) }
+    }
+
+    fn next(&mut self, rng: &mut Rng) -> Option<(Operation, Receipt)> {
+        let chosen = self.choose(rng)?;
+        let (mut way, mut ticket) = (chosen, None);
+        if let Some(pool) = &mut self.pool {
+            // With nothing to read or delete the worker makes something, if the mix allows it.
+            let take = |pool: &mut Pool, way: &Way, rng: &mut Rng| match way.effect {
+                Effect::Free => Some(None),
+                effect => pool.take(effect, rng).map(Some),
+            };
+            ticket = match take(pool, &self.ways[way], rng) {
+                Some(ticket) => ticket,
+                None => {
+                    way = self.ways.iter().position(|way| way.effect == Effect::Makes)?;
+                    Some(pool.take(Effect::Makes, rng)?)
+                }
+            };
+        }
+        let way = &mut self.ways[way];
+        let (space, item) = match ticket {
+            Some(ticket) => (ticket.space, ticket.item),
+            None => (way.spaces.next(rng), way.items.next(rng)),
+        };
+        let bytes = way.sizes.next(rng).saturating_mul(way.unit);
+        let operation = Operation { action: way.action, space, item, bytes, random: rng.bits() };
+        Some((operation, Receipt(ticket)))
+    }
+
+    #[inline]
+    fn choose(&self, rng: &mut Rng) -> Option<usize> {
+        let last = self.ways.len().checked_sub(1)?;
+        if last == 0 {
+            return Some(0);
+        }
+        let mut left = rng.unit() * self.total;
+        for (index, way) in self.ways.iter().enumerate() {
+            if left < way.weight {
+                return Some(index);
+            }
+            left -= way.weight;
+        }
+        Some(last)
+    }
+}
+
+struct Scan {
+    action: u16,
+    first_space: u64,
+    first_item: u64,
+    items: u64,
+    next: u64,
+    end: u64,
+    sizes: Cursor,
+    unit: u64,
+}
+
+impl Scan {
+    fn new(
+        action: u16,
+        spaces: Option<(u64, u64)>,
+        items: Option<(u64, u64)>,
+        bytes: &Size,
+        part: Part,
+    ) -> Self {
+        let total = scan_length(spaces, items);
+        // All pairs in one row, cut evenly: no worker idles while another has two containers to fill.
+        let (next, end) = match total {
+            0 => (0, 0),
+            _ => part.slice(0, total - 1).map_or((0, 0), |(first, last)| (first, last + 1)),
+        };
+        Self {
+            action,
+            first_space: spaces.map_or(0, |(low, _)| low),
+            first_item: items.map_or(0, |(low, _)| low),
+            items: items.map_or(1, |(low, high)| (high + 1).saturating_sub(low)).max(1),
+            next,
+            end,
+            sizes: bytes.pick.cursor(part),
+            unit: bytes.unit,
+        }
+    }
+
+    fn next(&mut self, rng: &mut Rng) -> Option<Operation> {
+        if self.next >= self.end {
+            return None;
+        }
+        let place = self.next;
+        self.next += 1;
+        Some(Operation {
+            action: self.action,
+            space: self.first_space + place / self.items,
+            item: self.first_item + place % self.items,
+            bytes: self.sizes.next(rng).saturating_mul(self.unit),
+            random: rng.bits(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::{HashMap, HashSet};
+
+    fn size(bytes: u64) -> Size {
+        Size { pick: Pick::Constant(bytes), unit: 1 }
+    }
+
+    fn choice(action: u16, weight: f64, effect: Effect) -> Choice {
+        Choice {
+            action,
+            weight,
+            spaces: Pick::Uniform { low: 1, high: 3 },
+            items: Pick::Uniform { low: 1, high: 50 },
+            bytes: size(4096),
+            division: Division::None,
+            effect,
+        }
+    }
+
+    #[test]
+    fn a_scan_touches_everything_once_however_many_workers_share_it() {
+        let plan = SourcePlan::Scan { action: 0, spaces: Some((1, 3)), items: Some((5, 11)), bytes: size(9) };
+        for of in [1, 2, 7, 40] {
+            let mut seen = HashSet::new();
+            for index in 0..of {
+                let mut source = plan.worker(1, [0, 0], Part { index, of });
+                while let Some((operation, _)) = source.draw() {
+                    assert_eq!(operation.bytes, 9);
+                    assert!(seen.insert((operation.space, operation.item)));
+                }
+            }
+            assert_eq!(seen.len(), 21);
+            assert!(seen.contains(&(1, 5)) && seen.contains(&(3, 11)));
+        }
+        assert_eq!(plan.operations(), Some(21));
+    }
+
+    #[test]
+    fn a_mix_keeps_its_weights_and_repeats_with_its_seed() {
+        let plan = SourcePlan::Mix {
+            choices: vec![choice(0, 70.0, Effect::Free), choice(1, 30.0, Effect::Free)],
+            pool: None,
+        };
+        let draw = |seed| {
+            let mut source = plan.worker(seed, [2, 0], Part { index: 3, of: 8 });
+            (0..20_000).map(|_| source.draw().unwrap().0).collect::<Vec<_>>()
+        };
+        let drawn = draw(11);
+        assert_eq!(drawn, draw(11));
+        assert_ne!(drawn, draw(12));
+        let reads = drawn.iter().filter(|operation| operation.action == 0).count();
+        assert!((13_600..14_400).contains(&reads), "{reads} of 20,000 should be near 14,000");
+    }
+
+    #[test]
+    fn a_pool_reads_and_deletes_only_what_exists() {
+        let plan = SourcePlan::Mix {
+            choices: vec![
+                choice(0, 40.0, Effect::Uses),
+                choice(1, 30.0, Effect::Makes),
+                choice(2, 30.0, Effect::Removes),
+            ],
+            pool: Some(PoolPlan { spaces: (1, 3), items: (1, 50), existing: Some((1, 10)) }),
+        };
+        let mut exists: HashMap<(u64, u64), bool> = HashMap::new();
+        let mut source = plan.worker(5, [0, 0], Part::WHOLE);
+        for _ in 0..50_000 {
+            let (operation, receipt) = source.draw().unwrap();
+            let key = (operation.space, operation.item);
+            let there = exists.entry(key).or_insert(operation.item <= 10);
+            assert!((1..=3).contains(&key.0) && (1..=50).contains(&key.1));
+            match operation.action {
+                0 => assert!(*there, "{key:?} was read and did not exist"),
+                1 => *there = true,
+                _ => {
+                    assert!(*there, "{key:?} was deleted and did not exist");
+                    *there = false;
+                }
+            }
+            source.ended(receipt, &Outcome::success(0));
+        }
+    }
 }

@@ -20,3 +20,23 @@ pub struct Stop {
     /// The work is given up, and has failed, when no operation succeeded for this long.
     pub give_up_ns: Option<u64>,
 }
+
+/// The phases of a work on its own clock, nanoseconds since its start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Phases {
+    /// The window begins: operations due from here on are measured.
+    pub window_start: u64,
+    /// The window ends; `u64::MAX` when a count or a volume ends it.
+    pub window_end: u64,
+    /// No operation is due from here on; `u64::MAX` likewise.
+    pub load_end: u64,
+}
+
+impl Stop {
+    /// The phases that this stop rule fixes in advance.
+    pub fn phases(&self) -> Phases {
+        let window_start = self.ramp_up_ns.saturating_add(self.warm_up_ns);
+        let window_end = self.window_ns.map_or(u64::MAX, |window| window_start.saturating_add(window));
+        Phases { window_start, window_end, load_end: window_end.saturating_add(self.ramp_down_ns) }
+    }
+}
