@@ -1,0 +1,172 @@
+//! A null S3 server: one thread, epoll, no storage. It answers every GET with the same body and every PUT with
+//! 200, so that what is measured is the client.
+
+use rustix::event::epoll;
+use std::collections::HashMap;
+use std::io::{self, IoSlice, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
+use std::time::{Duration, Instant};
+
+/// How the server behaves.
+#[derive(Clone, Debug, Default)]
+pub struct Sink {
+    /// Bytes of every GET's body.
+    pub body: Vec<u8>,
+    /// Stop answering for `.1` every `.0`.
+    pub freeze: Option<(Duration, Duration)>,
+}
+
+struct Peer {
+    stream: TcpStream,
+    head: Vec<u8>,
+    /// Bytes of a request's body still to be thrown away.
+    skip: usize,
+    /// What could not be sent yet.
+    unsent: Vec<u8>,
+}
+
+impl Sink {
+    /// Serves until the process ends.
+    pub fn serve(&self, listener: &TcpListener) -> io::Result<()> {
+        listener.set_nonblocking(true)?;
+        let epoll_fd = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let listening = u64::MAX;
+        epoll::add(&epoll_fd, listener, epoll::EventData::new_u64(listening), epoll::EventFlags::IN)?;
+        let mut peers: HashMap<u64, Peer> = HashMap::new();
+        let reply = self.get_reply();
+        let mut events = Vec::with_capacity(1024);
+        let mut scratch = vec![0u8; 1 << 20];
+        let mut next_freeze = self.freeze.map(|(every, _)| Instant::now() + every);
+        loop {
+            events.clear();
+            let wait = rustix::time::Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
+            match epoll::wait(&epoll_fd, rustix::buffer::spare_capacity(&mut events), Some(&wait)) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            if let (Some(at), Some((every, length))) = (next_freeze, self.freeze)
+                && Instant::now() >= at
+            {
+                std::thread::sleep(length);
+                next_freeze = Some(at + every);
+            }
+            for event in &events {
+                let key = event.data.u64();
+                if key == listening {
+                    while let Ok((stream, _)) = listener.accept() {
+                        stream.set_nonblocking(true)?;
+                        stream.set_nodelay(true)?;
+                        let key = stream.as_raw_fd() as u64;
+                        let flags = epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::ET;
+                        epoll::add(&epoll_fd, &stream, epoll::EventData::new_u64(key), flags)?;
+                        peers.insert(key, Peer { stream, head: Vec::new(), skip: 0, unsent: Vec::new() });
+                    }
+                } else if let Some(peer) = peers.get_mut(&key)
+                    && !peer.turn(&mut scratch, &reply, self).unwrap_or(false)
+                {
+                    peers.remove(&key);
+                }
+            }
+        }
+    }
+
+    fn get_reply(&self) -> Vec<u8> {
+        format!(
+            "HTTP/1.1 200 OK\r\nDate: Fri, 20 Nov 2026 12:00:00 GMT\r\nServer: sink\r\nContent-Type: \
+             application/octet-stream\r\nAccept-Ranges: bytes\r\nETag: \"0123456789abcdef0123456789abcdef\"\r\n\
+             Last-Modified: Fri, 20 Nov 2026 11:00:00 GMT\r\nx-amz-request-id: tx0000000000000000\r\n\
+             x-amz-id-2: 0000000000000000\r\nContent-Length: {}\r\n\r\n",
+            self.body.len()
+        )
+        .into_bytes()
+    }
+}
+
+const PUT_REPLY: &[u8] = b"HTTP/1.1 200 OK\r\nServer: sink\r\nETag: \"0123456789abcdef0123456789abcdef\"\r\n\
+    x-amz-request-id: tx0000000000000000\r\nContent-Length: 0\r\n\r\n";
+
+impl Peer {
+    /// Reads what has come and answers it; false when the connection is over.
+    fn turn(&mut self, scratch: &mut [u8], get_reply: &[u8], sink: &Sink) -> io::Result<bool> {
+        if !self.unsent.is_empty() {
+            let unsent = std::mem::take(&mut self.unsent);
+            self.send(&unsent, &[])?;
+        }
+        loop {
+            let count = match self.stream.read(scratch) {
+                Ok(0) => return Ok(false),
+                Ok(count) => count,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(true),
+                Err(error) => return Err(error),
+            };
+            let mut rest = &scratch[..count];
+            while !rest.is_empty() {
+                let skipped = self.skip.min(rest.len());
+                self.skip -= skipped;
+                rest = &rest[skipped..];
+                if self.skip == 0 && skipped > 0 {
+                    self.send(PUT_REPLY, &[])?;
+                }
+                if rest.is_empty() {
+                    break;
+                }
+                let Some((put, length, used)) = self.head(rest) else {
+                    self.head.extend_from_slice(rest);
+                    break;
+                };
+                self.head.clear();
+                rest = &rest[used..];
+                match (put, length) {
+                    (true, 0) => self.send(PUT_REPLY, &[])?,
+                    (true, length) => self.skip = length,
+                    (false, _) => self.send(get_reply, &sink.body)?,
+                }
+            }
+            if count < scratch.len() {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Parses a request's head out of what was kept and `rest`: whether it has a body to skip, its length, and
+    /// how much of `rest` the head took.
+    fn head(&self, rest: &[u8]) -> Option<(bool, usize, usize)> {
+        let joined;
+        let text = if self.head.is_empty() {
+            rest
+        } else {
+            joined = [&self.head, rest].concat();
+            &joined
+        };
+        let mut headers = [httparse::EMPTY_HEADER; 32];
+        let mut request = httparse::Request::new(&mut headers);
+        let httparse::Status::Complete(end) = request.parse(text).ok()? else { return None };
+        let length = request.headers.iter().find(|header| header.name.eq_ignore_ascii_case("content-length"));
+        let length = length.and_then(|header| std::str::from_utf8(header.value).ok()?.trim().parse().ok());
+        let put = request.method != Some("GET");
+        Some((put, length.unwrap_or(0), end - self.head.len()))
+    }
+
+    fn send(&mut self, head: &[u8], body: &[u8]) -> io::Result<()> {
+        if !self.unsent.is_empty() {
+            self.unsent.extend_from_slice(head);
+            self.unsent.extend_from_slice(body);
+            return Ok(());
+        }
+        let mut sent = 0;
+        while sent < head.len() + body.len() {
+            let slices = [IoSlice::new(&head[sent.min(head.len())..]), IoSlice::new(&body[sent.saturating_sub(head.len())..])];
+            match self.stream.write_vectored(&slices) {
+                Ok(count) => sent += count,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.unsent.extend_from_slice(&head[sent.min(head.len())..]);
+                    self.unsent.extend_from_slice(&body[sent.saturating_sub(head.len())..]);
+                    return Ok(());
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
