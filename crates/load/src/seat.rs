@@ -69,7 +69,8 @@ pub struct Seat<'a> {
     recorder: Recorder,
     streams: Vec<Stream>,
     lanes: Vec<Lane>,
-    idle: Vec<u32>,
+    /// First in, first out: all lanes, and so all endpoints, get their turn in an open loop too.
+    idle: VecDeque<u32>,
     /// Streams that are due already, in the order in which they became so.
     ready: VecDeque<(Tick, u32)>,
     /// Streams that will be due.
@@ -109,7 +110,7 @@ impl<'a> Seat<'a> {
             recorder,
             streams: Vec::with_capacity(count as usize),
             lanes: vec![Lane::default(); count as usize],
-            idle: (0..count).rev().collect(),
+            idle: (0..count).collect(),
             ready: VecDeque::with_capacity(count as usize),
             later: BinaryHeap::with_capacity(count as usize),
             in_flight: 0,
@@ -212,11 +213,11 @@ impl<'a> Seat<'a> {
     fn begin_what_is_due(&mut self, now: Tick) {
         let mut sent = now;
         while let Some((due, stream)) = self.take_due(sent) {
-            let lane = self.idle.pop().expect("take_due gives nothing without an idle lane");
+            let lane = self.idle.pop_front().expect("take_due gives nothing without an idle lane");
             sent = match self.begin(lane, stream, due) {
                 Some(at) => at,
                 None => {
-                    self.idle.push(lane);
+                    self.idle.push_back(lane);
                     continue;
                 }
             };
@@ -298,7 +299,7 @@ impl<'a> Seat<'a> {
         let who = Who { worker: stream, action: operation.action };
         self.recorder.record(who, Timing { due, sent, done }, outcome, measured);
         self.streams[stream as usize].source.ended(receipt, outcome);
-        self.idle.push(lane);
+        self.idle.push_back(lane);
         self.last_done = self.last_done.max(done);
         if measured {
             self.last_measured = self.last_measured.max(done);

@@ -19,6 +19,17 @@ pub struct Plan {
     pub notes: Vec<Note>,
 }
 
+impl Plan {
+    /// The same plan with other random choices.
+    pub fn with_seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        for work in self.stages.iter_mut().flat_map(|stage| &mut stage.works) {
+            work.load.seed = seed;
+        }
+        self
+    }
+}
+
 /// One stage: works that run side by side, then a pause.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stage {

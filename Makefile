@@ -1,0 +1,48 @@
+# Everything a newcomer needs: `make demo` and `make test`.
+
+CARGO ?= cargo
+TIDEMARK = target/release/tidemark
+
+.PHONY: demo build test lint unit e2e setup bench fuzz docs clean
+
+## demo: build, run a small workload against the embedded object store, and say where the report is
+demo: build
+	$(TIDEMARK) run examples/demo.yaml --store target/demo/results.db --report target/demo/report.html
+
+build:
+	$(CARGO) build --release --locked -p tidemark
+
+## test: install what the tests need, then lint, unit tests and end-to-end tests against real servers
+test: setup lint unit e2e
+
+setup:
+	scripts/setup-tests.sh
+
+lint:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+
+unit:
+	$(CARGO) test --locked --workspace
+
+# One at a time: they bring up clusters of their own.
+e2e:
+	$(CARGO) test --locked -p tidemark-layout -p tidemark -- --ignored --test-threads=1
+
+## bench: measure Tidemark itself beside its peers (fio, wrk); the figures are in docs/performance.md
+bench:
+	$(CARGO) build --release --locked -p tidemark-bench
+	target/release/tidemark-bench
+
+## fuzz: every fuzz target for a minute (needs `cargo install cargo-fuzz`)
+fuzz:
+	scripts/fuzz.sh
+
+## docs: manual pages and shell completions into target/docs
+docs: build
+	mkdir -p target/docs
+	$(TIDEMARK) man target/docs
+	for shell in bash zsh fish; do $(TIDEMARK) completions $$shell > target/docs/tidemark.$$shell; done
+
+clean:
+	$(CARGO) clean

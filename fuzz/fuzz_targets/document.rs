@@ -1,0 +1,11 @@
+//! Any text is read as a document, and what is read is forecast: nothing may panic, hang or grow without bound.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    let _ = tidemark_plan::redact::redact(text);
+    if let Ok(read) = tidemark_plan::document::read(text) {
+        let _ = tidemark_plan::forecast::forecast(&read.plan);
+    }
+});

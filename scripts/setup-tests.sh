@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Installs the real servers that the end-to-end tests run against, from the distribution's packages. They are
+# not started here: the tests start them on private directories and free ports, and stop them again.
+set -euo pipefail
+
+declare -A package_of=(
+  [ceph-mon]=ceph-mon [ceph-mgr]=ceph-mgr [ceph-osd]=ceph-osd [radosgw]=radosgw [ceph]=ceph-common
+)
+missing=()
+for program in "${!package_of[@]}"; do
+  command -v "$program" >/dev/null || missing+=("${package_of[$program]}")
+done
+[ ${#missing[@]} -eq 0 ] && exit 0
+
+as_root=()
+[ "$(id -u)" -eq 0 ] || as_root=(sudo)
+if ! command -v apt-get >/dev/null; then
+  echo "setup-tests: please install by hand: ${missing[*]}" >&2
+  exit 1
+fi
+"${as_root[@]}" apt-get update -q
+"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}"
