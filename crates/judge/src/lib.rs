@@ -1,1 +1,106 @@
-//! Pure judgement: a run's record in, findings out.
+//! Pure judgement: a run's record in, findings out. No I/O, no clock.
+//!
+//! [`judge`] asks every rule of `rules` about a run. A rule is one small function that says what it sees as a
+//! [`Finding`], with the arithmetic as evidence; some rules also show that the numbers do not mean what they
+//! seem to, and make the run [`Validity::Invalid`]. [`verdict_sentences`] sums it all up in plain words.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `rules` | the rules, their limits and the reasons for those; [`success_percent`], [`samples_needed`] |
+//! | `verdict` | the sentences at the top of reports and at the end of a run |
+
+use serde::Serialize;
+use tidemark_measure::record::Run;
+
+mod rules;
+mod scene;
+mod verdict;
+
+pub use rules::{samples_needed, success_percent};
+pub use verdict::verdict_sentences;
+
+/// What there is to say about a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Judgement {
+    /// Whether the run's numbers can be taken for what they seem to be.
+    pub validity: Validity,
+    /// What the rules found, the gravest first; in the order of stages, works and rules otherwise.
+    pub findings: Vec<Finding>,
+}
+
+/// Whether a run's numbers can be taken for what they seem to be: those of the storage under the load asked for.
+///
+/// Only works that measure something count: a `prepare` that the generator could not keep up with is no worse
+/// for it. Failures alone do not make a run invalid, for they are counted; that nothing succeeded does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Validity {
+    /// No rule objects.
+    Valid,
+    /// They cannot, for these reasons: whole sentences without a full stop; never empty.
+    Invalid(Vec<String>),
+}
+
+/// How grave a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// A check that passed.
+    Good,
+    /// Worth knowing when reading the numbers.
+    Note,
+    /// Something that changes what the numbers mean, or would not be accepted in production.
+    Warning,
+    /// The storage or the run did not do its job.
+    Critical,
+}
+
+impl Severity {
+    /// The word for tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Severity::Good => "good",
+            Severity::Note => "note",
+            Severity::Warning => "warning",
+            Severity::Critical => "critical",
+        }
+    }
+}
+
+/// A statement about a run, with its evidence.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// How grave it is.
+    pub severity: Severity,
+    /// The short stable name of what was found, e.g. `outage`.
+    pub rule: &'static str,
+    /// One plain sentence without a full stop.
+    pub title: String,
+    /// What it means and what to do about it, in whole sentences; may be empty.
+    pub detail: String,
+    /// Numbers with their units, and the arithmetic.
+    pub evidence: Vec<String>,
+    /// The stage it is about, as [`tidemark_measure::record::Stage::id`]; `None`: the whole run.
+    pub stage: Option<String>,
+    /// The work it is about, by its name; `None`: the whole stage.
+    pub work: Option<String>,
+}
+
+impl Finding {
+    /// Where it was found: `s3-main`, or `s3-main, work "w1"`, or `the run`.
+    pub fn place(&self) -> String {
+        match (&self.stage, &self.work) {
+            (Some(stage), Some(work)) => format!("{stage}, work \"{work}\""),
+            (Some(stage), None) => stage.clone(),
+            _ => "the run".into(),
+        }
+    }
+}
+
+/// Judges a run by every rule.
+pub fn judge(run: &Run) -> Judgement {
+    rules::apply(run)
+}
+
+#[cfg(test)]
+mod tests;

@@ -62,7 +62,7 @@ impl FaultCounts {
 
     /// How many faults there were in all.
     pub fn total(&self) -> u64 {
-        self.0.iter().sum()
+        self.0.iter().fold(0, |sum, count| sum.saturating_add(*count))
     }
 
     /// The classes that occurred, with their counts.
@@ -73,7 +73,7 @@ impl FaultCounts {
     /// Adds the counts of `other`.
     pub fn add(&mut self, other: &FaultCounts) {
         for (own, other) in self.0.iter_mut().zip(other.0) {
-            *own += other;
+            *own = own.saturating_add(other);
         }
     }
 }
@@ -82,7 +82,8 @@ impl From<Vec<(Fault, u64)>> for FaultCounts {
     fn from(pairs: Vec<(Fault, u64)>) -> Self {
         let mut counts = Self::default();
         for (fault, count) in pairs {
-            counts.0[fault as usize] += count;
+            let own = &mut counts.0[fault as usize];
+            *own = own.saturating_add(count);
         }
         counts
     }
@@ -124,7 +125,7 @@ impl Tally {
 
     /// Operations that ended, well or not.
     pub fn total(&self) -> u64 {
-        self.ok + self.failed()
+        self.ok.saturating_add(self.failed())
     }
 
     /// Successful share of all operations, 0 to 1; `None` when there were none.

@@ -1,0 +1,199 @@
+//! What failed, how often and why.
+
+use super::Findings;
+use crate::scene::Scene;
+use crate::{Finding, Severity};
+use tidemark_measure::fault::Fault;
+use tidemark_measure::histogram::Histogram;
+use tidemark_measure::record::Operation;
+use tidemark_measure::tally::FaultCounts;
+use tidemark_measure::units;
+
+/// From this share of repeated attempts on, retries change what the latencies mean: a p99 then consists of
+/// operations that were tried more than once.
+const RETRIES_MANY: f64 = 0.01;
+
+/// Faults that mean that the data itself was not what it should be.
+const CONTENT_FAULTS: [Fault; 4] =
+    [Fault::WrongContent, Fault::StaleContent, Fault::TruncatedContent, Fault::ForeignContent];
+
+/// Failed operations quoted word for word in one finding, at most.
+const EXAMPLES_MOST: usize = 5;
+
+/// The successful share of `total` operations in percent, never rounded up: `99.99 %` as long as one failed.
+pub fn success_percent(ok: u64, total: u64) -> String {
+    if total == 0 || ok >= total {
+        return units::percent(if total == 0 { 0.0 } else { 1.0 });
+    }
+    let hundredths = u128::from(ok) * 10_000 / u128::from(total);
+    if hundredths == 0 {
+        units::percent(ok as f64 / total as f64)
+    } else {
+        units::percent(hundredths as f64 / 1e4)
+    }
+}
+
+/// No operation fell into the window: there is nothing to report on.
+pub(super) fn nothing_measured(scene: &Scene<'_>, out: &mut Findings) {
+    if scene.total() > 0 || scene.work.operations.is_empty() {
+        return;
+    }
+    let outside = scene.work.series.iter().fold(0u64, |sum, second| sum.saturating_add(second.unmeasured));
+    let finding = |title| {
+        let severity = if scene.measures() { Severity::Critical } else { Severity::Warning };
+        scene
+            .finding(severity, "nothing-measured", title)
+            .evidence(format!("operations that ended outside of the window: {}", units::count(outside)))
+            .evidence(format!("length of the window: {}", units::duration_ns(scene.window_ns())))
+    };
+    let title = if outside > 0 {
+        "no operation fell into the measured window"
+    } else {
+        "no operation was carried out"
+    };
+    out.invalidate(scene, finding(title));
+}
+
+/// Nothing succeeded, in the whole work or in one of its operations.
+pub(super) fn could_not_work(scene: &Scene<'_>, out: &mut Findings) {
+    if scene.ok == 0 && scene.total() > 0 {
+        let title =
+            format!("could not work: none of its {} operations succeeded", units::count(scene.total()));
+        let finding = scene
+            .finding(Severity::Critical, "could-not-work", title)
+            .detail("There are no latencies and no throughput to report. Whatever ran after it may have lacked what it should have made.");
+        out.invalidate(scene, with_failures(finding, scene, &scene.faults, &scene.failure));
+        return;
+    }
+    for operation in &scene.work.operations {
+        let tally = &operation.tally;
+        if tally.ok == 0 && tally.failed() > 0 {
+            let (label, failed) = (&operation.label, units::count(tally.failed()));
+            let title =
+                format!("operation \"{label}\" could not work: none of its {failed} attempts succeeded");
+            let finding = scene.finding(Severity::Critical, "could-not-work", title);
+            out.invalidate(scene, with_failures(finding, scene, &tally.faults, &tally.failure));
+        }
+    }
+}
+
+/// Some operations failed; or none did. More than the document allows is grave.
+pub(super) fn failures(scene: &Scene<'_>, out: &mut Findings) {
+    if scene.ok == 0 {
+        return;
+    }
+    let (failed, total) = (failures_to_answer_for(scene), scene.total());
+    if failed == 0 {
+        if scene.failed() == 0 {
+            let title = format!("all {} operations succeeded", units::count(total));
+            out.say(scene.finding(Severity::Good, "no-failures", title));
+        }
+        return;
+    }
+    let allowed = scene.work.allowed_failures_per_million;
+    let over = u128::from(failed) * 1_000_000 > u128::from(allowed) * u128::from(total);
+    let per_million = failed as f64 * 1e6 / total as f64;
+    let title = format!("{} of {} operations failed", units::count(failed), units::count(total));
+    let (severity, title) = match over {
+        true => (Severity::Critical, format!("{title}, more than allowed")),
+        false => (Severity::Warning, title),
+    };
+    let finding = scene
+        .finding(severity, "failures", title)
+        .evidence(format!(
+            "{} / {} x 1 000 000 = {per_million:.1} per million; allowed: {allowed}",
+            units::count(failed),
+            units::count(total)
+        ))
+        .evidences(scene.work.operations.iter().filter(|operation| operation.tally.failed() > 0).map(line));
+    out.say(with_failures(finding, scene, &scene.faults, &scene.failure));
+}
+
+/// Failures without those operations that only failed because the user stopped the run.
+fn failures_to_answer_for(scene: &Scene<'_>) -> u64 {
+    let stopped = if scene.interrupted() { scene.faults.of(Fault::Abandoned) } else { 0 };
+    scene.failed().saturating_sub(stopped)
+}
+
+fn line(operation: &Operation) -> String {
+    let tally = &operation.tally;
+    format!(
+        "{}: {} of {} failed, {} succeeded",
+        operation.label,
+        units::count(tally.failed()),
+        units::count(tally.total()),
+        success_percent(tally.ok, tally.total())
+    )
+}
+
+/// Adds the classes, the latencies and the first few examples of failures.
+fn with_failures(finding: Finding, scene: &Scene<'_>, faults: &FaultCounts, latency: &Histogram) -> Finding {
+    let classes = faults
+        .iter()
+        .map(|(fault, count)| format!("{} x {}: {}", units::count(count), fault.name(), fault.sentence()));
+    let examples = scene.work.examples.iter().filter(|example| faults.of(example.fault) > 0);
+    finding
+        .evidences(classes)
+        .evidences(latencies(latency))
+        .evidences(examples.take(EXAMPLES_MOST).map(|example| format!("for example: {}", example.text)))
+}
+
+/// How long failures took, as a line of evidence; nothing when none was timed.
+pub(super) fn latencies(failure: &Histogram) -> Option<String> {
+    let [median, p99, most] =
+        [failure.quantile(0.5), failure.quantile(0.99), failure.max()].map(units::duration_ns);
+    (!failure.is_empty())
+        .then(|| format!("failures took {median} in the median, {p99} at p99, {most} at most"))
+}
+
+/// The storage returned data that are not those written.
+pub(super) fn wrong_data(scene: &Scene<'_>, out: &mut Findings) {
+    let wrong: Vec<_> = scene.faults.iter().filter(|(fault, _)| CONTENT_FAULTS.contains(fault)).collect();
+    let faults = FaultCounts::from(wrong);
+    let wrong = faults.total();
+    if wrong == 0 {
+        return;
+    }
+    let title = format!("the storage returned wrong data {} times", units::count(wrong));
+    let finding = scene.finding(Severity::Critical, "wrong-data", title).detail(
+        "Data were lost, mixed up or altered, or something else wrote to the same objects during the run.",
+    );
+    out.say(with_failures(finding, scene, &faults, &Histogram::new()));
+}
+
+/// The storage asked for fewer requests.
+pub(super) fn throttled(scene: &Scene<'_>, out: &mut Findings) {
+    let throttled = scene.faults.of(Fault::Throttled);
+    if throttled == 0 {
+        return;
+    }
+    let share = units::percent(throttled as f64 / scene.total() as f64);
+    let title = format!("the storage throttled the load: it turned down {share} of the operations");
+    let detail = "What was measured is the limit that the service sets, not what the storage can do.";
+    let evidence = format!(
+        "{} of {} operations ended with 503 SlowDown, 429 or the like",
+        units::count(throttled),
+        units::count(scene.total())
+    );
+    out.say(scene.finding(Severity::Warning, "throttled", title).detail(detail).evidence(evidence));
+}
+
+/// Operations were tried more than once.
+pub(super) fn retries(scene: &Scene<'_>, out: &mut Findings) {
+    let sum = |sum: u64, operation: &Operation| sum.saturating_add(operation.tally.retries);
+    let retries = scene.work.operations.iter().fold(0, sum);
+    if retries == 0 {
+        return;
+    }
+    let share = retries as f64 / scene.total().max(1) as f64;
+    let severity = if share >= RETRIES_MANY { Severity::Warning } else { Severity::Note };
+    let title = format!("{} attempts were repeated", units::count(retries));
+    let detail = "The time of every attempt and every pause between them is inside the operation's latency.";
+    let evidence = format!(
+        "{} repeated attempts / {} operations = {}",
+        units::count(retries),
+        units::count(scene.total()),
+        units::percent(share)
+    );
+    out.say(scene.finding(severity, "retries", title).detail(detail).evidence(evidence));
+}

@@ -1,0 +1,299 @@
+//! Whether the load generator did what it was asked to, or was itself the limit.
+//!
+//! In works that measure, what is found here makes the run invalid or is a warning; in works that prepare or
+//! clean up it is a note.
+
+use super::Findings;
+use crate::Severity;
+use crate::scene::Scene;
+use std::collections::BTreeMap;
+use tidemark_measure::histogram::Histogram;
+use tidemark_measure::record::WorkerCount;
+use tidemark_measure::units;
+
+/// Below this share of the offered operations sent by the end of the window, the run is invalid: a backlog of a
+/// twentieth of the window means that latencies depend on how long the run was, not on the storage.
+const OFFERED_LEAST: f64 = 0.95;
+
+/// Below this share it is worth a warning: one operation in a hundred waited.
+const OFFERED_GOOD: f64 = 0.99;
+
+/// A send lag under this is below what an ordinary kernel's scheduler does on a shared machine.
+const LAG_LEAST_NS: u64 = 1_000_000;
+
+/// Lag worth a warning, as a share of the service time at the same percentile: a tenth of the response time is
+/// then the generator's.
+const LAG_SHARE: f64 = 0.1;
+
+/// Lag that makes the run invalid: a third of the response time (half of the service time) is the generator's.
+const LAG_SHARE_MOST: f64 = 0.5;
+
+/// A generator thread that is on a processor for this share of a second has no reserve: operations wait for it.
+const BUSY_FULL: f64 = 0.95;
+
+/// A thread this busy is close to it.
+const BUSY_HIGH: f64 = 0.90;
+
+/// What holds for more than this share of the window's seconds is called sustained.
+const SUSTAINED: f64 = 0.5;
+
+/// By how much the sum of latencies may exceed the workers' time, and how much of it may be the generator's own.
+/// Histograms are exact to 0.1 %, so more than a tenth is no rounding; and a tenth less load is a different load.
+const LITTLE_TOLERANCE: f64 = 0.1;
+
+/// A fault of the generator weighs less where nothing is measured.
+fn weigh(scene: &Scene<'_>, severity: Severity) -> Severity {
+    if scene.measures() { severity } else { severity.min(Severity::Note) }
+}
+
+/// In an open loop: whether operations were sent at the rate asked for.
+pub(super) fn offered_rate(scene: &Scene<'_>, out: &mut Findings) {
+    let Some(offered) = scene.work.offered_rate else { return };
+    let due = scene.total().saturating_add(scene.work.unsent);
+    if due == 0 {
+        return;
+    }
+    let last = scene.seconds_touching(0, scene.work.window_end_ns).last();
+    let backlog = last.map_or(0, |second| second.backlog).max(scene.work.unsent).min(due);
+    let share = (due - backlog) as f64 / due as f64;
+    if share >= OFFERED_GOOD {
+        let title = format!("the offered rate of {} was reached", units::rate(offered));
+        out.say(scene.finding(Severity::Good, "offered-rate", title).evidence(sent(due, backlog, share)));
+        return;
+    }
+    let full = scene.whole_seconds().map(|second| second.in_flight).max().unwrap_or(0) >= scene.work.workers;
+    let cause = match full {
+        true => {
+            "All workers were waiting for replies: the storage does not sustain this rate, or the work needs more workers."
+        }
+        false => "Workers were free: it was the load generator that did not keep up.",
+    };
+    let detail = format!("{cause} Response times grow with the backlog, that is with the length of the run.");
+    let done =
+        scene.work.operations.iter().map(|operation| operation.throughput(scene.work.window_seconds())).sum();
+    let finding = |severity, title: String| {
+        scene
+            .finding(weigh(scene, severity), "offered-rate", title)
+            .detail(&detail)
+            .evidence(sent(due, backlog, share))
+            .evidence(format!(
+                "offered {}, succeeded within the window {}",
+                units::rate(offered),
+                units::rate(done)
+            ))
+            .evidence(format!("never sent: {}", units::count(scene.work.unsent)))
+    };
+    if share < OFFERED_LEAST {
+        let title = format!(
+            "the offered rate of {} was not reached: {} of it was sent in time",
+            units::rate(offered),
+            units::percent(share)
+        );
+        out.invalidate(scene, finding(Severity::Critical, title));
+    } else {
+        let title = format!("the offered rate of {} was hardly reached", units::rate(offered));
+        out.say(finding(Severity::Warning, title));
+    }
+}
+
+fn sent(due: u64, backlog: u64, share: f64) -> String {
+    format!(
+        "due in the window {}, of which not yet sent at its end {}: 1 - {backlog} / {due} = {}",
+        units::count(due),
+        units::count(backlog),
+        units::percent(share)
+    )
+}
+
+/// In an open loop: whether operations were sent when they were due.
+///
+/// An operation is sent late because the generator was late, or because all workers were waiting. The second is
+/// the storage's doing, and it can be so only if a pause as long as the longest service time makes more
+/// operations due than there are workers.
+pub(super) fn send_lag(scene: &Scene<'_>, out: &mut Findings) {
+    let Some(offered) = scene.work.offered_rate else { return };
+    let (mut lag, mut service) = (Histogram::new(), Histogram::new());
+    for operation in &scene.work.operations {
+        lag.add(&operation.tally.lag);
+        service.add(operation.tally.service());
+    }
+    let (lag_p99, service_p99) = (lag.quantile(0.99), service.quantile(0.99));
+    if lag.is_empty() || service.is_empty() {
+        return;
+    }
+    let share = lag_p99 as f64 / service_p99.max(1) as f64;
+    let line = |name: &str, fraction| {
+        format!(
+            "{name}: lag {}, service {}",
+            units::duration_ns(lag.quantile(fraction)),
+            units::duration_ns(service.quantile(fraction))
+        )
+    };
+    let lines = [line("median", 0.5), line("p99", 0.99), line("largest", 1.0)];
+    if lag_p99 <= LAG_LEAST_NS || share <= LAG_SHARE {
+        let title =
+            format!("operations were sent on time: p99 of the send lag {}", units::duration_ns(lag_p99));
+        out.say(scene.finding(Severity::Good, "send-lag", title).evidences(lines));
+        return;
+    }
+    let longest_s = service.max().max(scene.failure.max()) as f64 / 1e9;
+    let due_meanwhile = offered * longest_s;
+    if due_meanwhile >= f64::from(scene.work.workers) {
+        let title = format!(
+            "operations waited for a free worker: p99 of the send lag {}",
+            units::duration_ns(lag_p99)
+        );
+        let finding = scene
+            .finding(Severity::Note, "workers-exhausted", title)
+            .detail("The storage made them wait; their response times say so, their service times do not.")
+            .evidences(lines)
+            .evidence(format!(
+                "{} x longest operation {longest_s:.3} s = {due_meanwhile:.0} operations due meanwhile; workers: {}",
+                units::rate(offered),
+                scene.work.workers
+            ));
+        out.say(finding);
+        return;
+    }
+    let title = format!(
+        "the load generator was late: p99 of the send lag {} is {} of the service time's",
+        units::duration_ns(lag_p99),
+        units::percent(share)
+    );
+    let finding = scene
+        .finding(weigh(scene, Severity::Warning), "send-lag", title)
+        .detail("Part of the response times is the generator's own. Use more threads or drivers, or a machine that does nothing else.")
+        .evidences(lines)
+        .evidence(format!("limits: {} and {} of the service time; invalid from {} on", units::duration_ns(LAG_LEAST_NS), units::percent(LAG_SHARE), units::percent(LAG_SHARE_MOST)));
+    if share >= LAG_SHARE_MOST { out.invalidate(scene, finding) } else { out.say(finding) }
+}
+
+/// Whether the generator's threads had reserve.
+///
+/// In an open loop the send lag is the direct measure of what a busy generator does to the numbers, and a pacer
+/// may spin while it waits; being busy is only noted there.
+pub(super) fn busy(scene: &Scene<'_>, out: &mut Findings) {
+    let threads: u32 = scene.stage.works.iter().fold(0, |sum, work| sum.saturating_add(work.threads));
+    let cores = scene.run.provenance.cores;
+    // More threads than processors cannot all be on one.
+    let most = if cores == 0 || threads <= cores { 1.0 } else { f64::from(cores) / f64::from(threads) };
+    let shares: Vec<f64> = scene.whole_seconds().map(|second| second.busy / most).collect();
+    if shares.is_empty() {
+        return;
+    }
+    let above = |limit: f64| shares.iter().filter(|share| **share >= limit).count();
+    let sustained = |limit| above(limit) as f64 > shares.len() as f64 * SUSTAINED;
+    let mean = shares.iter().sum::<f64>() / shares.len() as f64;
+    let evidence = [
+        format!(
+            "on a processor: {} of the threads' time on average, in the busiest second {}",
+            units::percent(mean),
+            units::percent(shares.iter().copied().fold(0.0, f64::max))
+        ),
+        format!(
+            "seconds at {} or more: {} of {}; at {} or more: {}",
+            units::percent(BUSY_FULL),
+            above(BUSY_FULL),
+            shares.len(),
+            units::percent(BUSY_HIGH),
+            above(BUSY_HIGH)
+        ),
+        format!("threads of the stage: {threads}, processors: {cores}"),
+    ];
+    let advice = "Use more threads or drivers. Until then these numbers show the generator's limit, not the storage's.";
+    if !sustained(BUSY_HIGH) {
+        let title = format!("the load generator had reserve: {} busy on average", units::percent(mean));
+        out.say(scene.finding(Severity::Good, "generator-busy", title).evidences(evidence));
+    } else if scene.work.offered_rate.is_some() {
+        let title = "the load generator had little reserve";
+        out.say(scene.finding(Severity::Note, "generator-busy", title).evidences(evidence));
+    } else if sustained(BUSY_FULL) {
+        let finding = scene.finding(
+            weigh(scene, Severity::Critical),
+            "generator-busy",
+            "the load generator was the bottleneck",
+        );
+        out.invalidate(scene, finding.detail(advice).evidences(evidence));
+    } else {
+        let finding = scene.finding(
+            weigh(scene, Severity::Warning),
+            "generator-busy",
+            "the load generator was near its limit",
+        );
+        out.say(finding.detail(advice).evidences(evidence));
+    }
+}
+
+/// Little's law (Little, 1961): the mean number of operations in flight is throughput times mean latency.
+///
+/// Multiplied by time, it says for a closed loop that latencies, send lags (the generator's own time) and pauses
+/// of all operations add up to the time for which workers were at it. More is impossible. In an open loop lag is
+/// not a worker's time, and only the bound holds: never more in flight than there are workers.
+pub(super) fn littles_law(scene: &Scene<'_>, out: &mut Findings) {
+    let closed = scene.work.offered_rate.is_none();
+    let tallies = || scene.work.operations.iter().map(|operation| &operation.tally);
+    let failed = if closed { sum_ns(&scene.failure) } else { 0.0 };
+    let latencies = tallies().map(|tally| sum_ns(tally.service())).sum::<f64>() + failed;
+    let lags = if closed { tallies().map(|tally| sum_ns(&tally.lag)).sum::<f64>() } else { 0.0 };
+    let at_it = workers_time_ns(scene);
+    if at_it <= 0.0 || latencies <= 0.0 {
+        return;
+    }
+    let (workers, accounted) = (f64::from(scene.work.workers), (latencies + lags) / at_it);
+    let generators = lags / (latencies + lags);
+    let seconds = |ns: f64| format!("{:.3} s", ns / 1e9);
+    let evidence = [
+        format!("time in operations, all latencies added up: {}", seconds(latencies)),
+        format!("time for which workers were ready and the generator was not: {}", seconds(lags)),
+        format!("time for which {} workers were at it: {}", scene.work.workers, seconds(at_it)),
+        format!(
+            "mean in flight: {} / {} x {workers} = {:.2}",
+            seconds(latencies),
+            seconds(at_it),
+            latencies / at_it * workers
+        ),
+    ];
+    if accounted > 1.0 + LITTLE_TOLERANCE {
+        let title = "the numbers contradict each other: more operations in flight than there are workers";
+        let finding = scene
+            .finding(weigh(scene, Severity::Critical), "littles-law", title)
+            .detail("This is a fault of Tidemark, not of the storage: please report it with this record.");
+        out.invalidate(scene, finding.evidences(evidence));
+    } else if closed && generators > LITTLE_TOLERANCE {
+        let title =
+            format!("workers waited {} of their time for the load generator", units::percent(generators));
+        let finding = scene
+            .finding(weigh(scene, Severity::Critical), "generator-slow", title)
+            .detail("Nothing was asked of the storage meanwhile: the load was less than the number of workers promises. Use more threads or drivers, or a machine that does nothing else.");
+        out.invalidate(scene, finding.evidences(evidence));
+    } else {
+        let title = "throughput, latencies and workers agree (Little's law)";
+        out.say(scene.finding(Severity::Good, "littles-law", title).evidences(evidence));
+    }
+}
+
+fn sum_ns(histogram: &Histogram) -> f64 {
+    histogram.mean() * histogram.count() as f64
+}
+
+/// The time from each worker's first measured operation to its last, added up; without counts per worker, or in
+/// an open loop, the most that it can be: every worker from the window's start to the last completion.
+fn workers_time_ns(scene: &Scene<'_>) -> f64 {
+    if scene.work.offered_rate.is_some() || scene.work.workers_counts.is_empty() {
+        let span =
+            scene.last_measured_ns().max(scene.work.window_end_ns).saturating_sub(scene.work.window_start_ns);
+        return span as f64 * f64::from(scene.work.workers);
+    }
+    let spans = spans(&scene.work.workers_counts);
+    spans.values().map(|(first, last)| last.saturating_sub(*first) as f64).sum()
+}
+
+/// When each worker that did something sent its first measured operation and ended its last, by its number.
+pub(super) fn spans(counts: &[WorkerCount]) -> BTreeMap<u32, (u64, u64)> {
+    let mut spans = BTreeMap::new();
+    for count in counts.iter().filter(|count| count.ok > 0 || count.failed > 0) {
+        let span = spans.entry(count.worker).or_insert((count.first_sent_ns, count.last_done_ns));
+        *span = (span.0.min(count.first_sent_ns), span.1.max(count.last_done_ns));
+    }
+    spans
+}

@@ -1,0 +1,110 @@
+//! Hand-made runs for the rules' tests: a healthy one, to be spoilt.
+
+use crate::scene::SECOND_NS;
+use crate::{Finding, Judgement, Validity, judge};
+use tidemark_measure::fault::Fault;
+use tidemark_measure::record::{
+    Operation, Run, Second, SecondOfOperation, Silence, Stage, State, Work, WorkerCount,
+};
+
+pub(crate) const MS: u64 = 1_000_000;
+
+/// Twenty seconds of 4 workers in a closed loop with 10 ms per operation: 400 op/s, 8000 reads, nothing wrong.
+pub(crate) fn healthy() -> Run {
+    let mut read = Operation {
+        label: "read".into(),
+        kind: "read".into(),
+        sample: "read".into(),
+        weight: 100.0,
+        ..Operation::default()
+    };
+    read.tally.ok = 8_000;
+    read.tally.bytes = 8_000 * 4096;
+    read.tally.response.record_many(10 * MS, 8_000);
+    read.tally.lag.record_many(20_000, 8_000);
+    let second = |index| Second {
+        index,
+        operations: vec![SecondOfOperation {
+            ok: 400,
+            bytes: 400 * 4096,
+            p50_ns: 10 * MS,
+            ..SecondOfOperation::default()
+        }],
+        in_flight: 4,
+        oldest_in_flight_ns: 5 * MS,
+        busy: 0.3,
+        ..Second::default()
+    };
+    let worker = |worker| WorkerCount {
+        worker,
+        ok: 2_000,
+        response_ns: 20 * SECOND_NS,
+        first_sent_ns: 1,
+        last_done_ns: 20 * SECOND_NS,
+        ..WorkerCount::default()
+    };
+    let work = Work {
+        name: "w1".into(),
+        kind: "normal".into(),
+        workers: 4,
+        threads: 1,
+        window_end_ns: 20 * SECOND_NS,
+        last_done_ns: 20 * SECOND_NS,
+        operations: vec![read],
+        series: (0..20).map(second).collect(),
+        silence: Some(Silence { from_ns: 0, to_ns: 12 * MS }),
+        workers_counts: (0..4).map(worker).collect(),
+        ..Work::default()
+    };
+    let stage = Stage {
+        id: "s1-main".into(),
+        name: "main".into(),
+        state: State::Completed,
+        works: vec![work],
+        ..Stage::default()
+    };
+    let mut run = Run { name: "test".into(), state: State::Completed, stages: vec![stage], ..Run::default() };
+    run.provenance.cores = 2;
+    run
+}
+
+/// The healthy run in an open loop of 400 op/s.
+pub(crate) fn healthy_open() -> Run {
+    let mut run = healthy();
+    let work = work(&mut run);
+    work.offered_rate = Some(400.0);
+    work.workers = 64;
+    work.operations[0].tally.service_open.record_many(10 * MS, 8_000);
+    run
+}
+
+/// The run's only work.
+pub(crate) fn work(run: &mut Run) -> &mut Work {
+    &mut run.stages[0].works[0]
+}
+
+/// Turns `count` of the work's successes into failures of 30 ms.
+pub(crate) fn fail(run: &mut Run, fault: Fault, count: u64) {
+    let tally = &mut work(run).operations[0].tally;
+    tally.ok -= count;
+    (0..count).for_each(|_| tally.faults.count(fault));
+    tally.failure.record_many(30 * MS, count);
+}
+
+/// What a rule says of a run, if anything.
+pub(crate) fn said(run: &Run, rule: &str) -> Option<Finding> {
+    judge(run).findings.into_iter().find(|finding| finding.rule == rule)
+}
+
+/// The reasons for which a run is invalid.
+pub(crate) fn reasons(judgement: &Judgement) -> Vec<String> {
+    match &judgement.validity {
+        Validity::Valid => Vec::new(),
+        Validity::Invalid(reasons) => reasons.clone(),
+    }
+}
+
+/// Whether a run is invalid because of something that contains `text`.
+pub(crate) fn invalid_for(run: &Run, text: &str) -> bool {
+    reasons(&judge(run)).iter().any(|reason| reason.contains(text))
+}

@@ -1,0 +1,167 @@
+//! One work of a run, with the sums that several rules need.
+
+use crate::{Finding, Severity};
+use tidemark_measure::histogram::Histogram;
+use tidemark_measure::record::{Run, Second, Stage, State, Work};
+use tidemark_measure::tally::FaultCounts;
+
+/// Nanoseconds in a second.
+pub(crate) const SECOND_NS: u64 = 1_000_000_000;
+
+/// One work of a run, as the rules see it.
+pub(crate) struct Scene<'a> {
+    /// The run.
+    pub(crate) run: &'a Run,
+    /// The stage.
+    pub(crate) stage: &'a Stage,
+    /// The work.
+    pub(crate) work: &'a Work,
+    /// Successes of all its operations.
+    pub(crate) ok: u64,
+    /// Failures of all its operations, by class.
+    pub(crate) faults: FaultCounts,
+    /// Response times of all its successes.
+    pub(crate) response: Histogram,
+    /// Latencies of all its failures.
+    pub(crate) failure: Histogram,
+}
+
+impl<'a> Scene<'a> {
+    pub(crate) fn new(run: &'a Run, stage: &'a Stage, work: &'a Work) -> Self {
+        let mut scene = Self {
+            run,
+            stage,
+            work,
+            ok: 0,
+            faults: FaultCounts::default(),
+            response: Histogram::new(),
+            failure: Histogram::new(),
+        };
+        for tally in work.operations.iter().map(|operation| &operation.tally) {
+            scene.ok = scene.ok.saturating_add(tally.ok);
+            scene.faults.add(&tally.faults);
+            scene.response.add(&tally.response);
+            scene.failure.add(&tally.failure);
+        }
+        scene
+    }
+
+    /// Every work of a run that was started, in order.
+    pub(crate) fn all(run: &'a Run) -> impl Iterator<Item = Scene<'a>> {
+        let started = run.stages.iter().filter(|stage| stage.state != State::Waiting);
+        started.flat_map(move |stage| stage.works.iter().map(move |work| Scene::new(run, stage, work)))
+    }
+
+    /// Whether the work is there to measure something, rather than to make what others need or to clean up.
+    pub(crate) fn measures(&self) -> bool {
+        !matches!(self.work.kind.as_str(), "init" | "prepare" | "cleanup" | "dispose" | "delay")
+    }
+
+    /// Whether the user or a signal ended the stage early.
+    pub(crate) fn interrupted(&self) -> bool {
+        self.stage.state == State::Interrupted
+    }
+
+    /// Failures of all operations.
+    pub(crate) fn failed(&self) -> u64 {
+        self.faults.total()
+    }
+
+    /// Operations that ended, well or not.
+    pub(crate) fn total(&self) -> u64 {
+        self.ok.saturating_add(self.failed())
+    }
+
+    /// Length of the window, nanoseconds.
+    pub(crate) fn window_ns(&self) -> u64 {
+        self.work.window_end_ns.saturating_sub(self.work.window_start_ns)
+    }
+
+    /// The median response time, nanoseconds.
+    pub(crate) fn median_ns(&self) -> u64 {
+        self.response.quantile(0.5)
+    }
+
+    /// The seconds that lie wholly in the window.
+    pub(crate) fn whole_seconds(&self) -> impl Iterator<Item = &'a Second> {
+        let (start, end) = (self.work.window_start_ns, self.work.window_end_ns);
+        self.work.series.iter().filter(move |second| {
+            let from = u64::from(second.index) * SECOND_NS;
+            from >= start && from + SECOND_NS <= end
+        })
+    }
+
+    /// The seconds that a span of the work's clock touches.
+    pub(crate) fn seconds_touching(&self, from_ns: u64, to_ns: u64) -> impl Iterator<Item = &'a Second> {
+        self.work.series.iter().filter(move |second| {
+            let from = u64::from(second.index) * SECOND_NS;
+            from < to_ns && from + SECOND_NS > from_ns
+        })
+    }
+
+    /// When the last measured operation ended, since the work's start.
+    pub(crate) fn last_measured_ns(&self) -> u64 {
+        let last = self.work.workers_counts.iter().map(|count| count.last_done_ns).max();
+        last.filter(|last| *last > 0).unwrap_or(self.work.last_done_ns)
+    }
+
+    /// A finding about this work, still without detail and evidence.
+    pub(crate) fn finding(
+        &self,
+        severity: Severity,
+        rule: &'static str,
+        title: impl Into<String>,
+    ) -> Finding {
+        Finding {
+            stage: Some(stage_label(self.stage)),
+            work: Some(self.work.name.clone()),
+            ..Finding::about_run(severity, rule, title)
+        }
+    }
+}
+
+/// How findings name a stage: by its id, or by its name where it has none.
+pub(crate) fn stage_label(stage: &Stage) -> String {
+    if stage.id.is_empty() { stage.name.clone() } else { stage.id.clone() }
+}
+
+/// Adds counts up. A damaged record gives the largest number rather than a crash.
+pub(crate) fn sum(counts: impl Iterator<Item = u64>) -> u64 {
+    counts.fold(0, u64::saturating_add)
+}
+
+/// Successes of one second, over all operations.
+pub(crate) fn ok_in(second: &Second) -> u64 {
+    sum(second.operations.iter().map(|operation| operation.ok))
+}
+
+/// Failures of one second, over all operations.
+pub(crate) fn failed_in(second: &Second) -> u64 {
+    sum(second.operations.iter().map(|operation| operation.failed))
+}
+
+impl Finding {
+    /// A finding about the whole run, still without detail and evidence.
+    pub(crate) fn about_run(severity: Severity, rule: &'static str, title: impl Into<String>) -> Self {
+        let title = title.into();
+        Self { severity, rule, title, detail: String::new(), evidence: Vec::new(), stage: None, work: None }
+    }
+
+    /// Adds what it means.
+    pub(crate) fn detail(mut self, detail: impl Into<String>) -> Self {
+        self.detail = detail.into();
+        self
+    }
+
+    /// Adds a line of evidence.
+    pub(crate) fn evidence(mut self, line: impl Into<String>) -> Self {
+        self.evidence.push(line.into());
+        self
+    }
+
+    /// Adds several.
+    pub(crate) fn evidences(mut self, lines: impl IntoIterator<Item = String>) -> Self {
+        self.evidence.extend(lines);
+        self
+    }
+}
