@@ -4,11 +4,222 @@
 //! pinned to the second; clients alternate, and medians of the rounds are compared.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod client;
 mod null;
 mod sink;
+mod wrk;
 
-fn main() {
-    for _ in 0..3 {
-        println!("{:?} {:?}", null::ours(), null::fio());
+use client::{Cost, Task};
+use sink::Sink;
+use std::net::TcpListener;
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::Duration;
+
+const ROUNDS: usize = 5;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let done = match words.as_slice() {
+        ["sink", port, body, freeze] => serve(port, body, freeze),
+        ["client", task] => work(task),
+        [] => everything(5.0, false),
+        ["quick"] => everything(1.0, false),
+        ["long"] => everything(5.0, true),
+        _ => Err("usage: tidemark-bench [quick | long]".into()),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("tidemark-bench: {error}");
+            ExitCode::FAILURE
+        }
     }
+}
+
+type Done = Result<(), String>;
+
+/// The server process.
+fn serve(port: &str, body: &str, freeze: &str) -> Done {
+    pin(0);
+    let listener = TcpListener::bind(format!("127.0.0.1:{port}")).map_err(|error| error.to_string())?;
+    let body = vec![b'x'; body.parse().map_err(|_| "body is a number of bytes")?];
+    let freeze = (freeze == "freeze").then_some((Duration::from_secs(2), Duration::from_millis(200)));
+    Sink { body, freeze }.serve(&listener).map_err(|error| error.to_string())
+}
+
+/// The client process.
+fn work(task: &str) -> Done {
+    pin(1);
+    let task: Task = serde_json::from_str(task).map_err(|error| error.to_string())?;
+    println!("{}", serde_json::to_string(&client::run(&task)?).map_err(|error| error.to_string())?);
+    Ok(())
+}
+
+/// Keeps this process on one processor, where there are two.
+fn pin(processor: usize) {
+    let mut set = rustix::thread::CpuSet::new();
+    set.set(processor);
+    // With one processor, or where it is not allowed, everything shares what there is.
+    let _ = rustix::thread::sched_setaffinity(None, &set);
+}
+
+/// A server process that ends with this value.
+struct Server {
+    child: Child,
+    endpoint: String,
+}
+
+impl Server {
+    fn start(body: u64, freeze: bool) -> Result<Self, String> {
+        let port = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
+        let port = port.map_err(|error| error.to_string())?.port().to_string();
+        let freeze = if freeze { "freeze" } else { "steady" };
+        let child = Command::new(own_path()?).args(["sink", &port, &body.to_string(), freeze]).spawn();
+        let child = child.map_err(|error| error.to_string())?;
+        for _ in 0..200 {
+            if std::net::TcpStream::connect(format!("127.0.0.1:{port}")).is_ok() {
+                return Ok(Self { child, endpoint: format!("http://127.0.0.1:{port}") });
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Err("the server did not come up within 2 s".into())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn own_path() -> Result<std::path::PathBuf, String> {
+    std::env::current_exe().map_err(|error| error.to_string())
+}
+
+fn run_client(task: &Task) -> Result<Cost, String> {
+    let text = serde_json::to_string(task).map_err(|error| error.to_string())?;
+    let output = Command::new(own_path()?).args(["client", &text]).stderr(Stdio::inherit()).output();
+    let output = output.map_err(|error| error.to_string())?;
+    let cost: Cost = serde_json::from_slice(&output.stdout).map_err(|error| format!("client: {error}"))?;
+    if cost.failed > 0 {
+        return Err(format!("{} operations failed", cost.failed));
+    }
+    Ok(cost)
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+fn row(what: &str, value: &str, limit: &str, met: bool) {
+    println!("{what:54} {value:>26}   {limit:24} {}", if met { "met" } else { "NOT MET" });
+}
+
+fn everything(seconds: f64, long: bool) -> Done {
+    println!("medians of {ROUNDS} alternating rounds; ratios count, absolute figures depend on the machine\n");
+    null_engine();
+    requests(seconds)?;
+    verification(seconds)?;
+    many_workers()?;
+    open_loop(seconds)?;
+    if long { memory_over_time(60.0, 600.0) } else { memory_over_time(seconds, seconds * 4.0) }
+}
+
+fn null_engine() {
+    let rounds: Vec<_> = (0..ROUNDS).map(|_| (null::ours(), null::fio())).collect();
+    let ours = median(rounds.iter().filter_map(|(ours, _)| ours.clone().ok()).collect());
+    let fio = median(rounds.iter().filter_map(|(_, fio)| *fio).collect());
+    let beside = if fio.is_nan() { "fio not installed".into() } else { format!("fio {fio:.0} ns") };
+    row("null engine, everything recorded, per operation", &format!("{ours:.0} ns ({beside})"), "at most 120 ns", ours <= 120.0);
+}
+
+fn task(endpoint: &str, seconds: f64) -> Task {
+    Task {
+        put: false,
+        verify: false,
+        single: false,
+        endpoint: endpoint.into(),
+        workers: 64,
+        bytes: 4096,
+        seconds,
+        operations: None,
+        rate: None,
+    }
+}
+
+fn requests(seconds: f64) -> Done {
+    let server = Server::start(4096, false)?;
+    let get = task(&server.endpoint, seconds);
+    let put = Task { put: true, ..get.clone() };
+    let (mut gets, mut puts, mut wrks) = (vec![], vec![], vec![]);
+    for _ in 0..ROUNDS {
+        gets.push(run_client(&get)?.cpu_us());
+        wrks.extend(wrk::cpu_us(&server.endpoint, 64, seconds));
+        puts.push(run_client(&put)?.cpu_us());
+    }
+    let (get, put, wrk) = (median(gets), median(puts), median(wrks));
+    let ratio = get / wrk;
+    row("client CPU per 4 KiB GET, signed, 64 connections", &format!("{get:.2} us (wrk {wrk:.2} us)"), "-", true);
+    row("  ratio to wrk's unsigned GET", &format!("{ratio:.2}"), "at most 0.90", ratio <= 0.9);
+    let ratio = put / get;
+    row("client CPU per 4 KiB PUT", &format!("{put:.2} us"), "-", true);
+    row("  ratio to the GET", &format!("{ratio:.2}"), "at most 1.20", ratio <= 1.2);
+    Ok(())
+}
+
+fn verification(seconds: f64) -> Done {
+    // The server keeps what is written to it and gives it back.
+    let server = Server::start(0, false)?;
+    let base = Task { single: true, workers: 4, bytes: 1 << 20, ..task(&server.endpoint, seconds) };
+    run_client(&Task { put: true, operations: Some(1), workers: 1, ..base.clone() })?;
+    let (mut plain, mut verified) = (vec![], vec![]);
+    for _ in 0..ROUNDS {
+        plain.push(run_client(&base)?.cpu_us());
+        verified.push(run_client(&Task { verify: true, ..base.clone() })?.cpu_us());
+    }
+    let (plain, verified) = (median(plain), median(verified));
+    let ratio = verified / plain;
+    let value = format!("{verified:.0} / {plain:.0} us = {ratio:.2}");
+    row("client CPU per verified / unverified 1 MiB GET", &value, "at most 1.30", ratio <= 1.3);
+    Ok(())
+}
+
+fn many_workers() -> Done {
+    let server = Server::start(4096, false)?;
+    let cost = run_client(&Task { workers: 10_000, ..task(&server.endpoint, 10.0) })?;
+    let (resident, started) = (cost.resident_bytes as f64 / 1e6, cost.first_done_ns as f64 / 1e9);
+    let all = cost.workers_that_worked == 10_000;
+    row("10,000 workers: resident memory", &format!("{resident:.0} MB"), "under 400 MB", resident < 400.0);
+    row("10,000 workers: all at work, first request after", &format!("{started:.2} s ({})", cost.workers_that_worked), "within 5 s", all && started < 5.0);
+    Ok(())
+}
+
+fn open_loop(seconds: f64) -> Done {
+    let server = Server::start(4096, false)?;
+    let open = Task { rate: Some(20_000.0), ..task(&server.endpoint, seconds) };
+    let lag = |cost: Cost| cost.lag_p50_ns as f64 / 1e3;
+    let rounds: Result<Vec<f64>, String> = (0..ROUNDS).map(|_| run_client(&open).map(lag)).collect();
+    let lag = median(rounds?);
+    row("open loop at 20,000/s: median send lag", &format!("{lag:.1} us"), "under 50 us", lag < 50.0);
+    drop(server);
+    let server = Server::start(4096, true)?;
+    let frozen = Task { rate: Some(5_000.0), ..task(&server.endpoint, 10.0) };
+    let cost = run_client(&frozen)?;
+    let (response, service) = (cost.response_p99_ns as f64 / 1e6, cost.service_p99_ns as f64 / 1e6);
+    let value = format!("{response:.0} ms / {service:.1} ms");
+    let shown = response > 100.0 && service < response / 3.0;
+    row("200 ms freeze every 2 s: response / service p99", &value, "shows in response only", shown);
+    Ok(())
+}
+
+fn memory_over_time(short: f64, long: f64) -> Done {
+    let server = Server::start(4096, false)?;
+    let resident = |seconds| run_client(&task(&server.endpoint, seconds)).map(|cost| cost.resident_bytes as f64 / 1e6);
+    let (first, second) = (resident(short)?, resident(long)?);
+    let value = format!("{first:.1} / {second:.1} MB");
+    row(&format!("resident memory after {short:.0} s / {long:.0} s"), &value, "the same", second < first * 1.1 + 1.0);
+    Ok(())
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// How the server behaves.
 #[derive(Clone, Debug, Default)]
 pub struct Sink {
-    /// Bytes of every GET's body.
+    /// The body of every GET; when empty, that of the first PUT.
     pub body: Vec<u8>,
     /// Stop answering for `.1` every `.0`.
     pub freeze: Option<(Duration, Duration)>,
@@ -24,17 +24,20 @@ struct Peer {
     skip: usize,
     /// What could not be sent yet.
     unsent: Vec<u8>,
+    /// The body of the first PUT, while it is wanted.
+    learned: Vec<u8>,
 }
 
 impl Sink {
     /// Serves until the process ends.
-    pub fn serve(&self, listener: &TcpListener) -> io::Result<()> {
+    pub fn serve(mut self, listener: &TcpListener) -> io::Result<()> {
         listener.set_nonblocking(true)?;
         let epoll_fd = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let listening = u64::MAX;
         epoll::add(&epoll_fd, listener, epoll::EventData::new_u64(listening), epoll::EventFlags::IN)?;
         let mut peers: HashMap<u64, Peer> = HashMap::new();
-        let reply = self.get_reply();
+        let mut reply = self.get_reply();
+        let mut learning = self.body.is_empty();
         let mut events = Vec::with_capacity(1024);
         let mut scratch = vec![0u8; 1 << 20];
         let mut next_freeze = self.freeze.map(|(every, _)| Instant::now() + every);
@@ -60,12 +63,16 @@ impl Sink {
                         let key = stream.as_raw_fd() as u64;
                         let flags = epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::ET;
                         epoll::add(&epoll_fd, &stream, epoll::EventData::new_u64(key), flags)?;
-                        peers.insert(key, Peer { stream, head: Vec::new(), skip: 0, unsent: Vec::new() });
+                        let (head, unsent, learned) = (Vec::new(), Vec::new(), Vec::new());
+                        peers.insert(key, Peer { stream, head, skip: 0, unsent, learned });
                     }
-                } else if let Some(peer) = peers.get_mut(&key)
-                    && !peer.turn(&mut scratch, &reply, self).unwrap_or(false)
-                {
-                    peers.remove(&key);
+                } else if let Some(peer) = peers.get_mut(&key) {
+                    if !peer.turn(&mut scratch, &reply, &self.body, learning).unwrap_or(false) {
+                        peers.remove(&key);
+                    } else if learning && peer.skip == 0 && !peer.learned.is_empty() {
+                        (self.body, learning) = (std::mem::take(&mut peer.learned), false);
+                        reply = self.get_reply();
+                    }
                 }
             }
         }
@@ -88,7 +95,7 @@ const PUT_REPLY: &[u8] = b"HTTP/1.1 200 OK\r\nServer: sink\r\nETag: \"0123456789
 
 impl Peer {
     /// Reads what has come and answers it; false when the connection is over.
-    fn turn(&mut self, scratch: &mut [u8], get_reply: &[u8], sink: &Sink) -> io::Result<bool> {
+    fn turn(&mut self, scratch: &mut [u8], get_reply: &[u8], body: &[u8], learn: bool) -> io::Result<bool> {
         if !self.unsent.is_empty() {
             let unsent = std::mem::take(&mut self.unsent);
             self.send(&unsent, &[])?;
@@ -103,6 +110,9 @@ impl Peer {
             let mut rest = &scratch[..count];
             while !rest.is_empty() {
                 let skipped = self.skip.min(rest.len());
+                if learn {
+                    self.learned.extend_from_slice(&rest[..skipped]);
+                }
                 self.skip -= skipped;
                 rest = &rest[skipped..];
                 if self.skip == 0 && skipped > 0 {
@@ -120,7 +130,7 @@ impl Peer {
                 match (put, length) {
                     (true, 0) => self.send(PUT_REPLY, &[])?,
                     (true, length) => self.skip = length,
-                    (false, _) => self.send(get_reply, &sink.body)?,
+                    (false, _) => self.send(get_reply, body)?,
                 }
             }
             if count < scratch.len() {

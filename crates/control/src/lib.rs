@@ -1,1 +1,13 @@
-//! Executes a plan: engines by kind, stages in order, works side by side, slices merged, events out.
+//! Executes a plan: targets made ready, stages in order, works side by side, seconds merged, events out.
+//!
+//! [`execute::execute`] is the way through: it takes a [`Plan`](tidemark_plan::plan::Plan) and gives a
+//! [`Run`](tidemark_measure::record::Run). Everything that happens meanwhile is told to an
+//! [`Audience`](audience::Audience); nothing here prints.
+
+pub mod audience;
+pub mod execute;
+mod keep;
+pub mod provenance;
+mod stage;
+mod targets;
+mod trigger;

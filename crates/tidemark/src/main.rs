@@ -1,2 +1,39 @@
 //! Tidemark: find your storage's high-water mark.
-fn main() {}
+//!
+//! The binary is glue: it parses arguments, calls one function of a library, and is the only place that prints.
+
+mod cli;
+mod commands;
+mod exit;
+mod progress;
+mod signals;
+mod terminal;
+
+use clap::Parser;
+use cli::{Cli, Command};
+use exit::{Exit, Stop};
+use std::process::ExitCode;
+use terminal::Terminal;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let terminal = Terminal::new(cli.color);
+    let store = cli.store.clone();
+    let done = match cli.command {
+        Command::Run(arguments) => commands::run::run(&arguments, store, terminal),
+        Command::Object(arguments) => commands::object::run(&arguments, store, terminal),
+        Command::Check(arguments) => commands::check::check(&arguments, terminal),
+        Command::Report(arguments) => commands::report::report(&arguments, store, terminal),
+        Command::Runs(arguments) => commands::runs::runs(&arguments, store, terminal),
+        Command::Lab(arguments) => commands::lab::lab(&arguments, terminal),
+        Command::Completions { shell } => commands::manual::completions(shell, terminal),
+        Command::Man { directory } => commands::manual::pages(&directory, terminal),
+    };
+    let exit = done.unwrap_or_else(|Stop { exit, message }| {
+        if !message.is_empty() {
+            terminal.remark(&format!("tidemark: {message}"));
+        }
+        exit
+    });
+    ExitCode::from(exit as u8)
+}

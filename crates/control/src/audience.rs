@@ -1,0 +1,62 @@
+//! Who follows a run while it goes on, and may end it.
+
+use tidemark_measure::record::Stage;
+use tidemark_measure::tally::Interval;
+use tidemark_plan::plan;
+
+/// Something that happened.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// A target answered the check before the load; what it says of itself.
+    Target(&'a str),
+    /// Stage `index` begins.
+    StageStarted {
+        /// Which, from 0.
+        index: usize,
+        /// Its plan.
+        stage: &'a plan::Stage,
+    },
+    /// A second of a work is complete.
+    Second {
+        /// Which stage.
+        stage: usize,
+        /// Which work of it.
+        work: usize,
+        /// The second, merged over all threads.
+        interval: &'a Interval,
+    },
+    /// The stage waits before the next one begins (COSBench `closuredelay`).
+    Pausing {
+        /// How long, nanoseconds.
+        pause_ns: u64,
+    },
+    /// Stage `index` has ended.
+    StageEnded {
+        /// Which, from 0.
+        index: usize,
+        /// What it left behind.
+        stage: &'a Stage,
+    },
+    /// Something that the user should know and that does not stop the run.
+    Trouble(&'a str),
+}
+
+/// What the user wants of the run as a whole. Later ones override earlier ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Wish {
+    /// Go on.
+    GoOn,
+    /// End the load, keep what was measured, clean up.
+    Finish,
+    /// Stop at once and leave everything as it is.
+    Stop,
+}
+
+/// Follows a run.
+pub trait Audience {
+    /// Something happened.
+    fn event(&mut self, event: Event<'_>);
+
+    /// What the user wants by now; asked several times a second.
+    fn wish(&mut self) -> Wish;
+}

@@ -1,0 +1,156 @@
+//! From a plan to a run's record.
+
+use crate::audience::{Audience, Event, Wish};
+use crate::keep::Keep;
+use crate::provenance;
+use crate::stage::{self, Place, Ready};
+use crate::targets::Targets;
+use crate::trigger::Trigger;
+use std::path::PathBuf;
+use std::time::{Duration, Instant, SystemTime};
+use tidemark_measure::record::{Note, Provenance, Run, Stage, State};
+use tidemark_plan::plan::{OnFailure, Plan};
+use tidemark_store::Store;
+
+/// How a plan is executed.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Generator threads of a work; `None`: one per processor.
+    pub threads: Option<u32>,
+    /// Directory that triggers may run scripts from; `None`: they do not run.
+    pub trigger_directory: Option<PathBuf>,
+    /// Whether to begin without asking the targets first.
+    pub skip_preflight: bool,
+}
+
+/// A plan could not be begun: one clear sentence with the remedy, never a secret.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct ExecuteError(pub String);
+
+/// A finished run and whether the store has it.
+#[derive(Debug)]
+pub struct Executed {
+    /// The record.
+    pub run: Run,
+    /// Whether it is in the store, under [`Run::id`].
+    pub stored: bool,
+}
+
+/// Executes `plan` to its end and gives its record. `provenance` says where the plan came from; what is known
+/// of this machine's targets is added to it. Errors mean that no load was put on anything.
+pub fn execute(
+    plan: &Plan,
+    provenance: Provenance,
+    options: &Options,
+    store: Option<&mut Store>,
+    audience: &mut dyn Audience,
+) -> Result<Executed, ExecuteError> {
+    let mut targets = Targets::prepare(plan, options.skip_preflight, audience)?;
+    let start = Instant::now();
+    let mut run = Run {
+        name: plan.name.clone(),
+        description: plan.description.clone(),
+        started_unix_ns: unix_now_ns(),
+        state: State::Running,
+        provenance: Provenance { seed: plan.seed, targets: targets.descriptions(), ..provenance },
+        notes: plan.notes.clone(),
+        stages: plan.stages.iter().enumerate().map(waiting).collect(),
+        ..Run::default()
+    };
+    if options.trigger_directory.is_none() && plan.stages.iter().any(|stage| stage.trigger.is_some()) {
+        run.notes.push(Note {
+            topic: "trigger".into(),
+            text: "Scripts named by `trigger` did not run: a workload file may not run commands unless \
+                   `--trigger-dir` names the directory they lie in."
+                .into(),
+        });
+    }
+    let mut keep = Keep::begin(store, &mut run, audience);
+    let threads = options.threads.unwrap_or_else(provenance::cores).max(1);
+    let mut only_cleaning = false;
+    for (index, stage) in plan.stages.iter().enumerate() {
+        let cleans = !stage.works.is_empty() && stage.works.iter().all(|work| work.kind.cleans());
+        let asked = audience.wish();
+        if asked == Wish::Stop || (!cleans && (only_cleaning || asked > Wish::GoOn)) {
+            let record = &mut run.stages[index];
+            record.reason = if asked > Wish::GoOn { "the user ended the run" } else { "an earlier stage failed" }.into();
+            continue;
+        }
+        audience.event(Event::StageStarted { index, stage });
+        let record = &mut run.stages[index];
+        record.started_ns = start.elapsed().as_nanos() as u64;
+        record.state = State::Completed;
+        let trigger = stage.trigger.as_deref().zip(options.trigger_directory.as_deref());
+        let trigger = trigger.and_then(|(text, directory)| match Trigger::start(text, directory) {
+            Ok(trigger) => Some(trigger),
+            Err(trouble) => {
+                audience.event(Event::Trouble(&trouble));
+                None
+            }
+        });
+        match ready(stage, &mut targets) {
+            Ok(works) => {
+                let place = Place { index, run_start: start, asked };
+                stage::run(place, &works, threads, record, audience, &mut keep);
+            }
+            Err(reason) => (record.state, record.reason) = (State::Failed, reason),
+        }
+        if let Some(Err(trouble)) = trigger.map(Trigger::end) {
+            audience.event(Event::Trouble(&trouble));
+        }
+        if stage.pause_ns > 0 && record.state == State::Completed {
+            pause(stage.pause_ns, audience);
+        }
+        record.ended_ns = start.elapsed().as_nanos() as u64;
+        audience.event(Event::StageEnded { index, stage: record });
+        only_cleaning |= record.state == State::Failed && stage.on_failure == OnFailure::Stop;
+    }
+    run.elapsed_ns = start.elapsed().as_nanos() as u64;
+    run.state = state_of(&run.stages, audience.wish());
+    let stored = keep.finish(&run, audience);
+    Ok(Executed { run, stored })
+}
+
+fn waiting((index, stage): (usize, &tidemark_plan::plan::Stage)) -> Stage {
+    Stage { id: format!("s{}-{}", index + 1, stage.name), name: stage.name.clone(), ..Stage::default() }
+}
+
+fn ready<'a>(
+    stage: &'a tidemark_plan::plan::Stage,
+    targets: &mut Targets,
+) -> Result<Vec<Ready<'a>>, String> {
+    let engine = |work: &'a tidemark_plan::plan::Work| match targets.engine(&work.engine) {
+        Ok(engine) => Ok(Ready { plan: work, engine }),
+        Err(error) => Err(format!("work `{}`: {error}", work.name)),
+    };
+    stage.works.iter().map(engine).collect()
+}
+
+/// Waits, unless the user ends the run.
+fn pause(pause_ns: u64, audience: &mut dyn Audience) {
+    audience.event(Event::Pausing { pause_ns });
+    let end = Instant::now() + Duration::from_nanos(pause_ns);
+    while audience.wish() == Wish::GoOn {
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return;
+        }
+        std::thread::sleep(left.min(Duration::from_millis(50)));
+    }
+}
+
+fn state_of(stages: &[Stage], asked: Wish) -> State {
+    let any = |state| stages.iter().any(|stage| stage.state == state);
+    if any(State::Failed) {
+        State::Failed
+    } else if asked > Wish::GoOn || any(State::Interrupted) {
+        State::Interrupted
+    } else {
+        State::Completed
+    }
+}
+
+fn unix_now_ns() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
+}

@@ -1,0 +1,60 @@
+//! Keeping a run in the store while it goes on. Trouble with the store never stops a run: the data stays in
+//! memory and is still shown and exported.
+
+use crate::audience::{Audience, Event};
+use tidemark_measure::record::Run;
+use tidemark_measure::tally::Interval;
+use tidemark_store::Store;
+
+/// The store, or what is left of it.
+pub(crate) struct Keep<'a> {
+    store: Option<&'a mut Store>,
+    id: u64,
+}
+
+impl<'a> Keep<'a> {
+    /// Begins to keep `run`, and gives it its number.
+    pub(crate) fn begin(store: Option<&'a mut Store>, run: &mut Run, audience: &mut dyn Audience) -> Self {
+        let mut keep = Self { store, id: 0 };
+        if let Some(store) = &mut keep.store {
+            match store.begin(run) {
+                Ok(id) => (keep.id, run.id) = (id, id),
+                Err(error) => keep.give_up(&error.to_string(), audience),
+            }
+        }
+        keep
+    }
+
+    /// Keeps one second of a work.
+    pub(crate) fn second(
+        &mut self,
+        stage: usize,
+        work: usize,
+        interval: &Interval,
+        audience: &mut dyn Audience,
+    ) {
+        let Some(store) = &mut self.store else { return };
+        let kept = store.append(self.id, stage, work, std::slice::from_ref(interval));
+        if let Err(error) = kept {
+            self.give_up(&error.to_string(), audience);
+        }
+    }
+
+    /// Keeps the finished run; false when it is not in the store.
+    pub(crate) fn finish(mut self, run: &Run, audience: &mut dyn Audience) -> bool {
+        let Some(store) = &mut self.store else { return false };
+        match store.finish(self.id, run) {
+            Ok(()) => true,
+            Err(error) => {
+                self.give_up(&error.to_string(), audience);
+                false
+            }
+        }
+    }
+
+    fn give_up(&mut self, reason: &str, audience: &mut dyn Audience) {
+        let text = format!("the run goes on without the result store: {reason}");
+        audience.event(Event::Trouble(&text));
+        self.store = None;
+    }
+}

@@ -1,0 +1,192 @@
+//! One stage: its works side by side, each with its own crew, their seconds told in one place.
+
+use crate::audience::{Audience, Event, Wish};
+use crate::keep::Keep;
+use crossbeam_channel::{Sender, bounded};
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::{Duration, Instant};
+use tidemark_load::crew::{self, Watch, Wish as CrewWish};
+use tidemark_load::engine::{Engine, OpenError};
+use tidemark_measure::record::{Operation, Second, Stage, State, Work};
+use tidemark_measure::tally::{Interval, Tally};
+use tidemark_plan::plan;
+
+/// A work ready to run.
+pub(crate) struct Ready<'a> {
+    pub(crate) plan: &'a plan::Work,
+    pub(crate) engine: Box<dyn Engine>,
+}
+
+/// Where a stage stands in its run.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) index: usize,
+    pub(crate) run_start: Instant,
+    /// What the user had already asked for when the stage began: only more than that ends it.
+    pub(crate) asked: Wish,
+}
+
+/// Runs a stage's works to their end.
+pub(crate) fn run(
+    place: Place,
+    works: &[Ready<'_>],
+    threads: u32,
+    record: &mut Stage,
+    audience: &mut dyn Audience,
+    keep: &mut Keep<'_>,
+) {
+    let wish = AtomicU8::new(0);
+    let (seconds_in, seconds_out) = bounded::<(usize, Box<Interval>)>(64);
+    std::thread::scope(|scope| {
+        let handles: Vec<_> = works
+            .iter()
+            .enumerate()
+            .map(|(index, work)| {
+                let mut watch = Reporter { work: index, seconds: seconds_in.clone(), wish: &wish, series: vec![] };
+                scope.spawn(move || {
+                    let started_ns = place.run_start.elapsed().as_nanos() as u64;
+                    let result = crew::run(&work.plan.load, &*work.engine, threads, &mut watch);
+                    record_work(work.plan, started_ns, result, watch.series)
+                })
+            })
+            .collect();
+        drop(seconds_in);
+        loop {
+            wish.store(crew_wish(audience.wish(), place.asked) as u8, Ordering::Relaxed);
+            match seconds_out.recv_timeout(Duration::from_millis(50)) {
+                Ok((work, interval)) => {
+                    audience.event(Event::Second { stage: place.index, work, interval: &interval });
+                    keep.second(place.index, work, &interval, audience);
+                }
+                Err(crossbeam_channel::RecvTimeoutError::Timeout) => {}
+                Err(crossbeam_channel::RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        let mut interrupted = false;
+        for (handle, work) in handles.into_iter().zip(works) {
+            let ended = handle.join().unwrap_or_else(|_| Ended {
+                work: Work { name: work.plan.name.clone(), ..Work::default() },
+                trouble: Some("it crashed; please report this as a bug".into()),
+                interrupted: false,
+            });
+            interrupted |= ended.interrupted;
+            let trouble = ended.trouble.or_else(|| shortfall(work.plan, &ended.work, ended.interrupted));
+            if let Some(trouble) = trouble {
+                record.state = State::Failed;
+                let reason = format!("work `{}`: {trouble}", work.plan.name);
+                record.reason = [std::mem::take(&mut record.reason), reason].join("; ");
+            }
+            record.works.push(ended.work);
+        }
+        record.reason = record.reason.trim_start_matches("; ").to_owned();
+        if interrupted && record.state != State::Failed {
+            record.state = State::Interrupted;
+            record.reason = "ended early by the user".into();
+        }
+    });
+}
+
+/// What the crews are told: what was already asked for when the stage began does not end it (it is there to
+/// clean up), anything beyond that does.
+fn crew_wish(asked_now: Wish, asked_before: Wish) -> CrewWish {
+    match asked_now {
+        Wish::Stop => CrewWish::Stop,
+        now if now > asked_before => CrewWish::Finish,
+        _ => CrewWish::GoOn,
+    }
+}
+
+/// Carries one work's seconds to the place where they are told.
+struct Reporter<'a> {
+    work: usize,
+    seconds: Sender<(usize, Box<Interval>)>,
+    wish: &'a AtomicU8,
+    series: Vec<Second>,
+}
+
+impl Watch for Reporter<'_> {
+    fn interval(&mut self, interval: &Interval) {
+        self.series.push(Second::from(interval));
+        // Nobody listens any more only when the stage has been torn down.
+        let _ = self.seconds.send((self.work, Box::new(interval.clone())));
+    }
+
+    fn wish(&mut self) -> CrewWish {
+        match self.wish.load(Ordering::Relaxed) {
+            0 => CrewWish::GoOn,
+            1 => CrewWish::Finish,
+            _ => CrewWish::Stop,
+        }
+    }
+}
+
+struct Ended {
+    work: Work,
+    trouble: Option<String>,
+    interrupted: bool,
+}
+
+fn record_work(
+    plan: &plan::Work,
+    started_ns: u64,
+    result: Result<crew::Result, OpenError>,
+    series: Vec<Second>,
+) -> Ended {
+    let (result, trouble) = match result {
+        Ok(result) => (result, None),
+        Err(error) => (crew::Result::default(), Some(error.to_string())),
+    };
+    let mut tallies = result.tallies.into_iter();
+    let operations = plan.labels.iter().map(|label| Operation {
+        label: label.label.clone(),
+        kind: label.kind.clone(),
+        sample: label.sample.clone(),
+        weight: label.weight,
+        config: label.config.clone(),
+        tally: tallies.next().unwrap_or_default(),
+    });
+    let work = Work {
+        name: plan.name.clone(),
+        kind: plan.kind.name().into(),
+        workers: plan.load.workers,
+        threads: result.threads,
+        offered_rate: result.offered_rate,
+        window_start_ns: result.window_start_ns,
+        window_end_ns: result.window_end_ns,
+        last_done_ns: result.last_done_ns,
+        started_ns,
+        operations: operations.collect(),
+        series,
+        silence: result.silence,
+        unsent: result.unsent,
+        undone: result.undone,
+        examples: result.examples,
+        workers_counts: result.workers,
+        given_up: result.given_up,
+        allowed_failures_per_million: plan.allowed_failures_per_million,
+    };
+    Ended { work, trouble, interrupted: result.interrupted }
+}
+
+/// Why a work that ran to its end did not do what it was to do.
+fn shortfall(plan: &plan::Work, work: &Work, interrupted: bool) -> Option<String> {
+    let tallies = || work.operations.iter().map(|operation| &operation.tally);
+    let (ok, failed) = (tallies().map(|t| t.ok).sum::<u64>(), tallies().map(Tally::failed).sum::<u64>());
+    let asked_for_nothing = plan.load.source.operations() == Some(0);
+    if !work.given_up.is_empty() {
+        return Some(format!("given up: {}", work.given_up));
+    }
+    if ok == 0 && failed == 0 && !interrupted && !asked_for_nothing {
+        return Some("no operation was done in the measured window".into());
+    }
+    if ok == 0 && failed > 0 {
+        return Some(format!("none of {failed} operations succeeded"));
+    }
+    let allowed = (ok + failed) as f64 * f64::from(plan.allowed_failures_per_million) / 1e6;
+    if failed as f64 > allowed {
+        let total = ok + failed;
+        let per_million = plan.allowed_failures_per_million;
+        return Some(format!("{failed} of {total} operations failed; {per_million} in a million are allowed"));
+    }
+    None
+}

@@ -1,0 +1,277 @@
+//! The command line's shape. Help texts live here, next to what they describe.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    done; the numbers stand
+  1    done, but a stage failed
+  2    the command line or the document is wrong
+  3    could not begin: the target, the lab or the result store is not as needed
+  4    done, but the run is INVALID: its numbers are not what they seem
+  130  ended by the user; what was measured is kept";
+
+/// Find your storage's high-water mark.
+///
+/// Tidemark puts load on storage, proves that the numbers are real, and hands over a report.
+#[derive(Debug, Parser)]
+#[command(name = "tidemark", version, after_help = EXIT_CODES, propagate_version = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    /// Result store to use instead of the default one
+    #[arg(long, global = true, value_name = "FILE", env = "TIDEMARK_STORE")]
+    pub(crate) store: Option<PathBuf>,
+    /// When to use colour
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: When,
+}
+
+/// When to do something that suits a terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum When {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a Tidemark YAML or COSBench XML document
+    Run(Run),
+    /// Say what a document will do and need, without doing it
+    Check(Check),
+    /// Put object load on a target without writing a document
+    Object(Object),
+    /// Write the report of a stored run
+    Report(Report),
+    /// List stored runs
+    Runs(Runs),
+    /// Bring real storage up and down on this machine, to try things on
+    #[command(subcommand)]
+    Lab(Lab),
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Write the manual pages to a directory
+    Man {
+        /// The directory; it is made if need be
+        directory: PathBuf,
+    },
+}
+
+/// How a run goes on and what it leaves behind; the same for documents and one-liners.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Running {
+    /// Threads that generate load [default: one per processor]
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<u32>,
+    /// Print events and the result as lines of JSON on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print no progress
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// Write the HTML report here [default: beside the result store]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+    /// Write no report
+    #[arg(long, conflicts_with = "report")]
+    pub(crate) no_report: bool,
+    /// Do not keep the run in the result store
+    #[arg(long)]
+    pub(crate) no_store: bool,
+    /// Also write the archive files that COSBench would have written, with its exact headers
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cosbench_archive: Option<PathBuf>,
+    /// Begin the load without asking the target first
+    #[arg(long)]
+    pub(crate) skip_preflight: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Run {
+    /// The document; `-` reads standard input
+    pub(crate) file: PathBuf,
+    /// Where random choices come from, instead of what the document says
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// Directory that the document's triggers may run scripts from [default: they do not run]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) trigger_dir: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) running: Running,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Check {
+    /// The document; `-` reads standard input
+    pub(crate) file: PathBuf,
+    /// Print the forecast as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Report {
+    /// The run's number, or `last`
+    #[arg(default_value = "last")]
+    pub(crate) run: String,
+    /// What to write
+    #[arg(long, short, default_value = "html")]
+    pub(crate) format: Format,
+    /// Where to [default: a file named after the run, for HTML; standard output otherwise]
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// What a report is written as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// One self-contained page
+    Html,
+    /// Markdown
+    Md,
+    /// One row per operation, base units
+    Csv,
+    /// One row per operation and second, base units
+    SeriesCsv,
+    /// Everything, for machines
+    Json,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Runs {
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Lab {
+    /// Bring a system up
+    Up(LabUp),
+    /// Say what runs, and how to reach it
+    Status {
+        /// The lab's directory
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
+        /// Print as JSON, credentials included
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take it down
+    Down {
+        /// The lab's directory
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
+        /// Keep its data, so that `up` finds it again
+        #[arg(long)]
+        keep: bool,
+    },
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct LabUp {
+    /// Which system
+    pub(crate) system: System,
+    /// The lab's directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+    /// Port of the gateway [default: a free one]
+    #[arg(long)]
+    pub(crate) port: Option<u16>,
+}
+
+/// What the lab can bring up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum System {
+    /// Ceph: a monitor, a manager, three OSDs and a RADOS gateway with an S3 and a Swift user
+    Ceph,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Object {
+    /// What to do
+    pub(crate) verb: ObjectVerb,
+    /// `http://host:port`, several times for several; `embedded` for the server inside Tidemark
+    #[arg(long, required = true, value_name = "URL")]
+    pub(crate) endpoint: Vec<String>,
+    /// Access key
+    #[arg(long, env = "AWS_ACCESS_KEY_ID", default_value = "", hide_env_values = true)]
+    pub(crate) access_key: String,
+    /// Secret key; better given by the environment than on the command line
+    #[arg(long, env = "AWS_SECRET_ACCESS_KEY", default_value = "", hide_env_values = true, hide_default_value = true)]
+    pub(crate) secret_key: String,
+    /// Session token
+    #[arg(long, env = "AWS_SESSION_TOKEN", hide_env_values = true)]
+    pub(crate) session_token: Option<String>,
+    /// Region that signatures name
+    #[arg(long, env = "AWS_REGION", default_value = "us-east-1")]
+    pub(crate) region: String,
+    /// Address buckets by host name rather than by path
+    #[arg(long)]
+    pub(crate) virtual_host: bool,
+    /// Accept any TLS certificate
+    #[arg(long)]
+    pub(crate) insecure: bool,
+    /// Size of an object: `4KiB`, `u(1,64)KB`, `lognormal(64,1.5,1,10000)KB`
+    #[arg(long, default_value = "4KiB")]
+    pub(crate) size: String,
+    /// Objects in each container
+    #[arg(long, default_value_t = 1000)]
+    pub(crate) objects: u64,
+    /// Containers (buckets)
+    #[arg(long, default_value_t = 1)]
+    pub(crate) containers: u64,
+    /// Prefix of the containers' names
+    #[arg(long, default_value = "tidemark-")]
+    pub(crate) prefix: String,
+    /// Logical clients
+    #[arg(long, short, default_value_t = 32)]
+    pub(crate) workers: u32,
+    /// Offer this many operations a second (an open loop), e.g. `2000/s` [default: closed loop]
+    #[arg(long)]
+    pub(crate) rate: Option<String>,
+    /// How long to measure
+    #[arg(long = "for", value_name = "TIME", default_value = "30s")]
+    pub(crate) duration: String,
+    /// Load before the measured window
+    #[arg(long, value_name = "TIME", default_value = "2s")]
+    pub(crate) warm_up: String,
+    /// Share of reads in `mixed`, in percent
+    #[arg(long, default_value_t = 70.0, value_name = "PERCENT")]
+    pub(crate) reads: f64,
+    /// Verify the content of every read
+    #[arg(long)]
+    pub(crate) verify: bool,
+    /// Leave containers and objects where they are
+    #[arg(long)]
+    pub(crate) keep: bool,
+    /// Where random choices come from
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) running: Running,
+}
+
+/// What the one-liner does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ObjectVerb {
+    /// Read objects prepared for it
+    Get,
+    /// Write objects
+    Put,
+    /// Read headers
+    Head,
+    /// Delete objects prepared for it, and write them again, in equal shares
+    Delete,
+    /// List containers
+    List,
+    /// Read some and write others
+    Mixed,
+}

@@ -1,0 +1,50 @@
+//! Reading a document from a file or standard input, and showing what is wrong with it.
+
+use crate::exit::{Exit, Stop};
+use crate::terminal::Terminal;
+use std::io::Read;
+use std::path::Path;
+use tidemark_plan::diagnostic::Severity;
+use tidemark_plan::document::{self, Read as Document};
+
+/// A document and its text.
+pub(crate) struct Source {
+    /// Its path, or `standard input`.
+    pub(crate) path: String,
+    /// Its text.
+    pub(crate) text: String,
+    /// What it says.
+    pub(crate) document: Document,
+}
+
+/// Reads and validates `file` (`-`: standard input). Warnings are shown, errors end the command.
+pub(crate) fn read(file: &Path, terminal: Terminal) -> Result<Source, Stop> {
+    let (path, bytes) = match file.to_str() {
+        Some("-") => {
+            let mut bytes = Vec::new();
+            let read = std::io::stdin().lock().read_to_end(&mut bytes);
+            ("standard input".to_owned(), read.map(|_| bytes))
+        }
+        _ => (file.display().to_string(), std::fs::read(file)),
+    };
+    let bytes = bytes.map_err(|error| Stop::usage(format!("cannot read {path}: {error}")))?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        Stop::usage(format!("{path} is not UTF-8 text: the first strange byte is number {at}"))
+    })?;
+    match document::read(&text) {
+        Ok(document) => {
+            terminal.diagnose(&path, &text, &document.warnings);
+            Ok(Source { path, text, document })
+        }
+        Err(diagnostics) => {
+            terminal.diagnose(&path, &text, &diagnostics);
+            let errors = diagnostics.iter().filter(|one| one.severity == Severity::Error).count();
+            let message = match errors {
+                1 => format!("{path}: 1 error; nothing was run"),
+                errors => format!("{path}: {errors} errors; nothing was run"),
+            };
+            Err(Stop { exit: Exit::Usage, message })
+        }
+    }
+}

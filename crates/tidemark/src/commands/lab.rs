@@ -1,0 +1,56 @@
+//! `tidemark lab up | status | down`.
+
+use crate::cli::{self, Lab};
+use crate::exit::{Exit, Stop};
+use crate::terminal::Terminal;
+use serde_json::json;
+use std::path::PathBuf;
+use tidemark_layout::lab::{self, LabOptions, LabStatus};
+
+/// Brings the lab up or down, or says how it is.
+pub(crate) fn lab(command: &Lab, terminal: Terminal) -> Result<Exit, Stop> {
+    let mut progress = |text: &str| terminal.remark(text);
+    match command {
+        Lab::Up(cli::LabUp { system: cli::System::Ceph, dir, port }) => {
+            let options = LabOptions { gateway_port: *port, ..LabOptions::new(directory(dir.as_ref())?) };
+            let lab = lab::up(&options, &mut progress).map_err(Stop::not_ready)?;
+            show(&lab.status().map_err(Stop::not_ready)?, terminal);
+            Ok(Exit::Done)
+        }
+        Lab::Status { dir, json } => {
+            let directory = directory(dir.as_ref())?;
+            let status = lab::status(&directory).map_err(Stop::not_ready)?;
+            if *json {
+                let credentials = lab::Lab::open(&directory).ok().map(|lab| lab.credentials().clone());
+                terminal.print(&json!({"status": status, "credentials": credentials}).to_string());
+            } else {
+                show(&status, terminal);
+            }
+            Ok(if status.is_up() { Exit::Done } else { Exit::NotReady })
+        }
+        Lab::Down { dir, keep } => {
+            lab::down(&directory(dir.as_ref())?, !keep, &mut progress).map_err(Stop::not_ready)?;
+            Ok(Exit::Done)
+        }
+    }
+}
+
+fn directory(given: Option<&PathBuf>) -> Result<PathBuf, Stop> {
+    given.cloned().map_or_else(lab::default_dir, Ok).map_err(Stop::not_ready)
+}
+
+fn show(status: &LabStatus, terminal: Terminal) {
+    for daemon in &status.daemons {
+        let pid = daemon.pid.map_or(String::new(), |pid| format!("process {pid}"));
+        let state = serde_json::to_value(daemon.state).unwrap_or_default();
+        let state = state.as_str().unwrap_or_default().to_owned();
+        terminal.print(&format!("{:12} {state:8} {pid}", daemon.daemon.to_string()));
+    }
+    match &status.health {
+        Some(health) => terminal.print(&format!("health       {health}")),
+        None => terminal.print("health       unknown: the monitor does not answer"),
+    }
+    terminal.print(&format!("S3           {}", status.endpoint));
+    terminal.print(&format!("Swift        {}", status.swift_auth_url));
+    terminal.print(&format!("keys         {}", status.credentials_file.display()));
+}

@@ -1,0 +1,192 @@
+//! What every run has in common, wherever its plan came from: execute it, show it, keep it, report it.
+
+use crate::cli::Running;
+use crate::exit::{Exit, Stop};
+use crate::progress::{Progress, Show};
+use crate::signals::Signals;
+use crate::terminal::{Style, Terminal};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use tidemark_control::execute::{self, Executed, Options};
+use tidemark_control::provenance;
+use tidemark_judge::{Judgement, Severity, Validity};
+use tidemark_measure::record::{Provenance, Run, State};
+use tidemark_plan::plan::Plan;
+use tidemark_store::Store;
+
+/// Where a plan came from.
+pub(crate) struct Origin {
+    /// The document's path, or empty.
+    pub(crate) path: String,
+    /// What kind of document it was.
+    pub(crate) format: String,
+    /// Its text, secrets redacted.
+    pub(crate) document: String,
+    /// Where its triggers may run scripts from.
+    pub(crate) trigger_directory: Option<PathBuf>,
+}
+
+/// Opens the result store: the one asked for, or the default one.
+pub(crate) fn open_store(path: Option<PathBuf>) -> Result<Store, Stop> {
+    let path = path.unwrap_or_else(tidemark_store::default_path);
+    Store::open(&path).map_err(Stop::not_ready)
+}
+
+/// Executes a plan and shows, keeps and reports what came of it.
+pub(crate) fn execute(
+    plan: &Plan,
+    origin: Origin,
+    running: &Running,
+    store_path: Option<PathBuf>,
+    terminal: Terminal,
+) -> Result<Exit, Stop> {
+    let mut store = match running.no_store {
+        true => None,
+        false => Some(open_store(store_path.clone())?),
+    };
+    let provenance = Provenance {
+        command: command_line(),
+        path: origin.path,
+        format: origin.format,
+        document: origin.document,
+        ..provenance::of_this_machine(env!("CARGO_PKG_VERSION"))
+    };
+    let options = Options {
+        threads: running.threads,
+        trigger_directory: origin.trigger_directory,
+        skip_preflight: running.skip_preflight,
+    };
+    let show = match (running.json, running.quiet, terminal.live) {
+        (true, ..) => Show::Json,
+        (_, true, _) => Show::Nothing,
+        (.., true) => Show::Bars,
+        _ => Show::Lines,
+    };
+    let mut progress = Progress::new(show, terminal, Signals::listen(), plan);
+    let Executed { run, stored } = execute::execute(plan, provenance, &options, store.as_mut(), &mut progress)
+        .map_err(Stop::not_ready)?;
+    let judgement = tidemark_judge::judge(&run);
+    let report = match running.no_report {
+        true => None,
+        false => Some(write_report(&run, &judgement, running.report.clone(), store_path, terminal)),
+    };
+    let report = report.flatten();
+    if let Some(directory) = &running.cosbench_archive {
+        match tidemark_report::cosbench_archive(&run, &run.provenance.document, directory) {
+            Ok(()) if !running.json => terminal.remark(&format!("COSBench archive: {}", directory.display())),
+            Ok(()) => {}
+            Err(error) => terminal.remark(&format!("tidemark: {error}")),
+        }
+    }
+    if running.json {
+        let report = report.as_deref().map(Path::display).map(|path| path.to_string());
+        let parsed: serde_json::Value =
+            serde_json::from_str(&tidemark_report::json(&run, &judgement)).unwrap_or_default();
+        terminal.print(&json!({"event": "run", "stored": stored, "report": report, "run": parsed}).to_string());
+    } else {
+        summary(&run, &judgement, terminal);
+        closing(&run, stored, report.as_deref(), terminal);
+    }
+    Ok(exit_of(&run, &judgement))
+}
+
+/// The command line with the values of secrets left out.
+fn command_line() -> String {
+    let mut words = Vec::new();
+    let mut hide = false;
+    for word in std::env::args() {
+        let secret = |name: &str| name == "--secret-key" || name == "--session-token";
+        words.push(match word.split_once('=') {
+            _ if hide => "***".to_owned(),
+            Some((name, _)) if secret(name) => format!("{name}=***"),
+            _ if word.contains(' ') || word.contains('(') => format!("'{word}'"),
+            _ => word.clone(),
+        });
+        hide = secret(&word);
+    }
+    words.join(" ")
+}
+
+fn write_report(
+    run: &Run,
+    judgement: &Judgement,
+    path: Option<PathBuf>,
+    store_path: Option<PathBuf>,
+    terminal: Terminal,
+) -> Option<PathBuf> {
+    let path = path.unwrap_or_else(|| {
+        let store = store_path.unwrap_or_else(tidemark_store::default_path);
+        let name = match run.id {
+            0 => format!("unstored-{}.html", run.started_unix_ns / 1_000_000_000),
+            id => format!("run-{id}.html"),
+        };
+        store.with_file_name("reports").join(name)
+    });
+    let written = path
+        .parent()
+        .map_or(Ok(()), std::fs::create_dir_all)
+        .and_then(|()| std::fs::write(&path, tidemark_report::html(run, judgement)));
+    match written {
+        Ok(()) => Some(path),
+        Err(error) => {
+            terminal.remark(&format!("tidemark: the report could not be written to {}: {error}", path.display()));
+            None
+        }
+    }
+}
+
+/// The result on the terminal: the verdict, what was found, the numbers.
+pub(crate) fn summary(run: &Run, judgement: &Judgement, terminal: Terminal) {
+    terminal.print("");
+    let (style, word) = match (&judgement.validity, run.state) {
+        (Validity::Invalid(_), _) => (Style::Bad, "INVALID"),
+        (_, State::Failed) => (Style::Bad, "FAILED"),
+        (_, State::Interrupted) => (Style::Warning, "INTERRUPTED"),
+        _ => (Style::Good, "VALID"),
+    };
+    terminal.print(&format!("{}  {}", terminal.paint(style, word), terminal.paint(Style::Strong, &run.name)));
+    for sentence in tidemark_judge::verdict_sentences(run, judgement) {
+        terminal.print(&format!("  {sentence}"));
+    }
+    if let Validity::Invalid(reasons) = &judgement.validity {
+        reasons.iter().for_each(|reason| terminal.print(&format!("  {reason}")));
+    }
+    for finding in &judgement.findings {
+        let (style, mark) = match finding.severity {
+            Severity::Critical => (Style::Bad, "critical"),
+            Severity::Warning => (Style::Warning, "warning "),
+            Severity::Note => (Style::Faint, "note    "),
+            Severity::Good => continue,
+        };
+        let place = terminal.paint(Style::Faint, &format!("({})", finding.place()));
+        terminal.print(&format!("  {} {} {place}", terminal.paint(style, mark), finding.title));
+        if finding.severity >= Severity::Warning {
+            finding.evidence.iter().for_each(|line| terminal.print(&format!("             {line}")));
+        }
+    }
+    terminal.print("");
+    terminal.print(&super::table::table(run));
+    for note in &run.notes {
+        terminal.print(&terminal.paint(Style::Faint, &format!("note ({}): {}", note.topic, note.text)));
+    }
+}
+
+fn closing(run: &Run, stored: bool, report: Option<&Path>, terminal: Terminal) {
+    terminal.print("");
+    if stored {
+        terminal.print(&format!("run     {} (`tidemark report {} --format md` and more)", run.id, run.id));
+    }
+    if let Some(path) = report {
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        terminal.print(&format!("report  {}", path.display()));
+    }
+}
+
+fn exit_of(run: &Run, judgement: &Judgement) -> Exit {
+    match (run.state, &judgement.validity) {
+        (State::Interrupted, _) => Exit::Interrupted,
+        (State::Failed, _) => Exit::Failed,
+        (_, Validity::Invalid(_)) => Exit::Invalid,
+        _ => Exit::Done,
+    }
+}

@@ -1,0 +1,97 @@
+//! The command line itself: documents checked, refused, explained; pages and completions generated.
+
+mod common;
+
+use common::{Place, whitepaper};
+
+#[test]
+fn check_says_what_will_happen_and_does_nothing() {
+    let place = Place::new();
+    let storage = r#"<storage type="s3" config="accesskey=a;secretkey=b;endpoint=http://127.0.0.1:9"/>"#;
+    let document = place.write("wp.xml", &whitepaper("", storage, 20));
+    let output = place.tidemark(&["check", document.to_str().unwrap()]);
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    for sign in ["prepare", "main", "200", "32"] {
+        assert!(output.stdout.contains(sign), "{sign} is missing: {}", output.stdout);
+    }
+    let output = place.tidemark(&["check", document.to_str().unwrap(), "--json"]);
+    let forecast: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
+    assert_eq!(forecast["stages"].as_array().unwrap().len(), 5);
+}
+
+#[test]
+fn a_bad_document_is_explained_at_its_line() {
+    let place = Place::new();
+    let document = place.write("bad.xml", &whitepaper("", "<storage type=\"mock\"/>", 5).replace("70", "71"));
+    let output = place.tidemark(&["run", document.to_str().unwrap()]);
+    assert_eq!(output.code, 2);
+    assert!(output.stderr.contains("101") && output.stderr.contains("bad.xml:"), "{}", output.stderr);
+
+    let placeholders = whitepaper("", "<storage type=\"s3\" config=\"accesskey=<accesskey>;secretkey=<scretkey>;endpoint=<endpoint>\"/>", 5);
+    let document = place.write("placeholder.xml", &placeholders);
+    let output = place.tidemark(&["check", document.to_str().unwrap()]);
+    assert_eq!(output.code, 2);
+    assert!(output.stderr.contains("<accesskey>") && output.stderr.contains("placeholder.xml:4"), "{}", output.stderr);
+
+    let document = place.write("bad.yaml", "name: x\ntarget:\n  kind: s3\n  endpoint: http://127.0.0.1:1\nstages: []\n");
+    let output = place.tidemark(&["check", document.to_str().unwrap()]);
+    assert_eq!(output.code, 2);
+    assert!(output.stderr.contains("endpoints"), "the nearest known key is named: {}", output.stderr);
+
+    let output = place.tidemark(&["run", "no-such-file.xml"]);
+    assert_eq!(output.code, 2);
+    assert!(output.stderr.contains("no-such-file.xml"), "{}", output.stderr);
+}
+
+#[test]
+fn the_mock_workload_runs_to_its_end() {
+    let place = Place::new();
+    let storage = r#"<storage type="mock" config="delay=5"/>"#;
+    let document = place.write("mock.xml", &whitepaper(r#"<auth type="mock"/>"#, storage, 2));
+    let record = place.run(&document);
+    assert_eq!((record.code, record.state()), (0, "completed"));
+    let reads = record.operation("main", "read");
+    let (ok, p50) = (reads["ok"].as_u64().unwrap(), reads["response"]["percentiles_ns"]["p50"].as_u64().unwrap());
+    assert!(ok > 1_000, "{ok}");
+    assert!((5_000_000..15_000_000).contains(&p50), "the mock waits 5 ms: {p50}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_operations() {
+    let place = Place::new();
+    let document = r#"<workload name="w"><storage type="none"/><workflow><workstage name="main">
+        <work name="main" workers="7" totalOps="1000">
+        <operation type="read" ratio="60" config="containers=u(1,9);objects=u(1,99)"/>
+        <operation type="write" ratio="40" config="containers=u(1,9);objects=u(1,99);sizes=u(1,9)KB"/>
+        </work></workstage></workflow></workload>"#;
+    let document = place.write("seed.xml", document);
+    let counts = |seed: &str, threads: &str| {
+        let path = document.to_str().unwrap();
+        let output = place.tidemark(&["run", path, "--json", "--seed", seed, "--threads", threads]);
+        let record = common::Record::from(&output);
+        let (read, write) = (record.operation("main", "read"), record.operation("main", "write"));
+        assert_eq!(read["ok"].as_u64().unwrap() + write["ok"].as_u64().unwrap(), 1000);
+        (read["ok"].clone(), write["bytes"].clone())
+    };
+    assert_eq!(counts("1", "1"), counts("1", "2"));
+    assert_ne!(counts("1", "1"), counts("2", "1"));
+}
+
+#[test]
+fn pages_and_completions_are_generated() {
+    let place = Place::new();
+    assert_eq!(place.tidemark(&["man", "pages"]).code, 0);
+    let page = std::fs::read_to_string(place.path("pages/tidemark-run.1")).unwrap();
+    assert!(page.contains("cosbench\\-archive"), "{page}");
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(place.tidemark(&["completions", shell]).stdout.contains("tidemark"));
+    }
+}
+
+#[test]
+fn a_store_that_cannot_be_written_is_explained() {
+    let place = Place::new();
+    let output = place.tidemark(&["--store", "/proc/nowhere/results.db", "runs"]);
+    assert_eq!(output.code, 3);
+    assert!(output.stderr.contains("/proc/nowhere"), "{}", output.stderr);
+}

@@ -1,0 +1,208 @@
+//! The built binary against an S3 server with faults: what goes wrong must show as what it is.
+
+mod common;
+
+use common::{Output, Place, Record, whitepaper};
+use std::time::Duration;
+use tidemark_layout::embedded::{EmbeddedOptions, EmbeddedServer, Fault, Operation};
+
+fn server() -> EmbeddedServer {
+    EmbeddedServer::start(EmbeddedOptions::default()).unwrap()
+}
+
+fn storage(server: &EmbeddedServer) -> String {
+    storage_with(server, server.secret_key())
+}
+
+fn storage_with(server: &EmbeddedServer, secret: &str) -> String {
+    let (endpoint, key) = (server.endpoint(), server.access_key());
+    format!(
+        r#"<storage type="s3" config="accesskey={key};secretkey={secret};endpoint={endpoint};path_style_access=true"/>"#
+    )
+}
+
+/// A YAML document with one main work after a prepared data set.
+fn yaml(server: &EmbeddedServer, main: &str) -> String {
+    let (endpoint, key, secret) = (server.endpoint(), server.access_key(), server.secret_key());
+    format!(
+        "name: yaml-{seed}\nseed: {seed}\ntarget:\n  kind: s3\n  endpoints: [{endpoint}]\n  access_key: {key}\n  secret_key: {secret}\n{main}",
+        seed = 5
+    )
+}
+
+#[test]
+fn the_whitepaper_s_workload_counts_what_the_server_counts() {
+    let (place, server) = (Place::new(), server());
+    let document = place.write("wp.xml", &whitepaper("", &storage(&server), 3));
+    let record = place.run(&document);
+    assert_eq!((record.code, record.state()), (0, "completed"), "{}", record.value);
+    let counted = server.statistics();
+    assert_eq!(record.sum("read", "ok"), counted.of(Operation::GetObject).succeeded);
+    assert_eq!(record.sum("write", "ok"), counted.of(Operation::PutObject).succeeded);
+    assert_eq!(record.sum("delete", "ok"), 200, "cleanup deletes 4 x 50 objects");
+    assert_eq!(record.operation("prepare", "prepare-write")["ok"], 200);
+    assert_eq!((counted.buckets, counted.objects), (0, 0), "dispose leaves nothing");
+    let (read, write) = (record.sum("read", "ok") as f64, record.operation("main", "write")["ok"].as_f64().unwrap());
+    assert!((0.62..0.78).contains(&(read / (read + write))), "{read} reads, {write} writes");
+    let notes = record.value["notes"].as_array().unwrap();
+    assert!(!notes.is_empty(), "a COSBench file has compatibility notes");
+}
+
+#[test]
+fn a_server_that_says_404_to_every_put_is_a_failure() {
+    let (place, server) = (Place::new(), server());
+    server.faults().add(Fault::answer(404, "NoSuchBucket").on(Operation::PutObject));
+    let document = place.write("wp.xml", &whitepaper("", &storage(&server), 1));
+    let record = place.run(&document);
+    assert_eq!((record.code, record.state()), (1, "failed"));
+    assert_eq!(record.stage("prepare")["state"], "failed");
+    assert_eq!(record.sum("write", "ok"), 0);
+    assert!(record.operation("prepare", "prepare-write")["faults"]["not_found"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn one_corrupted_object_is_found() {
+    let (place, server) = (Place::new(), server());
+    let fill = "stages:\n  - name: init\n    init: {containers: 1-1}\n  - name: fill\n    prepare: {containers: 1-1, objects: 1-20, sizes: 64KiB, workers: 2}\n";
+    let filled = place.run(&place.write("fill.yaml", &yaml(&server, fill)));
+    assert_eq!(filled.code, 0, "{}", filled.stderr);
+    let read = "stages:\n  - name: main\n    works:\n      - name: read\n        workers: 4\n        operations: 400\n        mix:\n          - get: {containers: 1-1, objects: r(1,20), verify: true}\n";
+    let document = place.write("read.yaml", &yaml(&server, read));
+    let good = place.run(&document);
+    assert_eq!((good.code, good.operation("main", "get")["ok"].as_u64()), (0, Some(400)), "{}", good.stderr);
+    server.faults().corrupt("mycontainers1", "myobjects7", 40_000).unwrap();
+    let bad = place.run(&document);
+    let operation = bad.operation("main", "get");
+    assert_eq!(operation["faults"]["wrong_content"], 20, "one of 20 objects, read 20 times: {operation}");
+    assert_eq!(operation["ok"], 380);
+    assert_ne!(bad.code, 0);
+}
+
+#[test]
+fn an_outage_is_unmistakable() {
+    let (place, server) = (Place::new(), server());
+    let document = place.write("wp.xml", &whitepaper("", &storage(&server), 9));
+    let record = std::thread::scope(|scope| {
+        let running = scope.spawn(|| place.run(&document));
+        std::thread::sleep(Duration::from_secs(4));
+        server.faults().freeze(Duration::from_secs(4));
+        running.join().unwrap()
+    });
+    let work = &record.stage("main")["works"][0];
+    assert!(work["silence_ns"].as_u64().unwrap() >= 3_000_000_000, "{}", work["silence_ns"]);
+    let outages = record.findings("outage");
+    assert!(!outages.is_empty(), "{}", record.value["findings"]);
+    assert!(outages.iter().any(|finding| finding["severity"] == "critical"), "{outages:?}");
+}
+
+#[test]
+fn a_wrong_key_is_one_clear_sentence_before_any_load() {
+    let (place, server) = (Place::new(), server());
+    let document = place.write("wp.xml", &whitepaper("", &storage_with(&server, "wrongwrongwrongwrong"), 1));
+    let output = place.tidemark(&["run", document.to_str().unwrap()]);
+    assert_eq!(output.code, 3, "{}", output.stderr);
+    assert!(output.stderr.contains("secret"), "{}", output.stderr);
+    assert!(!output.stderr.contains("wrongwrong"), "the key must not be shown: {}", output.stderr);
+    assert_eq!(server.statistics().of(Operation::PutObject).requests, 0);
+}
+
+#[test]
+fn nobody_at_the_address_is_one_clear_sentence() {
+    let place = Place::new();
+    let storage = r#"<storage type="s3" config="accesskey=a;secretkey=b;endpoint=http://127.0.0.1:9"/>"#;
+    let document = place.write("wp.xml", &whitepaper("", storage, 1));
+    let output = place.tidemark(&["run", document.to_str().unwrap()]);
+    assert_eq!(output.code, 3);
+    assert!(output.stderr.contains("127.0.0.1:9") && output.stderr.contains("refused"), "{}", output.stderr);
+}
+
+#[test]
+fn the_user_s_ctrl_c_keeps_what_was_measured_and_cleans_up() {
+    let (place, server) = (Place::new(), server());
+    let document = place.write("wp.xml", &whitepaper("", &storage(&server), 600));
+    let child = place.start(&["run", document.to_str().unwrap(), "--json"]);
+    std::thread::sleep(Duration::from_secs(4));
+    let status = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(status.success());
+    let output = child.wait_with_output().unwrap();
+    let output = Output {
+        code: output.status.code().unwrap_or(-1),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    };
+    let record = Record::from(&output);
+    assert_eq!((record.code, record.state()), (130, "interrupted"));
+    assert!(record.sum("read", "ok") > 0);
+    assert_eq!(record.stage("dispose")["state"], "completed");
+    assert_eq!(server.statistics().buckets, 0, "clean-up ran");
+    let shown = place.tidemark(&["runs"]);
+    assert!(shown.stdout.contains("interrupted"), "{}", shown.stdout);
+}
+
+#[test]
+fn secrets_stay_inside() {
+    let (place, server) = (Place::new(), server());
+    let document = place.write("wp.xml", &whitepaper("", &storage(&server), 1));
+    let archive = place.path("archive");
+    let path = document.to_str().unwrap();
+    let output = place.tidemark(&["run", path, "--json", "--cosbench-archive", archive.to_str().unwrap()]);
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    assert!(!output.stdout.contains(server.secret_key()) && !output.stderr.contains(server.secret_key()));
+    let (mut folders, mut files) = (vec![place.directory.path().to_owned()], 0);
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path != document {
+                files += 1;
+                let bytes = std::fs::read(&path).unwrap();
+                let secret = server.secret_key().as_bytes();
+                assert!(!bytes.windows(secret.len()).any(|window| window == secret), "{} has it", path.display());
+            }
+        }
+    }
+    assert!(files > 8, "the store, the report and the archive were looked at: {files}");
+    let report = place.tidemark(&["report", "last", "--format", "md"]);
+    assert!(report.stdout.contains("***"), "the document is shown redacted");
+}
+
+#[test]
+fn every_format_of_a_stored_run_can_be_had() {
+    let (place, server) = (Place::new(), server());
+    let document = place.write("wp.xml", &whitepaper("", &storage(&server), 1));
+    assert_eq!(place.tidemark(&["run", document.to_str().unwrap(), "--quiet"]).code, 0);
+    for (format, sign) in [("md", "| "), ("csv", "stage"), ("series-csv", "second"), ("json", "\"schema\"")] {
+        let output = place.tidemark(&["report", "1", "--format", format]);
+        assert_eq!(output.code, 0, "{}", output.stderr);
+        assert!(output.stdout.contains(sign), "{format}: {}", output.stdout);
+    }
+    let html = place.path("r.html");
+    assert_eq!(place.tidemark(&["report", "last", "-o", html.to_str().unwrap()]).code, 0);
+    let html = std::fs::read_to_string(html).unwrap();
+    assert!(html.starts_with("<!doctype html>") || html.starts_with("<!DOCTYPE html>"));
+    assert!(html.contains("<svg") && !html.contains("http://cdn") && !html.contains("<script src"));
+    assert_eq!(place.tidemark(&["report", "99"]).code, 2);
+}
+
+#[test]
+fn an_open_loop_offers_its_rate() {
+    let (place, server) = (Place::new(), server());
+    let endpoint = server.endpoint();
+    let output = place
+        .command(&["object", "get", "--endpoint", &endpoint, "--rate", "500/s", "--for", "4s", "--objects", "50", "--json"])
+        .env("AWS_ACCESS_KEY_ID", server.access_key())
+        .env("AWS_SECRET_ACCESS_KEY", server.secret_key())
+        .output()
+        .unwrap();
+    let output = Output {
+        code: output.status.code().unwrap_or(-1),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    };
+    let record = Record::from(&output);
+    let work = &record.stage("main")["works"][0];
+    assert_eq!(work["offered_per_s"].as_f64().unwrap().round(), 500.0);
+    let ok = work["operations"][0]["ok"].as_u64().unwrap();
+    assert_eq!(ok + work["unsent"].as_u64().unwrap(), 2000, "every due operation is accounted for");
+}
