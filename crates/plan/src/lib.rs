@@ -4,7 +4,16 @@
 //! gives a [`Plan`](plan::Plan) or [`Diagnostic`](diagnostic::Diagnostic)s that point at the line. [`forecast`] says what a plan will do and
 //! need before anything runs.
 
+pub mod cosbench;
+mod defaults;
 pub mod diagnostic;
+pub mod document;
+pub mod forecast;
+mod nearest;
 pub mod object;
+pub mod oneliner;
 pub mod plan;
+pub mod redact;
 pub mod secret;
+pub mod selector;
+pub mod yaml;

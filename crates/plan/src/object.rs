@@ -250,7 +250,8 @@ pub enum Verb {
         /// How many days.
         days: u32,
     },
-    /// Writes the item-th file of a directory (sorted by name) as an object of that name.
+    /// Writes the item-th file of a directory (sorted by name, counted from 1) as an object of that name.
+    /// After the last file the count goes on with the first: COSBench does not know how many there are.
     PutFile {
         /// The directory.
         directory: PathBuf,

@@ -1,1 +1,32 @@
 //! Turns a stored run into HTML, Markdown, CSV, JSON, SVG and a COSBench archive.
+//!
+//! Everything but [`cosbench_archive`] is a pure function from a [`Run`](tidemark_measure::record::Run) and the
+//! [`Judgement`](tidemark_judge::Judgement) about it to text.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`figures`] | figures as SVG, for the report, for files and for the console |
+//! | `content` | what a report says: the tables that HTML and Markdown share |
+//! | `html`, `markdown` | how it looks |
+//! | `csv`, `json` | the same numbers for machines |
+//! | `cosbench` | the archive directory of a COSBench controller |
+
+mod content;
+mod cosbench;
+mod csv;
+pub mod figures;
+mod html;
+mod json;
+mod markdown;
+#[cfg(test)]
+mod sample;
+mod table;
+#[cfg(test)]
+mod tests;
+mod text;
+
+pub use cosbench::{ArchiveError, cosbench_archive};
+pub use csv::{csv, csv_series};
+pub use html::html;
+pub use json::json;
+pub use markdown::markdown;

@@ -1,1 +1,52 @@
 //! The result store: one SQLite file, one writer.
+//!
+//! A run is taken in when it starts ([`Store::begin`]), its seconds while it goes on ([`Store::append`]), the whole
+//! record when it ends ([`Store::finish`]). Nothing in the store is needed to finish a run: when it fails, the
+//! caller goes on with what it has in memory.
+//!
+//! A minute of a work with two operations takes 0.27 MB at 1 000 op/s and 1.0 MB at 50 000 op/s (log-normal
+//! latencies with first bytes; `a_minute_takes_little_room` prints it).
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `store` | the store and its list of runs |
+//! | `schema` | the tables, and how older files are brought up to date |
+//! | `codec` | how records and seconds are written into blobs |
+//! | `recover` | what is left of a run whose process died |
+//! | `owner` | whether the process of a run still lives |
+//! | `error` | what can go wrong, and what to do then |
+
+mod codec;
+mod error;
+mod owner;
+mod recover;
+mod schema;
+mod store;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+
+pub use error::StoreError;
+pub use store::{RunSummary, Store};
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Where the store lies unless the user says otherwise: `$TIDEMARK_STORE`, else `tidemark/results.db` in
+/// `$XDG_DATA_HOME`, else in `~/.local/share`, else in the working directory.
+pub fn default_path() -> PathBuf {
+    path_from(|name| std::env::var_os(name))
+}
+
+fn path_from(variable: impl Fn(&str) -> Option<OsString>) -> PathBuf {
+    // An empty variable counts as unset, as in the XDG base directory specification.
+    let path = |name| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    if let Some(store) = path("TIDEMARK_STORE") {
+        return store;
+    }
+    let home = || path("HOME").map(|home| home.join(".local/share"));
+    // The specification has relative paths ignored.
+    let data = path("XDG_DATA_HOME").filter(|path| path.is_absolute()).or_else(home);
+    data.unwrap_or_default().join("tidemark/results.db")
+}

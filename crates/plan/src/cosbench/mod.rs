@@ -1,0 +1,107 @@
+//! COSBench XML to a plan: the union of the dialects of Intel's COSBench 0.4.2, 0.4.2.c4 and sineio's 0.6.
+//!
+//! The text becomes a tree in which everything knows its place ([`tree`]); the outer elements hand settings
+//! inwards ([`workload`]), works and operations resolve against what they inherit ([`work`], [`operation`]),
+//! storage and authentication become a target ([`storage`], [`auth`]). Where COSBench's behaviour was wrong, the
+//! right thing is done and [`notes`] says so.
+
+mod auth;
+mod config;
+mod notes;
+mod operation;
+mod remarks;
+mod storage;
+mod tree;
+mod work;
+mod workload;
+
+use crate::defaults;
+use crate::diagnostic::Diagnostic;
+use crate::object::{Http, Target, Verb};
+use crate::plan::{Engine, Plan, Work};
+use crate::redact::redact;
+use crate::selector::OPEN_END;
+use remarks::Remarks;
+use tidemark_load::source::SourcePlan;
+use workload::Reader;
+
+/// Reads a document. With the plan come warnings.
+///
+/// # Errors
+/// All that is wrong with it, in the order of the text, warnings included.
+pub fn read(text: &str) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let mut reader = Reader::default();
+    let Some(root) = tree::read(text, &mut reader.remarks) else {
+        return Err(reader.remarks.sorted());
+    };
+    // Without the secrets: the seed is stored and shown, and the stored document gives the same one.
+    let mut plan = reader.workload(&root, defaults::seed_of(&redact(text)));
+    let mut remarks = reader.remarks;
+    if remarks.failed() {
+        return Err(remarks.sorted());
+    }
+    settle(&mut plan, &mut remarks);
+    notes::describe(&plan, &mut remarks);
+    plan.notes = remarks.take_notes();
+    Ok((plan, remarks.sorted()))
+}
+
+/// Decides what depends on the whole document: random streams, and how long to wait for what.
+fn settle(plan: &mut Plan, remarks: &mut Remarks) {
+    let allowance_ns = transfer_allowance_ns(plan);
+    for (stage_index, stage) in plan.stages.iter_mut().enumerate() {
+        for (work_index, work) in stage.works.iter_mut().enumerate() {
+            work.load.seed = plan.seed;
+            work.load.stream = [stage_index as u64, work_index as u64];
+            let timeout_ns = extend_timeout(work, allowance_ns, remarks);
+            let stop = &mut work.load.stop;
+            stop.drain_ns = defaults::DRAIN_NS.max(timeout_ns);
+            let ends_by_itself = stop.window_ns.is_none();
+            stop.give_up_ns = ends_by_itself.then(|| defaults::GIVE_UP_NS.max(timeout_ns.saturating_mul(2)));
+        }
+    }
+}
+
+/// Time that the transfer of the largest object of the document may take beyond the timeout, nanoseconds: a
+/// second for every full megabyte (the least rate of the COSBench talk's service level), an hour at most.
+fn transfer_allowance_ns(plan: &Plan) -> u64 {
+    let works = plan.stages.iter().flat_map(|stage| &stage.works);
+    let largest = works.map(largest_object).max().unwrap_or(0);
+    (largest / 1_000_000).min(3600) * 1_000_000_000
+}
+
+fn largest_object(work: &Work) -> u64 {
+    let Engine::Object(job) = &work.engine;
+    let ranges = job.actions.iter().map(|action| match action.verb {
+        Verb::GetRange { object_bytes, .. } => object_bytes,
+        _ => 0,
+    });
+    let sizes = match &work.load.source {
+        SourcePlan::Mix { choices, .. } => choices.iter().map(|choice| &choice.bytes).collect(),
+        SourcePlan::Scan { bytes, .. } => vec![bytes],
+    };
+    let closed = sizes.into_iter().filter(|size| size.pick.bounds().1 < OPEN_END);
+    ranges.chain(closed.map(|size| size.pick.bounds().1.saturating_mul(size.unit))).max().unwrap_or(0)
+}
+
+/// COSBench's `timeout` limits silence on the wire, ours a whole attempt: large objects need longer. Gives the
+/// timeout of one attempt.
+fn extend_timeout(work: &mut Work, allowance_ns: u64, remarks: &mut Remarks) -> u64 {
+    let Engine::Object(job) = &mut work.engine;
+    let http = match &mut job.target {
+        Target::S3(s3) => &mut s3.http,
+        Target::Swift(swift) => &mut swift.http,
+        Target::Mock(_) | Target::Nothing | Target::Embedded(_) => {
+            return Http::default().timeout_ns.saturating_add(allowance_ns);
+        }
+    };
+    http.timeout_ns = http.timeout_ns.saturating_add(allowance_ns);
+    if allowance_ns > 0 {
+        let seconds = allowance_ns / 1_000_000_000;
+        remarks.note(
+            "timeout",
+            format!("COSBench's `timeout` limits how long a connection may be silent; here it limits a whole attempt, so {seconds} s are added for the largest object, one for each megabyte."),
+        );
+    }
+    http.timeout_ns
+}

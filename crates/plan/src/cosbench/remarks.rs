@@ -1,0 +1,76 @@
+//! What is collected while a document is read: diagnostics and compatibility notes.
+
+use crate::diagnostic::{Diagnostic, Severity};
+use std::ops::Range;
+use tidemark_measure::record::Note;
+
+/// Beyond this many nobody reads on, and a hostile document could ask for millions.
+const MOST: usize = 500;
+
+/// What there is to say about a document. The same remark is kept once: a storage that five stages inherit is
+/// looked at five times and complained of once.
+#[derive(Debug, Default)]
+pub(super) struct Remarks {
+    list: Vec<Diagnostic>,
+    failed: bool,
+    notes: Vec<Note>,
+}
+
+impl Remarks {
+    pub(super) fn push(&mut self, remark: Diagnostic) {
+        let first_error = remark.severity == Severity::Error && !self.failed;
+        self.failed |= first_error;
+        if first_error || (!self.full() && !self.list.contains(&remark)) {
+            self.list.push(remark);
+        }
+    }
+
+    pub(super) fn error(&mut self, span: Range<usize>, message: impl Into<String>, help: impl Into<String>) {
+        self.push(Diagnostic::error(span, message, help));
+    }
+
+    pub(super) fn warning(
+        &mut self,
+        span: Range<usize>,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        self.push(Diagnostic::warning(span, message, help));
+    }
+
+    /// Whether further remarks are dropped.
+    pub(super) fn full(&self) -> bool {
+        self.list.len() >= MOST
+    }
+
+    /// Whether there was an error, listed or not.
+    pub(super) fn failed(&self) -> bool {
+        self.failed
+    }
+
+    /// Keeps a compatibility note; one of each topic is enough.
+    pub(super) fn note(&mut self, topic: &str, text: impl Into<String>) {
+        if self.notes.iter().all(|note| note.topic != topic) {
+            self.notes.push(Note { topic: topic.to_owned(), text: text.into() });
+        }
+    }
+
+    /// The notes so far, which leave the list.
+    pub(super) fn take_notes(&mut self) -> Vec<Note> {
+        std::mem::take(&mut self.notes)
+    }
+
+    /// All diagnostics, in the order of the document.
+    pub(super) fn sorted(mut self) -> Vec<Diagnostic> {
+        self.list.sort_by_key(|remark| remark.span.start);
+        self.list
+    }
+}
+
+/// A text of the document, short enough for a message.
+pub(super) fn shown(text: &str) -> String {
+    match text.char_indices().nth(60) {
+        Some((at, _)) => format!("`{}...`", &text[..at]),
+        None => format!("`{text}`"),
+    }
+}

@@ -1,0 +1,496 @@
+//! XML to a tree in which everything knows its place in the document.
+//!
+//! What COSBench files need and no more: elements and attributes. Hostile input is harmless: depth and number
+//! of attributes are bounded, and a document type, where entities are declared, is refused.
+
+use super::remarks::{Remarks, shown};
+use crate::diagnostic::Diagnostic;
+use quick_xml::Reader;
+use quick_xml::errors::{Error, IllFormedError, SyntaxError};
+use quick_xml::events::attributes::AttrError;
+use quick_xml::events::{BytesStart, Event};
+use std::ops::Range;
+
+/// COSBench files are five deep.
+const DEEPEST: usize = 64;
+
+/// COSBench elements have at most fifteen.
+const MOST_ATTRIBUTES: usize = 64;
+
+/// Bytes of the longest reference to a character: `&#x10ffff;` and some leading zeroes.
+const LONGEST_REFERENCE: usize = 16;
+
+/// An element.
+#[derive(Debug)]
+pub(super) struct Element {
+    pub(super) name: String,
+    /// Where its name stands in its start tag.
+    pub(super) span: Range<usize>,
+    pub(super) attributes: Vec<Attribute>,
+    pub(super) children: Vec<Element>,
+}
+
+impl Element {
+    /// The value of an attribute, if it is there and not blank.
+    pub(super) fn value(&self, name: &str) -> Option<&Value> {
+        let attribute = self.attributes.iter().find(|attribute| attribute.name == name)?;
+        Some(&attribute.value).filter(|value| !value.text.trim().is_empty())
+    }
+
+    /// The last child of a name.
+    pub(super) fn child(&self, name: &str) -> Option<&Element> {
+        self.children.iter().rfind(|child| child.name == name)
+    }
+}
+
+/// An attribute.
+#[derive(Debug)]
+pub(super) struct Attribute {
+    pub(super) name: String,
+    /// Where its name stands.
+    pub(super) span: Range<usize>,
+    pub(super) value: Value,
+}
+
+/// An attribute's value, references such as `&amp;` resolved.
+#[derive(Debug)]
+pub(super) struct Value {
+    pub(super) text: String,
+    /// Where the value stands in the document, without its quotes.
+    pub(super) span: Range<usize>,
+    /// Before and after every reference: offsets in `text` and in the document.
+    steps: Vec<(usize, usize)>,
+}
+
+impl Value {
+    /// Where a range of `text` stands in the document.
+    pub(super) fn place(&self, range: Range<usize>) -> Range<usize> {
+        self.offset(range.start)..self.offset(range.end)
+    }
+
+    fn offset(&self, at: usize) -> usize {
+        let before = self.steps.partition_point(|(text, _)| *text <= at);
+        let (text, document) = before.checked_sub(1).map_or((0, self.span.start), |step| self.steps[step]);
+        document + (at - text)
+    }
+
+    fn new(raw: &str, start: usize, name: &str, remarks: &mut Remarks) -> Self {
+        let mut value = Self { text: String::new(), span: start..start + raw.len(), steps: Vec::new() };
+        let mut rest = raw;
+        while let Some(reference) = rest.find('&') {
+            value.push(&rest[..reference]);
+            let at = start + raw.len() - rest.len() + reference;
+            let longest = rest.as_bytes()[reference..].iter().take(LONGEST_REFERENCE);
+            let end = longest.clone().position(|byte| *byte == b';').map(|end| reference + end + 1);
+            let known = end.and_then(|end| Some((character(&rest[reference + 1..end - 1])?, end)));
+            let Some((character, end)) = known else {
+                let message = format!("the value of `{name}` contains a `&` that begins no reference");
+                remarks.error(at..at + 1, message, "write `&amp;` for the character itself");
+                value.push(&rest[reference..reference + 1]);
+                rest = &rest[reference + 1..];
+                continue;
+            };
+            value.steps.push((value.text.len(), at));
+            value.text.push(character);
+            value.steps.push((value.text.len(), start + raw.len() - rest.len() + end));
+            rest = &rest[end..];
+        }
+        value.push(rest);
+        report_brackets(raw, start, name, remarks);
+        value
+    }
+
+    /// Line breaks in attributes count as blanks (XML 1.0, 3.3.3).
+    fn push(&mut self, raw: &str) {
+        self.text.extend(raw.chars().map(|c| if matches!(c, '\n' | '\r' | '\t') { ' ' } else { c }));
+    }
+}
+
+/// The character that a reference stands for; only the five that XML knows by itself and those by number.
+fn character(name: &str) -> Option<char> {
+    match name {
+        "lt" => Some('<'),
+        "gt" => Some('>'),
+        "amp" => Some('&'),
+        "apos" => Some('\''),
+        "quot" => Some('"'),
+        _ => {
+            let number = name.strip_prefix('#')?;
+            let code = match number.strip_prefix('x') {
+                Some(digits) => u32::from_str_radix(digits, 16),
+                None => number.parse(),
+            };
+            char::from_u32(code.ok()?).filter(|c| !c.is_control() || c.is_whitespace())
+        }
+    }
+}
+
+/// `<` has no place in a value. Mostly it is a placeholder of a sample file, or a closing quote is missing.
+fn report_brackets(raw: &str, start: usize, name: &str, remarks: &mut Remarks) {
+    let mut at = 0;
+    while let Some(found) = raw[at..].find('<') {
+        let bracket = at + found;
+        match placeholder(&raw[bracket..]) {
+            Some(word) => {
+                at = bracket + word.len() + 2;
+                remarks.push(placeholder_error(word, start + bracket..start + at));
+            }
+            None => {
+                remarks.error(
+                    start + bracket..start + bracket + 1,
+                    format!("the value of `{name}` contains `<`"),
+                    format!(
+                        "close the quote of `{name}` before it, or write `&lt;` for the character itself"
+                    ),
+                );
+                return;
+            }
+        }
+    }
+}
+
+/// The word of a placeholder such as `<accesskey>` that `text` begins with.
+pub(super) fn placeholder(text: &str) -> Option<&str> {
+    let (word, _) = text.strip_prefix('<')?.split_once('>')?;
+    let plain = |c: char| c.is_alphanumeric() || "_-. :".contains(c);
+    (!word.is_empty() && word.len() <= 40 && word.starts_with(char::is_alphabetic) && word.chars().all(plain))
+        .then_some(word)
+}
+
+/// What to say about a placeholder.
+pub(super) fn placeholder_error(word: &str, span: Range<usize>) -> Diagnostic {
+    let lower = word.to_lowercase();
+    let meant = [
+        ("access", "your access key"),
+        ("secret", "your secret key"),
+        ("scret", "your secret key"),
+        ("endpoint", "the address of your storage, such as http://host:port"),
+        ("user", "your user name"),
+        ("pass", "your password"),
+        ("url", "the address of the service"),
+    ];
+    let help = match meant.iter().find(|(part, _)| lower.contains(part)) {
+        _ if lower.contains("proxy") => {
+            "remove this setting: Tidemark connects directly, without a proxy".to_owned()
+        }
+        Some((_, meant)) => format!("replace the placeholder <{word}> with {meant}"),
+        None => format!("replace the placeholder <{word}> with a value of your own"),
+    };
+    Diagnostic::error(span, format!("`<{word}>` is a placeholder, not a value"), help)
+}
+
+/// Reads a document into its root element; `None` when it is so malformed that there is none.
+pub(super) fn read(text: &str, remarks: &mut Remarks) -> Option<Element> {
+    let body = text.trim_start_matches('\u{feff}');
+    let mut builder = Builder { text, open: Vec::new(), root: None, remarks };
+    let mut reader = Reader::from_str(body);
+    let base = text.len() - body.len();
+    loop {
+        let start = base + reader.buffer_position() as usize;
+        let event = reader.read_event();
+        let span = start..base + reader.buffer_position() as usize;
+        let going_on = match event {
+            Ok(Event::Eof) => break,
+            Ok(event) => builder.take(&event, span),
+            Err(error) => {
+                let at = base + reader.error_position() as usize;
+                builder.refuse(&error, at);
+                false
+            }
+        };
+        if !going_on {
+            return None;
+        }
+    }
+    builder.finish()
+}
+
+struct Builder<'a> {
+    text: &'a str,
+    open: Vec<Element>,
+    root: Option<Element>,
+    remarks: &'a mut Remarks,
+}
+
+impl Builder<'_> {
+    /// Takes one event of the document; whether to go on.
+    fn take(&mut self, event: &Event<'_>, span: Range<usize>) -> bool {
+        match event {
+            Event::Start(tag) | Event::Empty(tag) if self.open.len() >= DEEPEST => {
+                let message = format!("{} is nested more than {DEEPEST} deep", shown(tag.name().as_ref()));
+                self.remarks.error(span, message, "a COSBench workload is five deep");
+                return false;
+            }
+            Event::Start(tag) => {
+                let element = self.element(tag, span);
+                self.open.push(element);
+            }
+            Event::Empty(tag) => {
+                let element = self.element(tag, span);
+                return self.close(element);
+            }
+            Event::End(_) => {
+                if let Some(element) = self.open.pop() {
+                    return self.close(element);
+                }
+            }
+            Event::DocType(_) => {
+                let help =
+                    "remove the line: workload files need no document type, and entities are not expanded";
+                self.remarks.error(span, "a document type (`<!DOCTYPE`) is not accepted", help);
+                return false;
+            }
+            Event::Text(_) | Event::CData(_) | Event::GeneralRef(_) => self.stray(span),
+            _ => {}
+        }
+        true
+    }
+
+    fn close(&mut self, element: Element) -> bool {
+        match self.open.last_mut() {
+            Some(parent) => parent.children.push(element),
+            None if self.root.is_none() => self.root = Some(element),
+            None => {
+                let message = format!("there is a second outermost element, {}", shown(&element.name));
+                self.remarks.error(element.span, message, "a file holds one `workload`");
+                return false;
+            }
+        }
+        true
+    }
+
+    fn stray(&mut self, span: Range<usize>) {
+        let found = &self.text[span.clone()];
+        let start = span.start + found.len() - found.trim_start().len();
+        let end = start + found.trim().len();
+        if start < end {
+            let help = "remove it, or put it into a comment: <!-- ... -->";
+            self.remarks.warning(start..end, "text between elements is ignored", help);
+        }
+    }
+
+    fn element(&mut self, tag: &BytesStart<'_>, span: Range<usize>) -> Element {
+        let name = tag.name().as_ref().to_owned();
+        let mut element = Element {
+            span: span.start + 1..span.start + 1 + name.len(),
+            name,
+            attributes: Vec::new(),
+            children: Vec::new(),
+        };
+        for found in tag.attributes() {
+            let attribute = match found {
+                Ok(attribute) => attribute,
+                Err(error) => {
+                    self.refuse_attribute(&error, span.start + 1, &element);
+                    break;
+                }
+            };
+            if element.attributes.len() == MOST_ATTRIBUTES {
+                let message = format!("{} has more than {MOST_ATTRIBUTES} attributes", shown(&element.name));
+                self.remarks.error(element.span.clone(), message, "");
+                break;
+            }
+            let key = attribute.key.as_ref();
+            let (at, start) = (self.place_of(key, &span), self.place_of(&attribute.value, &span));
+            let value = Value::new(&attribute.value, start, key, self.remarks);
+            element.attributes.push(Attribute { name: key.to_owned(), span: at..at + key.len(), value });
+        }
+        element
+    }
+
+    /// Where a part that the parser borrowed from the text stands in it.
+    fn place_of(&self, part: &str, tag: &Range<usize>) -> usize {
+        let at = part.as_ptr().addr().wrapping_sub(self.text.as_ptr().addr());
+        let inside = at.checked_add(part.len()).is_some_and(|end| end <= self.text.len());
+        if inside { at } else { tag.start }
+    }
+
+    fn refuse_attribute(&mut self, error: &AttrError, base: usize, element: &Element) {
+        let (at, message, help) = match error {
+            AttrError::ExpectedEq(at) => (at, "an attribute has no `=` and no value", "write name=\"value\""),
+            AttrError::ExpectedValue(at) => (at, "an attribute has no value", "write name=\"value\""),
+            AttrError::UnquotedValue(at) => {
+                (at, "an attribute's value is not in quotes", "write name=\"value\"")
+            }
+            AttrError::ExpectedQuote(at, _) => {
+                (at, "the quote of an attribute's value is not closed", "close it")
+            }
+            AttrError::Duplicated(at, _) => (at, "an attribute is given twice", "remove one of the two"),
+        };
+        let mut at = (base + at).min(self.text.len());
+        while !self.text.is_char_boundary(at) {
+            at -= 1;
+        }
+        let end = at + self.text[at..].chars().next().map_or(0, char::len_utf8);
+        self.remarks.error(at..end, format!("{message}, in `<{}>`", element.name), help);
+    }
+
+    fn refuse(&mut self, error: &Error, at: usize) {
+        let end = (at + 1).min(self.text.len());
+        let span = at.min(end)..end;
+        match error {
+            Error::IllFormed(IllFormedError::MismatchedEndTag { expected, found }) => {
+                let (line, _) = self.open.last().map_or((0, 0), |open| {
+                    Diagnostic::error(open.span.clone(), "", "").line_and_column(self.text)
+                });
+                let message = format!("`</{found}>` stands where `</{expected}>` is expected");
+                self.remarks.error(span, message, format!("close the `<{expected}>` of line {line} first"));
+            }
+            Error::IllFormed(IllFormedError::UnmatchedEndTag(found)) => {
+                self.remarks.error(
+                    span,
+                    format!("`</{found}>` closes nothing"),
+                    "remove it, or add the start tag",
+                );
+            }
+            Error::Syntax(
+                SyntaxError::UnclosedDoubleQuotedAttributeValue
+                | SyntaxError::UnclosedSingleQuotedAttributeValue,
+            ) => {
+                let quote = self.open_quote(at);
+                let message = "a quote that opens here is not closed, or one before it on the line";
+                self.remarks.error(quote..quote + 1, message, "write name=\"value\" for every attribute");
+            }
+            Error::Syntax(error) => {
+                self.remarks.error(span, format!("not well-formed XML: {error}"), "");
+            }
+            other => self.remarks.error(span, format!("not well-formed XML: {other}"), ""),
+        }
+    }
+
+    /// In a tag that never ends because of its quotes: the first value that runs into the next tag.
+    fn open_quote(&self, tag: usize) -> usize {
+        let mut at = tag;
+        while let Some(found) = self.text[at..].find('"') {
+            let open = at + found;
+            let value = &self.text[open + 1..];
+            let value = &value[..value.find('"').unwrap_or(value.len())];
+            let stray = |(at, _): (usize, &str)| placeholder(&value[at..]).is_none();
+            if open + 1 + value.len() == self.text.len() || value.match_indices('<').any(stray) {
+                return open;
+            }
+            at = open + value.len() + 2;
+        }
+        tag
+    }
+
+    fn finish(self) -> Option<Element> {
+        if let Some(open) = self.open.last() {
+            let message = format!("`<{}>` is never closed", open.name);
+            self.remarks.error(open.span.clone(), message, format!("add `</{}>`", open.name));
+            return None;
+        }
+        if self.root.is_none() {
+            self.remarks.error(
+                0..0,
+                "the document has no element",
+                "a COSBench file begins with `<workload name=\"...\">`",
+            );
+        }
+        self.root
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> (Option<Element>, Vec<(String, &str)>) {
+        let mut remarks = Remarks::default();
+        let root = read(text, &mut remarks);
+        let list = remarks.sorted().into_iter();
+        (root, list.map(|remark| (remark.message, &text[remark.span])).collect())
+    }
+
+    fn complaints(text: &str) -> Vec<(String, &str)> {
+        parse(text).1
+    }
+
+    #[test]
+    fn everything_knows_its_place() {
+        let text = "\u{feff}<?xml version=\"1.0\"?>\n<a x = '1&amp;2&#x41;3'>\n <b/></a>\n";
+        let (root, complaints) = parse(text);
+        let root = root.unwrap();
+        assert_eq!(complaints, []);
+        assert_eq!(&text[root.span.clone()], "a");
+        assert_eq!(&text[root.attributes[0].span.clone()], "x");
+        let value = root.value("x").unwrap();
+        assert_eq!(value.text, "1&2A3");
+        for (part, place) in [
+            (0..1, "1"),
+            (1..2, "&amp;"),
+            (2..3, "2"),
+            (3..4, "&#x41;"),
+            (4..5, "3"),
+            (0..5, "1&amp;2&#x41;3"),
+        ] {
+            assert_eq!(&text[value.place(part)], place);
+        }
+        assert_eq!(&text[root.child("b").unwrap().span.clone()], "b");
+    }
+
+    #[test]
+    fn placeholders_are_found_although_they_are_not_xml() {
+        let text = "<s config=\"accesskey=<accesskey>;secretkey=<scretkey>;proxyport=<proxyport>\"/>";
+        let found = complaints(text);
+        assert_eq!(
+            found.iter().map(|(_, at)| *at).collect::<Vec<_>>(),
+            ["<accesskey>", "<scretkey>", "<proxyport>"]
+        );
+        assert_eq!(found[0].0, "`<accesskey>` is a placeholder, not a value");
+    }
+
+    #[test]
+    fn malformed_documents_are_refused_at_the_place() {
+        let table = [
+            ("", "the document has no element", ""),
+            ("<a><b></a>", "`</a>` stands where `</b>` is expected", "<"),
+            ("<a></a></b>", "`</b>` closes nothing", "<"),
+            ("<a><b>", "`<b>` is never closed", "b"),
+            ("<a/><b/>", "there is a second outermost element, `b`", "b"),
+            ("<a x></a>", "an attribute has no `=` and no value, in `<a>`", "<"),
+            ("<a x=1 />", "an attribute's value is not in quotes, in `<a>`", "1"),
+            ("<a x=\"1\" x=\"2\"/>", "an attribute is given twice, in `<a>`", "x"),
+            ("<a x=\"a&b\"/>", "the value of `x` contains a `&` that begins no reference", "&"),
+            ("<a x=\"&evil;\"/>", "the value of `x` contains a `&` that begins no reference", "&"),
+            (
+                "<!DOCTYPE a [<!ENTITY e \"x\">]><a/>",
+                "a document type (`<!DOCTYPE`) is not accepted",
+                "<!DOCTYPE a [<!ENTITY e \"x\">]>",
+            ),
+            ("<a>stray</a>", "text between elements is ignored", "stray"),
+        ];
+        for (text, message, at) in table {
+            let found = complaints(text);
+            assert_eq!(found.first().map(|(message, _)| message.as_str()), Some(message), "{text}");
+            if !message.contains("no `=`") {
+                assert_eq!(found[0].1, at, "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_missing_quote_is_found_where_it_is() {
+        let text = "<a x=\"<p>\">\n <b name=\"x workers=\"1\">\n  <c name=\"y\"/>\n </b>\n</a>";
+        let mut remarks = Remarks::default();
+        assert!(read(text, &mut remarks).is_none());
+        let found = remarks.sorted();
+        assert_eq!(
+            found.last().unwrap().message,
+            "a quote that opens here is not closed, or one before it on the line"
+        );
+        assert_eq!(found.last().unwrap().line_and_column(text), (2, 23));
+        let found = complaints("<a name=\"x>\n <b name=\"y\"/>\n</a>");
+        assert_eq!(found[0].1, "\"");
+        let found = complaints("<a n='x><b m='/></a>");
+        assert_eq!(found[0].0, "the value of `n` contains `<`");
+    }
+
+    #[test]
+    fn depth_and_attributes_are_bounded() {
+        let deep = "<a>".repeat(65) + &"</a>".repeat(65);
+        assert_eq!(complaints(&deep)[0].0, "`a` is nested more than 64 deep");
+        let many: String = (0..65).map(|number| format!(" a{number}=\"\"")).collect();
+        assert_eq!(complaints(&format!("<a{many}/>"))[0].0, "`a` has more than 64 attributes");
+    }
+}

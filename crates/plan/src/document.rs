@@ -1,0 +1,85 @@
+//! A document of either format, told apart by its content.
+
+use crate::diagnostic::Diagnostic;
+use crate::plan::Plan;
+use crate::redact::is_xml;
+use crate::{cosbench, yaml};
+
+/// Documents larger than this are refused: workloads are a few kilobytes.
+const LARGEST: usize = 8 << 20;
+
+/// A format of documents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// COSBench's XML, in any of its dialects.
+    CosbenchXml,
+    /// Tidemark's own YAML.
+    TidemarkYaml,
+}
+
+impl Format {
+    /// The format of a text: XML begins with `<`.
+    pub fn of(text: &str) -> Self {
+        if is_xml(text) { Format::CosbenchXml } else { Format::TidemarkYaml }
+    }
+
+    /// Its name for people.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Format::CosbenchXml => "COSBench XML",
+            Format::TidemarkYaml => "Tidemark YAML",
+        }
+    }
+}
+
+/// A document that was read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Read {
+    /// What it says.
+    pub plan: Plan,
+    /// What may surprise its author; the document runs all the same.
+    pub warnings: Vec<Diagnostic>,
+    /// Its format.
+    pub format: Format,
+}
+
+/// Reads a document.
+///
+/// # Errors
+/// All that is wrong with it, in the order of the text, warnings included; at least one is an error.
+pub fn read(text: &str) -> Result<Read, Vec<Diagnostic>> {
+    if text.len() > LARGEST {
+        let message = format!("the document is {} bytes long", text.len());
+        return Err(vec![Diagnostic::error(0..0, message, format!("{LARGEST} bytes are the most that is read"))]);
+    }
+    if text.trim_start_matches('\u{feff}').trim().is_empty() {
+        let help = "write a COSBench workload in XML or a Tidemark workload in YAML";
+        return Err(vec![Diagnostic::error(0..0, "the document is empty", help)]);
+    }
+    let format = Format::of(text);
+    let (plan, warnings) = match format {
+        Format::CosbenchXml => cosbench::read(text)?,
+        Format::TidemarkYaml => yaml::read(text)?,
+    };
+    Ok(Read { plan, warnings, format })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_are_told_apart_by_content() {
+        for text in ["<workload/>", "\u{feff}<?xml version=\"1.0\"?>", " \r\n\t<!-- c --><workload/>"] {
+            assert_eq!(Format::of(text), Format::CosbenchXml, "{text}");
+        }
+        assert_eq!(Format::of("name: a <b>"), Format::TidemarkYaml);
+    }
+
+    #[test]
+    fn what_is_no_document_is_refused() {
+        assert_eq!(read(" \n").unwrap_err()[0].message, "the document is empty");
+        let large = format!("<workload name=\"{}\"/>", "x".repeat(LARGEST));
+        assert!(read(&large).unwrap_err()[0].message.ends_with("bytes long"));
+    }
+}

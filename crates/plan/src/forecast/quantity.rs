@@ -1,0 +1,73 @@
+//! How many and how long, as far as a plan decides it.
+
+use serde::Serialize;
+use tidemark_measure::units;
+
+/// A number that a plan fixes, bounds, or leaves open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Amount {
+    /// Exactly so many.
+    Exactly(u64),
+    /// At most so many.
+    UpTo(u64),
+    /// It depends on how fast the target is.
+    Open,
+}
+
+impl Amount {
+    /// For people, printed by `print`: `500`, `up to 500`, `as many as it can`.
+    pub fn describe(self, print: impl Fn(u64) -> String) -> String {
+        match self {
+            Amount::Exactly(number) => print(number),
+            Amount::UpTo(number) => format!("up to {}", print(number)),
+            Amount::Open => "as many as it can".to_owned(),
+        }
+    }
+
+    /// At most so many of it.
+    pub(super) fn at_most(self, bound: u64) -> Self {
+        match self {
+            Amount::Exactly(number) | Amount::UpTo(number) => Amount::UpTo(number.min(bound)),
+            Amount::Open => Amount::UpTo(bound),
+        }
+    }
+}
+
+/// How long something takes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Time {
+    /// Nanoseconds that are planned; where something ends by a count, they are what comes on top of that.
+    pub planned_ns: u64,
+    /// What else must be done until it ends, e.g. `all 50 000 objects are written`; empty when time alone decides.
+    pub until: Vec<String>,
+    /// Whether it may end earlier: a count or a volume may be reached before the time is over.
+    pub at_most: bool,
+}
+
+impl Time {
+    /// For people: `20 m 00 s`, `at most 60.0 s`, `until 10 000 operations are done`.
+    pub fn describe(&self) -> String {
+        let planned = units::duration_ns(self.planned_ns);
+        match (self.until.is_empty(), self.planned_ns) {
+            (true, _) if self.at_most => format!("at most {planned}"),
+            (true, _) => planned,
+            (false, 0) => format!("until {}", self.until.join(" and ")),
+            (false, _) => format!("{planned}, and until {}", self.until.join(" and ")),
+        }
+    }
+
+    /// The time of two things side by side.
+    pub(super) fn beside(&mut self, other: &Time) {
+        self.planned_ns = self.planned_ns.max(other.planned_ns);
+        self.until.extend(other.until.iter().cloned());
+        self.at_most |= other.at_most;
+    }
+
+    /// The time of one thing after the other.
+    pub(super) fn then(&mut self, other: &Time) {
+        self.planned_ns = self.planned_ns.saturating_add(other.planned_ns);
+        self.until.extend(other.until.iter().cloned());
+        self.at_most |= other.at_most;
+    }
+}

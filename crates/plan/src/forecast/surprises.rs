@@ -1,0 +1,322 @@
+//! What about a plan may surprise its author: each remark says what will happen, and how to avoid it.
+
+use super::world::{self, Area, Place, World};
+use super::{Does, Touch, has_form, highest_rate};
+use crate::object::{Form, Target, Verb};
+use crate::plan::Work as PlanWork;
+use std::collections::BTreeMap;
+use tidemark_load::source::{Choice, Division, Effect, SourcePlan};
+use tidemark_measure::pick::Pick;
+use tidemark_measure::record::Note;
+use tidemark_measure::units;
+
+/// More remarks than this help nobody.
+const MOST_REMARKS: usize = 50;
+
+/// Bytes of the guard that ends COSBench's hashed content.
+const GUARD: u64 = 40;
+
+/// Bytes of the stamp that opens every 4 KiB of seeded content (`tidemark-object`, `content`).
+const STAMP: u64 = 64;
+
+/// The smallest part but the last that S3 takes in a multipart upload, bytes.
+const SMALLEST_PART: u64 = 5 << 20;
+
+/// Remarks in the order in which they came up, each once.
+#[derive(Default)]
+pub(super) struct Remarks(Vec<Note>);
+
+impl Remarks {
+    /// Adds a remark, unless it was made before.
+    pub(super) fn add(&mut self, topic: &str, text: String) {
+        let note = Note { topic: topic.to_owned(), text };
+        if self.0.len() < MOST_REMARKS && !self.0.contains(&note) {
+            self.0.push(note);
+        }
+    }
+
+    /// Adds a remark that the reader must see before all others.
+    pub(super) fn add_first(&mut self, topic: &str, text: String) {
+        self.0.insert(0, Note { topic: topic.to_owned(), text });
+    }
+
+    /// The remarks.
+    pub(super) fn into_notes(self) -> Vec<Note> {
+        self.0
+    }
+}
+
+/// Remarks on a work that need no look at what is stored.
+pub(super) fn of_work(work: &PlanWork, stage: &str, remarks: &mut Remarks) {
+    let (name, workers) = (&work.name, u64::from(work.load.workers));
+    if let Some(number) = work.load.source.operations()
+        && number < workers
+    {
+        let text = format!(
+            "{} of the {} workers of {name} in stage {stage} have nothing to do: there are {} operations in all",
+            units::count(workers - number),
+            units::count(workers),
+            units::count(number)
+        );
+        remarks.add("idle-workers", text);
+    }
+    if let SourcePlan::Mix { pool: Some(pool), .. } = &work.load.source
+        && world::length(pool.items) < workers
+    {
+        let text = format!(
+            "the pool of stage {stage} has {} objects in a container for {} workers: each has objects of its own, so {} \
+             have none",
+            units::count(world::length(pool.items)),
+            units::count(workers),
+            units::count(workers - world::length(pool.items))
+        );
+        remarks.add("idle-workers", text);
+    }
+    let stop = &work.load.stop;
+    let counted = stop.operations.is_some() || stop.bytes.is_some();
+    if counted && stop.window_ns.is_none() && stop.give_up_ns.is_none() {
+        let text = format!(
+            "{name} in stage {stage} ends by a count alone: against a target that does not answer it does not end; \
+             add a time or `give_up`"
+        );
+        remarks.add("no-time-limit", text);
+    }
+    if let Some(rate) = highest_rate(work)
+        && (work.load.workers as f64) < rate / 1000.0
+    {
+        // Little's law: operations in flight = rate x latency; fewer workers than that cannot keep the rate.
+        let text = format!(
+            "{name} in stage {stage} is to do {} with {} workers: it can only if an operation takes less than {} on \
+             average (workers = rate x latency)",
+            units::rate(rate),
+            units::count(workers),
+            units::duration_ns((work.load.workers as f64 / rate * 1e9) as u64)
+        );
+        remarks.add("few-workers-for-rate", text);
+    }
+}
+
+/// Remarks on an action that need no look at what is stored.
+pub(super) fn of_action(touch: &Touch<'_>, stage: &str, remarks: &mut Remarks) {
+    let label = touch.work.labels.get(touch.index).map_or("operation", |label| label.label.as_str());
+    let content = touch.job.actions[touch.index].content;
+    let writes = touch.does() == Does::WritesObjects && !matches!(touch.verb(), Verb::PutFile { .. });
+    let least = touch.size.pick.bounds().0.saturating_mul(touch.size.unit);
+    if writes && least <= GUARD && has_form(touch, |form| form == Form::Hashed) {
+        let text = format!(
+            "the {label} of stage {stage} writes objects of {least} B: hashed content of up to {GUARD} B \
+                            carries no hash and is not checked"
+        );
+        remarks.add("too-small-for-hash", text);
+    }
+    if writes
+        && content.verify
+        && least < STAMP
+        && has_form(touch, |form| matches!(form, Form::Seeded { .. }))
+    {
+        let text = format!(
+            "the {label} of stage {stage} writes objects of {least} B: below {STAMP} B there is no room \
+                            for a stamp, so stale content in them is not noticed"
+        );
+        remarks.add("too-small-for-stamp", text);
+    }
+    let most = touch.size.pick.bounds().1.saturating_mul(touch.size.unit);
+    if let Verb::PutMultipart { part_bytes, .. } = touch.verb()
+        && *part_bytes < SMALLEST_PART.min(most)
+        && matches!(touch.job.target, Target::S3(_) | Target::Embedded(_))
+    {
+        let text = format!(
+            "the {label} of stage {stage} uploads parts of {}: S3 refuses parts below 5 MiB but the last",
+            units::binary_bytes(*part_bytes)
+        );
+        remarks.add("small-parts", text);
+    }
+    if matches!(touch.verb(), Verb::Copy) {
+        let text = format!(
+            "the {label} of stage {stage} makes copies named like their source plus `-copy`, which no clean-up \
+                            by numbers deletes"
+        );
+        remarks.add("copies-stay", text);
+    }
+    of_choice(touch, label, stage, remarks);
+}
+
+/// Remarks on how a mix picks.
+fn of_choice(touch: &Touch<'_>, label: &str, stage: &str, remarks: &mut Remarks) {
+    let (Some(choice), SourcePlan::Mix { pool, .. }) = (touch.choice, &touch.work.load.source) else {
+        return;
+    };
+    if pool.is_some() && touch.existing.is_some() {
+        return;
+    }
+    let in_order = |pick: &Pick| matches!(pick, Pick::Sequence { .. } | Pick::Shared { .. });
+    let (spaces, items) = (choice.spaces.count(), choice.items.count());
+    if in_order(&choice.spaces) && in_order(&choice.items) && choice.division == Division::None {
+        let pairs = least_common_multiple(spaces, items);
+        let all = spaces.saturating_mul(items);
+        if pairs < all {
+            let text = format!(
+                "the {label} of stage {stage} goes through containers and objects in step: it touches {} of the {} pairs \
+                 (their least common multiple); pick one of the two at random, as in u(1,{items})",
+                units::count(pairs),
+                units::count(all)
+            );
+            remarks.add("pairs-in-step", text);
+        }
+    }
+    let divided = match choice.division {
+        Division::None => None,
+        Division::Spaces => Some((&choice.spaces, spaces)),
+        Division::Items => Some((&choice.items, items)),
+    };
+    let workers = u64::from(touch.work.load.workers);
+    if let Some((pick, count)) = divided
+        && count < workers
+        && !matches!(pick, Pick::Constant(_) | Pick::Shared { .. } | Pick::Weighted(_))
+    {
+        let text = format!(
+            "the {label} of stage {stage} divides {} numbers among {} workers: {} of them have none",
+            units::count(count),
+            units::count(workers),
+            units::count(workers - count)
+        );
+        remarks.add("idle-workers", text);
+    }
+    if matches!(touch.verb(), Verb::Put { if_absent: true, .. }) && pool.is_none() {
+        let text = format!(
+            "the {label} of stage {stage} writes only objects that are not there yet: at most {} can succeed, all others \
+             fail with 412",
+            units::count(touch.count())
+        );
+        remarks.add("conditional-writes", text);
+    }
+}
+
+/// Remarks on deletes in a mix without a pool.
+pub(super) fn deletes_beside_reads(touches: &[Touch<'_>], stage: &str, remarks: &mut Remarks) {
+    let deletes = |touch: &&Touch<'_>| {
+        touch.does() == Does::DeletesObjects && !touch.is_scan() && !pooled(touch) && touch.place().is_some()
+    };
+    if touches.iter().any(|touch| deletes(&touch)) {
+        let text = format!(
+            "stage {stage} deletes objects at random without a `pool`: reads and deletes of what is gone fail with 404; \
+             a pool keeps to what exists"
+        );
+        remarks.add("deletes-without-pool", text);
+    }
+}
+
+/// Remarks on objects that several workers write while others verify them.
+pub(super) fn writes_beside_verified_reads(touches: &[Touch<'_>], stage: &str, remarks: &mut Remarks) {
+    let verified = |touch: &&Touch<'_>| {
+        let reads = matches!(touch.verb(), Verb::Get | Verb::GetRange { .. });
+        reads && touch.job.actions[touch.index].content.verify
+    };
+    let shared = |touch: &&Touch<'_>| {
+        let own = |choice: &Choice| {
+            choice.division == Division::Items || choice.effect != Effect::Free && pooled(touch)
+        };
+        touch.does() == Does::WritesObjects && touch.work.load.workers > 1 && !touch.choice.is_some_and(own)
+    };
+    for write in touches.iter().filter(shared) {
+        let meets = |read: &Touch<'_>| {
+            let overlap = |area: &Area| write.areas.iter().any(|other| area.overlap(other).is_some());
+            read.place().is_some() && read.place() == write.place() && read.areas.iter().any(overlap)
+        };
+        if touches.iter().filter(verified).any(meets) {
+            let label = write.work.labels.get(write.index).map_or("write", |label| label.label.as_str());
+            let text = format!(
+                "the {label} of stage {stage} overwrites objects that other workers read and verify at the same time: a \
+                 read that crosses a write may find either version; `division: objects` or a `pool` gives each worker its own"
+            );
+            remarks.add("overlapping-writes", text);
+        }
+    }
+}
+
+fn pooled(touch: &Touch<'_>) -> bool {
+    matches!(&touch.work.load.source, SourcePlan::Mix { pool: Some(_), .. })
+}
+
+/// Remarks on a clean-up that deletes what was never there.
+pub(super) fn deletes(touch: &Touch<'_>, objects: &World, place: &Place, stage: &str, remarks: &mut Remarks) {
+    if !touch.is_scan() || !matches!(touch.job.target, Target::Swift(_)) {
+        return;
+    }
+    let gaps: u64 = touch
+        .areas
+        .iter()
+        .flat_map(|area| objects.missing(place, area, |old| old.certain))
+        .map(|area| area.count())
+        .fold(0, u64::saturating_add);
+    if gaps > 0 {
+        let text = format!(
+            "stage {stage} deletes up to {} objects that may not be there: Swift answers 404, which counts as a failure",
+            units::count(gaps)
+        );
+        remarks.add("deletes-of-missing", text);
+    }
+}
+
+/// Remarks on containers that are deleted while they hold objects.
+pub(super) fn disposes(
+    touch: &Touch<'_>,
+    objects: &World,
+    place: &Place,
+    stage: &str,
+    remarks: &mut Remarks,
+) {
+    if matches!(touch.verb(), Verb::DeleteContainer { empty: true }) {
+        return;
+    }
+    let full = objects.all().find_map(|(other, stored)| {
+        let hit = touch
+            .areas
+            .iter()
+            .any(|area| area.spaces.0 <= stored.area.spaces.1 && stored.area.spaces.0 <= area.spaces.1);
+        (other.containers() == place.containers() && hit).then_some((other, stored))
+    });
+    if let Some((other, stored)) = full {
+        let text = format!(
+            "stage {stage} deletes containers that still hold {}: a container that is not empty cannot be deleted; \
+             widen the clean-up or say `empty: true`",
+            other.objects_named(stored.area.items)
+        );
+        remarks.add("containers-not-empty", text);
+    }
+}
+
+/// Remarks on what stays behind.
+pub(super) fn left_over(objects: &World, containers: &World, remarks: &mut Remarks) {
+    let mut left: BTreeMap<&Place, (u64, u64, Area)> = BTreeMap::new();
+    for (place, stored) in objects.all() {
+        let (count, bytes, _) = left.entry(place).or_insert((0, 0, stored.area));
+        *count = count.saturating_add(stored.area.count());
+        *bytes = bytes.saturating_add(world::bytes(stored.area.count(), stored));
+    }
+    for (place, (count, bytes, first)) in left {
+        let text = format!(
+            "up to {} objects ({}) stay behind, such as {} in {}: no later stage deletes them",
+            units::count(count),
+            units::bytes(bytes),
+            place.objects_named(first.items),
+            place.containers_named(first.spaces)
+        );
+        remarks.add("objects-left", text);
+    }
+    for (place, stored) in containers.all() {
+        let text = format!(
+            "{} stay behind: no later stage deletes them",
+            place.containers_named(stored.area.spaces)
+        );
+        remarks.add("containers-left", text);
+    }
+}
+
+fn least_common_multiple(a: u64, b: u64) -> u64 {
+    let (mut x, mut y) = (a, b);
+    while y != 0 {
+        (x, y) = (y, x % y);
+    }
+    (a / x.max(1)).saturating_mul(b)
+}

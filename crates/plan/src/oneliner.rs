@@ -1,0 +1,331 @@
+//! A plan from a command line: `tidemark object get --endpoint URL --size 4KiB --workers 32 --for 60s`.
+//!
+//! The stages are those that a person would write: make the containers, fill them when there is something to
+//! read, put the load on, delete what was made.
+
+use crate::defaults;
+use crate::object::{Action, Content, Form, Job, Naming, Target, Verb};
+use crate::plan::{Engine, Label, OnFailure, Plan, Stage, Work, WorkKind};
+use crate::selector;
+use tidemark_load::pacing::{Arrivals, Pacing, Rate};
+use tidemark_load::source::{Choice, Division, Effect, PoolPlan, Size, SourcePlan};
+use tidemark_load::stopping::Stop;
+use tidemark_load::work::Work as Load;
+use tidemark_measure::pick::Pick;
+
+/// What the load does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Mix {
+    /// Reads.
+    Get,
+    /// Writes.
+    Put,
+    /// Reads headers.
+    Head,
+    /// Deletes, and writes again, in equal shares.
+    Delete,
+    /// Lists containers.
+    List,
+    /// Reads and writes: the share of reads, above 0 and below 1.
+    Mixed(f64),
+}
+
+/// What a command line asks for. Times are nanoseconds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OneLiner {
+    /// What the load does.
+    pub mix: Mix,
+    /// What it is put on.
+    pub target: Target,
+    /// Sizes of objects.
+    pub size: Size,
+    /// Containers.
+    pub containers: u64,
+    /// Objects in each container.
+    pub objects: u64,
+    /// Logical clients.
+    pub workers: u32,
+    /// Operations per second of an open loop; `None`: a closed loop.
+    pub rate: Option<f64>,
+    /// Length of the measured window.
+    pub window_ns: u64,
+    /// Load before the window.
+    pub warm_up_ns: u64,
+    /// Verify what is read.
+    pub verify: bool,
+    /// Leave containers and objects where they are.
+    pub keep: bool,
+    /// Where random choices come from.
+    pub seed: u64,
+    /// Prefix of the containers' names.
+    pub prefix: String,
+}
+
+/// A command line that makes no sense.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct OneLinerError(String);
+
+impl OneLiner {
+    /// The plan of it.
+    ///
+    /// # Errors
+    /// For counts and times of zero, a share outside 0 to 1, and numbers that no machine can mean.
+    pub fn plan(&self) -> Result<Plan, OneLinerError> {
+        self.check()?;
+        let mut stages = vec![self.scan(WorkKind::Init)];
+        if !matches!(self.mix, Mix::Put) {
+            stages.push(self.scan(WorkKind::Prepare));
+        }
+        stages.push(self.stage("main", self.load()));
+        if !self.keep {
+            stages.extend([self.scan(WorkKind::Cleanup), self.scan(WorkKind::Dispose)]);
+        }
+        for (index, stage) in stages.iter_mut().enumerate() {
+            stage.works.iter_mut().for_each(|work| work.load.stream = [index as u64, 0]);
+        }
+        let name = format!("object-{}", self.name());
+        Ok(Plan { name, description: String::new(), seed: self.seed, stages, notes: Vec::new() })
+    }
+
+    fn name(&self) -> &'static str {
+        match self.mix {
+            Mix::Get => "get",
+            Mix::Put => "put",
+            Mix::Head => "head",
+            Mix::Delete => "delete",
+            Mix::List => "list",
+            Mix::Mixed(_) => "mixed",
+        }
+    }
+
+    fn check(&self) -> Result<(), OneLinerError> {
+        let refuse = |message: &str| Err(OneLinerError(message.to_owned()));
+        // Numbers beyond this are refused in documents, too.
+        let countable = 1..=1_000_000_000_000;
+        if !countable.contains(&self.containers) || !countable.contains(&self.objects) {
+            return refuse("the numbers of containers and objects must be from 1 to 1000000000000");
+        }
+        if !(1..=defaults::MOST_WORKERS).contains(&self.workers) {
+            return refuse("the number of workers must be from 1 to 1000000");
+        }
+        if self.window_ns == 0 {
+            return refuse("the load must last longer than nothing: give a time such as 60s");
+        }
+        if self.rate.is_some_and(|rate| !(rate > 0.0 && rate <= 1e9)) {
+            return refuse("the rate must be above 0 and at most 1000M/s");
+        }
+        match self.mix {
+            Mix::Mixed(reads) if !(reads > 0.0 && reads < 1.0) => {
+                refuse("the share of reads in a mix must be above 0 % and below 100 %: else use get or put")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn stage(&self, name: &str, work: Work) -> Stage {
+        Stage {
+            name: name.to_owned(),
+            works: vec![work],
+            pause_ns: 0,
+            trigger: None,
+            on_failure: OnFailure::Stop,
+        }
+    }
+
+    /// A stage that goes once through all containers or objects, with as many workers as there is work for.
+    fn scan(&self, kind: WorkKind) -> Stage {
+        let (verb, on_objects, sample) = match kind {
+            WorkKind::Init => (Verb::CreateContainer, false, "init"),
+            WorkKind::Dispose => (Verb::DeleteContainer { empty: false }, false, "dispose"),
+            WorkKind::Cleanup => (Verb::Delete, true, "delete"),
+            WorkKind::Prepare | WorkKind::Normal => (PUT, true, "write"),
+        };
+        let (spaces, items) = ((1, self.containers), on_objects.then_some((1, self.objects)));
+        let zero = Size { pick: Pick::Constant(0), unit: 1 };
+        let bytes = if kind == WorkKind::Prepare { self.size.clone() } else { zero };
+        let source = SourcePlan::Scan { action: 0, spaces: Some(spaces), items, bytes };
+        let most = source.operations().unwrap_or(1).min(u64::from(self.workers));
+        let label = self.label(kind.name(), sample, 100.0, on_objects, kind == WorkKind::Prepare);
+        let stop = Stop { give_up_ns: Some(defaults::give_up_ns(Some(&self.target))), ..self.stop() };
+        let load = Load {
+            workers: u32::try_from(most).unwrap_or(self.workers),
+            pacing: Pacing::Closed { think_ns: 0 },
+            stop,
+            source,
+            actions: 1,
+            seed: self.seed,
+            stream: [0, 0],
+        };
+        self.stage(kind.name(), self.work(kind.name(), kind, load, vec![verb], vec![label]))
+    }
+
+    fn load(&self) -> Work {
+        let delete = (Verb::Delete, "delete", "delete", Effect::Removes);
+        let get = (Verb::Get, "get", "read", Effect::Uses);
+        let put = (PUT, "put", "write", Effect::Makes);
+        let list = Verb::List { page: 1000, all: false, by_object: false };
+        let ways = match self.mix {
+            Mix::Get => vec![(get, 1.0)],
+            Mix::Put => vec![(put, 1.0)],
+            Mix::Head => vec![((Verb::Head, "head", "head", Effect::Uses), 1.0)],
+            Mix::Delete => vec![(delete, 0.5), (put, 0.5)],
+            Mix::List => vec![((list, "list", "list", Effect::Free), 1.0)],
+            Mix::Mixed(reads) => vec![(get, reads), (put, 1.0 - reads)],
+        };
+        let (mut choices, mut verbs, mut labels) = (vec![], vec![], vec![]);
+        for (index, ((verb, kind, sample, effect), weight)) in ways.into_iter().enumerate() {
+            let (on_objects, sized) = (kind != "list", kind == "put");
+            choices.push(Choice {
+                action: index as u16,
+                weight,
+                spaces: all(self.containers),
+                items: if on_objects { all(self.objects) } else { Pick::Constant(0) },
+                bytes: if sized { self.size.clone() } else { Size { pick: Pick::Constant(0), unit: 1 } },
+                division: Division::None,
+                effect,
+            });
+            labels.push(self.label(kind, sample, weight * 100.0, on_objects, sized));
+            verbs.push(verb);
+        }
+        // Where workers change what others use, each keeps to objects of its own, which it knows to be there.
+        let pooled = matches!(self.mix, Mix::Delete) || (self.verify && matches!(self.mix, Mix::Mixed(_)));
+        let (spaces, items) = ((1, self.containers), (1, self.objects));
+        let pool = pooled.then_some(PoolPlan { spaces, items, existing: Some(items) });
+        let pacing = match self.rate {
+            Some(rate) => Pacing::Open { rate: Rate::constant(rate), arrivals: Arrivals::Constant },
+            None => Pacing::Closed { think_ns: 0 },
+        };
+        let stop = Stop { warm_up_ns: self.warm_up_ns, window_ns: Some(self.window_ns), ..self.stop() };
+        let load = Load {
+            workers: self.workers,
+            pacing,
+            stop,
+            source: SourcePlan::Mix { choices, pool },
+            actions: verbs.len() as u16,
+            seed: self.seed,
+            stream: [0, 0],
+        };
+        self.work(self.name(), WorkKind::Normal, load, verbs, labels)
+    }
+
+    fn stop(&self) -> Stop {
+        Stop { drain_ns: defaults::drain_ns(Some(&self.target)), ..Stop::default() }
+    }
+
+    fn work(&self, name: &str, kind: WorkKind, load: Load, verbs: Vec<Verb>, labels: Vec<Label>) -> Work {
+        let naming = Naming {
+            container_prefix: self.prefix.clone(),
+            container_suffix: String::new(),
+            object_prefix: "object-".into(),
+            object_suffix: String::new(),
+        };
+        let form = Form::Seeded { compressible: 0.0, duplicate: 0.0 };
+        let content = Content { form, verify: self.verify };
+        let actions =
+            verbs.into_iter().map(|verb| Action { verb, naming: naming.clone(), content }).collect();
+        let normal = kind == WorkKind::Normal;
+        Work {
+            name: name.to_owned(),
+            kind,
+            load,
+            engine: Engine::Object(Job { target: self.target.clone(), actions }),
+            labels,
+            allowed_failures_per_million: if normal { defaults::ALLOWED_FAILURES } else { 0 },
+            driver: None,
+        }
+    }
+
+    fn label(&self, kind: &str, sample: &str, weight: f64, on_objects: bool, sized: bool) -> Label {
+        let mut config = format!("containers={}", selector::print(&all(self.containers)));
+        if on_objects {
+            config += &format!(";objects={}", selector::print(&all(self.objects)));
+        }
+        if sized {
+            config += &format!(";sizes={}", selector::print_size(&self.size));
+        }
+        Label { label: kind.to_owned(), kind: kind.to_owned(), sample: sample.to_owned(), weight, config }
+    }
+}
+
+const PUT: Verb = Verb::Put { chunked: false, if_absent: false };
+
+/// Numbers from 1 on, all equally likely.
+fn all(count: u64) -> Pick {
+    Pick::Uniform { low: 1, high: count }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::forecast::forecast;
+    use crate::object::{Embedded, Place};
+
+    fn one(mix: Mix) -> OneLiner {
+        OneLiner {
+            mix,
+            target: Target::Embedded(Embedded { place: Place::Memory }),
+            size: Size { pick: Pick::Constant(4096), unit: 1 },
+            containers: 2,
+            objects: 500,
+            workers: 32,
+            rate: None,
+            window_ns: 60_000_000_000,
+            warm_up_ns: 2_000_000_000,
+            verify: true,
+            keep: false,
+            seed: 7,
+            prefix: "bench-".into(),
+        }
+    }
+
+    #[test]
+    fn every_mix_makes_a_plan_without_surprises() {
+        for mix in [Mix::Get, Mix::Head, Mix::Delete, Mix::List, Mix::Mixed(0.7)] {
+            let plan = one(mix).plan().unwrap();
+            let names: Vec<_> = plan.stages.iter().map(|stage| stage.name.as_str()).collect();
+            assert_eq!(names, ["init", "prepare", "main", "cleanup", "dispose"], "{mix:?}");
+            assert_eq!(forecast(&plan).notes, [], "{mix:?}");
+            assert_eq!(plan.stages[0].works[0].load.workers, 2, "no more workers than containers");
+            assert_eq!(plan.stages[3].works[0].load.stream, [3, 0]);
+        }
+        let plan = OneLiner { verify: false, ..one(Mix::Put) }.plan().unwrap();
+        assert_eq!(plan.stages.len(), 4, "nothing is prepared for writes");
+        assert_eq!(forecast(&plan).notes, []);
+    }
+
+    #[test]
+    fn what_is_asked_for_is_in_the_plan() {
+        let asked = OneLiner { rate: Some(500.0), keep: true, ..one(Mix::Mixed(0.7)) };
+        let plan = asked.plan().unwrap();
+        assert_eq!(plan.stages.last().map(|stage| stage.name.as_str()), Some("main"));
+        let work = &plan.stages[2].works[0];
+        assert!(matches!(&work.load.pacing, Pacing::Open { rate, .. } if rate.at(0) == 500.0));
+        assert_eq!(
+            (work.load.stop.window_ns, work.load.stop.warm_up_ns),
+            (Some(60_000_000_000), 2_000_000_000)
+        );
+        assert_eq!(
+            (work.labels[0].label.as_str(), work.labels[1].config.as_str()),
+            ("get", "containers=u(1,2);objects=u(1,500);sizes=c(4096)B")
+        );
+        assert!((work.labels[0].weight - 70.0).abs() < 1e-9);
+        let Engine::Object(job) = &work.engine;
+        assert!(job.actions[0].content.verify);
+        assert_eq!(job.actions[0].naming.container_prefix, "bench-");
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for wrong in [
+            OneLiner { containers: 0, ..one(Mix::Get) },
+            OneLiner { objects: u64::MAX, ..one(Mix::Get) },
+            OneLiner { workers: 0, ..one(Mix::Get) },
+            OneLiner { window_ns: 0, ..one(Mix::Get) },
+            OneLiner { rate: Some(f64::NAN), ..one(Mix::Get) },
+            one(Mix::Mixed(1.0)),
+        ] {
+            assert!(wrong.plan().is_err(), "{wrong:?}");
+        }
+    }
+}

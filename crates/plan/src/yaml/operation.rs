@@ -1,0 +1,259 @@
+//! One operation of a load: what it does, on what, how often.
+
+use super::scope::Scope;
+use super::table::{self, Problem, Table};
+use crate::object::{Action, Verb};
+use crate::plan::Label;
+use crate::selector;
+use std::path::PathBuf;
+use tidemark_load::source::{Choice, Division, Effect, PoolPlan, Size};
+use tidemark_measure::pick::Pick;
+
+/// What a load gives once for all its operations.
+pub(super) struct Common {
+    pub(super) containers: Option<Pick>,
+    pub(super) objects: Option<Pick>,
+    pub(super) sizes: Option<Size>,
+    pub(super) division: Division,
+    pub(super) pool: Option<PoolPlan>,
+}
+
+/// The operations, as documents call them: name, the sample that it counts as, what it does to a pool.
+pub(super) const VERBS: [(&str, Kind); 14] = [
+    ("get", Kind { verb: Name::Get, sample: "read", effect: Effect::Uses }),
+    ("put", Kind { verb: Name::Put, sample: "write", effect: Effect::Makes }),
+    ("head", Kind { verb: Name::Head, sample: "head", effect: Effect::Uses }),
+    ("delete", Kind { verb: Name::Delete, sample: "delete", effect: Effect::Removes }),
+    ("delete_many", Kind { verb: Name::DeleteMany, sample: "delete", effect: Effect::Removes }),
+    ("copy", Kind { verb: Name::Copy, sample: "copy", effect: Effect::Uses }),
+    ("list", Kind { verb: Name::List, sample: "list", effect: Effect::Free }),
+    ("put_tags", Kind { verb: Name::PutTags, sample: "put_tags", effect: Effect::Uses }),
+    ("get_tags", Kind { verb: Name::GetTags, sample: "get_tags", effect: Effect::Uses }),
+    ("restore", Kind { verb: Name::Restore, sample: "restore", effect: Effect::Uses }),
+    ("put_file", Kind { verb: Name::PutFile, sample: "write", effect: Effect::Free }),
+    ("write_local", Kind { verb: Name::WriteLocal, sample: "write_local", effect: Effect::Free }),
+    ("create_container", Kind { verb: Name::CreateContainer, sample: "init", effect: Effect::Free }),
+    ("delete_container", Kind { verb: Name::DeleteContainer, sample: "dispose", effect: Effect::Free }),
+];
+
+/// What is fixed about an operation.
+#[derive(Clone, Copy)]
+pub(super) struct Kind {
+    verb: Name,
+    sample: &'static str,
+    effect: Effect,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Name {
+    Get,
+    Put,
+    Head,
+    Delete,
+    DeleteMany,
+    Copy,
+    List,
+    PutTags,
+    GetTags,
+    Restore,
+    PutFile,
+    WriteLocal,
+    CreateContainer,
+    DeleteContainer,
+}
+
+/// Reads the settings of one operation. The label's name is empty when the document gives none, its weight not
+/// yet in percent.
+pub(super) fn operation(
+    name: &str,
+    kind: Kind,
+    mut table: Table<'_>,
+    common: &Common,
+    scope: &Scope,
+    action: u16,
+) -> (Choice, Action, Label) {
+    let scope = scope.of_operation(&mut table);
+    let label = table.text("name").unwrap_or_default();
+    let weight = table.read("weight", weight).unwrap_or(1.0);
+    let mut verb = verb(kind.verb, &mut table);
+    let on_container = matches!(
+        verb,
+        Verb::CreateContainer | Verb::DeleteContainer { .. } | Verb::List { by_object: false, .. }
+    );
+    let pooled = common.pool.as_ref().filter(|_| kind.effect != Effect::Free);
+    let (spaces, items) = match pooled {
+        Some(pool) => {
+            table.meaningless(&["containers", "objects", "division"], "the pool chooses what exists");
+            (uniform(pool.spaces), uniform(pool.items))
+        }
+        None => (
+            numbers(&mut table, "containers", &common.containers),
+            if on_container { Pick::Constant(0) } else { numbers(&mut table, "objects", &common.objects) },
+        ),
+    };
+    if let (Verb::DeleteMany { count: 2.. }, Some(_)) = (&verb, pooled) {
+        let help = "use `delete`, or remove `pool`";
+        table.log().error(table.place(), "a pool keeps count of single objects, not of `delete_many`", help);
+    }
+    let sized = matches!(verb, Verb::Put { .. } | Verb::PutMultipart { .. } | Verb::WriteLocal { .. });
+    let bytes = match &mut verb {
+        Verb::GetRange { length, .. } => constant(*length),
+        _ if sized => sizes(&mut table, &common.sizes),
+        _ => constant(0),
+    };
+    let division = table.word("division", &DIVISIONS).unwrap_or(common.division);
+    let label = Label {
+        label,
+        kind: name.to_owned(),
+        sample: kind.sample.to_owned(),
+        weight,
+        config: config(&spaces, (!on_container).then_some(&items), sized.then_some(&bytes)),
+    };
+    table.finish();
+    let choice = Choice { action, weight, spaces, items, bytes, division, effect: kind.effect };
+    (choice, Action { verb, naming: scope.naming, content: scope.content }, label)
+}
+
+/// What is divided among workers, as documents call it.
+pub(super) const DIVISIONS: [(&str, Division); 3] =
+    [("none", Division::None), ("containers", Division::Spaces), ("objects", Division::Items)];
+
+fn verb(name: Name, table: &mut Table<'_>) -> Verb {
+    match name {
+        Name::Get => get(table),
+        Name::Put => put(table),
+        Name::Head => Verb::Head,
+        Name::Delete => Verb::Delete,
+        // S3 takes at most 1000 keys in one request.
+        Name::DeleteMany => Verb::DeleteMany { count: table.small("count", 1..=1000).unwrap_or(1000) },
+        Name::Copy => Verb::Copy,
+        Name::List => Verb::List {
+            page: table.small("page", 1..=10_000).unwrap_or(1000),
+            all: table.flag("all").unwrap_or(false),
+            by_object: table.flag("by_object").unwrap_or(false),
+        },
+        Name::PutTags => Verb::PutTags,
+        Name::GetTags => Verb::GetTags,
+        Name::Restore => Verb::Restore { days: table.small("days", 1..=36_500).unwrap_or(1) },
+        Name::PutFile => {
+            let directory = directory(table).unwrap_or_default();
+            Verb::PutFile { directory, part_bytes: table.bytes("part", 1) }
+        }
+        Name::WriteLocal => Verb::WriteLocal { directory: directory(table).unwrap_or_default() },
+        Name::CreateContainer => Verb::CreateContainer,
+        Name::DeleteContainer => Verb::DeleteContainer { empty: table.flag("empty").unwrap_or(false) },
+    }
+}
+
+fn get(table: &mut Table<'_>) -> Verb {
+    let Some(mut range) = table.table("range") else {
+        return Verb::Get;
+    };
+    let length = range.required("length", "how many bytes to read, such as 64KiB", positive_bytes);
+    let object = range.required("object_size", "the size of the objects, such as 4MiB", positive_bytes);
+    if let (Some(length), Some(object)) = (length, object)
+        && length > object
+    {
+        let help = "lower `length`, or raise `object_size`";
+        range.log().error(range.place(), "the range is longer than the object", help);
+    }
+    range.finish();
+    Verb::GetRange { length: length.unwrap_or(1), object_bytes: object.unwrap_or(1) }
+}
+
+/// Reads how an object is written: at once, in chunks, or in parts.
+pub(super) fn put(table: &mut Table<'_>) -> Verb {
+    let chunked = table.flag("chunked").unwrap_or(false);
+    let if_absent = table.flag("if_absent").unwrap_or(false);
+    let Some(mut parts) = table.table("multipart") else {
+        return Verb::Put { chunked, if_absent };
+    };
+    let part_bytes = parts.required("part", "the size of a part, such as 8MiB", positive_bytes).unwrap_or(1);
+    let parallel = parts.small("parallel", 1..=1000).unwrap_or(1);
+    parts.finish();
+    table.meaningless(&["chunked", "if_absent"], "the object is written in parts");
+    Verb::PutMultipart { part_bytes, parallel }
+}
+
+/// The directory of files, which must be given.
+pub(super) fn directory(table: &mut Table<'_>) -> Option<PathBuf> {
+    table.required("directory", "the path of the directory", table::text).map(PathBuf::from)
+}
+
+/// Container or object numbers, or what the load gives for all; an error when nobody gives them.
+pub(super) fn numbers(table: &mut Table<'_>, key: &'static str, common: &Option<Pick>) -> Pick {
+    let own = table.read(key, pick);
+    if own.is_none() && common.is_none() && !table.has(key) {
+        table.missing(key, "write a range such as 1-100, or a selector such as zipf(1,100)");
+    }
+    own.or_else(|| common.clone()).unwrap_or(Pick::Constant(1))
+}
+
+/// Sizes, or what the load gives for all; an error when nobody gives them.
+pub(super) fn sizes(table: &mut Table<'_>, common: &Option<Size>) -> Size {
+    let own = table.read("sizes", size);
+    if own.is_none() && common.is_none() && !table.has("sizes") {
+        table.missing("sizes", "write a size such as 64KiB, or a selector such as u(4,64)KiB");
+    }
+    own.or_else(|| common.clone()).unwrap_or_else(|| constant(0))
+}
+
+/// A selector of numbers. In a load, `1-100` alone means any of these with equal chances; `r(1,100)` goes
+/// through them in order. A number alone is itself.
+pub(super) fn pick(text: &str) -> Result<Pick, Problem> {
+    closed(text)?;
+    let bare = text.trim();
+    if !bare.is_empty() && bare.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Ok(selector::numbers(&format!("c({bare})"))?);
+    }
+    Ok(match selector::numbers(text)? {
+        Pick::Sequence { low, high } if !text.contains('(') => Pick::Uniform { low, high },
+        pick => pick,
+    })
+}
+
+/// Refuses half a selector, which is what YAML leaves of one with a comma inside `{}` or `[]`.
+fn closed(text: &str) -> Result<(), Problem> {
+    match text.contains('(') && !text.contains(')') {
+        true => Err(Problem::new(format!("'{text}' has no closing bracket"), super::tree::COMMA)),
+        false => Ok(()),
+    }
+}
+
+/// A selector of sizes.
+pub(super) fn size(text: &str) -> Result<Size, Problem> {
+    closed(text)?;
+    Ok(selector::size(text)?)
+}
+
+fn weight(text: &str) -> Result<f64, Problem> {
+    let number = text.trim_end_matches('%').trim().parse::<f64>().ok();
+    match number.filter(|weight| weight.is_finite() && *weight > 0.0 && *weight <= 1e9) {
+        Some(weight) => Ok(weight),
+        None => Err(Problem::new(format!("'{text}' is not a weight"), "write a number above 0, such as 70")),
+    }
+}
+
+fn positive_bytes(text: &str) -> Result<u64, Problem> {
+    match tidemark_measure::units::parse_bytes(text)? {
+        0 => Err(Problem::new("the size is zero", "write a size such as 64KiB")),
+        bytes => Ok(bytes),
+    }
+}
+
+/// A size that is always the same.
+pub(super) fn constant(bytes: u64) -> Size {
+    Size { pick: Pick::Constant(bytes), unit: 1 }
+}
+
+fn uniform((low, high): (u64, u64)) -> Pick {
+    Pick::Uniform { low, high }
+}
+
+/// The settings as reports show them.
+pub(super) fn config(spaces: &Pick, items: Option<&Pick>, bytes: Option<&Size>) -> String {
+    let mut parts = vec![format!("containers={}", selector::print(spaces))];
+    parts.extend(items.map(|items| format!("objects={}", selector::print(items))));
+    parts.extend(bytes.map(|bytes| format!("sizes={}", selector::print_size(bytes))));
+    parts.join(";")
+}

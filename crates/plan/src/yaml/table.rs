@@ -1,0 +1,389 @@
+//! One mapping of the document, read key by key.
+//!
+//! A [`Table`] remembers which keys it was asked for. When it has been read, keys that nobody asked for are
+//! reported with the nearest one that somebody did. Reading goes on after an error, so that one look shows all
+//! that is wrong; a document with any error is refused as a whole, whatever was put in its place meanwhile.
+
+use super::tree::{Entry, Node, Value};
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::nearest::nearest;
+use crate::selector::SelectorError;
+use std::cell::RefCell;
+use std::ops::{Range, RangeInclusive};
+use tidemark_measure::units::{self, UnitError};
+
+/// More remarks than this help nobody.
+const MOST_REMARKS: usize = 100;
+
+/// The remarks on one document, shared by everything that reads it.
+#[derive(Default)]
+pub(super) struct Log(RefCell<Vec<Diagnostic>>);
+
+impl Log {
+    /// Takes note of an error.
+    pub(super) fn error(&self, span: &Range<usize>, message: impl Into<String>, help: impl Into<String>) {
+        self.0.borrow_mut().push(Diagnostic::error(span.clone(), message, help));
+    }
+
+    /// Takes note of a warning.
+    pub(super) fn warning(&self, span: &Range<usize>, message: impl Into<String>, help: impl Into<String>) {
+        self.0.borrow_mut().push(Diagnostic::warning(span.clone(), message, help));
+    }
+
+    /// All remarks in the order of the text, and whether one of them is an error.
+    pub(super) fn close(self) -> (Vec<Diagnostic>, bool) {
+        let mut all = self.0.into_inner();
+        all.sort_by_key(|remark| remark.span.start);
+        // What is given once and inherited is read several times.
+        all.dedup();
+        let refused = all.iter().any(|remark| remark.severity == Severity::Error);
+        if all.len() > MOST_REMARKS {
+            // Errors first: they are what keeps the document from running.
+            all.sort_by_key(|remark| std::cmp::Reverse(remark.severity));
+            let more = all.len() - MOST_REMARKS;
+            all.truncate(MOST_REMARKS);
+            all.push(Diagnostic::warning(
+                0..0,
+                format!("{more} more remarks are not shown"),
+                "mend these first",
+            ));
+        }
+        (all, refused)
+    }
+}
+
+/// Why a scalar is not what it should be; `span` is within the scalar's text.
+pub(super) struct Problem {
+    pub(super) message: String,
+    pub(super) help: String,
+    pub(super) span: Option<Range<usize>>,
+}
+
+impl Problem {
+    pub(super) fn new(message: impl Into<String>, help: impl Into<String>) -> Self {
+        Self { message: message.into(), help: help.into(), span: None }
+    }
+}
+
+impl From<UnitError> for Problem {
+    fn from(error: UnitError) -> Self {
+        Self::new(error.message, error.advice)
+    }
+}
+
+impl From<SelectorError> for Problem {
+    fn from(error: SelectorError) -> Self {
+        Self { message: error.message, help: error.help, span: Some(error.span) }
+    }
+}
+
+/// A mapping being read.
+pub(super) struct Table<'a> {
+    /// What it describes, for messages: `a get operation`.
+    what: String,
+    entries: &'a [Entry],
+    /// Where to point when a key is missing.
+    place: Range<usize>,
+    asked: Vec<&'static str>,
+    /// The document's text.
+    text: &'a str,
+    log: &'a Log,
+}
+
+impl<'a> Table<'a> {
+    /// The mapping in `node`; an empty one, and an error, when it is something else. `place` is its key's place.
+    pub(super) fn new(
+        what: impl Into<String>,
+        node: &'a Node,
+        place: &Range<usize>,
+        text: &'a str,
+        log: &'a Log,
+    ) -> Self {
+        let what = what.into();
+        let entries: &[Entry] = match &node.value {
+            Value::Map(entries) => entries,
+            Value::Nothing => &[],
+            Value::Scalar(_) | Value::List(_) => {
+                log.error(&node.span, format!("{what} is not a mapping"), "write its keys as `key: value`");
+                &[]
+            }
+        };
+        Self { what, entries, place: place.clone(), asked: Vec::new(), text, log }
+    }
+
+    /// Where the mapping stands, for remarks on it as a whole.
+    pub(super) fn place(&self) -> &Range<usize> {
+        &self.place
+    }
+
+    /// The document's remarks.
+    pub(super) fn log(&self) -> &'a Log {
+        self.log
+    }
+
+    /// The entry of a key, if it is there with a value.
+    pub(super) fn entry(&mut self, key: &'static str) -> Option<&'a Entry> {
+        if !self.asked.contains(&key) {
+            self.asked.push(key);
+        }
+        let found = self.entries.iter().find(|entry| entry.key == key)?;
+        (found.node.value != Value::Nothing).then_some(found)
+    }
+
+    /// Whether a key is there with a value.
+    pub(super) fn has(&mut self, key: &'static str) -> bool {
+        self.entry(key).is_some()
+    }
+
+    /// The mapping under a key.
+    pub(super) fn table(&mut self, key: &'static str) -> Option<Table<'a>> {
+        let entry = self.entry(key)?;
+        Some(self.below(format!("`{key}`"), entry))
+    }
+
+    /// The mapping that an entry holds.
+    pub(super) fn below(&self, what: impl Into<String>, entry: &'a Entry) -> Table<'a> {
+        Table::new(what, &entry.node, &entry.key_span, self.text, self.log)
+    }
+
+    /// A mapping anywhere below.
+    pub(super) fn part<'b>(&self, what: &str, node: &'b Node, place: &Range<usize>) -> Table<'b>
+    where
+        'a: 'b,
+    {
+        Table::new(what, node, place, self.text, self.log)
+    }
+
+    /// The entry of a key that may stand without a value.
+    pub(super) fn present(&mut self, key: &'static str) -> Option<&'a Entry> {
+        self.entry(key);
+        self.entries.iter().find(|entry| entry.key == key)
+    }
+
+    /// The mapping under a key that must be there.
+    pub(super) fn required_table(&mut self, key: &'static str, help: &str) -> Option<Table<'a>> {
+        let found = self.table(key);
+        if found.is_none() {
+            self.missing(key, help);
+        }
+        found
+    }
+
+    /// A mapping of one key, which says what it is: the key's entry. Also a key alone, without a mapping.
+    pub(super) fn single(node: &'a Node, what: &str, log: &Log) -> Option<&'a Entry> {
+        match &node.value {
+            Value::Map(entries) if entries.len() == 1 => entries.first(),
+            Value::Map(entries) if entries.len() > 1 => {
+                let keys: Vec<_> = entries.iter().map(|entry| format!("`{}`", entry.key)).collect();
+                log.error(
+                    &entries[1].key_span,
+                    format!("{what} has {} keys instead of one: {}", entries.len(), keys.join(", ")),
+                    "begin each with a dash of its own, and indent its settings below it",
+                );
+                None
+            }
+            _ => {
+                log.error(
+                    &node.span,
+                    format!("{what} does not say what it is"),
+                    "write it as `kind: {settings}`",
+                );
+                None
+            }
+        }
+    }
+
+    /// The items of a list under a key; one item alone may stand without a list.
+    pub(super) fn list(&mut self, key: &'static str) -> Option<&'a [Node]> {
+        let entry = self.entry(key)?;
+        Some(match &entry.node.value {
+            Value::List(items) => items,
+            _ => std::slice::from_ref(&entry.node),
+        })
+    }
+
+    /// A scalar, as `parse` understands its text.
+    pub(super) fn read<T>(
+        &mut self,
+        key: &'static str,
+        parse: impl FnOnce(&str) -> Result<T, Problem>,
+    ) -> Option<T> {
+        let entry = self.entry(key)?;
+        self.scalar(&entry.node, key, parse)
+    }
+
+    /// The same for a value anywhere below the key.
+    pub(super) fn scalar<T>(
+        &self,
+        node: &Node,
+        key: &str,
+        parse: impl FnOnce(&str) -> Result<T, Problem>,
+    ) -> Option<T> {
+        let Value::Scalar(scalar) = &node.value else {
+            let kind =
+                if matches!(node.value, Value::Nothing) { "has no value" } else { "is not a single value" };
+            self.log.error(&node.span, format!("`{key}` {kind}"), "write one value");
+            return None;
+        };
+        match parse(scalar) {
+            Ok(value) => Some(value),
+            Err(problem) => {
+                let within =
+                    problem.span.filter(|_| self.text.get(node.span.clone()) == Some(scalar.as_str()));
+                let span = within.map_or(node.span.clone(), |part| {
+                    node.span.start + part.start..node.span.start + part.end
+                });
+                self.log.error(&span, format!("`{key}`: {}", problem.message), problem.help);
+                None
+            }
+        }
+    }
+
+    /// A scalar that must be there.
+    pub(super) fn required<T>(
+        &mut self,
+        key: &'static str,
+        help: &str,
+        parse: impl FnOnce(&str) -> Result<T, Problem>,
+    ) -> Option<T> {
+        if !self.has(key) {
+            self.missing(key, help);
+        }
+        self.read(key, parse)
+    }
+
+    /// Takes note of a key that must be there and is not.
+    pub(super) fn missing(&self, key: &str, help: &str) {
+        self.log.error(&self.place, format!("{} has no `{key}`", self.what), help);
+    }
+
+    /// A text; not empty.
+    pub(super) fn text(&mut self, key: &'static str) -> Option<String> {
+        self.read(key, text)
+    }
+
+    /// A whole number within bounds.
+    pub(super) fn whole(&mut self, key: &'static str, bounds: RangeInclusive<u64>) -> Option<u64> {
+        self.read(key, |text| whole(text, &bounds))
+    }
+
+    /// A whole number within bounds that fits 32 bits.
+    pub(super) fn small(&mut self, key: &'static str, bounds: RangeInclusive<u32>) -> Option<u32> {
+        let bounds = u64::from(*bounds.start())..=u64::from(*bounds.end());
+        self.whole(key, bounds).and_then(|number| u32::try_from(number).ok())
+    }
+
+    /// Bytes, at least `least`.
+    pub(super) fn bytes(&mut self, key: &'static str, least: u64) -> Option<u64> {
+        self.read(key, |text| match units::parse_bytes(text)? {
+            bytes if bytes < least => {
+                Err(Problem::new(format!("'{text}' is less than {least} B"), "write more"))
+            }
+            bytes => Ok(bytes),
+        })
+    }
+
+    /// A duration in nanoseconds.
+    pub(super) fn duration(&mut self, key: &'static str) -> Option<u64> {
+        self.read(key, |text| Ok(units::parse_duration_ns(text)?))
+    }
+
+    /// A duration that is longer than nothing.
+    pub(super) fn positive_duration(&mut self, key: &'static str) -> Option<u64> {
+        self.read(key, |text| match units::parse_duration_ns(text)? {
+            0 => Err(Problem::new(
+                "the duration is zero",
+                "write a duration such as 60s, or leave the key out",
+            )),
+            ns => Ok(ns),
+        })
+    }
+
+    /// A share, 0 to 1.
+    pub(super) fn share(&mut self, key: &'static str) -> Option<f64> {
+        self.read(key, |text| Ok(units::parse_share(text)?))
+    }
+
+    /// Yes or no.
+    pub(super) fn flag(&mut self, key: &'static str) -> Option<bool> {
+        self.read(key, |text| match text.to_ascii_lowercase().as_str() {
+            "true" | "yes" | "on" => Ok(true),
+            "false" | "no" | "off" => Ok(false),
+            _ => Err(Problem::new(format!("'{text}' is neither true nor false"), "write true or false")),
+        })
+    }
+
+    /// One of several words.
+    pub(super) fn word<T: Copy>(&mut self, key: &'static str, words: &[(&str, T)]) -> Option<T> {
+        self.read(key, |text| choose(text, words))
+    }
+
+    /// Reports two keys that exclude each other; true if both are there.
+    pub(super) fn contradiction(&mut self, one: &'static str, other: &'static str, why: &str) -> bool {
+        let both = self.entry(one).is_some().then(|| self.entry(other)).flatten();
+        if let Some(entry) = both {
+            self.log.error(
+                &entry.key_span,
+                format!("`{one}` and `{other}` exclude each other: {why}"),
+                format!("remove `{one}` or `{other}`"),
+            );
+        }
+        both.is_some()
+    }
+
+    /// Reports keys that have no meaning here because of `why`.
+    pub(super) fn meaningless(&mut self, keys: &[&'static str], why: &str) {
+        for key in keys {
+            if let Some(entry) = self.entry(key) {
+                let message = format!("`{key}` has no meaning here: {why}");
+                self.log.error(&entry.key_span, message, format!("remove `{key}`"));
+            }
+        }
+    }
+
+    /// Ends the reading: keys that nobody asked for are reported.
+    pub(super) fn finish(self) {
+        for entry in self.entries.iter().filter(|entry| !self.asked.contains(&entry.key.as_str())) {
+            let help = match nearest(&entry.key, self.asked.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("known here: {}", self.asked.join(", ")),
+            };
+            let message = format!("`{}` is not a key of {} and is ignored", entry.key, self.what);
+            self.log.warning(&entry.key_span, message, help);
+        }
+    }
+}
+
+/// One of several words.
+pub(super) fn choose<T: Copy>(text: &str, words: &[(&str, T)]) -> Result<T, Problem> {
+    if let Some((_, value)) = words.iter().find(|(word, _)| word.eq_ignore_ascii_case(text)) {
+        return Ok(*value);
+    }
+    let names: Vec<_> = words.iter().map(|(word, _)| *word).collect();
+    let help = match nearest(text, names.iter().copied()) {
+        Some(near) => format!("did you mean {near}? The choices are {}", names.join(", ")),
+        None => format!("the choices are {}", names.join(", ")),
+    };
+    Err(Problem::new(format!("'{text}' is not known"), help))
+}
+
+/// A text; not empty.
+pub(super) fn text(text: &str) -> Result<String, Problem> {
+    match text.trim() {
+        "" => Err(Problem::new("the text is empty", "write something, or leave the key out")),
+        _ => Ok(text.to_owned()),
+    }
+}
+
+/// A whole number within bounds.
+pub(super) fn whole(text: &str, bounds: &RangeInclusive<u64>) -> Result<u64, Problem> {
+    let help = match *bounds.end() {
+        u64::MAX => format!("write a whole number from {} on", bounds.start()),
+        end => format!("write a whole number from {} to {end}", bounds.start()),
+    };
+    match text.parse::<u64>() {
+        Ok(number) if bounds.contains(&number) => Ok(number),
+        Ok(_) => Err(Problem::new(format!("{text} is out of bounds"), help)),
+        Err(_) => Err(Problem::new(format!("'{text}' is not a whole number"), help)),
+    }
+}

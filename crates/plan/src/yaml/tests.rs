@@ -1,0 +1,362 @@
+use super::*;
+use crate::diagnostic::Severity;
+use crate::object::{self, Action, Content, Form, Target, Verb};
+use crate::plan::Engine;
+use proptest::prelude::*;
+use tidemark_load::pacing::{Arrivals, Pacing};
+use tidemark_load::source::{Division, Effect, PoolPlan, Size, SourcePlan};
+use tidemark_measure::pick::Pick;
+
+/// A document that uses nearly everything.
+const FULL: &str = include_str!("full.yaml");
+
+fn variable(name: &str) -> Option<String> {
+    match name {
+        "S3_ACCESS_KEY" => Some("AKIA".into()),
+        "S3_SECRET_KEY" => Some("very-secret".into()),
+        _ => None,
+    }
+}
+
+fn file(path: &std::path::Path) -> std::io::Result<String> {
+    match path.to_str() {
+        Some("/run/secrets/swift") => Ok("from-file\n".into()),
+        _ => Err(std::io::ErrorKind::NotFound.into()),
+    }
+}
+
+fn outcome(text: &str) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
+    read_in(text, &Environment { variable: &variable, file: &file })
+}
+
+fn plan(text: &str) -> Plan {
+    let (plan, warnings) = outcome(text).unwrap();
+    assert_eq!(warnings, []);
+    plan
+}
+
+/// All remarks as `line:column severity message | help`.
+fn remarks(text: &str) -> Vec<String> {
+    let remarks = match outcome(text) {
+        Ok((_, warnings)) => warnings,
+        Err(errors) => errors,
+    };
+    let print = |remark: &Diagnostic| {
+        let (line, column) = remark.line_and_column(text);
+        let severity = if remark.severity == Severity::Error { "error" } else { "warning" };
+        format!("{line}:{column} {severity} {} | {}", remark.message, remark.help)
+    };
+    remarks.iter().map(print).collect()
+}
+
+/// A document with this load on a target that needs nothing.
+fn with_load(load: &str) -> String {
+    format!("name: t\ntarget: none\nstages:\n- load:\n    {}\n", load.replace('\n', "\n    "))
+}
+
+fn job(work: &Work) -> &object::Job {
+    let Engine::Object(job) = &work.engine;
+    job
+}
+
+#[test]
+fn a_short_document_is_enough() {
+    let plan = plan(&with_load("for: 60s\noperations:\n- get: {containers: 1-4, objects: 1-100}"));
+    let work = &plan.stages[0].works[0];
+    assert_eq!((work.name.as_str(), work.load.workers, work.kind), ("load", 1, WorkKind::Normal));
+    assert_eq!(work.load.stop.window_ns, Some(60_000_000_000));
+    assert_eq!(work.load.pacing, Pacing::Closed { think_ns: 0 });
+    assert_eq!(work.load.stop.give_up_ns, None, "an outage within a timed load is a result");
+    assert_eq!(plan.stages[0].on_failure, OnFailure::Stop);
+    assert_eq!(job(work).target, Target::Nothing);
+    let SourcePlan::Mix { choices, pool: None } = &work.load.source else { panic!() };
+    assert_eq!(choices[0].items, Pick::Uniform { low: 1, high: 100 });
+}
+
+#[test]
+fn what_is_not_given_is_derived() {
+    let one = with_load("for: 60s\noperations: [{get: {containers: 1, objects: 1}}]");
+    let other = one.replace("60s", "61s");
+    assert_eq!(plan(&one).seed, plan(&one).seed);
+    assert_ne!(plan(&one).seed, plan(&other).seed);
+    let timeout = one.replace("target: none", "target: {kind: s3, endpoint: 'http://h', timeout: 2m}");
+    let stop = plan(&timeout.replace("for: 60s", "total_operations: 1")).stages[0].works[0].load.stop;
+    assert_eq!((stop.drain_ns, stop.give_up_ns), (120_000_000_000, Some(240_000_000_000)));
+    assert_eq!(plan(&format!("seed: 42\n{one}")).stages[0].works[0].load.seed, 42);
+}
+
+#[test]
+fn the_full_document_gives_what_it_says() {
+    let plan = plan(FULL);
+    assert_eq!(plan.stages.len(), 7);
+    let names: Vec<_> = plan.stages.iter().map(|stage| stage.name.as_str()).collect();
+    assert_eq!(names, ["init", "fill", "settle", "main", "extras", "cleanup", "dispose"]);
+    let Target::S3(s3) = &job(&plan.stages[0].works[0]).target else { panic!() };
+    assert_eq!((s3.access_key.as_str(), s3.secret_key.reveal()), ("AKIA", "very-secret"));
+    assert_eq!(s3.http.endpoints, ["http://10.0.0.1:8000", "https://10.0.0.2"]);
+    assert_eq!((s3.http.timeout_ns, s3.http.retries, s3.http.no_keep_alive), (5_000_000_000, 2, true));
+    assert!(s3.http.insecure && !s3.path_style && s3.sign_payload);
+
+    let fill = &plan.stages[1].works;
+    assert_eq!(fill.len(), 2);
+    assert_eq!((fill[0].load.workers, fill[0].load.stream, fill[1].load.stream), (8, [1, 0], [1, 1]));
+    assert_eq!(fill[1].name, "prepare-2");
+    assert_eq!(
+        fill[0].load.source,
+        SourcePlan::Scan {
+            action: 0,
+            spaces: Some((1, 4)),
+            items: Some((1, 1000)),
+            bytes: Size { pick: Pick::Constant(65_536), unit: 1 },
+        }
+    );
+    assert_eq!(job(&fill[1]).actions[0].verb, Verb::PutMultipart { part_bytes: 8 << 20, parallel: 4 });
+    assert_eq!((plan.stages[2].works.len(), plan.stages[2].pause_ns), (0, 10_000_000_000));
+
+    let main = &plan.stages[3].works[0];
+    assert_eq!((main.load.actions, main.allowed_failures_per_million), (4, 5_000));
+    let Pacing::Open { rate, arrivals: Arrivals::Poisson } = &main.load.pacing else { panic!() };
+    assert_eq!(rate.points, [(0, 100.0), (30_000_000_000, 2000.0)]);
+    let SourcePlan::Mix { choices, pool } = &main.load.source else { panic!() };
+    assert_eq!(*pool, Some(PoolPlan { spaces: (1, 4), items: (1, 2000), existing: Some((1, 1000)) }));
+    let effects: Vec<_> = choices.iter().map(|choice| choice.effect).collect();
+    assert_eq!(effects, [Effect::Uses, Effect::Makes, Effect::Removes, Effect::Free]);
+    let labels: Vec<_> = main.labels.iter().map(|label| (label.label.as_str(), label.weight)).collect();
+    assert_eq!(labels, [("get", 60.0), ("put", 25.0), ("delete", 10.0), ("listing", 5.0)]);
+    let Action { naming, content, .. } = &job(main).actions[0];
+    assert_eq!((naming.container_prefix.as_str(), naming.object_suffix.as_str()), ("web-", ".jpg"));
+    let form = Form::Seeded { compressible: 0.3, duplicate: 0.1 };
+    assert_eq!(*content, Content { form, verify: true });
+
+    let extras = &plan.stages[4].works[0];
+    let Target::Swift(swift) = &job(extras).target else { panic!() };
+    let object::SwiftAuth::TempAuth { key, .. } = &swift.auth else { panic!() };
+    assert_eq!(key.reveal(), "from-file");
+    let verbs: Vec<_> = job(extras).actions.iter().map(|action| action.verb.clone()).collect();
+    assert_eq!(verbs[0], Verb::GetRange { length: 4096, object_bytes: 65_536 });
+    assert_eq!(verbs[1], Verb::Put { chunked: false, if_absent: true });
+    assert_eq!(verbs[2], Verb::DeleteMany { count: 100 });
+    assert_eq!(verbs[3], Verb::List { page: 100, all: true, by_object: true });
+    assert_eq!(verbs[4], Verb::PutFile { directory: "/data".into(), part_bytes: None });
+    let labels: Vec<_> = extras.labels.iter().map(|label| label.label.as_str()).collect();
+    assert_eq!(labels[5..7], ["1-head", "2-head"]);
+    let SourcePlan::Mix { choices, .. } = &extras.load.source else { panic!() };
+    assert_eq!(choices[0].division, Division::Items);
+    assert_eq!(choices[0].items, Pick::Zipf { low: 1, high: 1000, exponent: 1.1 });
+    assert_eq!(plan.stages[4].on_failure, OnFailure::Continue);
+}
+
+#[test]
+fn every_verb_can_be_reached() {
+    for (name, _) in operation::VERBS {
+        let settings = "containers: 1-2, objects: 1-2";
+        let settings = match name {
+            "put" => format!("{settings}, sizes: 1KB"),
+            "write_local" => format!("{settings}, sizes: 1KB, directory: /tmp/x"),
+            "put_file" => format!("{settings}, directory: /tmp/x"),
+            "list" | "create_container" | "delete_container" => "containers: 1-2".into(),
+            _ => settings.into(),
+        };
+        let plan = plan(&with_load(&format!("for: 1s\noperations: [{{{name}: {{{settings}}}}}]")));
+        assert_eq!(plan.stages[0].works[0].labels[0].kind, name);
+    }
+}
+
+#[test]
+fn unknown_keys_are_warnings_that_name_the_nearest() {
+    let text = with_load("for: 60s\nworker: 4\noperations:\n- get: {containers: 1, objects: 1, colour: red}");
+    assert_eq!(
+        remarks(&text),
+        [
+            "6:5 warning `worker` is not a key of `load` and is ignored | did you mean `workers`?",
+            "8:40 warning `colour` is not a key of the operation `get` and is ignored | known here: naming, \
+             content, name, weight, range, containers, objects, division",
+        ]
+    );
+    assert!(outcome(&text).is_ok());
+}
+
+#[test]
+fn errors_point_at_the_value_and_say_what_to_write() {
+    let get = "- get: {containers: 1, objects: 1}";
+    let table = [
+        ("for: 60\noperations:\nGET", "5:10 error `for`: '60' has a number without a unit of time"),
+        ("operations:\nGET", "4:3 error `load` has no `for` | write how long it lasts"),
+        ("for: 1s", "4:3 error `load` has no `operations`"),
+        ("for: 1s\nworkers: many\noperations:\nGET", "6:14 error `workers`: 'many' is not a whole number"),
+        ("for: 1s\nworkers: 0\noperations:\nGET", "6:14 error `workers`: 0 is out of bounds"),
+        (
+            "for: 1s\nrate: 5/s\nthink: 1s\noperations:\nGET",
+            "6:5 error `think` and `rate` exclude each other",
+        ),
+        ("for: 1s\narrivals: poisson\noperations:\nGET", "6:5 error `arrivals` has no meaning here"),
+        ("for: 1s\nrate: 100MB/s\noperations:\nGET", "6:11 error `rate`: '100MB/s' is a rate of bytes"),
+        ("for: 1s\nrate: 0/s\noperations:\nGET", "6:5 error `rate` is never above zero"),
+        ("for: 1s\noperations: 1000", "6:17 error '1000' is not an operation with settings"),
+        (
+            "for: 1s\noperations: [{gte: {}}]",
+            "6:19 error `gte` is not a known operation | did you mean `get`?",
+        ),
+        ("for: 1s\noperations: [{get: {containers: 1}}]", "6:19 error the operation `get` has no `objects`"),
+        (
+            "for: 1s\noperations: [{get: {containers: 1, objects: 'r(9,1)'}}]",
+            "6:49 error `objects`: the range goes down, from 9 to 1",
+        ),
+        (
+            "for: 1s\noperations: [{get: {containers: 1, objects: 'zipf(1,5,-2)'}}]",
+            "error `objects`: `-2` is not a number above 0",
+        ),
+        (
+            "for: 1s\noperations: [{get: {containers: 1, objects: zipf(1,5)}}]",
+            "6:49 error `objects`: 'zipf(1' has no closing bracket | inside {} and [] a comma ends a value",
+        ),
+        (
+            "for: 1s\noperations: [{put: {containers: 1, objects: 1, sizes: 64k}}]",
+            "6:59 error `sizes`: '64k' may mean KB (decimal) or KiB (binary) | write KB or KiB",
+        ),
+        (
+            "for: 1s\npool: {objects: 1-9, containers: 1}\noperations:\n- get: {}",
+            "6:5 error the pool is empty and no operation fills it",
+        ),
+        (
+            "for: 1s\ncontent: {fill: zero, compressible: 30%}\noperations:\nGET",
+            "6:27 error `compressible` has no meaning here: only seeded content has these dials",
+        ),
+        (
+            "for: 1s\ncontent: {fill: zero, verify: true}\noperations:\nGET",
+            "6:5 error zeroes cannot be verified",
+        ),
+    ];
+    for (load, expected) in table {
+        let found = remarks(&with_load(&load.replace("GET", get)));
+        assert!(found.iter().any(|remark| remark.contains(expected)), "{expected}\n{found:#?}");
+    }
+}
+
+#[test]
+fn targets_are_checked_before_they_are_needed() {
+    let rest = "stages: [{init: {containers: 1}}]";
+    let s3 = |settings: &str| format!("name: t\ntarget: {{kind: s3, {settings}}}\n{rest}");
+    let table = [
+        (format!("name: t\n{rest}"), "1:1 error the document has no `target`"),
+        (format!("name: t\ntarget: s3\n{rest}"), "2:9 error `target`: the target 's3' needs settings"),
+        (
+            format!("name: t\ntarget: emmbedded\n{rest}"),
+            "2:9 error `target`: 'emmbedded' is not known | did you mean embedded?",
+        ),
+        (s3("access_key: a, secret_key: b"), "2:1 error `target` has no `endpoint`"),
+        (s3("endpoint: 10.0.0.1:8000"), "2:30 error `endpoint`: '10.0.0.1:8000' is not an HTTP address"),
+        (
+            s3("endpoint: http://h/bucket"),
+            "2:30 error `endpoint`: 'http://h/bucket' goes beyond host and port",
+        ),
+        (s3("endpoint: http://me:pw@h"), "2:30 error `endpoint`: the address holds credentials"),
+        (s3("endpoint: http://h, access_key: a"), "2:1 error `target` has no `secret_key`"),
+        (
+            s3("endpoint: http://h, access_key: '<accesskey>', secret_key: b"),
+            "2:52 error `access_key`: `<accesskey>` is a placeholder",
+        ),
+        (
+            s3("endpoint: http://h, access_key: a, secret_key: '${NOWHERE}'"),
+            "2:67 error `secret_key`: the environment variable NOWHERE is not set | set it before the run",
+        ),
+        (
+            s3("endpoint: http://h, access_key: a, secret_key_file: /nowhere"),
+            "error `secret_key_file`: /nowhere cannot be read: entity not found",
+        ),
+        (
+            s3("endpoint: http://h, access_key: a, secret_key: b, secret_key_file: /nowhere"),
+            "error `secret_key` and `secret_key_file` exclude each other",
+        ),
+        (format!("name: t\ntarget: {{kind: swift}}\n{rest}"), "2:1 error `target` has no `auth`"),
+    ];
+    for (text, expected) in table {
+        let found = remarks(&text);
+        assert!(found.iter().any(|remark| remark.contains(expected)), "{expected}\n{found:#?}");
+    }
+}
+
+#[test]
+fn stages_are_checked() {
+    let stage = |stage: &str| remarks(&format!("name: t\ntarget: none\nstages:\n- {stage}\n")).join("\n");
+    assert!(stage("{name: x}").contains("4:3 error the stage does nothing"));
+    let both = stage("{init: {containers: 1}, dispose: {containers: 1}}");
+    assert!(both.contains("4:27 error the stage has both `init` and `dispose`"), "{both}");
+    assert!(
+        stage("{works: [{int: {containers: 1}}]}")
+            .contains("`int` is not a known kind of work | did you mean `init`?")
+    );
+    assert!(stage("{init: {containers: u(1)}}").contains("`containers`: `u(1)` has no end"));
+    assert!(stage("{init: 5}").contains("`init` is not a mapping"));
+    assert!(stage("[1]").contains("a stage is not a mapping"));
+    assert!(remarks("stages: 5").join("\n").contains("1:1 error the document has no `name`"));
+    assert!(remarks("").join("\n").contains("the document has no `stages`"));
+}
+
+#[test]
+fn a_flood_of_remarks_is_cut_and_errors_come_first() {
+    let warnings: String = (0..150).map(|number| format!("x{number}: 1\n")).collect();
+    let found = remarks(&format!("{warnings}name: t\ntarget: none\nstages: [{{pause: -1}}]"));
+    assert_eq!(found.len(), 101);
+    assert!(found[0].contains("error `pause`"), "{}", found[0]);
+    assert!(found[100].contains("51 more remarks are not shown"), "{}", found[100]);
+}
+
+#[test]
+fn secrets_are_in_no_remark_and_no_debug_output() {
+    let text = FULL.replace("region: eu-1", "region: ''\n  retries: -1");
+    let errors = outcome(&text).unwrap_err();
+    assert!(!format!("{errors:?}").contains("very-secret"));
+    assert!(!format!("{:?}", plan(FULL)).contains("very-secret"));
+}
+
+#[test]
+fn examples_are_documents() {
+    for (name, text) in [
+        ("whitepaper-4k", include_str!("../../../../examples/whitepaper-4k.yaml")),
+        ("mixed-embedded", include_str!("../../../../examples/mixed-embedded.yaml")),
+        ("demo", include_str!("../../../../examples/demo.yaml")),
+        ("open-loop", include_str!("../../../../examples/open-loop.yaml")),
+    ] {
+        let variable = |_: &str| Some("http://10.0.0.1".to_owned());
+        let read = read_in(text, &Environment { variable: &variable, file: &file });
+        let (plan, warnings) = read.unwrap_or_else(|errors| panic!("{name}: {errors:#?}"));
+        assert_eq!((plan.name.as_str(), warnings), (name, vec![]));
+    }
+}
+
+/// Everything between lines with three backquotes in the reference, which holds one document per block.
+#[test]
+fn the_examples_of_the_reference_are_documents() {
+    let reference = include_str!("../../../../docs/document.md");
+    let blocks: Vec<_> =
+        reference.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert!(!blocks.is_empty());
+    let variable = |_: &str| Some("http://10.0.0.1".to_owned());
+    let file = |_: &std::path::Path| Ok("from a file".to_owned());
+    for block in blocks {
+        let read = read_in(block, &Environment { variable: &variable, file: &file });
+        let (_, warnings) = read.unwrap_or_else(|errors| panic!("{block}\n{errors:#?}"));
+        assert_eq!(warnings, [], "{block}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn damaged_documents_make_no_panic_and_point_inside(
+        cut in 0usize..5000, length in 0usize..60, put in "[-:{}\\[\\]#&*!|>'\"%@`é\\n\\t a-z0-9.]{0,8}",
+    ) {
+        let floor = |at: usize| (0..=at.min(FULL.len())).rev().find(|at| FULL.is_char_boundary(*at)).unwrap();
+        let (start, end) = (floor(cut % FULL.len()), floor(cut % FULL.len() + length));
+        let text = format!("{}{put}{}", &FULL[..start], &FULL[end..]);
+        let remarks = match outcome(&text) {
+            Ok((_, warnings)) => warnings,
+            Err(errors) => errors,
+        };
+        for remark in remarks {
+            prop_assert!(text.get(remark.span.clone()).is_some(), "{:?}", remark);
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Writes the reports of sample runs, to look at: `cargo run --example sample_reports -- DIRECTORY`.
+
+#[path = "../src/sample.rs"]
+mod sample;
+
+use std::path::Path;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let directory = std::env::args().nth(1).ok_or("name a directory to write to")?;
+    let directory = Path::new(&directory);
+    std::fs::create_dir_all(directory)?;
+    let runs = [
+        ("healthy", sample::healthy(60)),
+        ("outage", sample::outage()),
+        ("invalid", sample::invalid()),
+        ("matrix", sample::matrix()),
+        ("all-failed", sample::all_failed()),
+        ("long", sample::healthy(1200)),
+        ("empty", tidemark_measure::record::Run::default()),
+    ];
+    for (name, run) in runs {
+        let judgement = tidemark_judge::judge(&run);
+        let put = |extension: &str, text: String| {
+            std::fs::write(directory.join(format!("{name}.{extension}")), text)
+        };
+        put("html", tidemark_report::html(&run, &judgement))?;
+        put("md", tidemark_report::markdown(&run, &judgement))?;
+        put("csv", tidemark_report::csv(&run))?;
+        put("series.csv", tidemark_report::csv_series(&run))?;
+        put("json", tidemark_report::json(&run, &judgement))?;
+        for work in run.stages.iter().flat_map(|stage| &stage.works).filter(|work| work.kind == "normal") {
+            for figure in tidemark_report::figures::all(work, tidemark_report::figures::MOST_POINTS) {
+                put(&format!("{}.svg", figure.name), figure.standalone())?;
+            }
+        }
+        tidemark_report::cosbench_archive(&run, &run.provenance.document, &directory.join("archive"))?;
+    }
+    Ok(())
+}

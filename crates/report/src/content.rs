@@ -1,0 +1,463 @@
+//! What a report says, apart from how it looks: the tables that HTML and Markdown share.
+
+use crate::figures::interruption;
+use crate::table::{Table, Tone};
+use tidemark_judge::{Judgement, Severity, Validity};
+use tidemark_measure::histogram::{Histogram, PERCENTILES};
+use tidemark_measure::record::{Operation, Run, Stage, State, Work};
+use tidemark_measure::tally::Tally;
+use tidemark_measure::units;
+
+/// Stands where there is no number.
+const NONE: &str = "–";
+
+/// Examples of failures shown per work: the record holds the first few of each class.
+const MOST_EXAMPLES: usize = 40;
+
+/// Stages that measure something: they have a section of their own. All others share one.
+pub(crate) fn is_main(stage: &Stage) -> bool {
+    stage.works.iter().any(|work| work.kind == "normal")
+}
+
+/// Whether a stage did not do what it was to do, or some of its operations failed.
+pub(crate) fn has_trouble(stage: &Stage) -> bool {
+    stage.state != State::Completed
+        || stage.works.iter().any(|work| failed(work) > 0 || !work.given_up.is_empty())
+}
+
+/// Operations of a work that failed.
+pub(crate) fn failed(work: &Work) -> u64 {
+    work.operations.iter().map(|operation| operation.tally.failed()).sum()
+}
+
+/// What a stage came to, as one sentence: also why.
+pub(crate) fn outcome(stage: &Stage) -> String {
+    let took = units::duration_ns(stage.ended_ns.saturating_sub(stage.started_ns));
+    let reason = if stage.reason.is_empty() { String::new() } else { format!(": {}", stage.reason) };
+    match stage.state {
+        State::Waiting => format!("{} did not start{reason}", stage.id),
+        State::Running => format!("{} was still running when this was written{reason}", stage.id),
+        State::Completed => format!("{} completed in {took}{reason}", stage.id),
+        State::Failed => format!("{} FAILED after {took}{reason}", stage.id),
+        State::Interrupted => format!("{} was INTERRUPTED after {took}{reason}", stage.id),
+    }
+}
+
+/// What load a work put on, as one sentence.
+pub(crate) fn load(work: &Work) -> String {
+    let window = units::duration_ns(work.window_end_ns.saturating_sub(work.window_start_ns));
+    let workers = units::count(u64::from(work.workers));
+    let plural = if work.workers == 1 { "" } else { "s" };
+    let mix: Vec<String> = work
+        .operations
+        .iter()
+        .map(|operation| match work.operations.len() {
+            1 => operation.label.clone(),
+            _ => {
+                format!("{} {}", units::percent(operation.weight / 100.0).replace(".00", ""), operation.label)
+            }
+        })
+        .collect();
+    let mix = mix.join(", ");
+    match work.offered_rate {
+        Some(rate) => format!(
+            "Open loop: {} offered for {window}, at most {workers} in flight; {mix}",
+            units::rate(rate)
+        ),
+        None => format!("Closed loop: {workers} worker{plural} for {window}; {mix}"),
+    }
+}
+
+/// A moment of a work, exact enough to tell moments of the same second apart.
+fn instant(ns: u64) -> String {
+    if ns < 600_000_000_000 { format!("{:.3} s", ns as f64 / 1e9) } else { units::duration_ns(ns) }
+}
+
+/// A finding's or a note's text as a sentence that begins.
+pub(crate) fn capital(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// The run's verdict at a glance: its state, its gravest findings and its validity.
+pub(crate) struct Verdict {
+    /// Each with whether it is bad, the bad ones first: `2 critical findings`, `COMPLETED`, `VALID`.
+    pub(crate) words: Vec<(bool, String)>,
+    /// What is bad, one sentence each.
+    pub(crate) reasons: Vec<String>,
+}
+
+/// Puts together what is wrong with a run, each thing once.
+pub(crate) fn verdict(run: &Run, judgement: &Judgement) -> Verdict {
+    let troubled: Vec<&Stage> = run.stages.iter().filter(|stage| stage.state != State::Completed).collect();
+    let mut reasons: Vec<String> = troubled.iter().map(|stage| format!("{}.", outcome(stage))).collect();
+    let critical: Vec<_> =
+        judgement.findings.iter().filter(|finding| finding.severity == Severity::Critical).collect();
+    // That a stage failed is said with its outcome.
+    let said =
+        |title: &str| troubled.iter().any(|stage| !stage.reason.is_empty() && title.contains(&stage.reason));
+    let titles = critical.iter().filter(|finding| !said(&finding.title));
+    reasons.extend(titles.map(|finding| format!("{}: {}.", finding.place(), finding.title)));
+    let mut words = match (run.state, troubled.len()) {
+        (State::Completed, 0) => vec![(false, "COMPLETED".to_string())],
+        (State::Completed, 1) => vec![(true, "1 STAGE DID NOT COMPLETE".into())],
+        (State::Completed, count) => vec![(true, format!("{count} STAGES DID NOT COMPLETE"))],
+        (state, _) => vec![(true, state.name().to_uppercase())],
+    };
+    match critical.len() {
+        0 => {}
+        1 => words.push((true, "1 critical finding".into())),
+        count => words.push((true, format!("{count} critical findings"))),
+    }
+    match &judgement.validity {
+        Validity::Valid => words.push((false, "VALID".into())),
+        Validity::Invalid(why) => {
+            words.insert(0, (true, "INVALID".into()));
+            let why: Vec<String> = why.iter().map(|reason| format!("{reason}.")).collect();
+            let more = why.into_iter().filter(|reason| !reasons.contains(reason) && !said(reason));
+            let more: Vec<String> = more.collect();
+            reasons.extend(more);
+        }
+    }
+    words.sort_by_key(|(is_bad, _)| !is_bad);
+    Verdict { words, reasons }
+}
+
+/// Every main stage in a line per operation.
+pub(crate) fn at_a_glance(run: &Run) -> Table {
+    let mut table = Table::new("Main stages at a glance")
+        .words(["Stage", "State", "Work", "Operation"])
+        .numbers(["Throughput", "Bandwidth", "p50", "p99", "Failed", "Succeeded", "Longest without success"]);
+    for stage in run.stages.iter().filter(|stage| is_main(stage)) {
+        for (work, operation) in operations(stage) {
+            let (tally, window) = (&operation.tally, work.window_seconds());
+            let bad = stage.state != State::Completed || tally.failed() > 0 || interruption(work).is_some();
+            let mut cells = vec![stage.id.clone(), stage.state.name().into(), work.name.clone()];
+            cells.push(operation.label.clone());
+            cells.extend([units::rate(operation.throughput(window)), bandwidth(operation.bandwidth(window))]);
+            cells.extend([0.5, 0.99].map(|fraction| percentile(&tally.response, fraction)));
+            cells.extend([units::count(tally.failed()), succeeded(tally), longest_silence(work)]);
+            table.row(if bad { Tone::Bad } else { Tone::Plain }, cells);
+        }
+    }
+    table.without_if_same("Work").without_if_same("State")
+}
+
+/// COSBench's General Report of one stage, with its names.
+pub(crate) fn general_report(stage: &Stage) -> Table {
+    let mut table = Table::new(format!("General report of {}", stage.id))
+        .words(["Op-Type", "Work"])
+        .numbers([
+            "Op-Count",
+            "Failed",
+            "Byte-Count",
+            "Avg-ResTime",
+            "Avg to first byte",
+            "Throughput",
+            "Bandwidth",
+        ])
+        .numbers(["Succ-Ratio"]);
+    for (work, operation) in operations(stage) {
+        let (tally, window) = (&operation.tally, work.window_seconds());
+        let tone = if tally.failed() > 0 { Tone::Bad } else { Tone::Plain };
+        table.row(
+            tone,
+            vec![
+                operation.label.clone(),
+                work.name.clone(),
+                units::count(tally.ok),
+                units::count(tally.failed()),
+                units::bytes(tally.bytes),
+                mean(&tally.response),
+                mean(&tally.first_byte),
+                units::rate(operation.throughput(window)),
+                bandwidth(operation.bandwidth(window)),
+                succeeded(tally),
+            ],
+        );
+    }
+    if operations(stage).count() > 1 {
+        table.row(Tone::Total, total(stage));
+    }
+    table.without_if_same("Work")
+}
+
+/// The sum of a stage's operations. Its mean response time is that of all successes together.
+fn total(stage: &Stage) -> Vec<String> {
+    let mut sum = Tally::default();
+    let (mut throughput, mut bytes_per_second) = (0.0, 0.0);
+    for (work, operation) in operations(stage) {
+        sum.add(&operation.tally);
+        throughput += operation.throughput(work.window_seconds());
+        bytes_per_second += operation.bandwidth(work.window_seconds());
+    }
+    vec![
+        "all".into(),
+        String::new(),
+        units::count(sum.ok),
+        units::count(sum.failed()),
+        units::bytes(sum.bytes),
+        mean(&sum.response),
+        mean(&sum.first_byte),
+        units::rate(throughput),
+        bandwidth(bytes_per_second),
+        succeeded(&sum),
+    ]
+}
+
+/// True percentiles of a stage: response, and where they are not the same, service, lag and first byte.
+pub(crate) fn percentiles(stage: &Stage) -> Table {
+    let titles = PERCENTILES.map(crate::csv::percentile_name);
+    let mut table = Table::new(format!("Percentiles of {}", stage.id))
+        .words(["Operation", "Work", "Time"])
+        .numbers(["Operations"])
+        .numbers(titles);
+    for (work, operation) in operations(stage) {
+        let tally = &operation.tally;
+        let mut rows = vec![("response", &tally.response)];
+        if work.offered_rate.is_some() {
+            rows.extend([("service", tally.service()), ("sent late by", &tally.lag)]);
+        }
+        rows.push(("to first byte", &tally.first_byte));
+        for (name, histogram) in rows.into_iter().filter(|(_, histogram)| !histogram.is_empty()) {
+            let mut cells = vec![operation.label.clone(), work.name.clone(), name.into()];
+            cells.push(units::count(histogram.count()));
+            cells.extend(PERCENTILES.map(|fraction| percentile(histogram, fraction)));
+            table.row(Tone::Plain, cells);
+        }
+    }
+    table.without_if_same("Work")
+}
+
+/// Failures of a stage by class.
+pub(crate) fn failures(stage: &Stage) -> Table {
+    let mut table = Table::new(format!("Failures of {} by class", stage.id))
+        .words(["Operation", "Work", "Class", "What happened"])
+        .numbers(["Failed", "Share of the operations"]);
+    for (work, operation) in operations(stage) {
+        let total = operation.tally.total();
+        for (fault, count) in operation.tally.faults.iter() {
+            let mut cells = vec![operation.label.clone(), work.name.clone(), fault.name().into()];
+            cells.extend([fault.sentence().into(), units::count(count)]);
+            cells.push(units::percent(count as f64 / total.max(1) as f64));
+            table.row(Tone::Plain, cells);
+        }
+    }
+    table.without_if_same("Work")
+}
+
+/// How long failed operations took: they are in no other latency.
+pub(crate) fn failure_times(stage: &Stage) -> Table {
+    let fractions = [0.5, 0.9, 0.99, 1.0];
+    let mut table = Table::new(format!("How long failed operations of {} took", stage.id))
+        .words(["Operation", "Work"])
+        .numbers(["Failed", "mean"])
+        .numbers(fractions.map(crate::csv::percentile_name));
+    for (work, operation) in operations(stage).filter(|(_, operation)| !operation.tally.failure.is_empty()) {
+        let histogram = &operation.tally.failure;
+        let mut cells = vec![operation.label.clone(), work.name.clone()];
+        cells.extend([units::count(histogram.count()), mean(histogram)]);
+        cells.extend(fractions.map(|fraction| percentile(histogram, fraction)));
+        table.row(Tone::Plain, cells);
+    }
+    table.without_if_same("Work")
+}
+
+/// The first failures of a stage, word for word.
+pub(crate) fn examples(stage: &Stage) -> Vec<String> {
+    let texts = |work: &Work| -> Vec<String> {
+        let shown = work.examples.iter().take(MOST_EXAMPLES);
+        shown.map(|example| format!("{}: {}", example.fault.name(), example.text)).collect()
+    };
+    stage.works.iter().flat_map(texts).collect()
+}
+
+/// How a work went, fact by fact; those that say that nothing was amiss are left out.
+pub(crate) fn conduct(stage: &Stage, work: &Work) -> Table {
+    let mut table =
+        Table::new(format!("How work {} of {} went", work.name, stage.id)).words(["Fact", "Value"]);
+    let mut fact = |tone, name: &str, value: String| table.row(tone, vec![name.into(), value]);
+    if !work.given_up.is_empty() {
+        fact(Tone::Bad, "Given up", work.given_up.clone());
+    }
+    fact(Tone::Plain, "Load", load(work));
+    let tone = if interruption(work).is_some() { Tone::Bad } else { Tone::Plain };
+    fact(tone, "Longest time without a success", silence_sentence(work));
+    let oldest = work.series.iter().max_by_key(|second| second.oldest_in_flight_ns);
+    if let Some(stuck) = oldest.filter(|second| second.oldest_in_flight_ns > 0) {
+        let age = units::duration_ns(stuck.oldest_in_flight_ns);
+        let (count, when) = (units::count(u64::from(stuck.in_flight)), u64::from(stuck.index) + 1);
+        fact(
+            tone,
+            "Oldest operation in flight",
+            format!("at most {age} (at {when} s, with {count} in flight)"),
+        );
+    }
+    if let Some(workers) = workers(work) {
+        fact(Tone::Plain, "Workers", workers);
+    }
+    let sum = |value: fn(&Tally) -> u64| {
+        work.operations.iter().map(|operation| value(&operation.tally)).sum::<u64>()
+    };
+    let counts = [
+        ("Retries", sum(|tally| tally.retries), "their time is inside the response times"),
+        ("Ended after the window", sum(|tally| tally.late), "in the response times, not in the throughput"),
+        ("Due and never sent", work.unsent, "the load fell behind its schedule"),
+        ("Asked for and never begun", work.undone, "the work was given up"),
+    ];
+    for (name, count, meaning) in counts.into_iter().filter(|(_, count, _)| *count > 0) {
+        fact(Tone::Plain, name, format!("{} ({meaning})", units::count(count)));
+    }
+    if work.allowed_failures_per_million > 0 {
+        let allowed = units::count(u64::from(work.allowed_failures_per_million));
+        fact(Tone::Plain, "Failures that the document allows", format!("{allowed} per million operations"));
+    }
+    fact(Tone::Plain, "Load generator", generator(work));
+    for operation in work.operations.iter().filter(|operation| !operation.config.is_empty()) {
+        fact(Tone::Plain, &format!("Settings of {}", operation.label), operation.config.clone());
+    }
+    table
+}
+
+fn generator(work: &Work) -> String {
+    let busiest = work.series.iter().map(|second| second.busy).fold(0.0, f64::max);
+    let plural = if work.threads == 1 { "" } else { "s" };
+    let threads = format!("{} thread{plural}", work.threads);
+    if busiest > 0.0 {
+        format!("{threads}, at most {:.0} % busy in any second", (busiest * 100.0).min(999.0))
+    } else {
+        threads
+    }
+}
+
+/// When the first and the last worker were done, and how evenly they worked.
+fn workers(work: &Work) -> Option<String> {
+    let mut each = std::collections::BTreeMap::<u32, (u64, u64)>::new();
+    for count in &work.workers_counts {
+        let (done, operations) = each.entry(count.worker).or_default();
+        *done = count.last_done_ns.max(*done);
+        *operations = operations.saturating_add(count.ok).saturating_add(count.failed);
+    }
+    let done = || each.values().map(|(done, _)| *done);
+    let operations = || each.values().map(|(_, operations)| *operations);
+    let (first, last) = (instant(done().min()?), instant(done().max()?));
+    let (fewest, most) = (units::count(operations().min()?), units::count(operations().max()?));
+    let operations = if fewest == most { fewest } else { format!("{fewest} to {most}") };
+    Some(format!("first done after {first}, last after {last}; each did {operations} operations"))
+}
+
+/// The longest time without a success in a few words, for a cell.
+pub(crate) fn longest_silence(work: &Work) -> String {
+    work.silence.map_or(NONE.into(), |silence| units::duration_ns(silence.length_ns()))
+}
+
+/// The same as a sentence that says when.
+fn silence_sentence(work: &Work) -> String {
+    let Some(silence) = work.silence else { return NONE.into() };
+    let (length, from, to) =
+        (units::duration_ns(silence.length_ns()), instant(silence.from_ns), instant(silence.to_ns));
+    let load = work.window_end_ns.max(silence.to_ns).max(1);
+    let share = silence.length_ns() as f64 / load as f64;
+    let share = if share >= 0.01 { format!(", {:.0} % of the time", share * 100.0) } else { String::new() };
+    format!("{length} (from {from} to {to} after the work's start{share})")
+}
+
+/// Stages that only prepare and clean up, and those without works.
+pub(crate) fn other_stages(run: &Run) -> Table {
+    let mut table = Table::new("Other stages").words(["Stage", "State", "Operation"]).numbers([
+        "Workers",
+        "Took",
+        "Op-Count",
+        "Failed",
+        "Byte-Count",
+        "Throughput",
+        "p50",
+        "p99",
+        "max",
+    ]);
+    for stage in run.stages.iter().filter(|stage| !is_main(stage)) {
+        let tone = if has_trouble(stage) { Tone::Bad } else { Tone::Plain };
+        let took = units::duration_ns(stage.ended_ns.saturating_sub(stage.started_ns));
+        let took = if stage.state == State::Waiting { NONE.to_string() } else { took };
+        let start = || vec![stage.id.clone(), stage.state.name().to_string()];
+        for (work, operation) in operations(stage) {
+            let tally = &operation.tally;
+            let mut cells = start();
+            let several = stage.works.len() > 1 && work.name != operation.label;
+            let work_name = if several { format!("{}: ", work.name) } else { String::new() };
+            cells.push(format!("{work_name}{}", operation.label));
+            cells.extend([
+                units::count(u64::from(work.workers)),
+                took.clone(),
+                units::count(tally.ok),
+                units::count(tally.failed()),
+            ]);
+            cells.extend([
+                units::bytes(tally.bytes),
+                units::rate(operation.throughput(work.window_seconds())),
+            ]);
+            cells.extend([0.5, 0.99, 1.0].map(|fraction| percentile(&tally.response, fraction)));
+            table.row(tone, cells);
+        }
+        if operations(stage).next().is_none() {
+            let mut cells = start();
+            cells.extend([NONE, NONE, took.as_str()].map(String::from));
+            cells.extend(std::iter::repeat_n(NONE.to_string(), 7));
+            table.row(tone, cells);
+        }
+    }
+    table
+}
+
+/// What made the run.
+pub(crate) fn provenance(run: &Run) -> Table {
+    let source = &run.provenance;
+    let mut table = Table::new("What made this run").words(["Fact", "Value"]);
+    let memory = format!("{} of memory", units::binary_bytes(source.memory_bytes));
+    let machine = [source.cpu.clone(), format!("{} processors", source.cores), memory].join(", ");
+    let facts = [
+        ("Tidemark", source.tidemark.clone()),
+        ("Run", if run.id == 0 { "not stored".into() } else { run.id.to_string() }),
+        ("Started", crate::text::utc(run.started_unix_ns)),
+        ("Took", units::duration_ns(run.elapsed_ns)),
+        ("Document", [source.path.as_str(), source.format.as_str()].join(" ")),
+        ("Seed", source.seed.to_string()),
+        ("Targets", source.targets.join("; ")),
+        ("Load generator", source.host.clone()),
+        ("Kernel", source.kernel.clone()),
+        ("Machine", if source.cpu.is_empty() { String::new() } else { machine }),
+    ];
+    for (name, value) in facts.into_iter().filter(|(_, value)| !value.trim().is_empty()) {
+        table.row(Tone::Plain, vec![name.into(), value.trim().into()]);
+    }
+    table
+}
+
+/// The operations of a stage with their works.
+pub(crate) fn operations(stage: &Stage) -> impl Iterator<Item = (&Work, &Operation)> {
+    stage.works.iter().flat_map(|work| work.operations.iter().map(move |operation| (work, operation)))
+}
+
+/// Bytes per second.
+pub(crate) fn bandwidth(bytes_per_second: f64) -> String {
+    if bytes_per_second > 0.0 { format!("{}/s", units::bytes(bytes_per_second as u64)) } else { NONE.into() }
+}
+
+/// The share of successes, never rounded to all or nothing.
+pub(crate) fn succeeded(tally: &Tally) -> String {
+    tally.success_ratio().map_or(NONE.into(), units::percent)
+}
+
+fn mean(histogram: &Histogram) -> String {
+    if histogram.is_empty() { NONE.into() } else { units::duration_ns(histogram.mean() as u64) }
+}
+
+/// A percentile, or a dash where there are too few values to tell it from the maximum.
+pub(crate) fn percentile(histogram: &Histogram, fraction: f64) -> String {
+    let beyond = (1.0 - fraction) * histogram.count() as f64;
+    // With 1000 values and p99.9, `beyond` is 1 up to the error of the subtraction.
+    if histogram.is_empty() || (fraction < 1.0 && beyond < 0.999_999) {
+        return NONE.into();
+    }
+    units::duration_ns(histogram.quantile(fraction))
+}

@@ -1,0 +1,248 @@
+//! CSV (RFC 4180): one row per stage, work and operation, and one per second of each.
+//!
+//! Numbers are in base units, named in the headers: nanoseconds, bytes, per second, shares of 1. Nothing is
+//! rounded. A number that does not exist is an empty cell; a stage without operations has a row of its own, so
+//! that one that failed is not missing.
+
+use crate::content::operations;
+use tidemark_measure::fault::Fault;
+use tidemark_measure::histogram::{Histogram, PERCENTILES};
+use tidemark_measure::record::{Operation, Run, Stage, Work};
+
+/// Cells of a row that say where an operation belongs.
+const PLACE: [&str; 7] = ["run_id", "run_name", "stage", "stage_state", "work", "work_kind", "operation"];
+
+/// Cells about the work and the operation, before the distributions.
+const NUMBERS: [&str; 23] = [
+    "type",
+    "sample",
+    "weight_percent",
+    "workers",
+    "threads",
+    "offered_op_per_s",
+    "work_started_ns",
+    "window_start_ns",
+    "window_end_ns",
+    "last_done_ns",
+    "ok",
+    "failed",
+    "success_ratio",
+    "bytes",
+    "late",
+    "late_bytes",
+    "retries",
+    "throughput_op_per_s",
+    "bandwidth_bytes_per_s",
+    "work_unsent",
+    "work_undone",
+    "work_longest_without_success_from_ns",
+    "work_longest_without_success_ns",
+];
+
+/// The distributions of an operation, in the order of their groups of columns.
+const DISTRIBUTIONS: [&str; 5] = ["response", "service", "first_byte", "lag", "failure"];
+
+/// The numbers of every operation, with a header line.
+pub fn csv(run: &Run) -> String {
+    let mut header: Vec<String> = PLACE.iter().chain(&NUMBERS).map(ToString::to_string).collect();
+    for distribution in DISTRIBUTIONS {
+        let percentiles = PERCENTILES.map(|fraction| format!("{}_ns", percentile_name(fraction)));
+        let names = ["count", "mean_ns", "min_ns"].map(String::from).into_iter().chain(percentiles);
+        header.extend(names.map(|name| format!("{distribution}_{name}")));
+    }
+    header.extend(Fault::ALL.iter().map(|fault| format!("failed_{}", fault.name())));
+    let mut text = row(&header);
+    for stage in &run.stages {
+        let rows: Vec<Vec<String>> =
+            operations(stage).map(|(work, operation)| operation_cells(run, stage, work, operation)).collect();
+        if rows.is_empty() {
+            let mut cells = place(run, stage);
+            cells.resize(header.len(), String::new());
+            text.push_str(&row(&cells));
+        }
+        text.extend(rows.iter().map(row));
+    }
+    text
+}
+
+/// The seconds of every operation, with a header line. Latencies are response times; the last six columns are
+/// the work's and stand in each of its operations' rows.
+pub fn csv_series(run: &Run) -> String {
+    let own = [
+        "second",
+        "ok",
+        "failed",
+        "bytes",
+        "mean_ns",
+        "p50_ns",
+        "p95_ns",
+        "p99_ns",
+        "max_ns",
+        "service_p99_ns",
+    ];
+    let shared = [
+        "second_started_unix_ns",
+        "work_unmeasured",
+        "work_in_flight",
+        "work_oldest_in_flight_ns",
+        "work_backlog",
+        "work_busy_ratio",
+    ];
+    let mut text = row(PLACE.iter().chain(&own).chain(&shared));
+    for (stage, work) in run.stages.iter().flat_map(|stage| stage.works.iter().map(move |work| (stage, work)))
+    {
+        for (index, operation) in work.operations.iter().enumerate() {
+            let place = operation_place(run, stage, work, operation);
+            for second in &work.series {
+                let n = second.operations.get(index).copied().unwrap_or_default();
+                let latencies = [n.mean_ns, n.p50_ns, n.p95_ns, n.p99_ns, n.max_ns, n.service_p99_ns];
+                let latency = |ns: u64| if n.ok > 0 { ns.to_string() } else { String::new() };
+                let began = u64::from(second.index).saturating_mul(1_000_000_000);
+                let began = run.started_unix_ns.saturating_add(work.started_ns).saturating_add(began);
+                let mut cells = place.clone();
+                cells.extend(
+                    [u64::from(second.index), n.ok, n.failed, n.bytes].map(|number| number.to_string()),
+                );
+                cells.extend(latencies.map(latency));
+                cells.extend([began, second.unmeasured, u64::from(second.in_flight)].map(|n| n.to_string()));
+                cells.extend([second.oldest_in_flight_ns, second.backlog].map(|number| number.to_string()));
+                cells.push(second.busy.to_string());
+                text.push_str(&row(&cells));
+            }
+        }
+    }
+    text
+}
+
+/// How a percentile is called: `p50`, `p99.9`; the last one is `max`.
+pub(crate) fn percentile_name(fraction: f64) -> String {
+    // 0.9999 * 100 is not 99.99 in binary: rounded to six decimals it is.
+    if fraction >= 1.0 { "max".into() } else { format!("p{}", (fraction * 1e8).round() / 1e6) }
+}
+
+/// A cell, quoted if it holds a comma, a quote or a line break.
+pub(crate) fn cell(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.into()
+    }
+}
+
+fn row<I: IntoIterator<Item = S>, S: AsRef<str>>(cells: I) -> String {
+    let cells: Vec<String> = cells.into_iter().map(|text| cell(text.as_ref())).collect();
+    format!("{}\r\n", cells.join(","))
+}
+
+fn place(run: &Run, stage: &Stage) -> Vec<String> {
+    vec![run.id.to_string(), run.name.clone(), stage.id.clone(), stage.state.name().into()]
+}
+
+fn operation_place(run: &Run, stage: &Stage, work: &Work, operation: &Operation) -> Vec<String> {
+    let mut cells = place(run, stage);
+    cells.extend([work.name.clone(), work.kind.clone(), operation.label.clone()]);
+    cells
+}
+
+fn operation_cells(run: &Run, stage: &Stage, work: &Work, operation: &Operation) -> Vec<String> {
+    let (tally, window) = (&operation.tally, work.window_seconds());
+    let optional = |number: Option<f64>| number.map(|number| number.to_string()).unwrap_or_default();
+    let silence = work.silence.map(|silence| [silence.from_ns, silence.length_ns()]);
+    let mut cells = operation_place(run, stage, work, operation);
+    cells.extend([operation.kind.clone(), operation.sample.clone(), operation.weight.to_string()]);
+    cells.extend([work.workers, work.threads].map(|number| number.to_string()));
+    cells.push(optional(work.offered_rate));
+    cells.extend(
+        [
+            work.started_ns,
+            work.window_start_ns,
+            work.window_end_ns,
+            work.last_done_ns,
+            tally.ok,
+            tally.failed(),
+        ]
+        .map(|number| number.to_string()),
+    );
+    cells.push(optional(tally.success_ratio()));
+    cells.extend([tally.bytes, tally.late, tally.late_bytes, tally.retries].map(|number| number.to_string()));
+    cells
+        .extend([operation.throughput(window), operation.bandwidth(window)].map(|number| number.to_string()));
+    cells.extend([work.unsent, work.undone].map(|number| number.to_string()));
+    cells.extend(silence.map_or([String::new(), String::new()], |numbers| numbers.map(|n| n.to_string())));
+    for histogram in [&tally.response, tally.service(), &tally.first_byte, &tally.lag, &tally.failure] {
+        cells.extend(histogram_cells(histogram));
+    }
+    cells.extend(Fault::ALL.iter().map(|fault| tally.faults.of(*fault).to_string()));
+    cells
+}
+
+fn histogram_cells(histogram: &Histogram) -> Vec<String> {
+    let mut cells = vec![histogram.count().to_string()];
+    if histogram.is_empty() {
+        cells.resize(3 + PERCENTILES.len(), String::new());
+    } else {
+        cells.extend([histogram.mean().to_string(), histogram.min().to_string()]);
+        cells.extend(PERCENTILES.map(|fraction| histogram.quantile(fraction).to_string()));
+    }
+    cells
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    /// Reads RFC 4180 text back: the oracle for what is written.
+    fn read(text: &str) -> Vec<Vec<String>> {
+        let (mut rows, mut cells, mut cell, mut quoted) = (Vec::new(), Vec::new(), String::new(), false);
+        let mut characters = text.chars().peekable();
+        while let Some(character) = characters.next() {
+            match (character, quoted) {
+                ('"', true) if characters.peek() == Some(&'"') => cell.extend(characters.next()),
+                ('"', _) => quoted = !quoted,
+                (',', false) => cells.push(std::mem::take(&mut cell)),
+                ('\r', false) if characters.peek() == Some(&'\n') => {}
+                ('\n', false) => {
+                    cells.push(std::mem::take(&mut cell));
+                    rows.push(std::mem::take(&mut cells));
+                }
+                (plain, _) => cell.push(plain),
+            }
+        }
+        assert!(cells.is_empty() && cell.is_empty() && !quoted, "the last line is not whole");
+        rows
+    }
+
+    #[test]
+    fn what_is_written_reads_back() {
+        let mut run = sample::healthy(10);
+        run.name = "a, \"quoted\"\r\nname".into();
+        for text in [csv(&run), csv_series(&run)] {
+            let rows = read(&text);
+            assert!(rows.len() > 5 && rows.iter().all(|row| row.len() == rows[0].len()));
+            assert!(rows[1..].iter().all(|row| row[1] == run.name));
+        }
+        let rows = read(&csv(&run));
+        let column = |name: &str| rows[0].iter().position(|header| header == name).unwrap();
+        let main = rows.iter().find(|row| row[2] == "s3-main" && row[6] == "read").unwrap();
+        let tally = &run.stages[2].works[0].operations[0].tally;
+        assert_eq!(main[column("ok")], tally.ok.to_string());
+        assert_eq!(main[column("response_p99.99_ns")], tally.response.quantile(0.9999).to_string());
+        assert_eq!(main[column("response_max_ns")], tally.response.max().to_string());
+    }
+
+    #[test]
+    fn a_failed_stage_without_operations_is_there() {
+        let mut run = sample::healthy(5);
+        run.stages[2].works.clear();
+        run.stages[2].state = tidemark_measure::record::State::Failed;
+        let rows = read(&csv(&run));
+        assert!(rows.iter().any(|row| row[2] == "s3-main" && row[3] == "failed"));
+    }
+
+    #[test]
+    fn percentiles_have_their_usual_names() {
+        let names = ["p50", "p60", "p80", "p90", "p95", "p99", "p99.9", "p99.99", "max"];
+        assert_eq!(PERCENTILES.map(percentile_name), names);
+    }
+}

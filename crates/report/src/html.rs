@@ -1,0 +1,312 @@
+//! One self-contained HTML file: no script, nothing fetched, readable on paper, in the dark, on a phone and
+//! by a screen reader.
+
+mod parts;
+
+use crate::content;
+use crate::figures::{self, Figure, STYLE as FIGURE_STYLE};
+use crate::text::{escape, plain_name, utc};
+use parts::{badge, card, finding, list, paragraph};
+use tidemark_judge::{Judgement, Severity, achievements};
+use tidemark_measure::record::{Run, Stage, State};
+use tidemark_measure::units;
+
+const STYLE: &str = include_str!("html/report.css");
+
+/// What all drawings together may weigh, in points of lines; a point takes about eight bytes.
+const POINTS_IN_ALL: usize = 36_000;
+
+/// Lines that the drawings of one operation consist of, bands and their edges included.
+const LINES_PER_OPERATION: usize = 14;
+
+/// Characters of the document that are shown; longer ones are in the JSON and in the store.
+const MOST_OF_DOCUMENT: usize = 60_000;
+
+/// Main stages with sentences and cards in the summary; more of them are in its table only.
+const MOST_CARDS: usize = 4;
+
+/// Notes that are shown unfolded.
+const MOST_NOTES: usize = 6;
+
+/// The report of a run, with what was found about it.
+pub fn html(run: &Run, judgement: &Judgement) -> String {
+    let mut page = head(run);
+    page += &summary(run, judgement);
+    let points = points_per_line(run);
+    for stage in run.stages.iter().filter(|stage| content::is_main(stage)) {
+        page += &main_stage(stage, points);
+    }
+    page += &other_stages(run);
+    page += &notes(run);
+    page += &repeat(run);
+    page += &format!(
+        "</main><footer><p>Written by Tidemark {}. Latencies are HdrHistograms with three significant digits; \
+         every percentile is read from merged counts. kB, MB and GB are powers of 1000.</p></footer></body></html>\n",
+        escape(&run.provenance.tidemark)
+    );
+    page
+}
+
+fn head(run: &Run) -> String {
+    let name = escape(&run.name);
+    let number = if run.id == 0 { String::new() } else { format!("Run {} · ", run.id) };
+    let facts = [
+        utc(run.started_unix_ns),
+        format!("took {}", units::duration_ns(run.elapsed_ns)),
+        format!("load from {}", run.provenance.host),
+    ];
+    let facts: Vec<String> =
+        facts.into_iter().filter(|fact| !fact.is_empty() && !fact.ends_with("from ")).collect();
+    let mut page = format!(
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
+         <meta name=\"color-scheme\" content=\"light dark\">\
+         <title>{name} · Tidemark report</title>\n<style>\n{FIGURE_STYLE}{STYLE}</style></head>\n<body>\
+         <header><p class=\"brand\">Tidemark <span>storage benchmark report</span></p><h1>{name}</h1>\n"
+    );
+    if !run.description.is_empty() {
+        page += &format!("<p class=\"lede\">{}</p>\n", escape(&run.description));
+    }
+    page += &format!("<p class=\"meta\">{number}{}</p>\n", escape(&facts.join(" · ")));
+    for target in &run.provenance.targets {
+        page += &format!("<p class=\"meta\">Target: {}</p>\n", escape(target));
+    }
+    page + &contents(run) + "</header>\n<main>\n"
+}
+
+/// Links to the sections.
+fn contents(run: &Run) -> String {
+    let mut links = vec![("summary".to_string(), "Summary".to_string())];
+    for stage in run.stages.iter().filter(|stage| content::is_main(stage)) {
+        links.push((anchor(stage), stage.id.clone()));
+    }
+    links.extend(
+        [("stages", "Other stages"), ("notes", "Notes"), ("repeat", "Repeat it")]
+            .map(|(id, name)| (id.into(), name.into())),
+    );
+    let links: Vec<String> =
+        links.iter().map(|(id, name)| format!("<a href=\"#{id}\">{}</a>", escape(name))).collect();
+    format!("<nav aria-label=\"Sections\">{}</nav>", links.join(" "))
+}
+
+fn anchor(stage: &Stage) -> String {
+    format!("stage-{}", plain_name(&stage.id))
+}
+
+/// The run in plain words: verdict, what was achieved, what was found.
+fn summary(run: &Run, judgement: &Judgement) -> String {
+    let mut text = String::from("<section id=\"summary\"><h2>Summary</h2>\n");
+    text += &verdict(run, judgement);
+    let main: Vec<&Stage> = run.stages.iter().filter(|stage| content::is_main(stage)).collect();
+    if main.len() <= MOST_CARDS {
+        text += &achievements(run).iter().map(|sentence| paragraph("say", sentence)).collect::<String>();
+        text += &main.iter().map(|stage| card(stage)).collect::<String>();
+    }
+    if main.len() > 1 || main.iter().any(|stage| stage.works.len() > 1) {
+        text += &content::at_a_glance(run).html();
+    }
+    text += &findings(judgement);
+    text + "</section>\n"
+}
+
+/// The verdict in a box that is red as soon as anything in it is bad.
+fn verdict(run: &Run, judgement: &Judgement) -> String {
+    let verdict = content::verdict(run, judgement);
+    let class = if verdict.words.iter().any(|(is_bad, _)| *is_bad) { "bad" } else { "good" };
+    let words: String = verdict
+        .words
+        .iter()
+        .map(|(is_bad, word)| {
+            let (class, mark) = if *is_bad { ("bad", "✕") } else { ("good", "✓") };
+            format!("<span class=\"{class}\">{mark} {word}</span> ")
+        })
+        .collect();
+    let warnings = judgement.findings.iter().filter(|finding| finding.severity == Severity::Warning).count();
+    let reasons = match (verdict.reasons.is_empty(), class, warnings) {
+        (false, _, _) => list("reasons", &verdict.reasons),
+        (true, "bad", _) => String::new(),
+        (true, _, 0) => paragraph("", "No check objects to these numbers."),
+        (true, _, 1) => paragraph("", "There is one warning, below."),
+        (true, _, warnings) => paragraph("", &format!("There are {warnings} warnings, below.")),
+    };
+    format!("<div class=\"verdict {class}\"><p class=\"word\">{words}</p>{reasons}</div>\n")
+}
+
+/// What is wrong in full; what is worth knowing; what was checked and found good.
+fn findings(judgement: &Judgement) -> String {
+    let of = |severities: &[Severity]| -> Vec<String> {
+        let chosen = judgement.findings.iter().filter(|finding| severities.contains(&finding.severity));
+        chosen.map(finding).collect()
+    };
+    let mut text = String::new();
+    let wrong = of(&[Severity::Critical, Severity::Warning]);
+    if !wrong.is_empty() {
+        text += &format!("<h3>What is wrong</h3>\n<div class=\"findings\">{}</div>\n", wrong.concat());
+    }
+    let notes = of(&[Severity::Note]);
+    if (1..=MOST_NOTES).contains(&notes.len()) {
+        text += &format!("<h3>Worth knowing</h3>\n<div class=\"findings side\">{}</div>\n", notes.concat());
+    } else if !notes.is_empty() {
+        text += &folded("Worth knowing", &notes);
+    }
+    let good = of(&[Severity::Good]);
+    if !good.is_empty() {
+        text += &folded("Checks that passed", &good);
+    }
+    text
+}
+
+fn folded(title: &str, findings: &[String]) -> String {
+    format!(
+        "<details><summary>{title}: {}</summary><div class=\"findings side\">{}</div></details>\n",
+        findings.len(),
+        findings.concat()
+    )
+}
+
+/// A stage that measures: every table and figure that it has.
+fn main_stage(stage: &Stage, points: usize) -> String {
+    let (id, title) = (anchor(stage), escape(&stage.id));
+    let mut text = format!("<section id=\"{id}\" class=\"stage\"><h2>{title} {}</h2>\n", badge(stage.state));
+    if stage.state != State::Completed {
+        text += &paragraph("alarm", &format!("{}.", content::outcome(stage)));
+    }
+    text += "<h3>General report</h3>\n";
+    text += &content::general_report(stage).html();
+    text += "<p class=\"legend\">Throughput and bandwidth are what succeeded within the window, divided by its length. \
+             Response times are those of successes; failures have their own, below.</p>\n";
+    text += "<h3>Response times</h3>\n";
+    text += &percentiles(stage);
+    text += &drawings(stage, points);
+    text += "<h3>Failures</h3>\n";
+    text += &failures(stage);
+    text += "<h3>How it went</h3>\n";
+    text += &stage.works.iter().map(|work| content::conduct(stage, work).html()).collect::<String>();
+    text + "</section>\n"
+}
+
+fn percentiles(stage: &Stage) -> String {
+    let table = content::percentiles(stage);
+    if table.is_empty() {
+        return paragraph("alarm", "No operation succeeded: there are no response times.");
+    }
+    table.html()
+        + "<p class=\"legend\">p99: 99 % of the operations took at most this long. A dash stands where there are too \
+             few operations to tell a percentile from the maximum.</p>\n"
+}
+
+fn drawings(stage: &Stage, points: usize) -> String {
+    let mut text = String::new();
+    for (number, work) in stage.works.iter().enumerate() {
+        let drawn = figures::all(work, points);
+        if drawn.is_empty() {
+            continue;
+        }
+        let title = if stage.works.len() > 1 { format!(": {}", escape(&work.name)) } else { String::new() };
+        let draw = |figure: &Figure| {
+            let id = format!("{}-{number}-{}", anchor(stage), figure.name);
+            format!(
+                "<figure><figcaption>{}</figcaption>{}</figure>\n",
+                escape(&figure.title),
+                figure.inline(&id)
+            )
+        };
+        let drawn: String = drawn.iter().map(draw).collect();
+        text += &format!("<h3>Charts{title}</h3>\n<div class=\"charts\">{drawn}</div>\n");
+    }
+    text
+}
+
+fn failures(stage: &Stage) -> String {
+    let classes = content::failures(stage);
+    if classes.is_empty() {
+        return paragraph("", "No operation failed.");
+    }
+    let times = content::failure_times(stage);
+    let times = match times.is_empty() {
+        true => String::new(),
+        false => format!("<h4>How long they took, from due to done</h4>{}", times.html()),
+    };
+    let examples = content::examples(stage);
+    let examples = match examples.is_empty() {
+        true => String::new(),
+        false => format!("<h4>The first of them, word for word</h4>{}", list("words", &examples)),
+    };
+    classes.html() + &times + &examples
+}
+
+fn other_stages(run: &Run) -> String {
+    let table = content::other_stages(run);
+    let mut text = String::from("<section id=\"stages\"><h2>Other stages</h2>\n");
+    text += &if table.is_empty() { paragraph("", "There are none.") } else { table.html() };
+    for stage in run.stages.iter().filter(|stage| !content::is_main(stage) && content::has_trouble(stage)) {
+        text += &format!(
+            "<h3>{}</h3>{}",
+            escape(&stage.id),
+            paragraph("alarm", &format!("{}.", content::outcome(stage)))
+        );
+        if stage.works.iter().any(|work| content::failed(work) > 0) {
+            text += &failures(stage);
+        }
+    }
+    text + "</section>\n"
+}
+
+fn notes(run: &Run) -> String {
+    let mut text = String::from("<section id=\"notes\"><h2>Compatibility notes</h2>\n");
+    if run.notes.is_empty() {
+        text += &paragraph(
+            "",
+            "The document meant the same to Tidemark as to its author: there is nothing to note.",
+        );
+    } else {
+        text += "<dl>";
+        for note in &run.notes {
+            text += &format!("<dt>{}</dt><dd>{}</dd>\n", escape(&note.topic), escape(&note.text));
+        }
+        text += "</dl>";
+    }
+    text + "</section>\n"
+}
+
+/// How to run it again, and what made it.
+fn repeat(run: &Run) -> String {
+    let source = &run.provenance;
+    let mut text = String::from("<section id=\"repeat\"><h2>How to repeat it</h2>\n");
+    text += &paragraph("", &repeat_sentence(run));
+    if !source.command.is_empty() {
+        text += &format!("<pre><code>{}</code></pre>\n", escape(&source.command));
+    }
+    text += &content::provenance(run).html();
+    if !source.document.is_empty() {
+        let shown: String = source.document.chars().take(MOST_OF_DOCUMENT).collect();
+        let cut = if shown.len() < source.document.len() {
+            paragraph("legend", "The document is longer than this; the JSON report has all of it.")
+        } else {
+            String::new()
+        };
+        text += &format!(
+            "<details><summary>The document, secrets removed</summary><pre><code>{}</code></pre>{cut}</details>\n",
+            escape(&shown)
+        );
+    }
+    text + "</section>\n"
+}
+
+pub(crate) fn repeat_sentence(run: &Run) -> String {
+    let document = match run.provenance.path.as_str() {
+        "" => "This command".into(),
+        path => format!("With the document below as {path}, its secrets put back, this command"),
+    };
+    format!(
+        "{document} runs it again. The same document with seed {} makes the same choices: objects, sizes, order and mix.",
+        run.provenance.seed
+    )
+}
+
+/// How finely lines may be drawn, so that the file stays small however many there are.
+fn points_per_line(run: &Run) -> usize {
+    let main = run.stages.iter().filter(|stage| content::is_main(stage));
+    let operations: usize = main.map(|stage| content::operations(stage).count()).sum();
+    (POINTS_IN_ALL / (operations.max(1) * LINES_PER_OPERATION)).clamp(40, figures::MOST_POINTS)
+}

@@ -1,0 +1,242 @@
+//! A run as JSON for machines: schema 1.
+//!
+//! Every number has its unit in its name: `_ns` nanoseconds, `_bytes` bytes, `_per_s` per second, `_ratio` a
+//! share of 1. Times are since the run's start, those inside a work since the work's start, those named `unix`
+//! since 1970 UTC. Counts may exceed 2^53: read them as integers. A distribution without values is `null`;
+//! `v2` is its whole histogram in the standard HdrHistogram V2 encoding, base 64. Fields may be added within a
+//! schema; a change of meaning or a removal raises the number.
+
+use serde::Serialize;
+use std::collections::BTreeMap;
+use tidemark_judge::{Finding, Judgement, Validity};
+use tidemark_measure::histogram::{Histogram, PERCENTILES};
+use tidemark_measure::record::{self, Run};
+
+/// The version of the form.
+const SCHEMA: u32 = 1;
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: u32,
+    id: u64,
+    name: &'a str,
+    description: &'a str,
+    started_unix_ns: u64,
+    /// The same in RFC 3339, UTC.
+    started: String,
+    elapsed_ns: u64,
+    state: record::State,
+    valid: bool,
+    /// Why it is not valid.
+    invalid_reasons: &'a [String],
+    findings: &'a [Finding],
+    notes: &'a [record::Note],
+    provenance: &'a record::Provenance,
+    stages: Vec<Stage<'a>>,
+}
+
+#[derive(Serialize)]
+struct Stage<'a> {
+    id: &'a str,
+    name: &'a str,
+    state: record::State,
+    reason: &'a str,
+    started_ns: u64,
+    ended_ns: u64,
+    works: Vec<Work<'a>>,
+}
+
+#[derive(Serialize)]
+struct Work<'a> {
+    name: &'a str,
+    kind: &'a str,
+    workers: u32,
+    threads: u32,
+    /// Null in a closed loop.
+    offered_per_s: Option<f64>,
+    started_ns: u64,
+    window_start_ns: u64,
+    window_end_ns: u64,
+    last_done_ns: u64,
+    /// The longest time without a success.
+    silence: Option<record::Silence>,
+    silence_ns: u64,
+    unsent: u64,
+    undone: u64,
+    given_up: &'a str,
+    allowed_failures_per_million: u32,
+    operations: Vec<Operation<'a>>,
+    examples: &'a [record::Example],
+    workers_counts: &'a [record::WorkerCount],
+    series: &'a [record::Second],
+}
+
+#[derive(Serialize)]
+struct Operation<'a> {
+    label: &'a str,
+    kind: &'a str,
+    sample: &'a str,
+    weight_percent: f64,
+    config: &'a str,
+    ok: u64,
+    failed: u64,
+    /// Null when there were no operations.
+    success_ratio: Option<f64>,
+    bytes: u64,
+    /// Successes after the end of the window: in the latencies, not in the throughput.
+    late: u64,
+    late_bytes: u64,
+    retries: u64,
+    throughput_per_s: f64,
+    bandwidth_bytes_per_s: f64,
+    /// Failures by class.
+    faults: BTreeMap<&'static str, u64>,
+    response: Option<Distribution<'a>>,
+    service: Option<Distribution<'a>>,
+    first_byte: Option<Distribution<'a>>,
+    lag: Option<Distribution<'a>>,
+    failure: Option<Distribution<'a>>,
+}
+
+#[derive(Serialize)]
+struct Distribution<'a> {
+    count: u64,
+    mean_ns: f64,
+    min_ns: u64,
+    max_ns: u64,
+    /// By name: `p50` to `p99.99`.
+    percentiles_ns: BTreeMap<String, u64>,
+    v2: &'a Histogram,
+}
+
+/// A run and what was found about it, in one line-broken JSON document.
+pub fn json(run: &Run, judgement: &Judgement) -> String {
+    let invalid_reasons = match &judgement.validity {
+        Validity::Valid => &[][..],
+        Validity::Invalid(reasons) => reasons,
+    };
+    let document = Document {
+        schema: SCHEMA,
+        id: run.id,
+        name: &run.name,
+        description: &run.description,
+        started_unix_ns: run.started_unix_ns,
+        started: crate::text::moment(run.started_unix_ns, &jiff::tz::TimeZone::UTC, "%Y-%m-%dT%H:%M:%SZ"),
+        elapsed_ns: run.elapsed_ns,
+        state: run.state,
+        valid: judgement.validity == Validity::Valid,
+        invalid_reasons,
+        findings: &judgement.findings,
+        notes: &run.notes,
+        provenance: &run.provenance,
+        stages: run.stages.iter().map(stage).collect(),
+    };
+    // Only maps with keys that are not strings fail, and numbers never do: there are none of the former.
+    serde_json::to_string_pretty(&document).expect("plain data with string keys is always JSON")
+}
+
+fn stage(stage: &record::Stage) -> Stage<'_> {
+    Stage {
+        id: &stage.id,
+        name: &stage.name,
+        state: stage.state,
+        reason: &stage.reason,
+        started_ns: stage.started_ns,
+        ended_ns: stage.ended_ns,
+        works: stage.works.iter().map(work).collect(),
+    }
+}
+
+fn work(work: &record::Work) -> Work<'_> {
+    Work {
+        name: &work.name,
+        kind: &work.kind,
+        workers: work.workers,
+        threads: work.threads,
+        offered_per_s: work.offered_rate,
+        started_ns: work.started_ns,
+        window_start_ns: work.window_start_ns,
+        window_end_ns: work.window_end_ns,
+        last_done_ns: work.last_done_ns,
+        silence: work.silence,
+        silence_ns: work.silence.map_or(0, |silence| silence.length_ns()),
+        unsent: work.unsent,
+        undone: work.undone,
+        given_up: &work.given_up,
+        allowed_failures_per_million: work.allowed_failures_per_million,
+        operations: work.operations.iter().map(|one| operation(one, work.window_seconds())).collect(),
+        examples: &work.examples,
+        workers_counts: &work.workers_counts,
+        series: &work.series,
+    }
+}
+
+fn operation(operation: &record::Operation, window_seconds: f64) -> Operation<'_> {
+    let tally = &operation.tally;
+    Operation {
+        label: &operation.label,
+        kind: &operation.kind,
+        sample: &operation.sample,
+        weight_percent: operation.weight,
+        config: &operation.config,
+        ok: tally.ok,
+        failed: tally.failed(),
+        success_ratio: tally.success_ratio(),
+        bytes: tally.bytes,
+        late: tally.late,
+        late_bytes: tally.late_bytes,
+        retries: tally.retries,
+        throughput_per_s: operation.throughput(window_seconds),
+        bandwidth_bytes_per_s: operation.bandwidth(window_seconds),
+        faults: tally.faults.iter().map(|(fault, count)| (fault.name(), count)).collect(),
+        response: distribution(&tally.response),
+        service: distribution(tally.service()),
+        first_byte: distribution(&tally.first_byte),
+        lag: distribution(&tally.lag),
+        failure: distribution(&tally.failure),
+    }
+}
+
+fn distribution(histogram: &Histogram) -> Option<Distribution<'_>> {
+    let percentiles = || PERCENTILES.into_iter().filter(|fraction| *fraction < 1.0);
+    (!histogram.is_empty()).then(|| Distribution {
+        count: histogram.count(),
+        mean_ns: histogram.mean(),
+        min_ns: histogram.min(),
+        max_ns: histogram.max(),
+        percentiles_ns: percentiles()
+            .map(|fraction| (crate::csv::percentile_name(fraction), histogram.quantile(fraction)))
+            .collect(),
+        v2: histogram,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    #[test]
+    fn numbers_and_histograms_are_those_of_the_record() {
+        let run = sample::outage();
+        let judgement = tidemark_judge::judge(&run);
+        let value: serde_json::Value = serde_json::from_str(&json(&run, &judgement)).unwrap();
+        assert_eq!(value["schema"], 1);
+        assert_eq!(value["started"], "2026-11-20T18:00:00Z");
+        let work = &value["stages"][2]["works"][0];
+        let tally = &run.stages[2].works[0].operations[0].tally;
+        let read = &work["operations"][0];
+        assert_eq!(read["ok"].as_u64(), Some(tally.ok));
+        assert_eq!(
+            read["response"]["percentiles_ns"]["p99.9"].as_u64(),
+            Some(tally.response.quantile(0.999))
+        );
+        assert_eq!(work["silence_ns"].as_u64(), Some(10_020_000_000));
+        let back: Histogram = serde_json::from_value(read["response"]["v2"].clone()).unwrap();
+        assert!(back.buckets().eq(tally.response.buckets()));
+        assert!(
+            read["service"]["count"] == read["response"]["count"],
+            "a closed loop's service is its response"
+        );
+    }
+}

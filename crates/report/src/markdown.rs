@@ -1,0 +1,119 @@
+//! The report as Markdown, for a pull request or a wiki: the same words and tables as in HTML, no figures.
+
+use crate::content;
+use crate::html::repeat_sentence;
+use crate::table::{Table, fenced, markdown as plain};
+use crate::text::utc;
+use tidemark_judge::{Finding, Judgement, Severity, achievements};
+use tidemark_measure::record::{Run, Stage};
+use tidemark_measure::units;
+
+/// The report of a run, with what was found about it, in GitHub's Markdown.
+pub fn markdown(run: &Run, judgement: &Judgement) -> String {
+    let mut text = format!("# {}\n\n", plain(&run.name));
+    if !run.description.is_empty() {
+        text += &format!("{}\n\n", plain(&run.description));
+    }
+    let targets = plain(&run.provenance.targets.join("; "));
+    text +=
+        &format!("{}, took {}. {targets}\n\n", utc(run.started_unix_ns), units::duration_ns(run.elapsed_ns));
+    text += &summary(run, judgement);
+    for stage in run.stages.iter().filter(|stage| content::is_main(stage)) {
+        text += &main_stage(stage);
+    }
+    text += "## Other stages\n\n";
+    text += &table(&content::other_stages(run), "There are none.");
+    for stage in run.stages.iter().filter(|stage| !content::is_main(stage) && content::has_trouble(stage)) {
+        text += &format!(
+            "### {}\n\n**{}.**\n\n{}",
+            plain(&stage.id),
+            plain(&content::outcome(stage)),
+            failures(stage)
+        );
+    }
+    text += "## Compatibility notes\n\n";
+    for note in &run.notes {
+        text += &format!("- **{}**: {}\n", plain(&note.topic), plain(&note.text));
+    }
+    text += if run.notes.is_empty() { "There are none.\n\n" } else { "\n" };
+    text + &repeat(run)
+}
+
+fn summary(run: &Run, judgement: &Judgement) -> String {
+    let mut text = String::from("## Summary\n\n");
+    let verdict = content::verdict(run, judgement);
+    let words =
+        verdict.words.iter().map(|(is_bad, word)| format!("{} {word}", if *is_bad { "✕" } else { "✓" }));
+    text += &format!("**{}**\n\n", words.collect::<Vec<_>>().join(" · "));
+    for reason in &verdict.reasons {
+        text += &format!("- **{}**\n", plain(reason));
+    }
+    text += if verdict.reasons.is_empty() { "" } else { "\n" };
+    for sentence in achievements(run) {
+        text += &format!("{}\n\n", plain(&sentence));
+    }
+    text += &table(&content::at_a_glance(run), "Nothing was measured.");
+    text += &judgement.findings.iter().map(finding).collect::<String>();
+    text + "\n"
+}
+
+/// A finding with its evidence; one that is good is a line.
+fn finding(finding: &Finding) -> String {
+    let mut text = format!(
+        "- **{}** ({}, {}){}{}\n",
+        plain(&content::capital(&finding.title)),
+        finding.severity.name(),
+        plain(&finding.place()),
+        if finding.detail.is_empty() { "" } else { ". " },
+        plain(&finding.detail)
+    );
+    if finding.severity > Severity::Good {
+        text += &finding.evidence.iter().map(|line| format!("  - {}\n", plain(line))).collect::<String>();
+    }
+    text
+}
+
+pub(crate) fn main_stage(stage: &Stage) -> String {
+    let mut text = format!("## {} ({})\n\n", plain(&stage.id), stage.state.name());
+    text += "### General report\n\n";
+    text += &table(&content::general_report(stage), "There were no operations.");
+    text += "### Response times\n\n";
+    text += &table(&content::percentiles(stage), "No operation succeeded.");
+    text += "### Failures\n\n";
+    text += &failures(stage);
+    text += "### How it went\n\n";
+    text + &stage.works.iter().map(|work| content::conduct(stage, work).markdown()).collect::<String>()
+}
+
+fn failures(stage: &Stage) -> String {
+    let mut text = table(&content::failures(stage), "No operation failed.");
+    text += &table(&content::failure_times(stage), "");
+    let examples = content::examples(stage);
+    if !examples.is_empty() {
+        text += &examples.iter().map(|example| format!("- {}\n", plain(example))).collect::<String>();
+        text += "\n";
+    }
+    text
+}
+
+fn repeat(run: &Run) -> String {
+    let source = &run.provenance;
+    let mut text = format!("## How to repeat it\n\n{}\n\n", plain(&repeat_sentence(run)));
+    if !source.command.is_empty() {
+        text += &format!("{}\n", fenced("sh", &source.command));
+    }
+    text += &content::provenance(run).markdown();
+    if !source.document.is_empty() {
+        let language = if source.document.trim_start().starts_with('<') { "xml" } else { "yaml" };
+        text += &fenced(language, &source.document);
+    }
+    text
+}
+
+fn table(table: &Table, instead: &str) -> String {
+    match (table.is_empty(), instead) {
+        (false, _) => table.markdown(),
+        (true, "") => String::new(),
+        (true, words) => format!("{words}\n\n"),
+    }
+}

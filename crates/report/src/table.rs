@@ -1,0 +1,172 @@
+//! A table, and how it looks in HTML and in Markdown: the same content in both.
+
+use crate::text::escape;
+
+/// A table whose first column names its rows.
+pub(crate) struct Table {
+    /// What it holds, for screen readers and for those who jump from table to table.
+    pub(crate) caption: String,
+    columns: Vec<Column>,
+    rows: Vec<Row>,
+}
+
+struct Column {
+    title: String,
+    is_number: bool,
+}
+
+struct Row {
+    cells: Vec<String>,
+    tone: Tone,
+}
+
+/// How a row stands out; its words must say the same, for colour and weight are lost on some.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tone {
+    Plain,
+    /// The sum of the rows above.
+    Total,
+    /// Something that must not be overlooked.
+    Bad,
+}
+
+impl Table {
+    /// A table without columns and rows.
+    pub(crate) fn new(caption: impl Into<String>) -> Self {
+        Self { caption: caption.into(), columns: Vec::new(), rows: Vec::new() }
+    }
+
+    /// Adds columns of words.
+    pub(crate) fn words<const N: usize>(mut self, titles: [&str; N]) -> Self {
+        self.columns.extend(titles.map(|title| Column { title: title.into(), is_number: false }));
+        self
+    }
+
+    /// Adds columns of numbers, which are set flush right.
+    pub(crate) fn numbers(mut self, titles: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.columns.extend(titles.into_iter().map(|title| Column { title: title.into(), is_number: true }));
+        self
+    }
+
+    /// Adds a row.
+    pub(crate) fn row(&mut self, tone: Tone, cells: Vec<String>) {
+        debug_assert_eq!(cells.len(), self.columns.len(), "{}", self.caption);
+        self.rows.push(Row { cells, tone });
+    }
+
+    /// Leaves out a column that says the same in every row, the total aside.
+    pub(crate) fn without_if_same(mut self, title: &str) -> Self {
+        if let Some(index) = self.columns.iter().position(|column| column.title == title) {
+            let mut cells =
+                self.rows.iter().filter(|row| row.tone != Tone::Total).map(|row| row.cells.get(index));
+            let first = cells.next();
+            if cells.all(|cell| Some(cell) == first) {
+                self.columns.remove(index);
+                self.rows.iter_mut().for_each(|row| drop(row.cells.remove(index)));
+            }
+        }
+        self
+    }
+
+    /// Whether it has no rows.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// As an HTML table with headers for rows and columns, in a box that scrolls when the screen is narrow.
+    pub(crate) fn html(&self) -> String {
+        let caption = escape(&self.caption);
+        let kind = if self.columns.iter().any(|column| column.is_number) { "" } else { " class=\"facts\"" };
+        let mut text = format!(
+            "<div class=\"scroll\" role=\"region\" aria-label=\"{caption}\" tabindex=\"0\"><table{kind}>\
+             <caption>{caption}</caption><thead><tr>"
+        );
+        for column in &self.columns {
+            text += &format!("<th scope=\"col\"{}>{}</th>", column.class(), escape(&column.title));
+        }
+        text += "</tr></thead><tbody>\n";
+        for row in &self.rows {
+            text += match row.tone {
+                Tone::Plain => "<tr>",
+                Tone::Total => "<tr class=\"total\">",
+                Tone::Bad => "<tr class=\"bad\">",
+            };
+            for (index, (cell, column)) in row.cells.iter().zip(&self.columns).enumerate() {
+                let (open, close) = if index == 0 { ("th scope=\"row\"", "th") } else { ("td", "td") };
+                text += &format!("<{open}{}>{}</{close}>", column.class(), escape(cell));
+            }
+            text += "</tr>\n";
+        }
+        text + "</tbody></table></div>\n"
+    }
+
+    /// As a table of GitHub's Markdown.
+    pub(crate) fn markdown(&self) -> String {
+        let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+        let mut text = line(self.columns.iter().map(|column| markdown(&column.title)).collect());
+        let rule = |column: &Column| if column.is_number { "---:".to_string() } else { "---".into() };
+        text += &line(self.columns.iter().map(rule).collect());
+        for row in &self.rows {
+            let strong = |cell: &String| match (row.tone, cell.is_empty()) {
+                (Tone::Plain, _) | (_, true) => markdown(cell),
+                _ => format!("**{}**", markdown(cell)),
+            };
+            text += &line(row.cells.iter().map(strong).collect());
+        }
+        text + "\n"
+    }
+}
+
+impl Column {
+    fn class(&self) -> &'static str {
+        if self.is_number { " class=\"n\"" } else { "" }
+    }
+}
+
+/// Text made safe for one line of Markdown: no markup, no HTML, no line breaks.
+pub(crate) fn markdown(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\\' | '`' | '*' | '_' | '[' | ']' | '#' | '|' | '~' => safe.extend(['\\', character]),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '&' => safe.push_str("&amp;"),
+            control if control.is_control() => safe.push(' '),
+            plain => safe.push(plain),
+        }
+    }
+    safe
+}
+
+/// Text as a fenced block of Markdown that it cannot close.
+pub(crate) fn fenced(language: &str, text: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    format!("{fence}{language}\n{}\n{fence}\n", text.trim_end_matches('\n'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_table_in_two_forms() {
+        let mut table = Table::new("c").words(["Op"]).numbers(["Count"]);
+        table.row(Tone::Plain, vec!["a|<b>".into(), "1".into()]);
+        table.row(Tone::Total, vec!["all".into(), "".into()]);
+        assert_eq!(
+            table.markdown(),
+            "| Op | Count |\n| --- | ---: |\n| a\\|&lt;b&gt; | 1 |\n| **all** |  |\n\n"
+        );
+        let html = table.html();
+        assert!(html.contains("<th scope=\"row\">a|&lt;b&gt;</th><td class=\"n\">1</td>"), "{html}");
+        assert!(html.contains("<tr class=\"total\">"));
+    }
+
+    #[test]
+    fn a_document_cannot_leave_its_block() {
+        assert_eq!(fenced("xml", "a\n````\n<b>\n"), "`````xml\na\n````\n<b>\n`````\n");
+        assert_eq!(markdown("a\n# b [c](javascript:d)"), "a \\# b \\[c\\](javascript:d)");
+    }
+}

@@ -1,0 +1,290 @@
+//! What every form of the report must hold, whatever the run.
+
+use crate::figures::{self, MOST_POINTS};
+use crate::{cosbench_archive, csv, csv_series, html, json, markdown, sample};
+use tidemark_judge::{Judgement, judge};
+use tidemark_measure::fault::Fault;
+use tidemark_measure::record::{
+    Example, Note, Operation, Run, Second, SecondOfOperation, Silence, Stage, State, Work, WorkerCount,
+};
+
+const NASTY: &str =
+    "</title></svg><script>alert(1)</script><img src=x onerror=alert(2)>\"'&|`\u{0}\u{1b}[31m\r\n# h";
+
+/// A run whose every text is an attack.
+fn nasty() -> Run {
+    let mut run = sample::outage();
+    let text = || NASTY.to_string();
+    (run.name, run.description) = (text(), text());
+    run.notes = vec![Note { topic: text(), text: text() }];
+    let source = &mut run.provenance;
+    for field in [
+        &mut source.tidemark,
+        &mut source.command,
+        &mut source.path,
+        &mut source.format,
+        &mut source.document,
+        &mut source.host,
+        &mut source.kernel,
+        &mut source.cpu,
+    ] {
+        *field = text();
+    }
+    source.targets = vec![text()];
+    for stage in &mut run.stages {
+        (stage.id, stage.name, stage.reason, stage.state) = (text(), text(), text(), State::Failed);
+        for work in &mut stage.works {
+            (work.name, work.given_up) = (text(), text());
+            work.examples = vec![Example { fault: Fault::Local, text: text() }];
+            for operation in &mut work.operations {
+                (operation.label, operation.kind, operation.sample, operation.config) =
+                    (text(), text(), text(), text());
+            }
+        }
+    }
+    run
+}
+
+/// One second of constant numbers, for texts that must never change.
+fn tiny() -> Stage {
+    let mut operation = Operation {
+        label: "read".into(),
+        kind: "read".into(),
+        sample: "read".into(),
+        ..Operation::default()
+    };
+    operation.weight = 100.0;
+    operation.tally.ok = 2_000;
+    operation.tally.bytes = 8_192_000;
+    operation.tally.response.record_many(1_000_000, 1_990);
+    operation.tally.response.record_many(250_000_000, 10);
+    operation.tally.first_byte.record_many(900_000, 2_000);
+    operation.tally.faults.count(Fault::Timeout);
+    operation.tally.failure.record(30_000_000_000);
+    let second = |index, ok| {
+        let numbers = SecondOfOperation {
+            ok,
+            bytes: ok * 4096,
+            p50_ns: 1_000_000,
+            p95_ns: 1_000_000,
+            ..Default::default()
+        };
+        let numbers = SecondOfOperation { p99_ns: 2_000_000, max_ns: 250_000_000, ..numbers };
+        Second { index, operations: vec![numbers], in_flight: 4, ..Second::default() }
+    };
+    let work = Work {
+        name: "w".into(),
+        kind: "normal".into(),
+        workers: 4,
+        threads: 1,
+        window_end_ns: 3_000_000_000,
+        last_done_ns: 3_000_000_000,
+        operations: vec![operation],
+        series: vec![second(0, 1_000), second(1, 0), second(2, 1_000)],
+        silence: Some(Silence { from_ns: 990_000_000, to_ns: 2_001_000_000 }),
+        examples: vec![Example { fault: Fault::Timeout, text: "GET b1/o7: no reply within 30 s".into() }],
+        workers_counts: vec![WorkerCount {
+            ok: 2_000,
+            failed: 1,
+            last_done_ns: 2_999_000_000,
+            ..Default::default()
+        }],
+        ..Work::default()
+    };
+    Stage {
+        id: "s1-main".into(),
+        name: "main".into(),
+        state: State::Completed,
+        works: vec![work],
+        ended_ns: 3_000_000_000,
+        ..Stage::default()
+    }
+}
+
+fn every_text(run: &Run) -> Vec<String> {
+    let judgement = judge(run);
+    let figures =
+        run.stages.iter().flat_map(|stage| &stage.works).flat_map(|work| figures::all(work, MOST_POINTS));
+    let mut texts = vec![
+        html(run, &judgement),
+        markdown(run, &judgement),
+        csv(run),
+        csv_series(run),
+        json(run, &judgement),
+    ];
+    texts.extend(figures.map(|figure| figure.standalone()));
+    texts
+}
+
+#[test]
+fn text_from_documents_is_never_markup() {
+    let run = nasty();
+    let judgement = judge(&run);
+    let page = html(&run, &judgement);
+    for markup in ["<script", "<img", "\u{1b}", "\u{0}"] {
+        assert!(!page.contains(markup), "{markup:?} at {:?}", page.find(markup));
+    }
+    assert_eq!(page.matches("</title>").count(), 1 + page.matches("<title id=").count());
+    for figure in figures::all(&run.stages[2].works[0], MOST_POINTS) {
+        let text = figure.standalone();
+        assert!(!text.contains("<script") && !text.contains("<img"), "{}", figure.name);
+        assert_eq!(text.matches("</svg>").count(), 1, "{}", figure.name);
+        assert!(figure.name.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c)), "{}", figure.name);
+    }
+    let text = markdown(&run, &judgement);
+    let outside: String = text.split("\n```").step_by(2).collect();
+    assert!(!outside.contains("<script") && !outside.contains("\n# h"), "{outside}");
+}
+
+#[test]
+fn a_page_needs_nothing_but_itself() {
+    let run = sample::matrix();
+    let page = html(&run, &judge(&run));
+    for outside in ["<link", "<script", "@import", "url(", "src=", "href=\"http"] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+    let mut ids: Vec<&str> = page.split(" id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    let count = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), count, "every id is unique");
+    for reference in
+        page.split("aria-labelledby=\"").skip(1).flat_map(|rest| rest.split('"').next().unwrap().split(' '))
+    {
+        assert!(ids.binary_search(&reference).is_ok(), "{reference}");
+    }
+}
+
+#[test]
+fn a_twenty_minute_run_stays_small() {
+    let mut run = sample::healthy(1);
+    let work = &mut run.stages[2].works[0];
+    work.window_end_ns = 1_200_000_000_000;
+    let numbers = |index: u64| SecondOfOperation {
+        ok: 5_000 + index * 7_919 % 3_000,
+        bytes: 1 << 20,
+        p50_ns: 1_000_000 + index * 104_729 % 900_000,
+        p95_ns: 3_000_000 + index * 7_919 % 900_000,
+        p99_ns: 9_000_000 + index * 611_953 % 9_000_000,
+        max_ns: 20_000_000 + index * 15_485_863 % 90_000_000,
+        failed: index * 31 % 7,
+        ..Default::default()
+    };
+    work.series = (0..1_200)
+        .map(|index| Second {
+            index,
+            operations: vec![numbers(index.into()), numbers(u64::from(index) + 77)],
+            in_flight: 60 + index % 5,
+            oldest_in_flight_ns: u64::from(index) * 32_452_843 % 90_000_000,
+            ..Second::default()
+        })
+        .collect();
+    let page = html(&run, &judge(&run));
+    assert!(page.len() < 500_000, "{}", page.len());
+    assert!(page.len() > 100_000, "the charts are there: {}", page.len());
+}
+
+#[test]
+fn an_outage_is_said_at_the_top() {
+    let run = sample::outage();
+    let page = html(&run, &judge(&run));
+    let top = &page[page.find("class=\"verdict").unwrap()..page.find("What is wrong").unwrap()];
+    assert!(top.starts_with("class=\"verdict bad\""));
+    assert!(top.contains("no operation succeeded for 10.0 s"), "{top}");
+    assert!(top.contains("<dt>Longest without success</dt><dd>10.0 s</dd><dd>of 20.0 s</dd>"), "{top}");
+    assert!(page.contains(">no success for 10.0 s</text>"), "the charts say it too");
+}
+
+#[test]
+fn a_failed_stage_never_looks_completed() {
+    let mut run = sample::all_failed();
+    for state in [State::Failed, State::Interrupted, State::Waiting] {
+        run.stages[2].state = state;
+        let judgement = judge(&run);
+        let page = html(&run, &judgement);
+        let stage = &page[page.find("<h2>s3-main").unwrap()..];
+        assert!(!stage[..stage.find("<h3>").unwrap()].contains("completed"), "{state:?}");
+        assert!(page.contains("class=\"verdict bad\"") && !page.contains("✓ COMPLETED"), "{state:?}");
+        let text = markdown(&run, &judgement);
+        assert!(
+            text.contains(&format!("## s3-main ({})", state.name())) && !text.contains("✓ COMPLETED"),
+            "{state:?}"
+        );
+    }
+    let page = html(&run, &judge(&run));
+    assert!(page.contains("No operation succeeded: there are no response times.") && page.contains(">0 %<"));
+}
+
+#[test]
+fn an_open_loop_shows_what_waiting_hides() {
+    let run = sample::invalid();
+    let page = html(&run, &judge(&run));
+    for row in ["<td>response</td>", "<td>service</td>", "<td>sent late by</td>"] {
+        assert!(page.contains(row), "{row}");
+    }
+    let names: Vec<String> =
+        figures::all(&run.stages[2].works[0], MOST_POINTS).into_iter().map(|figure| figure.name).collect();
+    assert!(names.contains(&"overdue".to_string()), "{names:?}");
+}
+
+#[test]
+fn nothing_at_all_is_reported_too() {
+    let mut run = Run::default();
+    assert!(every_text(&run).iter().all(|text| !text.is_empty()));
+    run.stages =
+        vec![Stage { works: vec![Work { kind: "normal".into(), ..Work::default() }], ..Stage::default() }];
+    every_text(&run);
+    cosbench_archive(&run, "", tempfile::tempdir().unwrap().path()).unwrap();
+}
+
+#[test]
+fn numbers_beyond_all_reason_do_no_harm() {
+    let mut run =
+        Run { stages: vec![tiny()], started_unix_ns: u64::MAX, elapsed_ns: u64::MAX, ..Run::default() };
+    let stage = &mut run.stages[0];
+    (stage.started_ns, stage.ended_ns) = (u64::MAX, 0);
+    let work = &mut stage.works[0];
+    work.window_start_ns = u64::MAX;
+    work.offered_rate = Some(f64::NAN);
+    (work.unsent, work.undone, work.workers, work.threads) = (u64::MAX, u64::MAX, u32::MAX, u32::MAX);
+    work.silence = Some(Silence { from_ns: u64::MAX, to_ns: 0 });
+    let tally = &mut work.operations[0].tally;
+    (tally.ok, tally.bytes, tally.retries) = (u64::MAX / 4, u64::MAX, u64::MAX);
+    (tally.late, tally.late_bytes) = (u64::MAX, u64::MAX);
+    tally.response.record(u64::MAX);
+    work.series.push(Second {
+        index: 50_000,
+        operations: vec![SecondOfOperation { ok: u64::MAX, max_ns: u64::MAX, ..Default::default() }],
+        oldest_in_flight_ns: u64::MAX,
+        backlog: u64::MAX,
+        busy: f64::INFINITY,
+        ..Second::default()
+    });
+    let judgement = Judgement { validity: tidemark_judge::Validity::Valid, findings: Vec::new() };
+    let page = html(&run, &judgement);
+    assert!(!page.contains("NaN") && page.len() < 500_000);
+    json(&run, &judgement);
+    csv(&run);
+    csv_series(&run);
+    cosbench_archive(&run, "", tempfile::tempdir().unwrap().path()).unwrap();
+}
+
+#[test]
+fn a_stage_in_markdown() {
+    insta::assert_snapshot!(crate::markdown::main_stage(&tiny()));
+}
+
+#[test]
+fn figures_as_files() {
+    let stage = tiny();
+    insta::assert_snapshot!(
+        "throughput",
+        figures::throughput_over_time(&stage.works[0], 100).unwrap().standalone()
+    );
+    let names: Vec<String> =
+        figures::all(&stage.works[0], 100).into_iter().map(|figure| figure.name).collect();
+    assert_eq!(
+        names,
+        ["throughput", "bandwidth", "latency-read", "percentiles", "distribution", "in-flight"]
+    );
+}

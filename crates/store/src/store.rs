@@ -1,0 +1,297 @@
+//! The store itself.
+
+use crate::codec;
+use crate::error::StoreError;
+use crate::{owner, recover, schema};
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tidemark_judge::{Validity, judge, verdict_sentences};
+use tidemark_measure::record::{Run, State};
+use tidemark_measure::tally::Interval;
+
+/// How long to wait for another process that is writing. Writes take milliseconds: a run writes at its start, every
+/// second, and at its end.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The result store: one SQLite file in WAL mode, so that readers and one writer do not wait for each other.
+pub struct Store {
+    connection: Connection,
+    path: PathBuf,
+}
+
+/// A run in a list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RunSummary {
+    /// Its number.
+    pub id: u64,
+    /// The workload's name.
+    pub name: String,
+    /// When it started, nanoseconds since 1970 UTC.
+    pub started_unix_ns: u64,
+    /// How long it took, nanoseconds; 0 while it goes on.
+    pub elapsed_ns: u64,
+    /// How it ended. A run whose process died is interrupted.
+    pub state: State,
+    /// Measured operations.
+    pub operations: u64,
+    /// Those that failed.
+    pub failed: u64,
+    /// Whether the judge had no objections; `None` for a run that did not come to its end.
+    pub valid: Option<bool>,
+    /// The verdict's first sentence, or empty.
+    pub headline: String,
+}
+
+impl Store {
+    /// Opens the store at `path`; makes it, and the directories it lies in, when there is none.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        let sqlite = |error| StoreError::from_sqlite(path, error);
+        if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
+            std::fs::create_dir_all(directory).map_err(|error| StoreError::Unreachable {
+                path: path.to_path_buf(),
+                reason: format!("its directory cannot be made: {error}"),
+            })?;
+        }
+        let mut connection = Connection::open(path).map_err(sqlite)?;
+        connection.busy_timeout(PATIENCE).map_err(sqlite)?;
+        schema::migrate(&mut connection, path)?;
+        // In WAL mode NORMAL cannot damage the file; a power cut may cost the last seconds of a run.
+        connection.execute_batch("PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON").map_err(sqlite)?;
+        connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(())).map_err(sqlite)?;
+        Ok(Self { connection, path: path.to_path_buf() })
+    }
+
+    /// Where it lies.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Takes a run in, to be carried out by this process, and gives it its number.
+    pub fn begin(&mut self, run: &Run) -> Result<u64, StoreError> {
+        let record = codec::encode(run).map_err(|error| self.damaged(&error))?;
+        let sql = "INSERT INTO runs (name, started_unix_ns, elapsed_ns, state, owner, operations, failed, headline, record)
+                   VALUES (?, ?, ?, ?, ?, 0, 0, '', ?)";
+        let values = params![
+            run.name,
+            signed(run.started_unix_ns),
+            signed(run.elapsed_ns),
+            run.state.name(),
+            owner::this_process(),
+            record
+        ];
+        self.connection.execute(sql, values).map_err(|error| self.trouble(error))?;
+        Ok(self.connection.last_insert_rowid() as u64)
+    }
+
+    /// Keeps seconds of a work: all of them or none. `stage` and `work` are places in the run's lists. Seconds of
+    /// which parts come later (from other drivers) are added up when read.
+    pub fn append(
+        &mut self,
+        id: u64,
+        stage: usize,
+        work: usize,
+        intervals: &[Interval],
+    ) -> Result<(), StoreError> {
+        let mut blobs = Vec::with_capacity(intervals.len());
+        for interval in intervals {
+            blobs.push((interval.index, codec::encode(interval).map_err(|error| self.damaged(&error))?));
+        }
+        self.append_encoded(id, stage, work, &blobs).map_err(|error| self.trouble_with(id, error))
+    }
+
+    fn append_encoded(
+        &mut self,
+        id: u64,
+        stage: usize,
+        work: usize,
+        blobs: &[(u32, Vec<u8>)],
+    ) -> rusqlite::Result<()> {
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        {
+            let sql = "INSERT INTO seconds (run, stage, work, second, interval) VALUES (?, ?, ?, ?, ?)";
+            let mut insert = transaction.prepare_cached(sql)?;
+            for (second, blob) in blobs {
+                insert.execute(params![signed(id), stage as i64, work as i64, second, blob])?;
+            }
+        }
+        transaction.commit()
+    }
+
+    /// Keeps a run that has ended, in place of what [`Store::begin`] kept, and what the judge says of it.
+    pub fn finish(&mut self, id: u64, run: &Run) -> Result<(), StoreError> {
+        let record = codec::encode(run).map_err(|error| self.damaged(&error))?;
+        let judgement = judge(run);
+        let headline = verdict_sentences(run, &judgement).into_iter().next().unwrap_or_default();
+        let tallies = || run.stages.iter().flat_map(|stage| &stage.works).flat_map(|work| &work.operations);
+        let count = |numbers: &mut dyn Iterator<Item = u64>| signed(numbers.fold(0, u64::saturating_add));
+        let sql = "UPDATE runs SET name = ?, started_unix_ns = ?, elapsed_ns = ?, state = ?, owner = '',
+                   operations = ?, failed = ?, valid = ?, headline = ?, record = ? WHERE id = ?";
+        let values = params![
+            run.name,
+            signed(run.started_unix_ns),
+            signed(run.elapsed_ns),
+            run.state.name(),
+            count(&mut tallies().map(|operation| operation.tally.total())),
+            count(&mut tallies().map(|operation| operation.tally.failed())),
+            judgement.validity == Validity::Valid,
+            headline,
+            record,
+            signed(id)
+        ];
+        let changed = self.connection.execute(sql, values).map_err(|error| self.trouble(error))?;
+        if changed == 0 { Err(self.no_such_run(id)) } else { Ok(()) }
+    }
+
+    /// Reads a run. One whose process died before it was finished is interrupted, and has what its stored seconds
+    /// tell.
+    pub fn load(&self, id: u64) -> Result<Run, StoreError> {
+        let sql = "SELECT record, owner FROM runs WHERE id = ?";
+        let row =
+            self.connection.query_row(sql, [signed(id)], |row| Ok((row.get(0)?, row.get(1)?))).optional();
+        let (record, owner): (Vec<u8>, String) =
+            row.map_err(|error| self.trouble(error))?.ok_or_else(|| self.no_such_run(id))?;
+        let mut run: Run = codec::decode(&record).map_err(|error| self.damaged(&error))?;
+        run.id = id;
+        if run.state == State::Running && !owner::lives(&owner) {
+            recover::interrupt(&mut run);
+            for (stage, work) in self.works_of(id)? {
+                self.seconds(id, stage, work, |interval| recover::add(&mut run, stage, work, interval))?;
+            }
+        }
+        Ok(run)
+    }
+
+    /// Goes through a work's stored seconds in order, with the histograms of every operation: what heat maps and
+    /// percentiles over parts of a run are made of. One second is in memory at a time.
+    pub fn seconds(
+        &self,
+        id: u64,
+        stage: usize,
+        work: usize,
+        mut visit: impl FnMut(&Interval),
+    ) -> Result<(), StoreError> {
+        let sql = "SELECT interval FROM seconds WHERE run = ? AND stage = ? AND work = ? ORDER BY second";
+        let mut select = self.connection.prepare_cached(sql).map_err(|error| self.trouble(error))?;
+        let place = params![signed(id), stage as i64, work as i64];
+        let blobs = select.query_map(place, |row| row.get(0)).map_err(|error| self.trouble(error))?;
+        let mut current: Option<Interval> = None;
+        for blob in blobs {
+            let blob: Vec<u8> = blob.map_err(|error| self.trouble(error))?;
+            let next: Interval = codec::decode(&blob).map_err(|error| self.damaged(&error))?;
+            match &mut current {
+                Some(current) if current.index == next.index => current.add(&next),
+                _ => {
+                    current.iter().for_each(&mut visit);
+                    current = Some(next);
+                }
+            }
+        }
+        current.iter().for_each(visit);
+        Ok(())
+    }
+
+    /// The works, as (stage, work), of which there are stored seconds.
+    fn works_of(&self, id: u64) -> Result<Vec<(usize, usize)>, StoreError> {
+        let place =
+            |row: &rusqlite::Row<'_>| Ok((row.get::<_, u32>(0)? as usize, row.get::<_, u32>(1)? as usize));
+        let sql = "SELECT DISTINCT stage, work FROM seconds WHERE run = ? ORDER BY stage, work";
+        self.rows(sql, [signed(id)], place)
+    }
+
+    /// All runs, the newest first.
+    pub fn list(&self) -> Result<Vec<RunSummary>, StoreError> {
+        let sql =
+            "SELECT id, name, started_unix_ns, elapsed_ns, state, owner, operations, failed, valid, headline
+                   FROM runs ORDER BY id DESC";
+        let summary = |row: &rusqlite::Row<'_>| {
+            let unsigned = |column| row.get::<_, i64>(column).map(|number| number as u64);
+            let state = state_of(&row.get::<_, String>(4)?, &row.get::<_, String>(5)?);
+            Ok(RunSummary {
+                id: unsigned(0)?,
+                name: row.get(1)?,
+                started_unix_ns: unsigned(2)?,
+                elapsed_ns: unsigned(3)?,
+                state,
+                operations: unsigned(6)?,
+                failed: unsigned(7)?,
+                valid: row.get(8)?,
+                headline: row.get(9)?,
+            })
+        };
+        self.rows(sql, [], summary)
+    }
+
+    /// The number of the newest run, if there is one.
+    pub fn latest(&self) -> Result<Option<u64>, StoreError> {
+        let newest =
+            self.connection.query_row("SELECT max(id) FROM runs", [], |row| row.get::<_, Option<i64>>(0));
+        Ok(newest.map_err(|error| self.trouble(error))?.map(|id| id as u64))
+    }
+
+    /// Forgets a run and its seconds. One that goes on is kept. The file keeps its size: the room is used again.
+    pub fn delete(&mut self, id: u64) -> Result<(), StoreError> {
+        let running = self.list()?.iter().any(|run| run.id == id && run.state == State::Running);
+        if running {
+            return Err(StoreError::StillRunning { id });
+        }
+        let deleted = self.connection.execute("DELETE FROM runs WHERE id = ?", [signed(id)]);
+        match deleted.map_err(|error| self.trouble(error))? {
+            0 => Err(self.no_such_run(id)),
+            _ => Ok(()),
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    fn rows<T>(
+        &self,
+        sql: &str,
+        values: impl rusqlite::Params,
+        read: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, StoreError> {
+        let all = || -> rusqlite::Result<_> {
+            self.connection.prepare_cached(sql)?.query_map(values, read)?.collect()
+        };
+        all().map_err(|error| self.trouble(error))
+    }
+
+    fn trouble(&self, error: rusqlite::Error) -> StoreError {
+        StoreError::from_sqlite(&self.path, error)
+    }
+
+    /// As [`Store::trouble`], where a missing run breaks a reference to it.
+    fn trouble_with(&self, id: u64, error: rusqlite::Error) -> StoreError {
+        match error.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::ConstraintViolation) => self.no_such_run(id),
+            _ => self.trouble(error),
+        }
+    }
+
+    fn no_such_run(&self, id: u64) -> StoreError {
+        StoreError::NoSuchRun { path: self.path.clone(), id }
+    }
+
+    fn damaged(&self, error: &std::io::Error) -> StoreError {
+        StoreError::Damaged { path: self.path.clone(), what: format!("a stored record is damaged: {error}") }
+    }
+}
+
+/// SQLite has signed numbers only; times and counts stay far below the limit.
+fn signed(number: u64) -> i64 {
+    number.min(i64::MAX as u64) as i64
+}
+
+/// A stored state. `running` holds only as long as the owner lives.
+fn state_of(name: &str, owner: &str) -> State {
+    let states = [State::Waiting, State::Running, State::Completed, State::Failed, State::Interrupted];
+    match states.into_iter().find(|state| state.name() == name) {
+        Some(State::Running) if !owner::lives(owner) => State::Interrupted,
+        Some(state) => state,
+        None => State::Interrupted,
+    }
+}
