@@ -2,6 +2,8 @@
 //! the report shows. Secrets never get here: documents are redacted before they are recorded.
 //!
 //! Times are nanoseconds since the run's start unless a name says otherwise (`unix` = since 1970 UTC).
+//!
+//! Fields that a stored record lacks take their default values: runs of older versions stay readable.
 
 use crate::fault::Fault;
 use crate::tally::{Interval, Tally};
@@ -9,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 /// One execution of one document.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Run {
     /// The number under which the store keeps it; 0 before it is stored.
     pub id: u64,
@@ -62,6 +65,7 @@ impl State {
 
 /// Everything needed to say what was run, and to run it again.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Provenance {
     /// Tidemark's version.
     pub tidemark: String,
@@ -100,6 +104,7 @@ pub struct Note {
 
 /// One stage of a run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Stage {
     /// `s1-init`, as COSBench numbers them.
     pub id: String,
@@ -119,6 +124,7 @@ pub struct Stage {
 
 /// One work of a stage.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Work {
     /// Its name in the document.
     pub name: String,
@@ -160,6 +166,7 @@ pub struct Work {
 
 /// One operation (action) of a work.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Operation {
     /// Its name in reports: `read`, `1-read`, or what the document calls it.
     pub label: String,
@@ -177,6 +184,7 @@ pub struct Operation {
 
 /// One second of a work, small enough to keep for every second of a run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Second {
     /// Which second since the work's start.
     pub index: u32,
@@ -196,6 +204,7 @@ pub struct Second {
 
 /// One operation in one second. Latencies are response times in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct SecondOfOperation {
     /// Successes.
     pub ok: u64,
@@ -269,6 +278,7 @@ pub struct Example {
 
 /// What one worker did with one operation, over the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct WorkerCount {
     /// The worker's number within the work, from 0.
     pub worker: u32,

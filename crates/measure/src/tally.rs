@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 /// Only *measured* operations are tallied: those that were due within the window. All latencies are in
 /// nanoseconds.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Tally {
     /// Operations that succeeded.
     pub ok: u64,
@@ -150,7 +151,8 @@ impl Tally {
 /// One second of a work, merged over all its threads.
 ///
 /// Times are nanoseconds since the work's start. Operations are placed in the second in which they ended.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Interval {
     /// Which second, counted from the work's start.
     pub index: u32,
