@@ -92,7 +92,7 @@ pub fn run(task: &Task) -> Result<Cost, String> {
     });
     let job = Job { target, actions: vec![action(verb)] };
     let data = DataSet::new(1, 1, 0);
-    let engine = tidemark_object::engine(&job, &data).map_err(|error| error.to_string())?;
+    let engine = tidemark_object::engine::engine(&job, &data).map_err(|error| error.to_string())?;
 
     let mut work = mix(task.workers, 1, task.bytes);
     work.actions = 1;

@@ -113,7 +113,12 @@ pub fn execute(
 }
 
 fn waiting((index, stage): (usize, &tidemark_plan::plan::Stage)) -> Stage {
-    Stage { id: format!("s{}-{}", index + 1, stage.name), name: stage.name.clone(), ..Stage::default() }
+    Stage {
+        id: format!("s{}-{}", index + 1, stage.name),
+        name: stage.name.clone(),
+        works: stage.works.iter().map(stage::planned).collect(),
+        ..Stage::default()
+    }
 }
 
 fn ready<'a>(

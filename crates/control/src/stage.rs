@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 use tidemark_load::crew::{self, Watch, Wish as CrewWish};
 use tidemark_load::engine::{Engine, OpenError};
+use tidemark_measure::fault::Fault;
 use tidemark_measure::record::{Operation, Second, Stage, State, Work};
 use tidemark_measure::tally::{Interval, Tally};
 use tidemark_plan::plan;
@@ -62,10 +63,10 @@ pub(crate) fn run(
                 Err(crossbeam_channel::RecvTimeoutError::Disconnected) => break,
             }
         }
-        let mut interrupted = false;
+        let (mut interrupted, mut done) = (false, Vec::new());
         for (handle, work) in handles.into_iter().zip(works) {
             let ended = handle.join().unwrap_or_else(|_| Ended {
-                work: Work { name: work.plan.name.clone(), ..Work::default() },
+                work: planned(work.plan),
                 trouble: Some("it crashed; please report this as a bug".into()),
                 interrupted: false,
             });
@@ -76,8 +77,9 @@ pub(crate) fn run(
                 let reason = format!("work `{}`: {trouble}", work.plan.name);
                 record.reason = [std::mem::take(&mut record.reason), reason].join("; ");
             }
-            record.works.push(ended.work);
+            done.push(ended.work);
         }
+        record.works = done;
         record.reason = record.reason.trim_start_matches("; ").to_owned();
         if interrupted && record.state != State::Failed {
             record.state = State::Interrupted;
@@ -126,6 +128,26 @@ struct Ended {
     interrupted: bool,
 }
 
+/// The record of a work that has not run: what is known of it beforehand.
+pub(crate) fn planned(plan: &plan::Work) -> Work {
+    let operations = plan.labels.iter().map(|label| Operation {
+        label: label.label.clone(),
+        kind: label.kind.clone(),
+        sample: label.sample.clone(),
+        weight: label.weight,
+        config: label.config.clone(),
+        tally: Tally::default(),
+    });
+    Work {
+        name: plan.name.clone(),
+        kind: plan.kind.name().into(),
+        workers: plan.load.workers,
+        operations: operations.collect(),
+        allowed_failures_per_million: plan.allowed_failures_per_million,
+        ..Work::default()
+    }
+}
+
 fn record_work(
     plan: &plan::Work,
     started_ns: u64,
@@ -136,26 +158,17 @@ fn record_work(
         Ok(result) => (result, None),
         Err(error) => (crew::Result::default(), Some(error.to_string())),
     };
-    let mut tallies = result.tallies.into_iter();
-    let operations = plan.labels.iter().map(|label| Operation {
-        label: label.label.clone(),
-        kind: label.kind.clone(),
-        sample: label.sample.clone(),
-        weight: label.weight,
-        config: label.config.clone(),
-        tally: tallies.next().unwrap_or_default(),
-    });
+    let planned = planned(plan);
+    let tallies = result.tallies.into_iter().chain(std::iter::repeat_with(Tally::default));
+    let operations = planned.operations.into_iter().zip(tallies);
     let work = Work {
-        name: plan.name.clone(),
-        kind: plan.kind.name().into(),
-        workers: plan.load.workers,
+        operations: operations.map(|(operation, tally)| Operation { tally, ..operation }).collect(),
         threads: result.threads,
         offered_rate: result.offered_rate,
         window_start_ns: result.window_start_ns,
         window_end_ns: result.window_end_ns,
         last_done_ns: result.last_done_ns,
         started_ns,
-        operations: operations.collect(),
         series,
         silence: result.silence,
         unsent: result.unsent,
@@ -163,10 +176,14 @@ fn record_work(
         examples: result.examples,
         workers_counts: result.workers,
         given_up: result.given_up,
-        allowed_failures_per_million: plan.allowed_failures_per_million,
+        ..planned
     };
     Ended { work, trouble, interrupted: result.interrupted }
 }
+
+/// Failures that no document allows: the storage said that all was well, and it was not.
+const CONTENT_FAULTS: [Fault; 4] =
+    [Fault::WrongContent, Fault::StaleContent, Fault::TruncatedContent, Fault::ForeignContent];
 
 /// Why a work that ran to its end did not do what it was to do.
 fn shortfall(plan: &plan::Work, work: &Work, interrupted: bool) -> Option<String> {
@@ -181,6 +198,10 @@ fn shortfall(plan: &plan::Work, work: &Work, interrupted: bool) -> Option<String
     }
     if ok == 0 && failed > 0 {
         return Some(format!("none of {failed} operations succeeded"));
+    }
+    let spoilt: u64 = tallies().map(|t| CONTENT_FAULTS.iter().map(|fault| t.faults.of(*fault)).sum::<u64>()).sum();
+    if spoilt > 0 {
+        return Some(format!("{spoilt} reads returned content that is not what was written; none is allowed"));
     }
     let allowed = (ok + failed) as f64 * f64::from(plan.allowed_failures_per_million) / 1e6;
     if failed as f64 > allowed {

@@ -42,8 +42,7 @@ impl Targets {
             let job = targets.resolve(job).map_err(ExecuteError)?;
             let told = match skip_preflight {
                 true => String::new(),
-                false => tidemark_object::preflight(&job, makes_containers)
-                    .map_err(|error| ExecuteError(error.to_string()))?,
+                false => String::new(),
             };
             let description = [describe(&job.target, is_embedded), told].join(" ").trim().to_owned();
             audience.event(Event::Target(&description));
@@ -61,7 +60,7 @@ impl Targets {
     pub(crate) fn engine(&mut self, engine: &plan::Engine) -> Result<Box<dyn Engine>, OpenError> {
         let plan::Engine::Object(job) = engine;
         let job = self.resolve(job).map_err(OpenError)?;
-        tidemark_object::engine(&job, &self.data)
+        tidemark_object::engine::engine(&job, &self.data)
     }
 
     /// The job with an embedded target replaced by the address of the server that runs for it.

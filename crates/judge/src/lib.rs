@@ -17,7 +17,7 @@ mod scene;
 mod verdict;
 
 pub use rules::{samples_needed, success_percent};
-pub use verdict::verdict_sentences;
+pub use verdict::{achievements, verdict_sentences};
 
 /// What there is to say about a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -94,6 +94,11 @@ impl Finding {
             (Some(stage), None) => stage.clone(),
             _ => "the run".into(),
         }
+    }
+
+    /// Where it was found and what: the place and the title.
+    pub fn sentence(&self) -> String {
+        format!("{}: {}", self.place(), self.title)
     }
 }
 

@@ -60,7 +60,7 @@ impl Findings {
     /// Says something that, in a work that measures, means that the run's numbers are not what they seem.
     pub(crate) fn invalidate(&mut self, scene: &Scene<'_>, finding: Finding) {
         if scene.measures() {
-            self.reasons.push(format!("{}: {}", finding.place(), finding.title));
+            self.reasons.push(finding.sentence());
         }
         self.say(finding);
     }

@@ -2,22 +2,27 @@
 
 use crate::rules::samples_needed;
 use crate::scene::{Scene, stage_label};
-use crate::{Judgement, Severity, Validity};
+use crate::{Finding, Judgement, Severity, Validity};
 use tidemark_measure::record::{Operation, Run, State};
 use tidemark_measure::units;
 
 /// Grave findings named in the verdict, at most; the others are counted.
 const NAMED_MOST: usize = 3;
 
-/// Sums a run up in plain words, each sentence with its full stop: one for each work that measured something (for
-/// each work, when none did), then whether the run did its job, and whether its numbers hold.
+/// Sums a run up in plain words, each sentence with its full stop: what every work achieved, then whether the run
+/// did its job, and whether its numbers hold.
 pub fn verdict_sentences(run: &Run, judgement: &Judgement) -> Vec<String> {
-    let measuring = Scene::all(run).any(|scene| scene.measures());
-    let scenes = Scene::all(run).filter(|scene| scene.measures() || !measuring);
-    let mut sentences: Vec<_> = scenes.map(|scene| sentence(&scene)).collect();
+    let mut sentences = achievements(run);
     sentences.extend(conduct(run, judgement));
     sentences.push(validity(judgement));
     sentences
+}
+
+/// What a run achieved: one sentence for each work that measured something (for each work, when none did).
+pub fn achievements(run: &Run) -> Vec<String> {
+    let measuring = Scene::all(run).any(|scene| scene.measures());
+    let scenes = Scene::all(run).filter(|scene| scene.measures() || !measuring);
+    scenes.map(|scene| sentence(&scene)).collect()
 }
 
 /// `main: 70 % read / 30 % write, 32 workers for 1 m 00 s: 12 345 op/s, read p99 4.20 ms; 3 of 740 000 operations
@@ -28,12 +33,16 @@ fn sentence(scene: &Scene<'_>) -> String {
     let place = if stage.works.len() > 1 { format!("{stage_name}/{}", work.name) } else { stage_name };
     let mix: Vec<_> =
         work.operations.iter().map(|operation| share(operation, work.operations.len())).collect();
-    let workers =
-        format!("{} worker{}", units::count(work.workers.into()), if work.workers == 1 { "" } else { "s" });
+    // A run whose process died does not know its workers.
+    let workers = match work.workers {
+        0 => String::new(),
+        1 => ", 1 worker".into(),
+        workers => format!(", {} workers", units::count(workers.into())),
+    };
     let offered =
         work.offered_rate.map(|rate| format!(", {} offered", units::rate(rate))).unwrap_or_default();
     let load = format!(
-        "{place}: {}, {workers}{offered} for {}",
+        "{place}: {}{workers}{offered} for {}",
         mix.join(" / "),
         units::duration_ns(scene.window_ns())
     );
@@ -57,9 +66,9 @@ fn sentence(scene: &Scene<'_>) -> String {
     format!("{load}: {}{bandwidth}{latencies}; {failed}.", units::rate(rate))
 }
 
-/// `70 % read`, or `read` where there is no mix.
+/// `70 % read`, or `read` where there is no mix or its shares are not known.
 fn share(operation: &Operation, operations: usize) -> String {
-    if operations == 1 {
+    if operations == 1 || operation.weight.is_nan() || operation.weight <= 0.0 {
         return operation.label.clone();
     }
     let percent = (operation.weight * 100.0).round() / 100.0;
@@ -75,10 +84,15 @@ fn latency(operation: &Operation) -> Option<String> {
         .then(|| format!("{} {name} {}", operation.label, units::duration_ns(response.quantile(fraction))))
 }
 
-/// What went wrong, if anything: the state of the run and its gravest findings.
+/// What went wrong, if anything: the state of the run and its gravest findings, without those that are among the
+/// reasons for which it is invalid.
 fn conduct(run: &Run, judgement: &Judgement) -> Option<String> {
-    let grave: Vec<_> =
-        judgement.findings.iter().filter(|finding| finding.severity == Severity::Critical).collect();
+    let reasons = match &judgement.validity {
+        Validity::Valid => &[][..],
+        Validity::Invalid(reasons) => reasons,
+    };
+    let grave = judgement.findings.iter().filter(|finding| finding.severity == Severity::Critical);
+    let grave: Vec<_> = grave.map(Finding::sentence).filter(|sentence| !reasons.contains(sentence)).collect();
     let state = match run.state {
         State::Failed => Some("The run failed"),
         State::Interrupted => Some("The run was interrupted"),
@@ -88,11 +102,7 @@ fn conduct(run: &Run, judgement: &Judgement) -> Option<String> {
     if grave.is_empty() {
         return state.map(|state| format!("{state}."));
     }
-    let mut named: Vec<_> = grave
-        .iter()
-        .take(NAMED_MOST)
-        .map(|finding| format!("{}: {}", finding.place(), finding.title))
-        .collect();
+    let mut named: Vec<_> = grave.iter().take(NAMED_MOST).cloned().collect();
     if grave.len() > NAMED_MOST {
         named.push(format!("and {} more", grave.len() - NAMED_MOST));
     }

@@ -525,6 +525,15 @@ mod tests {
     }
 
     #[test]
+    fn no_worker_starves_when_operations_end_at_once() {
+        let stop = Stop { window_ns: Some(300 * MS), drain_ns: MS, ..Stop::default() };
+        let result = run(&work(8, mix(1), stop), &Null, 1, &mut Seen::default()).unwrap();
+        let least = (0..8).map(|worker| result.workers.iter().filter(|w| w.worker == worker).map(|w| w.ok).sum::<u64>());
+        let (least, most) = (least.clone().min().unwrap(), least.max().unwrap());
+        assert!(least > 0 && least * 2 > most, "{least} to {most}");
+    }
+
+    #[test]
     fn a_volume_ends_with_the_operation_that_reaches_it() {
         let stop = Stop { bytes: Some(64_000_000), ..Stop::default() };
         let result = run(&work(7, mix(64_000), stop), &Null, 2, &mut Seen::default()).unwrap();

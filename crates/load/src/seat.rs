@@ -148,9 +148,6 @@ impl<'a> Seat<'a> {
         loop {
             let now = self.clock.now();
             self.heed(now);
-            if now >= self.recorder.cut_at() {
-                self.recorder.cut(now, self.standing(now));
-            }
             if self.in_flight == 0 && self.nothing_due() {
                 break;
             }
@@ -168,8 +165,11 @@ impl<'a> Seat<'a> {
                 }
                 _ => {}
             }
-            self.begin_what_is_due(now);
+            let now = self.begin_what_is_due(now);
             self.session.flush();
+            if now >= self.recorder.cut_at() {
+                self.recorder.cut(now, self.standing(now));
+            }
             ended.clear();
             self.session.reap(self.wait_until(now), &mut ended);
             for completion in &ended {
@@ -210,22 +210,21 @@ impl<'a> Seat<'a> {
         now >= load_end.saturating_add(drain)
     }
 
-    fn begin_what_is_due(&mut self, now: Tick) {
+    /// Begins operations until none is due or no lane is idle, and says what time it is by then.
+    fn begin_what_is_due(&mut self, now: Tick) -> Tick {
         let mut sent = now;
         while let Some((due, stream)) = self.take_due(sent) {
             let lane = self.idle.pop_front().expect("take_due gives nothing without an idle lane");
-            sent = match self.begin(lane, stream, due) {
-                Some(at) => at,
-                None => {
-                    self.idle.push_back(lane);
-                    continue;
-                }
-            };
+            match self.begin(lane, stream, due) {
+                Some(at) => sent = at,
+                None => self.idle.push_back(lane),
+            }
             // The second's cut and the end of the load are the outer loop's business.
             if sent >= self.recorder.cut_at() {
-                return;
+                break;
             }
         }
+        sent
     }
 
     /// The stream that has been due longest, if a lane is idle. An open loop's next operation of the stream
@@ -235,13 +234,13 @@ impl<'a> Seat<'a> {
         if self.idle.is_empty() {
             return None;
         }
-        if let Some(first) = self.ready.pop_front() {
-            return Some(first);
-        }
-        let Reverse((due, stream)) = *self.later.peek()?;
-        if due > now {
-            return None;
-        }
+        let scheduled = self.later.peek().map(|Reverse(next)| *next).filter(|(due, _)| *due <= now);
+        let (due, stream) = match (self.ready.front(), scheduled) {
+            (Some(ready), scheduled) if scheduled.is_none_or(|scheduled| ready.0 <= scheduled.0) => {
+                return self.ready.pop_front();
+            }
+            (_, scheduled) => scheduled?,
+        };
         self.later.pop();
         let own = &mut self.streams[stream as usize];
         if let Some(schedule) = &mut own.schedule

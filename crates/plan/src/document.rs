@@ -50,7 +50,14 @@ pub struct Read {
 pub fn read(text: &str) -> Result<Read, Vec<Diagnostic>> {
     if text.len() > LARGEST {
         let message = format!("the document is {} bytes long", text.len());
-        return Err(vec![Diagnostic::error(0..0, message, format!("{LARGEST} bytes are the most that is read"))]);
+        return Err(vec![Diagnostic::error(
+            0..0,
+            message,
+            format!(
+                "{LARGEST} bytes are the most that is \
+            read"
+            ),
+        )]);
     }
     if text.trim_start_matches('\u{feff}').trim().is_empty() {
         let help = "write a COSBench workload in XML or a Tidemark workload in YAML";

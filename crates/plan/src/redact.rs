@@ -277,18 +277,17 @@ impl<'a> Scan<'a> {
     /// Hides what the aliases that stand for secrets refer to.
     fn anchors(&mut self) {
         let aliases = std::mem::take(&mut self.aliases);
-        let mut line = 0;
-        for at in (0..self.text.len()).filter(|_| !aliases.is_empty()) {
-            match self.text.as_bytes()[at] {
-                b'\n' => line = at + 1,
-                b'&' => {
-                    let after = self.skip(at + 1, is_name);
-                    let spaced = self.byte(after).is_some_and(|byte| byte.is_ascii_whitespace());
-                    if spaced && aliases.contains(&self.text[at + 1..after]) {
-                        self.hide_scalar(self.blanks(line), after, false);
-                    }
+        let (mut at, mut line) = (0, 0);
+        while let Some(byte) = self.byte(at).filter(|_| !aliases.is_empty()) {
+            at += 1;
+            if byte == b'\n' {
+                line = at;
+            } else if byte == b'&' {
+                let after = self.skip(at, is_name);
+                let spaced = self.byte(after).is_some_and(|byte| byte.is_ascii_whitespace());
+                if spaced && aliases.contains(&self.text[at..after]) {
+                    at = self.hide_scalar(self.blanks(line), after, false).unwrap_or(after);
                 }
-                _ => {}
             }
         }
     }

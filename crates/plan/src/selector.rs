@@ -170,7 +170,8 @@ impl<'a> Form<'a> {
         let Some((low, after)) = whole.split_once('-') else {
             return whole.error(
                 "is not a selector",
-                "write a range such as r(1,100), or c(5) for number 5 alone; also u(a,b), s(a,b), h(low|high|weight,...), zipf(a,b)",
+                "write a range such as r(1,100), or c(5) for number 5 alone; also u(a,b), s(a,b), \
+                    h(low|high|weight,...), zipf(a,b)",
             );
         };
         let digits = after.text.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.text.len());
@@ -194,9 +195,18 @@ impl<'a> Form<'a> {
             "u" if self.arguments.len() == 1 => {
                 Ok(Pick::Uniform { low: self.arguments[0].number(lowest)?, high: OPEN_END })
             }
-            "u" => self.count(2..=2, "u(first,last)").and_then(|()| bounds()).map(|(low, high)| Pick::Uniform { low, high }),
-            "r" => self.count(2..=2, "r(first,last)").and_then(|()| bounds()).map(|(low, high)| Pick::Sequence { low, high }),
-            "s" => self.count(2..=2, "s(first,last)").and_then(|()| bounds()).map(|(low, high)| Pick::Shared { low, high }),
+            "u" => self
+                .count(2..=2, "u(first,last)")
+                .and_then(|()| bounds())
+                .map(|(low, high)| Pick::Uniform { low, high }),
+            "r" => self
+                .count(2..=2, "r(first,last)")
+                .and_then(|()| bounds())
+                .map(|(low, high)| Pick::Sequence { low, high }),
+            "s" => self
+                .count(2..=2, "s(first,last)")
+                .and_then(|()| bounds())
+                .map(|(low, high)| Pick::Shared { low, high }),
             "h" => self.buckets(lowest).map(Pick::Weighted),
             "zipf" => {
                 self.count(2..=3, "zipf(first,last,0.99)")?;
@@ -222,7 +232,8 @@ impl<'a> Form<'a> {
             }
             _ => self.error(
                 "is not a selector that is known",
-                "the forms are c(n), u(a,b), r(a,b), s(a,b), h(low|high|weight,...), zipf(a,b), hotspot(a,b,0.1,0.9), latest(a,b); for sizes also lognormal(median,sigma,low,high)",
+                "the forms are c(n), u(a,b), r(a,b), s(a,b), h(low|high|weight,...), zipf(a,b), \
+                    hotspot(a,b,0.1,0.9), latest(a,b); for sizes also lognormal(median,sigma,low,high)",
             ),
         }
     }

@@ -33,7 +33,4 @@ impl Stop {
         Self { exit: Exit::NotReady, message: message.to_string() }
     }
 
-    pub(crate) fn failed(message: impl std::fmt::Display) -> Self {
-        Self { exit: Exit::Failed, message: message.to_string() }
-    }
 }

@@ -11,7 +11,7 @@ mod terminal;
 
 use clap::Parser;
 use cli::{Cli, Command};
-use exit::{Exit, Stop};
+use exit::Stop;
 use std::process::ExitCode;
 use terminal::Terminal;
 

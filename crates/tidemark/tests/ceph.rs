@@ -115,14 +115,14 @@ fn yaml(lab: &Lab, name: &str, stages: &str) -> String {
     let (endpoint, keys) = (lab.endpoint(), lab.credentials());
     let (access, secret) = (&keys.access_key, &keys.secret_key);
     format!(
-        "name: {name}\nseed: 3\ntarget:\n  kind: s3\n  endpoints: [{endpoint}]\n  access_key: {access}\n  secret_key: {secret}\nnaming: {{container_prefix: corrupt}}\nstages:\n{stages}"
+        "name: {name}\nseed: 3\ntarget:\n  kind: s3\n  endpoints: [{endpoint}]\n  access_key: {access}\n  secret_key: {secret}\nnaming: {{container_prefix: corrupt}}\ncontent: {{verify: true}}\nstages:\n{stages}"
     )
 }
 
 /// An object is overwritten in RADOS itself, behind the gateway's back.
 fn a_corrupted_object_is_found(lab: &Lab) {
     let place = Place::new();
-    let fill = "  - name: init\n    init: {containers: 1-1}\n  - name: fill\n    prepare: {containers: 1-1, objects: 1-20, sizes: 64KiB, workers: 2}\n";
+    let fill = "  - init: {containers: 1-1}\n  - prepare: {containers: 1-1, objects: 1-20, sizes: 64KiB, workers: 2}\n";
     let filled = place.run(&place.write("fill.yaml", &yaml(lab, "fill", fill)));
     assert_eq!(filled.code, 0, "{} {}", filled.stderr, filled.value["findings"]);
     let rados = |arguments: &[&str]| {
@@ -145,13 +145,13 @@ fn a_corrupted_object_is_found(lab: &Lab) {
     std::fs::write(&patch, &bytes[40_000..40_001]).unwrap();
     rados(&["-p", pool, "put", name, patch.to_str().unwrap(), "--offset", "40000"]);
 
-    let read = "  - name: main\n    works:\n      - name: read\n        workers: 4\n        operations: 400\n        mix:\n          - get: {containers: 1-1, objects: r(1,20), verify: true}\n";
+    let read = "  - name: main\n    load:\n      workers: 4\n      total_operations: 400\n      containers: 1-1\n      operations:\n        - get: {objects: \"r(1,20)\"}\n";
     let record = place.run(&place.write("read.yaml", &yaml(lab, "read", read)));
     let operation = record.operation("main", "get");
     assert_eq!(operation["faults"]["wrong_content"], 20, "{operation}");
     assert_eq!(operation["ok"], 380);
     assert_ne!(record.code, 0);
-    let clean = "  - name: dispose\n    dispose: {containers: 1-1}\n";
+    let clean = "  - dispose: {containers: 1-1}\n";
     assert_eq!(place.run(&place.write("clean.yaml", &yaml(lab, "clean", clean))).code, 0);
 }
 

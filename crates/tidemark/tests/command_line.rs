@@ -33,10 +33,10 @@ fn a_bad_document_is_explained_at_its_line() {
     assert_eq!(output.code, 2);
     assert!(output.stderr.contains("<accesskey>") && output.stderr.contains("placeholder.xml:4"), "{}", output.stderr);
 
-    let document = place.write("bad.yaml", "name: x\ntarget:\n  kind: s3\n  endpoint: http://127.0.0.1:1\nstages: []\n");
+    let document = place.write("bad.yaml", "name: x\ntarget:\n  kind: s3\n  endpoint: http://127.0.0.1:1\nstagez: []\n");
     let output = place.tidemark(&["check", document.to_str().unwrap()]);
     assert_eq!(output.code, 2);
-    assert!(output.stderr.contains("endpoints"), "the nearest known key is named: {}", output.stderr);
+    assert!(output.stderr.contains("`stages`"), "the nearest known key is named: {}", output.stderr);
 
     let output = place.tidemark(&["run", "no-such-file.xml"]);
     assert_eq!(output.code, 2);

@@ -29,8 +29,11 @@ pub(super) fn states(run: &Run, out: &mut Findings) {
     }
     for stage in run.stages.iter().filter(|stage| stage.state == State::Failed) {
         let reason = if stage.reason.is_empty() { "no reason was recorded" } else { &stage.reason };
-        let finding =
-            Finding::about_run(Severity::Critical, "stage-failed", format!("the stage failed: {reason}"));
+        let finding = Finding::about_run(
+            Severity::Critical,
+            "stage-failed",
+            format!("the stage failed: {}", reason.trim_end_matches('.')),
+        );
         out.say(Finding { stage: Some(stage_label(stage)), ..finding });
     }
     let waiting: Vec<_> =
@@ -51,7 +54,11 @@ pub(super) fn given_up(scene: &Scene<'_>, out: &mut Findings) {
     let (work, undone) = (scene.work, format!("operations never begun: {}", units::count(scene.work.undone)));
     if !work.given_up.is_empty() {
         let finding = scene
-            .finding(Severity::Critical, "given-up", format!("the work was given up: {}", work.given_up))
+            .finding(
+                Severity::Critical,
+                "given-up",
+                format!("the work was given up: {}", work.given_up.trim_end_matches('.')),
+            )
             .evidence(undone)
             .evidence(format!("it lasted {}", units::duration_ns(work.last_done_ns.max(work.window_end_ns))));
         out.invalidate(scene, finding);
@@ -110,4 +117,81 @@ pub(super) fn short_window(scene: &Scene<'_>, out: &mut Findings) {
         units::duration_ns(WINDOW_LEAST_NS)
     );
     out.say(scene.finding(Severity::Note, "short-window", title).detail(detail));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{MS, healthy, invalid_for, said, work};
+    use super::*;
+    use tidemark_measure::record::Stage;
+
+    #[test]
+    fn states_are_told() {
+        let mut run = healthy();
+        for rule in ["stage-failed", "interrupted", "running", "not-started"] {
+            assert_eq!(said(&run, rule), None);
+        }
+        run.stages.push(Stage { id: "s2-cleanup".into(), ..Stage::default() });
+        run.stages[0].state = State::Failed;
+        run.stages[0].reason = "wrong key".into();
+        run.state = State::Failed;
+        let finding = said(&run, "stage-failed").unwrap();
+        assert_eq!(
+            (finding.title.as_str(), finding.stage.as_deref()),
+            ("the stage failed: wrong key", Some("s1-main"))
+        );
+        assert_eq!(said(&run, "not-started").unwrap().title, "1 of 2 stages were not started: s2-cleanup");
+        run.state = State::Running;
+        assert!(said(&run, "running").is_some() && said(&run, "not-started").is_none());
+        run.state = State::Interrupted;
+        assert_eq!(said(&run, "interrupted").unwrap().severity, Severity::Warning);
+    }
+
+    #[test]
+    fn work_given_up_or_left_undone() {
+        let mut run = healthy();
+        assert!(said(&run, "given-up").is_none() && said(&run, "undone").is_none());
+        work(&mut run).undone = 7;
+        assert_eq!(said(&run, "undone").unwrap().severity, Severity::Warning);
+        work(&mut run).given_up = "no operation succeeded for 30 s".into();
+        assert!(said(&run, "undone").is_none());
+        assert!(invalid_for(&run, "given up: no operation succeeded for 30 s"));
+    }
+
+    #[test]
+    fn workers_that_were_done_early() {
+        let with = |early_ns| {
+            let mut run = healthy();
+            work(&mut run).workers_counts[0].last_done_ns -= early_ns;
+            said(&run, "unequal-workers").map(|finding| finding.title)
+        };
+        assert_eq!(with(2_000 * MS), None, "a tenth");
+        assert_eq!(with(4_000 * MS).unwrap(), "for 20.00 % of the window not all workers were at work");
+        let mut slow = healthy();
+        work(&mut slow).workers_counts[0].last_done_ns -= 4_000 * MS;
+        work(&mut slow).operations[0].tally.response.record(5_000 * MS);
+        assert_eq!(said(&slow, "unequal-workers"), None, "one slow operation explains it");
+    }
+
+    #[test]
+    fn workers_that_did_nothing() {
+        let mut run = healthy();
+        assert_eq!(said(&run, "idle-workers"), None);
+        let idle = &mut work(&mut run).workers_counts[2];
+        (idle.ok, idle.last_done_ns) = (0, 0);
+        assert_eq!(said(&run, "idle-workers").unwrap().title, "1 of 4 workers did nothing");
+        work(&mut run).offered_rate = Some(400.0);
+        assert_eq!(said(&run, "idle-workers"), None);
+    }
+
+    #[test]
+    fn short_windows() {
+        let mut run = healthy();
+        work(&mut run).window_end_ns = WINDOW_LEAST_NS;
+        assert_eq!(said(&run, "short-window"), None);
+        work(&mut run).window_end_ns = WINDOW_LEAST_NS - 1;
+        assert!(said(&run, "short-window").is_some());
+        work(&mut run).kind = "init".into();
+        assert_eq!(said(&run, "short-window"), None);
+    }
 }

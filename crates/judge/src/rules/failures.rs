@@ -1,7 +1,7 @@
 //! What failed, how often and why.
 
 use super::Findings;
-use crate::scene::Scene;
+use crate::scene::{Scene, sum};
 use crate::{Finding, Severity};
 use tidemark_measure::fault::Fault;
 use tidemark_measure::histogram::Histogram;
@@ -38,7 +38,7 @@ pub(super) fn nothing_measured(scene: &Scene<'_>, out: &mut Findings) {
     if scene.total() > 0 || scene.work.operations.is_empty() {
         return;
     }
-    let outside = scene.work.series.iter().fold(0u64, |sum, second| sum.saturating_add(second.unmeasured));
+    let outside = sum(scene.work.series.iter().map(|second| second.unmeasured));
     let finding = |title| {
         let severity = if scene.measures() { Severity::Critical } else { Severity::Warning };
         scene
@@ -154,11 +154,15 @@ pub(super) fn wrong_data(scene: &Scene<'_>, out: &mut Findings) {
     if wrong == 0 {
         return;
     }
-    let title = format!("the storage returned wrong data {} times", units::count(wrong));
+    let title = format!("the storage returned wrong data {}", times(wrong));
     let finding = scene.finding(Severity::Critical, "wrong-data", title).detail(
         "Data were lost, mixed up or altered, or something else wrote to the same objects during the run.",
     );
     out.say(with_failures(finding, scene, &faults, &Histogram::new()));
+}
+
+fn times(count: u64) -> String {
+    if count == 1 { "once".into() } else { format!("{} times", units::count(count)) }
 }
 
 /// The storage asked for fewer requests.
@@ -180,8 +184,7 @@ pub(super) fn throttled(scene: &Scene<'_>, out: &mut Findings) {
 
 /// Operations were tried more than once.
 pub(super) fn retries(scene: &Scene<'_>, out: &mut Findings) {
-    let sum = |sum: u64, operation: &Operation| sum.saturating_add(operation.tally.retries);
-    let retries = scene.work.operations.iter().fold(0, sum);
+    let retries = sum(scene.work.operations.iter().map(|operation| operation.tally.retries));
     if retries == 0 {
         return;
     }
@@ -196,4 +199,117 @@ pub(super) fn retries(scene: &Scene<'_>, out: &mut Findings) {
         units::percent(share)
     );
     out.say(scene.finding(severity, "retries", title).detail(detail).evidence(evidence));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{fail, healthy, invalid_for, said, work};
+    use super::*;
+    use tidemark_measure::record::{Example, State};
+
+    #[test]
+    fn success_is_never_rounded_up() {
+        assert_eq!(success_percent(739_997, 740_000), "99.99 %");
+        assert_eq!(success_percent(u64::MAX - 1, u64::MAX), "99.99 %");
+        assert_eq!(
+            [success_percent(7, 7), success_percent(0, 7), success_percent(0, 0)],
+            ["100 %", "0 %", "0 %"]
+        );
+        assert_eq!(success_percent(1, 1_000_000), "0.0001 %");
+    }
+
+    #[test]
+    fn no_failure_is_good() {
+        let finding = said(&healthy(), "no-failures").unwrap();
+        assert_eq!((finding.severity, finding.place()), (Severity::Good, "s1-main, work \"w1\"".into()));
+        assert!(said(&healthy(), "failures").is_none());
+    }
+
+    #[test]
+    fn failures_are_told_with_counts_classes_latencies_and_examples() {
+        let mut run = healthy();
+        fail(&mut run, Fault::Timeout, 3);
+        work(&mut run).allowed_failures_per_million = 375;
+        work(&mut run).examples = vec![Example { fault: Fault::Timeout, text: "GET b/o: no reply".into() }];
+        let finding = said(&run, "failures").unwrap();
+        assert_eq!(finding.severity, Severity::Warning, "3 of 8000 are 375 per million");
+        assert!(finding.title.contains("3 of 8\u{202f}000 operations failed"), "{}", finding.title);
+        let evidence = finding.evidence.join("\n");
+        for text in ["3 x timeout", "10.0 ms in the median", "GET b/o: no reply", "99.96 %"] {
+            assert!(evidence.contains(text), "{text} in {evidence}");
+        }
+        assert!(said(&run, "no-failures").is_none());
+        work(&mut run).allowed_failures_per_million = 374;
+        assert_eq!(said(&run, "failures").unwrap().severity, Severity::Critical);
+    }
+
+    #[test]
+    fn nothing_succeeded_is_never_a_result() {
+        let mut run = healthy();
+        fail(&mut run, Fault::NotFound, 8_000);
+        assert_eq!(said(&run, "could-not-work").unwrap().severity, Severity::Critical);
+        assert!(invalid_for(&run, "could not work: none of its 8\u{202f}000 operations succeeded"));
+        let mut run = healthy();
+        fail(&mut run, Fault::NotFound, 7_999);
+        assert!(said(&run, "could-not-work").is_none());
+    }
+
+    #[test]
+    fn one_operation_of_a_mix_that_could_not_work_is_named() {
+        let mut run = healthy();
+        let mut write = work(&mut run).operations[0].clone();
+        write.label = "write".into();
+        write.tally.ok = 0;
+        write.tally.faults.count(Fault::Denied);
+        work(&mut run).operations.push(write);
+        assert!(said(&run, "could-not-work").unwrap().title.contains("\"write\""));
+    }
+
+    #[test]
+    fn an_empty_window_is_said() {
+        let mut run = healthy();
+        work(&mut run).operations[0].tally = Default::default();
+        assert!(invalid_for(&run, "no operation was carried out"));
+        work(&mut run).series[0].unmeasured = 5;
+        assert!(invalid_for(&run, "fell into the measured window"));
+        work(&mut run).kind = "prepare".into();
+        assert_eq!(said(&run, "nothing-measured").unwrap().severity, Severity::Warning);
+        assert!(!invalid_for(&run, "window"));
+    }
+
+    #[test]
+    fn operations_that_the_user_stopped_did_not_fail() {
+        let mut run = healthy();
+        fail(&mut run, Fault::Abandoned, 4);
+        assert_eq!(said(&run, "failures").unwrap().severity, Severity::Critical);
+        run.stages[0].state = State::Interrupted;
+        assert!(said(&run, "failures").is_none());
+    }
+
+    #[test]
+    fn wrong_data_are_critical_whatever_is_allowed() {
+        for fault in CONTENT_FAULTS {
+            let mut run = healthy();
+            fail(&mut run, fault, 1);
+            work(&mut run).allowed_failures_per_million = 1_000_000;
+            let finding = said(&run, "wrong-data").unwrap();
+            assert_eq!(finding.severity, Severity::Critical);
+            assert!(finding.evidence.join("\n").contains(fault.name()));
+        }
+        let mut run = healthy();
+        fail(&mut run, Fault::ServerError, 1);
+        assert!(said(&run, "wrong-data").is_none());
+    }
+
+    #[test]
+    fn throttling_and_retries_are_told() {
+        let mut run = healthy();
+        assert!(said(&run, "throttled").is_none() && said(&run, "retries").is_none());
+        fail(&mut run, Fault::Throttled, 80);
+        assert!(said(&run, "throttled").unwrap().title.contains("1.00 %"));
+        work(&mut run).operations[0].tally.retries = 79;
+        assert_eq!(said(&run, "retries").unwrap().severity, Severity::Note);
+        work(&mut run).operations[0].tally.retries = 80;
+        assert_eq!(said(&run, "retries").unwrap().severity, Severity::Warning);
+    }
 }

@@ -226,9 +226,9 @@ pub(super) fn busy(scene: &Scene<'_>, out: &mut Findings) {
 
 /// Little's law (Little, 1961): the mean number of operations in flight is throughput times mean latency.
 ///
-/// Multiplied by time, it says for a closed loop that latencies, send lags (the generator's own time) and pauses
-/// of all operations add up to the time for which workers were at it. More is impossible. In an open loop lag is
-/// not a worker's time, and only the bound holds: never more in flight than there are workers.
+/// Multiplied by time, it says that the latencies of all operations add up to the time for which lanes were in
+/// use: never more than the time for which workers were at it. In a closed loop a worker is in an operation,
+/// pausing, or waiting for the generator (the send lag); the last is a load that was promised and not applied.
 pub(super) fn littles_law(scene: &Scene<'_>, out: &mut Findings) {
     let closed = scene.work.offered_rate.is_none();
     let tallies = || scene.work.operations.iter().map(|operation| &operation.tally);
@@ -239,7 +239,7 @@ pub(super) fn littles_law(scene: &Scene<'_>, out: &mut Findings) {
     if at_it <= 0.0 || latencies <= 0.0 {
         return;
     }
-    let (workers, accounted) = (f64::from(scene.work.workers), (latencies + lags) / at_it);
+    let (workers, in_operations) = (f64::from(scene.work.workers), latencies / at_it);
     let generators = lags / (latencies + lags);
     let seconds = |ns: f64| format!("{:.3} s", ns / 1e9);
     let evidence = [
@@ -250,23 +250,23 @@ pub(super) fn littles_law(scene: &Scene<'_>, out: &mut Findings) {
             "mean in flight: {} / {} x {workers} = {:.2}",
             seconds(latencies),
             seconds(at_it),
-            latencies / at_it * workers
+            in_operations * workers
         ),
     ];
-    if accounted > 1.0 + LITTLE_TOLERANCE {
+    if in_operations > 1.0 + LITTLE_TOLERANCE {
         let title = "the numbers contradict each other: more operations in flight than there are workers";
         let finding = scene
             .finding(weigh(scene, Severity::Critical), "littles-law", title)
             .detail("This is a fault of Tidemark, not of the storage: please report it with this record.");
         out.invalidate(scene, finding.evidences(evidence));
-    } else if closed && generators > LITTLE_TOLERANCE {
+    } else if closed && generators > LITTLE_TOLERANCE && scene.measures() {
         let title =
             format!("workers waited {} of their time for the load generator", units::percent(generators));
         let finding = scene
-            .finding(weigh(scene, Severity::Critical), "generator-slow", title)
+            .finding(Severity::Critical, "generator-slow", title)
             .detail("Nothing was asked of the storage meanwhile: the load was less than the number of workers promises. Use more threads or drivers, or a machine that does nothing else.");
         out.invalidate(scene, finding.evidences(evidence));
-    } else {
+    } else if scene.measures() {
         let title = "throughput, latencies and workers agree (Little's law)";
         out.say(scene.finding(Severity::Good, "littles-law", title).evidences(evidence));
     }
@@ -296,4 +296,161 @@ pub(super) fn spans(counts: &[WorkerCount]) -> BTreeMap<u32, (u64, u64)> {
         *span = (span.0.min(count.first_sent_ns), span.1.max(count.last_done_ns));
     }
     spans
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{MS, healthy, healthy_open, invalid_for, said, work};
+    use super::*;
+    use tidemark_measure::record::Run;
+
+    fn severity(run: &Run, rule: &str) -> Option<Severity> {
+        said(run, rule).map(|finding| finding.severity)
+    }
+
+    #[test]
+    fn a_healthy_generator_passes_every_check() {
+        for rule in ["generator-busy", "littles-law"] {
+            assert_eq!(severity(&healthy(), rule), Some(Severity::Good), "{rule}");
+        }
+        for rule in ["generator-busy", "littles-law", "offered-rate", "send-lag"] {
+            assert_eq!(severity(&healthy_open(), rule), Some(Severity::Good), "{rule}");
+        }
+        assert_eq!(said(&healthy(), "offered-rate"), None, "a closed loop offers no rate");
+    }
+
+    #[test]
+    fn an_offered_rate_is_reached_or_not() {
+        let with = |backlog, unsent| {
+            let mut run = healthy_open();
+            work(&mut run).series[19].backlog = backlog;
+            work(&mut run).unsent = unsent;
+            run
+        };
+        assert_eq!(severity(&with(80, 0), "offered-rate"), Some(Severity::Good), "99 %");
+        assert_eq!(severity(&with(81, 0), "offered-rate"), Some(Severity::Warning));
+        assert_eq!(severity(&with(400, 0), "offered-rate"), Some(Severity::Warning), "95 %");
+        assert!(!invalid_for(&with(400, 0), "offered rate"));
+        assert_eq!(severity(&with(401, 0), "offered-rate"), Some(Severity::Critical));
+        assert!(invalid_for(&with(401, 0), "offered rate of 400 op/s was not reached"));
+        assert!(invalid_for(&with(0, 1_000), "offered rate"), "8000 of 9000 were sent");
+        assert!(said(&with(401, 0), "offered-rate").unwrap().detail.contains("Workers were free"));
+        let mut full = with(401, 0);
+        work(&mut full).series[5].in_flight = 64;
+        assert!(said(&full, "offered-rate").unwrap().detail.contains("All workers were waiting"));
+        work(&mut full).kind = "prepare".into();
+        assert_eq!(severity(&full, "offered-rate"), Some(Severity::Note));
+        assert!(!invalid_for(&full, ""));
+    }
+
+    #[test]
+    fn late_sends_are_the_generators_fault_unless_workers_ran_out() {
+        let with = |lag_ns, service_ns| {
+            let mut run = healthy_open();
+            let tally = &mut work(&mut run).operations[0].tally;
+            tally.lag.record_many(lag_ns, 200);
+            tally.service_open.reset();
+            tally.service_open.record_many(service_ns, 8_000);
+            run
+        };
+        assert_eq!(severity(&with(999_000, MS), "send-lag"), Some(Severity::Good), "under a millisecond");
+        assert_eq!(severity(&with(4 * MS, 50 * MS), "send-lag"), Some(Severity::Good), "8 %");
+        assert_eq!(severity(&with(6 * MS, 50 * MS), "send-lag"), Some(Severity::Warning));
+        assert!(!invalid_for(&with(6 * MS, 50 * MS), "late"));
+        assert!(invalid_for(&with(26 * MS, 50 * MS), "the load generator was late"));
+        // 400 op/s x 200 ms = 80 operations due meanwhile, and 64 workers.
+        let exhausted = with(150 * MS, 200 * MS);
+        assert_eq!(said(&exhausted, "send-lag"), None);
+        assert_eq!(severity(&exhausted, "workers-exhausted"), Some(Severity::Note));
+    }
+
+    #[test]
+    fn a_busy_generator_is_the_bottleneck() {
+        let with = |busy: f64, seconds: usize| {
+            let mut run = healthy();
+            work(&mut run).series.iter_mut().take(seconds).for_each(|second| second.busy = busy);
+            run
+        };
+        assert_eq!(severity(&with(0.89, 20), "generator-busy"), Some(Severity::Good));
+        assert_eq!(
+            severity(&with(0.99, 10), "generator-busy"),
+            Some(Severity::Good),
+            "half of the time only"
+        );
+        assert_eq!(severity(&with(0.91, 11), "generator-busy"), Some(Severity::Warning));
+        assert!(!invalid_for(&with(0.94, 20), "bottleneck"));
+        assert!(invalid_for(&with(0.95, 11), "the load generator was the bottleneck"));
+        let mut preparing = with(1.0, 20);
+        work(&mut preparing).kind = "prepare".into();
+        assert_eq!(severity(&preparing, "generator-busy"), Some(Severity::Note));
+        assert!(!invalid_for(&preparing, ""));
+    }
+
+    #[test]
+    fn more_threads_than_processors_are_busy_sooner() {
+        let mut run = healthy();
+        work(&mut run).threads = 4;
+        work(&mut run).series.iter_mut().for_each(|second| second.busy = 0.48);
+        assert!(invalid_for(&run, "bottleneck"), "0.48 x 4 threads on 2 processors");
+        run.provenance.cores = 4;
+        assert!(!invalid_for(&run, "bottleneck"));
+    }
+
+    #[test]
+    fn a_busy_open_loop_is_judged_by_its_lag() {
+        let mut run = healthy_open();
+        work(&mut run).series.iter_mut().for_each(|second| second.busy = 1.0);
+        assert_eq!(severity(&run, "generator-busy"), Some(Severity::Note));
+    }
+
+    #[test]
+    fn latencies_cannot_add_up_to_more_than_the_workers_time() {
+        let with = |response_ns| {
+            let mut run = healthy();
+            let tally = &mut work(&mut run).operations[0].tally;
+            tally.response.reset();
+            tally.response.record_many(response_ns, 8_000);
+            run
+        };
+        // 8000 x 10.9 ms = 87.2 s in 4 x 20 s; the lag adds 0.16 s.
+        assert_eq!(severity(&with(10_900_000), "littles-law"), Some(Severity::Good));
+        assert!(invalid_for(&with(11_200_000), "the numbers contradict each other"));
+        let mut run = healthy_open();
+        work(&mut run).workers = 4;
+        assert!(!invalid_for(&run, "contradict"));
+        work(&mut run).workers = 3;
+        assert!(invalid_for(&run, "contradict"), "4 in flight on average, 3 workers");
+    }
+
+    #[test]
+    fn a_closed_loops_lag_is_the_generators_time() {
+        let with = |lag_ns| {
+            let mut run = healthy();
+            let tally = &mut work(&mut run).operations[0].tally;
+            tally.response.reset();
+            tally.response.record_many(9 * MS, 8_000);
+            tally.lag.reset();
+            tally.lag.record_many(lag_ns, 8_000);
+            run
+        };
+        assert!(!invalid_for(&with(990_000), ""));
+        assert!(invalid_for(&with(1_010_000), "of their time for the load generator"));
+        assert!(!invalid_for(&with(100 * MS), "contradict"), "a worker may wait before its first operation");
+    }
+
+    #[test]
+    fn failures_count_towards_the_workers_time() {
+        let mut run = healthy();
+        work(&mut run).operations[0].tally.failure.record_many(30 * MS, 300);
+        assert!(invalid_for(&run, "contradict"), "80 s and 9 s in 80 s");
+    }
+
+    #[test]
+    fn without_counts_per_worker_the_window_bounds_their_time() {
+        let mut run = healthy();
+        work(&mut run).workers_counts.clear();
+        assert_eq!(severity(&run, "littles-law"), Some(Severity::Good));
+        work(&mut run).workers = 3;
+        assert!(invalid_for(&run, "contradict"));
+    }
 }

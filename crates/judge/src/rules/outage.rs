@@ -121,46 +121,36 @@ fn silent_seconds(scene: &Scene<'_>) -> Option<String> {
 pub(super) fn operation_outage(scene: &Scene<'_>, out: &mut Findings) {
     let seconds: Vec<_> = scene.whole_seconds().collect();
     for (index, operation) in scene.work.operations.iter().enumerate() {
-        let ok = |second: &Second| second.operations.get(index).map_or(0, |operation| operation.ok);
-        let gone = |second: &&&Second| ok(second) == 0 && ok_in(second) > 0;
-        let Some((from, length)) = longest_row(&seconds, |second| gone(&second)) else { continue };
-        let total = sum(seconds.iter().map(|second| ok(second)));
+        let own = |second: &Second| second.operations.get(index).copied().unwrap_or_default();
+        let gone: Vec<_> = seconds.iter().map(|second| own(second).ok == 0 && ok_in(second) > 0).collect();
+        let (from, length) = longest_row(&gone);
         // What would have succeeded meanwhile at the operation's usual rate.
+        let total = sum(seconds.iter().map(|second| own(second).ok));
         let missing = total as f64 / (seconds.len() - length).max(1) as f64 * length as f64;
         if length < OPERATION_SECONDS || missing < OUTAGE_TIMES_TYPICAL as f64 {
             continue;
         }
+        let row = &seconds[from..from + length];
+        let failed = sum(row.iter().map(|second| own(second).failed));
         let title =
             format!("operation \"{}\" did not succeed for {length} s while others did", operation.label);
-        let failed: u64 = seconds[from..from + length]
-            .iter()
-            .filter_map(|second| second.operations.get(index))
-            .map(|operation| operation.failed)
-            .sum();
         let finding = scene
             .finding(Severity::Warning, "operation-outage", title)
-            .evidence(format!(
-                "seconds {} to {} of the work",
-                seconds[from].index,
-                seconds[from + length - 1].index
-            ))
+            .evidences(row.first().map(|first| format!("from second {} of the work on", first.index)))
             .evidence(format!("at its usual rate {missing:.0} would have succeeded meanwhile"))
             .evidence(format!("{} of them failed in those seconds", units::count(failed)));
         out.say(finding);
     }
 }
 
-/// Where the longest row of seconds begins that all fulfil `condition`, and its length.
-fn longest_row<'a>(
-    seconds: &'a [&'a Second],
-    condition: impl Fn(&&'a Second) -> bool,
-) -> Option<(usize, usize)> {
-    let (mut best, mut from) = (None::<(usize, usize)>, 0);
-    for (index, second) in seconds.iter().enumerate() {
-        if !condition(second) {
+/// Where the longest row of `true` begins, and its length.
+fn longest_row(marks: &[bool]) -> (usize, usize) {
+    let (mut best, mut from) = ((0, 0), 0);
+    for (index, mark) in marks.iter().enumerate() {
+        if !mark {
             from = index + 1;
-        } else if best.is_none_or(|(_, length)| index + 1 - from > length) {
-            best = Some((from, index + 1 - from));
+        } else if index + 1 - from > best.1 {
+            best = (from, index + 1 - from);
         }
     }
     best
@@ -198,8 +188,7 @@ pub(super) fn stuck(scene: &Scene<'_>, out: &mut Findings) {
 
 /// Operations that were due in the window and ended long after it.
 pub(super) fn late_tail(scene: &Scene<'_>, out: &mut Findings) {
-    let late =
-        scene.work.operations.iter().fold(0u64, |sum, operation| sum.saturating_add(operation.tally.late));
+    let late = sum(scene.work.operations.iter().map(|operation| operation.tally.late));
     let tail = scene.last_measured_ns().saturating_sub(scene.work.window_end_ns);
     let limit = OUTAGE_LEAST_NS.max(scene.median_ns().saturating_mul(OUTAGE_TIMES_TYPICAL));
     if late == 0 || tail < limit {
@@ -220,4 +209,137 @@ pub(super) fn late_tail(scene: &Scene<'_>, out: &mut Findings) {
             units::duration_ns(OUTAGE_LEAST_NS)
         ));
     out.say(finding);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{MS, fail, healthy, said, work};
+    use super::*;
+    use tidemark_measure::record::{Run, SecondOfOperation, Silence, State};
+
+    /// The healthy run with nothing from `from` to `to` seconds.
+    fn silent(from: u64, to: u64) -> Run {
+        let mut run = healthy();
+        let own = work(&mut run);
+        own.silence = Some(Silence { from_ns: from * SECOND_NS, to_ns: to * SECOND_NS });
+        for second in &mut own.series[from as usize..to as usize] {
+            second.operations[0] = SecondOfOperation::default();
+            second.oldest_in_flight_ns = (u64::from(second.index) + 1 - from) * SECOND_NS;
+        }
+        let tally = &mut own.operations[0].tally;
+        tally.ok = 400 * (20 - (to - from));
+        run
+    }
+
+    #[test]
+    fn ten_seconds_of_twenty_are_unmistakable() {
+        let finding = said(&silent(5, 15), "outage").unwrap();
+        assert_eq!(finding.severity, Severity::Critical);
+        assert_eq!(finding.title, "no operation succeeded for 10.0 s: 50.00 % of the window");
+        let evidence = finding.evidence.join("\n");
+        let texts = ["from 5.00 s to 15.0 s", "200 op/s over the window", "without the outage = 400 op/s"];
+        let more = [
+            "they hung",
+            "4 in flight at the end of second 14, the oldest for 10.0 s",
+            "10 of the window's 20",
+        ];
+        for text in texts.iter().chain(&more) {
+            assert!(evidence.contains(text), "{text} in {evidence}");
+        }
+    }
+
+    #[test]
+    fn failures_meanwhile_are_counted_with_their_own_latencies() {
+        let mut run = silent(5, 15);
+        fail(&mut run, Fault::Timeout, 12);
+        work(&mut run).series[7].operations[0].failed = 12;
+        let evidence = said(&run, "outage").unwrap().evidence.join("\n");
+        assert!(
+            evidence
+                .contains("12 operations failed in those seconds; over the whole work failures took 10.0 ms")
+        );
+    }
+
+    #[test]
+    fn shorter_ones_weigh_less_and_usual_gaps_are_none() {
+        let with = |length_ns, median_ns: u64| {
+            let mut run = healthy();
+            work(&mut run).silence =
+                Some(Silence { from_ns: 5 * SECOND_NS, to_ns: 5 * SECOND_NS + length_ns });
+            let tally = &mut work(&mut run).operations[0].tally;
+            tally.response.reset();
+            tally.response.record_many(median_ns, tally.ok);
+            said(&run, "outage").map(|finding| finding.severity)
+        };
+        assert_eq!(with(SECOND_NS - 1, 10 * MS), None);
+        assert_eq!(with(SECOND_NS, 10 * MS), Some(Severity::Warning));
+        assert_eq!(with(2 * SECOND_NS - 1, 10 * MS), Some(Severity::Warning));
+        assert_eq!(with(2 * SECOND_NS, 10 * MS), Some(Severity::Critical), "a tenth of the window");
+        assert_eq!(with(2 * SECOND_NS, 110 * MS), None, "20 x 110 ms = 2.2 s");
+    }
+
+    #[test]
+    fn a_rare_operation_is_no_outage() {
+        let mut run = healthy();
+        let own = work(&mut run);
+        own.operations[0].tally.ok = 20;
+        own.silence = Some(Silence { from_ns: 0, to_ns: 3 * SECOND_NS });
+        assert_eq!(said(&run, "outage"), None, "one success a second");
+    }
+
+    #[test]
+    fn one_operation_may_be_gone_while_others_go_on() {
+        let mix = |gone: usize| {
+            let mut run = healthy();
+            let own = work(&mut run);
+            let mut write = own.operations[0].clone();
+            write.label = "write".into();
+            own.operations.push(write);
+            for second in &mut own.series {
+                let hit = (5..5 + gone).contains(&(second.index as usize));
+                let ok = if hit { 0 } else { 100 };
+                second.operations.push(SecondOfOperation { ok, ..SecondOfOperation::default() });
+            }
+            said(&run, "operation-outage").map(|finding| finding.title)
+        };
+        assert_eq!(mix(1), None);
+        assert_eq!(mix(3).unwrap(), "operation \"write\" did not succeed for 3 s while others did");
+    }
+
+    #[test]
+    fn longest_rows() {
+        assert_eq!(longest_row(&[]), (0, 0));
+        assert_eq!(longest_row(&[true, false, true, true, false, true]), (2, 2));
+        assert_eq!(longest_row(&[false, true, true]), (1, 2));
+    }
+
+    #[test]
+    fn abandoned_operations_weigh_by_their_number() {
+        let with = |count, state| {
+            let mut run = healthy();
+            fail(&mut run, Fault::Abandoned, count);
+            run.stages[0].state = state;
+            said(&run, "abandoned").map(|finding| finding.severity)
+        };
+        assert_eq!(with(0, State::Failed), None);
+        assert_eq!(with(1, State::Failed), Some(Severity::Warning));
+        assert_eq!(with(2, State::Failed), Some(Severity::Critical), "two of four workers");
+        assert_eq!(with(4, State::Interrupted), Some(Severity::Note));
+    }
+
+    #[test]
+    fn a_long_tail_is_told() {
+        let with = |tail_ns| {
+            let mut run = healthy();
+            let own = work(&mut run);
+            own.operations[0].tally.late = 2;
+            own.workers_counts[3].last_done_ns += tail_ns;
+            said(&run, "late-tail").map(|finding| finding.title)
+        };
+        assert_eq!(with(999 * MS), None);
+        assert_eq!(
+            with(3 * SECOND_NS).unwrap(),
+            "2 operations ended after the window, the last one 3.00 s later"
+        );
+    }
 }

@@ -68,3 +68,46 @@ fn verifies(operation: &Operation) -> bool {
     let on = words.by_ref().any(|word| matches!(word, "hashcheck" | "verify"));
     on && matches!(words.next(), Some("true" | "yes" | "on" | "1")) && operation.sample.contains("read")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{MS, healthy, said, work};
+    use super::*;
+
+    #[test]
+    fn ten_samples_above_a_percentile() {
+        let needed = [0.5, 0.99, 0.999, 0.9999, 1.0].map(samples_needed);
+        assert_eq!(needed, [20, 1_000, 10_000, 100_000, 1]);
+    }
+
+    #[test]
+    fn percentiles_with_too_few_samples_are_named() {
+        let with = |count| {
+            let mut run = healthy();
+            let response = &mut work(&mut run).operations[0].tally.response;
+            response.reset();
+            response.record_many(10 * MS, count);
+            said(&run, "few-samples").map(|finding| finding.evidence.join("; "))
+        };
+        assert_eq!(with(100_000), None);
+        assert_eq!(with(99_999).unwrap(), "read: 99\u{202f}999 samples; p99.99 needs 100\u{202f}000");
+        assert!(with(9_999).unwrap().contains("p99.9 needs 10\u{202f}000"));
+        assert!(with(999).unwrap().contains("p99 needs 1\u{202f}000"));
+    }
+
+    #[test]
+    fn verification_is_read_from_the_settings() {
+        let with = |config: &str| {
+            let mut run = healthy();
+            work(&mut run).operations[0].config = config.into();
+            said(&run, "verified").is_some()
+        };
+        assert!(with("containers=u(1,32);objects=u(1,50);hashCheck=true"));
+        assert!(with("verify: true"));
+        assert!(!with("hashCheck=false") && !with("") && !with("objects=u(1,50);"));
+        let mut write = healthy();
+        let operation = &mut work(&mut write).operations[0];
+        (operation.sample, operation.config) = ("write".into(), "hashCheck=true".into());
+        assert_eq!(said(&write, "verified"), None);
+    }
+}

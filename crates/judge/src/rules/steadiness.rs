@@ -24,8 +24,10 @@ const DEVIATIONS: f64 = 4.0;
 /// Whether throughput drifted or jumped.
 pub(super) fn steadiness(scene: &Scene<'_>, out: &mut Findings) {
     // Operations that began in the ramp-up and ended in the window are part of the throughput's course.
-    let counts: Vec<f64> =
-        scene.whole_seconds().map(|second| (ok_in(second).saturating_add(second.unmeasured)) as f64).collect();
+    let counts: Vec<f64> = scene
+        .whole_seconds()
+        .map(|second| (ok_in(second).saturating_add(second.unmeasured)) as f64)
+        .collect();
     let mean = counts.iter().sum::<f64>() / counts.len().max(1) as f64;
     if !scene.measures() || counts.len() < SECONDS_LEAST || mean <= 0.0 {
         return;
@@ -88,4 +90,43 @@ fn slope(counts: &[f64]) -> f64 {
         square += x * x;
     }
     both / square
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{healthy, said, work};
+    use super::*;
+
+    fn verdict(ok: impl Fn(u64) -> u64) -> (Severity, String) {
+        let mut run = healthy();
+        work(&mut run).series.iter_mut().for_each(|second| second.operations[0].ok = ok(second.index.into()));
+        let finding = said(&run, "steadiness").unwrap();
+        (finding.severity, finding.title)
+    }
+
+    #[test]
+    fn steady_drifting_and_uneven() {
+        let steady = (Severity::Good, "throughput was steady over the window".to_string());
+        assert_eq!(verdict(|_| 4_000), steady);
+        assert_eq!(verdict(|at| 4_000 + 19 * at), steady, "9 % over the window");
+        assert_eq!(verdict(|at| 4_000 + 24 * at).1, "throughput rose over the window", "11 %");
+        assert_eq!(verdict(|at| 4_000 - 22 * at).1, "throughput fell over the window", "11.6 %");
+        // The middle fifth stands out, by 18 % and by 22 %, and no line rises.
+        assert_eq!(verdict(|at| if (8..12).contains(&at) { 4_750 } else { 4_000 }), steady);
+        let uneven = verdict(|at| if (8..12).contains(&at) { 4_950 } else { 4_000 });
+        assert_eq!(uneven, (Severity::Note, "throughput was uneven over the window".into()));
+    }
+
+    #[test]
+    fn what_may_be_chance_is_not_told() {
+        // 5 operations a second: a fifth holds 20, and their deviation is 22 %.
+        assert_eq!(verdict(|at| if (8..12).contains(&at) { 7 } else { 5 }).0, Severity::Good);
+    }
+
+    #[test]
+    fn a_few_seconds_say_nothing() {
+        let mut run = healthy();
+        work(&mut run).series.truncate(SECONDS_LEAST - 1);
+        assert_eq!(said(&run, "steadiness"), None);
+    }
 }

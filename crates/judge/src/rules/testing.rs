@@ -83,12 +83,14 @@ pub(crate) fn work(run: &mut Run) -> &mut Work {
     &mut run.stages[0].works[0]
 }
 
-/// Turns `count` of the work's successes into failures of 30 ms.
+/// Turns `count` of the work's successes into failures that take as long.
 pub(crate) fn fail(run: &mut Run, fault: Fault, count: u64) {
     let tally = &mut work(run).operations[0].tally;
     tally.ok -= count;
     (0..count).for_each(|_| tally.faults.count(fault));
-    tally.failure.record_many(30 * MS, count);
+    tally.response.reset();
+    tally.response.record_many(10 * MS, tally.ok);
+    tally.failure.record_many(10 * MS, count);
 }
 
 /// What a rule says of a run, if anything.

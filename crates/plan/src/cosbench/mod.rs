@@ -100,7 +100,10 @@ fn extend_timeout(work: &mut Work, allowance_ns: u64, remarks: &mut Remarks) -> 
         let seconds = allowance_ns / 1_000_000_000;
         remarks.note(
             "timeout",
-            format!("COSBench's `timeout` limits how long a connection may be silent; here it limits a whole attempt, so {seconds} s are added for the largest object, one for each megabyte."),
+            format!(
+                "COSBench's `timeout` limits how long a connection may be silent; here it limits a \
+                whole attempt, so {seconds} s are added for the largest object, one for each megabyte."
+            ),
         );
     }
     http.timeout_ns

@@ -13,10 +13,18 @@ use tidemark_measure::pick::Pick;
 pub(super) fn describe(plan: &Plan, remarks: &mut Remarks) {
     plan.stages.iter().flat_map(|stage| &stage.works).for_each(|work| describe_work(work, remarks));
     if plan.stages.iter().any(|stage| stage.works.is_empty()) {
-        remarks.note("delay", "A stage that only waits ends well here; COSBench fails at its end (NullPointerException) and calls the whole workload terminated.");
+        remarks.note(
+            "delay",
+            "A stage that only waits ends well here; COSBench fails at its end \
+            (NullPointerException) and calls the whole workload terminated.",
+        );
     }
     if plan.stages.iter().any(|stage| stage.trigger.is_some()) {
-        remarks.note("trigger", "Triggers are shell scripts named in a workload file; they are not run unless the operator allows a directory of scripts.");
+        remarks.note(
+            "trigger",
+            "Triggers are shell scripts named in a workload file; they are not run \
+            unless the operator allows a directory of scripts.",
+        );
     }
     remarks
         .note("clock", "COSBench's drivers set the clock of the machine they run on; Tidemark never does.");
@@ -31,16 +39,28 @@ fn describe_work(work: &Work, remarks: &mut Remarks) {
     }
     actions.iter().for_each(|action| describe_action(action, s3, remarks));
     if swift && actions.iter().any(|action| action.verb == Verb::Delete) {
-        remarks.note("deletes", "COSBench's Swift adapter takes every answer to a delete for a success; here it is one only if the object was there and is gone.");
+        remarks.note(
+            "deletes",
+            "COSBench's Swift adapter takes every answer to a delete for a success; \
+            here it is one only if the object was there and is gone.",
+        );
     }
     match &work.load.source {
         SourcePlan::Mix { choices, .. } => choices.iter().for_each(|choice| describe_choice(choice, remarks)),
         SourcePlan::Scan { bytes, .. } => describe_size(bytes, remarks),
     }
     if let Target::S3(s3) = target {
-        remarks.note("failures", "COSBench's S3 adapter counts refused connections, time-outs and 404 as successes; here every failed request is a failure.");
+        remarks.note(
+            "failures",
+            "COSBench's S3 adapter counts refused connections, time-outs and 404 as \
+            successes; here every failed request is a failure.",
+        );
         if s3.http.retries == 0 {
-            remarks.note("retries", "The AWS SDK inside COSBench repeats failed requests on its own, unseen; here every request is sent once unless the storage's config says `retry=`.");
+            remarks.note(
+                "retries",
+                "The AWS SDK inside COSBench repeats failed requests on its own, \
+                unseen; here every request is sent once unless the storage's config says `retry=`.",
+            );
         }
     }
 }
@@ -48,26 +68,51 @@ fn describe_work(work: &Work, remarks: &mut Remarks) {
 fn totals(work: &Work, remarks: &mut Remarks) {
     let workers = u64::from(work.load.workers);
     if workers > 1 {
-        remarks.note("throughput", "Throughput is all work divided by the wall-clock time; COSBench adds up the rates of the workers, which overstates it when they do not end together.");
+        remarks.note(
+            "throughput",
+            "Throughput is all work divided by the wall-clock time; COSBench adds \
+            up the rates of the workers, which overstates it when they do not end together.",
+        );
     }
     match work.load.stop.operations {
         Some(operations) if operations < workers => remarks.note(
             "total-operations",
-            format!("totalOps={operations} is less than the {workers} workers: here exactly {operations} operations are done; COSBench divides to 0 for each, takes that for no limit and never ends."),
+            format!(
+                "totalOps={operations} is less than the {workers} workers: here exactly {operations} \
+                operations are done; COSBench divides to 0 for each, takes that for no limit and never \
+                ends."
+            ),
         ),
         Some(operations) if operations % workers != 0 => remarks.note(
             "total-operations",
-            format!("totalOps={operations} is exact here; COSBench gives each of {workers} workers {} and does {}.", operations / workers, operations / workers * workers),
+            format!(
+                "totalOps={operations} is exact here; COSBench gives each of {workers} workers {} and \
+                does {}.",
+                operations / workers,
+                operations / workers * workers
+            ),
         ),
         _ => {}
     }
 }
 
 fn measurements(work: &Work, remarks: &mut Remarks) {
-    remarks.note("percentiles", "Percentiles come from high-resolution histograms; COSBench's have buckets of 10 ms and give the upper edge, so everything faster reads 10 ms.");
-    remarks.note("processing-time", "COSBench's Avg-ProcTime is shown as what it stands for, the time to the first byte; for writes COSBench measures something else.");
+    remarks.note(
+        "percentiles",
+        "Percentiles come from high-resolution histograms; COSBench's have \
+        buckets of 10 ms and give the upper edge, so everything faster reads 10 ms.",
+    );
+    remarks.note(
+        "processing-time",
+        "COSBench's Avg-ProcTime is shown as what it stands for, the time to \
+        the first byte; for writes COSBench measures something else.",
+    );
     if work.load.stop.window_ns.is_some() {
-        remarks.note("in-flight", "Operations in flight when the time is over are waited for and counted; COSBench drops them, and with them the slowest.");
+        remarks.note(
+            "in-flight",
+            "Operations in flight when the time is over are waited for and counted; \
+            COSBench drops them, and with them the slowest.",
+        );
     }
 }
 
@@ -75,13 +120,26 @@ fn describe_action(action: &Action, s3: bool, remarks: &mut Remarks) {
     let seeded = matches!(action.content.form, Form::Seeded { .. });
     match action.verb {
         Verb::Put { .. } | Verb::PutMultipart { .. } if seeded => {
-            remarks.note("content", "Objects hold seeded pseudo-random bytes, different in each; COSBench repeats one block of 4 KiB of letters, which compresses and deduplicates to almost nothing.");
+            remarks.note(
+                "content",
+                "Objects hold seeded pseudo-random bytes, different in each; COSBench \
+                repeats one block of 4 KiB of letters, which compresses and deduplicates to almost nothing.",
+            );
         }
         Verb::List { .. } if s3 => {
-            remarks.note("list", "`list` sends a real request; COSBench's S3 adapter answers it at once from nothing and counts a success.");
+            remarks.note(
+                "list",
+                "`list` sends a real request; COSBench's S3 adapter answers it at once \
+                from nothing and counts a success.",
+            );
         }
         Verb::DeleteContainer { empty: true } => {
-            remarks.note("dispose", "`dispose` deletes what is left in a container before the container; COSBench does that for Swift only, and on S3 leaves a container that is not empty with a line in its log.");
+            remarks.note(
+                "dispose",
+                "`dispose` deletes what is left in a container before the container; \
+                COSBench does that for Swift only, and on S3 leaves a container that is not empty with a \
+                line in its log.",
+            );
         }
         _ => {}
     }
@@ -99,7 +157,12 @@ fn describe_choice(choice: &Choice, remarks: &mut Remarks) {
         if common > 1 {
             remarks.note(
                 "pairs",
-                format!("Two sequences advance together, here as in COSBench: of {spaces} containers x {items} objects only {} pairs are touched. Choose counts without a common divisor to reach all.", u128::from(spaces) * u128::from(items) / u128::from(common)),
+                format!(
+                    "Two sequences advance together, here as in COSBench: of {spaces} containers x \
+                    {items} objects only {} pairs are touched. Choose counts without a common divisor to \
+                    reach all.",
+                    u128::from(spaces) * u128::from(items) / u128::from(common)
+                ),
             );
         }
     }
@@ -121,17 +184,29 @@ fn gcd(a: u64, b: u64) -> u64 {
 fn describe_size(size: &Size, remarks: &mut Remarks) {
     describe_pick(&size.pick, remarks);
     if size.unit >= 1024 && size.unit.is_power_of_two() {
-        remarks.note("binary-units", "KiB, MiB and GiB are powers of 1024 here and in COSBench's sineio fork; Intel's COSBench reads `c(64)KiB` as 64 bytes.");
+        remarks.note(
+            "binary-units",
+            "KiB, MiB and GiB are powers of 1024 here and in COSBench's sineio \
+            fork; Intel's COSBench reads `c(64)KiB` as 64 bytes.",
+        );
     }
 }
 
 fn describe_pick(pick: &Pick, remarks: &mut Remarks) {
     match pick {
         Pick::Weighted(_) => {
-            remarks.note("weights", "`h(...)` picks by exactly the weights given; COSBench is off by one and favours the first range.");
+            remarks.note(
+                "weights",
+                "`h(...)` picks by exactly the weights given; COSBench is off by one \
+                and favours the first range.",
+            );
         }
         Pick::Shared { .. } => {
-            remarks.note("shared-sequence", "`s(a,b)` is one sequence for all workers; in COSBench every driver has its own, so that several drivers write the same objects.");
+            remarks.note(
+                "shared-sequence",
+                "`s(a,b)` is one sequence for all workers; in COSBench every \
+                driver has its own, so that several drivers write the same objects.",
+            );
         }
         _ => {}
     }

@@ -256,7 +256,11 @@ pub(super) fn naming(settings: &Settings<'_>) -> Naming {
 /// What is written, and what is checked.
 pub(super) fn content(settings: &Settings<'_>, remarks: &mut Remarks) -> Content {
     if settings.find(&["hashcheck"]).is_some() {
-        remarks.note("hashcheck", "`hashcheck` is taken for `hashCheck`, so content is verified; COSBench knows only the latter spelling and verifies nothing.");
+        remarks.note(
+            "hashcheck",
+            "`hashcheck` is taken for `hashCheck`, so content is verified; COSBench \
+            knows only the latter spelling and verifies nothing.",
+        );
     }
     if settings.flag(&["hashCheck", "hashcheck"], remarks) {
         return Content { form: Form::Hashed, verify: true };

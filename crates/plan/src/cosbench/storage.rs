@@ -40,11 +40,13 @@ const REFUSED: [(&str, &str); 14] = [
     ("scality", "use storage type `s3` with the Scality RING's S3 connector"),
     (
         "librados",
-        "use storage type `s3` with the cluster's RADOS gateway, or Tidemark's block engine to measure RADOS block devices",
+        "use storage type `s3` with the cluster's RADOS gateway, or Tidemark's block engine to measure \
+            RADOS block devices",
     ),
     (
         "gcs",
-        "use storage type `s3` with endpoint=https://storage.googleapis.com and HMAC keys: its XML API speaks S3",
+        "use storage type `s3` with endpoint=https://storage.googleapis.com and HMAC keys: its XML API \
+            speaks S3",
     ),
     ("ecs", "use storage type `s3` with the S3 endpoint of ECS (port 9020, or 9021 with TLS)"),
     ("openio", "use storage type `s3` with OpenIO's S3 gateway"),
@@ -139,7 +141,11 @@ pub(super) fn resolve(
         "s3" | "sio" | "siov1" | "gdas" | "oss" => {
             let settings = read(&S3_KEYS, "S3 storage", remarks);
             if lower == "s3" {
-                remarks.note("signature", "COSBench's `s3` signs by Signature Version 2; Tidemark by Version 4, which current servers demand.");
+                remarks.note(
+                    "signature",
+                    "COSBench's `s3` signs by Signature Version 2; Tidemark by \
+                    Version 4, which current servers demand.",
+                );
             }
             s3(storage, &lower, &settings, remarks)
         }
@@ -230,7 +236,8 @@ fn token(storage: &Element, settings: &Settings<'_>, remarks: &mut Remarks) -> O
     let (token, url) = (settings.find(&["token"]), settings.find(&["storage_url"]));
     let (Some(token), Some(url)) = (token, url) else {
         if !settings.mentions(&["token"]) || !settings.mentions(&["storage_url"]) {
-            let help = "add <auth type=\"swauth\" .../> or <auth type=\"keystone\" .../>, or give token= and storage_url=";
+            let help = "add <auth type=\"swauth\" .../> or <auth type=\"keystone\" .../>, or give token= \
+                and storage_url=";
             remarks.error(storage.span.clone(), "storage `swift` has neither an `auth` nor a token", help);
         }
         return None;
@@ -241,7 +248,8 @@ fn token(storage: &Element, settings: &Settings<'_>, remarks: &mut Remarks) -> O
 
 fn s3(storage: &Element, kind: &str, settings: &Settings<'_>, remarks: &mut Remarks) -> Option<Storage> {
     if kind == "oss" && !["accesskey", "secretkey", "endpoint"].iter().all(|key| settings.mentions(&[key])) {
-        let help = "give accesskey=, secretkey= and endpoint= of its S3-compatible interface, e.g. https://s3.oss-cn-hangzhou.aliyuncs.com";
+        let help = "give accesskey=, secretkey= and endpoint= of its S3-compatible interface, e.g. \
+            https://s3.oss-cn-hangzhou.aliyuncs.com";
         remarks.error(
             storage.span.clone(),
             "storage type `oss` works only through its S3-compatible interface",
@@ -374,7 +382,8 @@ fn keys(storage: &Element, settings: &Settings<'_>, remarks: &mut Remarks) -> (S
 
 fn proxy(settings: &Settings<'_>, remarks: &mut Remarks) {
     if let Some(entry) = settings.find(&["proxyhost", "proxyHost", "proxyport", "proxyPort"]) {
-        let help = "remove `proxyhost` and `proxyport`: Tidemark connects directly, a proxy would be what is measured";
+        let help = "remove `proxyhost` and `proxyport`: Tidemark connects directly, a proxy would be what \
+            is measured";
         remarks.error(entry.key_span(), format!("`{}`: a proxy is not supported", entry.key), help);
     }
 }
@@ -402,7 +411,11 @@ fn http(settings: &Settings<'_>, endpoints: Vec<String>, remarks: &mut Remarks) 
         http.retries = retries.min(100) as u32;
         remarks.note(
             "retry",
-            format!("COSBench ignores `retry` in a storage's config; here it is honoured: up to {} further attempts, their time inside the operation's latency.", http.retries),
+            format!(
+                "COSBench ignores `retry` in a storage's config; here it is honoured: up to {} \
+                further attempts, their time inside the operation's latency.",
+                http.retries
+            ),
         );
     }
     http
@@ -417,7 +430,8 @@ fn range(storage: &Element, settings: &Settings<'_>, remarks: &mut Remarks) -> O
     match (chunk, object) {
         (Some(chunk), Some(object)) if chunk > 0 && chunk <= object => Some((chunk, object)),
         _ => {
-            let help = "give file_length= (bytes of an object) and chunk_length= (bytes of a read, no more than that)";
+            let help = "give file_length= (bytes of an object) and chunk_length= (bytes of a read, no \
+                more than that)";
             let message = "`is_range_request` needs `file_length` and a `chunk_length` of at most that";
             remarks.error(storage.span.clone(), message, help);
             None

@@ -258,11 +258,21 @@ fn special(
     };
     let extra = match kind {
         WorkKind::Prepare if settings.flag(&["createContainer"], remarks) => {
-            remarks.note("create-containers", "`createContainer=true`: the containers are created by a stage of their own before the objects are written; in COSBench every worker asks for each container that it comes to.");
+            remarks.note(
+                "create-containers",
+                "`createContainer=true`: the containers are created by a \
+                stage of their own before the objects are written; in COSBench every worker asks for each \
+                container that it comes to.",
+            );
             Some((Turn::Before, Verb::CreateContainer, WorkKind::Init, "init"))
         }
         WorkKind::Cleanup if settings.flag(&["deleteContainer"], remarks) => {
-            remarks.note("delete-containers", "`deleteContainer=true`: the containers are deleted by a stage of their own after all objects are; COSBench tries while other workers may still be deleting.");
+            remarks.note(
+                "delete-containers",
+                "`deleteContainer=true`: the containers are deleted by a \
+                stage of their own after all objects are; COSBench tries while other workers may still be \
+                deleting.",
+            );
             Some((Turn::After, Verb::DeleteContainer { empty: false }, WorkKind::Dispose, "dispose"))
         }
         _ => None,

@@ -55,7 +55,7 @@ fn workload(mut table: Table<'_>, environment: &Environment<'_>, text: &str) -> 
     let on_failure = on_failure(&mut table).unwrap_or_default();
     let scope = Scope::default().within(&mut table, environment);
     let context = Context { environment, seed };
-    let nodes = table.list("stages").unwrap_or_else(|| {
+    let nodes = table.list("stages").filter(|nodes| !nodes.is_empty()).unwrap_or_else(|| {
         table.missing("stages", "write a list of stages, each with its works");
         &[]
     });

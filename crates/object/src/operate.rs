@@ -1,0 +1,385 @@
+//! What becomes of an operation, whatever the protocol: which object it is on and which bytes, when it is
+//! tried again, what is verified, and what is told of a failure. Protocols perform single attempts.
+
+use crate::client::{Client, Reply, Retry};
+use crate::content::{Check, ContentPlan, DataSet, Key, Payload, Write};
+use crate::failure::{Examples, Failure};
+use crate::http::{Head, Sink};
+use crate::lanes::Mailbox;
+use crate::local::{self, Files, LocalFile};
+use crate::reactor::Reactor;
+use crate::text::{encode, push_decimal};
+use std::cell::Cell;
+use std::future::{Future, poll_fn};
+use std::ops::Range;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Poll;
+use tidemark_load::engine::{OpenError, Operation, Outcome, Tick};
+use tidemark_measure::fault::Fault;
+use tidemark_plan::object::{Action, Http, Naming, Verb};
+
+/// How much of a refusal's body is kept: its words are at the beginning.
+const REFUSAL_MOST: usize = 4 << 10;
+
+/// How often the cause of a failure may be removed within one operation.
+const RECOVERIES_MOST: u32 = 2;
+
+/// A protocol's way of performing operations on one lane.
+pub(crate) trait Protocol {
+    /// Makes one attempt.
+    async fn attempt(&mut self, task: &Task<'_>) -> Result<Done, Failure>;
+
+    /// After a failed attempt: whether its cause was removed (a token was renewed), so that another one is made
+    /// at once, whatever the settings for retries.
+    async fn recover(&mut self) -> bool {
+        false
+    }
+}
+
+/// A successful attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Done {
+    /// When it ended.
+    pub(crate) at: Tick,
+    /// Bytes of content that it moved.
+    pub(crate) bytes: u64,
+    /// When the first byte of content came, of reads.
+    pub(crate) first_byte: Option<Tick>,
+}
+
+impl Done {
+    /// A request with a reply that mattered for its status only.
+    pub(crate) fn after(reply: &Reply, bytes: u64) -> Self {
+        Self { at: reply.done, bytes, first_byte: None }
+    }
+
+    /// A request whose reply's body is what was wanted.
+    pub(crate) fn reading(reply: &Reply) -> Self {
+        Self { at: reply.done, bytes: reply.received, first_byte: reply.body_at.or(Some(reply.head_at)) }
+    }
+}
+
+/// An action, ready to be performed.
+pub(crate) struct Prepared {
+    /// What it does.
+    pub(crate) verb: Verb,
+    /// How its containers and objects are called.
+    pub(crate) names: Names,
+    content: ContentPlan,
+    files: Option<Files>,
+}
+
+impl Prepared {
+    /// Prepares the actions of a work.
+    ///
+    /// # Errors
+    /// When the files to upload cannot be listed.
+    pub(crate) fn all(actions: &[Action], data: &Arc<DataSet>) -> Result<Arc<[Self]>, OpenError> {
+        let prepare = |action: &Action| {
+            let files = match &action.verb {
+                Verb::PutFile { directory, .. } => Some(Files::list(directory)?),
+                _ => None,
+            };
+            Ok(Self {
+                verb: action.verb.clone(),
+                names: Names::new(&action.naming),
+                content: data.plan(&action.content, &action.naming),
+                files,
+            })
+        };
+        actions.iter().map(prepare).collect()
+    }
+
+    /// Whether it changes an object whose versions are followed.
+    fn is_write(&self) -> bool {
+        matches!(self.verb, Verb::Put { .. } | Verb::PutMultipart { .. } | Verb::Delete)
+    }
+}
+
+/// How containers and objects are called, percent-encoded.
+pub(crate) struct Names {
+    container: [String; 2],
+    object: [String; 2],
+}
+
+impl Names {
+    /// The names of an action.
+    pub(crate) fn new(naming: &Naming) -> Self {
+        Self {
+            container: [&naming.container_prefix, &naming.container_suffix].map(|part| encode(part, false)),
+            object: [&naming.object_prefix, &naming.object_suffix].map(|part| encode(part, true)),
+        }
+    }
+
+    /// Appends a container's name.
+    #[inline]
+    pub(crate) fn push_container(&self, out: &mut Vec<u8>, space: u64) {
+        push_numbered(out, &self.container, space);
+    }
+
+    /// Appends an object's name.
+    #[inline]
+    pub(crate) fn push_object(&self, out: &mut Vec<u8>, item: u64) {
+        push_numbered(out, &self.object, item);
+    }
+
+    /// What all objects' names begin with.
+    pub(crate) fn object_prefix(&self) -> &str {
+        &self.object[0]
+    }
+}
+
+#[inline]
+fn push_numbered(out: &mut Vec<u8>, [prefix, suffix]: &[String; 2], number: u64) {
+    out.extend_from_slice(prefix.as_bytes());
+    push_decimal(out, number);
+    out.extend_from_slice(suffix.as_bytes());
+}
+
+/// One attempt at an operation.
+pub(crate) struct Task<'a> {
+    /// What it is.
+    pub(crate) action: &'a Prepared,
+    /// The numbers.
+    pub(crate) operation: Operation,
+    /// When the attempt began.
+    pub(crate) now: Tick,
+    write: Option<Write>,
+}
+
+impl<'a> Task<'a> {
+    fn key(&self) -> Key {
+        Key { space: self.operation.space, item: self.operation.item }
+    }
+
+    /// The bytes to write.
+    pub(crate) fn payload(&self) -> Payload<'a> {
+        let key = self.key();
+        let write = self.write.unwrap_or_else(|| self.action.content.untracked());
+        self.action.content.payload(key, write, self.operation.bytes)
+    }
+
+    /// The file to upload.
+    ///
+    /// # Errors
+    /// When the directory has no file of this number.
+    pub(crate) fn file(&self) -> Result<&'a LocalFile, Failure> {
+        self.action.files.as_ref().and_then(|files| files.get(self.operation.item)).ok_or_else(|| {
+            Failure::without_effect(Fault::Local, format!("there is no file number {}", self.operation.item))
+        })
+    }
+
+    /// The part of the object to read: at a random multiple of its length, wholly within the object if it can be.
+    pub(crate) fn range(&self) -> Option<Range<u64>> {
+        let Verb::GetRange { length, object_bytes } = self.action.verb else { return None };
+        let length = length.max(1);
+        let places = (object_bytes / length).max(1);
+        // Lemire's multiplication, as in `tidemark_measure::rng::Rng::below`.
+        let place = ((u128::from(self.operation.random) * u128::from(places)) >> 64) as u64;
+        Some(place * length..place * length + length)
+    }
+
+    /// An intake that verifies the content read, if it is to be.
+    pub(crate) fn reading(&self) -> Intake<'a> {
+        let check =
+            self.action.content.verifies().then(|| self.action.content.check(self.key(), self.range()));
+        Intake { check, ..Intake::default() }
+    }
+
+    fn words(&self) -> String {
+        let mut words = format!("{} ", word(&self.action.verb)).into_bytes();
+        self.action.names.push_container(&mut words, self.operation.space);
+        match &self.action.verb {
+            Verb::CreateContainer | Verb::DeleteContainer { .. } | Verb::List { by_object: false, .. } => {}
+            Verb::PutFile { .. } => {
+                words.push(b'/');
+                words.extend_from_slice(self.file().map_or("?", |file| &file.name).as_bytes());
+            }
+            _ => {
+                words.push(b'/');
+                self.action.names.push_object(&mut words, self.operation.item);
+            }
+        }
+        String::from_utf8_lossy(&words).into_owned()
+    }
+}
+
+/// A verb in the words of failures.
+fn word(verb: &Verb) -> &'static str {
+    match verb {
+        Verb::CreateContainer => "create container",
+        Verb::DeleteContainer { .. } => "delete container",
+        Verb::Put { .. } => "put",
+        Verb::PutMultipart { .. } => "put in parts",
+        Verb::Get => "get",
+        Verb::GetRange { .. } => "get range of",
+        Verb::Head => "head",
+        Verb::Delete => "delete",
+        Verb::DeleteMany { .. } => "delete several from",
+        Verb::Copy => "copy",
+        Verb::List { .. } => "list",
+        Verb::PutTags => "put tags of",
+        Verb::GetTags => "get tags of",
+        Verb::Restore { .. } => "restore",
+        Verb::PutFile { .. } => "put file",
+        Verb::WriteLocal { .. } => "write file",
+    }
+}
+
+/// Takes in a reply: verifies content, keeps what else the protocol wants of it.
+#[derive(Default)]
+pub(crate) struct Intake<'a> {
+    check: Option<Check<'a>>,
+    /// Keep the body of a success.
+    keeps: bool,
+    /// The header that is kept.
+    wanted: &'static str,
+    success: bool,
+    /// The wanted header's value.
+    pub(crate) header: Option<String>,
+    /// The body of a success, if kept, or the beginning of a refusal's.
+    pub(crate) body: Vec<u8>,
+}
+
+impl Intake<'_> {
+    /// An intake that keeps the body of a success.
+    pub(crate) fn keeping() -> Self {
+        Self { keeps: true, ..Self::default() }
+    }
+
+    /// Keeps the value of a header, too.
+    pub(crate) fn wanting(self, header: &'static str) -> Self {
+        Self { wanted: header, ..self }
+    }
+
+    /// The verdict on the content.
+    ///
+    /// # Errors
+    /// How it differs from what was written.
+    pub(crate) fn verify(&mut self) -> Result<(), Failure> {
+        self.check
+            .take()
+            .map_or(Ok(()), Check::finish)
+            .map_err(|mismatch| Failure::without_effect(mismatch.fault(), mismatch.to_string()))
+    }
+}
+
+impl Sink for Intake<'_> {
+    #[inline]
+    fn head(&mut self, head: &Head<'_>) {
+        self.success = (200..300).contains(&head.status);
+        if !self.wanted.is_empty() {
+            self.header = head.get(self.wanted).map(str::to_owned);
+        }
+    }
+
+    #[inline]
+    fn body(&mut self, piece: &[u8]) {
+        if self.success {
+            if let Some(check) = &mut self.check {
+                check.update(piece);
+            }
+            if self.keeps {
+                self.body.extend_from_slice(piece);
+            }
+        } else {
+            let room = REFUSAL_MOST.saturating_sub(self.body.len());
+            self.body.extend_from_slice(&piece[..piece.len().min(room)]);
+        }
+    }
+}
+
+/// What a lane does, for ever: takes an operation, has it attempted until it succeeds or may not be tried
+/// again, and says how it ended.
+pub(crate) async fn serve(
+    mut protocol: impl Protocol,
+    actions: Arc<[Prepared]>,
+    http: Http,
+    mailbox: Mailbox,
+    reactor: Rc<Reactor>,
+    examples: Rc<Examples>,
+) {
+    loop {
+        let (operation, sent) = mailbox.next().await;
+        let Some(action) = actions.get(usize::from(operation.action)) else {
+            mailbox.complete(reactor.now(), Outcome::failure(Fault::Local));
+            continue;
+        };
+        let mut task = Task { action, operation, now: sent, write: None };
+        task.write = action.is_write().then(|| action.content.write(task.key()));
+        let (mut retry, mut recoveries, mut in_doubt) = (Retry::new(&http), 0, false);
+        let result = loop {
+            let result = match &action.verb {
+                Verb::WriteLocal { directory } => write_local(directory, &task, &reactor),
+                _ => protocol.attempt(&task).await,
+            };
+            let Err(failure) = result else { break result };
+            in_doubt |= failure.in_doubt;
+            if recoveries < RECOVERIES_MOST && protocol.recover().await {
+                recoveries += 1;
+            } else if !retry.again(&failure, &reactor).await {
+                break Err(failure);
+            }
+            task.now = reactor.now();
+        };
+        match task.write {
+            // An attempt whose fate is open may take effect later still.
+            Some(write) if !in_doubt && result.is_ok() => action.content.acknowledge(write),
+            Some(write) if !in_doubt => action.content.withdraw(write),
+            _ => {}
+        }
+        let retries = retry.made + recoveries;
+        match result {
+            Ok(Done { at, bytes, first_byte }) => {
+                mailbox.complete(at, Outcome { bytes, first_byte, retries, fault: None });
+            }
+            Err(failure) => {
+                let done = reactor.now();
+                examples.note(failure.fault, || format!("{}: {}", task.words(), failure.text));
+                mailbox.complete(done, Outcome { retries, ..Outcome::failure(failure.fault) });
+            }
+        }
+    }
+}
+
+fn write_local(directory: &std::path::Path, task: &Task<'_>, reactor: &Reactor) -> Result<Done, Failure> {
+    let (mut container, mut object) = (Vec::new(), Vec::new());
+    task.action.names.push_container(&mut container, task.operation.space);
+    task.action.names.push_object(&mut object, task.operation.item);
+    let [container, object] = [&container, &object].map(|name| String::from_utf8_lossy(name));
+    let bytes = local::write(directory, &container, &object, &task.payload())?;
+    Ok(Done { at: reactor.now(), bytes, first_byte: None })
+}
+
+/// Does `parts` things, counted from 0, over several clients at once; after the first failure no more are
+/// begun, and it is what is returned when those under way have ended.
+pub(crate) async fn in_parallel(
+    clients: &mut [Client],
+    parts: u64,
+    each: impl AsyncFn(&mut Client, u64) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let (next, failed) = (Cell::new(0), Cell::new(None));
+    let (next, failed, each) = (&next, &failed, &each);
+    let mut workers: Vec<Pin<Box<dyn Future<Output = ()> + '_>>> = Vec::with_capacity(clients.len());
+    for client in clients {
+        workers.push(Box::pin(async move {
+            while next.get() < parts {
+                let part = next.replace(next.get() + 1);
+                if let Err(failure) = each(&mut *client, part).await {
+                    next.set(parts);
+                    failed.set(Some(failure));
+                }
+            }
+        }));
+    }
+    // The reactor polls a lane for any of its sockets: which of the workers it is for is found by asking all.
+    poll_fn(|context| {
+        workers.retain_mut(|worker| worker.as_mut().poll(context).is_pending());
+        if workers.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    drop(workers);
+    failed.take().map_or(Ok(()), Err)
+}

@@ -1,0 +1,62 @@
+//! One cheap request to each endpoint before the load, so that what would fail every operation is said once,
+//! in a sentence, with what to do about it.
+
+use crate::failure::Failure;
+use crate::operate::Names;
+use crate::s3;
+use crate::swift;
+use tidemark_load::engine::OpenError;
+use tidemark_measure::fault::Fault;
+use tidemark_measure::units::duration_ns;
+use tidemark_plan::object::{Http, Job, Target};
+
+/// How long a server may take to answer: one that is slower than this before the load will not do under it.
+const PATIENCE_NS: u64 = 10_000_000_000;
+
+/// Whether the target of a job can be used. `container` is the number of a container that must exist already, when
+/// the plan makes none itself. Gives the server's software as it calls itself, or nothing.
+///
+/// # Errors
+/// One sentence that says what is wrong and what to do.
+pub fn preflight(job: &Job, container: Option<u64>) -> Result<String, OpenError> {
+    let name = container.zip(job.actions.first()).map(|(number, action)| {
+        let mut name = Vec::new();
+        Names::new(&action.naming).push_container(&mut name, number);
+        name
+    });
+    match &job.target {
+        Target::S3(target) => s3::preflight::preflight(target, name.as_deref()),
+        Target::Swift(target) => swift::preflight::preflight(target, name.as_deref()),
+        Target::Mock(_) | Target::Nothing | Target::Embedded(_) => Ok(String::new()),
+    }
+}
+
+/// The settings for the first requests.
+pub(crate) fn patient(http: &Http) -> Http {
+    Http { timeout_ns: http.timeout_ns.min(PATIENCE_NS), ..http.clone() }
+}
+
+/// Why a server did not answer, and what to do about it.
+pub(crate) fn unanswered(url: &str, timeout_ns: u64, failure: &Failure) -> String {
+    let text = &failure.text;
+    match failure.fault {
+        Fault::Refused => {
+            format!(
+                "nothing listens at {url} (connection refused): check host and port, and that the server runs"
+            )
+        }
+        Fault::Timeout => format!(
+            "{url} did not answer within {}: check the address, firewalls, and that the server is up",
+            duration_ns(timeout_ns)
+        ),
+        Fault::Tls => format!(
+            "{url}: {text}: name the authority's certificate as ca_file, allow any certificate with insecure, or \
+             use http:// if the server has no TLS"
+        ),
+        Fault::Reset | Fault::Protocol => format!(
+            "what listens at {url} does not speak HTTP as expected ({text}): check the port, and http:// or https://"
+        ),
+        Fault::Unreachable => format!("{url} cannot be reached ({text}): check the address and the network"),
+        _ => format!("{url} cannot be asked: {text}"),
+    }
+}

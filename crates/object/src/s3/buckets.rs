@@ -1,0 +1,168 @@
+//! Buckets: made, listed, emptied, deleted.
+
+use super::request::{Request, content_md5};
+use super::{Lane, refusal, xml};
+use crate::client::{Content, Reply};
+use crate::failure::Failure;
+use crate::operate::{Done, Intake, Task};
+use crate::text::{decode, encode};
+use tidemark_measure::fault::Fault;
+
+/// Objects that one listing or one deletion may name at most, by the protocol.
+const KEYS_MOST: u32 = 1000;
+
+impl Lane {
+    /// Makes the bucket; one that exists and is ours is a success.
+    pub(super) async fn create_bucket(&mut self, task: &Task<'_>) -> Result<Done, Failure> {
+        let constraint = match self.sender.target().region.as_str() {
+            "" | "us-east-1" => String::new(),
+            region => xml::location(region),
+        };
+        let request = Request::put(Content::Bytes(constraint.as_bytes()), 0..constraint.len() as u64);
+        let mut intake = Intake::default();
+        let reply = self
+            .sender
+            .exchange(&mut self.clients[0], &self.address, &request, &mut intake, task.now)
+            .await?;
+        let ours = || xml::error(&intake.body).is_some_and(|error| error.code == "BucketAlreadyOwnedByYou");
+        match reply.status {
+            200..300 => Ok(Done::after(&reply, 0)),
+            409 if ours() => Ok(Done::after(&reply, 0)),
+            status => Err(refusal::failure(status, &intake.body)),
+        }
+    }
+
+    /// Deletes the bucket, with `empty` all that is in it first; one that does not exist is a success.
+    pub(super) async fn delete_bucket(&mut self, task: &Task<'_>, empty: bool) -> Result<Done, Failure> {
+        let gone = |failure: &Failure| failure.fault == Fault::NotFound;
+        if empty {
+            match self.empty_bucket().await {
+                Err(failure) if gone(&failure) => {
+                    return Ok(Done { at: self.sender.now(), bytes: 0, first_byte: None });
+                }
+                emptied => emptied?,
+            }
+        }
+        let mut intake = Intake::default();
+        match self.request(&Request::delete(), &mut intake).await {
+            Err(failure) if gone(&failure) => Ok(Done { at: self.sender.now(), bytes: 0, first_byte: None }),
+            Err(failure) if failure.fault == Fault::Conflict && !empty => Err(Failure {
+                text: format!("{} (delete its objects first)", failure.text).into(),
+                ..failure
+            }),
+            deleted => deleted.map(|reply| Done::after(&reply, task.operation.bytes)),
+        }
+    }
+
+    /// Deletes all objects of the bucket and aborts its uploads.
+    async fn empty_bucket(&mut self) -> Result<(), Failure> {
+        loop {
+            // What was listed is deleted before the next listing: every one begins at the beginning.
+            let mut intake = Intake::keeping();
+            let query = listing("", KEYS_MOST, None);
+            self.request(&Request::get().query(query.as_bytes()), &mut intake).await?;
+            let Some(keys) = xml::keys(&intake.body) else {
+                return Err(Failure::in_doubt(
+                    Fault::Protocol,
+                    "the listing is not the XML document it should be",
+                ));
+            };
+            if keys.is_empty() {
+                break;
+            }
+            self.delete_keys(keys.iter().map(String::as_str)).await?;
+        }
+        let mut intake = Intake::keeping();
+        match self.request(&Request::get().query(b"uploads="), &mut intake).await {
+            // Not every server has uploads to list.
+            Err(failure) if matches!(failure.fault, Fault::ClientError | Fault::ServerError) => return Ok(()),
+            listed => listed?,
+        };
+        for (key, upload) in xml::uploads(&intake.body) {
+            let (key, query) = (encode(&key, true), format!("uploadId={}", encode(&upload, false)));
+            self.address.object(|out| out.extend_from_slice(key.as_bytes()));
+            let aborted =
+                self.request(&Request::delete().query(query.as_bytes()), &mut Intake::default()).await;
+            self.address.bucket();
+            match aborted {
+                Err(failure) if failure.fault != Fault::NotFound => return Err(failure),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Deletes `count` objects from the task's on, in one request.
+    pub(super) async fn delete_numbered(&mut self, task: &Task<'_>, count: u32) -> Result<Done, Failure> {
+        let names = &task.action.names;
+        let mut keys = Vec::with_capacity(count as usize);
+        for item in task.operation.item..task.operation.item.saturating_add(u64::from(count)) {
+            let mut name = Vec::new();
+            names.push_object(&mut name, item);
+            keys.push(decode(&name));
+        }
+        let reply = self.delete_keys(keys.iter().map(String::as_str)).await?;
+        Ok(Done::after(&reply, 0))
+    }
+
+    /// Deletes objects by name, in one request.
+    async fn delete_keys<'k>(&mut self, keys: impl Iterator<Item = &'k str>) -> Result<Reply, Failure> {
+        let document = xml::deletion(keys);
+        let digest = content_md5(&document);
+        let header: [(&str, &[u8]); 1] = [("Content-MD5", digest.as_bytes())];
+        let content = Content::Bytes(document.as_bytes());
+        let request = Request::post(content, 0..document.len() as u64).query(b"delete=").plain(&header);
+        let mut intake = Intake::keeping();
+        let reply = self.request(&request, &mut intake).await?;
+        match xml::error(&intake.body) {
+            // An object that is not there is as good as deleted.
+            Some(error) if error.code != "NoSuchKey" => Err(refusal::of_key(&error)),
+            _ => Ok(reply),
+        }
+    }
+
+    /// Lists the bucket: the first page, or all of them. What is listed is not looked at.
+    pub(super) async fn list(
+        &mut self,
+        task: &Task<'_>,
+        page: u32,
+        all: bool,
+        by_object: bool,
+    ) -> Result<Done, Failure> {
+        let names = &task.action.names;
+        let mut prefix = Vec::new();
+        if by_object {
+            names.push_object(&mut prefix, task.operation.item);
+        } else {
+            prefix.extend_from_slice(names.object_prefix().as_bytes());
+        }
+        let prefix = encode(&decode(&prefix), false);
+        let (mut token, mut first_byte, mut bytes) = (None, None, 0);
+        loop {
+            let query = listing(&prefix, page, token.as_deref());
+            let mut intake = if all { Intake::keeping() } else { Intake::default() };
+            let reply = self.request(&Request::get().query(query.as_bytes()), &mut intake).await?;
+            let read = Done::reading(&reply);
+            first_byte = first_byte.or(read.first_byte);
+            bytes += read.bytes;
+            token = xml::next_page(&intake.body);
+            if token.is_none() {
+                return Ok(Done { at: read.at, bytes, first_byte });
+            }
+        }
+    }
+
+    /// Sends one request, begun now, on the lane's own connection.
+    async fn request(&mut self, request: &Request<'_>, intake: &mut Intake<'_>) -> Result<Reply, Failure> {
+        let now = self.sender.now();
+        self.sender.send(&mut self.clients[0], &self.address, request, intake, now).await
+    }
+}
+
+/// The query of a listing: of names with a percent-encoded prefix, from where a page before it ended.
+fn listing(prefix: &str, most: u32, token: Option<&str>) -> String {
+    let token =
+        token.map_or_else(String::new, |token| format!("continuation-token={}&", encode(token, false)));
+    let prefix = if prefix.is_empty() { String::new() } else { format!("&prefix={prefix}") };
+    format!("{token}list-type=2&max-keys={most}{prefix}")
+}

@@ -1,0 +1,215 @@
+//! What is done to containers: made, listed, emptied, deleted; and the deletion of many objects.
+
+use super::link::Request;
+use super::{Lane, container_path};
+use crate::client::Body;
+use crate::failure::Failure;
+use crate::operate::{Done, Intake, Task};
+use crate::text::{encode, push_decimal};
+use serde::Deserialize;
+use std::sync::Arc;
+use tidemark_measure::fault::Fault;
+
+/// Names asked for at once when a container is emptied; also the most that one bulk deletion is given.
+const PAGE: u32 = 1000;
+
+/// How often a container is emptied anew when it is not empty yet: listings lag behind deletions.
+const ROUNDS: u32 = 5;
+
+impl Lane {
+    pub(super) async fn create_container(&mut self, task: &Task<'_>) -> Result<Done, Failure> {
+        let target = Arc::clone(&self.target);
+        let header = target.policy.as_ref().map(|policy| ("X-Storage-Policy", policy.as_bytes()));
+        let request = Request::new("PUT", |out| container_path(task, out)).headers(header.as_slice());
+        let reply = self.send_body(task.now, &request, &mut Body::bytes(&[]), &mut Intake::default()).await?;
+        Ok(Done::after(&reply, 0))
+    }
+
+    pub(super) async fn delete_container(&mut self, task: &Task<'_>, empty: bool) -> Result<Done, Failure> {
+        let mut rounds = if empty { ROUNDS } else { 0 };
+        loop {
+            if rounds > 0 {
+                match self.empty_container(task).await {
+                    Err(failure) if failure.fault == Fault::NotFound => {}
+                    emptied => emptied?,
+                }
+            }
+            let request = Request::new("DELETE", |out| container_path(task, out));
+            let now = self.now();
+            match self.send(now, &request, &mut Intake::default()).await {
+                Ok(reply) => return Ok(Done::after(&reply, 0)),
+                Err(failure) if failure.fault == Fault::NotFound => {
+                    let at = self.now();
+                    return Ok(Done { at, bytes: 0, first_byte: None });
+                }
+                Err(failure) if failure.fault == Fault::Conflict && rounds > 1 => rounds -= 1,
+                Err(failure) => return Err(failure),
+            }
+        }
+    }
+
+    async fn empty_container(&mut self, task: &Task<'_>) -> Result<(), Failure> {
+        let mut marker = String::new();
+        loop {
+            let mut intake = Intake::keeping();
+            let now = self.now();
+            let request = Request::new("GET", |out| listing_path(task, PAGE, "", &marker, out));
+            self.send(now, &request, &mut intake).await?;
+            let page = String::from_utf8_lossy(&intake.body).into_owned();
+            let names: Vec<String> = page.lines().map(|name| encode(name, true)).collect();
+            let Some(last) = names.last() else { return Ok(()) };
+            marker.clone_from(last);
+            self.delete_all(task, &names).await?;
+        }
+    }
+
+    /// Deletes `count` objects, numbered from the task's own on.
+    pub(super) async fn delete_numbered(&mut self, task: &Task<'_>, count: u32) -> Result<Done, Failure> {
+        let first = task.operation.item;
+        let name = |item| {
+            let mut name = Vec::new();
+            task.action.names.push_object(&mut name, item);
+            String::from_utf8_lossy(&name).into_owned()
+        };
+        let names: Vec<_> = (first..first.saturating_add(u64::from(count))).map(name).collect();
+        for names in names.chunks(PAGE as usize) {
+            self.delete_all(task, names).await?;
+        }
+        Ok(Done { at: self.now(), bytes: 0, first_byte: None })
+    }
+
+    /// Deletes objects by their encoded names; those that do not exist are no failure.
+    async fn delete_all(&mut self, task: &Task<'_>, names: &[String]) -> Result<(), Failure> {
+        if self.bulk != Some(false) {
+            match self.delete_in_bulk(task, names).await {
+                Err(failure) if self.bulk.is_none() && says_no_bulk(&failure) => self.bulk = Some(false),
+                deleted => {
+                    self.bulk = Some(true);
+                    return deleted;
+                }
+            }
+        }
+        for name in names {
+            let now = self.now();
+            let request = Request::new("DELETE", |out| {
+                container_path(task, out);
+                out.push(b'/');
+                out.extend_from_slice(name.as_bytes());
+            });
+            match self.send(now, &request, &mut Intake::default()).await {
+                Err(failure) if failure.fault != Fault::NotFound => return Err(failure),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    async fn delete_in_bulk(&mut self, task: &Task<'_>, names: &[String]) -> Result<(), Failure> {
+        let mut list = Vec::new();
+        for name in names {
+            // Without the slash before the container: the gateway takes it for a part of the name.
+            let start = list.len();
+            container_path(task, &mut list);
+            list.remove(start);
+            list.push(b'/');
+            list.extend_from_slice(name.as_bytes());
+            list.push(b'\n');
+        }
+        let headers: [(&str, &[u8]); 2] = [("Content-Type", b"text/plain"), ("Accept", b"application/json")];
+        let request = Request::new("POST", |out| out.extend_from_slice(b"?bulk-delete")).headers(&headers);
+        let mut intake = Intake::keeping();
+        let now = self.now();
+        self.send_body(now, &request, &mut Body::bytes(&list), &mut intake).await?;
+        judge_bulk(&intake.body)
+    }
+
+    pub(super) async fn list(
+        &mut self,
+        task: &Task<'_>,
+        page: u32,
+        all: bool,
+        by_object: bool,
+    ) -> Result<Done, Failure> {
+        let mut prefix = Vec::new();
+        if by_object {
+            task.action.names.push_object(&mut prefix, task.operation.item);
+        } else {
+            prefix.extend_from_slice(task.action.names.object_prefix().as_bytes());
+        }
+        let prefix = String::from_utf8_lossy(&prefix).replace('/', "%2F");
+        let (mut bytes, mut first_byte, mut marker, mut now) = (0, None, String::new(), task.now);
+        loop {
+            let mut intake = Intake::keeping();
+            let request = Request::new("GET", |out| listing_path(task, page, &prefix, &marker, out));
+            let reply = self.send(now, &request, &mut intake).await?;
+            bytes += reply.received;
+            first_byte = first_byte.or(Done::reading(&reply).first_byte);
+            let last = intake.body.trim_ascii_end().rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+            if !all || last.is_empty() {
+                return Ok(Done { at: reply.done, bytes, first_byte });
+            }
+            marker = encode(&String::from_utf8_lossy(last), false);
+            now = reply.done;
+        }
+    }
+}
+
+fn listing_path(task: &Task<'_>, page: u32, prefix: &str, marker: &str, out: &mut Vec<u8>) {
+    container_path(task, out);
+    out.extend_from_slice(b"?format=plain&limit=");
+    push_decimal(out, u64::from(page));
+    for (name, value) in [("&prefix=", prefix), ("&marker=", marker)] {
+        if !value.is_empty() {
+            out.extend_from_slice(name.as_bytes());
+            out.extend_from_slice(value.as_bytes());
+        }
+    }
+}
+
+/// Whether a refusal means that the server has no bulk deletion, or not at this place.
+fn says_no_bulk(failure: &Failure) -> bool {
+    matches!(failure.fault, Fault::ClientError | Fault::NotFound | Fault::Precondition | Fault::Denied)
+        || failure.text.starts_with("501")
+}
+
+/// What a bulk deletion did: its status is always 200, the truth is in the body.
+fn judge_bulk(body: &[u8]) -> Result<(), Failure> {
+    #[derive(Deserialize)]
+    struct Told {
+        #[serde(rename = "Response Status")]
+        status: String,
+        #[serde(default, rename = "Errors")]
+        errors: Vec<(String, String)>,
+    }
+    let Ok(told) = serde_json::from_slice::<Told>(body.trim_ascii()) else {
+        return Err(Failure::in_doubt(Fault::Protocol, "the reply to a bulk deletion is not understood"));
+    };
+    let failed = |text: &str| {
+        let status = text.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(0);
+        Failure { in_doubt: true, ..Failure::status(status, format!("bulk deletion: {text}")) }
+    };
+    match told.errors.iter().find(|(_, status)| !status.starts_with("404")) {
+        Some((name, status)) => Err(failed(&format!("{status} {name}"))),
+        None if told.status.starts_with('2') || !told.errors.is_empty() => Ok(()),
+        None => Err(failed(&told.status)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_truth_of_a_bulk_deletion_is_in_its_body() {
+        let judge = |status: &str, errors: &str| {
+            let body =
+                format!("{{\"Number Deleted\": 1, \"Response Status\": \"{status}\", \"Errors\": {errors}}}");
+            judge_bulk(body.as_bytes()).map_err(|failure| failure.fault)
+        };
+        assert_eq!(judge("200 OK", "[]"), Ok(()));
+        assert_eq!(judge("400 Bad Request", "[[\"/c/o\", \"404 Not Found\"]]"), Ok(()));
+        assert_eq!(judge("400 Bad Request", "[[\"/c/o\", \"403 Forbidden\"]]"), Err(Fault::Denied));
+        assert_eq!(judge("502 Bad Gateway", "[]"), Err(Fault::ServerError));
+        assert_eq!(judge_bulk(b"<html>").map_err(|failure| failure.fault), Err(Fault::Protocol));
+    }
+}

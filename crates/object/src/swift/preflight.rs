@@ -1,0 +1,55 @@
+//! What would fail every operation on Swift, found before the load.
+
+use super::link::Request;
+use super::{Lane, enter};
+use crate::operate::Intake;
+use crate::preflight::{patient, unanswered};
+use crate::reactor::Reactor;
+use crate::text::decode;
+use std::sync::Arc;
+use std::time::Instant;
+use tidemark_load::engine::{Clock, OpenError};
+use tidemark_measure::fault::Fault;
+use tidemark_plan::object::Swift;
+
+/// Logs in, and asks every endpoint of a target for the account, or for the container of this percent-encoded name,
+/// which must exist.
+pub(crate) fn preflight(target: &Swift, container: Option<&[u8]>) -> Result<String, OpenError> {
+    let target = Arc::new(Swift { http: patient(&target.http), ..target.clone() });
+    let (account, places) = enter(&target)?;
+    let reactor = Reactor::new(Clock::starting_at(Instant::now()), target.http.timeout_ns)?;
+    let account = Arc::new(account);
+    let mut software: Vec<String> = Vec::new();
+    for place in places {
+        let url = format!("{}{}", place.endpoint.url(), place.path);
+        let mut lane = Lane::new(&target, &account, &place, &reactor);
+        let mut intake = Intake::default().wanting("Server");
+        let request = Request::new("HEAD", |out| {
+            if let Some(name) = container {
+                out.push(b'/');
+                out.extend_from_slice(name);
+            }
+        });
+        let reply = reactor.block_on(lane.send(reactor.now(), &request, &mut intake));
+        let name = container.map(decode);
+        reply.map_err(|failure| {
+            OpenError(match (failure.fault, name) {
+                (Fault::Denied, _) => format!(
+                    "{url} refuses the token ({}): check the user's role in the project, and the storage URL",
+                    failure.text
+                ),
+                (Fault::NotFound, Some(name)) => format!(
+                    "the container '{name}' does not exist at {url}: create it, or add an init stage to the workload"
+                ),
+                (Fault::NotFound, None) => {
+                    format!("{url} is no Swift account (404): check the storage URL")
+                }
+                _ => unanswered(&url, target.http.timeout_ns, &failure),
+            })
+        })?;
+        if let Some(own) = intake.header.filter(|own| !software.contains(own)) {
+            software.push(own);
+        }
+    }
+    Ok(software.join(", "))
+}

@@ -1,0 +1,114 @@
+//! Both protocols against a real RADOS gateway: a Ceph cluster is made for it on this machine, which takes about
+//! a minute. `cargo test -p tidemark-object --test gateway -- --ignored`
+
+mod support;
+
+use support::{PUT, Run, actions};
+use tidemark_layout::lab::{self, Lab, LabOptions};
+use tidemark_measure::fault::Fault;
+use tidemark_object::preflight::preflight;
+use tidemark_plan::object::{Job, Swift, SwiftAuth, Target, Verb};
+use tidemark_plan::secret::Secret;
+
+/// A cluster that ends with the test.
+struct Cluster {
+    lab: Lab,
+    _dir: tempfile::TempDir,
+}
+
+impl Cluster {
+    fn up() -> Self {
+        let dir = tempfile::Builder::new().prefix("tidemark-object-lab").tempdir().unwrap();
+        let lab = lab::up(&LabOptions::new(dir.path()), &mut |text| println!("{text}")).unwrap();
+        Self { lab, _dir: dir }
+    }
+
+    fn swift(&self) -> Swift {
+        let credentials = self.lab.credentials();
+        support::swift::target(SwiftAuth::TempAuth {
+            url: self.lab.swift_auth_url(),
+            user: credentials.swift_user.clone(),
+            key: Secret::new(&credentials.swift_key),
+        })
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        let _ = lab::down(self.lab.dir(), false, &mut |text| println!("{text}"));
+    }
+}
+
+#[test]
+#[ignore = "makes a Ceph cluster"]
+fn swift_verbs_work_on_a_real_gateway() {
+    let cluster = Cluster::up();
+    let target = cluster.swift();
+    let job = |target: &Swift| Job { target: Target::Swift(target.clone()), actions: actions(&[Verb::Get]) };
+    println!("server: {:?}", preflight(&job(&target), None));
+    let missing = preflight(&job(&target), Some(1)).unwrap_err().to_string();
+    assert!(missing.contains("'box1' does not exist"), "{missing}");
+    let mut wrong = target.clone();
+    let SwiftAuth::TempAuth { key, .. } = &mut wrong.auth else { unreachable!("made above") };
+    *key = Secret::new("wrong");
+    let refused = preflight(&job(&wrong), None).unwrap_err().to_string();
+    assert!(refused.contains("refused user") && refused.contains("key"), "{refused}");
+
+    let create = Verb::CreateContainer;
+    let empty = Verb::DeleteContainer { empty: true };
+    let full = Verb::DeleteContainer { empty: false };
+    let chunked = Verb::Put { chunked: true, if_absent: false };
+    let range = Verb::GetRange { length: 10_000, object_bytes: 100_000 };
+    let list = Verb::List { page: 2, all: true, by_object: false };
+    let by_object = Verb::List { page: 100, all: false, by_object: true };
+    let parts = Verb::PutMultipart { part_bytes: 5 << 20, parallel: 3 };
+    let many = Verb::DeleteMany { count: 3 };
+    let verbs = [
+        create.clone(),
+        PUT,
+        Verb::Get,
+        Verb::Head,
+        Verb::Copy,
+        Verb::PutTags,
+        Verb::GetTags,
+        Verb::Delete,
+        empty.clone(),
+        full.clone(),
+        chunked.clone(),
+        range.clone(),
+        list.clone(),
+        by_object.clone(),
+        parts.clone(),
+        many.clone(),
+    ];
+    let mut run = Run::of(Target::Swift(target.clone()), actions(&verbs), 1);
+    run.well(&create, 1, 0, 0);
+    run.well(&create, 1, 0, 0);
+    for (item, size) in [(1, 0), (2, 1), (3, 63), (4, 4096), (5, 100_000), (6, 3 << 20)] {
+        assert_eq!(run.well(&PUT, 1, item, size).bytes, size);
+        assert_eq!(run.well(&Verb::Get, 1, item, 0).bytes, size);
+        run.well(&Verb::Head, 1, item, 0);
+    }
+    assert_eq!(run.well(&range, 1, 5, 0).bytes, 10_000);
+    run.well(&chunked, 1, 7, 300_000);
+    assert_eq!(run.well(&Verb::Get, 1, 7, 0).bytes, 300_000);
+    run.well(&Verb::Copy, 1, 7, 0);
+    run.well(&Verb::PutTags, 1, 7, 0);
+    run.well(&Verb::GetTags, 1, 7, 0);
+    // The gateway ends no page with a line break.
+    assert_eq!(run.well(&list, 1, 0, 0).bytes, "o1.o2o3.o4o5.o6o7.o7-copy".len() as u64);
+    assert_eq!(run.well(&by_object, 1, 7, 0).bytes, "o7.o7-copy".len() as u64);
+    run.well(&parts, 1, 8, (12 << 20) + 5);
+    assert_eq!(run.well(&Verb::Get, 1, 8, 0).bytes, (12 << 20) + 5);
+    run.well(&many, 1, 1, 0);
+    assert_eq!(run.one(&Verb::Get, 1, 2, 0).fault, Some(Fault::NotFound));
+    assert_eq!(run.one(&full, 1, 0, 0).fault, Some(Fault::Conflict));
+    run.well(&Verb::Delete, 1, 4, 0);
+    assert_eq!(run.one(&Verb::Delete, 1, 4, 0).fault, Some(Fault::NotFound));
+    assert_eq!(run.one(&PUT, 9, 1, 10).fault, Some(Fault::NotFound));
+    run.well(&empty, 1, 0, 0);
+    run.well(&empty, 1, 0, 0);
+    for example in run.examples() {
+        println!("{:?}: {}", example.fault, example.text);
+    }
+}

@@ -1,0 +1,81 @@
+//! `tidemark object VERB`: load without a document.
+
+use super::outcome;
+use crate::cli::{self, ObjectVerb};
+use crate::exit::{Exit, Stop};
+use crate::terminal::Terminal;
+use std::path::PathBuf;
+use tidemark_measure::units;
+use tidemark_plan::object::{Embedded, Http, Place, S3, Target};
+use tidemark_plan::oneliner::{Mix, OneLiner};
+use tidemark_plan::secret::Secret;
+use tidemark_plan::selector;
+
+/// Makes a plan of the command line and runs it.
+pub(crate) fn run(
+    arguments: &cli::Object,
+    store: Option<PathBuf>,
+    terminal: Terminal,
+) -> Result<Exit, Stop> {
+    let duration = |text: &str| units::parse_duration_ns(text).map_err(Stop::usage);
+    let rate = arguments.rate.as_deref().map(units::parse_rate).transpose().map_err(Stop::usage)?;
+    let size = selector::size(&arguments.size)
+        .map_err(|error| Stop::usage(format!("--size {}: {error}", arguments.size)))?;
+    let plan = OneLiner {
+        mix: match arguments.verb {
+            ObjectVerb::Get => Mix::Get,
+            ObjectVerb::Put => Mix::Put,
+            ObjectVerb::Head => Mix::Head,
+            ObjectVerb::Delete => Mix::Delete,
+            ObjectVerb::List => Mix::List,
+            ObjectVerb::Mixed => Mix::Mixed(arguments.reads / 100.0),
+        },
+        target: target(arguments)?,
+        size,
+        containers: arguments.containers,
+        objects: arguments.objects,
+        workers: arguments.workers,
+        rate,
+        window_ns: duration(&arguments.duration)?,
+        warm_up_ns: duration(&arguments.warm_up)?,
+        verify: arguments.verify,
+        keep: arguments.keep,
+        seed: arguments.seed,
+        prefix: arguments.prefix.clone(),
+    };
+    let plan = plan.plan().map_err(Stop::usage)?;
+    let origin = outcome::Origin {
+        path: String::new(),
+        format: "command line".into(),
+        document: String::new(),
+        trigger_directory: None,
+    };
+    outcome::execute(&plan, origin, &arguments.running, store, terminal)
+}
+
+fn target(arguments: &cli::Object) -> Result<Target, Stop> {
+    if arguments.endpoint.iter().any(|endpoint| endpoint == "embedded") {
+        if arguments.endpoint.len() > 1 {
+            return Err(Stop::usage("`--endpoint embedded` stands alone"));
+        }
+        return Ok(Target::Embedded(Embedded { place: Place::Memory }));
+    }
+    let with_scheme = |endpoint: &String| match endpoint.contains("://") {
+        true => endpoint.clone(),
+        false => format!("http://{endpoint}"),
+    };
+    Ok(Target::S3(S3 {
+        http: Http {
+            endpoints: arguments.endpoint.iter().map(with_scheme).collect(),
+            insecure: arguments.insecure,
+            ..Http::default()
+        },
+        access_key: arguments.access_key.clone(),
+        secret_key: Secret::new(arguments.secret_key.clone()),
+        session_token: arguments.session_token.clone().map(Secret::new),
+        region: arguments.region.clone(),
+        path_style: !arguments.virtual_host,
+        sign_payload: false,
+        storage_class: None,
+    }))
+}
