@@ -6,7 +6,9 @@ use crate::execute::ExecuteError;
 use std::sync::Arc;
 use tidemark_layout::embedded::{EmbeddedOptions, EmbeddedServer, Place as ServerPlace};
 use tidemark_load::engine::{Engine, OpenError};
+use tidemark_load::source::SourcePlan;
 use tidemark_object::content::DataSet;
+use tidemark_object::preflight::preflight;
 use tidemark_plan::object::{Http, Job, Place, S3, Target};
 use tidemark_plan::plan::{self, Plan, WorkKind};
 use tidemark_plan::secret::Secret;
@@ -40,9 +42,11 @@ impl Targets {
             asked.push(job.target.clone());
             let is_embedded = matches!(job.target, Target::Embedded(_));
             let job = targets.resolve(job).map_err(ExecuteError)?;
+            // A plan that makes containers may begin without them; any other needs them to be there.
+            let container = (!makes_containers).then(|| first_container(&work.load.source)).flatten();
             let told = match skip_preflight {
                 true => String::new(),
-                false => String::new(),
+                false => preflight(&job, container).map_err(|error| ExecuteError(error.to_string()))?,
             };
             let description = [describe(&job.target, is_embedded), told].join(" ").trim().to_owned();
             audience.event(Event::Target(&description));
@@ -93,6 +97,14 @@ impl Targets {
             storage_class: None,
         });
         Ok(Job { target, actions: job.actions.clone() })
+    }
+}
+
+/// The lowest container that a work uses.
+fn first_container(source: &SourcePlan) -> Option<u64> {
+    match source {
+        SourcePlan::Mix { choices, .. } => choices.iter().map(|choice| choice.spaces.bounds().0).min(),
+        SourcePlan::Scan { spaces, .. } => spaces.map(|(low, _)| low),
     }
 }
 

@@ -27,7 +27,9 @@ fn serve(port: u16) {
     let ep = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
     epoll::add(&ep, &l, epoll::EventData::new_u64(u64::MAX), epoll::EventFlags::IN).unwrap();
     let size: usize = std::env::args().nth(3).and_then(|a| a.parse().ok()).unwrap_or(4096);
-    let head = format!("HTTP/1.1 200 OK\r\nServer: null\r\nDate: Wed, 21 Oct 2015 07:28:00 GMT\r\nContent-Type: application/octet-stream\r\nETag: \"0123456789abcdef0123456789abcdef\"\r\nLast-Modified: Wed, 21 Oct 2015 07:28:00 GMT\r\nx-amz-request-id: tx000000000000000000001\r\nAccept-Ranges: bytes\r\nConnection: keep-alive\r\nContent-Length: {size}\r\n\r\n");
+    let head = format!(
+        "HTTP/1.1 200 OK\r\nServer: null\r\nDate: Wed, 21 Oct 2015 07:28:00 GMT\r\nContent-Type: application/octet-stream\r\nETag: \"0123456789abcdef0123456789abcdef\"\r\nLast-Modified: Wed, 21 Oct 2015 07:28:00 GMT\r\nx-amz-request-id: tx000000000000000000001\r\nAccept-Ranges: bytes\r\nConnection: keep-alive\r\nContent-Length: {size}\r\n\r\n"
+    );
     let mut get = head.into_bytes();
     get.extend(std::iter::repeat_n(b'x', size));
     let put = b"HTTP/1.1 200 OK\r\nServer: null\r\nDate: Wed, 21 Oct 2015 07:28:00 GMT\r\nETag: \"0123456789abcdef0123456789abcdef\"\r\nx-amz-request-id: tx000000000000000000001\r\nConnection: keep-alive\r\nAccept-Ranges: bytes\r\nX-A: b\r\nContent-Length: 0\r\n\r\n".to_vec();
@@ -51,12 +53,16 @@ fn serve(port: u16) {
             }
             let c = conns.get_mut(&d).unwrap();
             match net::recv(&c.0, &mut buf[..], net::RecvFlags::empty()) {
-                Ok((_, 0)) => { conns.remove(&d); }
+                Ok((_, 0)) => {
+                    conns.remove(&d);
+                }
                 Ok((_, n)) => {
                     let mut done = None;
                     if c.1 > 0 {
                         c.1 -= n.min(c.1);
-                        if c.1 == 0 { done = Some(true); }
+                        if c.1 == 0 {
+                            done = Some(true);
+                        }
                     } else {
                         let data = &buf[..n];
                         let end = data.windows(4).position(|w| w == b"\r\n\r\n").unwrap() + 4;
@@ -65,8 +71,14 @@ fn serve(port: u16) {
                             let at = text.find("Content-Length: ").unwrap() + 16;
                             let len: usize = text[at..].split('\r').next().unwrap().parse().unwrap();
                             let left = len - (n - end);
-                            if left == 0 { done = Some(true); } else { c.1 = left; }
-                        } else { done = Some(false); }
+                            if left == 0 {
+                                done = Some(true);
+                            } else {
+                                c.1 = left;
+                            }
+                        } else {
+                            done = Some(false);
+                        }
                     }
                     if let Some(is_put) = done {
                         let reply = if is_put { &put } else { &get };
@@ -74,7 +86,9 @@ fn serve(port: u16) {
                         while sent < reply.len() {
                             match net::send(&c.0, &reply[sent..], net::SendFlags::NOSIGNAL) {
                                 Ok(n) => sent += n,
-                                Err(rustix::io::Errno::AGAIN) => { std::thread::yield_now(); }
+                                Err(rustix::io::Errno::AGAIN) => {
+                                    std::thread::yield_now();
+                                }
                                 Err(_) => break,
                             }
                         }
@@ -89,12 +103,16 @@ fn serve(port: u16) {
 struct Seen;
 impl Watch for Seen {
     fn interval(&mut self, _: &Interval) {}
-    fn wish(&mut self) -> Wish { Wish::GoOn }
+    fn wish(&mut self) -> Wish {
+        Wish::GoOn
+    }
 }
 
 fn main() {
     let args: Vec<String> = std::env::args().collect();
-    if args[1] == "serve" { return serve(args[2].parse().unwrap()); }
+    if args[1] == "serve" {
+        return serve(args[2].parse().unwrap());
+    }
     let (verb, bytes) = match args[3].as_str() {
         "get" => (Verb::Get, 0),
         "put" => (Verb::Put { chunked: false, if_absent: false }, 4096),
@@ -108,19 +126,51 @@ fn main() {
         http: Http { endpoints: vec![args[2].clone()], ..Http::default() },
         access_key: "AKIAIOSFODNN7EXAMPLE".into(),
         secret_key: Secret::new("wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"),
-        session_token: None, region: "us-east-1".into(), path_style: true, sign_payload: false, storage_class: None,
+        session_token: None,
+        region: "us-east-1".into(),
+        path_style: true,
+        sign_payload: false,
+        storage_class: None,
     };
     let target = if args[3] == "null" { Target::Nothing } else { Target::S3(s3) };
-    let job = Job { target, actions: vec![Action { verb, naming: Naming::default(), content: Content::default() }] };
+    let job = Job {
+        target,
+        actions: vec![Action { verb, naming: Naming::default(), content: Content::default() }],
+    };
     let data = DataSet::new(1, 1, 0);
     let engine = engine(&job, &data).unwrap();
     let pick = |high| Pick::Uniform { low: 1, high };
     let work = Work {
         workers,
-        pacing: match rate { None => Pacing::Closed { think_ns: 0 }, Some(r) => Pacing::Open { rate: Rate::constant(r), arrivals: Arrivals::Constant } },
-        stop: Stop { ramp_up_ns: 0, warm_up_ns: 500_000_000, window_ns: Some(seconds * 1_000_000_000), ramp_down_ns: 0, operations: None, bytes: None, drain_ns: 1_000_000_000, give_up_ns: None },
-        source: SourcePlan::Mix { choices: vec![Choice { action: 0, weight: 1.0, spaces: pick(32), items: pick(100_000), bytes: Size { pick: Pick::Constant(bytes), unit: 1 }, division: Division::None, effect: Effect::Free }], pool: None },
-        actions: 1, seed: 1, stream: [0, 0],
+        pacing: match rate {
+            None => Pacing::Closed { think_ns: 0 },
+            Some(r) => Pacing::Open { rate: Rate::constant(r), arrivals: Arrivals::Constant },
+        },
+        stop: Stop {
+            ramp_up_ns: 0,
+            warm_up_ns: 500_000_000,
+            window_ns: Some(seconds * 1_000_000_000),
+            ramp_down_ns: 0,
+            operations: None,
+            bytes: None,
+            drain_ns: 1_000_000_000,
+            give_up_ns: None,
+        },
+        source: SourcePlan::Mix {
+            choices: vec![Choice {
+                action: 0,
+                weight: 1.0,
+                spaces: pick(32),
+                items: pick(100_000),
+                bytes: Size { pick: Pick::Constant(bytes), unit: 1 },
+                division: Division::None,
+                effect: Effect::Free,
+            }],
+            pool: None,
+        },
+        actions: 1,
+        seed: 1,
+        stream: [0, 0],
     };
     let before = cpu();
     let began = std::time::Instant::now();
@@ -128,9 +178,21 @@ fn main() {
     let (used, wall) = (cpu() - before, began.elapsed().as_secs_f64());
     let tally = &result.tallies[0];
     let total = tally.ok as f64 / seconds as f64 * (seconds as f64 + 0.5);
-    println!("{} workers {workers}: {:.0} op/s failed {} cpu/op {:.3} us (busy {:.2}) p50 {} p99 {} lag p50 {} p99 {}", args[3], tally.ok as f64 / seconds as f64, tally.failed(), used * 1e6 / total, used / wall,
-        tally.response.quantile(0.5), tally.response.quantile(0.99), tally.lag.quantile(0.5), tally.lag.quantile(0.99));
-    for e in result.examples { println!("{:?}", e); }
+    println!(
+        "{} workers {workers}: {:.0} op/s failed {} cpu/op {:.3} us (busy {:.2}) p50 {} p99 {} lag p50 {} p99 {}",
+        args[3],
+        tally.ok as f64 / seconds as f64,
+        tally.failed(),
+        used * 1e6 / total,
+        used / wall,
+        tally.response.quantile(0.5),
+        tally.response.quantile(0.99),
+        tally.lag.quantile(0.5),
+        tally.lag.quantile(0.99)
+    );
+    for e in result.examples {
+        println!("{:?}", e);
+    }
     let _ = Arc::strong_count(&data);
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     println!("{}", status.lines().find(|l| l.starts_with("VmHWM")).unwrap());

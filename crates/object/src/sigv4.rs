@@ -69,9 +69,9 @@ pub struct Signer {
     region: String,
     token: Option<Secret>,
     moment: Moment,
-    /// The canonical request, and its list of header names: kept for their memory.
+    lines: Lines,
+    /// The canonical request: kept for its memory.
     canonical: Vec<u8>,
-    names: Vec<u8>,
 }
 
 /// What is the same for all requests of a second.
@@ -85,6 +85,22 @@ struct Moment {
     begun: Hmac<Sha256>,
     /// `20261120/us-east-1/s3/aws4_request`.
     scope: Vec<u8>,
+}
+
+/// What follows the path and the query: the same for all plain requests of a second to one host, and then
+/// written once.
+#[derive(Default)]
+struct Lines {
+    /// In the head, from the HTTP version to the signature.
+    head: Vec<u8>,
+    /// In the canonical request, from the first header line to its end.
+    canonical: Vec<u8>,
+    /// The names of the headers signed.
+    names: Vec<u8>,
+    /// The host.
+    host: Vec<u8>,
+    /// Whether the request was plain, and of this second.
+    reusable: bool,
 }
 
 impl Signer {
@@ -103,8 +119,8 @@ impl Signer {
                 begun: nobody,
                 scope: Vec::new(),
             },
+            lines: Lines::default(),
             canonical: Vec::with_capacity(1024),
-            names: Vec::with_capacity(256),
         }
     }
 
@@ -122,8 +138,8 @@ impl Signer {
         if !request.query.is_empty() {
             push(head, &[b"?", request.query]);
         }
-        push(head, &[b" HTTP/1.1\r\nHost: ", request.host, b"\r\n"]);
         if !self.signs() {
+            push(head, &[b" HTTP/1.1\r\nHost: ", request.host, b"\r\n"]);
             for (name, value) in request.headers {
                 push(head, &[name.as_bytes(), b": ", value, b"\r\n"]);
             }
@@ -132,44 +148,35 @@ impl Signer {
         if self.moment.second != unix_s {
             self.turn_to(unix_s);
         }
+        if !self.lines.suit(request) {
+            self.write_lines(request);
+        }
         self.canonical.clear();
-        self.names.clear();
         push(&mut self.canonical, &[request.method.as_bytes(), b"\n", path, b"\n", request.query, b"\n"]);
-        push(&mut self.canonical, &[b"host:", request.host, b"\n"]);
-        self.names.extend_from_slice(b"host");
-        self.sign_headers(request, head);
-        push(&mut self.canonical, &[b"\n", &self.names, b"\n", request.payload.text()]);
+        self.canonical.extend_from_slice(&self.lines.canonical);
         let digest: [u8; 64] = hexadecimal(&Sha256::digest(&self.canonical).into());
         let mut signing = self.moment.begun.clone();
         signing.update(&digest);
         let signature = finish(signing);
-        push(
-            head,
-            &[
-                b"Authorization: AWS4-HMAC-SHA256 Credential=",
-                self.access_key.as_bytes(),
-                b"/",
-                &self.moment.scope,
-                b", SignedHeaders=",
-                &self.names,
-                b", Signature=",
-                &signature,
-                b"\r\n",
-            ],
-        );
+        push(head, &[&self.lines.head, &signature, b"\r\n"]);
         signature
     }
 
-    /// Appends the `x-amz-` headers, in the order of their names, to the head and to what is signed.
-    #[inline]
-    fn sign_headers(&mut self, request: &Unsigned<'_>, head: &mut Vec<u8>) {
+    /// Writes the lines of a request: headers in the order of their names.
+    fn write_lines(&mut self, request: &Unsigned<'_>) {
+        let Lines { head, canonical, names, host, reusable } = &mut self.lines;
+        *reusable = request.is_plain();
+        [&mut *head, canonical, names, host].into_iter().for_each(Vec::clear);
+        host.extend_from_slice(request.host);
+        push(head, &[b" HTTP/1.1\r\nHost: ", request.host, b"\r\n"]);
+        push(canonical, &[b"host:", request.host, b"\n"]);
+        push(names, &[b"host"]);
         let token = self.token.as_ref().map(|token| ("x-amz-security-token", token.reveal().as_bytes()));
         let own = [
             Some(("x-amz-content-sha256", request.payload.text())),
             Some(("x-amz-date", &self.moment.stamp[..])),
             token,
         ];
-        let (canonical, names) = (&mut self.canonical, &mut self.names);
         let mut add = |(name, value): (&str, &[u8])| {
             push(head, &[name.as_bytes(), b": ", value, b"\r\n"]);
             push(canonical, &[name.as_bytes(), b":", value, b"\n"]);
@@ -183,6 +190,10 @@ impl Signer {
             add(header);
         }
         others.for_each(add);
+        push(canonical, &[b"\n", names, b"\n", request.payload.text()]);
+        let (key, scope) = (self.access_key.as_bytes(), &self.moment.scope);
+        push(head, &[b"Authorization: AWS4-HMAC-SHA256 Credential=", key, b"/", scope]);
+        push(head, &[b", SignedHeaders=", names, b", Signature="]);
     }
 
     /// The chain of signatures over the chunks of the request that was just signed.
@@ -201,6 +212,7 @@ impl Signer {
         let moment = &mut self.moment;
         let day_before = moment.stamp;
         moment.second = unix_s;
+        self.lines.reusable = false;
         moment.stamp = stamp(unix_s);
         let day = &moment.stamp[..8];
         if day != &day_before[..8] {
@@ -216,6 +228,22 @@ impl Signer {
         for part in [b"AWS4-HMAC-SHA256\n", &moment.stamp[..], b"\n", &moment.scope, b"\n"] {
             moment.begun.update(part);
         }
+    }
+}
+
+impl Unsigned<'_> {
+    /// Whether nothing but its path and query distinguishes it from others to its host.
+    #[inline]
+    fn is_plain(&self) -> bool {
+        self.headers.is_empty() && self.payload == PayloadHash::Unsigned
+    }
+}
+
+impl Lines {
+    /// Whether they are a request's own.
+    #[inline]
+    fn suit(&self, request: &Unsigned<'_>) -> bool {
+        self.reusable && request.is_plain() && self.host == request.host
     }
 }
 

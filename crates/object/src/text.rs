@@ -24,13 +24,15 @@ pub fn push_hexadecimal(out: &mut Vec<u8>, number: u64) {
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
-/// Bytes as hexadecimal digits.
+/// Bytes as hexadecimal digits: arithmetic, which compilers turn into vectors, rather than a table.
 #[inline]
 pub fn hexadecimal<const BYTES: usize, const DIGITS: usize>(bytes: &[u8; BYTES]) -> [u8; DIGITS] {
     const { assert!(DIGITS == 2 * BYTES) };
+    let digit = |half: u8| half + if half > 9 { b'a' - 10 } else { b'0' };
     let mut digits = [0; DIGITS];
     for (place, byte) in digits.chunks_exact_mut(2).zip(bytes) {
-        place.copy_from_slice(&[HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
+        place[0] = digit(byte >> 4);
+        place[1] = digit(byte & 15);
     }
     digits
 }

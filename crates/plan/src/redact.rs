@@ -12,26 +12,49 @@ const HIDDEN: &str = "***";
 /// What stands for one that YAML would take for an alias without quotes.
 const HIDDEN_QUOTED: &str = "\"***\"";
 
-/// The document with the values of secrets replaced by `***` (in YAML `"***"` where no quotes stood): passwords,
-/// secret keys, tokens, and the password of `user:password@` in addresses. An access key's name is not a
+/// The document with the values of secrets replaced by `***` (in YAML `"***"` where no quotes stood):
+/// passwords, secret keys, tokens, and the password of `user:password@` in addresses. An access key's name is not a
 /// secret and stays. Everything else is kept byte for byte; redacting twice changes nothing more.
 pub fn redact(text: &str) -> String {
+    let (mut out, mut at) = (String::with_capacity(text.len()), 0);
+    for (range, replacement) in secrets(text) {
+        out.push_str(&text[at..range.start]);
+        out.push_str(replacement);
+        at = range.end;
+    }
+    out.push_str(&text[at..]);
+    out
+}
+
+/// The document with every character of a secret replaced by stars, as many as it has bytes: places within the text
+/// stay what they were, for remarks that point at it.
+pub fn mask(text: &str) -> String {
+    let (mut out, mut at) = (String::with_capacity(text.len()), 0);
+    for (range, _) in secrets(text) {
+        out.push_str(&text[at..range.start]);
+        let stars = text[range.clone()].bytes().map(|byte| if byte == b'\n' { '\n' } else { '*' });
+        out.extend(stars);
+        at = range.end;
+    }
+    out.push_str(&text[at..]);
+    out
+}
+
+/// Where secrets stand, in order and without overlap, and what takes their place.
+fn secrets(text: &str) -> Vec<(Range<usize>, &'static str)> {
     let mut scan = Scan { text, xml: is_xml(text), quote: None, aliases: HashSet::new(), hidden: Vec::new() };
     scan.keys();
     scan.anchors();
     scan.addresses();
     let mut hidden = scan.hidden;
     hidden.sort_by_key(|hidden| (hidden.0.start, std::cmp::Reverse(hidden.0.end)));
-    let (mut out, mut at) = (String::with_capacity(text.len()), 0);
-    for (range, replacement) in hidden {
-        if range.start >= at && !range.is_empty() {
-            out.push_str(&text[at..range.start]);
-            out.push_str(replacement);
-            at = range.end;
-        }
-    }
-    out.push_str(&text[at..]);
-    out
+    let mut at = 0;
+    hidden.retain(|(range, _)| {
+        let kept = range.start >= at && !range.is_empty();
+        at = if kept { range.end } else { at };
+        kept
+    });
+    hidden
 }
 
 /// Whether a text is meant as XML: it begins with `<`.
@@ -144,8 +167,8 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Hides an entry of `a=b;c=d` from its value's start on. In an attribute it ends with `;`, the line or the
-    /// attribute; elsewhere also with a blank.
+    /// Hides an entry of `a=b;c=d` from its value's start on. In an attribute it ends with `;`, the line or
+    /// the attribute; elsewhere also with a blank.
     fn hide_entry(&mut self, start: usize) -> usize {
         let mut end = start;
         while let Some(byte) = self.byte(end) {
@@ -189,7 +212,7 @@ impl<'a> Scan<'a> {
         self.hide_scalar(key, sign + 1, flow)
     }
 
-    /// Hides the YAML scalar that follows `after`; `key` is where the key or anchor that it belongs to begins.
+    /// Hides the YAML scalar that follows `after`; `key` is where the key or anchor it belongs to begins.
     fn hide_scalar(&mut self, key: usize, after: usize, flow: bool) -> Option<usize> {
         let start = match flow {
             true => self.skip(after, |byte| byte.is_ascii_whitespace()),

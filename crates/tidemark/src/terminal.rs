@@ -4,6 +4,7 @@ use crate::cli::When;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use std::io::{IsTerminal, Write};
 use tidemark_plan::diagnostic::{Diagnostic, Severity};
+use tidemark_plan::redact;
 
 /// The terminal's abilities.
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +58,8 @@ impl Terminal {
 
     /// Shows what is wrong with a document, where, and what to do about it, on standard error.
     pub(crate) fn diagnose(self, path: &str, text: &str, diagnostics: &[Diagnostic]) {
+        // Excerpts must not show what the document keeps secret.
+        let text = &redact::mask(text);
         let renderer = if self.colour_err { Renderer::styled() } else { Renderer::plain() };
         for diagnostic in diagnostics {
             let level = match diagnostic.severity {
@@ -66,7 +69,7 @@ impl Terminal {
             let mut group = Group::with_title(level.primary_title(diagnostic.message.as_str()));
             if !diagnostic.span.is_empty() && diagnostic.span.end <= text.len() {
                 let place = AnnotationKind::Primary.span(diagnostic.span.clone());
-                group = group.element(Snippet::source(text).path(path).annotation(place));
+                group = group.element(Snippet::source(text.as_str()).path(path).annotation(place));
             }
             if !diagnostic.help.is_empty() {
                 group = group.element(Level::HELP.message(diagnostic.help.as_str()));

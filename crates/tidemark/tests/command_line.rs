@@ -38,6 +38,10 @@ fn a_bad_document_is_explained_at_its_line() {
     assert_eq!(output.code, 2);
     assert!(output.stderr.contains("`stages`"), "the nearest known key is named: {}", output.stderr);
 
+    let typo = whitepaper("", "<storage type=\"s3\" config=\"accesskey=a;secretkey=hidethis;endpint=http://h\"/>", 5);
+    let output = place.tidemark(&["check", place.write("typo.xml", &typo).to_str().unwrap()]);
+    assert!(output.stderr.contains("endpint") && !output.stderr.contains("hidethis"), "{}", output.stderr);
+
     let output = place.tidemark(&["run", "no-such-file.xml"]);
     assert_eq!(output.code, 2);
     assert!(output.stderr.contains("no-such-file.xml"), "{}", output.stderr);

@@ -82,7 +82,7 @@ admin socket = {dir}/run/$name.asok
 
 [client.rgw.lab]
 rgw data = {dir}/rgw
-rgw frontends = beast endpoint=127.0.0.1:{gateway_port}
+rgw frontends = beast endpoint=127.0.0.1:{gateway_port} tcp_nodelay=1
 # The gateway's own count of operations, to compare with ours. It is written once a second, in one batch; the
 # flush threshold keeps its default, because a low one would make requests wait for the usage log.
 rgw enable usage log = true
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(setting(&text, "global", "mon host"), Some("v2:127.0.0.1:23300"));
         assert_eq!(setting(&text, "global", "public addr"), Some("127.0.0.1"));
         assert_eq!(setting(&text, "global", "cluster addr"), Some("127.0.0.1"));
-        assert_eq!(setting(&text, "client.rgw.lab", "rgw frontends"), Some("beast endpoint=127.0.0.1:27480"));
+        assert_eq!(setting(&text, "client.rgw.lab", "rgw frontends"), Some("beast endpoint=127.0.0.1:27480 tcp_nodelay=1"));
         assert!(!text.contains("0.0.0.0") && !text.contains("::"));
     }
 

@@ -51,8 +51,8 @@ pub(super) struct Settings<'a> {
 }
 
 impl<'a> Settings<'a> {
-    /// These settings with those of an element added, as COSBench inherits them. The element's own are checked
-    /// against the vocabulary.
+    /// These settings with those of an element added, as COSBench inherits them. The element's own are
+    /// checked against the vocabulary.
     pub(super) fn within(&self, element: &'a Element, words: Vocabulary, remarks: &mut Remarks) -> Self {
         let mut settings = self.clone();
         if let Some(value) = element.value("config") {

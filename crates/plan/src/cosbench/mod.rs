@@ -2,8 +2,8 @@
 //!
 //! The text becomes a tree in which everything knows its place ([`tree`]); the outer elements hand settings
 //! inwards ([`workload`]), works and operations resolve against what they inherit ([`work`], [`operation`]),
-//! storage and authentication become a target ([`storage`], [`auth`]). Where COSBench's behaviour was wrong, the
-//! right thing is done and [`notes`] says so.
+//! storage and authentication become a target ([`storage`], [`auth`]). Where COSBench's behaviour was wrong,
+//! the right thing is done and [`notes`] says so.
 
 mod auth;
 mod config;
@@ -84,8 +84,8 @@ fn largest_object(work: &Work) -> u64 {
     ranges.chain(closed.map(|size| size.pick.bounds().1.saturating_mul(size.unit))).max().unwrap_or(0)
 }
 
-/// COSBench's `timeout` limits silence on the wire, ours a whole attempt: large objects need longer. Gives the
-/// timeout of one attempt.
+/// COSBench's `timeout` limits silence on the wire, ours a whole attempt: large objects need longer. Gives
+/// the timeout of one attempt.
 fn extend_timeout(work: &mut Work, allowance_ns: u64, remarks: &mut Remarks) -> u64 {
     let Engine::Object(job) = &mut work.engine;
     let http = match &mut job.target {

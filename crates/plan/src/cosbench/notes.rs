@@ -32,12 +32,12 @@ pub(super) fn describe(plan: &Plan, remarks: &mut Remarks) {
 
 fn describe_work(work: &Work, remarks: &mut Remarks) {
     let Engine::Object(Job { target, actions }) = &work.engine;
-    let (s3, swift) = (matches!(target, Target::S3(_)), matches!(target, Target::Swift(_)));
+    let swift = matches!(target, Target::Swift(_));
     totals(work, remarks);
     if work.kind == WorkKind::Normal {
         measurements(work, remarks);
     }
-    actions.iter().for_each(|action| describe_action(action, s3, remarks));
+    actions.iter().for_each(|action| describe_action(action, target, remarks));
     if swift && actions.iter().any(|action| action.verb == Verb::Delete) {
         remarks.note(
             "deletes",
@@ -116,8 +116,10 @@ fn measurements(work: &Work, remarks: &mut Remarks) {
     }
 }
 
-fn describe_action(action: &Action, s3: bool, remarks: &mut Remarks) {
-    let seeded = matches!(action.content.form, Form::Seeded { .. });
+fn describe_action(action: &Action, target: &Target, remarks: &mut Remarks) {
+    let s3 = matches!(target, Target::S3(_));
+    let stores = !matches!(target, Target::Mock(_) | Target::Nothing);
+    let seeded = stores && matches!(action.content.form, Form::Seeded { .. });
     match action.verb {
         Verb::Put { .. } | Verb::PutMultipart { .. } if seeded => {
             remarks.note(
@@ -133,7 +135,7 @@ fn describe_action(action: &Action, s3: bool, remarks: &mut Remarks) {
                 from nothing and counts a success.",
             );
         }
-        Verb::DeleteContainer { empty: true } => {
+        Verb::DeleteContainer { empty: true } if s3 => {
             remarks.note(
                 "dispose",
                 "`dispose` deletes what is left in a container before the container; \

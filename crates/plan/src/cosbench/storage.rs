@@ -347,7 +347,7 @@ fn read_address(text: &str, path: bool) -> Result<String, &'static str> {
     }
 }
 
-/// As the AWS SDK of COSBench decides: bucket names cannot stand before an IP address. Nor before `localhost`.
+/// As COSBench's AWS SDK decides: bucket names cannot stand before an IP address. Nor before `localhost`.
 fn needs_path_style(endpoint: &str) -> bool {
     match url::Url::parse(endpoint).ok().as_ref().and_then(url::Url::host) {
         Some(url::Host::Domain(name)) => name == "localhost",

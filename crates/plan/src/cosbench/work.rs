@@ -1,7 +1,8 @@
 //! A work: normal ones with their mix of operations, and the special ones that make and remove the data set.
 
+use super::config::Settings;
 use super::operation;
-use super::remarks::shown;
+use super::remarks::{Remarks, shown};
 use super::storage::Storage;
 use super::tree::Element;
 use super::workload::{Reader, Scope, seconds};
@@ -256,27 +257,7 @@ fn special(
         true => operation::size(settings, element, type_name, remarks),
         false => Size { pick: Pick::Constant(0), unit: 1 },
     };
-    let extra = match kind {
-        WorkKind::Prepare if settings.flag(&["createContainer"], remarks) => {
-            remarks.note(
-                "create-containers",
-                "`createContainer=true`: the containers are created by a \
-                stage of their own before the objects are written; in COSBench every worker asks for each \
-                container that it comes to.",
-            );
-            Some((Turn::Before, Verb::CreateContainer, WorkKind::Init, "init"))
-        }
-        WorkKind::Cleanup if settings.flag(&["deleteContainer"], remarks) => {
-            remarks.note(
-                "delete-containers",
-                "`deleteContainer=true`: the containers are deleted by a \
-                stage of their own after all objects are; COSBench tries while other workers may still be \
-                deleting.",
-            );
-            Some((Turn::After, Verb::DeleteContainer { empty: false }, WorkKind::Dispose, "dispose"))
-        }
-        _ => None,
-    };
+    let extra = extra(kind, settings, remarks);
     let content = operation::content(settings, remarks);
     let naming = operation::naming(settings);
     let name = element.value("name").map_or(type_name.to_owned(), |name| name.text.trim().to_owned());
@@ -311,8 +292,37 @@ fn special(
     works
 }
 
-/// The scope of a special work. COSBench ignores its operations, but its archived files have one of the work's
-/// own type that repeats the config: that one counts, others are warned about.
+/// What else a special work does before or after its own: COSBench's `createContainer`, `deleteContainer`.
+fn extra(
+    kind: WorkKind,
+    settings: &Settings<'_>,
+    remarks: &mut Remarks,
+) -> Option<(Turn, Verb, WorkKind, &'static str)> {
+    match kind {
+        WorkKind::Prepare if settings.flag(&["createContainer"], remarks) => {
+            remarks.note(
+                "create-containers",
+                "`createContainer=true`: the containers are created by a \
+                stage of their own before the objects are written; in COSBench every worker asks for each \
+                container that it comes to.",
+            );
+            Some((Turn::Before, Verb::CreateContainer, WorkKind::Init, "init"))
+        }
+        WorkKind::Cleanup if settings.flag(&["deleteContainer"], remarks) => {
+            remarks.note(
+                "delete-containers",
+                "`deleteContainer=true`: the containers are deleted by a \
+                stage of their own after all objects are; COSBench tries while other workers may still be \
+                deleting.",
+            );
+            Some((Turn::After, Verb::DeleteContainer { empty: false }, WorkKind::Dispose, "dispose"))
+        }
+        _ => None,
+    }
+}
+
+/// The scope of a special work. COSBench ignores its operations, but its archived files have one of the
+/// work's own type that repeats the config: that one counts, others are warned about.
 fn normalised<'a>(
     element: &'a Element,
     scope: &Scope<'a>,

@@ -111,7 +111,7 @@ impl Reader {
         storages.entry((place(scope.storage), place(scope.auth))).or_insert_with(resolve).clone()
     }
 
-    /// The whole document; after an error, a plan of no use. The seed is used unless the document has its own.
+    /// The whole document; after an error, a plan of no use. The seed holds unless the document has its own.
     pub(super) fn workload(&mut self, root: &Element, seed: u64) -> Plan {
         if root.name != "workload" {
             let help = "a COSBench file begins with `<workload name=\"...\">`";
