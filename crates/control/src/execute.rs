@@ -58,7 +58,7 @@ pub fn execute(
         stages: plan.stages.iter().enumerate().map(waiting).collect(),
         ..Run::default()
     };
-    if options.trigger_directory.is_none() && plan.stages.iter().any(|stage| stage.trigger.is_some()) {
+    if options.trigger_directory.is_none() && has_triggers(plan) {
         run.notes.push(Note {
             topic: "trigger".into(),
             text: "Scripts named by `trigger` did not run: a workload file may not run commands unless \
@@ -68,6 +68,7 @@ pub fn execute(
     }
     let mut keep = Keep::begin(store, &mut run, audience);
     let threads = options.threads.unwrap_or_else(provenance::cores).max(1);
+    let around = start_trigger(plan.trigger.as_deref(), options, audience);
     let mut only_cleaning = false;
     for (index, stage) in plan.stages.iter().enumerate() {
         let cleans = !stage.works.is_empty() && stage.works.iter().all(|work| work.kind.cleans());
@@ -81,14 +82,7 @@ pub fn execute(
         let record = &mut run.stages[index];
         record.started_ns = start.elapsed().as_nanos() as u64;
         record.state = State::Completed;
-        let trigger = stage.trigger.as_deref().zip(options.trigger_directory.as_deref());
-        let trigger = trigger.and_then(|(text, directory)| match Trigger::start(text, directory) {
-            Ok(trigger) => Some(trigger),
-            Err(trouble) => {
-                audience.event(Event::Trouble(&trouble));
-                None
-            }
-        });
+        let trigger = start_trigger(stage.trigger.as_deref(), options, audience);
         match ready(stage, &mut targets) {
             Ok(works) => {
                 let place = Place { index, run_start: start, asked };
@@ -96,9 +90,7 @@ pub fn execute(
             }
             Err(reason) => (record.state, record.reason) = (State::Failed, reason),
         }
-        if let Some(Err(trouble)) = trigger.map(Trigger::end) {
-            audience.event(Event::Trouble(&trouble));
-        }
+        end_trigger(trigger, audience);
         if stage.pause_ns > 0 && record.state == State::Completed {
             pause(stage.pause_ns, audience);
         }
@@ -106,10 +98,27 @@ pub fn execute(
         audience.event(Event::StageEnded { index, stage: record });
         only_cleaning |= record.state == State::Failed && stage.on_failure == OnFailure::Stop;
     }
+    end_trigger(around, audience);
     run.elapsed_ns = start.elapsed().as_nanos() as u64;
     run.state = state_of(&run.stages, audience.wish());
     let stored = keep.finish(&run, audience);
     Ok(Executed { run, stored })
+}
+
+fn has_triggers(plan: &Plan) -> bool {
+    plan.trigger.is_some() || plan.stages.iter().any(|stage| stage.trigger.is_some())
+}
+
+/// Starts a script, if the document names one and the operator allows it.
+fn start_trigger(text: Option<&str>, options: &Options, audience: &mut dyn Audience) -> Option<Trigger> {
+    let started = Trigger::start(text?, options.trigger_directory.as_deref()?);
+    started.inspect_err(|trouble| audience.event(Event::Trouble(trouble))).ok()
+}
+
+fn end_trigger(trigger: Option<Trigger>, audience: &mut dyn Audience) {
+    if let Some(Err(trouble)) = trigger.map(Trigger::end) {
+        audience.event(Event::Trouble(&trouble));
+    }
 }
 
 fn waiting((index, stage): (usize, &tidemark_plan::plan::Stage)) -> Stage {

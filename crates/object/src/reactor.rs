@@ -27,7 +27,7 @@ use tidemark_load::engine::{Clock, OpenError, Tick};
 const EVENTS: usize = 128;
 
 /// Bytes of the thread's receive buffer: large bodies come in few large pieces.
-pub const SCRATCH: usize = 64 << 10;
+pub const SCRATCH: usize = 256 << 10;
 
 /// Deadlines are looked at this often at least; more often when time-outs are short.
 const SWEEP_MOST_NS: u64 = 50_000_000;
@@ -123,7 +123,7 @@ impl Reactor {
             entries: RefCell::default(),
             free: RefCell::default(),
             timers: RefCell::default(),
-            events: RefCell::new(Vec::with_capacity(EVENTS)),
+            events: RefCell::new(Vec::with_capacity(std::env::var("EV").map_or(EVENTS, |v| v.parse().unwrap()))),
             scratch: RefCell::new(vec![0; SCRATCH].into_boxed_slice()),
             sweep_ns: (timeout_ns / 20).clamp(1_000_000, SWEEP_MOST_NS),
             next_sweep: Cell::new(0),

@@ -85,7 +85,8 @@ impl OneLiner {
             stage.works.iter_mut().for_each(|work| work.load.stream = [index as u64, 0]);
         }
         let name = format!("object-{}", self.name());
-        Ok(Plan { name, description: String::new(), seed: self.seed, stages, notes: Vec::new() })
+        let (description, notes) = (String::new(), Vec::new());
+        Ok(Plan { name, description, seed: self.seed, trigger: None, stages, notes })
     }
 
     fn name(&self) -> &'static str {

@@ -13,6 +13,8 @@ pub struct Plan {
     pub description: String,
     /// Where its random choices come from.
     pub seed: u64,
+    /// A script around the whole run, as the document wrote it: `script.sh(arguments)`.
+    pub trigger: Option<String>,
     /// Stages, in the order in which they run.
     pub stages: Vec<Stage>,
     /// What behaves otherwise than the author may expect, compatibility notes first of all.

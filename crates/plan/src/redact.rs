@@ -334,8 +334,16 @@ impl<'a> Scan<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::redact;
+    use super::{mask, redact};
     use proptest::prelude::*;
+
+    #[test]
+    fn a_mask_hides_and_keeps_every_place() {
+        let text = "<storage config=\"accesskey=AK;secretkey=sömething;endpoint=http://h\"/>\n";
+        let masked = mask(text);
+        assert!(!masked.contains("mething") && masked.contains("accesskey=AK"), "{masked}");
+        assert_eq!((masked.len(), masked.find("endpoint")), (text.len(), text.find("endpoint")));
+    }
 
     #[test]
     fn secrets_of_xml_are_hidden_and_the_rest_is_kept() {

@@ -164,6 +164,12 @@ pub(crate) enum Lab {
         #[arg(long)]
         json: bool,
     },
+    /// Print shell commands that export its addresses and keys: `eval "$(tidemark lab env)"`
+    Env {
+        /// The lab's directory
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
+    },
     /// Take it down
     Down {
         /// The lab's directory

@@ -21,19 +21,33 @@ use crate::object::{Http, Target, Verb};
 use crate::plan::{Engine, Plan, Work};
 use crate::redact::redact;
 use crate::selector::OPEN_END;
+use crate::yaml::Environment;
 use remarks::Remarks;
 use tidemark_load::source::SourcePlan;
 use workload::Reader;
 
-/// Reads a document. With the plan come warnings.
+/// Reads a document. With the plan come warnings. In the configs of `storage` and `auth`, `${NAME}` stands for an
+/// environment variable, so that secrets need not be in the file.
 ///
 /// # Errors
 /// All that is wrong with it, in the order of the text, warnings included.
 pub fn read(text: &str) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
+    read_in(text, &Environment::process())
+}
+
+/// Reads a document; variables come from `environment`.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_in(
+    text: &str,
+    environment: &Environment<'_>,
+) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
     let mut reader = Reader::default();
-    let Some(root) = tree::read(text, &mut reader.remarks) else {
+    let Some(mut root) = tree::read(text, &mut reader.remarks) else {
         return Err(reader.remarks.sorted());
     };
+    root.expand(environment.variable, &mut reader.remarks);
     // Without the secrets: the seed is stored and shown, and the stored document gives the same one.
     let mut plan = reader.workload(&root, defaults::seed_of(&redact(text)));
     let mut remarks = reader.remarks;

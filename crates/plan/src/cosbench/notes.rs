@@ -19,7 +19,7 @@ pub(super) fn describe(plan: &Plan, remarks: &mut Remarks) {
             (NullPointerException) and calls the whole workload terminated.",
         );
     }
-    if plan.stages.iter().any(|stage| stage.trigger.is_some()) {
+    if plan.trigger.is_some() || plan.stages.iter().any(|stage| stage.trigger.is_some()) {
         remarks.note(
             "trigger",
             "Triggers are shell scripts named in a workload file; they are not run \

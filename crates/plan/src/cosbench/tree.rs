@@ -37,6 +37,15 @@ impl Element {
         Some(&attribute.value).filter(|value| !value.text.trim().is_empty())
     }
 
+    /// Replaces `${NAME}` by environment variables in the configs of targets: `storage` and `auth`.
+    pub(super) fn expand(&mut self, variable: &dyn Fn(&str) -> Option<String>, remarks: &mut Remarks) {
+        if matches!(self.name.as_str(), "storage" | "auth") {
+            let configs = self.attributes.iter_mut().filter(|attribute| attribute.name == "config");
+            configs.filter(|one| one.value.text.contains("${")).for_each(|one| one.value.expand(variable, remarks));
+        }
+        self.children.iter_mut().for_each(|child| child.expand(variable, remarks));
+    }
+
     /// The last child of a name.
     pub(super) fn child(&self, name: &str) -> Option<&Element> {
         self.children.iter().rfind(|child| child.name == name)
@@ -98,6 +107,39 @@ impl Value {
         value.push(rest);
         report_brackets(raw, start, name, remarks);
         value
+    }
+
+    /// Replaces every `${NAME}` by the variable's value; places after it stay right.
+    fn expand(&mut self, variable: &dyn Fn(&str) -> Option<String>, remarks: &mut Remarks) {
+        let old = std::mem::replace(self, Self { text: String::new(), span: self.span.clone(), steps: vec![] });
+        let mut at = 0;
+        while let Some(start) = old.text[at..].find("${").map(|found| at + found) {
+            let Some(end) = old.text[start..].find('}').map(|found| start + found + 1) else { break };
+            self.copy(&old, at..start);
+            let (name, place) = (&old.text[start + 2..end - 1], old.place(start..end));
+            self.steps.push((self.text.len(), place.start));
+            match variable(name) {
+                Some(value) if value.contains(';') => {
+                    let message = format!("the environment variable {name} contains a semicolon");
+                    remarks.error(place.clone(), message, "a config separates its entries with it");
+                }
+                Some(value) if !value.is_empty() => self.text.push_str(&value),
+                _ => {
+                    let message = format!("the environment variable {name} is not set");
+                    remarks.error(place.clone(), message, format!("set it before the run: export {name}=..."));
+                }
+            }
+            self.steps.push((self.text.len(), place.end));
+            at = end;
+        }
+        self.copy(&old, at..old.text.len());
+    }
+
+    fn copy(&mut self, old: &Self, range: Range<usize>) {
+        let inside = old.steps.iter().filter(|(text, _)| range.contains(text));
+        let shifted = inside.map(|(text, document)| (text - range.start + self.text.len(), *document));
+        self.steps.extend(shifted.collect::<Vec<_>>());
+        self.text.push_str(&old.text[range]);
     }
 
     /// Line breaks in attributes count as blanks (XML 1.0, 3.3.3).
@@ -404,6 +446,24 @@ mod tests {
 
     fn complaints(text: &str) -> Vec<(String, &str)> {
         parse(text).1
+    }
+
+    #[test]
+    fn variables_are_put_in_and_places_stay_right() {
+        let text = "<w><storage config='a=&amp;;k=${KEY};b=&lt;;u=${UNSET};z=1'/><x config='${KEY}'/></w>";
+        let mut remarks = Remarks::default();
+        let mut root = read(text, &mut remarks).unwrap();
+        root.expand(&|name| (name == "KEY").then(|| "long secret".to_owned()), &mut remarks);
+        let value = root.children[0].value("config").unwrap();
+        assert_eq!(value.text, "a=&;k=long secret;b=<;u=;z=1");
+        for part in ["a=", "z=1", ";b="] {
+            let at = value.text.find(part).unwrap();
+            assert_eq!(&text[value.place(at..at + part.len())], part);
+        }
+        assert_eq!(root.children[1].value("config").unwrap().text, "${KEY}", "only targets have secrets");
+        let remarks = remarks.sorted();
+        assert_eq!(remarks.len(), 1);
+        assert_eq!(&text[remarks[0].span.clone()], "${UNSET}");
     }
 
     #[test]

@@ -124,11 +124,8 @@ impl Reader {
             self.check(root);
         }
         let scope = Scope::default().within(root, &mut self.remarks);
-        if let Some(trigger) = root.value("trigger") {
-            let help = "give the trigger to the stages that need it";
-            self.remarks.warning(trigger.span.clone(), "a `trigger` of the whole workload is not run", help);
-        }
         Plan {
+            trigger: root.value("trigger").map(|value| value.text.trim().to_owned()),
             name: self.name(root),
             description: root
                 .value("description")

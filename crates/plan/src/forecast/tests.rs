@@ -195,7 +195,13 @@ fn the_whitepaper_in_cosbench_s_dialect_is_forecast_the_same_way() {
         include_str!("../../../../examples/whitepaper-4k-s3.xml"),
         include_str!("../../../../examples/whitepaper-4k-swift.xml"),
     ] {
-        let (plan, warnings) = crate::cosbench::read(&text.replace("CHANGE_ME", "mine")).unwrap();
+        let value = |name: &str| {
+            let address = [("TIDEMARK_LAB_S3", "http://h:1"), ("TIDEMARK_LAB_SWIFT", "http://h:1/auth/v1.0")];
+            let address = address.iter().find(|(known, _)| *known == name);
+            Some(address.map_or("mine", |(_, value)| value).to_owned())
+        };
+        let environment = crate::yaml::Environment { variable: &value, ..crate::yaml::Environment::process() };
+        let (plan, warnings) = crate::cosbench::read_in(text, &environment).unwrap();
         assert_eq!(warnings, []);
         let workers: Vec<_> = plan.stages.iter().map(|stage| stage.works[0].load.workers).collect();
         assert_eq!(workers, [1, 10, 32, 18, 18]);

@@ -65,7 +65,7 @@ fn workload(mut table: Table<'_>, environment: &Environment<'_>, text: &str) -> 
         .map(|(index, node)| stage(&table, node, index, &scope, on_failure, &context))
         .collect();
     table.finish();
-    Plan { name, description, seed, stages, notes: Vec::new() }
+    Plan { name, description, seed, trigger: None, stages, notes: Vec::new() }
 }
 
 fn stage(

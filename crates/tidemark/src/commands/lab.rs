@@ -1,4 +1,4 @@
-//! `tidemark lab up | status | down`.
+//! `tidemark lab up | status | env | down`.
 
 use crate::cli::{self, Lab};
 use crate::exit::{Exit, Stop};
@@ -27,6 +27,21 @@ pub(crate) fn lab(command: &Lab, terminal: Terminal) -> Result<Exit, Stop> {
                 show(&status, terminal);
             }
             Ok(if status.is_up() { Exit::Done } else { Exit::NotReady })
+        }
+        Lab::Env { dir } => {
+            let lab = lab::Lab::open(&directory(dir.as_ref())?).map_err(Stop::not_ready)?;
+            let keys = lab.credentials();
+            let variables = [
+                ("AWS_ACCESS_KEY_ID", &keys.access_key),
+                ("AWS_SECRET_ACCESS_KEY", &keys.secret_key),
+                ("TIDEMARK_LAB_S3", &lab.endpoint()),
+                ("TIDEMARK_LAB_SWIFT", &lab.swift_auth_url()),
+                ("TIDEMARK_LAB_SWIFT_USER", &keys.swift_user),
+                ("TIDEMARK_LAB_SWIFT_KEY", &keys.swift_key),
+            ];
+            // Keys are letters and digits, addresses have no quotes: plain single quotes are enough.
+            variables.iter().for_each(|(name, value)| terminal.print(&format!("export {name}='{value}'")));
+            Ok(Exit::Done)
         }
         Lab::Down { dir, keep } => {
             lab::down(&directory(dir.as_ref())?, !keep, &mut progress).map_err(Stop::not_ready)?;
