@@ -120,7 +120,9 @@ fn row(what: &str, value: &str, limit: &str, met: bool) {
 }
 
 fn everything(seconds: f64, long: bool) -> Done {
-    println!("medians of {ROUNDS} alternating rounds; ratios count, absolute figures depend on the machine\n");
+    println!(
+        "medians of {ROUNDS} alternating rounds; ratios count, absolute figures depend on the machine\n"
+    );
     null_engine();
     requests(seconds)?;
     verification(seconds)?;
@@ -134,7 +136,12 @@ fn null_engine() {
     let ours = median(rounds.iter().filter_map(|(ours, _)| ours.clone().ok()).collect());
     let fio = median(rounds.iter().filter_map(|(_, fio)| *fio).collect());
     let beside = if fio.is_nan() { "fio not installed".into() } else { format!("fio {fio:.0} ns") };
-    row("null engine, everything recorded, per operation", &format!("{ours:.0} ns ({beside})"), "at most 120 ns", ours <= 120.0);
+    row(
+        "null engine, everything recorded, per operation",
+        &format!("{ours:.0} ns ({beside})"),
+        "at most 120 ns",
+        ours <= 120.0,
+    );
 }
 
 fn task(endpoint: &str, seconds: f64) -> Task {
@@ -163,7 +170,12 @@ fn requests(seconds: f64) -> Done {
     }
     let (get, put, wrk) = (median(gets), median(puts), median(wrks));
     let ratio = get / wrk;
-    row("client CPU per 4 KiB GET, signed, 64 connections", &format!("{get:.2} us (wrk {wrk:.2} us)"), "-", true);
+    row(
+        "client CPU per 4 KiB GET, signed, 64 connections",
+        &format!("{get:.2} us (wrk {wrk:.2} us)"),
+        "-",
+        true,
+    );
     row("  ratio to wrk's unsigned GET", &format!("{ratio:.2}"), "at most 0.90", ratio <= 0.9);
     let ratio = put / get;
     row("client CPU per 4 KiB PUT", &format!("{put:.2} us"), "-", true);
@@ -194,7 +206,12 @@ fn many_workers() -> Done {
     let (resident, started) = (cost.resident_bytes as f64 / 1e6, cost.first_done_ns as f64 / 1e9);
     let all = cost.workers_that_worked == 10_000;
     row("10,000 workers: resident memory", &format!("{resident:.0} MB"), "under 400 MB", resident < 400.0);
-    row("10,000 workers: all at work, first request after", &format!("{started:.2} s ({})", cost.workers_that_worked), "within 5 s", all && started < 5.0);
+    row(
+        "10,000 workers: all at work, first request after",
+        &format!("{started:.2} s ({})", cost.workers_that_worked),
+        "within 5 s",
+        all && started < 5.0,
+    );
     Ok(())
 }
 
@@ -223,6 +240,11 @@ fn memory_over_time(short: f64, long: f64) -> Done {
     let resident = |seconds| run_client(&steady(seconds)).map(|cost| cost.resident_bytes as f64 / 1e6);
     let (first, second) = (resident(short)?, resident(long)?);
     let value = format!("{first:.1} / {second:.1} MB");
-    row(&format!("resident memory after {short:.0} s / {long:.0} s"), &value, "the same", second < first * 1.1 + 1.0);
+    row(
+        &format!("resident memory after {short:.0} s / {long:.0} s"),
+        &value,
+        "the same",
+        second < first * 1.1 + 1.0,
+    );
     Ok(())
 }

@@ -36,7 +36,10 @@ pub fn mix(workers: u32, seconds: u64, bytes: u64) -> Work {
         workers,
         pacing: Pacing::Closed { think_ns: 0 },
         stop: Stop { window_ns: Some(seconds * 1_000_000_000), drain_ns: 5_000_000_000, ..Stop::default() },
-        source: SourcePlan::Mix { choices: vec![choice(0, 70.0, 1, 250), choice(1, 30.0, 251, 500)], pool: None },
+        source: SourcePlan::Mix {
+            choices: vec![choice(0, 70.0, 1, 250), choice(1, 30.0, 251, 500)],
+            pool: None,
+        },
         actions: 2,
         seed: 1,
         stream: [0, 0],

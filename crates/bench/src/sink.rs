@@ -166,7 +166,10 @@ impl Peer {
         }
         let mut sent = 0;
         while sent < head.len() + body.len() {
-            let slices = [IoSlice::new(&head[sent.min(head.len())..]), IoSlice::new(&body[sent.saturating_sub(head.len())..])];
+            let slices = [
+                IoSlice::new(&head[sent.min(head.len())..]),
+                IoSlice::new(&body[sent.saturating_sub(head.len())..]),
+            ];
             match self.stream.write_vectored(&slices) {
                 Ok(count) => sent += count,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {

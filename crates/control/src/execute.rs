@@ -75,7 +75,8 @@ pub fn execute(
         let asked = audience.wish();
         if asked == Wish::Stop || (!cleans && (only_cleaning || asked > Wish::GoOn)) {
             let record = &mut run.stages[index];
-            record.reason = if asked > Wish::GoOn { "the user ended the run" } else { "an earlier stage failed" }.into();
+            record.reason =
+                if asked > Wish::GoOn { "the user ended the run" } else { "an earlier stage failed" }.into();
             continue;
         }
         audience.event(Event::StageStarted { index, stage });
@@ -130,10 +131,7 @@ fn waiting((index, stage): (usize, &tidemark_plan::plan::Stage)) -> Stage {
     }
 }
 
-fn ready<'a>(
-    stage: &'a tidemark_plan::plan::Stage,
-    targets: &mut Targets,
-) -> Result<Vec<Ready<'a>>, String> {
+fn ready<'a>(stage: &'a tidemark_plan::plan::Stage, targets: &mut Targets) -> Result<Vec<Ready<'a>>, String> {
     let engine = |work: &'a tidemark_plan::plan::Work| match targets.engine(&work.engine) {
         Ok(engine) => Ok(Ready { plan: work, engine }),
         Err(error) => Err(format!("work `{}`: {error}", work.name)),

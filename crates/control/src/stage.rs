@@ -43,7 +43,8 @@ pub(crate) fn run(
             .iter()
             .enumerate()
             .map(|(index, work)| {
-                let mut watch = Reporter { work: index, seconds: seconds_in.clone(), wish: &wish, series: vec![] };
+                let mut watch =
+                    Reporter { work: index, seconds: seconds_in.clone(), wish: &wish, series: vec![] };
                 scope.spawn(move || {
                     let started_ns = place.run_start.elapsed().as_nanos() as u64;
                     let result = crew::run(&work.plan.load, &*work.engine, threads, &mut watch);
@@ -199,15 +200,20 @@ fn shortfall(plan: &plan::Work, work: &Work, interrupted: bool) -> Option<String
     if ok == 0 && failed > 0 {
         return Some(format!("none of {failed} operations succeeded"));
     }
-    let spoilt: u64 = tallies().map(|t| CONTENT_FAULTS.iter().map(|fault| t.faults.of(*fault)).sum::<u64>()).sum();
+    let spoilt: u64 =
+        tallies().map(|t| CONTENT_FAULTS.iter().map(|fault| t.faults.of(*fault)).sum::<u64>()).sum();
     if spoilt > 0 {
-        return Some(format!("{spoilt} reads returned content that is not what was written; none is allowed"));
+        return Some(format!(
+            "{spoilt} reads returned content that is not what was written; none is allowed"
+        ));
     }
     let allowed = (ok + failed) as f64 * f64::from(plan.allowed_failures_per_million) / 1e6;
     if failed as f64 > allowed {
         let total = ok + failed;
         let per_million = plan.allowed_failures_per_million;
-        return Some(format!("{failed} of {total} operations failed; {per_million} in a million are allowed"));
+        return Some(format!(
+            "{failed} of {total} operations failed; {per_million} in a million are allowed"
+        ));
     }
     None
 }

@@ -33,7 +33,8 @@ impl Targets {
         let data = DataSet::new(plan.seed, std::process::id(), followed_keys(plan));
         let mut targets = Self { servers: Vec::new(), data, descriptions: Vec::new() };
         let mut asked: Vec<Target> = Vec::new();
-        let makes_containers = plan.stages.iter().flat_map(|stage| &stage.works).any(|w| w.kind == WorkKind::Init);
+        let makes_containers =
+            plan.stages.iter().flat_map(|stage| &stage.works).any(|w| w.kind == WorkKind::Init);
         for work in plan.stages.iter().flat_map(|stage| &stage.works) {
             let plan::Engine::Object(job) = &work.engine;
             if asked.contains(&job.target) {

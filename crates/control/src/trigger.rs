@@ -39,7 +39,9 @@ impl Trigger {
         let _ = self.child.wait();
         self.arguments.push("-k".into());
         let ended = command(&self.path, &self.arguments).status();
-        ended.map(drop).map_err(|error| format!("trigger {} -k could not be run: {error}", self.path.display()))
+        ended
+            .map(drop)
+            .map_err(|error| format!("trigger {} -k could not be run: {error}", self.path.display()))
     }
 }
 
@@ -61,7 +63,8 @@ mod tests {
             assert!(Trigger::start(name, directory.path()).is_err(), "{name}");
         }
         let script = directory.path().join("note.sh");
-        std::fs::write(&script, "#!/bin/sh\necho \"$@\" >> \"$(dirname \"$0\")/log\"\nexec sleep 60\n").unwrap();
+        std::fs::write(&script, "#!/bin/sh\necho \"$@\" >> \"$(dirname \"$0\")/log\"\nexec sleep 60\n")
+            .unwrap();
         std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
         let wait = "#!/bin/sh\necho \"$@\" >> \"$(dirname \"$0\")/log\"\n";
         let trigger = Trigger::start("note.sh(a, b)", directory.path()).unwrap();

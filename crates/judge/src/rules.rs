@@ -1,7 +1,7 @@
 //! The list of rules. To add one, write a small function beside its kin and name it here.
 
 use crate::scene::Scene;
-use crate::{Finding, Judgement, Validity};
+use crate::{Finding, Judgement, Severity, Validity};
 use tidemark_measure::record::Run;
 
 mod conduct;
@@ -9,6 +9,7 @@ mod failures;
 mod generator;
 mod outage;
 mod samples;
+mod stalls;
 mod steadiness;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -39,6 +40,7 @@ const WORK_RULES: &[fn(&Scene<'_>, &mut Findings)] = &[
     conduct::unequal_workers,
     conduct::idle_workers,
     conduct::short_window,
+    stalls::delayed_acknowledgement,
     steadiness::steadiness,
     samples::percentiles,
     samples::verified,
@@ -71,7 +73,15 @@ pub(crate) fn apply(run: &Run) -> Judgement {
     let mut out = Findings::default();
     RUN_RULES.iter().for_each(|rule| rule(run, &mut out));
     for scene in Scene::all(run) {
+        let before = out.said.len();
         WORK_RULES.iter().for_each(|rule| rule(&scene, &mut out));
+        if !scene.measures() {
+            // Nobody reads the numbers of works that prepare or clean up for small print.
+            let small_print =
+                |index: usize, finding: &Finding| index >= before && finding.severity < Severity::Warning;
+            let mut index = 0..;
+            out.said.retain(|finding| !index.next().is_some_and(|index| small_print(index, finding)));
+        }
     }
     // Stable: what is equally grave stays in the order of stages, works and rules.
     out.said.sort_by_key(|finding| std::cmp::Reverse(finding.severity));

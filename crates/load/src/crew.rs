@@ -528,7 +528,8 @@ mod tests {
     fn no_worker_starves_when_operations_end_at_once() {
         let stop = Stop { window_ns: Some(300 * MS), drain_ns: MS, ..Stop::default() };
         let result = run(&work(8, mix(1), stop), &Null, 1, &mut Seen::default()).unwrap();
-        let least = (0..8).map(|worker| result.workers.iter().filter(|w| w.worker == worker).map(|w| w.ok).sum::<u64>());
+        let least = (0..8)
+            .map(|worker| result.workers.iter().filter(|w| w.worker == worker).map(|w| w.ok).sum::<u64>());
         let (least, most) = (least.clone().min().unwrap(), least.max().unwrap());
         assert!(least > 0 && least * 2 > most, "{least} to {most}");
     }

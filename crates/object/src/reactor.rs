@@ -123,7 +123,7 @@ impl Reactor {
             entries: RefCell::default(),
             free: RefCell::default(),
             timers: RefCell::default(),
-            events: RefCell::new(Vec::with_capacity(std::env::var("EV").map_or(EVENTS, |v| v.parse().unwrap()))),
+            events: RefCell::new(Vec::with_capacity(EVENTS)),
             scratch: RefCell::new(vec![0; SCRATCH].into_boxed_slice()),
             sweep_ns: (timeout_ns / 20).clamp(1_000_000, SWEEP_MOST_NS),
             next_sweep: Cell::new(0),

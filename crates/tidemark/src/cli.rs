@@ -211,7 +211,13 @@ pub(crate) struct Object {
     #[arg(long, env = "AWS_ACCESS_KEY_ID", default_value = "", hide_env_values = true)]
     pub(crate) access_key: String,
     /// Secret key; better given by the environment than on the command line
-    #[arg(long, env = "AWS_SECRET_ACCESS_KEY", default_value = "", hide_env_values = true, hide_default_value = true)]
+    #[arg(
+        long,
+        env = "AWS_SECRET_ACCESS_KEY",
+        default_value = "",
+        hide_env_values = true,
+        hide_default_value = true
+    )]
     pub(crate) secret_key: String,
     /// Session token
     #[arg(long, env = "AWS_SESSION_TOKEN", hide_env_values = true)]

@@ -32,5 +32,4 @@ impl Stop {
     pub(crate) fn not_ready(message: impl std::fmt::Display) -> Self {
         Self { exit: Exit::NotReady, message: message.to_string() }
     }
-
 }

@@ -98,7 +98,8 @@ impl Progress {
         if self.show == Show::Bars {
             let bar = ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::stderr_with_hz(5));
             let template = "{prefix:22} {bar:24.cyan/dim} {percent:>3} %  {wide_msg}";
-            let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+            let style =
+                ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
             bar.set_style(style.progress_chars("━╸─"));
             bar.set_prefix(label);
             bar.enable_steady_tick(Duration::from_millis(200));
@@ -204,7 +205,12 @@ impl Audience for Progress {
                     false => format!(": {}", stage.reason),
                 };
                 let state = stage.state.name();
-                self.line(&format!("[{}/{}] {} {state} after {took}{reason}", index + 1, self.stages, stage.name));
+                self.line(&format!(
+                    "[{}/{}] {} {state} after {took}{reason}",
+                    index + 1,
+                    self.stages,
+                    stage.name
+                ));
                 let (name, reason) = (&stage.name, &stage.reason);
                 self.json(&json!({
                     "event": "stage_ended", "stage": index, "name": name, "state": stage.state, "reason": reason,

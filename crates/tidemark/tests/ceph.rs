@@ -51,7 +51,10 @@ fn usage(lab: &Lab) -> serde_json::Value {
 fn successful(usage: &serde_json::Value, category: &str) -> u64 {
     let users = usage["summary"].as_array().cloned().unwrap_or_default();
     let categories = users.iter().flat_map(|user| user["categories"].as_array().cloned().unwrap_or_default());
-    categories.filter(|one| one["category"] == category).map(|one| one["successful_ops"].as_u64().unwrap()).sum()
+    categories
+        .filter(|one| one["category"] == category)
+        .map(|one| one["successful_ops"].as_u64().unwrap())
+        .sum()
 }
 
 /// Runs the whitepaper's workload and compares its counts with the growth of the gateway's.
@@ -59,7 +62,13 @@ fn compare(lab: &Lab, document: &str, name: &str) {
     let place = Place::new();
     let before = usage(lab);
     let record = place.run(&place.write(&format!("{name}.xml"), document));
-    assert_eq!((record.code, record.state()), (0, "completed"), "{name}: {} {}", record.stderr, record.value["findings"]);
+    assert_eq!(
+        (record.code, record.state()),
+        (0, "completed"),
+        "{name}: {} {}",
+        record.stderr,
+        record.value["findings"]
+    );
     let expected = [("get_obj", record.sum("read", "ok")), ("put_obj", record.sum("write", "ok"))];
     assert!(expected[0].1 > 100, "{name}: {expected:?}");
     assert_eq!(record.sum("delete", "ok"), 200);
@@ -158,11 +167,13 @@ fn a_corrupted_object_is_found(lab: &Lab) {
 fn a_wrong_key_is_refused(lab: &Lab) {
     let place = Place::new();
     let storage = s3(lab).replace(&lab.credentials().secret_key, "notTheSecretAtAll");
-    let output = place.tidemark(&["run", place.write("key.xml", &whitepaper("", &storage, 2)).to_str().unwrap()]);
+    let output =
+        place.tidemark(&["run", place.write("key.xml", &whitepaper("", &storage, 2)).to_str().unwrap()]);
     assert_eq!(output.code, 3, "{}", output.stderr);
     assert!(output.stderr.contains("secret"), "{}", output.stderr);
     let storage = s3(lab).replace(&lab.credentials().access_key, "NOBODYKNOWSTHISKEY00");
-    let output = place.tidemark(&["run", place.write("key.xml", &whitepaper("", &storage, 2)).to_str().unwrap()]);
+    let output =
+        place.tidemark(&["run", place.write("key.xml", &whitepaper("", &storage, 2)).to_str().unwrap()]);
     assert_eq!(output.code, 3, "{}", output.stderr);
     assert!(output.stderr.contains("access key"), "{}", output.stderr);
 }

@@ -27,18 +27,31 @@ fn a_bad_document_is_explained_at_its_line() {
     assert_eq!(output.code, 2);
     assert!(output.stderr.contains("101") && output.stderr.contains("bad.xml:"), "{}", output.stderr);
 
-    let placeholders = whitepaper("", "<storage type=\"s3\" config=\"accesskey=<accesskey>;secretkey=<scretkey>;endpoint=<endpoint>\"/>", 5);
+    let placeholders = whitepaper(
+        "",
+        "<storage type=\"s3\" config=\"accesskey=<accesskey>;secretkey=<scretkey>;endpoint=<endpoint>\"/>",
+        5,
+    );
     let document = place.write("placeholder.xml", &placeholders);
     let output = place.tidemark(&["check", document.to_str().unwrap()]);
     assert_eq!(output.code, 2);
-    assert!(output.stderr.contains("<accesskey>") && output.stderr.contains("placeholder.xml:4"), "{}", output.stderr);
+    assert!(
+        output.stderr.contains("<accesskey>") && output.stderr.contains("placeholder.xml:4"),
+        "{}",
+        output.stderr
+    );
 
-    let document = place.write("bad.yaml", "name: x\ntarget:\n  kind: s3\n  endpoint: http://127.0.0.1:1\nstagez: []\n");
+    let document =
+        place.write("bad.yaml", "name: x\ntarget:\n  kind: s3\n  endpoint: http://127.0.0.1:1\nstagez: []\n");
     let output = place.tidemark(&["check", document.to_str().unwrap()]);
     assert_eq!(output.code, 2);
     assert!(output.stderr.contains("`stages`"), "the nearest known key is named: {}", output.stderr);
 
-    let typo = whitepaper("", "<storage type=\"s3\" config=\"accesskey=a;secretkey=hidethis;endpint=http://h\"/>", 5);
+    let typo = whitepaper(
+        "",
+        "<storage type=\"s3\" config=\"accesskey=a;secretkey=hidethis;endpint=http://h\"/>",
+        5,
+    );
     let output = place.tidemark(&["check", place.write("typo.xml", &typo).to_str().unwrap()]);
     assert!(output.stderr.contains("endpint") && !output.stderr.contains("hidethis"), "{}", output.stderr);
 
@@ -55,7 +68,8 @@ fn the_mock_workload_runs_to_its_end() {
     let record = place.run(&document);
     assert_eq!((record.code, record.state()), (0, "completed"));
     let reads = record.operation("main", "read");
-    let (ok, p50) = (reads["ok"].as_u64().unwrap(), reads["response"]["percentiles_ns"]["p50"].as_u64().unwrap());
+    let (ok, p50) =
+        (reads["ok"].as_u64().unwrap(), reads["response"]["percentiles_ns"]["p50"].as_u64().unwrap());
     assert!(ok > 1_000, "{ok}");
     assert!((5_000_000..15_000_000).contains(&p50), "the mock waits 5 ms: {p50}");
 }

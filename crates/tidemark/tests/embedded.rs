@@ -42,7 +42,8 @@ fn the_whitepaper_s_workload_counts_what_the_server_counts() {
     assert_eq!(record.sum("delete", "ok"), 200, "cleanup deletes 4 x 50 objects");
     assert_eq!(record.operation("prepare", "prepare")["ok"], 200);
     assert_eq!((counted.buckets, counted.objects), (0, 0), "dispose leaves nothing");
-    let (read, write) = (record.sum("read", "ok") as f64, record.operation("main", "write")["ok"].as_f64().unwrap());
+    let (read, write) =
+        (record.sum("read", "ok") as f64, record.operation("main", "write")["ok"].as_f64().unwrap());
     assert!((0.62..0.78).contains(&(read / (read + write))), "{read} reads, {write} writes");
     let notes = record.value["notes"].as_array().unwrap();
     assert!(!notes.is_empty(), "a COSBench file has compatibility notes");
@@ -159,7 +160,11 @@ fn secrets_stay_inside() {
                 files += 1;
                 let bytes = std::fs::read(&path).unwrap();
                 let secret = server.secret_key().as_bytes();
-                assert!(!bytes.windows(secret.len()).any(|window| window == secret), "{} has it", path.display());
+                assert!(
+                    !bytes.windows(secret.len()).any(|window| window == secret),
+                    "{} has it",
+                    path.display()
+                );
             }
         }
     }
@@ -191,7 +196,19 @@ fn an_open_loop_offers_its_rate() {
     let (place, server) = (Place::new(), server());
     let endpoint = server.endpoint();
     let output = place
-        .command(&["object", "get", "--endpoint", &endpoint, "--rate", "500/s", "--for", "4s", "--objects", "50", "--json"])
+        .command(&[
+            "object",
+            "get",
+            "--endpoint",
+            &endpoint,
+            "--rate",
+            "500/s",
+            "--for",
+            "4s",
+            "--objects",
+            "50",
+            "--json",
+        ])
         .env("AWS_ACCESS_KEY_ID", server.access_key())
         .env("AWS_SECRET_ACCESS_KEY", server.secret_key())
         .output()

@@ -1,7 +1,7 @@
 //! Whether the load generator did what it was asked to, or was itself the limit.
 //!
 //! In works that measure, what is found here makes the run invalid or is a warning; in works that prepare or
-//! clean up it is a note.
+//! clean up it is left unsaid.
 
 use super::Findings;
 use crate::Severity;
@@ -339,7 +339,7 @@ mod tests {
         work(&mut full).series[5].in_flight = 64;
         assert!(said(&full, "offered-rate").unwrap().detail.contains("All workers were waiting"));
         work(&mut full).kind = "prepare".into();
-        assert_eq!(severity(&full, "offered-rate"), Some(Severity::Note));
+        assert_eq!(severity(&full, "offered-rate"), None);
         assert!(!invalid_for(&full, ""));
     }
 
@@ -382,7 +382,7 @@ mod tests {
         assert!(invalid_for(&with(0.95, 11), "the load generator was the bottleneck"));
         let mut preparing = with(1.0, 20);
         work(&mut preparing).kind = "prepare".into();
-        assert_eq!(severity(&preparing, "generator-busy"), Some(Severity::Note));
+        assert_eq!(severity(&preparing, "generator-busy"), None);
         assert!(!invalid_for(&preparing, ""));
     }
 

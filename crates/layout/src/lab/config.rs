@@ -124,7 +124,10 @@ mod tests {
         assert_eq!(setting(&text, "global", "mon host"), Some("v2:127.0.0.1:23300"));
         assert_eq!(setting(&text, "global", "public addr"), Some("127.0.0.1"));
         assert_eq!(setting(&text, "global", "cluster addr"), Some("127.0.0.1"));
-        assert_eq!(setting(&text, "client.rgw.lab", "rgw frontends"), Some("beast endpoint=127.0.0.1:27480 tcp_nodelay=1"));
+        assert_eq!(
+            setting(&text, "client.rgw.lab", "rgw frontends"),
+            Some("beast endpoint=127.0.0.1:27480 tcp_nodelay=1")
+        );
         assert!(!text.contains("0.0.0.0") && !text.contains("::"));
     }
 

@@ -41,7 +41,9 @@ impl Element {
     pub(super) fn expand(&mut self, variable: &dyn Fn(&str) -> Option<String>, remarks: &mut Remarks) {
         if matches!(self.name.as_str(), "storage" | "auth") {
             let configs = self.attributes.iter_mut().filter(|attribute| attribute.name == "config");
-            configs.filter(|one| one.value.text.contains("${")).for_each(|one| one.value.expand(variable, remarks));
+            configs
+                .filter(|one| one.value.text.contains("${"))
+                .for_each(|one| one.value.expand(variable, remarks));
         }
         self.children.iter_mut().for_each(|child| child.expand(variable, remarks));
     }
@@ -111,7 +113,8 @@ impl Value {
 
     /// Replaces every `${NAME}` by the variable's value; places after it stay right.
     fn expand(&mut self, variable: &dyn Fn(&str) -> Option<String>, remarks: &mut Remarks) {
-        let old = std::mem::replace(self, Self { text: String::new(), span: self.span.clone(), steps: vec![] });
+        let old =
+            std::mem::replace(self, Self { text: String::new(), span: self.span.clone(), steps: vec![] });
         let mut at = 0;
         while let Some(start) = old.text[at..].find("${").map(|found| at + found) {
             let Some(end) = old.text[start..].find('}').map(|found| start + found + 1) else { break };
@@ -126,7 +129,11 @@ impl Value {
                 Some(value) if !value.is_empty() => self.text.push_str(&value),
                 _ => {
                     let message = format!("the environment variable {name} is not set");
-                    remarks.error(place.clone(), message, format!("set it before the run: export {name}=..."));
+                    remarks.error(
+                        place.clone(),
+                        message,
+                        format!("set it before the run: export {name}=..."),
+                    );
                 }
             }
             self.steps.push((self.text.len(), place.end));

@@ -200,7 +200,8 @@ fn the_whitepaper_in_cosbench_s_dialect_is_forecast_the_same_way() {
             let address = address.iter().find(|(known, _)| *known == name);
             Some(address.map_or("mine", |(_, value)| value).to_owned())
         };
-        let environment = crate::yaml::Environment { variable: &value, ..crate::yaml::Environment::process() };
+        let environment =
+            crate::yaml::Environment { variable: &value, ..crate::yaml::Environment::process() };
         let (plan, warnings) = crate::cosbench::read_in(text, &environment).unwrap();
         assert_eq!(warnings, []);
         let workers: Vec<_> = plan.stages.iter().map(|stage| stage.works[0].load.workers).collect();

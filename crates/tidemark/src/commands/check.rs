@@ -18,7 +18,11 @@ pub(crate) fn check(arguments: &cli::Check, terminal: Terminal) -> Result<Exit, 
     show(&forecast, terminal);
     let notes = source.document.plan.notes.iter().chain(&forecast.notes);
     for note in notes {
-        terminal.print(&format!("{} {}", terminal.paint(Style::Warning, &format!("note ({}):", note.topic)), note.text));
+        terminal.print(&format!(
+            "{} {}",
+            terminal.paint(Style::Warning, &format!("note ({}):", note.topic)),
+            note.text
+        ));
     }
     Ok(Exit::Done)
 }
@@ -34,7 +38,11 @@ fn show(forecast: &Forecast, terminal: Terminal) {
         }
     }
     terminal.print(&format!("  in all    {}", forecast.time.describe()));
-    terminal.print(&format!("  at once   {} workers, {} connections", units::count(forecast.workers), units::count(forecast.connections)));
+    terminal.print(&format!(
+        "  at once   {} workers, {} connections",
+        units::count(forecast.workers),
+        units::count(forecast.connections)
+    ));
     terminal.print(&format!("  memory    about {} here", units::bytes(forecast.memory_bytes)));
     terminal.print(&format!("  storage   up to {} of objects", units::bytes(forecast.stored_bytes)));
 }

@@ -62,7 +62,9 @@ fn show(status: &LabStatus, terminal: Terminal) {
         terminal.print(&format!("{:12} {state:8} {pid}", daemon.daemon.to_string()));
     }
     match &status.health {
-        Some(health) => terminal.print(&format!("health       {} {}", health.status, health.problems.join("; "))),
+        Some(health) => {
+            terminal.print(&format!("health       {} {}", health.status, health.problems.join("; ")))
+        }
         None => terminal.print("health       unknown: the monitor does not answer"),
     }
     terminal.print(&format!("S3           {}", status.endpoint));

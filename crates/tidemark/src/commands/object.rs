@@ -12,11 +12,7 @@ use tidemark_plan::secret::Secret;
 use tidemark_plan::selector;
 
 /// Makes a plan of the command line and runs it.
-pub(crate) fn run(
-    arguments: &cli::Object,
-    store: Option<PathBuf>,
-    terminal: Terminal,
-) -> Result<Exit, Stop> {
+pub(crate) fn run(arguments: &cli::Object, store: Option<PathBuf>, terminal: Terminal) -> Result<Exit, Stop> {
     let duration = |text: &str| units::parse_duration_ns(text).map_err(Stop::usage);
     let rate = arguments.rate.as_deref().map(units::parse_rate).transpose().map_err(Stop::usage)?;
     let size = selector::size(&arguments.size)

@@ -63,8 +63,9 @@ pub(crate) fn execute(
         _ => Show::Lines,
     };
     let mut progress = Progress::new(show, terminal, Signals::listen(), plan);
-    let Executed { run, stored } = execute::execute(plan, provenance, &options, store.as_mut(), &mut progress)
-        .map_err(Stop::not_ready)?;
+    let Executed { run, stored } =
+        execute::execute(plan, provenance, &options, store.as_mut(), &mut progress)
+            .map_err(Stop::not_ready)?;
     let judgement = tidemark_judge::judge(&run);
     let report = match running.no_report {
         true => None,
@@ -82,7 +83,8 @@ pub(crate) fn execute(
         let report = report.as_deref().map(Path::display).map(|path| path.to_string());
         let parsed: serde_json::Value =
             serde_json::from_str(&tidemark_report::json(&run, &judgement)).unwrap_or_default();
-        terminal.print(&json!({"event": "run", "stored": stored, "report": report, "run": parsed}).to_string());
+        terminal
+            .print(&json!({"event": "run", "stored": stored, "report": report, "run": parsed}).to_string());
     } else {
         summary(&run, &judgement, terminal);
         closing(&run, stored, report.as_deref(), terminal);
@@ -129,7 +131,8 @@ fn write_report(
     match written {
         Ok(()) => Some(path),
         Err(error) => {
-            terminal.remark(&format!("tidemark: the report could not be written to {}: {error}", path.display()));
+            terminal
+                .remark(&format!("tidemark: the report could not be written to {}: {error}", path.display()));
             None
         }
     }

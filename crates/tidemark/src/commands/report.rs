@@ -19,7 +19,9 @@ pub(crate) fn report(
             .map_err(Stop::not_ready)?
             .ok_or_else(|| Stop::usage("there is no stored run yet; `tidemark run FILE` makes one"))?,
         number => number.parse().map_err(|_| {
-            Stop::usage(format!("`{number}` is not a run's number; `tidemark runs` lists them, `last` is the last"))
+            Stop::usage(format!(
+                "`{number}` is not a run's number; `tidemark runs` lists them, `last` is the last"
+            ))
         })?,
     };
     let run = store.load(id).map_err(Stop::usage)?;

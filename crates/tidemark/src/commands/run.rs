@@ -8,11 +8,7 @@ use std::path::PathBuf;
 use tidemark_plan::redact;
 
 /// Runs a document from beginning to end.
-pub(crate) fn run(
-    arguments: &cli::Run,
-    store: Option<PathBuf>,
-    terminal: Terminal,
-) -> Result<Exit, Stop> {
+pub(crate) fn run(arguments: &cli::Run, store: Option<PathBuf>, terminal: Terminal) -> Result<Exit, Stop> {
     let source = document::read(&arguments.file, terminal)?;
     let mut plan = source.document.plan;
     if let Some(seed) = arguments.seed {

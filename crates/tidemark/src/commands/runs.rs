@@ -20,13 +20,19 @@ pub(crate) fn runs(arguments: &cli::Runs, store: Option<PathBuf>, terminal: Term
         terminal.remark("no runs yet; `tidemark run FILE` makes one");
         return Ok(Exit::Done);
     }
-    terminal.print(&format!("{:>5}  {:16}  {:>9}  {:11}  {:28}  headline", "run", "started", "took", "state", "name"));
+    terminal.print(&format!(
+        "{:>5}  {:16}  {:>9}  {:11}  {:28}  headline",
+        "run", "started", "took", "state", "name"
+    ));
     for run in runs {
         let started = Timestamp::from_nanosecond(i128::from(run.started_unix_ns)).unwrap_or_default();
         let started = started.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string();
         let took = units::duration_ns(run.elapsed_ns);
         let (state, name) = (run.state.name(), &run.name);
-        terminal.print(&format!("{:>5}  {started:16}  {took:>9}  {state:11}  {name:28}  {}", run.id, run.headline));
+        terminal.print(&format!(
+            "{:>5}  {started:16}  {took:>9}  {state:11}  {name:28}  {}",
+            run.id, run.headline
+        ));
     }
     Ok(Exit::Done)
 }

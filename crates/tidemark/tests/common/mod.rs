@@ -93,7 +93,10 @@ impl Record {
     /// The operation of this label in the stage's first work.
     pub fn operation(&self, stage: &str, label: &str) -> &Value {
         let operations = self.stage(stage)["works"][0]["operations"].as_array().unwrap();
-        operations.iter().find(|one| one["label"] == label).unwrap_or_else(|| panic!("no {label}: {operations:?}"))
+        operations
+            .iter()
+            .find(|one| one["label"] == label)
+            .unwrap_or_else(|| panic!("no {label}: {operations:?}"))
     }
 
     /// Sum of a count over all operations of a kind of sample, in all stages.

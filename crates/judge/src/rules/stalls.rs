@@ -1,0 +1,69 @@
+//! Response times that are not the storage's, nor the generator's, but the network protocol's.
+
+use super::Findings;
+use crate::Severity;
+use crate::scene::Scene;
+use tidemark_measure::histogram::Histogram;
+use tidemark_measure::units;
+
+/// Linux holds an acknowledgement back for 40 ms at least (TCP_DELACK_MIN); a small reply adds little to that.
+const DELAYED_NS: (u64, u64) = (39_500_000, 50_000_000);
+
+/// A share of the replies in that narrow range which no storage gives by chance.
+const SHARE: f64 = 0.5;
+
+/// Fewer replies than this say nothing about a distribution.
+const LEAST: u64 = 20;
+
+/// Whether most replies waited for a delayed acknowledgement: a server that sends a reply in two pieces without
+/// TCP_NODELAY holds the second one back until the first is acknowledged (Nagle's algorithm, RFC 896), and the
+/// receiver holds the acknowledgement back in the hope of data to send it with (RFC 1122, 4.2.3.2).
+pub(super) fn delayed_acknowledgement(scene: &Scene<'_>, out: &mut Findings) {
+    for operation in &scene.work.operations {
+        let response: &Histogram = operation.tally.service();
+        let (low, high) = DELAYED_NS;
+        let within = response.count_up_to(high).saturating_sub(response.count_up_to(low));
+        let share = within as f64 / response.count().max(1) as f64;
+        if response.count() < LEAST || share < SHARE {
+            continue;
+        }
+        let label = &operation.label;
+        let title = format!("most {label} replies took 40 to 50 ms, as long as a delayed acknowledgement");
+        let detail = "A server that sends a reply in two pieces without TCP_NODELAY waits 40 ms for the client's \
+            acknowledgement of the first. The storage may be much faster than this: for Ceph's RADOS gateway add \
+            tcp_nodelay=1 to rgw_frontends and compare. Applications on Linux see the same delay.";
+        out.say(scene.finding(Severity::Warning, "delayed-acknowledgement", title).detail(detail).evidence(
+            format!(
+                "{label}: {} of {} replies took {} to {}: {}",
+                units::count(within),
+                units::count(response.count()),
+                units::duration_ns(low),
+                units::duration_ns(high),
+                units::percent(share)
+            ),
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{MS, healthy, said, work};
+
+    #[test]
+    fn replies_at_forty_milliseconds_are_suspicious() {
+        let with = |values: &[(u64, u64)]| {
+            let mut run = healthy();
+            let response = &mut work(&mut run).operations[0].tally.response;
+            response.reset();
+            values.iter().for_each(|(value, count)| response.record_many(*value, *count));
+            said(&run, "delayed-acknowledgement").is_some()
+        };
+        assert!(with(&[(44 * MS, 600), (48 * MS, 200), (2 * MS, 200)]));
+        assert!(
+            !with(&[(44 * MS, 400), (20 * MS, 300), (80 * MS, 300)]),
+            "a wide distribution is the storage's"
+        );
+        assert!(!with(&[(44 * MS, 19)]), "too few to say");
+        assert!(!with(&[(10 * MS, 1000)]));
+    }
+}
