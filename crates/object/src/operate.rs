@@ -45,14 +45,14 @@ pub(crate) struct Done {
     pub(crate) at: Tick,
     /// Bytes of content that it moved.
     pub(crate) bytes: u64,
-    /// When the first byte of content came, of reads.
+    /// When the first byte of the content read came; of other replies, when the head did.
     pub(crate) first_byte: Option<Tick>,
 }
 
 impl Done {
     /// A request with a reply that mattered for its status only.
     pub(crate) fn after(reply: &Reply, bytes: u64) -> Self {
-        Self { at: reply.done, bytes, first_byte: None }
+        Self { at: reply.done, bytes, first_byte: Some(reply.head_at) }
     }
 
     /// A request whose reply's body is what was wanted.

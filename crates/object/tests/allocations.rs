@@ -85,7 +85,9 @@ fn a_warm_lane_allocates_nothing() {
     let endpoint = format!("http://{}", listener.local_addr().unwrap());
     std::thread::spawn(move || {
         for stream in listener.incoming() {
-            std::thread::spawn(move || serve(stream.unwrap()));
+            let stream = stream.unwrap();
+            stream.set_nodelay(true).unwrap();
+            std::thread::spawn(move || serve(stream));
         }
     });
     let verbs =

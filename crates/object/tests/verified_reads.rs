@@ -52,14 +52,14 @@ fn verification_costs_little() {
         actions[0].content.verify = verify;
         Run::sharing(&data, Target::S3(target.clone()), actions, 8)
     });
-    for round in 0..7 {
+    for round in 0..40 {
         let [plain, verified] = [0, 1].map(|index| {
             let run: &mut Run = &mut runs[index];
             let read = Operation { space: 1, item: 1, ..Operation::default() };
             let start = thread_cpu_ns();
             let (mut begun, mut ended) = (0, Vec::new());
             let mut idle: Vec<u32> = (0..8).collect();
-            while begun < 2000 {
+            while begun < 400 {
                 for lane in idle.drain(..) {
                     assert_eq!(run.session.begin(lane, &read, run.clock.now()), Begin::Started);
                     begun += 1;

@@ -44,7 +44,7 @@ pub(crate) enum Command {
     /// Say what a document will do and need, without doing it
     Check(Check),
     /// Put object load on a target without writing a document
-    Object(Object),
+    Object(Box<Object>),
     /// Write the report of a stored run
     Report(Report),
     /// List stored runs

@@ -1,6 +1,12 @@
 //! The built binary against a real RADOS gateway: the whitepaper's workload over S3 and Swift with the
 //! gateway's own usage log as witness, and the gateway stopped, killed and lied to.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a failed test may panic, and says what it does"
+)]
+
 mod common;
 
 use common::{Output, Place, Record, whitepaper};
@@ -160,7 +166,7 @@ fn a_corrupted_object_is_found(lab: &Lab) {
     assert_eq!(operation["faults"]["wrong_content"], 20, "{operation}");
     assert_eq!(operation["ok"], 380);
     assert_ne!(record.code, 0);
-    let clean = "  - dispose: {containers: 1-1}\n";
+    let clean = "  - dispose: {containers: 1-1, empty: true}\n";
     assert_eq!(place.run(&place.write("clean.yaml", &yaml(lab, "clean", clean))).code, 0);
 }
 

@@ -1,5 +1,11 @@
 //! The command line itself: documents checked, refused, explained; pages and completions generated.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a failed test may panic, and says what it does"
+)]
+
 mod common;
 
 use common::{Place, whitepaper};

@@ -1,5 +1,11 @@
 //! The built binary against an S3 server with faults: what goes wrong must show as what it is.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a failed test may panic, and says what it does"
+)]
+
 mod common;
 
 use common::{Output, Place, Record, whitepaper};

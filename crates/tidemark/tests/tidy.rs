@@ -1,5 +1,11 @@
 //! What a tool can check, a tool checks: licences of dependencies, module docs, lengths, leftovers.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a failed test may panic, and says what it does"
+)]
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

@@ -63,7 +63,7 @@ fn show(status: &LabStatus, terminal: Terminal) {
     }
     match &status.health {
         Some(health) => {
-            terminal.print(&format!("health       {} {}", health.status, health.problems.join("; ")))
+            terminal.print(&format!("health       {} {}", health.status, health.problems.join("; ")));
         }
         None => terminal.print("health       unknown: the monitor does not answer"),
     }

@@ -1,5 +1,10 @@
 //! Drives the built binary, and reads what it says.
-#![allow(dead_code)]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::unwrap_used,
+    reason = "a failed test may panic; not every test uses all of it"
+)]
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
