@@ -25,26 +25,38 @@ fn store(port: u16) {
     let l = std::net::TcpListener::bind(("127.0.0.1", port)).unwrap();
     let map: Arc<std::sync::RwLock<HashMap<String, Arc<Vec<u8>>>>> = Arc::default();
     for c in l.incoming() {
-        let mut c = c.unwrap(); c.set_nodelay(true).unwrap(); let map = map.clone();
+        let mut c = c.unwrap();
+        c.set_nodelay(true).unwrap();
+        let map = map.clone();
         std::thread::spawn(move || {
             let mut buf = vec![0u8; 1 << 21];
             let mut have = 0;
             loop {
                 let end = loop {
-                    if let Some(e) = buf[..have].windows(4).position(|w| w == b"\r\n\r\n") { break e + 4; }
-                    match c.read(&mut buf[have..]) { Ok(n) if n > 0 => have += n, _ => return }
+                    if let Some(e) = buf[..have].windows(4).position(|w| w == b"\r\n\r\n") {
+                        break e + 4;
+                    }
+                    match c.read(&mut buf[have..]) {
+                        Ok(n) if n > 0 => have += n,
+                        _ => return,
+                    }
                 };
                 let text = String::from_utf8_lossy(&buf[..end]).into_owned();
                 let path = text.split(' ').nth(1).unwrap().to_owned();
                 if text.starts_with("PUT") {
                     let at = text.find("Content-Length: ").unwrap() + 16;
                     let len: usize = text[at..].split('\r').next().unwrap().parse().unwrap();
-                    while have < end + len { have += c.read(&mut buf[have..]).unwrap(); }
+                    while have < end + len {
+                        have += c.read(&mut buf[have..]).unwrap();
+                    }
                     map.write().unwrap().insert(path, Arc::new(buf[end..end + len].to_vec()));
                     c.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").unwrap();
                 } else {
                     let body = map.read().unwrap()[&path].clone();
-                    c.write_all(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len()).as_bytes()).unwrap();
+                    c.write_all(
+                        format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len()).as_bytes(),
+                    )
+                    .unwrap();
                     c.write_all(&body).unwrap();
                 }
                 have = 0;
@@ -143,7 +155,9 @@ impl Watch for Seen {
 
 fn main() {
     let args: Vec<String> = std::env::args().collect();
-    if args[1] == "store" { return store(args[2].parse().unwrap()); }
+    if args[1] == "store" {
+        return store(args[2].parse().unwrap());
+    }
     if args[1] == "serve" {
         return serve(args[2].parse().unwrap());
     }
@@ -196,8 +210,8 @@ fn main() {
             choices: vec![Choice {
                 action: 0,
                 weight: 1.0,
-                spaces: pick(if ["vget","uget","bput"].contains(&args[3].as_str()) { 1 } else { 32 }),
-                items: pick(if ["vget","uget","bput"].contains(&args[3].as_str()) { 8 } else { 100_000 }),
+                spaces: pick(if ["vget", "uget", "bput"].contains(&args[3].as_str()) { 1 } else { 32 }),
+                items: pick(if ["vget", "uget", "bput"].contains(&args[3].as_str()) { 8 } else { 100_000 }),
                 bytes: Size { pick: Pick::Constant(bytes), unit: 1 },
                 division: Division::None,
                 effect: Effect::Free,

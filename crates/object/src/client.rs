@@ -294,7 +294,13 @@ impl Client {
         let sent = self.send(body, &mut watch).await;
         let result = match sent {
             Ok(Sent::All) => self.receive(&mut watch).await,
-            Ok(Sent::Stopped) => self.receive(&mut watch).await.and(Ok(false)),
+            Ok(Sent::Stopped) => match self.receive(&mut watch).await {
+                Ok(_) if (200..300).contains(&watch.reply.status) => Err(Failure::in_doubt(
+                    Fault::Protocol,
+                    "the server acknowledged what it had not been sent",
+                )),
+                received => received.and(Ok(false)),
+            },
             // The server may have said why before it hung up.
             Err(failure) if failure.fault == Fault::Reset => {
                 self.receive(&mut watch).await.and(Ok(false)).map_err(|_| failure)

@@ -26,6 +26,9 @@ const REFUSAL_MOST: usize = 4 << 10;
 /// How often the cause of a failure may be removed within one operation.
 const RECOVERIES_MOST: u32 = 2;
 
+/// How much of a document is kept: many times the largest listing. What is cut off is no valid document.
+const KEPT_MOST: usize = 16 << 20;
+
 /// A protocol's way of performing operations on one lane.
 pub(crate) trait Protocol {
     /// Makes one attempt.
@@ -282,7 +285,8 @@ impl Sink for Intake<'_> {
                 check.update(piece);
             }
             if self.keeps {
-                self.body.extend_from_slice(piece);
+                let room = KEPT_MOST.saturating_sub(self.body.len());
+                self.body.extend_from_slice(&piece[..piece.len().min(room)]);
             }
         } else {
             let room = REFUSAL_MOST.saturating_sub(self.body.len());

@@ -3,7 +3,8 @@
 //! One attempt at an operation is one request, or as many as the verb takes; what comes before and after
 //! it (content, retries, verification, the words of failures) is in [`crate::operate`].
 //!
-//! - Connections go to the endpoints' addresses, in virtual-host style too: the bucket is in the `Host` header.
+//! - Connections go to the endpoints' addresses, in virtual-host style too: the bucket is in the `Host` header
+//!   alone, and TLS asks for the endpoint's certificate.
 //! - `empty` deletes a bucket's objects and aborts its multipart uploads; old versions stay.
 //! - Without an access key nothing is signed, and `chunked` makes no difference.
 
@@ -51,8 +52,25 @@ impl S3Engine {
     }
 }
 
-/// Looks the endpoints of a target up.
+/// Checks what goes into headers, and looks the endpoints of a target up.
 pub(crate) fn resolve(target: &S3) -> Result<Vec<Arc<Endpoint>>, OpenError> {
+    let token = target.session_token.as_ref().map_or("", |token| token.reveal());
+    let class = target.storage_class.as_deref().unwrap_or("");
+    let texts = [
+        ("access key", target.access_key.as_str()),
+        ("session token", token),
+        ("region", target.region.as_str()),
+        ("storage class", class),
+    ];
+    if let Some((what, _)) = texts.iter().find(|(_, text)| !text.bytes().all(|byte| byte.is_ascii_graphic()))
+    {
+        return Err(OpenError(format!(
+            "the {what} holds a space, a line break or a character that is not ASCII: check how it was copied"
+        )));
+    }
+    if !target.access_key.is_empty() && target.secret_key.is_empty() {
+        return Err(OpenError("an access key is given without its secret key: give both, or none".into()));
+    }
     let resolver = Resolver::new(&target.http);
     let endpoints = target.http.endpoints.iter().map(|text| resolver.resolve(text));
     let endpoints = endpoints.collect::<Result<Vec<_>, _>>()?;

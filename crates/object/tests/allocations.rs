@@ -2,6 +2,8 @@
 //!
 //! The allocator counts the whole process, so this file holds one test, and its server allocates nothing either.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod support;
 
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};

@@ -1,5 +1,7 @@
 //! The S3 side against the embedded server, which speaks the protocol by another's code.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod support;
 
 use support::{MS, PUT, Run, actions, naming, s3};

@@ -7,7 +7,7 @@ use support::{PUT, Run, actions};
 use tidemark_layout::lab::{self, Lab, LabOptions};
 use tidemark_measure::fault::Fault;
 use tidemark_object::preflight::preflight;
-use tidemark_plan::object::{Job, Swift, SwiftAuth, Target, Verb};
+use tidemark_plan::object::{Job, S3, Swift, SwiftAuth, Target, Verb};
 use tidemark_plan::secret::Secret;
 
 /// A cluster that ends with the test.
@@ -30,6 +30,13 @@ impl Cluster {
             user: credentials.swift_user.clone(),
             key: Secret::new(&credentials.swift_key),
         })
+    }
+}
+
+impl Cluster {
+    fn s3(&self) -> S3 {
+        let credentials = self.lab.credentials();
+        support::s3(&self.lab.endpoint(), &credentials.access_key, &credentials.secret_key)
     }
 }
 
@@ -110,5 +117,85 @@ fn swift_verbs_work_on_a_real_gateway() {
     run.well(&empty, 1, 0, 0);
     for example in run.examples() {
         println!("{:?}: {}", example.fault, example.text);
+    }
+}
+
+#[test]
+#[ignore = "makes a Ceph cluster"]
+fn s3_verbs_work_on_a_real_gateway() {
+    let cluster = Cluster::up();
+    let target = cluster.s3();
+    let check = |target: S3, bucket| {
+        let job = Job { target: Target::S3(target), actions: actions(&[Verb::Get]) };
+        preflight(&job, bucket).map_err(|error| error.to_string())
+    };
+    println!("server: {:?}", check(target.clone(), None));
+    let missing = check(target.clone(), Some(1)).unwrap_err();
+    assert!(missing.contains("'box1' does not exist"), "{missing}");
+    let secret = check(S3 { secret_key: Secret::new("wrong"), ..target.clone() }, None).unwrap_err();
+    assert!(secret.contains("check the secret key"), "{secret}");
+    let key = check(S3 { access_key: "NOBODY".into(), ..target.clone() }, None).unwrap_err();
+    assert!(key.contains("access key 'NOBODY'"), "{key}");
+
+    let create = Verb::CreateContainer;
+    let empty = Verb::DeleteContainer { empty: true };
+    let full = Verb::DeleteContainer { empty: false };
+    let chunked = Verb::Put { chunked: true, if_absent: false };
+    let absent = Verb::Put { chunked: false, if_absent: true };
+    let range = Verb::GetRange { length: 10_000, object_bytes: 100_000 };
+    let list = Verb::List { page: 2, all: true, by_object: false };
+    let page = Verb::List { page: 2, all: false, by_object: false };
+    let parts = Verb::PutMultipart { part_bytes: 5 << 20, parallel: 3 };
+    let many = Verb::DeleteMany { count: 3 };
+    let verbs = [
+        create.clone(),
+        PUT,
+        Verb::Get,
+        Verb::Head,
+        Verb::Copy,
+        Verb::PutTags,
+        Verb::GetTags,
+        Verb::Delete,
+        empty.clone(),
+        full.clone(),
+        chunked.clone(),
+        absent.clone(),
+        range.clone(),
+        list.clone(),
+        page.clone(),
+        parts.clone(),
+        many.clone(),
+    ];
+    for sign_payload in [false, true] {
+        let mut run = Run::s3(&S3 { sign_payload, ..target.clone() }, &verbs, 1);
+        run.well(&create, 1, 0, 0);
+        run.well(&create, 1, 0, 0);
+        for (item, size) in [(1, 0), (2, 1), (3, 63), (4, 4096), (5, 100_000), (6, 3 << 20)] {
+            assert_eq!(run.well(&PUT, 1, item, size).bytes, size);
+            assert_eq!(run.well(&Verb::Get, 1, item, 0).bytes, size);
+            run.well(&Verb::Head, 1, item, 0);
+        }
+        assert_eq!(run.well(&range, 1, 5, 0).bytes, 10_000);
+        for size in [10, 65_536, 300_000, 0] {
+            run.well(&chunked, 1, 7, size);
+            assert_eq!(run.well(&Verb::Get, 1, 7, 0).bytes, size);
+        }
+        assert_eq!(run.one(&absent, 1, 7, 10).fault, Some(Fault::Precondition));
+        run.well(&Verb::Copy, 1, 7, 0);
+        run.well(&Verb::PutTags, 1, 7, 0);
+        assert!(run.well(&Verb::GetTags, 1, 7, 0).bytes > 0);
+        assert!(run.well(&list, 1, 0, 0).bytes > 3 * run.well(&page, 1, 0, 0).bytes);
+        run.well(&parts, 1, 8, (12 << 20) + 5);
+        assert_eq!(run.well(&Verb::Get, 1, 8, 0).bytes, (12 << 20) + 5);
+        run.well(&many, 1, 1, 0);
+        assert_eq!(run.one(&Verb::Get, 1, 2, 0).fault, Some(Fault::NotFound));
+        assert_eq!(run.one(&full, 1, 0, 0).fault, Some(Fault::Conflict));
+        run.well(&Verb::Delete, 1, 4, 0);
+        assert_eq!(run.one(&PUT, 9, 1, 10).fault, Some(Fault::NotFound));
+        run.well(&empty, 1, 0, 0);
+        run.well(&empty, 1, 0, 0);
+        for example in run.examples() {
+            println!("{:?}: {}", example.fault, example.text);
+        }
     }
 }

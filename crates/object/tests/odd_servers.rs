@@ -1,5 +1,7 @@
 //! The client against servers that are odd, broken, slow or gone: what is whole is taken, what is not is classed.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod support;
 
 use std::io::{Read, Write};
@@ -183,6 +185,16 @@ fn a_refusal_before_the_body_is_sent_is_heard() {
 }
 
 #[test]
+fn an_acknowledgement_of_what_was_not_sent_is_no_success() {
+    let address = server(|mut stream, _| {
+        request(&mut stream);
+        stream.write_all(HELLO).unwrap();
+        std::thread::sleep(Duration::from_millis(500));
+    });
+    assert_eq!(run(target(address)).one(&PUT, 1, 1, 64 << 20).fault, Some(Fault::Protocol));
+}
+
+#[test]
 fn a_large_body_goes_through_a_slow_reader_whole() {
     let (tell, told) = channel();
     let address = server(move |mut stream, _| {
@@ -296,6 +308,9 @@ fn preflight_knows_what_is_no_s3_server_and_a_clock_that_is_off() {
           <Error><Code>RequestTimeTooSkewed</Code></Error> ",
     );
     assert!(old.contains("ahead of") && old.contains(" d ") && old.contains("clock"), "{old}");
+    let torn = S3 { access_key: "KEY\n".into(), ..target(always(HELLO)) };
+    let job = Job { target: Target::S3(torn), actions: actions(&[PUT]) };
+    assert!(preflight(&job, None).unwrap_err().to_string().contains("line break"));
     let region = told(
         b"HTTP/1.1 400 Bad Request\r\nContent-Length: 83\r\n\r\n\
           <Error><Code>AuthorizationHeaderMalformed</Code><Region>eu-west-1</Region></Error> ",

@@ -50,7 +50,10 @@ fn secrets(text: &str) -> Vec<(Range<usize>, &'static str)> {
     hidden.sort_by_key(|hidden| (hidden.0.start, std::cmp::Reverse(hidden.0.end)));
     let mut at = 0;
     hidden.retain(|(range, _)| {
-        let kept = range.start >= at && !range.is_empty();
+        // A reference to the environment tells nothing, and is needed to repeat the run.
+        let value = &text[range.clone()];
+        let is_reference = value.starts_with("${") && value.find('}') == Some(value.len() - 1);
+        let kept = range.start >= at && !range.is_empty() && !is_reference;
         at = if kept { range.end } else { at };
         kept
     });
@@ -336,6 +339,14 @@ impl<'a> Scan<'a> {
 mod tests {
     use super::{mask, redact};
     use proptest::prelude::*;
+
+    #[test]
+    fn references_to_the_environment_stay() {
+        for text in ["<s config=\"secretkey=${KEY};endpoint=http://h\"/>", "target:\n  secret_key: ${KEY}\n"] {
+            assert_eq!(redact(text), text);
+        }
+        assert!(!redact("<s config=\"secretkey=${KEY}tail;e=1\"/>").contains("tail"));
+    }
 
     #[test]
     fn a_mask_hides_and_keeps_every_place() {

@@ -323,12 +323,12 @@ fn cost() {
     let mut buffer = vec![0; 128 << 10];
     let mut window = Window::default();
     let per_mib = |name: &str, work: &mut dyn FnMut(Key, &[u8])| {
-        for round in 0..3 {
+        for round in 0..40 {
             let start = Instant::now();
-            for _ in 0..20 {
+            for _ in 0..2 {
                 objects.iter().for_each(|(key, bytes)| work(*key, bytes));
             }
-            let ns = start.elapsed().as_nanos() / (20 * objects.len() as u128);
+            let ns = start.elapsed().as_nanos() / (2 * objects.len() as u128);
             println!("{name} {round}: {:.1} us/MiB", ns as f64 / 1000.0);
         }
     };

@@ -147,7 +147,14 @@ pub(crate) fn summary(run: &Run, judgement: &Judgement, terminal: Terminal) {
         (_, State::Interrupted) => (Style::Warning, "INTERRUPTED"),
         _ => (Style::Good, "VALID"),
     };
-    terminal.print(&format!("{}  {}", terminal.paint(style, word), terminal.paint(Style::Strong, &run.name)));
+    let critical = judgement.findings.iter().filter(|finding| finding.severity == Severity::Critical).count();
+    let (style, but) = match critical {
+        0 => (style, String::new()),
+        1 => (Style::Bad, ", 1 critical finding".to_owned()),
+        more => (Style::Bad, format!(", {more} critical findings")),
+    };
+    let head = terminal.paint(style, &format!("{word}{but}"));
+    terminal.print(&format!("{head}  {}", terminal.paint(Style::Strong, &run.name)));
     for sentence in tidemark_judge::verdict_sentences(run, judgement) {
         terminal.print(&format!("  {sentence}"));
     }
