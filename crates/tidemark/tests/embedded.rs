@@ -230,3 +230,30 @@ fn an_open_loop_offers_its_rate() {
     let ok = work["operations"][0]["ok"].as_u64().unwrap();
     assert_eq!(ok + work["unsent"].as_u64().unwrap(), 2000, "every due operation is accounted for");
 }
+
+#[test]
+#[ignore = "mounts a small file system; `make test` runs it"]
+fn a_full_disk_under_the_store_costs_nothing_that_was_measured() {
+    let (place, server) = (Place::new(), server());
+    let document = place.write("wp.xml", &whitepaper("", &storage(&server), 6));
+    let (small, report) = (place.path("small"), place.path("report.html"));
+    std::fs::create_dir(&small).unwrap();
+    // A name space of its own: the mount is gone with the process, and root is not needed.
+    let script = r#"mount -t tmpfs -o size=100k tmpfs "$1" && shift && exec "$@""#;
+    let store = small.join("results.db");
+    let output = std::process::Command::new("unshare")
+        .args(["-rm", "sh", "-c", script, "sh"])
+        .arg(&small)
+        .arg(env!("CARGO_BIN_EXE_tidemark"))
+        .arg("--store")
+        .arg(&store)
+        .args(["run", document.to_str().unwrap(), "--report"])
+        .arg(&report)
+        .output()
+        .unwrap();
+    let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    assert!(stderr.contains("without the result store") && stderr.contains("space"), "{stderr}");
+    assert!(stdout.contains("s3-main") && stdout.contains("op/s"), "the result is still printed: {stdout}");
+    assert!(std::fs::read_to_string(&report).unwrap().contains("s3-main"), "and reported");
+}
