@@ -15,38 +15,38 @@ use tidemark_plan::secret::Secret;
 
 /// What a client process is to do.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Task {
+pub(crate) struct Task {
     /// Write rather than read.
-    pub put: bool,
+    pub(crate) put: bool,
     /// Verify what is read.
-    pub verify: bool,
+    pub(crate) verify: bool,
     /// One object only, rather than 100 containers x 250 objects.
-    pub single: bool,
+    pub(crate) single: bool,
     /// Where the server is.
-    pub endpoint: String,
+    pub(crate) endpoint: String,
     /// Closed-loop workers, or lanes of an open loop.
-    pub workers: u32,
+    pub(crate) workers: u32,
     /// Bytes of an object.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
     /// Length of the window.
-    pub seconds: f64,
+    pub(crate) seconds: f64,
     /// Stop after so many operations instead.
-    pub operations: Option<u64>,
+    pub(crate) operations: Option<u64>,
     /// Offer this many operations a second.
-    pub rate: Option<f64>,
+    pub(crate) rate: Option<f64>,
 }
 
 /// What it cost.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Cost {
+pub(crate) struct Cost {
     /// Operations that succeeded, warm-up included in none of this.
-    pub ok: u64,
+    pub(crate) ok: u64,
     /// Operations that failed.
-    pub failed: u64,
+    pub(crate) failed: u64,
     /// Processor time of the whole process from the start of the load to its end, nanoseconds.
-    pub cpu_ns: u64,
+    pub(crate) cpu_ns: u64,
     /// Wall time of the same, nanoseconds.
-    pub wall_ns: u64,
+    pub(crate) wall_ns: u64,
     /// Response time.
     pub response_p50_ns: u64,
     /// Response time.
@@ -58,22 +58,22 @@ pub struct Cost {
     /// How late operations were sent.
     pub lag_p99_ns: u64,
     /// Largest resident set of the process, bytes.
-    pub resident_bytes: u64,
+    pub(crate) resident_bytes: u64,
     /// From the start of the load to the first operation's end, nanoseconds.
-    pub first_done_ns: u64,
+    pub(crate) first_done_ns: u64,
     /// Workers that got at least one operation done.
-    pub workers_that_worked: u32,
+    pub(crate) workers_that_worked: u32,
 }
 
 impl Cost {
     /// Microseconds of processor time per operation.
-    pub fn cpu_us(&self) -> f64 {
+    pub(crate) fn cpu_us(&self) -> f64 {
         self.cpu_ns as f64 / 1e3 / self.ok.max(1) as f64
     }
 }
 
 /// Does `task` in this process.
-pub fn run(task: &Task) -> Result<Cost, String> {
+pub(crate) fn run(task: &Task) -> Result<Cost, String> {
     let action = |verb| Action {
         verb,
         naming: Naming::default(),

@@ -11,7 +11,7 @@ use tidemark_measure::pick::Pick;
 use tidemark_measure::tally::{Interval, Tally};
 
 /// Follows nothing.
-pub struct Blind;
+pub(crate) struct Blind;
 
 impl Watch for Blind {
     fn interval(&mut self, _interval: &Interval) {}
@@ -22,7 +22,7 @@ impl Watch for Blind {
 }
 
 /// A 70/30 mix over 100 containers x 500 objects, as the whitepaper's.
-pub fn mix(workers: u32, seconds: u64, bytes: u64) -> Work {
+pub(crate) fn mix(workers: u32, seconds: u64, bytes: u64) -> Work {
     let choice = |action, weight, low, high| Choice {
         action,
         weight,
@@ -47,14 +47,14 @@ pub fn mix(workers: u32, seconds: u64, bytes: u64) -> Work {
 }
 
 /// Nanoseconds of one core per operation of our null engine, everything recorded.
-pub fn ours() -> Result<f64, String> {
+pub(crate) fn ours() -> Result<f64, String> {
     let result = crew::run(&mix(1, 2, 4096), &Null, 1, &mut Blind).map_err(|error| error.to_string())?;
     let operations: u64 = result.tallies.iter().map(Tally::total).sum();
     Ok(2e9 / operations as f64)
 }
 
 /// The same for fio's null engine with its latencies on; `None` when fio is not installed.
-pub fn fio() -> Option<f64> {
+pub(crate) fn fio() -> Option<f64> {
     let output = Command::new("fio")
         .args(["--name=null", "--ioengine=null", "--rw=randrw", "--rwmixread=70", "--bs=4k", "--size=1t"])
         .args(["--runtime=2", "--time_based", "--norandommap", "--randrepeat=0", "--thread"])

@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 
 /// How the server behaves.
 #[derive(Clone, Debug, Default)]
-pub struct Sink {
+pub(crate) struct Sink {
     /// The body of every GET; when empty, that of the first PUT.
-    pub body: Vec<u8>,
+    pub(crate) body: Vec<u8>,
     /// Stop answering for `.1` every `.0`.
-    pub freeze: Option<(Duration, Duration)>,
+    pub(crate) freeze: Option<(Duration, Duration)>,
 }
 
 struct Peer {
@@ -30,7 +30,7 @@ struct Peer {
 
 impl Sink {
     /// Serves until the process ends.
-    pub fn serve(mut self, listener: &TcpListener) -> io::Result<()> {
+    pub(crate) fn serve(mut self, listener: &TcpListener) -> io::Result<()> {
         listener.set_nonblocking(true)?;
         let epoll_fd = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let listening = u64::MAX;

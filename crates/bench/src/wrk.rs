@@ -3,7 +3,7 @@
 use std::process::Command;
 
 /// Microseconds of processor time that wrk takes per request on one processor; `None` when it is not installed.
-pub fn cpu_us(endpoint: &str, connections: u32, seconds: f64) -> Option<f64> {
+pub(crate) fn cpu_us(endpoint: &str, connections: u32, seconds: f64) -> Option<f64> {
     let before = children_cpu_us()?;
     let output = Command::new("taskset")
         .args(["-c", "1", "wrk", "-t1", &format!("-c{connections}"), &format!("-d{}s", seconds.ceil())])

@@ -33,14 +33,14 @@ use tidemark_measure::fault::Fault;
 use tidemark_plan::object::Http;
 
 /// How long a lane waits to connect again after it could not.
-pub const RECONNECT_NS: u64 = 100_000_000;
+pub(crate) const RECONNECT_NS: u64 = 100_000_000;
 
 /// Bytes of a chunk where a body is sent in chunks.
-pub const CHUNK: u64 = 64 << 10;
+pub(crate) const CHUNK: u64 = 64 << 10;
 
 /// The bytes of a body, wherever they are.
 #[derive(Clone, Copy)]
-pub enum Content<'a> {
+pub(crate) enum Content<'a> {
     /// In memory.
     Bytes(&'a [u8]),
     /// Those of a generated object.
@@ -54,7 +54,7 @@ impl Content<'_> {
     ///
     /// # Errors
     /// When a file cannot be read or is too short.
-    pub fn each(&self, range: Range<u64>, mut visit: impl FnMut(&[u8])) -> std::io::Result<()> {
+    pub(crate) fn each(&self, range: Range<u64>, mut visit: impl FnMut(&[u8])) -> std::io::Result<()> {
         match self {
             Content::Bytes(bytes) => visit(&bytes[range.start as usize..range.end as usize]),
             Content::Payload(payload) => {
@@ -79,7 +79,7 @@ impl Content<'_> {
 }
 
 /// Cuts a body into chunks.
-pub trait Chunker {
+pub(crate) trait Chunker {
     /// Bytes on the wire of a body of `size` bytes; `None`: not announced (`Transfer-Encoding: chunked`).
     fn wire_length(&self, size: u64) -> Option<u64>;
 
@@ -91,7 +91,7 @@ pub trait Chunker {
 }
 
 /// The chunks of HTTP itself.
-pub struct PlainChunks;
+pub(crate) struct PlainChunks;
 
 impl Chunker for PlainChunks {
     fn wire_length(&self, _size: u64) -> Option<u64> {
@@ -106,7 +106,7 @@ impl Chunker for PlainChunks {
 }
 
 /// The body of a request.
-pub struct Body<'a> {
+pub(crate) struct Body<'a> {
     content: Content<'a>,
     range: Range<u64>,
     framing: Framing<'a>,
@@ -122,22 +122,22 @@ enum Framing<'a> {
 
 impl<'a> Body<'a> {
     /// No body: for methods that have none.
-    pub fn none() -> Self {
+    pub(crate) fn none() -> Self {
         Self { content: Content::Bytes(&[]), range: 0..0, framing: Framing::None }
     }
 
     /// Bytes, perhaps none: the length is announced even so.
-    pub fn bytes(bytes: &'a [u8]) -> Self {
+    pub(crate) fn bytes(bytes: &'a [u8]) -> Self {
         Self::content(Content::Bytes(bytes), 0..bytes.len() as u64)
     }
 
     /// A range of any content.
-    pub fn content(content: Content<'a>, range: Range<u64>) -> Self {
+    pub(crate) fn content(content: Content<'a>, range: Range<u64>) -> Self {
         Self { content, range, framing: Framing::Length }
     }
 
     /// The same in chunks.
-    pub fn chunked(self, chunker: &'a mut dyn Chunker) -> Self {
+    pub(crate) fn chunked(self, chunker: &'a mut dyn Chunker) -> Self {
         Self { framing: Framing::Chunks(chunker), ..self }
     }
 
@@ -163,7 +163,7 @@ impl<'a> Body<'a> {
 
 /// What the reply to a request consists of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub(crate) enum Answer {
     /// A head and a body.
     Whole,
     /// A head alone, whatever it says: the request was a HEAD.
@@ -172,7 +172,7 @@ pub enum Answer {
 
 /// A reply that was whole, whatever its status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reply {
+pub(crate) struct Reply {
     /// The status.
     pub status: u16,
     /// Bytes of its body.
@@ -186,7 +186,7 @@ pub struct Reply {
 }
 
 /// One lane's client.
-pub struct Client {
+pub(crate) struct Client {
     reactor: Rc<Reactor>,
     endpoint: Arc<Endpoint>,
     timeout_ns: u64,
@@ -201,7 +201,7 @@ pub struct Client {
 
 impl Client {
     /// A client that has not connected yet.
-    pub fn new(reactor: &Rc<Reactor>, endpoint: &Arc<Endpoint>, http: &Http) -> Self {
+    pub(crate) fn new(reactor: &Rc<Reactor>, endpoint: &Arc<Endpoint>, http: &Http) -> Self {
         Self {
             reactor: Rc::clone(reactor),
             endpoint: Arc::clone(endpoint),
@@ -215,12 +215,12 @@ impl Client {
     }
 
     /// The thread's reactor.
-    pub fn reactor(&self) -> &Rc<Reactor> {
+    pub(crate) fn reactor(&self) -> &Rc<Reactor> {
         &self.reactor
     }
 
     /// The server.
-    pub fn endpoint(&self) -> &Arc<Endpoint> {
+    pub(crate) fn endpoint(&self) -> &Arc<Endpoint> {
         &self.endpoint
     }
 
@@ -230,7 +230,7 @@ impl Client {
     /// # Errors
     /// Why there is none.
     #[inline]
-    pub async fn connect(&mut self, now: Tick) -> Result<&mut Vec<u8>, Failure> {
+    pub(crate) async fn connect(&mut self, now: Tick) -> Result<&mut Vec<u8>, Failure> {
         let deadline = now.saturating_add(self.timeout_ns);
         if !self.is_usable() {
             self.connection = None;
@@ -281,7 +281,7 @@ impl Client {
     /// # Errors
     /// When the reply is not whole; any status is fine.
     #[inline]
-    pub async fn exchange(
+    pub(crate) async fn exchange(
         &mut self,
         body: &mut Body<'_>,
         answer: Answer,
@@ -553,7 +553,7 @@ impl Sink for Watch<'_> {
 }
 
 /// Whether and when to try again: doubled pauses, inside the operation's latency.
-pub struct Retry {
+pub(crate) struct Retry {
     left: u32,
     pause_ns: u64,
     most_ns: u64,
@@ -563,12 +563,12 @@ pub struct Retry {
 
 impl Retry {
     /// As the target's settings say.
-    pub fn new(http: &Http) -> Self {
+    pub(crate) fn new(http: &Http) -> Self {
         Self { left: http.retries, pause_ns: http.back_off_ns, most_ns: http.back_off_most_ns, made: 0 }
     }
 
     /// Waits for the time to try again; false, at once, when there is none.
-    pub async fn again(&mut self, failure: &Failure, reactor: &Reactor) -> bool {
+    pub(crate) async fn again(&mut self, failure: &Failure, reactor: &Reactor) -> bool {
         if self.left == 0 || !failure.is_retryable() {
             return false;
         }
@@ -580,6 +580,3 @@ impl Retry {
         true
     }
 }
-
-#[cfg(test)]
-mod tests;

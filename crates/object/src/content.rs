@@ -3,7 +3,7 @@
 //! The content of an object is a function of the data seed, the dials, the names, the object's numbers,
 //! its size and the version (the time its write began). It is laid out in blocks of 4 KiB. Each block
 //! opens with a stamp of 64 bytes that says all of that and the block's number; the rest is cut from a
-//! pool of pseudo-random bytes ([`pool`]), starting at a place that depends on the object. So a
+//! pool of pseudo-random bytes (`pool`), starting at a place that depends on the object. So a
 //! write is a list of slices, with nothing copied or generated but the stamps, and verification is
 //! comparison with the pool, at the speed of memory.
 //!

@@ -11,7 +11,7 @@ use tidemark_plan::object::Http;
 use url::{Host, Url};
 
 /// One server.
-pub struct Endpoint {
+pub(crate) struct Endpoint {
     /// As in a `Host` header: the port is named unless it is the scheme's own.
     pub host: String,
     /// What follows the host in the URL, without a `/` at the end: empty, or e.g. `/v1/AUTH_test`.
@@ -30,7 +30,7 @@ impl std::fmt::Debug for Endpoint {
 }
 
 /// Makes endpoints that trust the same authorities.
-pub struct Resolver {
+pub(crate) struct Resolver {
     ca_file: Option<std::path::PathBuf>,
     insecure: bool,
     /// Made when first needed: to read the system's authorities takes milliseconds.
@@ -39,7 +39,7 @@ pub struct Resolver {
 
 impl Resolver {
     /// A resolver with a target's settings.
-    pub fn new(http: &Http) -> Self {
+    pub(crate) fn new(http: &Http) -> Self {
         Self { ca_file: http.ca_file.clone(), insecure: http.insecure, config: std::sync::OnceLock::new() }
     }
 
@@ -47,7 +47,7 @@ impl Resolver {
     ///
     /// # Errors
     /// When the text is no URL of a server, its name cannot be resolved, or TLS cannot be set up.
-    pub fn resolve(&self, text: &str) -> Result<Arc<Endpoint>, OpenError> {
+    pub(crate) fn resolve(&self, text: &str) -> Result<Arc<Endpoint>, OpenError> {
         let wrong = |why: &str| OpenError(format!("the endpoint '{text}' {why}, e.g. http://127.0.0.1:9000"));
         let url = Url::parse(text).map_err(|error| wrong(&format!("is not a URL ({error}): write one")))?;
         let secure = match url.scheme() {
@@ -84,7 +84,7 @@ impl Resolver {
 
 impl Endpoint {
     /// Scheme and host.
-    pub fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("{}://{}", if self.tls.is_some() { "https" } else { "http" }, self.host)
     }
 

@@ -11,7 +11,7 @@ use crate::transport::Broken;
 
 /// Why an attempt, or a whole operation, failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
+pub(crate) struct Failure {
     /// Its class.
     pub fault: Fault,
     /// What happened, without what was attempted, e.g. `404 NoSuchKey: no such key`; never a secret.
@@ -22,28 +22,28 @@ pub struct Failure {
 
 impl Failure {
     /// A failure before anything was sent, or after the server's refusal.
-    pub fn without_effect(fault: Fault, text: impl Into<Cow<'static, str>>) -> Self {
+    pub(crate) fn without_effect(fault: Fault, text: impl Into<Cow<'static, str>>) -> Self {
         Self { fault, text: text.into(), in_doubt: false }
     }
 
     /// A failure that leaves open whether the request had an effect.
-    pub fn in_doubt(fault: Fault, text: impl Into<Cow<'static, str>>) -> Self {
+    pub(crate) fn in_doubt(fault: Fault, text: impl Into<Cow<'static, str>>) -> Self {
         Self { fault, text: text.into(), in_doubt: true }
     }
 
     /// A failure with a status that the protocol does not explain further.
-    pub fn status(status: u16, text: impl Into<Cow<'static, str>>) -> Self {
+    pub(crate) fn status(status: u16, text: impl Into<Cow<'static, str>>) -> Self {
         let in_doubt = !(400..500).contains(&status);
         Self { fault: fault_of_status(status), text: text.into(), in_doubt }
     }
 
     /// What became of a connection that broke after (part of) a request was sent.
-    pub fn broken(error: &Broken) -> Self {
+    pub(crate) fn broken(error: &Broken) -> Self {
         Self { in_doubt: true, ..Self::unconnected(error) }
     }
 
     /// Why there is no connection.
-    pub fn unconnected(error: &Broken) -> Self {
+    pub(crate) fn unconnected(error: &Broken) -> Self {
         match error {
             Broken::Expired(_) => Self::without_effect(Fault::Timeout, "no reply within the time allowed"),
             Broken::Tls(error) => Self::without_effect(Fault::Tls, format!("TLS failed: {error}")),
@@ -52,14 +52,14 @@ impl Failure {
     }
 
     /// Whether another attempt may succeed: nothing about the request itself was wrong.
-    pub fn is_retryable(&self) -> bool {
+    pub(crate) fn is_retryable(&self) -> bool {
         use Fault::{Refused, Reset, ServerError, Throttled, Timeout, Unreachable};
         matches!(self.fault, Refused | Reset | Timeout | Unreachable | Throttled | ServerError)
     }
 }
 
 /// The class of a status outside 2xx.
-pub fn fault_of_status(status: u16) -> Fault {
+pub(crate) fn fault_of_status(status: u16) -> Fault {
     match status {
         304 | 412 => Fault::Precondition,
         401 | 403 => Fault::Denied,
@@ -111,14 +111,14 @@ fn sentence_of_io(error: &io::Error) -> Cow<'static, str> {
 
 /// The first few failures of each class, word for word. One for each thread.
 #[derive(Default)]
-pub struct Examples {
+pub(crate) struct Examples {
     counts: [Cell<u8>; Fault::COUNT],
     kept: RefCell<Vec<Example>>,
 }
 
 impl Examples {
     /// Keeps a failure if there are few of its class; only then are its words put together.
-    pub fn note(&self, fault: Fault, text: impl FnOnce() -> String) {
+    pub(crate) fn note(&self, fault: Fault, text: impl FnOnce() -> String) {
         let count = &self.counts[fault as usize];
         if usize::from(count.get()) < EXAMPLES_PER_FAULT {
             count.set(count.get() + 1);
@@ -127,7 +127,7 @@ impl Examples {
     }
 
     /// Takes those that were kept since the last time.
-    pub fn take(&self) -> Vec<Example> {
+    pub(crate) fn take(&self) -> Vec<Example> {
         self.kept.take()
     }
 }

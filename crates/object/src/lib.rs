@@ -1,19 +1,36 @@
 //! The object engine: S3 and OpenStack Swift over our own HTTP/1.1 client.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`engine`] | from a job to the engine that does it |
+//! | [`preflight`] | one cheap request before the load: what is wrong is said once, in a sentence |
+//! | [`content`] | what the bytes of an object are, and whether bytes read are those written |
+//! | `s3`, `swift`, `mock` | the storage kinds: single attempts at operations |
+//! | `operate` | what is around an attempt, whatever the protocol: content, retries, verification, words |
+//! | `local` | files on this machine: uploaded, or written instead of objects |
+//! | `sigv4` | AWS Signature Version 4 |
+//! | `client` | one lane's HTTP client: a connection that is kept, one request after the other |
+//! | [`http`] | responses decoded from pieces of any length |
+//! | `transport`, `endpoint` | plain TCP or TLS; where a server is and whom to trust |
+//! | `lanes` | the session: each lane one `async` loop, polled when it has something to do |
+//! | `reactor` | one thread's sockets, timers and lanes over one epoll instance |
+//! | `failure` | why an operation failed: a class, and words for the first few |
+//! | [`text`] | numbers and names as bytes |
 
-pub mod client;
+mod client;
 pub mod content;
-pub mod endpoint;
+mod endpoint;
 pub mod engine;
-pub mod failure;
+mod failure;
 pub mod http;
-pub mod lanes;
-pub mod local;
-pub mod mock;
+mod lanes;
+mod local;
+mod mock;
 mod operate;
 pub mod preflight;
-pub mod reactor;
-pub mod s3;
-pub mod sigv4;
-pub mod swift;
+mod reactor;
+mod s3;
+mod sigv4;
+mod swift;
 pub mod text;
-pub mod transport;
+mod transport;

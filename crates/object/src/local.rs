@@ -10,16 +10,14 @@ use tidemark_load::engine::OpenError;
 use tidemark_measure::fault::Fault;
 
 /// The files of a directory, sorted by name, as [`tidemark_plan::object::Verb::PutFile`] numbers them.
-pub struct Files(Vec<LocalFile>);
+pub(crate) struct Files(Vec<LocalFile>);
 
 /// One of them.
-pub struct LocalFile {
+pub(crate) struct LocalFile {
     /// Its name, which becomes the object's.
     pub name: String,
     /// Where it is.
     pub path: PathBuf,
-    /// Its size when the directory was listed.
-    pub bytes: u64,
 }
 
 impl Files {
@@ -27,7 +25,7 @@ impl Files {
     ///
     /// # Errors
     /// When it cannot be read, holds no file, or a name that is not UTF-8.
-    pub fn list(directory: &Path) -> Result<Self, OpenError> {
+    pub(crate) fn list(directory: &Path) -> Result<Self, OpenError> {
         let place = directory.display();
         let unreadable = |error: io::Error| OpenError(format!("cannot list the files of {place}: {error}"));
         let mut files = Vec::new();
@@ -39,7 +37,7 @@ impl Files {
                     path.file_name().and_then(|name| name.to_str()).map(str::to_owned).ok_or_else(|| {
                         OpenError(format!("the name of {} is not UTF-8: rename the file", path.display()))
                     })?;
-                files.push(LocalFile { name, path, bytes: metadata.len() });
+                files.push(LocalFile { name, path });
             }
         }
         if files.is_empty() {
@@ -49,9 +47,11 @@ impl Files {
         Ok(Self(files))
     }
 
-    /// The file of a number, counted from 1.
-    pub fn get(&self, item: u64) -> Option<&LocalFile> {
-        self.0.get(usize::try_from(item.checked_sub(1)?).ok()?)
+    /// The file of a number, counted from 1; after the last comes the first again, because a document cannot
+    /// know how many there are. `None` for 0.
+    pub(crate) fn get(&self, item: u64) -> Option<&LocalFile> {
+        let index = item.checked_sub(1)?.checked_rem(self.0.len() as u64)?;
+        self.0.get(usize::try_from(index).ok()?)
     }
 }
 
@@ -59,7 +59,12 @@ impl Files {
 ///
 /// # Errors
 /// [`Fault::Local`], when the file cannot be written or the names would lead out of the directory.
-pub fn write(directory: &Path, container: &str, object: &str, payload: &Payload<'_>) -> Result<u64, Failure> {
+pub(crate) fn write(
+    directory: &Path,
+    container: &str,
+    object: &str,
+    payload: &Payload<'_>,
+) -> Result<u64, Failure> {
     let name = Path::new(container).join(object);
     let failed =
         |error: io::Error| Failure::without_effect(Fault::Local, format!("{}: {error}", name.display()));
@@ -100,9 +105,8 @@ mod tests {
             assert_eq!(failure.fault, Fault::Local);
         }
         let files = Files::list(&place.path().join("c1")).unwrap();
-        let names: Vec<_> =
-            (0..4).map(|item| files.get(item).map(|file| (file.name.as_str(), file.bytes))).collect();
-        assert_eq!(names, [None, Some(("a", 10_000)), Some(("b", 10_000)), None]);
+        let names: Vec<_> = (0..4).map(|item| files.get(item).map(|file| file.name.as_str())).collect();
+        assert_eq!(names, [None, Some("a"), Some("b"), Some("a")]);
         assert!(Files::list(place.path()).is_err(), "only a directory in it");
     }
 }

@@ -15,7 +15,7 @@ use tidemark_plan::object::{Action, Mock, Verb};
 const OVERSLEEP_NS: u64 = 80_000;
 
 /// The engine of both kinds: every operation takes the same time.
-pub struct MockEngine {
+pub(crate) struct MockEngine {
     mock: Mock,
     /// Bytes that each action moves.
     moves: Vec<Moves>,
@@ -32,7 +32,7 @@ enum Moves {
 
 impl MockEngine {
     /// The kind `mock`.
-    pub fn new(mock: Mock, actions: &[Action]) -> Self {
+    pub(crate) fn new(mock: Mock, actions: &[Action]) -> Self {
         let moves = actions.iter().map(|action| match action.verb {
             Verb::Put { .. } | Verb::PutMultipart { .. } | Verb::PutFile { .. } | Verb::WriteLocal { .. } => {
                 Moves::Asked
@@ -45,7 +45,7 @@ impl MockEngine {
     }
 
     /// The kind `none`: no delay, no failures, and reads bring nothing.
-    pub fn nothing(actions: &[Action]) -> Self {
+    pub(crate) fn nothing(actions: &[Action]) -> Self {
         Self::new(Mock { size: 0, delay_ns: 0, errors: 0.0 }, actions)
     }
 }

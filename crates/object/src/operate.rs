@@ -31,6 +31,12 @@ const KEPT_MOST: usize = 16 << 20;
 
 /// A protocol's way of performing operations on one lane.
 pub(crate) trait Protocol {
+    /// Whether a refusal to delete an object says that there is none. S3 never says so: there, what is not
+    /// found is the bucket.
+    fn tells_gone(&self, _failure: &Failure) -> bool {
+        false
+    }
+
     /// Makes one attempt.
     async fn attempt(&mut self, task: &Task<'_>) -> Result<Done, Failure>;
 
@@ -97,7 +103,7 @@ impl Prepared {
 
     /// Whether it changes an object whose versions are followed.
     fn is_write(&self) -> bool {
-        matches!(self.verb, Verb::Put { .. } | Verb::PutMultipart { .. } | Verb::Delete)
+        matches!(self.verb, Verb::Put { .. } | Verb::PutMultipart { .. } | Verb::Delete | Verb::Clear)
     }
 }
 
@@ -219,7 +225,7 @@ fn word(verb: &Verb) -> &'static str {
         Verb::Get => "get",
         Verb::GetRange { .. } => "get range of",
         Verb::Head => "head",
-        Verb::Delete => "delete",
+        Verb::Delete | Verb::Clear => "delete",
         Verb::DeleteMany { .. } => "delete several from",
         Verb::Copy => "copy",
         Verb::List { .. } => "list",
@@ -327,6 +333,12 @@ pub(crate) async fn serve(
                 break Err(failure);
             }
             task.now = reactor.now();
+        };
+        let result = match result {
+            Err(failure) if action.verb == Verb::Clear && protocol.tells_gone(&failure) => {
+                Ok(Done { at: reactor.now(), bytes: 0, first_byte: None })
+            }
+            result => result,
         };
         match task.write {
             // An attempt whose fate is open may take effect later still.

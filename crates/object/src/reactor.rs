@@ -27,7 +27,7 @@ use tidemark_load::engine::{Clock, OpenError, Tick};
 const EVENTS: usize = 128;
 
 /// Bytes of the thread's receive buffer: large bodies come in few large pieces.
-pub const SCRATCH: usize = 256 << 10;
+pub(crate) const SCRATCH: usize = 256 << 10;
 
 /// Deadlines are looked at this often at least; more often when time-outs are short.
 const SWEEP_MOST_NS: u64 = 50_000_000;

@@ -6,6 +6,8 @@
 //! - Connections go to the endpoints' addresses, in virtual-host style too: the bucket is in the `Host` header
 //!   alone, and TLS asks for the endpoint's certificate.
 //! - `empty` deletes a bucket's objects and aborts its multipart uploads; old versions stay.
+//! - `chunked` sends signed chunks of 64 KiB (`STREAMING-AWS4-HMAC-SHA256-PAYLOAD`, the form that every server
+//!   knows); empty objects are sent whole.
 //! - Without an access key nothing is signed, and `chunked` makes no difference.
 
 mod buckets;
@@ -32,7 +34,7 @@ use tidemark_measure::fault::Fault;
 use tidemark_plan::object::{Action, S3, Verb};
 
 /// The engine of a work on S3.
-pub struct S3Engine {
+pub(crate) struct S3Engine {
     target: Arc<S3>,
     endpoints: Vec<Arc<Endpoint>>,
     actions: Arc<[Prepared]>,
@@ -43,7 +45,7 @@ impl S3Engine {
     ///
     /// # Errors
     /// When an endpoint cannot be resolved, or files to upload cannot be listed.
-    pub fn new(target: &S3, actions: &[Action], data: &Arc<DataSet>) -> Result<Self, OpenError> {
+    pub(crate) fn new(target: &S3, actions: &[Action], data: &Arc<DataSet>) -> Result<Self, OpenError> {
         Ok(Self {
             endpoints: resolve(target)?,
             actions: Prepared::all(actions, data)?,
@@ -131,7 +133,7 @@ impl Protocol for Lane {
             Verb::Get | Verb::GetRange { .. } => self.get(task).await,
             Verb::Put { chunked, if_absent } => self.put(task, *chunked, *if_absent).await,
             Verb::Head => self.plain(task, Request::head()).await,
-            Verb::Delete => self.plain(task, Request::delete()).await,
+            Verb::Delete | Verb::Clear => self.plain(task, Request::delete()).await,
             // What takes many requests lives in memory of its own while it lasts: lanes stay small.
             Verb::PutMultipart { part_bytes, parallel } => {
                 let payload = task.payload();
@@ -284,6 +286,3 @@ impl Lane {
         Ok(Done::after(&reply, 0))
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -13,14 +13,15 @@ use std::ops::Range;
 use tidemark_plan::secret::Secret;
 
 /// SHA-256 of nothing, in hexadecimal.
-pub const EMPTY_SHA256: &[u8; 64] = b"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+pub(crate) const EMPTY_SHA256: &[u8; 64] =
+    b"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
 /// A signature in hexadecimal.
-pub type Signature = [u8; 64];
+pub(crate) type Signature = [u8; 64];
 
 /// What the signature says of the payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PayloadHash {
+pub(crate) enum PayloadHash {
     /// Nothing: `UNSIGNED-PAYLOAD`.
     Unsigned,
     /// Its SHA-256 in hexadecimal.
@@ -30,11 +31,6 @@ pub enum PayloadHash {
 }
 
 impl PayloadHash {
-    /// The hash of bytes at hand.
-    pub fn of(bytes: &[u8]) -> Self {
-        PayloadHash::Sha256(hexadecimal(&Sha256::digest(bytes).into()))
-    }
-
     #[inline]
     fn text(&self) -> &[u8] {
         match self {
@@ -47,7 +43,7 @@ impl PayloadHash {
 
 /// A request to be signed.
 #[derive(Clone, Copy, Debug)]
-pub struct Unsigned<'a> {
+pub(crate) struct Unsigned<'a> {
     /// The method.
     pub method: &'a str,
     /// The path, percent-encoded; empty for `/`.
@@ -63,7 +59,7 @@ pub struct Unsigned<'a> {
 }
 
 /// Signs requests with one key. One for each thread.
-pub struct Signer {
+pub(crate) struct Signer {
     access_key: String,
     secret: Secret,
     region: String,
@@ -105,7 +101,7 @@ struct Lines {
 
 impl Signer {
     /// A signer. With an empty access key requests are not signed at all.
-    pub fn new(access_key: &str, secret: &Secret, region: &str, token: Option<&Secret>) -> Self {
+    pub(crate) fn new(access_key: &str, secret: &Secret, region: &str, token: Option<&Secret>) -> Self {
         let nobody = hmac(&[]);
         Self {
             access_key: access_key.to_owned(),
@@ -125,14 +121,14 @@ impl Signer {
     }
 
     /// Whether requests are signed.
-    pub fn signs(&self) -> bool {
+    pub(crate) fn signs(&self) -> bool {
         !self.access_key.is_empty()
     }
 
     /// Appends the request line and the header lines that the signature covers, and the signature. `unix_s` is
     /// the time, in seconds since 1970.
     #[inline]
-    pub fn sign(&mut self, unix_s: u64, request: &Unsigned<'_>, head: &mut Vec<u8>) -> Signature {
+    pub(crate) fn sign(&mut self, unix_s: u64, request: &Unsigned<'_>, head: &mut Vec<u8>) -> Signature {
         let path = if request.path.is_empty() { b"/" } else { request.path };
         push(head, &[request.method.as_bytes(), b" ", path]);
         if !request.query.is_empty() {
@@ -197,7 +193,7 @@ impl Signer {
     }
 
     /// The chain of signatures over the chunks of the request that was just signed.
-    pub fn chain(&self, seed: Signature) -> Chain {
+    pub(crate) fn chain(&self, seed: Signature) -> Chain {
         Chain {
             key: self.moment.key.clone(),
             stamp: self.moment.stamp,
@@ -248,7 +244,7 @@ impl Lines {
 }
 
 /// Signs the chunks of a body (`aws-chunked`), each one's signature covering the one before.
-pub struct Chain {
+pub(crate) struct Chain {
     key: Hmac<Sha256>,
     stamp: [u8; 16],
     scope: Vec<u8>,

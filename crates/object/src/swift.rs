@@ -38,7 +38,7 @@ use tidemark_measure::fault::Fault;
 use tidemark_plan::object::{Action, Swift, Verb};
 
 /// The engine of a work on Swift.
-pub struct SwiftEngine {
+pub(crate) struct SwiftEngine {
     target: Arc<Swift>,
     account: Arc<Account>,
     places: Vec<Place>,
@@ -58,7 +58,7 @@ impl SwiftEngine {
     /// # Errors
     /// When that fails, an address cannot be resolved, files to upload cannot be listed, or Swift has nothing like
     /// one of the actions.
-    pub fn new(target: &Swift, actions: &[Action], data: &Arc<DataSet>) -> Result<Self, OpenError> {
+    pub(crate) fn new(target: &Swift, actions: &[Action], data: &Arc<DataSet>) -> Result<Self, OpenError> {
         if actions.iter().any(|action| matches!(action.verb, Verb::Restore { .. })) {
             return Err(OpenError(
                 "Swift has no archive to restore objects from: take the restore operation out, or use S3"
@@ -134,7 +134,7 @@ impl Protocol for Lane {
             Verb::Get | Verb::GetRange { .. } => self.get(task).await,
             Verb::Put { chunked, if_absent } => self.put(task, *chunked, *if_absent).await,
             Verb::Head | Verb::GetTags => self.plain(task, "HEAD", &[]).await,
-            Verb::Delete => self.plain(task, "DELETE", &[]).await,
+            Verb::Delete | Verb::Clear => self.plain(task, "DELETE", &[]).await,
             // What takes many requests lives in memory of its own while it lasts: lanes stay small.
             Verb::PutMultipart { part_bytes, parallel } => {
                 let payload = task.payload();
@@ -160,6 +160,10 @@ impl Protocol for Lane {
                 Err(Failure::without_effect(Fault::Local, "Swift has no such operation"))
             }
         }
+    }
+
+    fn tells_gone(&self, failure: &Failure) -> bool {
+        failure.fault == Fault::NotFound
     }
 
     async fn recover(&mut self) -> bool {

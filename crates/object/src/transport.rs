@@ -15,7 +15,7 @@ use tidemark_load::engine::{OpenError, Tick};
 
 /// How to speak TLS to one host.
 #[derive(Clone)]
-pub struct Tls {
+pub(crate) struct Tls {
     /// Whom to trust.
     pub config: Arc<ClientConfig>,
     /// Who the host must prove to be.
@@ -24,7 +24,7 @@ pub struct Tls {
 
 /// Why a connection could not be made, or broke.
 #[derive(Debug, thiserror::Error)]
-pub enum Broken {
+pub(crate) enum Broken {
     /// The kernel's word.
     #[error("{0}")]
     Io(#[from] io::Error),
@@ -38,18 +38,18 @@ pub enum Broken {
 
 impl Broken {
     /// Whether it only means: not now.
-    pub fn would_block(&self) -> bool {
+    pub(crate) fn would_block(&self) -> bool {
         matches!(self, Broken::Io(error) if error.kind() == io::ErrorKind::WouldBlock)
     }
 
     /// There is no connection.
-    pub fn gone() -> Self {
+    pub(crate) fn gone() -> Self {
         Broken::Io(io::ErrorKind::NotConnected.into())
     }
 }
 
 /// A connection to a host.
-pub struct Transport {
+pub(crate) struct Transport {
     socket: Socket,
     tls: Option<Box<ClientConnection>>,
 }
@@ -59,7 +59,7 @@ impl Transport {
     ///
     /// # Errors
     /// Why it could not be.
-    pub async fn connect(
+    pub(crate) async fn connect(
         reactor: &Rc<Reactor>,
         address: SocketAddr,
         tls: Option<&Tls>,
@@ -111,7 +111,7 @@ impl Transport {
 
     /// The socket, to wait for.
     #[inline]
-    pub fn socket(&self) -> &Socket {
+    pub(crate) fn socket(&self) -> &Socket {
         &self.socket
     }
 
@@ -120,7 +120,7 @@ impl Transport {
     /// # Errors
     /// [`Broken::would_block`] when there is no room.
     #[inline]
-    pub fn send(&mut self, slices: &[IoSlice<'_>]) -> Result<usize, Broken> {
+    pub(crate) fn send(&mut self, slices: &[IoSlice<'_>]) -> Result<usize, Broken> {
         let Some(tls) = &mut self.tls else { return Ok(self.socket.send(slices)?) };
         let taken = tls.writer().write_vectored(slices)?;
         match self.flush() {
@@ -135,7 +135,7 @@ impl Transport {
     /// # Errors
     /// [`Broken::would_block`] when there is no room.
     #[inline]
-    pub fn flush(&mut self) -> Result<(), Broken> {
+    pub(crate) fn flush(&mut self) -> Result<(), Broken> {
         let Some(tls) = &mut self.tls else { return Ok(()) };
         while tls.wants_write() {
             tls.write_tls(&mut &self.socket)?;
@@ -148,7 +148,7 @@ impl Transport {
     /// # Errors
     /// [`Broken::would_block`] when nothing has come; `UnexpectedEof` when TLS was cut off.
     #[inline]
-    pub fn receive(&mut self, buffer: &mut [u8]) -> Result<usize, Broken> {
+    pub(crate) fn receive(&mut self, buffer: &mut [u8]) -> Result<usize, Broken> {
         let Some(tls) = &mut self.tls else { return Ok(self.socket.receive(buffer)?) };
         loop {
             match tls.reader().read(buffer) {
@@ -165,7 +165,7 @@ impl Transport {
 ///
 /// # Errors
 /// When the file cannot be read.
-pub fn tls_config(ca_file: Option<&Path>, insecure: bool) -> Result<Arc<ClientConfig>, OpenError> {
+pub(crate) fn tls_config(ca_file: Option<&Path>, insecure: bool) -> Result<Arc<ClientConfig>, OpenError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()

@@ -1,6 +1,8 @@
 //! Both protocols against a real RADOS gateway: a Ceph cluster is made for it on this machine, which takes about
 //! a minute. `cargo test -p tidemark-object --test gateway -- --ignored`
 
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test may panic, and say what it does")]
+
 mod support;
 
 use support::{PUT, Run, actions};

@@ -1,5 +1,7 @@
 //! The Swift side against a small server of the tests' own.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod support;
 
 use support::swift::{Server, target};
@@ -229,7 +231,7 @@ fn objects_are_written_to_files_too() {
     let server = Server::start();
     let place = tempfile::tempdir().unwrap();
     let write = Verb::WriteLocal { directory: place.path().to_path_buf() };
-    let mut run = run(&server.temp_auth(), &[write.clone()], 1);
+    let mut run = run(&server.temp_auth(), std::slice::from_ref(&write), 1);
     assert_eq!(run.well(&write, 1, 2, 5000).bytes, 5000);
     assert_eq!(std::fs::read(place.path().join("box1/o2")).unwrap().len(), 5000);
 }

@@ -1,6 +1,8 @@
 //! What verification adds to a read of 1 MiB in processor time of the client's thread: run by hand.
 //! `cargo test --release -p tidemark-object --test verified_reads -- --ignored --nocapture`
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod support;
 
 use rustix::time::{ClockId, clock_gettime};

@@ -192,7 +192,7 @@ impl Touch<'_> {
             Verb::DeleteContainer { .. } => Does::DeletesContainers,
             Verb::List { .. } => Does::ListsContainers,
             Verb::Put { .. } | Verb::PutMultipart { .. } | Verb::PutFile { .. } => Does::WritesObjects,
-            Verb::Delete | Verb::DeleteMany { .. } => Does::DeletesObjects,
+            Verb::Delete | Verb::Clear | Verb::DeleteMany { .. } => Does::DeletesObjects,
             Verb::WriteLocal { .. } => Does::WritesFiles,
             Verb::Get
             | Verb::GetRange { .. }
@@ -292,13 +292,10 @@ impl Look {
             }
             Does::ReadsObjects => self.check_read(touch, &place, beside, stage),
             Does::WritesObjects | Does::ListsContainers => {}
-            Does::DeletesObjects => {
-                return surprises::deletes(touch, &self.objects, &place, stage, &mut self.remarks);
-            }
             Does::DeletesContainers => {
                 return surprises::disposes(touch, &self.objects, &place, stage, &mut self.remarks);
             }
-            Does::CreatesContainers | Does::WritesFiles => return,
+            Does::CreatesContainers | Does::DeletesObjects | Does::WritesFiles => return,
         }
         let containers = place.containers();
         for area in &touch.areas {

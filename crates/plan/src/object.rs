@@ -225,6 +225,8 @@ pub enum Verb {
     Head,
     /// Deletes an object; one that does not exist is a failure only if the server says so.
     Delete,
+    /// Sees to it that an object is not there, for cleaning up: one that does not exist is a success.
+    Clear,
     /// Deletes `count` consecutive objects from the item on, in one request.
     DeleteMany {
         /// How many.

@@ -139,7 +139,7 @@ impl OneLiner {
         let (verb, on_objects, sample) = match kind {
             WorkKind::Init => (Verb::CreateContainer, false, "init"),
             WorkKind::Dispose => (Verb::DeleteContainer { empty: false }, false, "dispose"),
-            WorkKind::Cleanup => (Verb::Delete, true, "delete"),
+            WorkKind::Cleanup => (Verb::Clear, true, "delete"),
             WorkKind::Prepare | WorkKind::Normal => (PUT, true, "write"),
         };
         let (spaces, items) = ((1, self.containers), on_objects.then_some((1, self.objects)));

@@ -342,7 +342,8 @@ mod tests {
 
     #[test]
     fn references_to_the_environment_stay() {
-        for text in ["<s config=\"secretkey=${KEY};endpoint=http://h\"/>", "target:\n  secret_key: ${KEY}\n"] {
+        for text in ["<s config=\"secretkey=${KEY};endpoint=http://h\"/>", "target:\n  secret_key: ${KEY}\n"]
+        {
             assert_eq!(redact(text), text);
         }
         assert!(!redact("<s config=\"secretkey=${KEY}tail;e=1\"/>").contains("tail"));

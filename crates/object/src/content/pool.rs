@@ -5,7 +5,7 @@ use tidemark_measure::rng::{Rng, mix};
 
 /// Bytes of the pool; a power of two. Larger than the window of the compressors that storage uses on one
 /// object (64 KiB to 4 MiB), so that they find no repetition; small enough to stay in a processor's cache.
-pub(crate) const POOL: usize = 4096 << 10;
+pub(crate) const POOL: usize = 4 << 20;
 
 /// How many blocks there are in common, for the `duplicate` dial.
 const COMMON: u64 = 64;

@@ -1,3 +1,5 @@
+//! Content that is right, and content that is wrong in every way.
+
 use super::*;
 use proptest::prelude::*;
 use std::collections::HashSet;

@@ -250,7 +250,7 @@ fn special(
             (Verb::Put { chunked, if_absent: false }, WorkKind::Prepare, "write")
         }
         Type::MultipartPrepare => (operation::multipart(storage), WorkKind::Prepare, "mwrite"),
-        Type::Cleanup => (Verb::Delete, WorkKind::Cleanup, "delete"),
+        Type::Cleanup => (Verb::Clear, WorkKind::Cleanup, "delete"),
         Type::Dispose => (Verb::DeleteContainer { empty: true }, WorkKind::Dispose, "dispose"),
     };
     let bytes = match writes {

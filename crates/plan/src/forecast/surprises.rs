@@ -238,26 +238,6 @@ fn pooled(touch: &Touch<'_>) -> bool {
     matches!(&touch.work.load.source, SourcePlan::Mix { pool: Some(_), .. })
 }
 
-/// Remarks on a clean-up that deletes what was never there.
-pub(super) fn deletes(touch: &Touch<'_>, objects: &World, place: &Place, stage: &str, remarks: &mut Remarks) {
-    if !touch.is_scan() || !matches!(touch.job.target, Target::Swift(_)) {
-        return;
-    }
-    let gaps: u64 = touch
-        .areas
-        .iter()
-        .flat_map(|area| objects.missing(place, area, |old| old.certain))
-        .map(|area| area.count())
-        .fold(0, u64::saturating_add);
-    if gaps > 0 {
-        let text = format!(
-            "stage {stage} deletes up to {} objects that may not be there: Swift answers 404, which counts as a failure",
-            units::count(gaps)
-        );
-        remarks.add("deletes-of-missing", text);
-    }
-}
-
 /// Remarks on containers that are deleted while they hold objects.
 pub(super) fn disposes(
     touch: &Touch<'_>,

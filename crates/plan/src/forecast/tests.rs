@@ -1,3 +1,5 @@
+//! Forecasts of whole documents, with exact numbers.
+
 use super::*;
 use crate::yaml;
 

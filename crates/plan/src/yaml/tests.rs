@@ -1,3 +1,5 @@
+//! Documents read, and what is wrong with them.
+
 use super::*;
 use crate::diagnostic::Severity;
 use crate::object::{self, Action, Content, Form, Target, Verb};

@@ -99,7 +99,7 @@ fn scan(table: &mut Table<'_>, (name, kind): (&str, WorkKind), scope: &Scope) ->
             sized = true;
             operation::put(table)
         }
-        WorkKind::Cleanup => Verb::Delete,
+        WorkKind::Cleanup => Verb::Clear,
         _ => Verb::DeleteContainer { empty: table.flag("empty").unwrap_or(false) },
     };
     let sample = match kind {

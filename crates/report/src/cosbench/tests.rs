@@ -1,3 +1,5 @@
+//! The archive's files, to the letter.
+
 use super::*;
 use crate::sample;
 use tidemark_measure::record::State;
