@@ -132,7 +132,7 @@ fn five_stages_become_the_plan_that_they_say() {
     let scans = [
         (0, Verb::CreateContainer, None, 0, 1),
         (1, Verb::Put { chunked: false, if_absent: false }, Some((1, 500)), 4, 1000),
-        (3, Verb::Delete, Some((1, 500)), 0, 1),
+        (3, Verb::Clear, Some((1, 500)), 0, 1),
         (4, Verb::DeleteContainer { empty: true }, None, 0, 1),
     ];
     for (index, verb, items, number, unit) in scans {
