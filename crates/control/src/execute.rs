@@ -154,10 +154,10 @@ fn pause(pause_ns: u64, audience: &mut dyn Audience) {
 
 fn state_of(stages: &[Stage], asked: Wish) -> State {
     let any = |state| stages.iter().any(|stage| stage.state == state);
-    if any(State::Failed) {
-        State::Failed
-    } else if asked > Wish::GoOn || any(State::Interrupted) {
+    if asked > Wish::GoOn || any(State::Interrupted) {
         State::Interrupted
+    } else if any(State::Failed) {
+        State::Failed
     } else {
         State::Completed
     }

@@ -72,7 +72,11 @@ pub(crate) fn run(
                 interrupted: false,
             });
             interrupted |= ended.interrupted;
-            let trouble = ended.trouble.or_else(|| shortfall(work.plan, &ended.work, ended.interrupted));
+            // What the user ended early may well fall short.
+            let trouble = ended.trouble.or_else(|| match ended.interrupted {
+                true => None,
+                false => shortfall(work.plan, &ended.work),
+            });
             if let Some(trouble) = trouble {
                 record.state = State::Failed;
                 let reason = format!("work `{}`: {trouble}", work.plan.name);
@@ -187,14 +191,14 @@ const CONTENT_FAULTS: [Fault; 4] =
     [Fault::WrongContent, Fault::StaleContent, Fault::TruncatedContent, Fault::ForeignContent];
 
 /// Why a work that ran to its end did not do what it was to do.
-fn shortfall(plan: &plan::Work, work: &Work, interrupted: bool) -> Option<String> {
+fn shortfall(plan: &plan::Work, work: &Work) -> Option<String> {
     let tallies = || work.operations.iter().map(|operation| &operation.tally);
     let (ok, failed) = (tallies().map(|t| t.ok).sum::<u64>(), tallies().map(Tally::failed).sum::<u64>());
     let asked_for_nothing = plan.load.source.operations() == Some(0);
     if !work.given_up.is_empty() {
         return Some(format!("given up: {}", work.given_up));
     }
-    if ok == 0 && failed == 0 && !interrupted && !asked_for_nothing {
+    if ok == 0 && failed == 0 && !asked_for_nothing {
         return Some("no operation was done in the measured window".into());
     }
     if ok == 0 && failed > 0 {

@@ -96,7 +96,7 @@ fn verdict_of_valid_invalid_and_failed_runs() {
         verdict_sentences(&wrong, &judge(&wrong))[1..],
         [
             "Not as it should be: s1-main, work \"w1\": the storage returned wrong data once.",
-            "VALID, with one warning."
+            "VALID: the numbers are real, and they are not those of storage in order."
         ]
     );
 }

@@ -110,10 +110,14 @@ fn conduct(run: &Run, judgement: &Judgement) -> Option<String> {
 }
 
 fn validity(judgement: &Judgement) -> String {
-    let warnings = judgement.findings.iter().filter(|finding| finding.severity == Severity::Warning).count();
+    let count = |severity| judgement.findings.iter().filter(|finding| finding.severity == severity).count();
+    let warnings = count(Severity::Warning);
     match (&judgement.validity, warnings) {
         (Validity::Invalid(reasons), _) => {
             format!("INVALID, these numbers are not what was asked for: {}.", reasons.join("; "))
+        }
+        (Validity::Valid, _) if count(Severity::Critical) > 0 => {
+            "VALID: the numbers are real, and they are not those of storage in order.".into()
         }
         (Validity::Valid, 0) => "VALID: no check objects to these numbers.".into(),
         (Validity::Valid, 1) => "VALID, with one warning.".into(),

@@ -575,6 +575,28 @@ mod tests {
     }
 
     #[test]
+    fn throughput_counts_what_ended_in_the_window_whenever_it_was_due() {
+        let stop = Stop {
+            warm_up_ns: 500 * MS,
+            window_ns: Some(1_000 * MS),
+            drain_ns: 5_000 * MS,
+            ..Stop::default()
+        };
+        let mut plan = work(2, mix(1), stop);
+        // Ten times what two workers can do at 10 ms each: the backlog of the warm-up fills the window.
+        plan.pacing = Pacing::Open { rate: Rate::constant(2_000.0), arrivals: Arrivals::Constant };
+        let slow = Slow { service_ns: 10 * MS, ..Slow::default() };
+        let result = run(&plan, &slow, 1, &mut Seen::default()).unwrap();
+        let (early, late) =
+            result.tallies.iter().fold((0, 0), |sum, tally| (sum.0 + tally.early, sum.1 + tally.late));
+        let ok: u64 = result.tallies.iter().map(|tally| tally.ok).sum();
+        assert!(
+            (100..=202).contains(&(ok - late + early)),
+            "at most 2 x 100 end in a second: {ok} - {late} + {early}"
+        );
+    }
+
+    #[test]
     fn a_target_that_only_fails_is_given_up() {
         let stop = Stop { operations: Some(1_000_000), give_up_ns: Some(1_000 * MS), ..Stop::default() };
         let slow = Slow { service_ns: MS, fails: true, ..Slow::default() };

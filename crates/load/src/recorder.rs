@@ -54,7 +54,7 @@ pub struct Outlet {
 pub struct Recorder {
     current: Box<Interval>,
     origin: Tick,
-    window_end: Tick,
+    window: (Tick, Tick),
     open_loop: bool,
     workers: Vec<WorkerCount>,
     actions: usize,
@@ -81,7 +81,7 @@ impl Recorder {
         Self {
             current: Box::new(Interval::new(0, usize::from(actions))),
             origin,
-            window_end: Tick::MAX,
+            window: (Tick::MAX, Tick::MAX),
             open_loop,
             workers: (first_worker..first_worker + workers).flat_map(count).collect(),
             actions: usize::from(actions),
@@ -92,9 +92,9 @@ impl Recorder {
         }
     }
 
-    /// Operations that end after this are late. Known from the start, or when the user ends the work.
-    pub fn set_window_end(&mut self, window_end: Tick) {
-        self.window_end = window_end;
+    /// Sets the window. Its end is known from the start, or when the user ends the work.
+    pub fn set_window(&mut self, start: Tick, end: Tick) {
+        self.window = (start, end);
     }
 
     /// When the current interval is to be cut.
@@ -111,11 +111,16 @@ impl Recorder {
             *first = (*first).min(done);
             self.current.last_ok_ns = self.current.last_ok_ns.max(Some(done));
         }
+        let tally = &mut self.current.actions[usize::from(who.action)];
+        let (window_start, window_end) = self.window;
         if !measured {
             self.current.unmeasured += 1;
+            if outcome.fault.is_none() && (window_start..=window_end).contains(&timing.done) {
+                tally.early += 1;
+                tally.early_bytes += outcome.bytes;
+            }
             return;
         }
-        let tally = &mut self.current.actions[usize::from(who.action)];
         let worker = &mut self.workers[who.worker as usize * self.actions + usize::from(who.action)];
         let response = timing.done.saturating_sub(if self.open_loop { timing.due } else { timing.sent });
         tally.retries += u64::from(outcome.retries);
@@ -124,7 +129,7 @@ impl Recorder {
             None => {
                 tally.ok += 1;
                 tally.bytes += outcome.bytes;
-                if timing.done > self.window_end {
+                if timing.done > window_end {
                     tally.late += 1;
                     tally.late_bytes += outcome.bytes;
                 }

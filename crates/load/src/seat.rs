@@ -93,7 +93,8 @@ impl<'a> Seat<'a> {
         mut recorder: Recorder,
     ) -> Self {
         let phases = work.stop.phases();
-        recorder.set_window_end(origin.saturating_add(phases.window_end));
+        let at = |since_start: u64| origin.saturating_add(since_start);
+        recorder.set_window(at(phases.window_start), at(phases.window_end));
         let schedule = match &work.pacing {
             Pacing::Closed { .. } => None,
             Pacing::Open { rate, arrivals } => {
@@ -186,7 +187,8 @@ impl<'a> Seat<'a> {
             let end = end.max(self.origin);
             self.phases.window_end = self.phases.window_end.min(end - self.origin);
             self.phases.load_end = end - self.origin;
-            self.recorder.set_window_end(self.origin + self.phases.window_end);
+            let start = self.origin.saturating_add(self.phases.window_start);
+            self.recorder.set_window(start, self.origin + self.phases.window_end);
             self.unsent += self.due_unsent(now);
             self.ready.clear();
             self.later.clear();

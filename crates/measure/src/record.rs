@@ -306,13 +306,15 @@ impl Work {
 }
 
 impl Operation {
-    /// Successes that ended in the window, per second of it.
+    /// Successes that ended in the window, whenever they were due, per second of it.
     pub fn throughput(&self, window_seconds: f64) -> f64 {
-        self.tally.ok.saturating_sub(self.tally.late) as f64 / window_seconds
+        self.tally.ok.saturating_sub(self.tally.late).saturating_add(self.tally.early) as f64 / window_seconds
     }
 
     /// Bytes of those successes, per second of the window.
     pub fn bandwidth(&self, window_seconds: f64) -> f64 {
-        self.tally.bytes.saturating_sub(self.tally.late_bytes) as f64 / window_seconds
+        let bytes =
+            self.tally.bytes.saturating_sub(self.tally.late_bytes).saturating_add(self.tally.early_bytes);
+        bytes as f64 / window_seconds
     }
 }

@@ -22,6 +22,11 @@ pub struct Tally {
     pub late: u64,
     /// Bytes of the late ones.
     pub late_bytes: u64,
+    /// Successful operations that were due before the window and ended in it: in the throughput, not in the
+    /// latencies. In an overloaded open loop these may be most of them.
+    pub early: u64,
+    /// Bytes of the early ones.
+    pub early_bytes: u64,
     /// Attempts beyond the first, over all operations; their time is inside the operation's latency.
     pub retries: u64,
     /// Failed operations by [`Fault`], indexed by its number.
@@ -103,6 +108,8 @@ impl Tally {
         self.bytes += other.bytes;
         self.late += other.late;
         self.late_bytes += other.late_bytes;
+        self.early += other.early;
+        self.early_bytes += other.early_bytes;
         self.retries += other.retries;
         self.faults.add(&other.faults);
         for (own, other) in self.histograms_mut().into_iter().zip(other.histograms()) {
@@ -112,7 +119,8 @@ impl Tally {
 
     /// Forgets all numbers and keeps the memory.
     pub fn reset(&mut self) {
-        (self.ok, self.bytes, self.late, self.late_bytes, self.retries) = (0, 0, 0, 0, 0);
+        (self.ok, self.bytes, self.retries) = (0, 0, 0);
+        (self.late, self.late_bytes, self.early, self.early_bytes) = (0, 0, 0, 0);
         self.faults = FaultCounts::default();
         for histogram in self.histograms_mut() {
             histogram.reset();

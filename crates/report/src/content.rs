@@ -301,6 +301,11 @@ pub(crate) fn conduct(stage: &Stage, work: &Work) -> Table {
     };
     let counts = [
         ("Retries", sum(|tally| tally.retries), "their time is inside the response times"),
+        (
+            "Due before the window, ended in it",
+            sum(|tally| tally.early),
+            "in the throughput, not in the response times",
+        ),
         ("Ended after the window", sum(|tally| tally.late), "in the response times, not in the throughput"),
         ("Due and never sent", work.unsent, "the load fell behind its schedule"),
         ("Asked for and never begun", work.undone, "the work was given up"),

@@ -86,6 +86,9 @@ struct Operation<'a> {
     /// Successes after the end of the window: in the latencies, not in the throughput.
     late: u64,
     late_bytes: u64,
+    /// Successes due before the window that ended in it: in the throughput, not in the latencies.
+    early: u64,
+    early_bytes: u64,
     retries: u64,
     throughput_per_s: f64,
     bandwidth_bytes_per_s: f64,
@@ -185,6 +188,8 @@ fn operation(operation: &record::Operation, window_seconds: f64) -> Operation<'_
         bytes: tally.bytes,
         late: tally.late,
         late_bytes: tally.late_bytes,
+        early: tally.early,
+        early_bytes: tally.early_bytes,
         retries: tally.retries,
         throughput_per_s: operation.throughput(window_seconds),
         bandwidth_bytes_per_s: operation.bandwidth(window_seconds),

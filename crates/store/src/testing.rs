@@ -85,7 +85,9 @@ prop_compose! {
         faults in prop::collection::vec((prop::sample::select(Fault::ALL), 1u64..1_000_000), 0..4),
         [response, service_open, lag, first_byte, failure] in prop::array::uniform5(histogram()),
     ) -> Tally {
-        Tally { ok, bytes, late, late_bytes, retries, faults: faults.into(), response, service_open, lag, first_byte, failure }
+        let (early, early_bytes) = (retries / 2, retries);
+        let faults = faults.into();
+        Tally { ok, bytes, late, late_bytes, early, early_bytes, retries, faults, response, service_open, lag, first_byte, failure }
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 const EXIT_CODES: &str = "\
 Exit codes:
   0    done; the numbers stand
-  1    done, but a stage failed
+  1    done, but a stage failed or something critical was found
   2    the command line or the document is wrong
   3    could not begin: the target, the lab or the result store is not as needed
   4    done, but the run is INVALID: its numbers are not what they seem
@@ -68,7 +68,7 @@ pub(crate) enum Command {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Running {
     /// Threads that generate load [default: one per processor]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) threads: Option<u32>,
     /// Print events and the result as lines of JSON on standard output
     #[arg(long)]
@@ -157,7 +157,7 @@ pub(crate) enum Lab {
     Up(LabUp),
     /// Say what runs, and how to reach it
     Status {
-        /// The lab's directory
+        /// The lab's directory [default: TIDEMARK_LAB_DIR, or ~/.local/state/tidemark/lab]
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,
         /// Print as JSON, credentials included
@@ -185,7 +185,7 @@ pub(crate) enum Lab {
 pub(crate) struct LabUp {
     /// Which system
     pub(crate) system: System,
-    /// The lab's directory
+    /// The lab's directory [default: TIDEMARK_LAB_DIR, or ~/.local/state/tidemark/lab]
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
     /// Port of the gateway [default: a free one]

@@ -67,8 +67,17 @@ impl Terminal {
                 Severity::Warning => Level::WARNING,
             };
             let mut group = Group::with_title(level.primary_title(diagnostic.message.as_str()));
-            if !diagnostic.span.is_empty() && diagnostic.span.end <= text.len() {
-                let place = AnnotationKind::Primary.span(diagnostic.span.clone());
+            // A point in the text is shown as the character there; 0..0 means the whole document.
+            let mut span = diagnostic.span.clone();
+            if span.is_empty() && span.start > 0 {
+                span.start = (0..text.len())
+                    .rev()
+                    .find(|at| *at <= span.start && text.is_char_boundary(*at))
+                    .unwrap_or(0);
+                span.end = span.start + text[span.start..].chars().next().map_or(0, char::len_utf8);
+            }
+            if !span.is_empty() && span.end <= text.len() {
+                let place = AnnotationKind::Primary.span(span);
                 group = group.element(Snippet::source(text.as_str()).path(path).annotation(place));
             }
             if !diagnostic.help.is_empty() {

@@ -91,7 +91,7 @@ pub(super) fn offered_rate(scene: &Scene<'_>, out: &mut Findings) {
         );
         out.invalidate(scene, finding(Severity::Critical, title));
     } else {
-        let title = format!("the offered rate of {} was hardly reached", units::rate(offered));
+        let title = format!("the offered rate of {} was not quite reached", units::rate(offered));
         out.say(finding(Severity::Warning, title));
     }
 }
@@ -162,7 +162,7 @@ pub(super) fn send_lag(scene: &Scene<'_>, out: &mut Findings) {
     );
     let finding = scene
         .finding(weigh(scene, Severity::Warning), "send-lag", title)
-        .detail("Part of the response times is the generator's own. Use more threads or drivers, or a machine that does nothing else.")
+        .detail("Part of the response times is the generator's own. Use more threads, or a machine that does nothing else (an embedded or local server competes for the processor).")
         .evidences(lines)
         .evidence(format!("limits: {} and {} of the service time; invalid from {} on", units::duration_ns(LAG_LEAST_NS), units::percent(LAG_SHARE), units::percent(LAG_SHARE_MOST)));
     if share >= LAG_SHARE_MOST { out.invalidate(scene, finding) } else { out.say(finding) }
@@ -200,7 +200,7 @@ pub(super) fn busy(scene: &Scene<'_>, out: &mut Findings) {
         ),
         format!("threads of the stage: {threads}, processors: {cores}"),
     ];
-    let advice = "Use more threads or drivers. Until then these numbers show the generator's limit, not the storage's.";
+    let advice = "Use more threads, or a larger machine. Until then these numbers show the generator's limit, not the storage's.";
     if !sustained(BUSY_HIGH) {
         let title = format!("the load generator had reserve: {} busy on average", units::percent(mean));
         out.say(scene.finding(Severity::Good, "generator-busy", title).evidences(evidence));
@@ -264,7 +264,7 @@ pub(super) fn littles_law(scene: &Scene<'_>, out: &mut Findings) {
             format!("workers waited {} of their time for the load generator", units::percent(generators));
         let finding = scene
             .finding(Severity::Critical, "generator-slow", title)
-            .detail("Nothing was asked of the storage meanwhile: the load was less than the number of workers promises. Use more threads or drivers, or a machine that does nothing else.");
+            .detail("Nothing was asked of the storage meanwhile: the load was less than the number of workers promises. Use more threads, or a machine that does nothing else.");
         out.invalidate(scene, finding.evidences(evidence));
     } else if scene.measures() {
         let title = "throughput, latencies and workers agree (Little's law)";

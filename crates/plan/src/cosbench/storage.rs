@@ -38,11 +38,7 @@ const REFUSED: [(&str, &str); 14] = [
     ("cdmi_swift", "use storage type `swift` with the same server: it offers Swift beside CDMI"),
     ("sproxyd", "use storage type `s3` with the Scality RING's S3 connector"),
     ("scality", "use storage type `s3` with the Scality RING's S3 connector"),
-    (
-        "librados",
-        "use storage type `s3` with the cluster's RADOS gateway, or Tidemark's block engine to measure \
-            RADOS block devices",
-    ),
+    ("librados", "use storage type `s3` or `swift` with the cluster's RADOS gateway"),
     (
         "gcs",
         "use storage type `s3` with endpoint=https://storage.googleapis.com and HMAC keys: its XML API \
@@ -57,7 +53,7 @@ const REFUSED: [(&str, &str); 14] = [
     ),
     ("hcpcs", "use storage type `s3` with its S3 endpoint; accessKey= and secretKey= are understood"),
     ("s3fips", "use storage type `s3` with the FIPS endpoint of your region"),
-    ("srb", "use Tidemark's block engine on the block device"),
+    ("srb", "it is a block device: use storage type `s3` with the Scality RING's S3 connector for objects"),
 ];
 
 const S3_KEYS: [&str; 33] = [

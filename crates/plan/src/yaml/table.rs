@@ -360,7 +360,10 @@ pub(super) fn choose<T: Copy>(text: &str, words: &[(&str, T)]) -> Result<T, Prob
         return Ok(*value);
     }
     let names: Vec<_> = words.iter().map(|(word, _)| *word).collect();
-    let help = match nearest(text, names.iter().copied()) {
+    // COSBench's words for the two that everybody begins with.
+    let synonym = [("read", "get"), ("write", "put")].into_iter().find(|(word, _)| *word == text);
+    let synonym = synonym.map(|(_, name)| name).filter(|name| names.contains(name));
+    let help = match synonym.or_else(|| nearest(text, names.iter().copied())) {
         Some(near) => format!("did you mean {near}? The choices are {}", names.join(", ")),
         None => format!("the choices are {}", names.join(", ")),
     };

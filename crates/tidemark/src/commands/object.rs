@@ -26,7 +26,7 @@ pub(crate) fn run(arguments: &cli::Object, store: Option<PathBuf>, terminal: Ter
             ObjectVerb::List => Mix::List,
             ObjectVerb::Mixed => Mix::Mixed(arguments.reads / 100.0),
         },
-        target: target(arguments)?,
+        target: target(arguments, terminal)?,
         size,
         containers: arguments.containers,
         objects: arguments.objects,
@@ -49,12 +49,16 @@ pub(crate) fn run(arguments: &cli::Object, store: Option<PathBuf>, terminal: Ter
     outcome::execute(&plan, origin, &arguments.running, store, terminal)
 }
 
-fn target(arguments: &cli::Object) -> Result<Target, Stop> {
+fn target(arguments: &cli::Object, terminal: Terminal) -> Result<Target, Stop> {
     if arguments.endpoint.iter().any(|endpoint| endpoint == "embedded") {
         if arguments.endpoint.len() > 1 {
             return Err(Stop::usage("`--endpoint embedded` stands alone"));
         }
         return Ok(Target::Embedded(Embedded { place: Place::Memory }));
+    }
+    if arguments.access_key.is_empty() {
+        let advice = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY unless anonymous access is meant";
+        terminal.remark(&format!("warning: no keys are given, requests are sent unsigned; {advice}"));
     }
     let with_scheme = |endpoint: &String| match endpoint.contains("://") {
         true => endpoint.clone(),

@@ -11,6 +11,8 @@ use tidemark_control::execute::{self, Executed, Options};
 use tidemark_control::provenance;
 use tidemark_judge::{Judgement, Severity, Validity};
 use tidemark_measure::record::{Provenance, Run, State};
+use tidemark_measure::units;
+use tidemark_plan::forecast::forecast;
 use tidemark_plan::plan::Plan;
 use tidemark_store::Store;
 
@@ -40,6 +42,15 @@ pub(crate) fn execute(
     store_path: Option<PathBuf>,
     terminal: Terminal,
 ) -> Result<Exit, Stop> {
+    let machine = provenance::of_this_machine(env!("CARGO_PKG_VERSION"));
+    let needed = forecast(plan).memory_bytes;
+    if machine.memory_bytes > 0 && needed > machine.memory_bytes {
+        let (needed, there) = (units::bytes(needed), units::bytes(machine.memory_bytes));
+        return Err(Stop::not_ready(format!(
+            "this needs about {needed} of memory here, and the machine has {there}: use fewer or smaller objects, \
+             fewer workers, or let the embedded server keep objects on disk"
+        )));
+    }
     let mut store = match running.no_store {
         true => None,
         false => Some(open_store(store_path.clone())?),
@@ -49,7 +60,7 @@ pub(crate) fn execute(
         path: origin.path,
         format: origin.format,
         document: origin.document,
-        ..provenance::of_this_machine(env!("CARGO_PKG_VERSION"))
+        ..machine
     };
     let options = Options {
         threads: running.threads,
@@ -197,6 +208,7 @@ fn exit_of(run: &Run, judgement: &Judgement) -> Exit {
         (State::Interrupted, _) => Exit::Interrupted,
         (State::Failed, _) => Exit::Failed,
         (_, Validity::Invalid(_)) => Exit::Invalid,
+        _ if judgement.findings.iter().any(|finding| finding.severity == Severity::Critical) => Exit::Failed,
         _ => Exit::Done,
     }
 }

@@ -5,6 +5,8 @@ use crate::cli;
 use crate::exit::{Exit, Stop};
 use crate::terminal::Terminal;
 use std::path::PathBuf;
+use tidemark_measure::record::Note;
+use tidemark_plan::forecast::forecast;
 use tidemark_plan::redact;
 
 /// Runs a document from beginning to end.
@@ -14,6 +16,12 @@ pub(crate) fn run(arguments: &cli::Run, store: Option<PathBuf>, terminal: Termin
     if let Some(seed) = arguments.seed {
         plan = plan.with_seed(seed);
     }
+    plan.notes.extend(forecast(&plan).notes);
+    plan.notes.extend(source.document.warnings.iter().map(|warning| {
+        let (line, _) = warning.line_and_column(&source.text);
+        let text = [warning.message.as_str(), &warning.help].join("; ");
+        Note { topic: format!("line {line}"), text: text.trim_end_matches("; ").to_owned() }
+    }));
     let origin = outcome::Origin {
         path: source.path,
         format: source.document.format.name().into(),

@@ -28,7 +28,8 @@ pub(crate) fn runs(arguments: &cli::Runs, store: Option<PathBuf>, terminal: Term
         let started = Timestamp::from_nanosecond(i128::from(run.started_unix_ns)).unwrap_or_default();
         let started = started.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string();
         let took = units::duration_ns(run.elapsed_ns);
-        let (state, name) = (run.state.name(), &run.name);
+        let state = if run.valid == Some(false) { "INVALID" } else { run.state.name() };
+        let name = &run.name;
         terminal.print(&format!(
             "{:>5}  {started:16}  {took:>9}  {state:11}  {name:28}  {}",
             run.id, run.headline
