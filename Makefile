@@ -1,13 +1,14 @@
 # Everything a newcomer needs: `make demo` and `make test`.
 
 CARGO ?= cargo
-TIDEMARK = target/release/tidemark
+TARGET = $(or $(CARGO_TARGET_DIR),target)
+TIDEMARK = $(TARGET)/release/tidemark
 
 .PHONY: demo build test lint unit e2e setup bench fuzz docs clean
 
 ## demo: build, run a small workload against the embedded object store, and say where the report is
 demo: build
-	$(TIDEMARK) run examples/demo.yaml --store target/demo/results.db --report target/demo/report.html
+	$(TIDEMARK) run examples/demo.yaml --store $(TARGET)/demo/results.db --report $(TARGET)/demo/report.html
 
 build:
 	$(CARGO) build --release --locked -p tidemark
@@ -33,17 +34,17 @@ e2e:
 ## bench: measure Tidemark itself beside its peers (fio, wrk); the figures are in docs/performance.md
 bench:
 	$(CARGO) build --release --locked -p tidemark-bench
-	target/release/tidemark-bench
+	$(TARGET)/release/tidemark-bench
 
 ## fuzz: every fuzz target for a minute (needs `cargo install cargo-fuzz`)
 fuzz:
 	scripts/fuzz.sh
 
-## docs: manual pages and shell completions into target/docs
+## docs: manual pages and shell completions into $(TARGET)/docs
 docs: build
-	mkdir -p target/docs
-	$(TIDEMARK) man target/docs
-	for shell in bash zsh fish; do $(TIDEMARK) completions $$shell > target/docs/tidemark.$$shell; done
+	mkdir -p $(TARGET)/docs
+	$(TIDEMARK) man $(TARGET)/docs
+	for shell in bash zsh fish; do $(TIDEMARK) completions $$shell > $(TARGET)/docs/tidemark.$$shell; done
 
 clean:
 	$(CARGO) clean

@@ -169,9 +169,6 @@ pub(crate) fn summary(run: &Run, judgement: &Judgement, terminal: Terminal) {
     for sentence in tidemark_judge::verdict_sentences(run, judgement) {
         terminal.print(&format!("  {sentence}"));
     }
-    if let Validity::Invalid(reasons) = &judgement.validity {
-        reasons.iter().for_each(|reason| terminal.print(&format!("  {reason}")));
-    }
     for finding in &judgement.findings {
         let (style, mark) = match finding.severity {
             Severity::Critical => (Style::Bad, "critical"),
