@@ -4,7 +4,7 @@ use std::process::Command;
 use tidemark_load::crew::{self, Watch, Wish};
 use tidemark_load::engine::Null;
 use tidemark_load::pacing::Pacing;
-use tidemark_load::source::{Choice, Division, Effect, Size, SourcePlan};
+use tidemark_load::source::{Choice, Division, Effect, Order, Size, SourcePlan};
 use tidemark_load::stopping::Stop;
 use tidemark_load::work::Work;
 use tidemark_measure::pick::Pick;
@@ -31,9 +31,13 @@ pub(crate) fn mix(workers: u32, seconds: u64, bytes: u64) -> Work {
         bytes: Size { pick: Pick::Constant(bytes), unit: 1 },
         division: Division::None,
         effect: Effect::Free,
+        order: Order::Picked,
+        follow: None,
     };
     Work {
         workers,
+        depth: 1,
+        finale: None,
         pacing: Pacing::Closed { think_ns: 0 },
         stop: Stop { window_ns: Some(seconds * 1_000_000_000), drain_ns: 5_000_000_000, ..Stop::default() },
         source: SourcePlan::Mix {

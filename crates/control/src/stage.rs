@@ -147,6 +147,7 @@ pub(crate) fn planned(plan: &plan::Work) -> Work {
         name: plan.name.clone(),
         kind: plan.kind.name().into(),
         workers: plan.load.workers,
+        depth: plan.load.depth,
         operations: operations.collect(),
         allowed_failures_per_million: plan.allowed_failures_per_million,
         ..Work::default()

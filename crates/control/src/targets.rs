@@ -36,7 +36,7 @@ impl Targets {
         let makes_containers =
             plan.stages.iter().flat_map(|stage| &stage.works).any(|w| w.kind == WorkKind::Init);
         for work in plan.stages.iter().flat_map(|stage| &stage.works) {
-            let plan::Engine::Object(job) = &work.engine;
+            let Some(job) = work.engine.object() else { continue };
             if asked.contains(&job.target) {
                 continue;
             }
@@ -63,9 +63,13 @@ impl Targets {
 
     /// The engine of a work.
     pub(crate) fn engine(&mut self, engine: &plan::Engine) -> Result<Box<dyn Engine>, OpenError> {
-        let plan::Engine::Object(job) = engine;
-        let job = self.resolve(job).map_err(OpenError)?;
-        tidemark_object::engine::engine(&job, &self.data)
+        match engine {
+            plan::Engine::Object(job) => {
+                let job = self.resolve(job).map_err(OpenError)?;
+                tidemark_object::engine::engine(&job, &self.data)
+            }
+            plan::Engine::Block(_) | plan::Engine::Fio(_) => Err(OpenError("not built yet".into())),
+        }
     }
 
     /// The job with an embedded target replaced by the address of the server that runs for it.
@@ -113,8 +117,7 @@ fn first_container(source: &SourcePlan) -> Option<u64> {
 fn followed_keys(plan: &Plan) -> usize {
     let works = || plan.stages.iter().flat_map(|stage| &stage.works);
     let verifies = works().any(|work| {
-        let plan::Engine::Object(job) = &work.engine;
-        job.actions.iter().any(|action| action.content.verify)
+        work.engine.object().is_some_and(|job| job.actions.iter().any(|action| action.content.verify))
     });
     let keys = works().filter_map(|work| work.load.source.operations()).sum::<u64>();
     if verifies { keys.saturating_mul(2).clamp(1 << 16, FOLLOWED_KEYS) as usize } else { 0 }

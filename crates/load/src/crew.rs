@@ -182,7 +182,13 @@ fn sit(
     let first = (u64::from(work.workers) * u64::from(thread) / u64::from(threads)) as u32;
     let next = (u64::from(work.workers) * u64::from(thread + 1) / u64::from(threads)) as u32;
     let count = next - first;
-    let opened = engine.open(SeatPlan { clock, thread, first_lane: first, lanes: count, seed: work.seed });
+    let opened = engine.open(SeatPlan {
+        clock,
+        thread,
+        first_lane: first.saturating_mul(work.depth.max(1)),
+        lanes: count.saturating_mul(work.depth.max(1)),
+        seed: work.seed,
+    });
     let _ = gate.ready.send(opened.is_ok());
     let session = opened?;
     let Ok(origin) = gate.start.recv() else { return Ok(None) };
@@ -382,7 +388,7 @@ mod tests {
     use super::*;
     use crate::engine::{Begin, Completion, Null, Operation, Outcome, Session};
     use crate::pacing::{Arrivals, Rate};
-    use crate::source::{Choice, Division, Effect, Size, SourcePlan};
+    use crate::source::{Choice, Division, Effect, Order, Size, SourcePlan};
     use crate::stopping::Stop;
     use tidemark_measure::fault::Fault;
     use tidemark_measure::pick::Pick;
@@ -418,13 +424,15 @@ mod tests {
             bytes: Size { pick: Pick::Constant(bytes), unit: 1 },
             division: Division::None,
             effect: Effect::Free,
+            order: Order::Picked,
+            follow: None,
         };
         SourcePlan::Mix { choices: vec![choice(0, 70.0), choice(1, 30.0)], pool: None }
     }
 
     fn work(workers: u32, source: SourcePlan, stop: Stop) -> Work {
         let pacing = Pacing::Closed { think_ns: 0 };
-        Work { workers, pacing, stop, source, actions: 2, seed: 7, stream: [0, 0] }
+        Work { workers, depth: 1, pacing, stop, source, finale: None, actions: 2, seed: 7, stream: [0, 0] }
     }
 
     /// Answers after a fixed time; optionally freezes for 200 ms every second, fails, or never answers.

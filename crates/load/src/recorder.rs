@@ -115,9 +115,13 @@ impl Recorder {
         let (window_start, window_end) = self.window;
         if !measured {
             self.current.unmeasured += 1;
-            if outcome.fault.is_none() && (window_start..=window_end).contains(&timing.done) {
-                tally.early += 1;
-                tally.early_bytes += outcome.bytes;
+            match outcome.fault {
+                None if (window_start..=window_end).contains(&timing.done) => {
+                    tally.early += 1;
+                    tally.early_bytes += outcome.bytes;
+                }
+                None => tally.outside_bytes += outcome.bytes,
+                Some(_) => {}
             }
             return;
         }

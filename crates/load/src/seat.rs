@@ -11,7 +11,7 @@ use crate::pacing::{Pacing, Schedule};
 use crate::recorder::{Recorder, Standing, Timing, Who};
 use crate::source::{Receipt, Source};
 use crate::stopping::Phases;
-use crate::work::Work;
+use crate::work::{Finale, Work};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use tidemark_measure::fault::Fault;
@@ -23,6 +23,9 @@ const LOOK_UP_NS: u64 = 50_000_000;
 
 /// After the last resort, how long to wait for abandoned operations to come back.
 const ABANDON_NS: u64 = 2_000_000_000;
+
+/// How long what is done at the end may take: a sync writes back all that the page cache holds.
+const FINALE_NS: u64 = 900_000_000_000;
 
 /// What a thread brings home.
 pub struct Harvest {
@@ -65,6 +68,8 @@ pub struct Seat<'a> {
     clock: Clock,
     origin: Tick,
     phases: Phases,
+    /// Number of its first worker within the work.
+    first: u32,
     session: Box<dyn Session>,
     recorder: Recorder,
     streams: Vec<Stream>,
@@ -101,19 +106,22 @@ impl<'a> Seat<'a> {
                 Some(Schedule::new(&rate.with_ramp(work.stop.ramp_up_ns), *arrivals))
             }
         };
+        let depth = work.depth.max(1);
+        let lanes = count.saturating_mul(depth);
         let mut seat = Self {
             work,
             control,
             clock,
             origin,
             phases,
+            first,
             session,
             recorder,
             streams: Vec::with_capacity(count as usize),
-            lanes: vec![Lane::default(); count as usize],
-            idle: (0..count).collect(),
-            ready: VecDeque::with_capacity(count as usize),
-            later: BinaryHeap::with_capacity(count as usize),
+            lanes: vec![Lane::default(); lanes as usize],
+            idle: (0..lanes).collect(),
+            ready: VecDeque::with_capacity(lanes as usize),
+            later: BinaryHeap::with_capacity(lanes as usize),
             in_flight: 0,
             last_done: origin,
             last_measured: 0,
@@ -135,8 +143,11 @@ impl<'a> Seat<'a> {
             let left = work.stop.operations.map(|total| part.share(total));
             let stream = seat.streams.len() as u32;
             seat.streams.push(Stream { source, schedule: own, left });
+            // In a closed loop a stream goes round once for each of its operations in flight.
+            let rounds = if schedule.is_some() { 1 } else { depth };
             if let Some(start) = start.filter(|start| *start < phases.load_end) {
-                seat.later.push(Reverse((origin.saturating_add(start), stream)));
+                let due = Reverse((origin.saturating_add(start), stream));
+                seat.later.extend(std::iter::repeat_n(due, rounds as usize));
             }
         }
         seat
@@ -177,7 +188,50 @@ impl<'a> Seat<'a> {
                 self.complete(completion);
             }
         }
+        if abandoned_at.is_none() {
+            self.finish_up();
+        }
         self.harvest()
+    }
+
+    /// What is done once on every space when the load is over: this thread's share of it, all at once.
+    fn finish_up(&mut self) {
+        let Some(Finale { action, spaces: (low, high) }) = self.work.finale else { return };
+        let until = self.clock.now().saturating_add(FINALE_NS);
+        let (workers, own) = (u64::from(self.work.workers.max(1)), self.streams.len() as u64);
+        let first = u64::from(self.first);
+        let mut left = (low..=high).filter(|space| (first..first + own).contains(&((space - low) % workers)));
+        let mut next = left.next();
+        let mut ended = Vec::with_capacity(self.lanes.len());
+        while next.is_some() || self.in_flight > 0 {
+            while let (Some(space), Some(lane)) = (next, self.idle.pop_front()) {
+                let stream = ((space - low) % workers - first) as u32;
+                let operation = Operation { action, space, ..Operation::default() };
+                let (receipt, sent) = (Receipt::default(), self.clock.now());
+                let (due, measured) = (sent, true);
+                self.lanes[lane as usize] =
+                    Lane { busy: true, measured, stream, operation, receipt, due, sent };
+                match self.session.begin(lane, &operation, sent) {
+                    Begin::Started => self.in_flight += 1,
+                    Begin::Done(done, outcome) => self.end(lane, done, &outcome),
+                }
+                next = left.next();
+            }
+            self.session.flush();
+            let now = self.clock.now();
+            if self.control.abandons() || now >= until {
+                self.session.abandon();
+                return self.write_off(now);
+            }
+            if now >= self.recorder.cut_at() {
+                self.recorder.cut(now, self.standing(now));
+            }
+            ended.clear();
+            self.session.reap(self.recorder.cut_at().min(now + LOOK_UP_NS), &mut ended);
+            for completion in &ended {
+                self.complete(completion);
+            }
+        }
     }
 
     /// Follows the user's or the crew's wish to end early.

@@ -45,6 +45,33 @@ pub struct Choice {
     pub division: Division,
     /// What it does to the pool of existing objects, when there is one.
     pub effect: Effect,
+    /// How items follow each other.
+    pub order: Order,
+    /// An operation that follows after every so many of these.
+    pub follow: Option<Follow>,
+}
+
+/// How the items of a choice follow each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// As the choice's pick says.
+    #[default]
+    Picked,
+    /// Each begins where the last one of the worker ended, from the lowest item of the pick's bounds to the highest
+    /// and again from the start: a stream of operations of any sizes. An item is `unit` bytes.
+    Consecutive {
+        /// Bytes of one item, at least 1.
+        unit: u64,
+    },
+}
+
+/// An operation that a worker does after every so many operations of a choice, on the same space: a sync.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Follow {
+    /// Which action.
+    pub action: u16,
+    /// After how many, at least 1.
+    pub every: u32,
 }
 
 /// How many bytes: a pick in some unit.
@@ -173,6 +200,8 @@ struct Mix {
     ways: Vec<Way>,
     total: f64,
     pool: Option<Pool>,
+    /// What follows the last operation: an action on a space.
+    due: Option<(u16, u64)>,
 }
 
 struct Way {
@@ -183,6 +212,30 @@ struct Way {
     sizes: Cursor,
     unit: u64,
     effect: Effect,
+    run: Option<Run>,
+    follow: Option<Follow>,
+    /// Operations of this choice since the last one that followed.
+    since: u32,
+}
+
+/// A worker's place in a stream of consecutive items.
+#[derive(Clone, Copy)]
+struct Run {
+    low: u64,
+    high: u64,
+    unit: u64,
+    next: u64,
+}
+
+impl Run {
+    /// The item at which an operation of `bytes` bytes begins.
+    #[inline]
+    fn advance(&mut self, bytes: u64) -> u64 {
+        let length = bytes.div_ceil(self.unit).max(1);
+        let at = if self.next + length > self.high + 1 { self.low } else { self.next };
+        self.next = at + length;
+        at
+    }
 }
 
 impl Mix {
@@ -192,11 +245,25 @@ impl Mix {
             false => Some(pick.cursor(part)),
         };
         let way = |choice: &Choice| {
+            let narrowed = match choice.division {
+                Division::Items => choice.items.divided(part)?,
+                Division::None | Division::Spaces => choice.items.clone(),
+            };
+            let run = match choice.order {
+                Order::Picked => None,
+                Order::Consecutive { unit } => {
+                    let (low, high) = narrowed.bounds();
+                    Some(Run { low, high, unit: unit.max(1), next: low })
+                }
+            };
             Some(Way {
                 action: choice.action,
                 weight: choice.weight,
                 spaces: own(&choice.spaces, choice.division == Division::Spaces)?,
                 items: own(&choice.items, choice.division == Division::Items)?,
+                run,
+                follow: choice.follow,
+                since: 0,
                 sizes: choice.bytes.pick.cursor(part),
                 unit: choice.bytes.unit,
                 effect: choice.effect,
@@ -205,10 +272,13 @@ impl Mix {
         // A worker whose slice is empty has nothing to do: COSBench crashes there, the forecast warns.
         let ways: Vec<Way> = choices.iter().filter_map(way).collect();
         let total = ways.iter().map(|way| way.weight).sum();
-        Self { ways, total, pool: pool.map(|plan| Pool::new(plan, part)) }
+        Self { ways, total, pool: pool.map(|plan| Pool::new(plan, part)), due: None }
     }
 
     fn next(&mut self, rng: &mut Rng) -> Option<(Operation, Receipt)> {
+        if let Some((action, space)) = self.due.take() {
+            return Some((Operation { action, space, ..Operation::default() }, Receipt(None)));
+        }
         let chosen = self.choose(rng)?;
         let (mut way, mut ticket) = (chosen, None);
         if let Some(pool) = &mut self.pool {
@@ -226,11 +296,21 @@ impl Mix {
             };
         }
         let way = &mut self.ways[way];
-        let (space, item) = match ticket {
-            Some(ticket) => (ticket.space, ticket.item),
-            None => (way.spaces.next(rng), way.items.next(rng)),
+        let (space, item, bytes) = match (ticket, &mut way.run) {
+            (Some(ticket), _) => (ticket.space, ticket.item, way.sizes.next(rng)),
+            (None, None) => (way.spaces.next(rng), way.items.next(rng), way.sizes.next(rng)),
+            (None, Some(run)) => {
+                let (space, size) = (way.spaces.next(rng), way.sizes.next(rng));
+                (space, run.advance(size.saturating_mul(way.unit)), size)
+            }
         };
-        let bytes = way.sizes.next(rng).saturating_mul(way.unit);
+        let bytes = bytes.saturating_mul(way.unit);
+        if let Some(follow) = way.follow {
+            way.since += 1;
+            if way.since >= follow.every {
+                (way.since, self.due) = (0, Some((follow.action, space)));
+            }
+        }
         let operation = Operation { action: way.action, space, item, bytes, random: rng.bits() };
         Some((operation, Receipt(ticket)))
     }
@@ -323,6 +403,8 @@ mod tests {
             bytes: size(4096),
             division: Division::None,
             effect,
+            order: Order::Picked,
+            follow: None,
         }
     }
 

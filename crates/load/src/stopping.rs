@@ -7,6 +7,8 @@ pub struct Stop {
     pub ramp_up_ns: u64,
     /// Full load before the window, not measured (COSBench's `rampup`).
     pub warm_up_ns: u64,
+    /// After the warm-up: full load until throughput is steady, then the window. `None`: the window follows at once.
+    pub steady: Option<Steady>,
     /// Length of the measured window.
     pub window_ns: Option<u64>,
     /// Full load after the window, not measured (COSBench's `rampdown`).
@@ -19,6 +21,15 @@ pub struct Stop {
     pub drain_ns: u64,
     /// The work is given up, and has failed, when no operation succeeded for this long.
     pub give_up_ns: Option<u64>,
+}
+
+/// Until when a load goes on before it is measured: the SNIA's steady state over five rounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Steady {
+    /// Length of a round, whole seconds, nanoseconds.
+    pub round_ns: u64,
+    /// Rounds after which the window begins anyway; at least 5.
+    pub most_rounds: u32,
 }
 
 /// The phases of a work on its own clock, nanoseconds since its start.

@@ -64,6 +64,20 @@ faults! {
     TruncatedContent = "truncated_content", "the content read is shorter than what was written";
     /// The content belongs to another object, or was not written by Tidemark.
     ForeignContent = "foreign_content", "the content read belongs to another object or writer";
+    /// An acknowledged write is not there: what was before it is, and still is when read again.
+    LostContent = "lost_content", "an acknowledged write is lost: what was there before it is still there";
+    /// Parts of the block are from different writes.
+    TornContent = "torn_content", "parts of the block read are from different writes";
+    /// The block belongs at another place of the same set of volumes.
+    MisplacedContent = "misplaced_content", "the block read belongs at another offset or volume";
+    /// The device or file system reported an error (EIO and its kin).
+    Io = "io_error", "the device or file system reported an I/O error";
+    /// There was no space left for a write.
+    NoSpace = "no_space", "there is no space left on the device or file system";
+    /// The device or file is gone.
+    Gone = "gone", "the device or file is gone";
+    /// A transfer moved fewer bytes than asked for.
+    ShortTransfer = "short_transfer", "the transfer was shorter than asked for: the file or device ends there";
     /// Something on this machine failed: a file could not be read, no local port was left.
     Local = "local", "something failed on the load generator's own machine";
     /// The run was stopped while the operation was in flight.

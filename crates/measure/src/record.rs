@@ -120,6 +120,70 @@ pub struct Stage {
     pub ended_ns: u64,
     /// Its works.
     pub works: Vec<Work>,
+    /// Which point of a sweep it measured, if it is part of one.
+    pub cell: Option<Cell>,
+    /// What makes its numbers evidence; block and file storage only.
+    pub proof: Option<Proof>,
+}
+
+/// One point of a sweep, and which of its repeats.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Cell {
+    /// The sweep it is a point of: the load's name in the document.
+    pub sweep: String,
+    /// Name and value of every axis, in the document's order: `block_size` `4 KiB`, `clients` `8`.
+    pub axes: Vec<(String, String)>,
+    /// From 1.
+    pub repeat: u32,
+    /// Of how many.
+    pub repeats: u32,
+    /// What drove it: `native` or `fio`.
+    pub engine: String,
+}
+
+/// What was done around the load so that its numbers are evidence, and what the devices counted meanwhile.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Proof {
+    /// What was done before the load, in words: `page cache of 1 volume dropped`.
+    pub setup: Vec<String>,
+    /// The state of the page cache that the document declares: `cold` or `warm`.
+    pub cache: String,
+    /// Whether reads and writes bypassed the page cache.
+    pub direct: bool,
+    /// What the devices under the volumes counted from the stage's start to its end.
+    pub devices: Vec<DeviceUse>,
+    /// What could not be checked, and why: whole sentences.
+    pub unchecked: Vec<String>,
+}
+
+/// Differences of one device's counters in `/proc/diskstats` (Linux, Documentation/admin-guide/iostats).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DeviceUse {
+    /// Its kernel name: `vda`, `loop3`.
+    pub device: String,
+    /// The volumes that lie on it.
+    pub volumes: Vec<String>,
+    /// Reads completed.
+    pub reads: u64,
+    /// Bytes of them.
+    pub read_bytes: u64,
+    /// Writes completed.
+    pub writes: u64,
+    /// Bytes of them.
+    pub written_bytes: u64,
+    /// Discards completed.
+    pub discards: u64,
+    /// Bytes of them.
+    pub discarded_bytes: u64,
+    /// Flushes completed.
+    pub flushes: u64,
+    /// Time with at least one request in flight, nanoseconds.
+    pub busy_ns: u64,
+    /// Time summed over all requests, nanoseconds.
+    pub waited_ns: u64,
 }
 
 /// One work of a stage.
@@ -132,6 +196,8 @@ pub struct Work {
     pub kind: String,
     /// Logical clients.
     pub workers: u32,
+    /// Operations of each of them in flight at once (queue depth); 0 in records of old, which means 1.
+    pub depth: u32,
     /// Generator threads that they shared.
     pub threads: u32,
     /// Operations per second that an open loop offered on average over the window; `None` in a closed loop.
@@ -158,10 +224,25 @@ pub struct Work {
     pub examples: Vec<Example>,
     /// Counts of each worker and operation.
     pub workers_counts: Vec<WorkerCount>,
+    /// How the load became steady before the window began, where the document asks for it.
+    pub settling: Option<Settling>,
     /// Why the work was given up before its end, or empty.
     pub given_up: String,
     /// Failures that the document allows, per million operations.
     pub allowed_failures_per_million: u32,
+}
+
+/// The rounds before the window, until throughput was steady by the SNIA's rule (SSS PTS 2.0.2, 2.1.24): over five
+/// rounds the range is at most 20 % of the average and the best line's rise at most 10 %.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Settling {
+    /// Successful operations per second of every round.
+    pub rounds: Vec<f64>,
+    /// Length of a round, nanoseconds.
+    pub round_ns: u64,
+    /// Whether the last five are steady; if not, the rounds that the document allows were used up.
+    pub steady: bool,
 }
 
 /// One operation (action) of a work.
@@ -299,6 +380,11 @@ pub struct WorkerCount {
 }
 
 impl Work {
+    /// Operations that its workers may have in flight at once.
+    pub fn slots(&self) -> u64 {
+        u64::from(self.workers) * u64::from(self.depth.max(1))
+    }
+
     /// Length of the window in seconds; never zero.
     pub fn window_seconds(&self) -> f64 {
         (self.window_end_ns.saturating_sub(self.window_start_ns)).max(1) as f64 / 1e9

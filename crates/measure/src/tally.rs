@@ -27,6 +27,9 @@ pub struct Tally {
     pub early: u64,
     /// Bytes of the early ones.
     pub early_bytes: u64,
+    /// Bytes of successful operations that count in neither: due and ended outside the window. With them,
+    /// [`Tally::moved`] is all that a device must have seen.
+    pub outside_bytes: u64,
     /// Attempts beyond the first, over all operations; their time is inside the operation's latency.
     pub retries: u64,
     /// Failed operations by [`Fault`], indexed by its number.
@@ -110,6 +113,7 @@ impl Tally {
         self.late_bytes += other.late_bytes;
         self.early += other.early;
         self.early_bytes += other.early_bytes;
+        self.outside_bytes += other.outside_bytes;
         self.retries += other.retries;
         self.faults.add(&other.faults);
         for (own, other) in self.histograms_mut().into_iter().zip(other.histograms()) {
@@ -121,6 +125,7 @@ impl Tally {
     pub fn reset(&mut self) {
         (self.ok, self.bytes, self.retries) = (0, 0, 0);
         (self.late, self.late_bytes, self.early, self.early_bytes) = (0, 0, 0, 0);
+        self.outside_bytes = 0;
         self.faults = FaultCounts::default();
         for histogram in self.histograms_mut() {
             histogram.reset();
@@ -135,6 +140,11 @@ impl Tally {
     /// Operations that ended, well or not.
     pub fn total(&self) -> u64 {
         self.ok.saturating_add(self.failed())
+    }
+
+    /// Bytes that all its successful operations moved, in the window and outside.
+    pub fn moved(&self) -> u64 {
+        self.bytes.saturating_add(self.early_bytes).saturating_add(self.outside_bytes)
     }
 
     /// Successful share of all operations, 0 to 1; `None` when there were none.

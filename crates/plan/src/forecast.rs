@@ -10,7 +10,7 @@ mod world;
 pub use quantity::{Amount, Time};
 
 use crate::object::{Form, Job, Place as Keeps, Target, Verb};
-use crate::plan::{Engine, Plan, Stage as PlanStage, Work as PlanWork, WorkKind};
+use crate::plan::{Plan, Stage as PlanStage, Work as PlanWork, WorkKind};
 use serde::Serialize;
 use surprises::Remarks;
 use tidemark_load::pacing::Pacing;
@@ -390,7 +390,7 @@ fn written(touches: &[Touch<'_>]) -> World {
 
 /// The actions of a work with what they are done to.
 fn touches(work: &PlanWork) -> Vec<Touch<'_>> {
-    let Engine::Object(job) = &work.engine;
+    let Some(job) = work.engine.object() else { return Vec::new() };
     let whole = |range: Option<(u64, u64)>| range.unwrap_or((0, 0));
     match &work.load.source {
         SourcePlan::Scan { spaces: None, .. } => Vec::new(),
@@ -484,7 +484,7 @@ fn time_of(work: &PlanWork) -> Time {
 }
 
 fn connections_of(work: &PlanWork) -> u64 {
-    let Engine::Object(job) = &work.engine;
+    let Some(job) = work.engine.object() else { return 0 };
     let parallel = |verb: &Verb| match verb {
         Verb::PutMultipart { parallel, .. } => u64::from(*parallel),
         _ => 1,
@@ -513,8 +513,10 @@ fn memory_of(work: &PlanWork) -> u64 {
 
 fn keeps_in_memory(plan: &Plan) -> bool {
     plan.stages.iter().flat_map(|stage| &stage.works).any(|work| {
-        let Engine::Object(job) = &work.engine;
-        matches!(&job.target, Target::Embedded(embedded) if embedded.place == Keeps::Memory)
+        let job = work.engine.object();
+        job.is_some_and(
+            |job| matches!(&job.target, Target::Embedded(embedded) if embedded.place == Keeps::Memory),
+        )
     })
 }
 

@@ -4,6 +4,7 @@
 //! gives a [`Plan`](plan::Plan) or [`Diagnostic`](diagnostic::Diagnostic)s that point at the line. [`forecast`] says what a plan will do and
 //! need before anything runs.
 
+pub mod block;
 pub mod cosbench;
 mod defaults;
 pub mod diagnostic;

@@ -8,7 +8,7 @@ use crate::object::{Action, Content, Form, Job, Naming, Target, Verb};
 use crate::plan::{Engine, Label, OnFailure, Plan, Stage, Work, WorkKind};
 use crate::selector;
 use tidemark_load::pacing::{Arrivals, Pacing, Rate};
-use tidemark_load::source::{Choice, Division, Effect, PoolPlan, Size, SourcePlan};
+use tidemark_load::source::{Choice, Division, Effect, Order, PoolPlan, Size, SourcePlan};
 use tidemark_load::stopping::Stop;
 use tidemark_load::work::Work as Load;
 use tidemark_measure::pick::Pick;
@@ -131,6 +131,7 @@ impl OneLiner {
             pause_ns: 0,
             trigger: None,
             on_failure: OnFailure::Stop,
+            cell: None,
         }
     }
 
@@ -150,6 +151,8 @@ impl OneLiner {
         let label = self.label(kind.name(), sample, 100.0, on_objects, kind == WorkKind::Prepare);
         let stop = Stop { give_up_ns: Some(defaults::give_up_ns(Some(&self.target))), ..self.stop() };
         let load = Load {
+            depth: 1,
+            finale: None,
             workers: u32::try_from(most).unwrap_or(self.workers),
             pacing: Pacing::Closed { think_ns: 0 },
             stop,
@@ -185,6 +188,8 @@ impl OneLiner {
                 bytes: if sized { self.size.clone() } else { Size { pick: Pick::Constant(0), unit: 1 } },
                 division: Division::None,
                 effect,
+                order: Order::Picked,
+                follow: None,
             });
             labels.push(self.label(kind, sample, weight * 100.0, on_objects, sized));
             verbs.push(verb);
@@ -199,6 +204,8 @@ impl OneLiner {
         };
         let stop = Stop { warm_up_ns: self.warm_up_ns, window_ns: Some(self.window_ns), ..self.stop() };
         let load = Load {
+            depth: 1,
+            finale: None,
             workers: self.workers,
             pacing,
             stop,
@@ -311,7 +318,7 @@ mod tests {
             ("get", "containers=u(1,2);objects=u(1,500);sizes=c(4096)B")
         );
         assert!((work.labels[0].weight - 70.0).abs() < 1e-9);
-        let Engine::Object(job) = &work.engine;
+        let job = work.engine.object().expect("one-liners are about objects");
         assert!(job.actions[0].content.verify);
         assert_eq!(job.actions[0].naming.container_prefix, "bench-");
     }

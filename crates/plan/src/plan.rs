@@ -1,8 +1,8 @@
 //! The validated plan: what runs, in which order, on what. Every document format ends here.
 
-use crate::object;
+use crate::{block, object};
 use tidemark_load::work::Work as Load;
-use tidemark_measure::record::Note;
+use tidemark_measure::record::{Cell, Note};
 
 /// A validated document.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,6 +45,8 @@ pub struct Stage {
     pub trigger: Option<String>,
     /// Whether the plan goes on to the following stages when this one fails.
     pub on_failure: OnFailure,
+    /// Which point of a sweep it measures, if it is part of one.
+    pub cell: Option<Cell>,
 }
 
 /// What happens to the stages after one that failed.
@@ -129,4 +131,26 @@ pub struct Label {
 pub enum Engine {
     /// Object storage.
     Object(object::Job),
+    /// Block and file storage.
+    Block(block::Job),
+    /// Jobs of a fio job file, run by fio as they stand.
+    Fio(block::FioFile),
+}
+
+impl Engine {
+    /// The job on object storage, if it is one.
+    pub fn object(&self) -> Option<&object::Job> {
+        match self {
+            Engine::Object(job) => Some(job),
+            Engine::Block(_) | Engine::Fio(_) => None,
+        }
+    }
+
+    /// The job on block storage, if it is one.
+    pub fn block(&self) -> Option<&block::Job> {
+        match self {
+            Engine::Block(job) => Some(job),
+            Engine::Object(_) | Engine::Fio(_) => None,
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use tidemark_load::pacing::Pacing;
-use tidemark_load::source::{Choice, Division, Effect, Size, SourcePlan};
+use tidemark_load::source::{Choice, Division, Effect, Order, Size, SourcePlan};
 use tidemark_load::stopping::Stop;
 use tidemark_measure::pick::{Bucket, Pick};
 use tidemark_plan::diagnostic::{Diagnostic, Severity};
@@ -10,7 +10,7 @@ use tidemark_plan::document::{self, Format, Read};
 use tidemark_plan::object::{
     Content, Embedded, Form, Job, Mock, Naming, Place, S3, Swift, SwiftAuth, Target, Verb,
 };
-use tidemark_plan::plan::{Engine, OnFailure, Plan, Stage, Work, WorkKind};
+use tidemark_plan::plan::{OnFailure, Plan, Stage, Work, WorkKind};
 use tidemark_plan::redact::redact;
 use tidemark_plan::selector::OPEN_END;
 
@@ -49,7 +49,7 @@ fn topics(plan: &Plan) -> Vec<&str> {
 }
 
 fn job(work: &Work) -> &Job {
-    let Engine::Object(job) = &work.engine;
+    let job = work.engine.object().unwrap();
     job
 }
 
@@ -162,6 +162,8 @@ fn five_stages_become_the_plan_that_they_say() {
         bytes,
         division: Division::None,
         effect: Effect::Free,
+        order: Order::Picked,
+        follow: None,
     };
     let nothing = Size { pick: Pick::Constant(0), unit: 1 };
     let expected =

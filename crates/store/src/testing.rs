@@ -87,7 +87,7 @@ prop_compose! {
     ) -> Tally {
         let (early, early_bytes) = (retries / 2, retries);
         let faults = faults.into();
-        Tally { ok, bytes, late, late_bytes, early, early_bytes, retries, faults, response, service_open, lag, first_byte, failure }
+        Tally { ok, bytes, late, late_bytes, early, early_bytes, outside_bytes: late_bytes, retries, faults, response, service_open, lag, first_byte, failure }
     }
 }
 

@@ -85,7 +85,7 @@ fn transfer_allowance_ns(plan: &Plan) -> u64 {
 }
 
 fn largest_object(work: &Work) -> u64 {
-    let Engine::Object(job) = &work.engine;
+    let Engine::Object(job) = &work.engine else { return 0 };
     let ranges = job.actions.iter().map(|action| match action.verb {
         Verb::GetRange { object_bytes, .. } => object_bytes,
         _ => 0,
@@ -101,7 +101,7 @@ fn largest_object(work: &Work) -> u64 {
 /// COSBench's `timeout` limits silence on the wire, ours a whole attempt: large objects need longer. Gives
 /// the timeout of one attempt.
 fn extend_timeout(work: &mut Work, allowance_ns: u64, remarks: &mut Remarks) -> u64 {
-    let Engine::Object(job) = &mut work.engine;
+    let Engine::Object(job) = &mut work.engine else { return 0 };
     let http = match &mut job.target {
         Target::S3(s3) => &mut s3.http,
         Target::Swift(swift) => &mut swift.http,

@@ -31,7 +31,7 @@ pub(super) fn describe(plan: &Plan, remarks: &mut Remarks) {
 }
 
 fn describe_work(work: &Work, remarks: &mut Remarks) {
-    let Engine::Object(Job { target, actions }) = &work.engine;
+    let Engine::Object(Job { target, actions }) = &work.engine else { return };
     let swift = matches!(target, Target::Swift(_));
     totals(work, remarks);
     if work.kind == WorkKind::Normal {

@@ -11,7 +11,7 @@ use crate::plan::Label;
 use crate::redact::is_secret;
 use crate::selector;
 use std::path::PathBuf;
-use tidemark_load::source::{Choice, Division, Effect, Size};
+use tidemark_load::source::{Choice, Division, Effect, Order, Size};
 use tidemark_measure::pick::Pick;
 
 /// An operation in the three forms that a work keeps of it.
@@ -79,7 +79,17 @@ pub(super) fn resolve(
     let weight = ratio as f64;
     Resolved {
         action,
-        choice: Choice { action: 0, weight, spaces, items, bytes, division, effect: Effect::Free },
+        choice: Choice {
+            action: 0,
+            weight,
+            spaces,
+            items,
+            bytes,
+            division,
+            effect: Effect::Free,
+            order: Order::Picked,
+            follow: None,
+        },
         label: Label {
             label: settings.text(&["name"], kind),
             kind: kind.to_owned(),

@@ -117,7 +117,17 @@ fn driver(element: &Element) -> Option<String> {
 fn load(workers: u32, stop: Stop, source: SourcePlan, actions: usize) -> Load {
     let actions = actions.min(usize::from(u16::MAX)) as u16;
     // Seed and stream are the document's business: the reader fills them in at the end.
-    Load { workers, pacing: Pacing::Closed { think_ns: 0 }, stop, source, actions, seed: 0, stream: [0, 0] }
+    Load {
+        workers,
+        depth: 1,
+        pacing: Pacing::Closed { think_ns: 0 },
+        stop,
+        source,
+        finale: None,
+        actions,
+        seed: 0,
+        stream: [0, 0],
+    }
 }
 
 fn normal(element: &Element, scope: &Scope<'_>, storage: Storage, workers: u32, reader: &mut Reader) -> Work {
@@ -198,6 +208,7 @@ fn stop(element: &Element, reader: &mut Reader) -> Stop {
         reader.remarks.error(element.span.clone(), "nothing ends the work", help);
     }
     Stop {
+        steady: None,
         ramp_up_ns: 0,
         // COSBench's rampup is no ramp: all workers start at once and are not measured at first.
         warm_up_ns: seconds(warm_up.unwrap_or(0)),

@@ -170,6 +170,7 @@ impl Reader {
             // COSBench runs the following stages whatever became of this one. Users rely on it: their
             // clean-up is an ordinary stage at the end.
             on_failure: OnFailure::Continue,
+            cell: None,
         };
         let (mut before, mut after) = (Vec::new(), Vec::new());
         let only_waits = stage.name == "delay" && pause_s > 0;
@@ -199,7 +200,14 @@ impl Reader {
         }
         let extra = |works: Vec<_>, what: &str| {
             let name = format!("{}-{what}-containers", stage.name);
-            let stage = Stage { name, works, pause_ns: 0, trigger: None, on_failure: OnFailure::Continue };
+            let stage = Stage {
+                name,
+                works,
+                pause_ns: 0,
+                trigger: None,
+                on_failure: OnFailure::Continue,
+                cell: None,
+            };
             (!stage.works.is_empty()).then_some(stage)
         };
         let (before, after) = (extra(before, "create"), extra(after, "delete"));

@@ -90,7 +90,7 @@ fn stage(
     }
     table.finish();
     let usual = || works.first().map_or_else(|| format!("stage-{}", index + 1), |work| work.name.clone());
-    Stage { name: name.unwrap_or_else(usual), works, pause_ns, trigger, on_failure }
+    Stage { name: name.unwrap_or_else(usual), works, pause_ns, trigger, on_failure, cell: None }
 }
 
 /// The works of a stage: one under its kind, or a list of them under `works`.

@@ -6,7 +6,7 @@ use crate::object::{Action, Verb};
 use crate::plan::Label;
 use crate::selector;
 use std::path::PathBuf;
-use tidemark_load::source::{Choice, Division, Effect, PoolPlan, Size};
+use tidemark_load::source::{Choice, Division, Effect, Order, PoolPlan, Size};
 use tidemark_measure::pick::Pick;
 
 /// What a load gives once for all its operations.
@@ -110,7 +110,17 @@ pub(super) fn operation(
         config: config(&spaces, (!on_container).then_some(&items), sized.then_some(&bytes)),
     };
     table.finish();
-    let choice = Choice { action, weight, spaces, items, bytes, division, effect: kind.effect };
+    let choice = Choice {
+        action,
+        weight,
+        spaces,
+        items,
+        bytes,
+        division,
+        effect: kind.effect,
+        order: Order::Picked,
+        follow: None,
+    };
     (choice, Action { verb, naming: scope.naming, content: scope.content }, label)
 }
 

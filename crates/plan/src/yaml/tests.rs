@@ -3,7 +3,6 @@
 use super::*;
 use crate::diagnostic::Severity;
 use crate::object::{self, Action, Content, Form, Target, Verb};
-use crate::plan::Engine;
 use proptest::prelude::*;
 use tidemark_load::pacing::{Arrivals, Pacing};
 use tidemark_load::source::{Division, Effect, PoolPlan, Size, SourcePlan};
@@ -57,7 +56,7 @@ fn with_load(load: &str) -> String {
 }
 
 fn job(work: &Work) -> &object::Job {
-    let Engine::Object(job) = &work.engine;
+    let job = work.engine.object().unwrap();
     job
 }
 

@@ -73,7 +73,17 @@ pub(super) fn work(
     Work {
         name,
         kind: kind.1,
-        load: Load { workers, pacing, stop, source, actions: count, seed: context.seed, stream },
+        load: Load {
+            workers,
+            depth: 1,
+            pacing,
+            stop,
+            source,
+            finale: None,
+            actions: count,
+            seed: context.seed,
+            stream,
+        },
         engine: Engine::Object(Job { target, actions }),
         labels,
         allowed_failures_per_million: allowed,

@@ -1,0 +1,160 @@
+//! The block engine's part of a plan: volumes and what is done to them, typed and validated.
+
+use std::path::PathBuf;
+
+/// Bytes that one operation of a prefill writes.
+pub const FILL_BYTES: u64 = 1 << 20;
+
+/// Volumes and what the work's actions do to them.
+///
+/// An [`Operation`](tidemark_load::engine::Operation)'s `space` is a volume's number, from 1; its `item` is an
+/// offset in units of [`Job::unit`]; its `bytes` are the length. An operation that would go beyond the volume's end
+/// is cut there (the last one of a prefill).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Job {
+    /// What load is put on; space k is `volumes[k - 1]`.
+    pub volumes: Vec<Volume>,
+    /// Bytes of one item.
+    pub unit: u64,
+    /// What issues the operations.
+    pub through: Through,
+    /// Whether the page cache is bypassed (`O_DIRECT`); never silently given up.
+    pub direct: bool,
+    /// Completions are polled for rather than waited for (`IORING_SETUP_IOPOLL`); refused where the device cannot.
+    pub polled: bool,
+    /// Operations submitted and completed together, at least 1.
+    pub batch: u32,
+    /// The declared state of the page cache at the start of the load.
+    pub cache: Cache,
+    /// What is written and what is checked.
+    pub content: Content,
+    /// The actions, in the order in which operations refer to them.
+    pub actions: Vec<Action>,
+}
+
+/// What load is put on.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Volume {
+    /// Where it is.
+    pub place: Place,
+    /// Its size in bytes, a multiple of 4 KiB: all of it is used. Of a device: how much of it is used.
+    pub size: u64,
+}
+
+/// Where a volume is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// A file in a file system; made by the prefill if it is not there.
+    File(PathBuf),
+    /// A block device.
+    Device(PathBuf),
+    /// A RADOS block device image, reached through librbd by fio.
+    Rbd(Rbd),
+}
+
+/// An image of a Ceph cluster.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Rbd {
+    /// The cluster's configuration file; `None`: Ceph's default one.
+    pub conf: Option<PathBuf>,
+    /// The client's name without `client.`: `admin`.
+    pub user: String,
+    /// Pool.
+    pub pool: String,
+    /// Image.
+    pub image: String,
+}
+
+impl Volume {
+    /// Its name for people: a path, or `pool/image`.
+    pub fn name(&self) -> String {
+        match &self.place {
+            Place::File(path) | Place::Device(path) => path.display().to_string(),
+            Place::Rbd(rbd) => format!("{}/{}", rbd.pool, rbd.image),
+        }
+    }
+}
+
+/// What issues the operations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Through {
+    /// Tidemark's own engine, on io_uring.
+    #[default]
+    Native,
+    /// The user's fio, one process per client.
+    Fio,
+}
+
+/// The declared state of the page cache at the start of the load.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Cache {
+    /// What the page cache holds of the volumes is dropped before the load, and reads must come from the device.
+    #[default]
+    Cold,
+    /// Nothing is dropped: reads may come from memory, and that is what is measured.
+    Warm,
+}
+
+/// What is written and what is checked.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Content {
+    /// Share of every block that a compressor can remove, 0 to 1.
+    pub compressible: f64,
+    /// Share of blocks that occur elsewhere too, 0 to 1.
+    pub duplicate: f64,
+    /// Whether every read is checked against what was written. Native only.
+    pub verify: bool,
+}
+
+impl Default for Content {
+    fn default() -> Self {
+        Self { compressible: 0.0, duplicate: 0.0, verify: false }
+    }
+}
+
+/// What an operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Reads.
+    Read,
+    /// Writes seeded content.
+    Write,
+    /// Gives the range back: a hole is punched (`FALLOC_FL_PUNCH_HOLE`), which a device takes as a discard or writes zeroes for.
+    Trim,
+    /// `fsync` of the volume.
+    Fsync,
+    /// `fdatasync` of the volume.
+    Fdatasync,
+    /// Removes the volume: a file or an image. Refused for devices.
+    Remove,
+}
+
+impl Action {
+    /// The word for tables, and what it is counted as.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Action::Read => "read",
+            Action::Write => "write",
+            Action::Trim => "trim",
+            Action::Fsync => "fsync",
+            Action::Fdatasync => "fdatasync",
+            Action::Remove => "remove",
+        }
+    }
+}
+
+/// One job of a fio job file. The works of a stage that have the same `text` and `sections` are jobs of one fio
+/// process, which runs the file as it stands (`--section`).
+#[derive(Clone, Debug, PartialEq)]
+pub struct FioFile {
+    /// The job file.
+    pub text: String,
+    /// The sections that run side by side in this stage (those between two `stonewall`s).
+    pub sections: Vec<String>,
+    /// The section that this work is.
+    pub section: String,
+    /// The directions that it moves data in, one for each action of the work: `Read`, `Write`, `Trim`.
+    pub actions: Vec<Action>,
+    /// The files and devices that it names, as far as the file says so; for the proof.
+    pub paths: Vec<PathBuf>,
+}
