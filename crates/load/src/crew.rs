@@ -10,7 +10,8 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use tidemark_measure::record::{Example, Silence, WorkerCount};
+use tidemark_measure::record::{Example, Settling, Silence, WorkerCount};
+use tidemark_measure::steady;
 use tidemark_measure::tally::{Interval, Tally};
 
 /// How long operations in flight may take when the work is ended early.
@@ -23,6 +24,7 @@ pub const EXAMPLES_PER_FAULT: usize = 3;
 #[derive(Debug)]
 pub struct Control {
     end: AtomicU64,
+    window: AtomicU64,
     abandon: AtomicBool,
     bytes_left: AtomicI64,
 }
@@ -32,6 +34,7 @@ impl Control {
     fn new(bytes: Option<u64>) -> Self {
         Self {
             end: AtomicU64::new(u64::MAX),
+            window: AtomicU64::new(u64::MAX),
             abandon: AtomicBool::new(false),
             bytes_left: AtomicI64::new(bytes.map_or(i64::MAX, |bytes| bytes.min(i64::MAX as u64) as i64)),
         }
@@ -40,6 +43,11 @@ impl Control {
     /// When the load was ended early, if it was.
     pub fn end(&self) -> Option<Tick> {
         Some(self.end.load(Ordering::Relaxed)).filter(|end| *end != u64::MAX)
+    }
+
+    /// When the window was opened, where that was not fixed in advance.
+    pub fn window(&self) -> Option<Tick> {
+        Some(self.window.load(Ordering::Relaxed)).filter(|start| *start != u64::MAX)
     }
 
     /// Ends the load at `at`: what is in flight may finish.
@@ -102,6 +110,8 @@ pub struct Result {
     pub undone: u64,
     /// Generator threads.
     pub threads: u32,
+    /// How the load became steady, where the stop rule waits for that.
+    pub settling: Option<Settling>,
     /// Why the work was given up, or empty.
     pub given_up: String,
     /// Whether the user ended it early.
@@ -187,6 +197,7 @@ fn sit(
         thread,
         first_lane: first.saturating_mul(work.depth.max(1)),
         lanes: count.saturating_mul(work.depth.max(1)),
+        largest: work.source.largest(),
         seed: work.seed,
     });
     let _ = gate.ready.send(opened.is_ok());
@@ -214,6 +225,9 @@ struct Merge<'a> {
     last_ok_ns: u64,
     silence: Option<Silence>,
     failed_since_ok: u64,
+    /// The rounds so far, and the operations and seconds of the one that goes on.
+    settling: Option<Settling>,
+    round: (u64, u64),
     given_up: String,
     interrupted: bool,
 }
@@ -241,6 +255,8 @@ impl<'a> Merge<'a> {
             last_ok_ns: 0,
             silence: None,
             failed_since_ok: 0,
+            settling: work.stop.steady.map(|s| Settling { round_ns: s.round_ns, ..Settling::default() }),
+            round: (0, 0),
             given_up: String::new(),
             interrupted: false,
         }
@@ -299,6 +315,7 @@ impl<'a> Merge<'a> {
                 total.add(second);
             }
             self.listen(&interval);
+            self.settle(&interval);
             watch.interval(&interval);
             self.spare.push(interval);
         }
@@ -322,6 +339,25 @@ impl<'a> Merge<'a> {
         }
     }
 
+    /// Counts rounds until they are steady, then opens the window.
+    fn settle(&mut self, interval: &Interval) {
+        let (Some(rule), Some(settling)) = (self.work.stop.steady, &mut self.settling) else { return };
+        let begins = u64::from(interval.index) * INTERVAL_NS;
+        if begins < self.work.stop.warm_ns() || self.control.window().is_some() {
+            return;
+        }
+        self.round = (self.round.0 + interval.unmeasured, self.round.1 + INTERVAL_NS);
+        if self.round.1 < rule.round_ns {
+            return;
+        }
+        settling.rounds.push(self.round.0 as f64 * 1e9 / self.round.1 as f64);
+        self.round = (0, 0);
+        settling.steady = steady::reached(&settling.rounds);
+        if settling.steady || settling.rounds.len() >= rule.most_rounds as usize {
+            self.control.window.store(self.clock.now(), Ordering::Relaxed);
+        }
+    }
+
     /// Notes that something succeeded, or that the load ended, at `at`.
     fn hear(&mut self, at: u64) {
         let silence = Silence { from_ns: self.last_ok_ns, to_ns: at };
@@ -330,9 +366,22 @@ impl<'a> Merge<'a> {
         }
     }
 
+    /// The phases as they came to be. A load that was ended before its window opened has an empty one at its end.
+    fn phases(&self) -> Phases {
+        let stop = &self.work.stop;
+        match (stop.steady, self.control.window(), self.control.end()) {
+            (None, ..) => stop.phases(),
+            (Some(_), Some(start), _) => stop.phases_from(start.saturating_sub(self.origin)),
+            (Some(_), None, end) => {
+                let at = end.map_or(0, |end| end.saturating_sub(self.origin));
+                Phases { window_start: at, window_end: at, load_end: at }
+            }
+        }
+    }
+
     fn result(mut self, harvests: &[Harvest]) -> Result {
         let since_start = |tick: Tick| tick.saturating_sub(self.origin);
-        let phases: Phases = self.work.stop.phases();
+        let phases = self.phases();
         let last_done_ns = harvests.iter().map(|harvest| since_start(harvest.last_done)).max().unwrap_or(0);
         let last_measured =
             harvests.iter().map(|harvest| since_start(harvest.last_measured)).max().unwrap_or(0);
@@ -377,6 +426,7 @@ impl<'a> Merge<'a> {
                 false => 0,
             },
             threads: self.sent.len() as u32,
+            settling: self.settling,
             given_up: self.given_up,
             interrupted: self.interrupted,
         }
@@ -384,268 +434,4 @@ impl<'a> Merge<'a> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::engine::{Begin, Completion, Null, Operation, Outcome, Session};
-    use crate::pacing::{Arrivals, Rate};
-    use crate::source::{Choice, Division, Effect, Order, Size, SourcePlan};
-    use crate::stopping::Stop;
-    use tidemark_measure::fault::Fault;
-    use tidemark_measure::pick::Pick;
-
-    const MS: u64 = 1_000_000;
-
-    /// Counts seconds and ends the work when told.
-    #[derive(Default)]
-    struct Seen {
-        seconds: Vec<u32>,
-        ok: u64,
-        wish_after: Option<(Instant, Wish)>,
-    }
-
-    impl Watch for Seen {
-        fn interval(&mut self, interval: &Interval) {
-            self.seconds.push(interval.index);
-            self.ok += interval.actions.iter().map(|tally| tally.ok).sum::<u64>();
-        }
-
-        fn wish(&mut self) -> Wish {
-            self.wish_after.filter(|(at, _)| Instant::now() >= *at).map_or(Wish::GoOn, |(_, wish)| wish)
-        }
-    }
-
-    fn mix(bytes: u64) -> SourcePlan {
-        let pick = Pick::Uniform { low: 1, high: 100 };
-        let choice = |action, weight| Choice {
-            action,
-            weight,
-            spaces: pick.clone(),
-            items: pick.clone(),
-            bytes: Size { pick: Pick::Constant(bytes), unit: 1 },
-            division: Division::None,
-            effect: Effect::Free,
-            order: Order::Picked,
-            follow: None,
-        };
-        SourcePlan::Mix { choices: vec![choice(0, 70.0), choice(1, 30.0)], pool: None }
-    }
-
-    fn work(workers: u32, source: SourcePlan, stop: Stop) -> Work {
-        let pacing = Pacing::Closed { think_ns: 0 };
-        Work { workers, depth: 1, pacing, stop, source, finale: None, actions: 2, seed: 7, stream: [0, 0] }
-    }
-
-    /// Answers after a fixed time; optionally freezes for 200 ms every second, fails, or never answers.
-    #[derive(Clone, Copy, Default)]
-    struct Slow {
-        service_ns: u64,
-        freezes: bool,
-        fails: bool,
-        silent: bool,
-    }
-
-    struct SlowSession {
-        plan: Slow,
-        clock: Clock,
-        flying: Vec<(u64, u32)>,
-        abandoned: bool,
-    }
-
-    impl Engine for Slow {
-        fn open(&self, seat: SeatPlan) -> std::result::Result<Box<dyn Session>, OpenError> {
-            let flying = Vec::new();
-            Ok(Box::new(SlowSession { plan: *self, clock: seat.clock, flying, abandoned: false }))
-        }
-    }
-
-    impl Session for SlowSession {
-        fn begin(&mut self, lane: u32, _operation: &Operation, sent: Tick) -> Begin {
-            let mut done = sent + self.plan.service_ns;
-            let phase = done % (1_000 * MS);
-            if self.plan.freezes && phase < 200 * MS {
-                done += 200 * MS - phase;
-            }
-            self.flying.push((if self.plan.silent { u64::MAX } else { done }, lane));
-            Begin::Started
-        }
-
-        fn reap(&mut self, until: Tick, ended: &mut Vec<Completion>) {
-            loop {
-                let now = self.clock.now();
-                let fault = match self.abandoned {
-                    true => Some(Fault::Abandoned),
-                    false => self.plan.fails.then_some(Fault::ServerError),
-                };
-                let before = ended.len();
-                let abandoned = self.abandoned;
-                self.flying.retain(|(done, lane)| {
-                    let over = *done <= now || abandoned;
-                    if over {
-                        let done = (*done).min(now);
-                        ended.push(Completion {
-                            lane: *lane,
-                            done,
-                            outcome: Outcome { fault, ..Outcome::default() },
-                        });
-                    }
-                    !over
-                });
-                if ended.len() > before || now >= until {
-                    return;
-                }
-                std::thread::sleep(Duration::from_micros(50));
-            }
-        }
-
-        fn abandon(&mut self) {
-            self.abandoned = true;
-        }
-    }
-
-    #[test]
-    fn counts_are_exact_whatever_the_division() {
-        for (workers, threads) in [(1, 1), (7, 2), (64, 3)] {
-            let stop = Stop { operations: Some(10_001), ..Stop::default() };
-            let mut seen = Seen::default();
-            let result = run(&work(workers, mix(10), stop), &Null, threads, &mut seen).unwrap();
-            let (reads, writes) = (&result.tallies[0], &result.tallies[1]);
-            assert_eq!(reads.ok + writes.ok, 10_001);
-            assert_eq!(reads.bytes + writes.bytes, 100_010);
-            assert_eq!(reads.response.count() + writes.response.count(), 10_001);
-            assert_eq!(result.workers.iter().map(|worker| worker.ok).sum::<u64>(), 10_001);
-            assert_eq!(seen.ok, 10_001, "the seconds add up to the total");
-            assert_eq!((result.undone, result.unsent), (0, 0));
-        }
-    }
-
-    #[test]
-    fn the_same_seed_does_the_same_however_many_threads_share_it() {
-        let stop = Stop { operations: Some(5_000), ..Stop::default() };
-        let reads = |threads| {
-            let result = run(&work(8, mix(1), stop), &Null, threads, &mut Seen::default()).unwrap();
-            result
-                .workers
-                .iter()
-                .map(|worker| (worker.worker, worker.operation, worker.ok))
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(reads(1), reads(2));
-    }
-
-    #[test]
-    fn no_worker_starves_when_operations_end_at_once() {
-        let stop = Stop { window_ns: Some(300 * MS), drain_ns: MS, ..Stop::default() };
-        let result = run(&work(8, mix(1), stop), &Null, 1, &mut Seen::default()).unwrap();
-        let least = (0..8)
-            .map(|worker| result.workers.iter().filter(|w| w.worker == worker).map(|w| w.ok).sum::<u64>());
-        let (least, most) = (least.clone().min().unwrap(), least.max().unwrap());
-        assert!(least > 0 && least * 2 > most, "{least} to {most}");
-    }
-
-    #[test]
-    fn a_volume_ends_with_the_operation_that_reaches_it() {
-        let stop = Stop { bytes: Some(64_000_000), ..Stop::default() };
-        let result = run(&work(7, mix(64_000), stop), &Null, 2, &mut Seen::default()).unwrap();
-        assert_eq!(result.tallies.iter().map(|tally| tally.ok).sum::<u64>(), 1_000);
-    }
-
-    #[test]
-    fn warm_up_and_ramp_down_are_not_measured() {
-        let stop = Stop {
-            warm_up_ns: 300 * MS,
-            window_ns: Some(400 * MS),
-            ramp_down_ns: 200 * MS,
-            drain_ns: 1_000 * MS,
-            ..Stop::default()
-        };
-        let slow = Slow { service_ns: 10 * MS, ..Slow::default() };
-        let result = run(&work(4, mix(1), stop), &slow, 1, &mut Seen::default()).unwrap();
-        let ok: u64 = result.tallies.iter().map(|tally| tally.ok).sum();
-        assert!((40..=164).contains(&ok), "at most 4 workers x 40 rounds of 10 ms are in the window: {ok}");
-        assert_eq!((result.window_start_ns, result.window_end_ns), (300 * MS, 700 * MS));
-        assert!(result.last_done_ns >= 850 * MS, "the load went on through the ramp-down");
-    }
-
-    #[test]
-    fn an_open_loop_counts_waiting_and_a_closed_loop_cannot() {
-        let stop = Stop { window_ns: Some(3_000 * MS), drain_ns: 2_000 * MS, ..Stop::default() };
-        let mut plan = work(4, mix(1), stop);
-        plan.pacing = Pacing::Open { rate: Rate::constant(500.0), arrivals: Arrivals::Constant };
-        let slow = Slow { service_ns: MS, freezes: true, ..Slow::default() };
-        let result = run(&plan, &slow, 1, &mut Seen::default()).unwrap();
-        let mut all = Tally::default();
-        result.tallies.iter().for_each(|tally| all.add(tally));
-        assert_eq!(all.ok + result.unsent, 1_500, "every due operation is accounted for");
-        assert_eq!(result.offered_rate.map(f64::round), Some(500.0));
-        // A fifth of the time is frozen: waiting must show at p90 although at most 4 in 100 were in service.
-        assert!(all.response.quantile(0.90) > 50 * MS, "response p90 {}", all.response.quantile(0.90));
-        assert!(all.service().quantile(0.90) < 50 * MS, "service p90 {}", all.service().quantile(0.90));
-    }
-
-    #[test]
-    fn throughput_counts_what_ended_in_the_window_whenever_it_was_due() {
-        let stop = Stop {
-            warm_up_ns: 500 * MS,
-            window_ns: Some(1_000 * MS),
-            drain_ns: 5_000 * MS,
-            ..Stop::default()
-        };
-        let mut plan = work(2, mix(1), stop);
-        // Ten times what two workers can do at 10 ms each: the backlog of the warm-up fills the window.
-        plan.pacing = Pacing::Open { rate: Rate::constant(2_000.0), arrivals: Arrivals::Constant };
-        let slow = Slow { service_ns: 10 * MS, ..Slow::default() };
-        let result = run(&plan, &slow, 1, &mut Seen::default()).unwrap();
-        let (early, late) =
-            result.tallies.iter().fold((0, 0), |sum, tally| (sum.0 + tally.early, sum.1 + tally.late));
-        let ok: u64 = result.tallies.iter().map(|tally| tally.ok).sum();
-        assert!(
-            (100..=202).contains(&(ok - late + early)),
-            "at most 2 x 100 end in a second: {ok} - {late} + {early}"
-        );
-    }
-
-    #[test]
-    fn a_target_that_only_fails_is_given_up() {
-        let stop = Stop { operations: Some(1_000_000), give_up_ns: Some(1_000 * MS), ..Stop::default() };
-        let slow = Slow { service_ns: MS, fails: true, ..Slow::default() };
-        let result = run(&work(2, mix(1), stop), &slow, 1, &mut Seen::default()).unwrap();
-        assert!(result.given_up.contains("no operation succeeded"), "{}", result.given_up);
-        assert_eq!(result.tallies.iter().map(|tally| tally.ok).sum::<u64>(), 0);
-        assert!(result.undone > 900_000);
-        assert!(result.silence.unwrap().length_ns() >= 1_000 * MS);
-    }
-
-    #[test]
-    fn what_never_comes_back_is_counted_as_abandoned() {
-        let stop = Stop { window_ns: Some(200 * MS), drain_ns: 100 * MS, ..Stop::default() };
-        let slow = Slow { silent: true, ..Slow::default() };
-        let result = run(&work(3, mix(1), stop), &slow, 1, &mut Seen::default()).unwrap();
-        let abandoned: u64 = result.tallies.iter().map(|tally| tally.faults.of(Fault::Abandoned)).sum();
-        assert_eq!(abandoned, 3);
-    }
-
-    #[test]
-    fn the_user_may_end_it_and_what_was_measured_stays() {
-        let stop = Stop { window_ns: Some(600_000 * MS), drain_ns: 1_000 * MS, ..Stop::default() };
-        let slow = Slow { service_ns: MS, ..Slow::default() };
-        let at = Instant::now() + Duration::from_millis(300);
-        let mut seen = Seen { wish_after: Some((at, Wish::Finish)), ..Seen::default() };
-        let result = run(&work(2, mix(1), stop), &slow, 1, &mut seen).unwrap();
-        assert!(result.interrupted);
-        assert!(result.window_end_ns < 60_000 * MS);
-        assert!(result.tallies.iter().map(|tally| tally.ok).sum::<u64>() > 10);
-    }
-
-    #[test]
-    fn a_session_that_cannot_be_opened_ends_the_work_with_its_reason() {
-        struct Closed;
-        impl Engine for Closed {
-            fn open(&self, seat: SeatPlan) -> std::result::Result<Box<dyn Session>, OpenError> {
-                if seat.thread == 1 { Err(OpenError("no such host".into())) } else { Null.open(seat) }
-            }
-        }
-        let stop = Stop { operations: Some(10), ..Stop::default() };
-        let error = run(&work(4, mix(1), stop), &Closed, 2, &mut Seen::default()).unwrap_err();
-        assert_eq!(error.to_string(), "no such host");
-    }
-}
+mod tests;

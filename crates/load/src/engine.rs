@@ -102,6 +102,8 @@ pub struct Seat {
     pub first_lane: u32,
     /// How many lanes the session has.
     pub lanes: u32,
+    /// The most bytes that an operation asks for: what a lane's buffer must hold.
+    pub largest: u64,
     /// The run's seed.
     pub seed: u64,
 }

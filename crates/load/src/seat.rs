@@ -236,13 +236,20 @@ impl<'a> Seat<'a> {
 
     /// Follows the user's or the crew's wish to end early.
     fn heed(&mut self, now: Tick) {
+        if self.phases.window_start == u64::MAX
+            && let Some(start) = self.control.window()
+        {
+            self.phases = self.work.stop.phases_from(start.saturating_sub(self.origin));
+            let at = |since_start: u64| self.origin.saturating_add(since_start);
+            self.recorder.set_window(at(self.phases.window_start), at(self.phases.window_end));
+        }
         let Some(end) = self.control.end() else { return };
         if self.origin + self.phases.load_end.min(u64::MAX - self.origin) > end {
             let end = end.max(self.origin);
             self.phases.window_end = self.phases.window_end.min(end - self.origin);
             self.phases.load_end = end - self.origin;
             let start = self.origin.saturating_add(self.phases.window_start);
-            self.recorder.set_window(start, self.origin + self.phases.window_end);
+            self.recorder.set_window(start, self.origin.saturating_add(self.phases.window_end));
             self.unsent += self.due_unsent(now);
             self.ready.clear();
             self.later.clear();

@@ -130,6 +130,17 @@ impl SourcePlan {
         }
     }
 
+    /// The most bytes that one of its operations may ask for.
+    pub fn largest(&self) -> u64 {
+        let largest = |size: &Size| size.pick.bounds().1.saturating_mul(size.unit);
+        match self {
+            SourcePlan::Mix { choices, .. } => {
+                choices.iter().map(|choice| largest(&choice.bytes)).max().unwrap_or(0)
+            }
+            SourcePlan::Scan { bytes, .. } => largest(bytes),
+        }
+    }
+
     /// The source of one worker.
     pub fn worker(&self, seed: u64, stream: [u64; 2], part: Part) -> Source {
         let rng = Rng::new(seed, &[stream[0], stream[1], u64::from(part.index)]);

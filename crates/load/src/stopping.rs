@@ -35,7 +35,8 @@ pub struct Steady {
 /// The phases of a work on its own clock, nanoseconds since its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Phases {
-    /// The window begins: operations due from here on are measured.
+    /// The window begins: operations due from here on are measured; `u64::MAX` until the load is steady, where the
+    /// stop rule waits for that.
     pub window_start: u64,
     /// The window ends; `u64::MAX` when a count or a volume ends it.
     pub window_end: u64,
@@ -46,7 +47,19 @@ pub struct Phases {
 impl Stop {
     /// The phases that this stop rule fixes in advance.
     pub fn phases(&self) -> Phases {
-        let window_start = self.ramp_up_ns.saturating_add(self.warm_up_ns);
+        if self.steady.is_some() {
+            return Phases { window_start: u64::MAX, window_end: u64::MAX, load_end: u64::MAX };
+        }
+        self.phases_from(self.warm_ns())
+    }
+
+    /// When the load is at its full and warm, nanoseconds since the work's start.
+    pub fn warm_ns(&self) -> u64 {
+        self.ramp_up_ns.saturating_add(self.warm_up_ns)
+    }
+
+    /// The phases with a window that begins at `window_start`.
+    pub fn phases_from(&self, window_start: u64) -> Phases {
         let window_end = self.window_ns.map_or(u64::MAX, |window| window_start.saturating_add(window));
         Phases { window_start, window_end, load_end: window_end.saturating_add(self.ramp_down_ns) }
     }

@@ -8,6 +8,7 @@
 //! | [`fault`] | the closed list of ways in which an operation can fail |
 //! | [`histogram`] | HdrHistograms of nanoseconds: recorded, merged, stored |
 //! | [`tally`] | one operation's numbers over any span of time, and one second of them |
+//! | [`steady`] | steady state by the SNIA's rule |
 //! | [`record`] | what a run leaves behind, for the store, the judge and the report |
 
 pub mod fault;
@@ -15,5 +16,6 @@ pub mod histogram;
 pub mod pick;
 pub mod record;
 pub mod rng;
+pub mod steady;
 pub mod tally;
 pub mod units;

@@ -33,17 +33,17 @@ const SETTLING: Duration = Duration::from_secs(20);
 /// How long to wait between two looks.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The gateway's pools and their placement groups. The gateway would create them on first use; made
-/// beforehand, no request has to wait for that, and the pool of objects is spread more evenly than 8 groups
-/// allow.
-const POOLS: [(&str, &str); 7] = [
-    (".rgw.root", "8"),
-    ("default.rgw.log", "8"),
-    ("default.rgw.control", "8"),
-    ("default.rgw.meta", "8"),
-    ("default.rgw.buckets.index", "8"),
-    ("default.rgw.buckets.non-ec", "8"),
-    ("default.rgw.buckets.data", "32"),
+/// Pools with their placement groups and what they are for. The gateway would create its own on first use; made
+/// beforehand, no request has to wait for that, and the pools of data are spread more evenly than 8 groups allow.
+const POOLS: [(&str, &str, &str); 8] = [
+    (".rgw.root", "8", "rgw"),
+    ("default.rgw.log", "8", "rgw"),
+    ("default.rgw.control", "8", "rgw"),
+    ("default.rgw.meta", "8", "rgw"),
+    ("default.rgw.buckets.index", "8", "rgw"),
+    ("default.rgw.buckets.non-ec", "8", "rgw"),
+    ("default.rgw.buckets.data", "32", "rgw"),
+    ("rbd", "32", "rbd"),
 ];
 
 /// Creates the cluster in its empty home and starts it. If that fails, nothing is left running.
@@ -260,9 +260,9 @@ impl<'a> Startup<'a> {
             let store = OsdStore { id, data: home.osd(id), block_bytes: shape.osd_bytes };
             formatting.push(self.format_osd(&store)?);
         }
-        for (pool, groups) in POOLS {
+        for (pool, groups, application) in POOLS {
             self.cluster.ceph(&["osd", "pool", "create", pool, groups])?;
-            self.cluster.ceph(&["osd", "pool", "application", "enable", pool, "rgw"])?;
+            self.cluster.ceph(&["osd", "pool", "application", "enable", pool, application])?;
         }
         formatting.into_iter().try_for_each(|running| running.finish(FORMAT).map(drop))
     }

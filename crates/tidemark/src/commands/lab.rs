@@ -31,6 +31,7 @@ pub(crate) fn lab(command: &Lab, terminal: Terminal) -> Result<Exit, Stop> {
         Lab::Env { dir } => {
             let lab = lab::Lab::open(&directory(dir.as_ref())?).map_err(Stop::not_ready)?;
             let keys = lab.credentials();
+            let conf = lab.ceph_conf().display().to_string();
             let variables = [
                 ("AWS_ACCESS_KEY_ID", &keys.access_key),
                 ("AWS_SECRET_ACCESS_KEY", &keys.secret_key),
@@ -38,6 +39,7 @@ pub(crate) fn lab(command: &Lab, terminal: Terminal) -> Result<Exit, Stop> {
                 ("TIDEMARK_LAB_SWIFT", &lab.swift_auth_url()),
                 ("TIDEMARK_LAB_SWIFT_USER", &keys.swift_user),
                 ("TIDEMARK_LAB_SWIFT_KEY", &keys.swift_key),
+                ("TIDEMARK_LAB_CEPH_CONF", &conf),
             ];
             // Keys are letters and digits, addresses have no quotes: plain single quotes are enough.
             variables.iter().for_each(|(name, value)| terminal.print(&format!("export {name}='{value}'")));

@@ -1,0 +1,356 @@
+//! Whole works on engines made for the test.
+
+use super::*;
+use crate::engine::{Begin, Completion, Null, Operation, Outcome, Session};
+use crate::pacing::{Arrivals, Rate};
+use crate::source::{Choice, Division, Effect, Follow, Order, Size, SourcePlan};
+use crate::stopping::{Steady, Stop};
+use crate::work::Finale;
+use tidemark_measure::fault::Fault;
+use tidemark_measure::pick::Pick;
+
+const MS: u64 = 1_000_000;
+
+/// Counts seconds and ends the work when told.
+#[derive(Default)]
+struct Seen {
+    seconds: Vec<u32>,
+    ok: u64,
+    wish_after: Option<(Instant, Wish)>,
+}
+
+impl Watch for Seen {
+    fn interval(&mut self, interval: &Interval) {
+        self.seconds.push(interval.index);
+        self.ok += interval.actions.iter().map(|tally| tally.ok).sum::<u64>();
+    }
+
+    fn wish(&mut self) -> Wish {
+        self.wish_after.filter(|(at, _)| Instant::now() >= *at).map_or(Wish::GoOn, |(_, wish)| wish)
+    }
+}
+
+fn mix(bytes: u64) -> SourcePlan {
+    let pick = Pick::Uniform { low: 1, high: 100 };
+    let choice = |action, weight| Choice {
+        action,
+        weight,
+        spaces: pick.clone(),
+        items: pick.clone(),
+        bytes: Size { pick: Pick::Constant(bytes), unit: 1 },
+        division: Division::None,
+        effect: Effect::Free,
+        order: Order::Picked,
+        follow: None,
+    };
+    SourcePlan::Mix { choices: vec![choice(0, 70.0), choice(1, 30.0)], pool: None }
+}
+
+fn work(workers: u32, source: SourcePlan, stop: Stop) -> Work {
+    let pacing = Pacing::Closed { think_ns: 0 };
+    Work { workers, depth: 1, pacing, stop, source, finale: None, actions: 2, seed: 7, stream: [0, 0] }
+}
+
+/// Answers after a fixed time; optionally freezes for 200 ms every second, fails, or never answers.
+#[derive(Clone, Copy, Default)]
+struct Slow {
+    service_ns: u64,
+    freezes: bool,
+    fails: bool,
+    silent: bool,
+}
+
+struct SlowSession {
+    plan: Slow,
+    clock: Clock,
+    flying: Vec<(u64, u32)>,
+    abandoned: bool,
+}
+
+impl Engine for Slow {
+    fn open(&self, seat: SeatPlan) -> std::result::Result<Box<dyn Session>, OpenError> {
+        let flying = Vec::new();
+        Ok(Box::new(SlowSession { plan: *self, clock: seat.clock, flying, abandoned: false }))
+    }
+}
+
+impl Session for SlowSession {
+    fn begin(&mut self, lane: u32, _operation: &Operation, sent: Tick) -> Begin {
+        let mut done = sent + self.plan.service_ns;
+        let phase = done % (1_000 * MS);
+        if self.plan.freezes && phase < 200 * MS {
+            done += 200 * MS - phase;
+        }
+        self.flying.push((if self.plan.silent { u64::MAX } else { done }, lane));
+        Begin::Started
+    }
+
+    fn reap(&mut self, until: Tick, ended: &mut Vec<Completion>) {
+        loop {
+            let now = self.clock.now();
+            let fault = match self.abandoned {
+                true => Some(Fault::Abandoned),
+                false => self.plan.fails.then_some(Fault::ServerError),
+            };
+            let before = ended.len();
+            let abandoned = self.abandoned;
+            self.flying.retain(|(done, lane)| {
+                let over = *done <= now || abandoned;
+                if over {
+                    let done = (*done).min(now);
+                    ended.push(Completion {
+                        lane: *lane,
+                        done,
+                        outcome: Outcome { fault, ..Outcome::default() },
+                    });
+                }
+                !over
+            });
+            if ended.len() > before || now >= until {
+                return;
+            }
+            std::thread::sleep(Duration::from_micros(50));
+        }
+    }
+
+    fn abandon(&mut self) {
+        self.abandoned = true;
+    }
+}
+
+#[test]
+fn counts_are_exact_whatever_the_division() {
+    for (workers, threads) in [(1, 1), (7, 2), (64, 3)] {
+        let stop = Stop { operations: Some(10_001), ..Stop::default() };
+        let mut seen = Seen::default();
+        let result = run(&work(workers, mix(10), stop), &Null, threads, &mut seen).unwrap();
+        let (reads, writes) = (&result.tallies[0], &result.tallies[1]);
+        assert_eq!(reads.ok + writes.ok, 10_001);
+        assert_eq!(reads.bytes + writes.bytes, 100_010);
+        assert_eq!(reads.response.count() + writes.response.count(), 10_001);
+        assert_eq!(result.workers.iter().map(|worker| worker.ok).sum::<u64>(), 10_001);
+        assert_eq!(seen.ok, 10_001, "the seconds add up to the total");
+        assert_eq!((result.undone, result.unsent), (0, 0));
+    }
+}
+
+#[test]
+fn the_same_seed_does_the_same_however_many_threads_share_it() {
+    let stop = Stop { operations: Some(5_000), ..Stop::default() };
+    let reads = |threads| {
+        let result = run(&work(8, mix(1), stop), &Null, threads, &mut Seen::default()).unwrap();
+        result.workers.iter().map(|worker| (worker.worker, worker.operation, worker.ok)).collect::<Vec<_>>()
+    };
+    assert_eq!(reads(1), reads(2));
+}
+
+#[test]
+fn no_worker_starves_when_operations_end_at_once() {
+    let stop = Stop { window_ns: Some(300 * MS), drain_ns: MS, ..Stop::default() };
+    let result = run(&work(8, mix(1), stop), &Null, 1, &mut Seen::default()).unwrap();
+    let least =
+        (0..8).map(|worker| result.workers.iter().filter(|w| w.worker == worker).map(|w| w.ok).sum::<u64>());
+    let (least, most) = (least.clone().min().unwrap(), least.max().unwrap());
+    assert!(least > 0 && least * 2 > most, "{least} to {most}");
+}
+
+#[test]
+fn a_volume_ends_with_the_operation_that_reaches_it() {
+    let stop = Stop { bytes: Some(64_000_000), ..Stop::default() };
+    let result = run(&work(7, mix(64_000), stop), &Null, 2, &mut Seen::default()).unwrap();
+    assert_eq!(result.tallies.iter().map(|tally| tally.ok).sum::<u64>(), 1_000);
+}
+
+#[test]
+fn warm_up_and_ramp_down_are_not_measured() {
+    let stop = Stop {
+        warm_up_ns: 300 * MS,
+        window_ns: Some(400 * MS),
+        ramp_down_ns: 200 * MS,
+        drain_ns: 1_000 * MS,
+        ..Stop::default()
+    };
+    let slow = Slow { service_ns: 10 * MS, ..Slow::default() };
+    let result = run(&work(4, mix(1), stop), &slow, 1, &mut Seen::default()).unwrap();
+    let ok: u64 = result.tallies.iter().map(|tally| tally.ok).sum();
+    assert!((40..=164).contains(&ok), "at most 4 workers x 40 rounds of 10 ms are in the window: {ok}");
+    assert_eq!((result.window_start_ns, result.window_end_ns), (300 * MS, 700 * MS));
+    assert!(result.last_done_ns >= 850 * MS, "the load went on through the ramp-down");
+}
+
+#[test]
+fn an_open_loop_counts_waiting_and_a_closed_loop_cannot() {
+    let stop = Stop { window_ns: Some(3_000 * MS), drain_ns: 2_000 * MS, ..Stop::default() };
+    let mut plan = work(4, mix(1), stop);
+    plan.pacing = Pacing::Open { rate: Rate::constant(500.0), arrivals: Arrivals::Constant };
+    let slow = Slow { service_ns: MS, freezes: true, ..Slow::default() };
+    let result = run(&plan, &slow, 1, &mut Seen::default()).unwrap();
+    let mut all = Tally::default();
+    result.tallies.iter().for_each(|tally| all.add(tally));
+    assert_eq!(all.ok + result.unsent, 1_500, "every due operation is accounted for");
+    assert_eq!(result.offered_rate.map(f64::round), Some(500.0));
+    // A fifth of the time is frozen: waiting must show at p90 although at most 4 in 100 were in service.
+    assert!(all.response.quantile(0.90) > 50 * MS, "response p90 {}", all.response.quantile(0.90));
+    assert!(all.service().quantile(0.90) < 50 * MS, "service p90 {}", all.service().quantile(0.90));
+}
+
+#[test]
+fn throughput_counts_what_ended_in_the_window_whenever_it_was_due() {
+    let stop =
+        Stop { warm_up_ns: 500 * MS, window_ns: Some(1_000 * MS), drain_ns: 5_000 * MS, ..Stop::default() };
+    let mut plan = work(2, mix(1), stop);
+    // Ten times what two workers can do at 10 ms each: the backlog of the warm-up fills the window.
+    plan.pacing = Pacing::Open { rate: Rate::constant(2_000.0), arrivals: Arrivals::Constant };
+    let slow = Slow { service_ns: 10 * MS, ..Slow::default() };
+    let result = run(&plan, &slow, 1, &mut Seen::default()).unwrap();
+    let (early, late) =
+        result.tallies.iter().fold((0, 0), |sum, tally| (sum.0 + tally.early, sum.1 + tally.late));
+    let ok: u64 = result.tallies.iter().map(|tally| tally.ok).sum();
+    assert!(
+        (100..=202).contains(&(ok - late + early)),
+        "at most 2 x 100 end in a second: {ok} - {late} + {early}"
+    );
+}
+
+#[test]
+fn a_target_that_only_fails_is_given_up() {
+    let stop = Stop { operations: Some(1_000_000), give_up_ns: Some(1_000 * MS), ..Stop::default() };
+    let slow = Slow { service_ns: MS, fails: true, ..Slow::default() };
+    let result = run(&work(2, mix(1), stop), &slow, 1, &mut Seen::default()).unwrap();
+    assert!(result.given_up.contains("no operation succeeded"), "{}", result.given_up);
+    assert_eq!(result.tallies.iter().map(|tally| tally.ok).sum::<u64>(), 0);
+    assert!(result.undone > 900_000);
+    assert!(result.silence.unwrap().length_ns() >= 1_000 * MS);
+}
+
+#[test]
+fn what_never_comes_back_is_counted_as_abandoned() {
+    let stop = Stop { window_ns: Some(200 * MS), drain_ns: 100 * MS, ..Stop::default() };
+    let slow = Slow { silent: true, ..Slow::default() };
+    let result = run(&work(3, mix(1), stop), &slow, 1, &mut Seen::default()).unwrap();
+    let abandoned: u64 = result.tallies.iter().map(|tally| tally.faults.of(Fault::Abandoned)).sum();
+    assert_eq!(abandoned, 3);
+}
+
+#[test]
+fn the_user_may_end_it_and_what_was_measured_stays() {
+    let stop = Stop { window_ns: Some(600_000 * MS), drain_ns: 1_000 * MS, ..Stop::default() };
+    let slow = Slow { service_ns: MS, ..Slow::default() };
+    let at = Instant::now() + Duration::from_millis(300);
+    let mut seen = Seen { wish_after: Some((at, Wish::Finish)), ..Seen::default() };
+    let result = run(&work(2, mix(1), stop), &slow, 1, &mut seen).unwrap();
+    assert!(result.interrupted);
+    assert!(result.window_end_ns < 60_000 * MS);
+    assert!(result.tallies.iter().map(|tally| tally.ok).sum::<u64>() > 10);
+}
+
+#[test]
+fn a_session_that_cannot_be_opened_ends_the_work_with_its_reason() {
+    struct Closed;
+    impl Engine for Closed {
+        fn open(&self, seat: SeatPlan) -> std::result::Result<Box<dyn Session>, OpenError> {
+            if seat.thread == 1 { Err(OpenError("no such host".into())) } else { Null.open(seat) }
+        }
+    }
+    let stop = Stop { operations: Some(10), ..Stop::default() };
+    let error = run(&work(4, mix(1), stop), &Closed, 2, &mut Seen::default()).unwrap_err();
+    assert_eq!(error.to_string(), "no such host");
+}
+
+/// Keeps every operation that it is given, in order, and how many were in flight at once.
+#[derive(Default)]
+struct Log {
+    begun: std::sync::Mutex<Vec<Operation>>,
+    most: AtomicU64,
+}
+
+struct LogSession<'a> {
+    log: &'a Log,
+    clock: Clock,
+    flying: VecDeque<u32>,
+}
+
+impl Engine for &'static Log {
+    fn open(&self, seat: SeatPlan) -> std::result::Result<Box<dyn Session>, OpenError> {
+        Ok(Box::new(LogSession { log: self, clock: seat.clock, flying: VecDeque::new() }))
+    }
+}
+
+impl Session for LogSession<'_> {
+    fn begin(&mut self, lane: u32, operation: &Operation, _sent: Tick) -> Begin {
+        self.log.begun.lock().unwrap().push(*operation);
+        self.flying.push_back(lane);
+        self.log.most.fetch_max(self.flying.len() as u64, Ordering::Relaxed);
+        Begin::Started
+    }
+
+    fn reap(&mut self, until: Tick, ended: &mut Vec<Completion>) {
+        // One at a time, so that the order of submissions is that of completions.
+        if let Some(lane) = self.flying.pop_front() {
+            ended.push(Completion { lane, done: self.clock.now(), outcome: Outcome::success(0) });
+        } else if until > self.clock.now() {
+            std::thread::sleep(Duration::from_micros(50));
+        }
+    }
+
+    fn abandon(&mut self) {}
+}
+
+fn logged(work: &Work) -> (Result, Vec<Operation>, u64) {
+    let log: &'static Log = Box::leak(Box::default());
+    let result = run(work, &log, 1, &mut Seen::default()).unwrap();
+    (result, log.begun.lock().unwrap().clone(), log.most.load(Ordering::Relaxed))
+}
+
+#[test]
+fn depth_is_operations_in_flight_and_a_stream_stays_in_order() {
+    let SourcePlan::Mix { mut choices, .. } = mix(4096) else { unreachable!() };
+    choices.truncate(1);
+    choices[0].spaces = Pick::Constant(1);
+    choices[0].items = Pick::Uniform { low: 0, high: 9 };
+    choices[0].order = Order::Consecutive { unit: 2048 };
+    let stop = Stop { operations: Some(12), ..Stop::default() };
+    let source = SourcePlan::Mix { choices, pool: None };
+    let (result, begun, most) = logged(&Work { depth: 4, ..work(1, source, stop) });
+    assert_eq!(most, 4);
+    assert_eq!(result.tallies[0].ok, 12);
+    // Two items each, from the first to the last and again from the start.
+    let items: Vec<_> = begun.iter().map(|operation| operation.item).collect();
+    assert_eq!(items, [0, 2, 4, 6, 8, 0, 2, 4, 6, 8, 0, 2]);
+}
+
+#[test]
+fn syncs_follow_writes_and_end_the_work() {
+    let SourcePlan::Mix { mut choices, .. } = mix(1) else { unreachable!() };
+    choices.truncate(1);
+    choices[0].spaces = Pick::Uniform { low: 1, high: 2 };
+    choices[0].division = Division::Spaces;
+    choices[0].follow = Some(Follow { action: 1, every: 3 });
+    let stop = Stop { operations: Some(16), ..Stop::default() };
+    let source = SourcePlan::Mix { choices, pool: None };
+    let finale = Some(Finale { action: 1, spaces: (1, 2) });
+    let (result, begun, _) = logged(&Work { finale, ..work(2, source, stop) });
+    // 16 operations on two workers: 3 writes, a sync, 3 writes, a sync each; then one sync of each space.
+    assert_eq!((result.tallies[0].ok, result.tallies[1].ok), (12, 6));
+    let last: Vec<_> = begun[16..].iter().map(|operation| (operation.action, operation.space)).collect();
+    assert_eq!(last, [(1, 1), (1, 2)]);
+    for space in [1, 2] {
+        let own: Vec<_> = begun[..16].iter().filter(|o| o.space == space).map(|o| o.action).collect();
+        assert_eq!(own, [0, 0, 0, 1, 0, 0, 0, 1]);
+    }
+}
+
+#[test]
+fn the_window_opens_when_the_load_is_steady() {
+    let steady = Some(Steady { round_ns: 1_000 * MS, most_rounds: 6 });
+    let stop = Stop { steady, window_ns: Some(1_000 * MS), drain_ns: 1_000 * MS, ..Stop::default() };
+    let slow = Slow { service_ns: 5 * MS, ..Slow::default() };
+    let result = run(&work(2, mix(1), stop), &slow, 1, &mut Seen::default()).unwrap();
+    let settling = result.settling.unwrap();
+    assert!((5..=6).contains(&settling.rounds.len()), "{:?}", settling.rounds);
+    assert!(result.window_start_ns >= 5_000 * MS);
+    assert_eq!(result.window_end_ns - result.window_start_ns, 1_000 * MS);
+    let measured: u64 = result.tallies.iter().map(|tally| tally.ok).sum();
+    // At most 2 workers x 200 operations a second; the five seconds before are not among them.
+    assert!((1..=420).contains(&measured), "{measured}");
+}
