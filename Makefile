@@ -30,6 +30,7 @@ unit:
 e2e:
 	$(CARGO) test --locked -p tidemark-layout -p tidemark -- --ignored --test-threads=1
 	$(CARGO) test --locked -p tidemark-object --test gateway -- --ignored --test-threads=1
+	$(CARGO) test --locked -p tidemark-fio -- --ignored --test-threads=1
 
 ## bench: measure Tidemark itself beside its peers (fio, wrk); the figures are in docs/performance.md
 bench:

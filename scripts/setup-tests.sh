@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Installs the real servers that the end-to-end tests run against, from the distribution's packages. They are
+# Installs the real programs that the end-to-end tests run against, from the distribution's packages. They are
 # not started here: the tests start them on private directories and free ports, and stop them again.
 set -euo pipefail
 
 declare -A package_of=(
   [ceph-mon]=ceph-mon [ceph-mgr]=ceph-mgr [ceph-osd]=ceph-osd [radosgw]=radosgw [ceph]=ceph-common
+  [rbd]=ceph-common [fio]=fio
 )
 missing=()
 for program in "${!package_of[@]}"; do

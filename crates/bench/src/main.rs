@@ -4,6 +4,7 @@
 //! pinned to the second; clients alternate, and medians of the rounds are compared.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod block;
 mod client;
 mod null;
 mod sink;
@@ -22,12 +23,14 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let done = match words.as_slice() {
         ["sink", port, body, freeze] => serve(port, body, freeze),
-        ["client", task] => work(task),
+        ["client", task] => work(task, client::run),
+        ["block-client", task] => work(task, block::run),
+        ["block"] => blocks(10.0),
         [] => everything(5.0, false),
         ["quick"] => everything(1.0, false),
         ["long"] => everything(5.0, true),
         ["memory"] => memory_over_time(60.0, 600.0),
-        _ => Err("usage: tidemark-bench [quick | long | memory]".into()),
+        _ => Err("usage: tidemark-bench [quick | long | memory | block]".into()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -49,11 +52,14 @@ fn serve(port: &str, body: &str, freeze: &str) -> Done {
     Sink { body, freeze }.serve(&listener).map_err(|error| error.to_string())
 }
 
-/// The client process.
-fn work(task: &str) -> Done {
+/// A client process.
+fn work<T: serde::de::DeserializeOwned, C: serde::Serialize>(
+    task: &str,
+    run: impl Fn(&T) -> Result<C, String>,
+) -> Done {
     pin(1);
-    let task: Task = serde_json::from_str(task).map_err(|error| error.to_string())?;
-    println!("{}", serde_json::to_string(&client::run(&task)?).map_err(|error| error.to_string())?);
+    let task: T = serde_json::from_str(task).map_err(|error| error.to_string())?;
+    println!("{}", serde_json::to_string(&run(&task)?).map_err(|error| error.to_string())?);
     Ok(())
 }
 
@@ -100,14 +106,19 @@ fn own_path() -> Result<std::path::PathBuf, String> {
 }
 
 fn run_client(task: &Task) -> Result<Cost, String> {
-    let text = serde_json::to_string(task).map_err(|error| error.to_string())?;
-    let output = Command::new(own_path()?).args(["client", &text]).stderr(Stdio::inherit()).output();
-    let output = output.map_err(|error| error.to_string())?;
-    let cost: Cost = serde_json::from_slice(&output.stdout).map_err(|error| format!("client: {error}"))?;
+    let cost: Cost = child("client", task)?;
     if cost.failed > 0 {
         return Err(format!("{} operations failed", cost.failed));
     }
     Ok(cost)
+}
+
+/// Does a task in a process of its own.
+fn child<T: serde::Serialize, C: serde::de::DeserializeOwned>(role: &str, task: &T) -> Result<C, String> {
+    let text = serde_json::to_string(task).map_err(|error| error.to_string())?;
+    let output = Command::new(own_path()?).args([role, &text]).stderr(Stdio::inherit()).output();
+    let output = output.map_err(|error| error.to_string())?;
+    serde_json::from_slice(&output.stdout).map_err(|error| format!("{role}: {error}"))
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
@@ -124,6 +135,7 @@ fn everything(seconds: f64, long: bool) -> Done {
         "medians of {ROUNDS} alternating rounds; ratios count, absolute figures depend on the machine\n"
     );
     null_engine();
+    blocks(seconds * 2.0)?;
     requests(seconds)?;
     verification(seconds)?;
     many_workers()?;
@@ -247,4 +259,49 @@ fn memory_over_time(short: f64, long: f64) -> Done {
         second < first * 1.1 + 1.0,
     );
     Ok(())
+}
+
+/// Random reads of 4 KiB, direct, beside fio on the same files.
+fn blocks(seconds: f64) -> Done {
+    let files = block::Files::new(&own_path()?)?;
+    let one = files.task(1, 4 << 30, 32, seconds)?;
+    let (ours, fio) = alternately(&one)?;
+    let of = |costs: &[block::Cost], what: fn(&block::Cost) -> f64| median(costs.iter().map(what).collect());
+    let ratio = |what: fn(&block::Cost) -> f64| of(&ours, what) / of(&fio, what);
+    let cpu = ratio(|cost| cost.cpu_us);
+    let value = format!("{:.2} / {:.2} us = {cpu:.2}", of(&ours, |c| c.cpu_us), of(&fio, |c| c.cpu_us));
+    row("4 KiB random read, depth 32: CPU, ours / fio", &value, "at most 0.90", cpu <= 0.9);
+    let iops = ratio(|cost| cost.iops);
+    let value = format!("{:.0} / {:.0} = {iops:.3}", of(&ours, |c| c.iops), of(&fio, |c| c.iops));
+    row("  op/s", &value, "within noise (5 %)", (iops - 1.0).abs() <= 0.05);
+    let latencies: [(&str, fn(&block::Cost) -> f64); 3] =
+        [("  p50", |c| c.p50), ("  p99", |c| c.p99), ("  p99.9", |c| c.p999)];
+    for (name, what) in latencies {
+        let share = ratio(what);
+        let value = format!("{:.1} / {:.1} us = {share:.3}", of(&ours, what) / 1e3, of(&fio, what) / 1e3);
+        row(name, &value, "within 3 %", (share - 1.0).abs() <= 0.03);
+    }
+    drop(one);
+    let many = files.task(32, 128 << 20, 4, seconds)?;
+    let (ours, fio) = alternately(&many)?;
+    let (cpu, iops) =
+        (of(&ours, |c| c.cpu_us) / of(&fio, |c| c.cpu_us), of(&ours, |c| c.iops) / of(&fio, |c| c.iops));
+    let value = format!("CPU {cpu:.2}, op/s {iops:.3}");
+    row("32 files at once, depth 4 each: ours / fio", &value, "1.00, within 5 %", cpu <= 1.0 && iops >= 0.95);
+    Ok(())
+}
+
+fn alternately(task: &block::Task) -> Result<(Vec<block::Cost>, Vec<block::Cost>), String> {
+    let (mut ours, mut fio) = (Vec::new(), Vec::new());
+    for round in 0..ROUNDS {
+        // Who goes first changes: what one leaves behind hits both alike.
+        if round % 2 == 1 {
+            fio.extend(block::fio(task));
+        }
+        ours.push(child("block-client", task)?);
+        if round % 2 == 0 {
+            fio.extend(block::fio(task));
+        }
+    }
+    Ok((ours, fio))
 }

@@ -1,1 +1,25 @@
-//! Block devices and files.
+//! Block devices and files: a native io_uring engine, seeded content with block stamps, and a guard.
+//!
+//! - [`engine`]: the load engine, and the content of a run ([`engine::DataSet`]);
+//! - [`filled`], [`is_ours`]: whether a volume holds Tidemark's content already;
+//! - [`guard`]: nothing that may be dear to somebody is overwritten unasked;
+//! - [`cache`]: the page cache of one volume, dropped on purpose;
+//! - [`device`]: what the kernel says about block devices.
+
+mod arena;
+pub mod cache;
+mod content;
+mod data;
+pub mod device;
+pub mod engine;
+mod examples;
+mod failure;
+mod fill;
+pub mod guard;
+mod holders;
+mod ring;
+mod session;
+mod signature;
+mod volume;
+
+pub use fill::{filled, is_ours};

@@ -2,8 +2,9 @@
 
 use crate::audience::{Audience, Event, Wish};
 use crate::keep::Keep;
+use crate::method::{self, Method};
 use crate::provenance;
-use crate::stage::{self, Place, Ready};
+use crate::stage::{self, Place};
 use crate::targets::Targets;
 use crate::trigger::Trigger;
 use std::path::PathBuf;
@@ -19,8 +20,10 @@ pub struct Options {
     pub threads: Option<u32>,
     /// Directory that triggers may run scripts from; `None`: they do not run.
     pub trigger_directory: Option<PathBuf>,
-    /// Whether to begin without asking the targets first.
+    /// Whether to begin without asking the targets first. What guards data from being overwritten is asked always.
     pub skip_preflight: bool,
+    /// Devices and files whose content may be destroyed although it is not Tidemark's.
+    pub allow_destroy: Vec<PathBuf>,
 }
 
 /// A plan could not be begun: one clear sentence with the remedy, never a secret.
@@ -46,7 +49,7 @@ pub fn execute(
     store: Option<&mut Store>,
     audience: &mut dyn Audience,
 ) -> Result<Executed, ExecuteError> {
-    let mut targets = Targets::prepare(plan, options.skip_preflight, audience)?;
+    let mut targets = Targets::prepare(plan, options, audience)?;
     let start = Instant::now();
     let mut run = Run {
         name: plan.name.clone(),
@@ -84,12 +87,18 @@ pub fn execute(
         record.started_ns = start.elapsed().as_nanos() as u64;
         record.state = State::Completed;
         let trigger = start_trigger(stage.trigger.as_deref(), options, audience);
-        match ready(stage, &mut targets) {
-            Ok(works) => {
-                let place = Place { index, run_start: start, asked };
-                stage::run(place, &works, threads, record, audience, &mut keep);
+        if let Some(why) = method::already_filled(stage) {
+            record.reason = why;
+        } else {
+            match targets.players(stage) {
+                Ok(players) => {
+                    let method = Method::begin(stage);
+                    let place = Place { index, run_start: start, asked };
+                    stage::run(place, &players, threads, record, audience, &mut keep);
+                    record.proof = method.map(Method::end);
+                }
+                Err(reason) => (record.state, record.reason) = (State::Failed, reason),
             }
-            Err(reason) => (record.state, record.reason) = (State::Failed, reason),
         }
         end_trigger(trigger, audience);
         if stage.pause_ns > 0 && record.state == State::Completed {
@@ -127,16 +136,9 @@ fn waiting((index, stage): (usize, &tidemark_plan::plan::Stage)) -> Stage {
         id: format!("s{}-{}", index + 1, stage.name),
         name: stage.name.clone(),
         works: stage.works.iter().map(stage::planned).collect(),
+        cell: stage.cell.clone(),
         ..Stage::default()
     }
-}
-
-fn ready<'a>(stage: &'a tidemark_plan::plan::Stage, targets: &mut Targets) -> Result<Vec<Ready<'a>>, String> {
-    let engine = |work: &'a tidemark_plan::plan::Work| match targets.engine(&work.engine) {
-        Ok(engine) => Ok(Ready { plan: work, engine }),
-        Err(error) => Err(format!("work `{}`: {error}", work.name)),
-    };
-    stage.works.iter().map(engine).collect()
 }
 
 /// Waits, unless the user ends the run.

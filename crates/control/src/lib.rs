@@ -5,8 +5,12 @@
 //! [`Audience`](audience::Audience); nothing here prints.
 
 pub mod audience;
+mod counters;
 pub mod execute;
+mod images;
 mod keep;
+mod method;
+mod player;
 pub mod provenance;
 mod stage;
 mod targets;

@@ -2,21 +2,16 @@
 
 use crate::audience::{Audience, Event, Wish};
 use crate::keep::Keep;
-use crossbeam_channel::{Sender, bounded};
+use crate::player::{Line, Played, Player};
+use crossbeam_channel::bounded;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
-use tidemark_load::crew::{self, Watch, Wish as CrewWish};
-use tidemark_load::engine::{Engine, OpenError};
+use tidemark_load::crew::{self, Wish as CrewWish};
+use tidemark_load::engine::OpenError;
 use tidemark_measure::fault::Fault;
-use tidemark_measure::record::{Operation, Second, Stage, State, Work};
+use tidemark_measure::record::{Operation, Stage, State, Work};
 use tidemark_measure::tally::{Interval, Tally};
 use tidemark_plan::plan;
-
-/// A work ready to run.
-pub(crate) struct Ready<'a> {
-    pub(crate) plan: &'a plan::Work,
-    pub(crate) engine: Box<dyn Engine>,
-}
 
 /// Where a stage stands in its run.
 #[derive(Clone, Copy)]
@@ -30,7 +25,7 @@ pub(crate) struct Place {
 /// Runs a stage's works to their end.
 pub(crate) fn run(
     place: Place,
-    works: &[Ready<'_>],
+    players: &[Player<'_>],
     threads: u32,
     record: &mut Stage,
     audience: &mut dyn Audience,
@@ -39,19 +34,13 @@ pub(crate) fn run(
     let wish = AtomicU8::new(0);
     let (seconds_in, seconds_out) = bounded::<(usize, Box<Interval>)>(64);
     std::thread::scope(|scope| {
-        let handles: Vec<_> = works
-            .iter()
-            .enumerate()
-            .map(|(index, work)| {
-                let mut watch =
-                    Reporter { work: index, seconds: seconds_in.clone(), wish: &wish, series: vec![] };
-                scope.spawn(move || {
-                    let started_ns = place.run_start.elapsed().as_nanos() as u64;
-                    let result = crew::run(&work.plan.load, &*work.engine, threads, &mut watch);
-                    record_work(work.plan, started_ns, result, watch.series)
-                })
-            })
-            .collect();
+        let mut handles = Vec::new();
+        let mut first = 0;
+        for player in players {
+            let line = Line { run_start: place.run_start, threads, seconds: seconds_in.clone(), wish: &wish };
+            handles.push(scope.spawn(move || player.play(first, &line)));
+            first += player.works().len();
+        }
         drop(seconds_in);
         loop {
             wish.store(crew_wish(audience.wish(), place.asked) as u8, Ordering::Relaxed);
@@ -64,29 +53,35 @@ pub(crate) fn run(
                 Err(crossbeam_channel::RecvTimeoutError::Disconnected) => break,
             }
         }
-        let (mut interrupted, mut done) = (false, Vec::new());
-        for (handle, work) in handles.into_iter().zip(works) {
-            let ended = handle.join().unwrap_or_else(|_| Ended {
-                work: planned(work.plan),
-                trouble: Some("it crashed; please report this as a bug".into()),
-                interrupted: false,
-            });
-            interrupted |= ended.interrupted;
-            // What the user ended early may well fall short.
-            let trouble = ended.trouble.or_else(|| match ended.interrupted {
-                true => None,
-                false => shortfall(work.plan, &ended.work),
-            });
-            if let Some(trouble) = trouble {
-                record.state = State::Failed;
-                let reason = format!("work `{}`: {trouble}", work.plan.name);
-                record.reason = [std::mem::take(&mut record.reason), reason].join("; ");
+        let (mut interrupted, mut done, mut reasons) = (false, Vec::new(), Vec::new());
+        for (handle, player) in handles.into_iter().zip(players) {
+            let crashed = |_| {
+                let gone = |plan| Played {
+                    plan,
+                    started_ns: 0,
+                    result: Err(OpenError("it crashed; please report this as a bug".into())),
+                    series: Vec::new(),
+                };
+                player.works().into_iter().map(gone).collect()
+            };
+            for played in handle.join().unwrap_or_else(crashed) {
+                let plan = played.plan;
+                let ended = record_work(played);
+                interrupted |= ended.interrupted;
+                // What the user ended early may well fall short.
+                let trouble = ended.trouble.or_else(|| match ended.interrupted {
+                    true => None,
+                    false => shortfall(plan, &ended.work),
+                });
+                reasons.extend(trouble.map(|trouble| format!("work `{}`: {trouble}", plan.name)));
+                done.push(ended.work);
             }
-            done.push(ended.work);
         }
         record.works = done;
-        record.reason = record.reason.trim_start_matches("; ").to_owned();
-        if interrupted && record.state != State::Failed {
+        if !reasons.is_empty() {
+            record.state = State::Failed;
+            record.reason = reasons.join("; ");
+        } else if interrupted {
             record.state = State::Interrupted;
             record.reason = "ended early by the user".into();
         }
@@ -100,30 +95,6 @@ fn crew_wish(asked_now: Wish, asked_before: Wish) -> CrewWish {
         Wish::Stop => CrewWish::Stop,
         now if now > asked_before => CrewWish::Finish,
         _ => CrewWish::GoOn,
-    }
-}
-
-/// Carries one work's seconds to the place where they are told.
-struct Reporter<'a> {
-    work: usize,
-    seconds: Sender<(usize, Box<Interval>)>,
-    wish: &'a AtomicU8,
-    series: Vec<Second>,
-}
-
-impl Watch for Reporter<'_> {
-    fn interval(&mut self, interval: &Interval) {
-        self.series.push(Second::from(interval));
-        // Nobody listens any more only when the stage has been torn down.
-        let _ = self.seconds.send((self.work, Box::new(interval.clone())));
-    }
-
-    fn wish(&mut self) -> CrewWish {
-        match self.wish.load(Ordering::Relaxed) {
-            0 => CrewWish::GoOn,
-            1 => CrewWish::Finish,
-            _ => CrewWish::Stop,
-        }
     }
 }
 
@@ -154,12 +125,8 @@ pub(crate) fn planned(plan: &plan::Work) -> Work {
     }
 }
 
-fn record_work(
-    plan: &plan::Work,
-    started_ns: u64,
-    result: Result<crew::Result, OpenError>,
-    series: Vec<Second>,
-) -> Ended {
+fn record_work(played: Played<'_>) -> Ended {
+    let Played { plan, started_ns, result, series } = played;
     let (result, trouble) = match result {
         Ok(result) => (result, None),
         Err(error) => (crew::Result::default(), Some(error.to_string())),
@@ -181,6 +148,7 @@ fn record_work(
         undone: result.undone,
         examples: result.examples,
         workers_counts: result.workers,
+        settling: result.settling,
         given_up: result.given_up,
         ..planned
     };
@@ -188,8 +156,15 @@ fn record_work(
 }
 
 /// Failures that no document allows: the storage said that all was well, and it was not.
-const CONTENT_FAULTS: [Fault; 4] =
-    [Fault::WrongContent, Fault::StaleContent, Fault::TruncatedContent, Fault::ForeignContent];
+const CONTENT_FAULTS: [Fault; 7] = [
+    Fault::WrongContent,
+    Fault::StaleContent,
+    Fault::TruncatedContent,
+    Fault::ForeignContent,
+    Fault::LostContent,
+    Fault::TornContent,
+    Fault::MisplacedContent,
+];
 
 /// Why a work that ran to its end did not do what it was to do.
 fn shortfall(plan: &plan::Work, work: &Work) -> Option<String> {

@@ -1,16 +1,22 @@
-//! Targets made ready: embedded servers started, the others asked whether they are what the plan takes them
-//! for, engines made.
+//! Targets made ready: embedded servers started, volumes guarded, the others asked whether they are what the plan
+//! takes them for, engines made.
 
 use crate::audience::{Audience, Event};
-use crate::execute::ExecuteError;
+use crate::execute::{ExecuteError, Options};
+use crate::images::Images;
+use crate::player::Player;
+use std::path::PathBuf;
 use std::sync::Arc;
+use tidemark_block::engine::{DataSet as Blocks, Use};
+use tidemark_block::guard;
+use tidemark_fio::{Fio, rbd};
 use tidemark_layout::embedded::{EmbeddedOptions, EmbeddedServer, Place as ServerPlace};
-use tidemark_load::engine::{Engine, OpenError};
 use tidemark_load::source::SourcePlan;
 use tidemark_object::content::DataSet;
 use tidemark_object::preflight::preflight;
+use tidemark_plan::block::{self, Action, Through, Volume};
 use tidemark_plan::object::{Http, Job, Place, S3, Target};
-use tidemark_plan::plan::{self, Plan, WorkKind};
+use tidemark_plan::plan::{self, Plan, Stage, WorkKind};
 use tidemark_plan::secret::Secret;
 
 /// Most keys whose versions are followed, to tell stale content: 24 bytes each.
@@ -20,6 +26,8 @@ const FOLLOWED_KEYS: u64 = 4_000_000;
 pub(crate) struct Targets {
     servers: Vec<(Place, EmbeddedServer)>,
     data: Arc<DataSet>,
+    blocks: Arc<Blocks>,
+    fio: Option<Arc<Fio>>,
     descriptions: Vec<String>,
 }
 
@@ -27,11 +35,14 @@ impl Targets {
     /// Starts what must be started and asks every distinct target one cheap question.
     pub(crate) fn prepare(
         plan: &Plan,
-        skip_preflight: bool,
+        options: &Options,
         audience: &mut dyn Audience,
     ) -> Result<Self, ExecuteError> {
         let data = DataSet::new(plan.seed, std::process::id(), followed_keys(plan));
-        let mut targets = Self { servers: Vec::new(), data, descriptions: Vec::new() };
+        let verifies = blocks_of(plan).any(|(_, job)| job.content.verify);
+        let blocks = Arc::new(Blocks::new(plan.seed, verifies));
+        let mut targets = Self { servers: Vec::new(), data, blocks, fio: None, descriptions: Vec::new() };
+        targets.prepare_volumes(plan, &options.allow_destroy, audience).map_err(ExecuteError)?;
         let mut asked: Vec<Target> = Vec::new();
         let makes_containers =
             plan.stages.iter().flat_map(|stage| &stage.works).any(|w| w.kind == WorkKind::Init);
@@ -45,7 +56,7 @@ impl Targets {
             let job = targets.resolve(job).map_err(ExecuteError)?;
             // A plan that makes containers may begin without them; any other needs them to be there.
             let container = (!makes_containers).then(|| first_container(&work.load.source)).flatten();
-            let told = match skip_preflight {
+            let told = match options.skip_preflight {
                 true => String::new(),
                 false => preflight(&job, container).map_err(|error| ExecuteError(error.to_string()))?,
             };
@@ -61,14 +72,78 @@ impl Targets {
         self.descriptions.clone()
     }
 
-    /// The engine of a work.
-    pub(crate) fn engine(&mut self, engine: &plan::Engine) -> Result<Box<dyn Engine>, OpenError> {
-        match engine {
-            plan::Engine::Object(job) => {
-                let job = self.resolve(job).map_err(OpenError)?;
-                tidemark_object::engine::engine(&job, &self.data)
+    /// Guards the volumes that the plan writes to, and finds fio where it is needed.
+    fn prepare_volumes(
+        &mut self,
+        plan: &Plan,
+        allowed: &[PathBuf],
+        audience: &mut dyn Audience,
+    ) -> Result<(), String> {
+        let mut tell = |description: String, to: &mut Vec<String>| {
+            audience.event(Event::Target(&description));
+            to.push(description);
+        };
+        if needs_fio(plan) {
+            let fio = Arc::new(Fio::find().map_err(|error| error.to_string())?);
+            tell(format!("fio {} at {}", fio.version(), fio.path().display()), &mut self.descriptions);
+            self.fio = Some(fio);
+        }
+        for (volume, writes) in volumes(plan) {
+            let description = match volume.place {
+                block::Place::Rbd(_) => format!("RBD image {} through fio", volume.name()),
+                _ => guard::check(&volume, writes, allowed).map_err(|error| error.to_string())?,
+            };
+            tell(description, &mut self.descriptions);
+        }
+        Ok(())
+    }
+
+    /// What runs a stage's works; errors name the work.
+    pub(crate) fn players<'a>(&mut self, stage: &'a Stage) -> Result<Vec<Player<'a>>, String> {
+        let mut players: Vec<Player<'a>> = Vec::new();
+        for work in &stage.works {
+            let in_work = |error: String| format!("work `{}`: {error}", work.name);
+            if let (plan::Engine::Fio(file), Some(Player::Fio(works, _))) = (&work.engine, players.last_mut())
+                && works.iter().all(|other| match &other.engine {
+                    plan::Engine::Fio(other) => other.text == file.text && other.sections == file.sections,
+                    _ => false,
+                })
+            {
+                works.push(work);
+                continue;
             }
-            plan::Engine::Block(_) | plan::Engine::Fio(_) => Err(OpenError("not built yet".into())),
+            players.push(self.player(work).map_err(in_work)?);
+        }
+        Ok(players)
+    }
+
+    fn player<'a>(&mut self, work: &'a plan::Work) -> Result<Player<'a>, String> {
+        let fio = || self.fio.clone().ok_or_else(|| "fio was not looked for".to_owned());
+        match &work.engine {
+            plan::Engine::Object(job) => {
+                let job = self.resolve(job)?;
+                let engine =
+                    tidemark_object::engine::engine(&job, &self.data).map_err(|error| error.to_string())?;
+                Ok(Player::Crew(work, engine))
+            }
+            plan::Engine::Fio(_) => Ok(Player::Fio(vec![work], fio()?)),
+            plan::Engine::Block(job) if job.through == Through::Native => {
+                let purpose = if work.kind == WorkKind::Prepare { Use::Fill } else { Use::Load };
+                let engine = tidemark_block::engine::engine(job, &self.blocks, purpose)
+                    .map_err(|error| error.to_string())?;
+                Ok(Player::Crew(work, engine))
+            }
+            plan::Engine::Block(job) if job.actions == [Action::Remove] => {
+                Ok(Player::Crew(work, Box::new(Images(job.volumes.clone()))))
+            }
+            plan::Engine::Block(job) => {
+                if work.kind == WorkKind::Prepare {
+                    for volume in &job.volumes {
+                        rbd::ensure(volume).map_err(|error| error.to_string())?;
+                    }
+                }
+                Ok(Player::Fio(vec![work], fio()?))
+            }
         }
     }
 
@@ -103,6 +178,55 @@ impl Targets {
         });
         Ok(Job { target, actions: job.actions.clone() })
     }
+}
+
+fn works(plan: &Plan) -> impl Iterator<Item = &plan::Work> {
+    plan.stages.iter().flat_map(|stage| &stage.works)
+}
+
+fn blocks_of(plan: &Plan) -> impl Iterator<Item = (&plan::Work, &block::Job)> {
+    works(plan).filter_map(|work| work.engine.block().map(|job| (work, job)))
+}
+
+fn needs_fio(plan: &Plan) -> bool {
+    works(plan).any(|work| match &work.engine {
+        plan::Engine::Fio(_) => true,
+        plan::Engine::Block(job) => job.through == Through::Fio && job.actions != [Action::Remove],
+        plan::Engine::Object(_) => false,
+    })
+}
+
+/// The distinct volumes of a plan, and whether it writes to them. Of what a fio job file names, the devices: files
+/// are fio's own business.
+fn volumes(plan: &Plan) -> Vec<(Volume, bool)> {
+    let mut all: Vec<(Volume, bool)> = Vec::new();
+    let mut add = |volume: Volume, writes: bool| match all.iter_mut().find(|(known, _)| *known == volume) {
+        Some((_, known)) => *known |= writes,
+        None => all.push((volume, writes)),
+    };
+    for work in works(plan) {
+        let writes = |actions: &[Action]| {
+            actions.iter().any(|action| matches!(action, Action::Write | Action::Trim | Action::Remove))
+        };
+        match &work.engine {
+            plan::Engine::Object(_) => {}
+            plan::Engine::Block(job) => {
+                job.volumes.iter().for_each(|volume| add(volume.clone(), writes(&job.actions)));
+            }
+            plan::Engine::Fio(file) => {
+                for path in file.paths.iter().filter(|path| is_device(path)) {
+                    let place = block::Place::Device(path.clone());
+                    add(Volume { place, size: 0 }, writes(&file.actions));
+                }
+            }
+        }
+    }
+    all
+}
+
+fn is_device(path: &std::path::Path) -> bool {
+    use std::os::unix::fs::FileTypeExt as _;
+    std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_block_device())
 }
 
 /// The lowest container that a work uses.

@@ -6,17 +6,21 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `rules` | the rules, their limits and the reasons for those; [`success_percent`], [`samples_needed`] |
+//! | `rules` | the rules, their limits and the reasons for those; [`success_percent`], [`samples_needed`], [`claimed`] |
+//! | [`sweep`] | the stages of a sweep put together by the points that they measured |
+//! | `fold` | what is said of many stages of a sweep, said once |
 //! | `verdict` | the sentences at the top of reports and at the end of a run |
 
 use serde::Serialize;
-use tidemark_measure::record::Run;
+use tidemark_measure::record::{Run, Stage};
 
+mod fold;
 mod rules;
 mod scene;
+pub mod sweep;
 mod verdict;
 
-pub use rules::{samples_needed, success_percent};
+pub use rules::{claimed, samples_needed, success_percent};
 pub use verdict::{achievements, verdict_sentences};
 
 /// What there is to say about a run.
@@ -84,16 +88,28 @@ pub struct Finding {
     pub stage: Option<String>,
     /// The work it is about, by its name; `None`: the whole stage.
     pub work: Option<String>,
+    /// The stages it is about when there are several, by their ids; [`Finding::stage`] is `None` then.
+    pub stages: Vec<String>,
+    /// Whether it makes the run invalid: its sentence is one of the reasons.
+    pub invalidates: bool,
 }
 
 impl Finding {
-    /// Where it was found: `s3-main`, or `s3-main, work "w1"`, or `the run`.
+    /// Where it was found: `s3-main`, or `s3-main, work "w1"`, or `12 stages`, or `the run`.
     pub fn place(&self) -> String {
-        match (&self.stage, &self.work) {
-            (Some(stage), Some(work)) => format!("{stage}, work \"{work}\""),
-            (Some(stage), None) => stage.clone(),
-            _ => "the run".into(),
+        match (&self.stage, &self.work, self.stages.len()) {
+            (Some(stage), Some(work), _) => format!("{stage}, work \"{work}\""),
+            (Some(stage), None, _) => stage.clone(),
+            (None, _, 0) => "the run".into(),
+            (None, _, 1) => self.stages[0].clone(),
+            (None, _, count) => format!("{count} stages"),
         }
+    }
+
+    /// Whether it is about this stage, alone or among others.
+    pub fn concerns(&self, stage: &Stage) -> bool {
+        let label = scene::stage_label(stage);
+        self.stage.as_ref() == Some(&label) || self.stages.contains(&label)
     }
 
     /// Where it was found and what: the place and the title.

@@ -1,13 +1,17 @@
 //! The list of rules. To add one, write a small function beside its kin and name it here.
 
-use crate::scene::Scene;
+use crate::fold::fold;
+use crate::scene::{Scene, stage_label};
 use crate::{Finding, Judgement, Severity, Validity};
+use proof::Evidence;
 use tidemark_measure::record::Run;
 
 mod conduct;
 mod failures;
 mod generator;
 mod outage;
+mod proof;
+mod repeats;
 mod samples;
 mod stalls;
 mod steadiness;
@@ -15,10 +19,15 @@ mod steadiness;
 pub(crate) mod testing;
 
 pub use failures::success_percent;
+pub use proof::claimed;
 pub use samples::samples_needed;
 
 /// Rules about a run as a whole.
-const RUN_RULES: &[fn(&Run, &mut Findings)] = &[conduct::states];
+const RUN_RULES: &[fn(&Run, &mut Findings)] = &[conduct::states, repeats::repeats, repeats::cross_check];
+
+/// Rules about one stage that was started and that has a proof.
+const STAGE_RULES: &[fn(&Evidence<'_>, &mut Findings)] =
+    &[proof::reads, proof::writes, proof::trims, proof::unchecked, proof::buffered];
 
 /// Rules about one work that was started.
 const WORK_RULES: &[fn(&Scene<'_>, &mut Findings)] = &[
@@ -42,6 +51,8 @@ const WORK_RULES: &[fn(&Scene<'_>, &mut Findings)] = &[
     conduct::short_window,
     stalls::delayed_acknowledgement,
     steadiness::steadiness,
+    steadiness::settling,
+    proof::sync_after_load,
     samples::percentiles,
     samples::verified,
 ];
@@ -50,7 +61,6 @@ const WORK_RULES: &[fn(&Scene<'_>, &mut Findings)] = &[
 #[derive(Default)]
 pub(crate) struct Findings {
     said: Vec<Finding>,
-    reasons: Vec<String>,
 }
 
 impl Findings {
@@ -61,10 +71,16 @@ impl Findings {
 
     /// Says something that, in a work that measures, means that the run's numbers are not what they seem.
     pub(crate) fn invalidate(&mut self, scene: &Scene<'_>, finding: Finding) {
-        if scene.measures() {
-            self.reasons.push(finding.sentence());
-        }
-        self.say(finding);
+        self.say(finding.invalidating(scene.measures()));
+    }
+
+    /// Takes back the small print of what was said since there were `before` findings: nobody reads the numbers of
+    /// works that prepare or clean up for it.
+    fn without_small_print(&mut self, before: usize) {
+        let mut index = 0..;
+        self.said.retain(|finding| {
+            index.next().is_some_and(|index| index < before) || finding.severity >= Severity::Warning
+        });
     }
 }
 
@@ -72,19 +88,26 @@ impl Findings {
 pub(crate) fn apply(run: &Run) -> Judgement {
     let mut out = Findings::default();
     RUN_RULES.iter().for_each(|rule| rule(run, &mut out));
+    for evidence in Evidence::all(run) {
+        let before = out.said.len();
+        STAGE_RULES.iter().for_each(|rule| rule(&evidence, &mut out));
+        if !evidence.measures {
+            out.without_small_print(before);
+        }
+    }
     for scene in Scene::all(run) {
         let before = out.said.len();
         WORK_RULES.iter().for_each(|rule| rule(&scene, &mut out));
         if !scene.measures() {
-            // Nobody reads the numbers of works that prepare or clean up for small print.
-            let small_print =
-                |index: usize, finding: &Finding| index >= before && finding.severity < Severity::Warning;
-            let mut index = 0..;
-            out.said.retain(|finding| !index.next().is_some_and(|index| small_print(index, finding)));
+            out.without_small_print(before);
         }
     }
+    let of_sweeps = run.stages.iter().filter(|stage| stage.cell.is_some()).map(stage_label).collect();
+    let mut findings = fold(out.said, &of_sweeps);
+    let reasons: Vec<String> =
+        findings.iter().filter(|finding| finding.invalidates).map(Finding::sentence).collect();
     // Stable: what is equally grave stays in the order of stages, works and rules.
-    out.said.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
-    let validity = if out.reasons.is_empty() { Validity::Valid } else { Validity::Invalid(out.reasons) };
-    Judgement { validity, findings: out.said }
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    let validity = if reasons.is_empty() { Validity::Valid } else { Validity::Invalid(reasons) };
+    Judgement { validity, findings }
 }

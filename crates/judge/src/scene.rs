@@ -2,7 +2,7 @@
 
 use crate::{Finding, Severity};
 use tidemark_measure::histogram::Histogram;
-use tidemark_measure::record::{Run, Second, Stage, State, Work};
+use tidemark_measure::record::{Operation, Run, Second, Stage, State, Work};
 use tidemark_measure::tally::FaultCounts;
 
 /// Nanoseconds in a second.
@@ -54,7 +54,7 @@ impl<'a> Scene<'a> {
 
     /// Whether the work is there to measure something, rather than to make what others need or to clean up.
     pub(crate) fn measures(&self) -> bool {
-        !matches!(self.work.kind.as_str(), "init" | "prepare" | "cleanup" | "dispose" | "delay")
+        measures(self.work)
     }
 
     /// Whether the user or a signal ended the stage early.
@@ -99,10 +99,18 @@ impl<'a> Scene<'a> {
         })
     }
 
-    /// When the last measured operation ended, since the work's start.
+    /// When the last measured operation that moves data ended, since the work's start: the sync after the load is
+    /// no part of the load.
     pub(crate) fn last_measured_ns(&self) -> u64 {
-        let last = self.work.workers_counts.iter().map(|count| count.last_done_ns).max();
+        let moves = |index: u16| self.work.operations.get(usize::from(index)).is_none_or(moves_data);
+        let counts = self.work.workers_counts.iter().filter(|count| moves(count.operation));
+        let last = counts.map(|count| count.last_done_ns).max();
         last.filter(|last| *last > 0).unwrap_or(self.work.last_done_ns)
+    }
+
+    /// The operations that sync, rather than move data.
+    pub(crate) fn syncs(&self) -> impl Iterator<Item = &'a Operation> {
+        self.work.operations.iter().filter(|operation| !moves_data(operation))
     }
 
     /// A finding about this work, still without detail and evidence.
@@ -118,6 +126,16 @@ impl<'a> Scene<'a> {
             ..Finding::about_run(severity, rule, title)
         }
     }
+}
+
+/// Whether a work is there to measure something, rather than to make what others need or to clean up.
+pub(crate) fn measures(work: &Work) -> bool {
+    !matches!(work.kind.as_str(), "init" | "prepare" | "cleanup" | "dispose" | "delay")
+}
+
+/// Whether an operation does something to data, rather than see to it that what was done is kept.
+pub(crate) fn moves_data(operation: &Operation) -> bool {
+    !matches!(operation.sample.as_str(), "fsync" | "fdatasync")
 }
 
 /// How findings name a stage: by its id, or by its name where it has none.
@@ -143,8 +161,33 @@ pub(crate) fn failed_in(second: &Second) -> u64 {
 impl Finding {
     /// A finding about the whole run, still without detail and evidence.
     pub(crate) fn about_run(severity: Severity, rule: &'static str, title: impl Into<String>) -> Self {
-        let title = title.into();
-        Self { severity, rule, title, detail: String::new(), evidence: Vec::new(), stage: None, work: None }
+        Self {
+            severity,
+            rule,
+            title: title.into(),
+            detail: String::new(),
+            evidence: Vec::new(),
+            stage: None,
+            work: None,
+            stages: Vec::new(),
+            invalidates: false,
+        }
+    }
+
+    /// A finding about a whole stage, still without detail and evidence.
+    pub(crate) fn about_stage(
+        stage: &Stage,
+        severity: Severity,
+        rule: &'static str,
+        title: impl Into<String>,
+    ) -> Self {
+        Self { stage: Some(stage_label(stage)), ..Self::about_run(severity, rule, title) }
+    }
+
+    /// Says that the run's numbers are not what they seem, if what it was found in measures something.
+    pub(crate) fn invalidating(mut self, measures: bool) -> Self {
+        self.invalidates = measures;
+        self
     }
 
     /// Adds what it means.

@@ -1,11 +1,12 @@
 //! The rules together, and runs that nobody made by hand.
 
-use crate::rules::testing::{MS, fail, healthy, healthy_open, reasons, work};
+use crate::rules::testing::{MS, fail, healthy, healthy_open, reasons, sweep_run, work};
 use crate::{Severity, Validity, judge, verdict_sentences};
 use proptest::prelude::*;
 use tidemark_measure::fault::Fault;
 use tidemark_measure::record::{
-    Operation, Run, Second, SecondOfOperation, Silence, Stage, State, Work, WorkerCount,
+    Cell, DeviceUse, Operation, Proof, Run, Second, SecondOfOperation, Settling, Silence, Stage, State, Work,
+    WorkerCount,
 };
 use tidemark_measure::tally::Tally;
 
@@ -111,6 +112,30 @@ fn a_run_without_measuring_works_still_has_a_verdict() {
     assert_eq!(verdict_sentences(&both, &judge(&both)).len(), 2, "the prepare stage is left out");
 }
 
+#[test]
+fn a_sweep_is_summed_up_by_its_best_points() {
+    let mut run = sweep_run(&["4 KiB", "64 KiB", "1 MiB"], 3);
+    for (index, stage) in run.stages.iter_mut().enumerate() {
+        let tally = &mut stage.works[0].operations[0].tally;
+        (tally.ok, tally.bytes) =
+            [(9_000, 9_000 << 12), (8_000, 8_000 << 16), (2_000, 2_000 << 20)][index / 3];
+    }
+    let sentences = verdict_sentences(&run, &judge(&run));
+    assert_eq!(
+        sentences,
+        [
+            "rand, randread: peak 450 op/s at 4 KiB, p99 10.0 ms; peak 105 MB/s at 1 MiB; all 57\u{202f}000 operations \
+             of 3 points succeeded.",
+            "VALID: no check objects to these numbers."
+        ]
+    );
+    for stage in &mut run.stages {
+        stage.works[0].series.iter_mut().for_each(|second| second.busy = 1.0);
+    }
+    let last = verdict_sentences(&run, &judge(&run)).pop().unwrap();
+    assert!(last.ends_with("asked for: 9 stages: the load generator was the bottleneck."), "{last}");
+}
+
 prop_compose! {
     fn number()(bits in any::<u64>(), shift in 0u32..64) -> u64 { bits >> shift }
 }
@@ -158,6 +183,8 @@ prop_compose! {
             silence: (numbers[5] % 2 == 0).then_some(Silence { from_ns: numbers[5], to_ns: numbers[6] }),
             unsent: numbers[7],
             undone: numbers[8],
+            depth: numbers[8] as u32,
+            settling: (numbers[9] % 2 == 0).then(|| Settling { rounds: vec![numbers[0] as f64; 3], round_ns: numbers[1], steady: numbers[2] % 2 == 0 }),
             allowed_failures_per_million: numbers[9] as u32,
             given_up,
             operations: tallies.into_iter().map(operation).collect(),
@@ -179,9 +206,24 @@ fn state() -> impl Strategy<Value = State> {
 }
 
 prop_compose! {
-    fn any_run()(works in prop::collection::vec(any_work(), 0..3), cores in 0u32..4, (stage, run) in (state(), state())) -> Run {
-        let stage = Stage { state: stage, works, ..Stage::default() };
-        let mut run = Run { state: run, stages: vec![stage], ..Run::default() };
+    fn proof()(numbers in prop::array::uniform4(number()), devices in 0usize..5, unchecked in prop::collection::vec("\\PC{0,9}", 0..3), cache in "cold|warm|", direct in any::<bool>()) -> Proof {
+        let [read_bytes, written_bytes, discarded_bytes, reads] = numbers;
+        let device = DeviceUse { device: "vda".into(), read_bytes, written_bytes, discarded_bytes, reads, ..DeviceUse::default() };
+        Proof { devices: vec![device; devices], unchecked, cache, direct, ..Proof::default() }
+    }
+}
+
+prop_compose! {
+    fn cell()(sweep in "a|b", axes in prop::collection::vec(("x|y", "1|2|4 KiB|word|"), 0..3), engine in "native|fio|") -> Cell {
+        Cell { sweep, axes, engine, ..Cell::default() }
+    }
+}
+
+prop_compose! {
+    fn any_run()(works in prop::collection::vec(any_work(), 0..3), cores in 0u32..4, (stage, run) in (state(), state()), proof in prop::option::of(proof()), cells in prop::collection::vec(cell(), 0..3)) -> Run {
+        let stage = Stage { state: stage, works, proof, ..Stage::default() };
+        let mut run = Run { state: run, stages: vec![stage.clone()], ..Run::default() };
+        run.stages.extend(cells.into_iter().map(|cell| Stage { cell: Some(cell), ..stage.clone() }));
         run.provenance.cores = cores;
         run
     }

@@ -2,12 +2,16 @@
 
 use crate::rules::samples_needed;
 use crate::scene::{Scene, stage_label};
+use crate::sweep::{Axis, Point, Spread, Sweep, axis_value, data_operations, sweeps};
 use crate::{Finding, Judgement, Severity, Validity};
 use tidemark_measure::record::{Operation, Run, State};
 use tidemark_measure::units;
 
 /// Grave findings named in the verdict, at most; the others are counted.
 const NAMED_MOST: usize = 3;
+
+/// Patterns of a sweep that have a sentence of their own, at most.
+const PATTERNS_MOST: usize = 12;
 
 /// Sums a run up in plain words, each sentence with its full stop: what every work achieved, then whether the run
 /// did its job, and whether its numbers hold.
@@ -18,11 +22,94 @@ pub fn verdict_sentences(run: &Run, judgement: &Judgement) -> Vec<String> {
     sentences
 }
 
-/// What a run achieved: one sentence for each work that measured something (for each work, when none did).
+/// What a run achieved: one sentence for each pattern of a sweep, and for each other work that measured something
+/// (for each work, when none did).
 pub fn achievements(run: &Run) -> Vec<String> {
     let measuring = Scene::all(run).any(|scene| scene.measures());
-    let scenes = Scene::all(run).filter(|scene| scene.measures() || !measuring);
-    scenes.map(|scene| sentence(&scene)).collect()
+    let scenes =
+        Scene::all(run).filter(|scene| scene.stage.cell.is_none() && (scene.measures() || !measuring));
+    let mut sentences: Vec<String> = scenes.map(|scene| sentence(&scene)).collect();
+    sentences.extend(sweeps(run).iter().flat_map(patterns));
+    sentences
+}
+
+/// What a sweep achieved: its best point for each combination of the axes that are no numbers.
+fn patterns(sweep: &Sweep<'_>) -> Vec<String> {
+    let axes = sweep.axes();
+    let several_engines = sweep.engines().len() > 1;
+    let words = |point: &Point<'_>| {
+        let named =
+            axes.iter().filter(|axis| axis.numbers.is_none()).filter_map(|axis| point.value(axis.name));
+        let engine = (several_engines && !point.engine.is_empty()).then_some(point.engine);
+        named.chain(engine).collect::<Vec<_>>().join(", ")
+    };
+    let mut patterns: Vec<(String, Vec<&Point<'_>>)> = Vec::new();
+    for point in &sweep.points {
+        let name = words(point);
+        match patterns.iter_mut().find(|(other, _)| *other == name) {
+            Some((_, points)) => points.push(point),
+            None => patterns.push((name, vec![point])),
+        }
+    }
+    let mut sentences: Vec<_> = patterns
+        .iter()
+        .take(PATTERNS_MOST)
+        .map(|(name, points)| {
+            let name = match (name.as_str(), sweep.name) {
+                ("", sweep) => sweep.to_owned(),
+                (name, sweep) if name == sweep => name.to_owned(),
+                (name, sweep) => format!("{sweep}, {name}"),
+            };
+            format!("{name}: {}.", peak(points, &axes))
+        })
+        .collect();
+    if patterns.len() > PATTERNS_MOST {
+        sentences.push(format!("{}: {} more patterns.", sweep.name, patterns.len() - PATTERNS_MOST));
+    }
+    sentences
+}
+
+/// `peak 95 600 op/s at 4 KiB, clients 8, p99 1.20 ms; peak 2.10 GB/s at 1 MiB, clients 4; all 1 234 operations of 20
+/// points succeeded`.
+fn peak(points: &[&Point<'_>], axes: &[Axis<'_>]) -> String {
+    let (Some((fastest, rate)), widest) = (best(points, Point::rates), best(points, Point::bandwidths))
+    else {
+        return format!("nothing was measured at {} points", points.len());
+    };
+    let at = |point: &Point<'_>| {
+        let varied = axes.iter().filter(|axis| axis.numbers.is_some() && axis.values.len() > 1);
+        let values = varied.filter_map(|axis| Some(axis_value(axis.name, point.value(axis.name)?)));
+        let values = values.collect::<Vec<_>>().join(", ");
+        if values.is_empty() { String::new() } else { format!(" at {values}") }
+    };
+    let response = fastest.response();
+    let (name, fraction) =
+        if response.count() >= samples_needed(0.99) { ("p99", 0.99) } else { ("median", 0.5) };
+    let peak = if points.len() > 1 { "peak " } else { "" };
+    let mut text = format!(
+        "{peak}{}{}, {name} {}",
+        units::rate(rate),
+        at(fastest),
+        units::duration_ns(response.quantile(fraction))
+    );
+    if let Some((widest, bytes)) = widest {
+        let place = if std::ptr::eq(widest, fastest) { String::new() } else { at(widest) };
+        text += &format!("; {peak}{}/s{place}", units::bytes(bytes as u64));
+    }
+    let stages = points.iter().flat_map(|point| &point.stages);
+    let (ok, failed) =
+        stages.flat_map(|stage| data_operations(stage)).fold((0u64, 0u64), |(ok, failed), (_, one)| {
+            (ok.saturating_add(one.tally.ok), failed.saturating_add(one.tally.failed()))
+        });
+    let of = if points.len() > 1 { format!(" of {} points", points.len()) } else { String::new() };
+    match failed {
+        0 => format!("{text}; all {} operations{of} succeeded", units::count(ok)),
+        failed => format!(
+            "{text}; {} of {} operations{of} failed",
+            units::count(failed),
+            units::count(ok.saturating_add(failed))
+        ),
+    }
 }
 
 /// `main: 70 % read / 30 % write, 32 workers for 1 m 00 s: 12 345 op/s, read p99 4.20 ms; 3 of 740 000 operations
@@ -39,10 +126,11 @@ fn sentence(scene: &Scene<'_>) -> String {
         1 => ", 1 worker".into(),
         workers => format!(", {} workers", units::count(workers.into())),
     };
+    let depth = if work.depth > 1 { format!(" at depth {}", work.depth) } else { String::new() };
     let offered =
         work.offered_rate.map(|rate| format!(", {} offered", units::rate(rate))).unwrap_or_default();
     let load = format!(
-        "{place}: {}{workers}{offered} for {}",
+        "{place}: {}{workers}{depth}{offered} for {}",
         mix.join(" / "),
         units::duration_ns(scene.window_ns())
     );
@@ -64,6 +152,15 @@ fn sentence(scene: &Scene<'_>) -> String {
         failed => format!("{} of {} operations failed", units::count(failed), units::count(scene.total())),
     };
     format!("{load}: {}{bandwidth}{latencies}; {failed}.", units::rate(rate))
+}
+
+/// The point with the highest mean of something over its repeats, if any has more than nothing.
+fn best<'p, 'a>(
+    points: &[&'p Point<'a>],
+    value: impl Fn(&Point<'a>) -> Vec<f64>,
+) -> Option<(&'p Point<'a>, f64)> {
+    let means = points.iter().filter_map(|point| Some((*point, Spread::of(&value(point))?.mean)));
+    means.max_by(|left, right| left.1.total_cmp(&right.1)).filter(|(_, mean)| *mean > 0.0)
 }
 
 /// `70 % read`, or `read` where there is no mix or its shares are not known.

@@ -116,6 +116,8 @@ pub struct Result {
     pub given_up: String,
     /// Whether the user ended it early.
     pub interrupted: bool,
+    /// How the numbers came about, where that is not the load core's own way: whole sentences.
+    pub remarks: Vec<String>,
 }
 
 /// Runs a whole work on `threads` threads of this machine (never more than it has workers).
@@ -429,6 +431,7 @@ impl<'a> Merge<'a> {
             settling: self.settling,
             given_up: self.given_up,
             interrupted: self.interrupted,
+            remarks: Vec::new(),
         }
     }
 }

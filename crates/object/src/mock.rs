@@ -146,7 +146,7 @@ mod tests {
         let verbs = [Verb::Get, Verb::Put { chunked: false, if_absent: false }, Verb::Delete];
         let action = |verb| Action { verb, naming: Naming::default(), content: Content::default() };
         let engine = MockEngine::new(mock, &verbs.map(action));
-        let seat = Seat { clock, thread: 0, first_lane: 0, lanes: 4, seed: 1 };
+        let seat = Seat { clock, thread: 0, first_lane: 0, lanes: 4, largest: 4096, seed: 1 };
         (engine.open(seat).unwrap(), clock)
     }
 

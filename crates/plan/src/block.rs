@@ -1,5 +1,12 @@
 //! The block engine's part of a plan: volumes and what is done to them, typed and validated.
 
+mod crosscheck;
+pub(crate) mod pattern;
+pub(crate) mod profile;
+pub(crate) mod sweep;
+
+pub use crosscheck::cross_check;
+
 use std::path::PathBuf;
 
 /// Bytes that one operation of a prefill writes.
@@ -28,6 +35,8 @@ pub struct Job {
     pub cache: Cache,
     /// What is written and what is checked.
     pub content: Content,
+    /// Of a prefill: a volume that already holds what it would write is left as it is.
+    pub reuse: bool,
     /// The actions, in the order in which operations refer to them.
     pub actions: Vec<Action>,
 }
@@ -83,6 +92,16 @@ pub enum Through {
     Native,
     /// The user's fio, one process per client.
     Fio,
+}
+
+impl Through {
+    /// The word for tables and documents.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Through::Native => "native",
+            Through::Fio => "fio",
+        }
+    }
 }
 
 /// The declared state of the page cache at the start of the load.
@@ -155,6 +174,8 @@ pub struct FioFile {
     pub section: String,
     /// The directions that it moves data in, one for each action of the work: `Read`, `Write`, `Trim`.
     pub actions: Vec<Action>,
+    /// Whether it bypasses the page cache (`direct=1`).
+    pub direct: bool,
     /// The files and devices that it names, as far as the file says so; for the proof.
     pub paths: Vec<PathBuf>,
 }

@@ -1,5 +1,6 @@
 //! What holds when a document or a command line does not say otherwise. `docs/document.md` states the same.
 
+use crate::block::pattern::{Moves, Pattern};
 use crate::object::Target;
 use tidemark_measure::rng;
 
@@ -36,6 +37,37 @@ pub(crate) const REGION: &str = "us-east-1";
 
 /// The largest number of workers of one work that is taken for meant.
 pub(crate) const MOST_WORKERS: u32 = 1_000_000;
+
+/// Points of all sweeps of a document beyond this are taken for a mistake.
+pub(crate) const MOST_POINTS: u64 = 10_000;
+
+/// Volumes named by all works of a document, beyond which it is taken for a mistake.
+pub(crate) const MOST_VOLUMES_NAMED: u64 = 1_000_000;
+
+/// The most clients that a prefill has of its own accord: one for each volume, up to this many.
+pub(crate) const FILL_CLIENTS: u32 = 8;
+
+/// Operations of a prefill's client in flight at once.
+pub(crate) const FILL_DEPTH: u32 = 8;
+
+/// What preconditioning does: the workload-independent part of the SNIA's method writes the capacity twice.
+pub(crate) const PRECONDITION: Pattern =
+    Pattern { name: "randwrite", moves: Moves::Data { reads: 0.0 }, random: 1.0, blocks: &[] };
+
+/// Block size of preconditioning, bytes.
+pub(crate) const PRECONDITION_BLOCK: u64 = 4 << 10;
+
+/// How often preconditioning writes the capacity (SNIA SSS PTS 2.0.2, 7.1).
+pub(crate) const PRECONDITION_PASSES: u64 = 2;
+
+/// Operations of a preconditioning client in flight at once.
+pub(crate) const PRECONDITION_DEPTH: u32 = 32;
+
+/// Rounds after which a load that does not become steady is measured anyway, as TKperf does.
+pub(crate) const STEADY_ROUNDS: u32 = 25;
+
+/// Exponent of a Zipf distribution that has none, YCSB's.
+pub(crate) const ZIPF_EXPONENT: f64 = 0.99;
 
 /// A seed derived from a text: the same document makes the same choices. It has 32 bits, so that it can be typed.
 pub(crate) fn seed_of(text: &str) -> u64 {

@@ -1,9 +1,9 @@
-//! A document of either format, told apart by its content.
+//! A document of any format, told apart by its content.
 
 use crate::diagnostic::Diagnostic;
 use crate::plan::Plan;
 use crate::redact::is_xml;
-use crate::{cosbench, yaml};
+use crate::{cosbench, fiofile, yaml};
 
 /// Documents larger than this are refused: workloads are a few kilobytes.
 const LARGEST: usize = 8 << 20;
@@ -15,12 +15,18 @@ pub enum Format {
     CosbenchXml,
     /// Tidemark's own YAML.
     TidemarkYaml,
+    /// fio's job file.
+    FioJob,
 }
 
 impl Format {
-    /// The format of a text: XML begins with `<`.
+    /// The format of a text: XML begins with `<`, a fio job file with a `[section]`.
     pub fn of(text: &str) -> Self {
-        if is_xml(text) { Format::CosbenchXml } else { Format::TidemarkYaml }
+        match () {
+            () if is_xml(text) => Format::CosbenchXml,
+            () if fiofile::is_fio(text) => Format::FioJob,
+            () => Format::TidemarkYaml,
+        }
     }
 
     /// Its name for people.
@@ -28,6 +34,7 @@ impl Format {
         match self {
             Format::CosbenchXml => "COSBench XML",
             Format::TidemarkYaml => "Tidemark YAML",
+            Format::FioJob => "fio job file",
         }
     }
 }
@@ -67,6 +74,7 @@ pub fn read(text: &str) -> Result<Read, Vec<Diagnostic>> {
     let (plan, warnings) = match format {
         Format::CosbenchXml => cosbench::read(text)?,
         Format::TidemarkYaml => yaml::read(text)?,
+        Format::FioJob => fiofile::read(text)?,
     };
     Ok(Read { plan, warnings, format })
 }
@@ -81,6 +89,7 @@ mod tests {
             assert_eq!(Format::of(text), Format::CosbenchXml, "{text}");
         }
         assert_eq!(Format::of("name: a <b>"), Format::TidemarkYaml);
+        assert_eq!(Format::of("# c\n\n ; d\n[job]\nrw=read"), Format::FioJob);
     }
 
     #[test]

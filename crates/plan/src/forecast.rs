@@ -5,6 +5,7 @@
 
 mod quantity;
 mod surprises;
+mod volumes;
 mod world;
 
 pub use quantity::{Amount, Time};
@@ -15,9 +16,11 @@ use serde::Serialize;
 use surprises::Remarks;
 use tidemark_load::pacing::Pacing;
 use tidemark_load::source::{Choice, Effect, Size, SourcePlan};
+use tidemark_load::work::Work as Load;
 use tidemark_measure::pick::Pick;
-use tidemark_measure::record::Note;
+use tidemark_measure::record::{Cell, Note};
 use tidemark_measure::units;
+use volumes::Volumes;
 use world::{Area, Place, Stored, World};
 
 /// Memory of the process whatever it does: program, threads, buffers of content; bytes.
@@ -47,6 +50,8 @@ pub struct Forecast {
     pub memory_bytes: u64,
     /// The most that is stored at the end of any stage, bytes.
     pub stored_bytes: u64,
+    /// Capacity of all files, devices and images that the plan names, bytes.
+    pub volume_bytes: u64,
     /// What may surprise.
     pub notes: Vec<Note>,
 }
@@ -60,6 +65,8 @@ pub struct Stage {
     pub time: Time,
     /// Its works.
     pub works: Vec<Work>,
+    /// Which point of a sweep it is, if it is part of one.
+    pub cell: Option<Cell>,
 }
 
 /// One work.
@@ -71,6 +78,8 @@ pub struct Work {
     pub kind: String,
     /// Logical clients.
     pub workers: u32,
+    /// Operations of each of them in flight at once.
+    pub depth: u32,
     /// How long it takes.
     pub time: Time,
     /// What its operations do.
@@ -86,9 +95,9 @@ pub struct Action {
     pub does: Does,
     /// How often it is done.
     pub operations: Amount,
-    /// How many different containers or objects it touches.
+    /// How many different containers, objects or volumes it touches.
     pub count: Amount,
-    /// Bytes of these: written, read or deleted. Not of containers.
+    /// Bytes of these: written, read or deleted. Not of containers; of volumes, what is moved.
     pub bytes: Amount,
 }
 
@@ -110,6 +119,16 @@ pub enum Does {
     DeletesObjects,
     /// Writes files on this machine.
     WritesFiles,
+    /// Reads volumes.
+    ReadsBlocks,
+    /// Writes volumes.
+    WritesBlocks,
+    /// Gives ranges of volumes back.
+    TrimsBlocks,
+    /// Syncs volumes.
+    SyncsVolumes,
+    /// Removes volumes.
+    RemovesVolumes,
 }
 
 /// Forecasts a plan.
@@ -129,6 +148,7 @@ pub fn forecast(plan: &Plan) -> Forecast {
         time.then(&forecast.time);
         stages.push(forecast);
     }
+    look.volumes.left_over(&mut look.remarks);
     if look.objects.lost() || look.containers.lost() {
         look.remarks
             .add_first("too-complex", "the plan has too many parts to follow what is stored where".into());
@@ -143,6 +163,7 @@ pub fn forecast(plan: &Plan) -> Forecast {
         connections,
         memory_bytes: memory,
         stored_bytes: stored,
+        volume_bytes: volumes::capacity(plan.stages.iter()),
         notes: look.remarks.into_notes(),
     }
 }
@@ -152,6 +173,7 @@ pub fn forecast(plan: &Plan) -> Forecast {
 struct Look {
     objects: World,
     containers: World,
+    volumes: Volumes,
     remarks: Remarks,
 }
 
@@ -231,25 +253,30 @@ impl Look {
         surprises::deletes_beside_reads(&touches, &stage.name, &mut self.remarks);
         surprises::writes_beside_verified_reads(&touches, &stage.name, &mut self.remarks);
         touches.iter().for_each(|touch| self.happen(touch));
+        self.volumes.stage(stage, &mut self.remarks);
         let mut time = Time::default();
         works.iter().for_each(|work| time.beside(&work.time));
         time.then(&Time { planned_ns: stage.pause_ns, ..Time::default() });
-        Stage { name: stage.name.clone(), time, works }
+        Stage { name: stage.name.clone(), time, works, cell: stage.cell.clone() }
     }
 
     fn work(&self, work: &PlanWork) -> Work {
-        let actions = touches(work).iter().map(|touch| self.action(touch)).collect();
+        let actions = match work.engine.block() {
+            Some(job) => volumes::actions(work, job),
+            None => touches(work).iter().map(|touch| self.action(touch)).collect(),
+        };
         Work {
             name: work.name.clone(),
             kind: work.kind.name().to_owned(),
             workers: work.load.workers,
+            depth: work.load.depth.max(1),
             time: time_of(work),
             actions,
         }
     }
 
     fn action(&self, touch: &Touch<'_>) -> Action {
-        let operations = operations(touch);
+        let operations = operations(&touch.work.load);
         let all = touch.count();
         let count = match operations {
             Amount::Exactly(number) if touch.is_scan() => Amount::Exactly(number),
@@ -295,7 +322,7 @@ impl Look {
             Does::DeletesContainers => {
                 return surprises::disposes(touch, &self.objects, &place, stage, &mut self.remarks);
             }
-            Does::CreatesContainers | Does::DeletesObjects | Does::WritesFiles => return,
+            _ => return,
         }
         let containers = place.containers();
         for area in &touch.areas {
@@ -371,7 +398,7 @@ impl Look {
                 }
                 Does::WritesObjects => self.objects.put(&place, touch.stores(*area)),
                 Does::DeletesObjects => self.objects.remove(&place, area, touch.is_scan()),
-                Does::ListsContainers | Does::ReadsObjects | Does::WritesFiles => {}
+                _ => {}
             }
         }
     }
@@ -426,12 +453,13 @@ fn touches(work: &PlanWork) -> Vec<Touch<'_>> {
     }
 }
 
-fn operations(touch: &Touch<'_>) -> Amount {
-    let load = &touch.work.load;
+/// How many operations a work has.
+fn operations(load: &Load) -> Amount {
     if let Some(number) = load.source.operations() {
         return Amount::Exactly(number);
     }
-    let only = matches!(&load.source, SourcePlan::Mix { choices, pool: None } if choices.len() == 1);
+    let alone = |choices: &[Choice]| matches!(choices, [only] if only.follow.is_none());
+    let only = matches!(&load.source, SourcePlan::Mix { choices, pool: None } if alone(choices));
     let unmeasured = load.stop.ramp_up_ns + load.stop.warm_up_ns + load.stop.ramp_down_ns;
     match (load.stop.operations, unmeasured) {
         (Some(number), 0) if only && load.stop.window_ns.is_none() && load.stop.bytes.is_none() => {
@@ -463,7 +491,9 @@ fn time_of(work: &PlanWork) -> Time {
     let mut until = Vec::new();
     until.extend(stop.operations.map(|number| format!("{} operations are done", units::count(number))));
     until.extend(stop.bytes.map(|number| format!("{} are moved", units::bytes(number))));
-    if let Some(number) = work.load.source.operations() {
+    if let (Some(_), Some(job)) = (work.load.source.operations(), work.engine.block()) {
+        until.push(volumes::until(work, job));
+    } else if let Some(number) = work.load.source.operations() {
         let (what, done) = match work.kind {
             WorkKind::Init => ("containers", "made"),
             WorkKind::Dispose => ("containers", "deleted"),
@@ -474,7 +504,14 @@ fn time_of(work: &PlanWork) -> Time {
     }
     match stop.window_ns {
         Some(window) => {
-            Time { planned_ns: around.saturating_add(window), at_most: !until.is_empty(), until: Vec::new() }
+            // Rounds may be used up, and mostly are not.
+            let rounds =
+                stop.steady.map_or(0, |steady| steady.round_ns.saturating_mul(u64::from(steady.most_rounds)));
+            Time {
+                planned_ns: around.saturating_add(rounds).saturating_add(window),
+                at_most: !until.is_empty() || rounds > 0,
+                until: Vec::new(),
+            }
         }
         None if until.len() > 1 => {
             Time { planned_ns: around, until: vec![until.join(" or ")], at_most: false }
@@ -508,7 +545,8 @@ fn memory_of(work: &PlanWork) -> u64 {
         }
         _ => 0,
     };
-    workers.saturating_add(actions).saturating_add(pool)
+    let blocks = work.engine.block().map_or(0, |job| volumes::memory(work, job));
+    workers.saturating_add(actions).saturating_add(pool).saturating_add(blocks)
 }
 
 fn keeps_in_memory(plan: &Plan) -> bool {

@@ -9,6 +9,7 @@ pub mod cosbench;
 mod defaults;
 pub mod diagnostic;
 pub mod document;
+pub mod fiofile;
 pub mod forecast;
 mod nearest;
 pub mod object;

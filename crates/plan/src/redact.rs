@@ -76,6 +76,8 @@ pub(crate) fn is_secret(key: &str) -> bool {
     ["secret", "password", "passwd", "passphrase"].iter().any(|part| key.contains(part))
         || ["token", "apikey", "privatekey", "jsonkey"].iter().any(|end| key.ends_with(end))
         || key == "key"
+        // fio's http engine.
+        || matches!(key.as_str(), "httppass" | "https3key")
         || near("secretkey")
         || near("password")
 }

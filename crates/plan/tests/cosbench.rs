@@ -49,8 +49,7 @@ fn topics(plan: &Plan) -> Vec<&str> {
 }
 
 fn job(work: &Work) -> &Job {
-    let job = work.engine.object().unwrap();
-    job
+    work.engine.object().expect("COSBench's works are on objects")
 }
 
 fn s3(work: &Work) -> &S3 {

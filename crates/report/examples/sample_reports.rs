@@ -16,6 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ("matrix", sample::matrix()),
         ("all-failed", sample::all_failed()),
         ("long", sample::healthy(1200)),
+        ("sweeps", sample::sweeps(60)),
         ("empty", tidemark_measure::record::Run::default()),
     ];
     for (name, run) in runs {
@@ -32,6 +33,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             for figure in tidemark_report::figures::all(work, tidemark_report::figures::MOST_POINTS) {
                 put(&format!("{}.svg", figure.name), figure.standalone())?;
             }
+        }
+        for figure in tidemark_judge::sweep::sweeps(&run).iter().flat_map(tidemark_report::figures::of_sweep)
+        {
+            put(&format!("{}.svg", figure.name), figure.standalone())?;
         }
         tidemark_report::cosbench_archive(&run, &run.provenance.document, &directory.join("archive"))?;
     }

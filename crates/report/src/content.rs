@@ -9,7 +9,7 @@ use tidemark_measure::tally::Tally;
 use tidemark_measure::units;
 
 /// Stands where there is no number.
-const NONE: &str = "–";
+pub(crate) const NONE: &str = "–";
 
 /// Examples of failures shown per work: the record holds the first few of each class.
 const MOST_EXAMPLES: usize = 40;
@@ -17,6 +17,11 @@ const MOST_EXAMPLES: usize = 40;
 /// Stages that measure something: they have a section of their own. All others share one.
 pub(crate) fn is_main(stage: &Stage) -> bool {
     stage.works.iter().any(|work| work.kind == "normal")
+}
+
+/// Main stages that have a section of their own: those of a sweep share its section.
+pub(crate) fn has_section(stage: &Stage) -> bool {
+    is_main(stage) && stage.cell.is_none()
 }
 
 /// Whether a stage did not do what it was to do, or some of its operations failed.
@@ -48,6 +53,7 @@ pub(crate) fn load(work: &Work) -> String {
     let window = units::duration_ns(work.window_end_ns.saturating_sub(work.window_start_ns));
     let workers = units::count(u64::from(work.workers));
     let plural = if work.workers == 1 { "" } else { "s" };
+    let depth = if work.depth > 1 { format!(" at depth {}", work.depth) } else { String::new() };
     let mix: Vec<String> = work
         .operations
         .iter()
@@ -61,10 +67,11 @@ pub(crate) fn load(work: &Work) -> String {
     let mix = mix.join(", ");
     match work.offered_rate {
         Some(rate) => format!(
-            "Open loop: {} offered for {window}, at most {workers} in flight; {mix}",
-            units::rate(rate)
+            "Open loop: {} offered for {window}, at most {} in flight; {mix}",
+            units::rate(rate),
+            units::count(work.slots())
         ),
-        None => format!("Closed loop: {workers} worker{plural} for {window}; {mix}"),
+        None => format!("Closed loop: {workers} worker{plural}{depth} for {window}; {mix}"),
     }
 }
 
@@ -128,7 +135,7 @@ pub(crate) fn at_a_glance(run: &Run) -> Table {
     let mut table = Table::new("Main stages at a glance")
         .words(["Stage", "State", "Work", "Operation"])
         .numbers(["Throughput", "Bandwidth", "p50", "p99", "Failed", "Succeeded", "Longest without success"]);
-    for stage in run.stages.iter().filter(|stage| is_main(stage)) {
+    for stage in run.stages.iter().filter(|stage| has_section(stage)) {
         for (work, operation) in operations(stage) {
             let (tally, window) = (&operation.tally, work.window_seconds());
             let bad = stage.state != State::Completed || tally.failed() > 0 || interruption(work).is_some();
@@ -317,6 +324,17 @@ pub(crate) fn conduct(stage: &Stage, work: &Work) -> Table {
         let allowed = units::count(u64::from(work.allowed_failures_per_million));
         fact(Tone::Plain, "Failures that the document allows", format!("{allowed} per million operations"));
     }
+    if let Some(settling) = &work.settling {
+        let rounds: Vec<String> = settling.rounds.iter().map(|rate| units::rate(*rate)).collect();
+        let (tone, outcome) =
+            if settling.steady { (Tone::Plain, "steady") } else { (Tone::Bad, "not steady") };
+        let length = units::duration_ns(settling.round_ns);
+        fact(
+            tone,
+            "Before the window",
+            format!("{outcome} after {} rounds of {length}: {}", rounds.len(), rounds.join(", ")),
+        );
+    }
     fact(Tone::Plain, "Load generator", generator(work));
     for operation in work.operations.iter().filter(|operation| !operation.config.is_empty()) {
         fact(Tone::Plain, &format!("Settings of {}", operation.label), operation.config.clone());
@@ -453,7 +471,8 @@ pub(crate) fn succeeded(tally: &Tally) -> String {
     tally.success_ratio().map_or(NONE.into(), units::percent)
 }
 
-fn mean(histogram: &Histogram) -> String {
+/// The mean, or a dash.
+pub(crate) fn mean(histogram: &Histogram) -> String {
     if histogram.is_empty() { NONE.into() } else { units::duration_ns(histogram.mean() as u64) }
 }
 

@@ -7,7 +7,7 @@
 use crate::content::operations;
 use tidemark_measure::fault::Fault;
 use tidemark_measure::histogram::{Histogram, PERCENTILES};
-use tidemark_measure::record::{Operation, Run, Stage, Work};
+use tidemark_measure::record::{DeviceUse, Operation, Run, Stage, Work};
 
 /// Cells of a row that say where an operation belongs.
 const PLACE: [&str; 7] = ["run_id", "run_name", "stage", "stage_state", "work", "work_kind", "operation"];
@@ -39,6 +39,20 @@ const NUMBERS: [&str; 23] = [
     "work_longest_without_success_ns",
 ];
 
+/// Cells about the sweep and the devices, after everything else: columns before them keep their places. Axes stand
+/// as `name=value`, with `;` between them; what devices counted is the stage's, over all of them.
+const CELL: [&str; 9] = [
+    "sweep",
+    "axes",
+    "repeat",
+    "engine",
+    "depth",
+    "outside_bytes",
+    "stage_device_read_bytes",
+    "stage_device_written_bytes",
+    "stage_device_discarded_bytes",
+];
+
 /// The distributions of an operation, in the order of their groups of columns.
 const DISTRIBUTIONS: [&str; 5] = ["response", "service", "first_byte", "lag", "failure"];
 
@@ -51,13 +65,15 @@ pub fn csv(run: &Run) -> String {
         header.extend(names.map(|name| format!("{distribution}_{name}")));
     }
     header.extend(Fault::ALL.iter().map(|fault| format!("failed_{}", fault.name())));
+    header.extend(CELL.map(String::from));
     let mut text = row(&header);
     for stage in &run.stages {
         let rows: Vec<Vec<String>> =
             operations(stage).map(|(work, operation)| operation_cells(run, stage, work, operation)).collect();
         if rows.is_empty() {
             let mut cells = place(run, stage);
-            cells.resize(header.len(), String::new());
+            cells.resize(header.len() - CELL.len(), String::new());
+            cells.extend(cell_cells(stage, None));
             text.push_str(&row(&cells));
         }
         text.extend(rows.iter().map(row));
@@ -173,6 +189,34 @@ fn operation_cells(run: &Run, stage: &Stage, work: &Work, operation: &Operation)
         cells.extend(histogram_cells(histogram));
     }
     cells.extend(Fault::ALL.iter().map(|fault| tally.faults.of(*fault).to_string()));
+    cells.extend(cell_cells(stage, Some((work, operation))));
+    cells
+}
+
+/// The cells named by [`CELL`]; those of the work and the operation are empty where there are none.
+fn cell_cells(stage: &Stage, own: Option<(&Work, &Operation)>) -> Vec<String> {
+    let mut cells = match &stage.cell {
+        Some(cell) => {
+            let axes: Vec<String> = cell.axes.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            vec![cell.sweep.clone(), axes.join(";"), cell.repeat.to_string(), cell.engine.clone()]
+        }
+        None => vec![String::new(); 4],
+    };
+    cells.extend(match own {
+        Some((work, operation)) => {
+            [u64::from(work.depth.max(1)), operation.tally.outside_bytes].map(|n| n.to_string())
+        }
+        None => [String::new(), String::new()],
+    });
+    let counted = |bytes: fn(&DeviceUse) -> u64| match &stage.proof {
+        Some(proof) if !proof.devices.is_empty() => {
+            proof.devices.iter().map(bytes).fold(0, u64::saturating_add).to_string()
+        }
+        _ => String::new(),
+    };
+    let devices: [fn(&DeviceUse) -> u64; 3] =
+        [|device| device.read_bytes, |device| device.written_bytes, |device| device.discarded_bytes];
+    cells.extend(devices.map(counted));
     cells
 }
 
@@ -238,6 +282,19 @@ mod tests {
         run.stages[2].state = tidemark_measure::record::State::Failed;
         let rows = read(&csv(&run));
         assert!(rows.iter().any(|row| row[2] == "s3-main" && row[3] == "failed"));
+    }
+
+    #[test]
+    fn cells_and_devices_stand_at_the_end() {
+        let run = sample::sweeps(2);
+        let rows = read(&csv(&run));
+        assert!(rows.iter().all(|row| row.len() == rows[0].len()));
+        let last = |row: &[String]| row[row.len() - CELL.len()..].to_vec();
+        assert_eq!(last(&rows[0]), CELL);
+        let device = &run.stages[0].proof.as_ref().unwrap().devices[0];
+        let (read_bytes, written) = (device.read_bytes.to_string(), device.written_bytes.to_string());
+        let axes = "pattern=randread;block_size=4 KiB;clients=4";
+        assert_eq!(last(&rows[1]), ["points", axes, "1", "native", "16", "0", &read_bytes, &written, "0"]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Figures: pure functions from a work's record to SVG.
+//! Figures: pure functions from a work's record, or a sweep's, to SVG.
 //!
 //! Each gives a [`Figure`], or `None` when there is nothing to draw. Lines are thinned to the number of points
 //! asked for and keep their smallest and largest values. A time without success is shaded, and said in words.
@@ -6,10 +6,12 @@
 mod chart;
 mod scale;
 mod series;
+mod sweep;
 
 pub use chart::Figure;
 pub(crate) use chart::STYLE;
 pub(crate) use series::{interruption, whole_seconds};
+pub use sweep::of_sweep;
 
 use chart::{Axis, Chart, Stroke};
 use scale::Scale;
@@ -53,10 +55,7 @@ pub fn throughput_over_time(work: &Work, most_points: usize) -> Option<Figure> {
 pub fn bandwidth_over_time(work: &Work, most_points: usize) -> Option<Figure> {
     let mut lines = lines(work, |index| rate_points(work, index, |second| second.bytes));
     let highest = highest(&lines)?;
-    let (unit, name) = [(1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s")]
-        .into_iter()
-        .find(|(unit, _)| highest >= *unit)
-        .unwrap_or((1.0, "B/s"));
+    let (unit, name) = bandwidth_unit(highest);
     let words = describe(&lines, |value| format!("{}/s", units::bytes(value as u64)));
     for (_, value) in lines.iter_mut().flat_map(|(_, points)| points) {
         *value = value.map(|value| value / unit);
@@ -69,6 +68,12 @@ pub fn bandwidth_over_time(work: &Work, most_points: usize) -> Option<Figure> {
         }
     }
     Some(chart.finish("bandwidth", "Bandwidth over time", &with_interruption(work, words)))
+}
+
+/// The largest unit that a bandwidth is at least one of, and its name.
+fn bandwidth_unit(highest: f64) -> (f64, &'static str) {
+    let units = [(1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s")];
+    units.into_iter().find(|(unit, _)| highest >= *unit).unwrap_or((1.0, "B/s"))
 }
 
 /// Response times of one operation: median, 95th and 99th percentile and maximum of every second.

@@ -5,8 +5,10 @@ mod parts;
 
 use crate::content;
 use crate::figures::{self, Figure, STYLE as FIGURE_STYLE};
+use crate::sweep;
 use crate::text::{escape, plain_name, utc};
 use parts::{badge, card, finding, list, paragraph};
+use tidemark_judge::sweep::{Sweep, sweeps};
 use tidemark_judge::{Judgement, Severity, achievements};
 use tidemark_measure::record::{Run, Stage, State};
 use tidemark_measure::units;
@@ -25,6 +27,9 @@ const MOST_OF_DOCUMENT: usize = 60_000;
 /// Main stages with sentences and cards in the summary; more of them are in its table only.
 const MOST_CARDS: usize = 4;
 
+/// Stages whose proofs are shown unfolded.
+const MOST_PROOFS: usize = 8;
+
 /// Notes that are shown unfolded.
 const MOST_NOTES: usize = 6;
 
@@ -33,9 +38,17 @@ pub fn html(run: &Run, judgement: &Judgement) -> String {
     let mut page = head(run);
     page += &summary(run, judgement);
     let points = points_per_line(run);
-    for stage in run.stages.iter().filter(|stage| content::is_main(stage)) {
-        page += &main_stage(stage, points);
+    for (index, sweep) in sweeps(run).iter().enumerate() {
+        page += &sweeping(index, sweep, judgement, points);
     }
+    for stage in run.stages.iter().filter(|stage| content::has_section(stage)) {
+        page += &format!(
+            "<section id=\"{}\" class=\"stage\">{}</section>\n",
+            anchor(stage),
+            main_stage(stage, points)
+        );
+    }
+    page += &proofs(run, judgement);
     page += &other_stages(run);
     page += &notes(run);
     page += &repeat(run);
@@ -77,8 +90,17 @@ fn head(run: &Run) -> String {
 /// Links to the sections.
 fn contents(run: &Run) -> String {
     let mut links = vec![("summary".to_string(), "Summary".to_string())];
-    for stage in run.stages.iter().filter(|stage| content::is_main(stage)) {
+    let sweeps = sweeps(run);
+    let named = sweeps
+        .iter()
+        .enumerate()
+        .map(|(index, sweep)| (sweep_anchor(index), format!("Sweep {}", sweep.name)));
+    links.extend(named);
+    for stage in run.stages.iter().filter(|stage| content::has_section(stage)) {
         links.push((anchor(stage), stage.id.clone()));
+    }
+    if run.stages.iter().any(|stage| stage.proof.is_some()) {
+        links.push(("proof".into(), "Proof".into()));
     }
     links.extend(
         [("stages", "Other stages"), ("notes", "Notes"), ("repeat", "Repeat it")]
@@ -89,6 +111,10 @@ fn contents(run: &Run) -> String {
     format!("<nav aria-label=\"Sections\">{}</nav>", links.join(" "))
 }
 
+fn sweep_anchor(index: usize) -> String {
+    format!("sweep-{}", index + 1)
+}
+
 fn anchor(stage: &Stage) -> String {
     format!("stage-{}", plain_name(&stage.id))
 }
@@ -97,7 +123,7 @@ fn anchor(stage: &Stage) -> String {
 fn summary(run: &Run, judgement: &Judgement) -> String {
     let mut text = String::from("<section id=\"summary\"><h2>Summary</h2>\n");
     text += &verdict(run, judgement);
-    let main: Vec<&Stage> = run.stages.iter().filter(|stage| content::is_main(stage)).collect();
+    let main: Vec<&Stage> = run.stages.iter().filter(|stage| content::has_section(stage)).collect();
     if main.len() <= MOST_CARDS {
         text += &achievements(run).iter().map(|sentence| paragraph("say", sentence)).collect::<String>();
         text += &main.iter().map(|stage| card(stage)).collect::<String>();
@@ -164,10 +190,59 @@ fn folded(title: &str, findings: &[String]) -> String {
     )
 }
 
+/// A sweep: its figures, all its points, and its stages one by one.
+fn sweeping(index: usize, sweep: &Sweep<'_>, judgement: &Judgement, points: usize) -> String {
+    let id = sweep_anchor(index);
+    let mut text = format!("<section id=\"{id}\" class=\"stage\"><h2>Sweep {}</h2>\n", escape(sweep.name));
+    text += &paragraph("", &sweep::about(sweep));
+    let drawn = figures::of_sweep(sweep);
+    if !drawn.is_empty() {
+        text += &charts(&id, &drawn);
+        text += "<p class=\"legend\">Dots are means over the repeats, bars reach from the lowest to the highest of them.</p>\n";
+    }
+    text += &sweep::points(sweep, judgement).html();
+    let stages: Vec<&Stage> = sweep.points.iter().flat_map(|point| point.stages.iter().copied()).collect();
+    let each = stages
+        .iter()
+        .map(|stage| format!("<div id=\"{}\">{}</div>\n", anchor(stage), main_stage(stage, points)));
+    text += &format!(
+        "<details class=\"each\"><summary>Its stages one by one: {}</summary>{}</details>\n",
+        stages.len(),
+        each.collect::<String>()
+    );
+    text + "</section>\n"
+}
+
+/// What the devices saw of the load; folded when there is much of it.
+fn proofs(run: &Run, judgement: &Judgement) -> String {
+    let table = sweep::proofs(run, judgement);
+    if table.is_empty() {
+        return String::new();
+    }
+    let mut text = String::from("<section id=\"proof\"><h2>Proof</h2>\n");
+    text += &paragraph(
+        "",
+        "Bytes that the load says to have moved beside those that the kernel counted for the devices under its volumes, from the start of each stage to its end.",
+    );
+    text += &sweep::proof_notes(run).iter().map(|note| paragraph("", note)).collect::<String>();
+    text += &match table.length() {
+        0..=MOST_PROOFS => table.html(),
+        length => format!("<details><summary>Stage by stage: {length}</summary>{}</details>\n", table.html()),
+    };
+    text + "</section>\n"
+}
+
+fn charts(id: &str, figures: &[Figure]) -> String {
+    let draw = |figure: &Figure| {
+        let id = format!("{id}-{}", figure.name);
+        format!("<figure><figcaption>{}</figcaption>{}</figure>\n", escape(&figure.title), figure.inline(&id))
+    };
+    format!("<div class=\"charts\">{}</div>\n", figures.iter().map(draw).collect::<String>())
+}
+
 /// A stage that measures: every table and figure that it has.
 fn main_stage(stage: &Stage, points: usize) -> String {
-    let (id, title) = (anchor(stage), escape(&stage.id));
-    let mut text = format!("<section id=\"{id}\" class=\"stage\"><h2>{title} {}</h2>\n", badge(stage.state));
+    let mut text = format!("<h2>{} {}</h2>\n", escape(&stage.id), badge(stage.state));
     if stage.state != State::Completed {
         text += &paragraph("alarm", &format!("{}.", content::outcome(stage)));
     }
@@ -181,8 +256,7 @@ fn main_stage(stage: &Stage, points: usize) -> String {
     text += "<h3>Failures</h3>\n";
     text += &failures(stage);
     text += "<h3>How it went</h3>\n";
-    text += &stage.works.iter().map(|work| content::conduct(stage, work).html()).collect::<String>();
-    text + "</section>\n"
+    text + &stage.works.iter().map(|work| content::conduct(stage, work).html()).collect::<String>()
 }
 
 fn percentiles(stage: &Stage) -> String {
@@ -203,16 +277,8 @@ fn drawings(stage: &Stage, points: usize) -> String {
             continue;
         }
         let title = if stage.works.len() > 1 { format!(": {}", escape(&work.name)) } else { String::new() };
-        let draw = |figure: &Figure| {
-            let id = format!("{}-{number}-{}", anchor(stage), figure.name);
-            format!(
-                "<figure><figcaption>{}</figcaption>{}</figure>\n",
-                escape(&figure.title),
-                figure.inline(&id)
-            )
-        };
-        let drawn: String = drawn.iter().map(draw).collect();
-        text += &format!("<h3>Charts{title}</h3>\n<div class=\"charts\">{drawn}</div>\n");
+        text +=
+            &format!("<h3>Charts{title}</h3>\n{}", charts(&format!("{}-{number}", anchor(stage)), &drawn));
     }
     text
 }

@@ -44,6 +44,10 @@ struct Stage<'a> {
     started_ns: u64,
     ended_ns: u64,
     works: Vec<Work<'a>>,
+    /// Which point of a sweep it measured; null if it is not part of one.
+    cell: Option<&'a record::Cell>,
+    /// What was done around the load and what the devices counted; null where there are none.
+    proof: Option<&'a record::Proof>,
 }
 
 #[derive(Serialize)]
@@ -51,6 +55,8 @@ struct Work<'a> {
     name: &'a str,
     kind: &'a str,
     workers: u32,
+    /// Operations of each worker in flight at once.
+    depth: u32,
     threads: u32,
     /// Null in a closed loop.
     offered_per_s: Option<f64>,
@@ -65,6 +71,8 @@ struct Work<'a> {
     undone: u64,
     given_up: &'a str,
     allowed_failures_per_million: u32,
+    /// The rounds before the window, where the document asks for a steady state.
+    settling: Option<&'a record::Settling>,
     operations: Vec<Operation<'a>>,
     examples: &'a [record::Example],
     workers_counts: &'a [record::WorkerCount],
@@ -89,6 +97,8 @@ struct Operation<'a> {
     /// Successes due before the window that ended in it: in the throughput, not in the latencies.
     early: u64,
     early_bytes: u64,
+    /// Bytes of successes that count in neither; all that was moved is `bytes`, `early_bytes` and these.
+    outside_bytes: u64,
     retries: u64,
     throughput_per_s: f64,
     bandwidth_bytes_per_s: f64,
@@ -147,6 +157,8 @@ fn stage(stage: &record::Stage) -> Stage<'_> {
         started_ns: stage.started_ns,
         ended_ns: stage.ended_ns,
         works: stage.works.iter().map(work).collect(),
+        cell: stage.cell.as_ref(),
+        proof: stage.proof.as_ref(),
     }
 }
 
@@ -155,6 +167,7 @@ fn work(work: &record::Work) -> Work<'_> {
         name: &work.name,
         kind: &work.kind,
         workers: work.workers,
+        depth: work.depth.max(1),
         threads: work.threads,
         offered_per_s: work.offered_rate,
         started_ns: work.started_ns,
@@ -167,6 +180,7 @@ fn work(work: &record::Work) -> Work<'_> {
         undone: work.undone,
         given_up: &work.given_up,
         allowed_failures_per_million: work.allowed_failures_per_million,
+        settling: work.settling.as_ref(),
         operations: work.operations.iter().map(|one| operation(one, work.window_seconds())).collect(),
         examples: &work.examples,
         workers_counts: &work.workers_counts,
@@ -190,6 +204,7 @@ fn operation(operation: &record::Operation, window_seconds: f64) -> Operation<'_
         late_bytes: tally.late_bytes,
         early: tally.early,
         early_bytes: tally.early_bytes,
+        outside_bytes: tally.outside_bytes,
         retries: tally.retries,
         throughput_per_s: operation.throughput(window_seconds),
         bandwidth_bytes_per_s: operation.bandwidth(window_seconds),
@@ -220,6 +235,21 @@ fn distribution(histogram: &Histogram) -> Option<Distribution<'_>> {
 mod tests {
     use super::*;
     use crate::sample;
+
+    #[test]
+    fn cells_and_proofs_are_there() {
+        let run = sample::sweeps(3);
+        let text = json(&run, &tidemark_judge::judge(&run));
+        let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let stage = &value["stages"][0];
+        assert_eq!(stage["cell"]["axes"][1], serde_json::json!(["block_size", "4 KiB"]));
+        let device = &run.stages[0].proof.as_ref().unwrap().devices[0];
+        assert_eq!(stage["proof"]["devices"][0]["read_bytes"].as_u64(), Some(device.read_bytes));
+        assert_eq!(
+            (&stage["works"][0]["depth"], &stage["works"][0]["settling"]["steady"]),
+            (&16.into(), &true.into())
+        );
+    }
 
     #[test]
     fn numbers_and_histograms_are_those_of_the_record() {

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`figures`] | figures as SVG, for the report, for files and for the console |
 //! | `content` | what a report says: the tables that HTML and Markdown share |
+//! | `sweep` | the tables about sweeps and proofs |
 //! | `html`, `markdown` | how it looks |
 //! | `csv`, `json` | the same numbers for machines |
 //! | `cosbench` | the archive directory of a COSBench controller |
@@ -20,6 +21,7 @@ mod json;
 mod markdown;
 #[cfg(test)]
 mod sample;
+mod sweep;
 mod table;
 #[cfg(test)]
 mod tests;

@@ -2,8 +2,10 @@
 
 use crate::content;
 use crate::html::repeat_sentence;
+use crate::sweep;
 use crate::table::{Table, fenced, markdown as plain};
 use crate::text::utc;
+use tidemark_judge::sweep::sweeps;
 use tidemark_judge::{Finding, Judgement, Severity, achievements};
 use tidemark_measure::record::{Run, Stage};
 use tidemark_measure::units;
@@ -18,8 +20,20 @@ pub fn markdown(run: &Run, judgement: &Judgement) -> String {
     text +=
         &format!("{}, took {}. {targets}\n\n", utc(run.started_unix_ns), units::duration_ns(run.elapsed_ns));
     text += &summary(run, judgement);
-    for stage in run.stages.iter().filter(|stage| content::is_main(stage)) {
+    for sweep in &sweeps(run) {
+        text += &format!("## Sweep {}\n\n{}\n\n", plain(sweep.name), plain(&sweep::about(sweep)));
+        text += &sweep::points(sweep, judgement).markdown();
+        text += "Its stages one by one are in the HTML, CSV and JSON reports.\n\n";
+    }
+    for stage in run.stages.iter().filter(|stage| content::has_section(stage)) {
         text += &main_stage(stage);
+    }
+    let proofs = sweep::proofs(run, judgement);
+    if !proofs.is_empty() {
+        text += "## Proof\n\n";
+        text +=
+            &sweep::proof_notes(run).iter().map(|note| format!("{}\n\n", plain(note))).collect::<String>();
+        text += &proofs.markdown();
     }
     text += "## Other stages\n\n";
     text += &table(&content::other_stages(run), "There are none.");
@@ -52,7 +66,8 @@ fn summary(run: &Run, judgement: &Judgement) -> String {
     for sentence in achievements(run) {
         text += &format!("{}\n\n", plain(&sentence));
     }
-    text += &table(&content::at_a_glance(run), "Nothing was measured.");
+    let instead = if sweeps(run).is_empty() { "Nothing was measured." } else { "" };
+    text += &table(&content::at_a_glance(run), instead);
     text += &judgement.findings.iter().map(finding).collect::<String>();
     text + "\n"
 }

@@ -8,6 +8,12 @@ use tidemark_measure::record::{
 use tidemark_measure::rng::Rng;
 use tidemark_measure::tally::Tally;
 
+// The example includes this file by its path, so the module needs one too.
+#[path = "sample/block.rs"]
+mod block;
+
+pub(crate) use block::sweeps;
+
 const SECOND: u64 = 1_000_000_000;
 
 /// What a simulated work does.

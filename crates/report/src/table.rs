@@ -73,6 +73,11 @@ impl Table {
         self.rows.is_empty()
     }
 
+    /// How many rows it has.
+    pub(crate) fn length(&self) -> usize {
+        self.rows.len()
+    }
+
     /// As an HTML table with headers for rows and columns, in a box that scrolls when the screen is narrow.
     pub(crate) fn html(&self) -> String {
         let caption = escape(&self.caption);

@@ -5,7 +5,8 @@ use crate::{cosbench_archive, csv, csv_series, html, json, markdown, sample};
 use tidemark_judge::{Judgement, judge};
 use tidemark_measure::fault::Fault;
 use tidemark_measure::record::{
-    Example, Note, Operation, Run, Second, SecondOfOperation, Silence, Stage, State, Work, WorkerCount,
+    Cell, DeviceUse, Example, Note, Operation, Proof, Run, Second, SecondOfOperation, Silence, Stage, State,
+    Work, WorkerCount,
 };
 
 const NASTY: &str =
@@ -31,7 +32,14 @@ fn nasty() -> Run {
         *field = text();
     }
     source.targets = vec![text()];
-    for stage in &mut run.stages {
+    for (index, stage) in run.stages.iter_mut().enumerate() {
+        // One stage is part of a sweep, the others are not.
+        let axes = vec![(text(), text()), (text(), text())];
+        stage.cell = (index == 2).then(|| Cell { sweep: text(), axes, engine: text(), ..Cell::default() });
+        let device = DeviceUse { device: text(), volumes: vec![text()], ..DeviceUse::default() };
+        let (setup, unchecked) = (vec![text()], vec![text()]);
+        stage.proof =
+            Some(Proof { setup, cache: text(), devices: vec![device], unchecked, ..Proof::default() });
         (stage.id, stage.name, stage.reason, stage.state) = (text(), text(), text(), State::Failed);
         for work in &mut stage.works {
             (work.name, work.given_up) = (text(), text());
@@ -182,6 +190,37 @@ fn a_twenty_minute_run_stays_small() {
     let page = html(&run, &judge(&run));
     assert!(page.len() < 500_000, "{}", page.len());
     assert!(page.len() > 100_000, "the charts are there: {}", page.len());
+}
+
+#[test]
+fn a_sweep_of_sixty_long_stages_stays_readable_and_small() {
+    let run = sample::sweeps(60);
+    assert_eq!(run.stages.len(), 62);
+    let judgement = judge(&run);
+    let page = html(&run, &judgement);
+    assert!(page.len() < 5_000_000, "{}", page.len());
+    let top = &page[..page.find("<h2>Sweep points").unwrap()];
+    assert!(top.len() < 60_000, "the summary is one: {}", top.len());
+    assert!(top.contains("points, randread: peak 9"), "{}", &top[top.find("verdict").unwrap()..]);
+    assert!(page.contains("11 % of the bytes read") || page.contains("of the bytes read came from memory"));
+    for text in [
+        "Bandwidth by block size",
+        "p99 of the response time by clients",
+        "Stage by stage: 62",
+        ">INVALID<",
+        "Before every load: page cache",
+    ] {
+        assert!(page.contains(text), "{text}");
+    }
+    let opened = page.matches("<details").count();
+    assert_eq!(opened, page.matches("</details>").count());
+    let mut ids: Vec<&str> = page.split(" id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    let count = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), count, "every id is unique");
+    let text = markdown(&run, &judgement);
+    assert!(text.contains("## Sweep scaling") && text.contains("## Proof"), "{text}");
 }
 
 #[test]

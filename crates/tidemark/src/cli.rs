@@ -39,12 +39,14 @@ pub(crate) enum When {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run a Tidemark YAML or COSBench XML document
+    /// Run a Tidemark YAML, COSBench XML or fio document
     Run(Run),
     /// Say what a document will do and need, without doing it
     Check(Check),
     /// Put object load on a target without writing a document
     Object(Box<Object>),
+    /// Put block load on files or devices without writing a document
+    Block(Box<Block>),
     /// Write the report of a stored run
     Report(Report),
     /// List stored runs
@@ -91,6 +93,9 @@ pub(crate) struct Running {
     /// Begin the load without asking the target first
     #[arg(long)]
     pub(crate) skip_preflight: bool,
+    /// Device or file, exactly as the document names it, whose content may be destroyed although it is not Tidemark's
+    #[arg(long, value_name = "PATH")]
+    pub(crate) allow_destroy: Vec<PathBuf>,
 }
 
 #[derive(Args, Debug)]
@@ -103,6 +108,10 @@ pub(crate) struct Run {
     /// Directory that the document's triggers may run scripts from [default: they do not run]
     #[arg(long, value_name = "DIR")]
     pub(crate) trigger_dir: Option<PathBuf>,
+    /// Run every native block load of the document beside fio, alternately, and say whether they agree
+    #[arg(long, value_name = "PAIRS", num_args = 0..=1, default_missing_value = "3",
+        require_equals = true, value_parser = clap::value_parser!(u32).range(2..=100))]
+    pub(crate) cross_check: Option<u32>,
     #[command(flatten)]
     pub(crate) running: Running,
 }
@@ -286,4 +295,85 @@ pub(crate) enum ObjectVerb {
     List,
     /// Read some and write others
     Mixed,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Block {
+    /// read, write, randread, randwrite, rw, randrw, trim, randtrim; oltp, olap, video, vdi, iot; qct. With commas: each of them
+    pub(crate) pattern: String,
+    /// Files (made if need be) or devices; each client has one of its own
+    #[arg(required = true, value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Size of each [default: 1GiB of files, all of devices]
+    #[arg(long)]
+    pub(crate) size: Option<String>,
+    /// Block size, such as 4KiB; with commas: each of them [default: 4KiB, or the profile's]
+    #[arg(long, short, value_name = "SIZE")]
+    pub(crate) block_size: Option<String>,
+    /// Operations of a client in flight at once; with commas: each of them
+    #[arg(long, short, default_value = "32")]
+    pub(crate) depth: String,
+    /// Clients; with commas: each of them [default: one for each path]
+    #[arg(long, short)]
+    pub(crate) clients: Option<String>,
+    /// Operations submitted and completed together
+    #[arg(long)]
+    pub(crate) batch: Option<String>,
+    /// Share of reads in rw, randrw and profiles, such as 70%
+    #[arg(long)]
+    pub(crate) reads: Option<String>,
+    /// Share of operations at random offsets in profiles
+    #[arg(long)]
+    pub(crate) random: Option<String>,
+    /// Offer this many operations a second (an open loop), e.g. `2000/s` [default: closed loop]
+    #[arg(long)]
+    pub(crate) rate: Option<String>,
+    /// An fsync after every so many writes
+    #[arg(long, value_name = "N")]
+    pub(crate) fsync: Option<String>,
+    /// How long to measure
+    #[arg(long = "for", value_name = "TIME", default_value = "30s")]
+    pub(crate) duration: String,
+    /// Load before the measured window
+    #[arg(long, value_name = "TIME", default_value = "2s")]
+    pub(crate) warm_up: String,
+    /// Go on until five rounds of this length are steady by the SNIA's rule, then measure
+    #[arg(long, value_name = "TIME")]
+    pub(crate) steady: Option<String>,
+    /// Do everything so many times
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub(crate) repeats: u32,
+    /// Go through the page cache rather than around it
+    #[arg(long)]
+    pub(crate) buffered: bool,
+    /// Leave the page cache as it is, and let reads come from it
+    #[arg(long)]
+    pub(crate) warm_cache: bool,
+    /// Poll for completions; the device must offer it
+    #[arg(long)]
+    pub(crate) polled: bool,
+    /// Check every read against what was written
+    #[arg(long)]
+    pub(crate) verify: bool,
+    /// Let fio issue the operations
+    #[arg(long)]
+    pub(crate) fio: bool,
+    /// Run beside fio, alternately, and say whether the two agree
+    #[arg(long, value_name = "PAIRS", num_args = 0..=1, default_missing_value = "3",
+        require_equals = true, value_parser = clap::value_parser!(u32).range(2..=100))]
+    pub(crate) cross_check: Option<u32>,
+    /// Do not fill the volumes first
+    #[arg(long)]
+    pub(crate) no_prepare: bool,
+    /// Remove the files at the end
+    #[arg(long)]
+    pub(crate) cleanup: bool,
+    /// Print the document that this makes, and run nothing
+    #[arg(long)]
+    pub(crate) print: bool,
+    /// Where random choices come from
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) running: Running,
 }

@@ -22,6 +22,7 @@ fn main() -> ExitCode {
     let done = match cli.command {
         Command::Run(arguments) => commands::run::run(&arguments, store, terminal),
         Command::Object(arguments) => commands::object::run(&arguments, store, terminal),
+        Command::Block(arguments) => commands::block::block(&arguments, store, terminal),
         Command::Check(arguments) => commands::check::check(&arguments, terminal),
         Command::Report(arguments) => commands::report::report(&arguments, store, terminal),
         Command::Runs(arguments) => commands::runs::runs(&arguments, store, terminal),

@@ -29,12 +29,13 @@ pub(super) fn states(run: &Run, out: &mut Findings) {
     }
     for stage in run.stages.iter().filter(|stage| stage.state == State::Failed) {
         let reason = if stage.reason.is_empty() { "no reason was recorded" } else { &stage.reason };
-        let finding = Finding::about_run(
+        let finding = Finding::about_stage(
+            stage,
             Severity::Critical,
             "stage-failed",
             format!("the stage failed: {}", reason.trim_end_matches('.')),
         );
-        out.say(Finding { stage: Some(stage_label(stage)), ..finding });
+        out.say(finding);
     }
     let waiting: Vec<_> =
         run.stages.iter().filter(|stage| stage.state == State::Waiting).map(stage_label).collect();

@@ -14,8 +14,15 @@ use tidemark_measure::units;
 const RETRIES_MANY: f64 = 0.01;
 
 /// Faults that mean that the data itself was not what it should be.
-const CONTENT_FAULTS: [Fault; 4] =
-    [Fault::WrongContent, Fault::StaleContent, Fault::TruncatedContent, Fault::ForeignContent];
+const CONTENT_FAULTS: [Fault; 7] = [
+    Fault::WrongContent,
+    Fault::StaleContent,
+    Fault::TruncatedContent,
+    Fault::ForeignContent,
+    Fault::LostContent,
+    Fault::TornContent,
+    Fault::MisplacedContent,
+];
 
 /// Failed operations quoted word for word in one finding, at most.
 const EXAMPLES_MOST: usize = 5;
@@ -156,7 +163,7 @@ pub(super) fn wrong_data(scene: &Scene<'_>, out: &mut Findings) {
     }
     let title = format!("the storage returned wrong data {}", times(wrong));
     let finding = scene.finding(Severity::Critical, "wrong-data", title).detail(
-        "Data were lost, mixed up or altered, or something else wrote to the same objects during the run.",
+        "Data were lost, mixed up or altered, or something else wrote to the same objects or volumes during the run.",
     );
     out.say(with_failures(finding, scene, &faults, &Histogram::new()));
 }

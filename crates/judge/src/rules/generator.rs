@@ -8,7 +8,7 @@ use crate::Severity;
 use crate::scene::Scene;
 use std::collections::BTreeMap;
 use tidemark_measure::histogram::Histogram;
-use tidemark_measure::record::WorkerCount;
+use tidemark_measure::record::{Work, WorkerCount};
 use tidemark_measure::units;
 
 /// Below this share of the offered operations sent by the end of the window, the run is invalid: a backlog of a
@@ -61,7 +61,8 @@ pub(super) fn offered_rate(scene: &Scene<'_>, out: &mut Findings) {
         out.say(scene.finding(Severity::Good, "offered-rate", title).evidence(sent(due, backlog, share)));
         return;
     }
-    let full = scene.whole_seconds().map(|second| second.in_flight).max().unwrap_or(0) >= scene.work.workers;
+    let most = scene.whole_seconds().map(|second| second.in_flight).max().unwrap_or(0);
+    let full = u64::from(most) >= scene.work.slots();
     let cause = match full {
         true => {
             "All workers were waiting for replies: the storage does not sustain this rate, or the work needs more workers."
@@ -138,7 +139,7 @@ pub(super) fn send_lag(scene: &Scene<'_>, out: &mut Findings) {
     }
     let longest_s = service.max().max(scene.failure.max()) as f64 / 1e9;
     let due_meanwhile = offered * longest_s;
-    if due_meanwhile >= f64::from(scene.work.workers) {
+    if due_meanwhile >= scene.work.slots() as f64 {
         let title = format!(
             "operations waited for a free worker: p99 of the send lag {}",
             units::duration_ns(lag_p99)
@@ -148,9 +149,9 @@ pub(super) fn send_lag(scene: &Scene<'_>, out: &mut Findings) {
             .detail("The storage made them wait; their response times say so, their service times do not.")
             .evidences(lines)
             .evidence(format!(
-                "{} x longest operation {longest_s:.3} s = {due_meanwhile:.0} operations due meanwhile; workers: {}",
+                "{} x longest operation {longest_s:.3} s = {due_meanwhile:.0} operations due meanwhile; {}",
                 units::rate(offered),
-                scene.work.workers
+                crew(scene.work)
             ));
         out.say(finding);
         return;
@@ -239,18 +240,18 @@ pub(super) fn littles_law(scene: &Scene<'_>, out: &mut Findings) {
     if at_it <= 0.0 || latencies <= 0.0 {
         return;
     }
-    let (workers, in_operations) = (f64::from(scene.work.workers), latencies / at_it);
+    let (slots, in_operations) = (scene.work.slots() as f64, latencies / at_it);
     let generators = lags / (latencies + lags);
     let seconds = |ns: f64| format!("{:.3} s", ns / 1e9);
     let evidence = [
         format!("time in operations, all latencies added up: {}", seconds(latencies)),
         format!("time for which workers were ready and the generator was not: {}", seconds(lags)),
-        format!("time for which {} workers were at it: {}", scene.work.workers, seconds(at_it)),
+        format!("time for which they were at it ({}): {}", crew(scene.work), seconds(at_it)),
         format!(
-            "mean in flight: {} / {} x {workers} = {:.2}",
+            "mean in flight: {} / {} x {slots} = {:.2}",
             seconds(latencies),
             seconds(at_it),
-            in_operations * workers
+            in_operations * slots
         ),
     ];
     if in_operations > 1.0 + LITTLE_TOLERANCE {
@@ -266,9 +267,33 @@ pub(super) fn littles_law(scene: &Scene<'_>, out: &mut Findings) {
             .finding(Severity::Critical, "generator-slow", title)
             .detail("Nothing was asked of the storage meanwhile: the load was less than the number of workers promises. Use more threads, or a machine that does nothing else.");
         out.invalidate(scene, finding.evidences(evidence));
+    } else if closed && scene.measures() && queue_ran_dry(scene, in_operations) {
+        let title =
+            format!("only {:.1} of {slots} operations were in flight on average", in_operations * slots);
+        let finding = scene
+            .finding(Severity::Warning, "queue-not-full", title)
+            .detail("The load was lighter than its depth promises. Large batches do that, and so do pauses between operations.");
+        out.say(finding.evidences(evidence));
     } else if scene.measures() {
         let title = "throughput, latencies and workers agree (Little's law)";
         out.say(scene.finding(Severity::Good, "littles-law", title).evidences(evidence));
+    }
+}
+
+/// In a closed loop on block storage, which waits for nothing but its own operations: whether the queue was less
+/// full than asked for. A sync keeps other operations of its worker waiting; where there are syncs nothing is said.
+/// At the ends of the window a queue fills and empties once: a tenth of ten times its depth.
+fn queue_ran_dry(scene: &Scene<'_>, in_operations: f64) -> bool {
+    let few = scene.total() < scene.work.slots().saturating_mul(10);
+    let waits = few || scene.failed() > 0 || scene.syncs().next().is_some();
+    scene.stage.proof.is_some() && !waits && in_operations < 1.0 - LITTLE_TOLERANCE
+}
+
+/// `workers: 4`, or `4 workers x depth 32 = 128`.
+fn crew(work: &Work) -> String {
+    match work.depth {
+        0 | 1 => format!("workers: {}", work.workers),
+        depth => format!("{} workers x depth {depth} = {}", work.workers, work.slots()),
     }
 }
 
@@ -276,16 +301,18 @@ fn sum_ns(histogram: &Histogram) -> f64 {
     histogram.mean() * histogram.count() as f64
 }
 
-/// The time from each worker's first measured operation to its last, added up; without counts per worker, or in
+/// The time from each worker's first measured operation to its last, added up over all the operations that it may
+/// have in flight; without counts per worker, or in
 /// an open loop, the most that it can be: every worker from the window's start to the last completion.
 fn workers_time_ns(scene: &Scene<'_>) -> f64 {
     if scene.work.offered_rate.is_some() || scene.work.workers_counts.is_empty() {
         let span =
             scene.last_measured_ns().max(scene.work.window_end_ns).saturating_sub(scene.work.window_start_ns);
-        return span as f64 * f64::from(scene.work.workers);
+        return span as f64 * scene.work.slots() as f64;
     }
     let spans = spans(&scene.work.workers_counts);
-    spans.values().map(|(first, last)| last.saturating_sub(*first) as f64).sum()
+    let workers: f64 = spans.values().map(|(first, last)| last.saturating_sub(*first) as f64).sum();
+    workers * f64::from(scene.work.depth.max(1))
 }
 
 /// When each worker that did something sent its first measured operation and ended its last, by its number.
@@ -436,6 +463,33 @@ mod tests {
         assert!(!invalid_for(&with(990_000), ""));
         assert!(invalid_for(&with(1_010_000), "of their time for the load generator"));
         assert!(!invalid_for(&with(100 * MS), "contradict"), "a worker may wait before its first operation");
+    }
+
+    #[test]
+    fn operations_of_one_worker_overlap() {
+        let with = |depth, response_ns| {
+            let mut run = healthy();
+            work(&mut run).depth = depth;
+            let tally = &mut work(&mut run).operations[0].tally;
+            (tally.ok, tally.lag) = (8_000 * u64::from(depth), Histogram::new());
+            tally.response.reset();
+            tally.response.record_many(response_ns, 8_000 * u64::from(depth));
+            run
+        };
+        assert_eq!(severity(&with(32, 10 * MS), "littles-law"), Some(Severity::Good));
+        let evidence = said(&with(32, 10 * MS), "littles-law").unwrap().evidence.join("\n");
+        assert!(
+            evidence.contains("4 workers x depth 32 = 128") && evidence.contains("= 127.98"),
+            "{evidence}"
+        );
+        assert!(invalid_for(&with(32, 12 * MS), "contradict"));
+        // Objects may be paced by pauses; block storage with a proof may not.
+        let mut slack = with(32, 8 * MS);
+        assert_eq!(severity(&slack, "queue-not-full"), None);
+        slack.stages[0].proof = Some(Default::default());
+        let finding = said(&slack, "queue-not-full").unwrap();
+        assert_eq!(finding.title, "only 102.4 of 128 operations were in flight on average");
+        assert!(!invalid_for(&slack, ""));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::Findings;
 use super::failures::latencies;
 use crate::Severity;
-use crate::scene::{SECOND_NS, Scene, failed_in, ok_in, sum};
+use crate::scene::{SECOND_NS, Scene, failed_in, moves_data, ok_in, sum};
 use tidemark_measure::fault::Fault;
 use tidemark_measure::record::Second;
 use tidemark_measure::units;
@@ -162,12 +162,12 @@ pub(super) fn stuck(scene: &Scene<'_>, out: &mut Findings) {
     if abandoned == 0 {
         return;
     }
-    let many = abandoned.saturating_mul(2) >= u64::from(scene.work.workers);
+    let many = abandoned.saturating_mul(2) >= scene.work.slots();
     let (severity, detail) = match (scene.interrupted(), many) {
         (true, _) => (Severity::Note, "The run was stopped by hand: this says nothing against the storage."),
         (false, true) => (
             Severity::Critical,
-            "Half of the workers or more were waiting for a reply that did not come: the storage hung when the work ended.",
+            "Half of what may be in flight or more was waiting for a reply that did not come: the storage hung when the work ended.",
         ),
         (false, false) => {
             (Severity::Warning, "They had been given the whole time that the document allows after the end.")
@@ -182,13 +182,14 @@ pub(super) fn stuck(scene: &Scene<'_>, out: &mut Findings) {
             units::duration_ns(second.oldest_in_flight_ns)
         )
     });
-    let workers = format!("workers: {}", units::count(u64::from(scene.work.workers)));
+    let workers = format!("operations that may be in flight: {}", units::count(scene.work.slots()));
     out.say(scene.finding(severity, "abandoned", title).detail(detail).evidence(workers).evidences(last));
 }
 
 /// Operations that were due in the window and ended long after it.
 pub(super) fn late_tail(scene: &Scene<'_>, out: &mut Findings) {
-    let late = sum(scene.work.operations.iter().map(|operation| operation.tally.late));
+    let data = scene.work.operations.iter().filter(|operation| moves_data(operation));
+    let late = sum(data.map(|operation| operation.tally.late));
     let tail = scene.last_measured_ns().saturating_sub(scene.work.window_end_ns);
     let limit = OUTAGE_LEAST_NS.max(scene.median_ns().saturating_mul(OUTAGE_TIMES_TYPICAL));
     if late == 0 || tail < limit {

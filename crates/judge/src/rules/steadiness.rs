@@ -3,25 +3,20 @@
 use super::Findings;
 use crate::Severity;
 use crate::scene::{Scene, ok_in};
+use tidemark_measure::steady::{RANGE_MOST, RISE_MOST, ROUNDS as PARTS, Steadiness};
 use tidemark_measure::units;
-
-/// The window is cut into this many parts of equal length.
-const PARTS: usize = 5;
 
 /// Whole seconds without which there is no saying.
 const SECONDS_LEAST: usize = 10;
 
-/// The parts' throughputs may lie this far apart, as a share of their mean.
-const RANGE_MOST: f64 = 0.2;
-
-/// The straight line through the seconds may change by this much over the window, as a share of the mean. Both
-/// limits are those of the steady state in the SNIA performance test specification (range 20 %, slope 10 %).
-const SLOPE_MOST: f64 = 0.1;
-
 /// Differences below this many standard deviations of counts of independent events are chance.
 const DEVIATIONS: f64 = 4.0;
 
-/// Whether throughput drifted or jumped.
+/// Whether throughput drifted or jumped: the fifths of the window may lie as far apart, and the line through its
+/// seconds rise as much, as the SNIA's steady state allows.
+///
+/// On block storage, where the document can ask for a steady state before the window, it makes the numbers invalid;
+/// elsewhere it is noted.
 pub(super) fn steadiness(scene: &Scene<'_>, out: &mut Findings) {
     // Operations that began in the ramp-up and ended in the window are part of the throughput's course.
     let counts: Vec<f64> = scene
@@ -29,7 +24,16 @@ pub(super) fn steadiness(scene: &Scene<'_>, out: &mut Findings) {
         .map(|second| (ok_in(second).saturating_add(second.unmeasured)) as f64)
         .collect();
     let mean = counts.iter().sum::<f64>() / counts.len().max(1) as f64;
-    if !scene.measures() || counts.len() < SECONDS_LEAST || mean <= 0.0 {
+    let block = scene.stage.proof.is_some();
+    if !scene.measures() || mean <= 0.0 {
+        return;
+    }
+    if counts.len() < SECONDS_LEAST {
+        let title = "the window is too short to say whether throughput was steady";
+        let evidence = format!("whole seconds in it: {}; needed: {SECONDS_LEAST}", counts.len());
+        if block {
+            out.say(scene.finding(Severity::Note, "steadiness", title).evidence(evidence));
+        }
         return;
     }
     let parts: Vec<f64> = (0..PARTS).map(|part| part_mean(&counts, part)).collect();
@@ -41,7 +45,7 @@ pub(super) fn steadiness(scene: &Scene<'_>, out: &mut Findings) {
     let chance = (mean * counts.len() as f64 / PARTS as f64).sqrt().recip();
     let chance_of_rise = (12.0 / (mean * counts.len() as f64)).sqrt();
     let jumped = range > RANGE_MOST.max(DEVIATIONS * chance);
-    let drifted = change.abs() > SLOPE_MOST.max(DEVIATIONS * chance_of_rise);
+    let drifted = change.abs() > RISE_MOST.max(DEVIATIONS * chance_of_rise);
     let shown: Vec<_> = parts.iter().map(|part| units::rate(*part)).collect();
     let evidence = [
         format!("the window's fifths: {}", shown.join(", ")),
@@ -54,7 +58,7 @@ pub(super) fn steadiness(scene: &Scene<'_>, out: &mut Findings) {
             "straight line: {}{} over the window (limit {})",
             if change < 0.0 { "-" } else { "+" },
             units::percent(change.abs()),
-            units::percent(SLOPE_MOST)
+            units::percent(RISE_MOST)
         ),
     ];
     let title = match (drifted, jumped) {
@@ -71,7 +75,38 @@ pub(super) fn steadiness(scene: &Scene<'_>, out: &mut Findings) {
         }
     };
     let detail = "The mean is not that of a steady state: a longer warm-up or a longer run may give another.";
-    out.say(scene.finding(Severity::Note, "steadiness", title).detail(detail).evidences(evidence));
+    let severity = if block { Severity::Critical } else { Severity::Note };
+    let finding = scene.finding(severity, "steadiness", title).detail(detail).evidences(evidence);
+    if block { out.invalidate(scene, finding) } else { out.say(finding) }
+}
+
+/// Whether the load became steady before the window, where the document asks for it.
+pub(super) fn settling(scene: &Scene<'_>, out: &mut Findings) {
+    let Some(settling) = &scene.work.settling else { return };
+    let count = settling.rounds.len();
+    let last = &settling.rounds[count.saturating_sub(PARTS)..];
+    let rounds: Vec<_> = last.iter().map(|rate| units::rate(*rate)).collect();
+    let varied = Steadiness::of(last).map(|varied| {
+        format!(
+            "highest less lowest = {} of the mean (limit {}); straight line: {:+.1} % (limit {})",
+            units::percent(varied.range),
+            units::percent(RANGE_MOST),
+            varied.rise * 100.0,
+            units::percent(RISE_MOST)
+        )
+    });
+    let length =
+        format!("rounds of {}, the last ones: {}", units::duration_ns(settling.round_ns), rounds.join(", "));
+    let evidence = std::iter::once(length).chain(varied);
+    if settling.steady {
+        let title = format!("the load was steady before the window began, after {count} rounds");
+        out.say(scene.finding(Severity::Good, "steady-state", title).evidences(evidence));
+        return;
+    }
+    let title = format!("the load was not steady when the window began, after {count} rounds");
+    let detail = "The storage was still changing: what was measured is a moment on the way. Allow more rounds, or precondition for longer.";
+    let finding = scene.finding(Severity::Critical, "not-steady", title).detail(detail).evidences(evidence);
+    out.invalidate(scene, finding);
 }
 
 fn part_mean(counts: &[f64], part: usize) -> f64 {
@@ -94,8 +129,9 @@ fn slope(counts: &[f64]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{healthy, said, work};
+    use super::super::testing::{healthy, invalid_for, said, work};
     use super::*;
+    use tidemark_measure::record::{Second, Settling};
 
     fn verdict(ok: impl Fn(u64) -> u64) -> (Severity, String) {
         let mut run = healthy();
@@ -128,5 +164,35 @@ mod tests {
         let mut run = healthy();
         work(&mut run).series.truncate(SECONDS_LEAST - 1);
         assert_eq!(said(&run, "steadiness"), None);
+        run.stages[0].proof = Some(Default::default());
+        let finding = said(&run, "steadiness").unwrap();
+        assert_eq!(finding.severity, Severity::Note);
+        assert!(finding.title.contains("too short to say"));
+    }
+
+    #[test]
+    fn block_storage_that_is_not_steady_is_invalid() {
+        let mut run = healthy();
+        run.stages[0].proof = Some(Default::default());
+        assert!(!invalid_for(&run, ""));
+        let rise = |second: &mut Second| second.operations[0].ok = 4_000 + 24 * u64::from(second.index);
+        work(&mut run).series.iter_mut().for_each(rise);
+        assert!(invalid_for(&run, "throughput rose over the window"));
+    }
+
+    #[test]
+    fn settling_is_told_with_its_rounds() {
+        let mut run = healthy();
+        let rounds = vec![900.0, 400.0, 402.0, 398.0, 400.0, 400.0];
+        let settling = Settling { rounds, round_ns: 10_000_000_000, steady: true };
+        work(&mut run).settling = Some(settling.clone());
+        let finding = said(&run, "steady-state").unwrap();
+        assert_eq!(finding.title, "the load was steady before the window began, after 6 rounds");
+        assert_eq!(
+            finding.evidence[0],
+            "rounds of 10.0 s, the last ones: 400 op/s, 402 op/s, 398 op/s, 400 op/s, 400 op/s"
+        );
+        work(&mut run).settling = Some(Settling { steady: false, ..settling });
+        assert!(invalid_for(&run, "the load was not steady when the window began, after 6 rounds"));
     }
 }

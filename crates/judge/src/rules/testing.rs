@@ -4,7 +4,7 @@ use crate::scene::SECOND_NS;
 use crate::{Finding, Judgement, Validity, judge};
 use tidemark_measure::fault::Fault;
 use tidemark_measure::record::{
-    Operation, Run, Second, SecondOfOperation, Silence, Stage, State, Work, WorkerCount,
+    Cell, Operation, Run, Second, SecondOfOperation, Silence, Stage, State, Work, WorkerCount,
 };
 
 pub(crate) const MS: u64 = 1_000_000;
@@ -75,6 +75,23 @@ pub(crate) fn healthy_open() -> Run {
     work.offered_rate = Some(400.0);
     work.workers = 64;
     work.operations[0].tally.service_open.record_many(10 * MS, 8_000);
+    run
+}
+
+/// A sweep `rand` of random reads over block sizes by one client, every repeat a healthy stage.
+pub(crate) fn sweep_run(sizes: &[&str], repeats: u32) -> Run {
+    let mut run = healthy();
+    let stage = run.stages.remove(0);
+    for (point, size) in sizes.iter().enumerate() {
+        for repeat in 1..=repeats {
+            let axes = [("pattern", "randread"), ("block_size", size), ("clients", "1")];
+            let axes = axes.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+            let engine = "native".to_owned();
+            let cell = Some(Cell { sweep: "rand".into(), axes, repeat, repeats, engine });
+            let id = format!("s{}-rand", point as u32 * repeats + repeat);
+            run.stages.push(Stage { id, cell, ..stage.clone() });
+        }
+    }
     run
 }
 

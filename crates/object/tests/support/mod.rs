@@ -65,7 +65,8 @@ impl Run {
         let verbs = actions.iter().map(|action| action.verb.clone()).collect();
         let engine = engine(&Job { target, actions }, data).unwrap();
         let clock = Clock::starting_at(Instant::now());
-        let session = engine.open(Seat { clock, thread: 0, first_lane: 0, lanes, seed: 7 }).unwrap();
+        let session =
+            engine.open(Seat { clock, thread: 0, first_lane: 0, lanes, largest: 1 << 20, seed: 7 }).unwrap();
         Self { session, clock, verbs, _engine: engine }
     }
 

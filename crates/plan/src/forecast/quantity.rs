@@ -3,6 +3,9 @@
 use serde::Serialize;
 use tidemark_measure::units;
 
+/// Of more conditions than this, only the first are shown to people.
+const MOST_SHOWN: usize = 6;
+
 /// A number that a plan fixes, bounds, or leaves open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -49,11 +52,17 @@ impl Time {
     /// For people: `20 m 00 s`, `at most 60.0 s`, `until 10 000 operations are done`.
     pub fn describe(&self) -> String {
         let planned = units::duration_ns(self.planned_ns);
+        let planned = if self.at_most { format!("at most {planned}") } else { planned };
+        let until = match self.until.len() {
+            0..=MOST_SHOWN => self.until.join(" and "),
+            more => {
+                format!("{} and {} more such ends", self.until[..2].join(", "), units::count(more as u64 - 2))
+            }
+        };
         match (self.until.is_empty(), self.planned_ns) {
-            (true, _) if self.at_most => format!("at most {planned}"),
             (true, _) => planned,
-            (false, 0) => format!("until {}", self.until.join(" and ")),
-            (false, _) => format!("{planned}, and until {}", self.until.join(" and ")),
+            (false, 0) => format!("until {until}"),
+            (false, _) => format!("{planned}, and until {until}"),
         }
     }
 

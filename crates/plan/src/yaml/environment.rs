@@ -1,27 +1,38 @@
-//! What a document refers to outside itself: environment variables and files that hold secrets.
+//! What a document refers to outside itself: environment variables, files that hold secrets, sizes of devices.
 
 use super::table::{Problem, Table};
 use crate::secret::Secret;
-use std::io::Read as _;
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 
 /// A file with a secret is not larger than this; bytes.
 const LARGEST_SECRET: u64 = 64 << 10;
 
-/// Where environment variables and secret files are looked up.
+/// Where environment variables, secret files and devices are looked up.
 #[derive(Clone, Copy)]
 pub struct Environment<'a> {
     /// The value of an environment variable, if it is set.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
     /// The content of a file.
     pub file: &'a dyn Fn(&Path) -> std::io::Result<String>,
+    /// The size of a block device, bytes.
+    pub device_size: &'a dyn Fn(&Path) -> std::io::Result<u64>,
 }
 
 impl Environment<'static> {
     /// This process's environment and file system: the one place that reads them.
     pub fn process() -> Self {
-        Self { variable: &|name| std::env::var(name).ok(), file: &read_file }
+        Self { variable: &|name| std::env::var(name).ok(), file: &read_file, device_size: &device_size }
     }
+}
+
+fn device_size(path: &Path) -> std::io::Result<u64> {
+    // Asked before it is opened: opening a pipe waits for its other end.
+    if !std::fs::metadata(path)?.file_type().is_block_device() {
+        return Err(std::io::Error::other("it is not a block device"));
+    }
+    std::fs::File::open(path)?.seek(SeekFrom::End(0))
 }
 
 fn read_file(path: &Path) -> std::io::Result<String> {
@@ -131,7 +142,7 @@ mod tests {
             "EMPTY" => Some(String::new()),
             _ => None,
         };
-        let environment = Environment { variable: &variable, file: &|_| Ok(String::new()) };
+        let environment = Environment { variable: &variable, ..Environment::process() };
         let expand = |text| environment.expand(text).map_err(|problem| problem.message);
         assert_eq!(expand("http://${HOST}:80/${HOST}"), Ok("http://10.0.0.1:80/10.0.0.1".into()));
         assert_eq!(expand("pa$$word {x}"), Ok("pa$$word {x}".into()));

@@ -3,12 +3,17 @@
 //! The text becomes a tree in which everything knows its place ([`tree`]); the tree is read mapping by mapping,
 //! with typed questions ([`table`]); what is given once holds for everything below ([`scope`]).
 
+mod axes;
+mod block;
+mod context;
 mod environment;
+mod load;
 mod operation;
 mod scope;
 mod table;
 mod target;
 mod tree;
+mod volumes;
 mod work;
 
 pub use environment::Environment;
@@ -17,10 +22,14 @@ use crate::defaults;
 use crate::diagnostic::Diagnostic;
 use crate::plan::{OnFailure, Plan, Stage, Work, WorkKind};
 use crate::redact::redact;
+use context::{Budget, Context};
 use scope::Scope;
+use std::cell::RefCell;
+use std::collections::HashSet;
 use table::{Log, Table};
+use tidemark_measure::record::Cell;
 use tree::Node;
-use work::{Context, KINDS};
+use work::{KINDS, Made};
 
 /// Reads a document in this process's environment.
 ///
@@ -54,28 +63,30 @@ fn workload(mut table: Table<'_>, environment: &Environment<'_>, text: &str) -> 
     let seed = table.whole("seed", 0..=u64::MAX).unwrap_or_else(|| defaults::seed_of(&redact(text)));
     let on_failure = on_failure(&mut table).unwrap_or_default();
     let scope = Scope::default().within(&mut table, environment);
-    let context = Context { environment, seed };
+    let context = Context { environment, seed, budget: Budget::default(), notes: RefCell::default() };
     let nodes = table.list("stages").filter(|nodes| !nodes.is_empty()).unwrap_or_else(|| {
         table.missing("stages", "write a list of stages, each with its works");
         &[]
     });
-    let stages = nodes
-        .iter()
-        .enumerate()
-        .map(|(index, node)| stage(&table, node, index, &scope, on_failure, &context))
-        .collect();
+    let (mut stages, mut names) = (Vec::new(), Names::default());
+    for node in nodes {
+        let made = stage(&table, node, stages.len(), &mut names, &scope, on_failure, &context);
+        stages.extend(made);
+    }
     table.finish();
-    Plan { name, description, seed, trigger: None, stages, notes: Vec::new() }
+    Plan { name, description, seed, trigger: None, stages, notes: context.notes.into_inner() }
 }
 
+/// Reads a stage, or those that a sweep makes of it. `index` is the first one's.
 fn stage(
     document: &Table<'_>,
     node: &Node,
     index: usize,
+    names: &mut Names,
     scope: &Scope,
     on_failure: OnFailure,
     context: &Context<'_>,
-) -> Stage {
+) -> Vec<Stage> {
     let mut table = document.part("a stage", node, &node.span);
     let name = table.text("name");
     let scope = scope.within(&mut table, context.environment);
@@ -83,18 +94,60 @@ fn stage(
     let trigger = table.text("trigger");
     let on_failure = self::on_failure(&mut table).unwrap_or(on_failure);
     let works = works(&mut table, index, &scope, context);
-    if works.is_empty() && !table.has("works") && !table.has("pause") {
-        let help =
-            "give it one of init, prepare, load, cleanup, dispose, or several under `works`, or a `pause`";
-        table.log().error(table.place(), "the stage does nothing", help);
-    }
     table.finish();
+    let stage = |name: String, works: Vec<Work>, cell: Option<Cell>| Stage {
+        name,
+        works,
+        pause_ns,
+        trigger: trigger.clone(),
+        on_failure,
+        cell,
+    };
+    if works.iter().any(|made| made.point.is_some()) {
+        let named = name.or_else(|| works.first().map(|made| made.work.name.clone()));
+        let sweep = names.sweep(named.unwrap_or_default());
+        let made = |made: Made| {
+            let point = made.point?;
+            let cell = Cell { sweep: sweep.clone(), ..point.cell };
+            Some(stage(names.stage(&sweep, point.name), vec![made.work], Some(cell)))
+        };
+        return works.into_iter().filter_map(made).collect();
+    }
+    let works: Vec<Work> = works.into_iter().map(|made| made.work).collect();
     let usual = || works.first().map_or_else(|| format!("stage-{}", index + 1), |work| work.name.clone());
-    Stage { name: name.unwrap_or_else(usual), works, pause_ns, trigger, on_failure, cell: None }
+    vec![stage(name.unwrap_or_else(usual), works, None)]
 }
 
-/// The works of a stage: one under its kind, or a list of them under `works`.
-fn works(table: &mut Table<'_>, stage: usize, scope: &Scope, context: &Context<'_>) -> Vec<Work> {
+/// What sweeps and their stages are called: each otherwise than those before it.
+#[derive(Default)]
+struct Names {
+    sweeps: HashSet<String>,
+    points: HashSet<String>,
+}
+
+impl Names {
+    /// The name of a sweep: numbered where it is taken.
+    fn sweep(&mut self, wanted: String) -> String {
+        let mut names = (2u64..).map(|number| format!("{wanted}-{number}"));
+        let free = match self.sweeps.contains(&wanted) {
+            true => names.find(|name| !self.sweeps.contains(name)).unwrap_or_default(),
+            false => wanted,
+        };
+        self.sweeps.insert(free.clone());
+        free
+    }
+
+    /// The name of a sweep's stage: the point's, with the sweep's in front of it where it is taken.
+    fn stage(&mut self, sweep: &str, point: String) -> String {
+        let name = if self.points.contains(&point) { format!("{sweep}: {point}") } else { point };
+        self.points.insert(name.clone());
+        name
+    }
+}
+
+/// The works of a stage: one under its kind, or a list of them under `works`. One that is a sweep gives all of its
+/// points.
+fn works(table: &mut Table<'_>, stage: usize, scope: &Scope, context: &Context<'_>) -> Vec<Made> {
     let stream = |index: usize| [stage as u64, index as u64];
     let mut kinds: Vec<(&'static str, WorkKind)> = KINDS.to_vec();
     kinds.retain(|(name, _)| table.present(name).is_some());
@@ -109,15 +162,23 @@ fn works(table: &mut Table<'_>, stage: usize, scope: &Scope, context: &Context<'
     }
     let Some(nodes) = table.list("works") else {
         let kind = kinds.first().copied();
-        let entry = kind.and_then(|kind| Some((kind, table.present(kind.0)?)));
-        return entry
-            .map(|(kind, entry)| {
-                work::work(kind, table.below(format!("`{}`", kind.0), entry), scope, context, stream(0))
-            })
-            .into_iter()
-            .collect();
+        if kind.is_none() && !table.has("pause") {
+            let names = KINDS.map(|(name, _)| name).join(", ");
+            let help = format!("give it one of {names}, or several under `works`, or a `pause`");
+            table.log().error(table.place(), "the stage does nothing", help);
+        }
+        let Some((kind, entry)) = kind.and_then(|kind| Some((kind, table.present(kind.0)?))) else {
+            return Vec::new();
+        };
+        return work::work(
+            kind,
+            table.below(format!("`{}`", kind.0), entry),
+            scope,
+            context,
+            (stream(0), true),
+        );
     };
-    let mut works: Vec<Work> = Vec::new();
+    let mut works: Vec<Made> = Vec::new();
     for node in nodes {
         let Some(entry) = Table::single(node, "a work", table.log()) else { continue };
         let Some(kind) = KINDS.into_iter().find(|(name, _)| *name == entry.key) else {
@@ -125,11 +186,12 @@ fn works(table: &mut Table<'_>, stage: usize, scope: &Scope, context: &Context<'
             continue;
         };
         let below = table.below(format!("`{}`", kind.0), entry);
-        let mut next = work::work(kind, below, scope, context, stream(works.len()));
-        if works.iter().any(|work| work.name == next.name) {
-            next.name = format!("{}-{}", next.name, works.len() + 1);
+        for mut next in work::work(kind, below, scope, context, (stream(works.len()), false)) {
+            if works.iter().any(|made| made.work.name == next.work.name) {
+                next.work.name = format!("{}-{}", next.work.name, works.len() + 1);
+            }
+            works.push(next);
         }
-        works.push(next);
     }
     works
 }
@@ -138,5 +200,7 @@ fn on_failure(table: &mut Table<'_>) -> Option<OnFailure> {
     table.word("on_failure", &[("stop", OnFailure::Stop), ("continue", OnFailure::Continue)])
 }
 
+#[cfg(test)]
+mod block_tests;
 #[cfg(test)]
 mod tests;

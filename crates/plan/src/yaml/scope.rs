@@ -2,9 +2,9 @@
 
 use super::environment::Environment;
 use super::table::Table;
-use super::target;
+use super::target::{self, Target};
 use super::tree::Value;
-use crate::object::{Content, Form, Naming, Target};
+use crate::object::{Content, Form, Naming};
 
 /// What holds at one level of the document: the levels above, and what this one says otherwise.
 #[derive(Clone, Default)]

@@ -1,11 +1,23 @@
 //! The `target` of a document: what load is put on.
+//!
+//! Objects here, block storage in [`volumes`].
 
 use super::environment::Environment;
 use super::table::{Problem, Table};
+use super::volumes::{self, Volumes};
 use crate::defaults;
-use crate::object::{Embedded, Http, Mock, Place, S3, Swift, SwiftAuth, Target};
+use crate::object::{self, Embedded, Http, Mock, Place, S3, Swift, SwiftAuth};
 use crate::secret::Secret;
 use std::path::PathBuf;
+
+/// What load is put on.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Target {
+    /// Object storage.
+    Object(Box<object::Target>),
+    /// Block storage.
+    Block(Volumes),
+}
 
 /// The kinds of targets, as documents call them.
 #[derive(Clone, Copy)]
@@ -15,46 +27,57 @@ enum Kind {
     Mock,
     Nothing,
     Embedded,
+    Volumes(volumes::Kind),
 }
 
-const KINDS: [(&str, Kind); 5] = [
+const KINDS: [(&str, Kind); 8] = [
     ("s3", Kind::S3),
     ("swift", Kind::Swift),
     ("mock", Kind::Mock),
     ("none", Kind::Nothing),
     ("embedded", Kind::Embedded),
+    ("file", Kind::Volumes(volumes::Kind::File)),
+    ("device", Kind::Volumes(volumes::Kind::Device)),
+    ("rbd", Kind::Volumes(volumes::Kind::Rbd)),
 ];
 
 /// Reads the mapping under `target`; `None` after an error that leaves nothing to go on with.
 pub(super) fn target(mut table: Table<'_>, environment: &Environment<'_>) -> Option<Target> {
-    let help = "write s3, swift, embedded, mock or none";
+    let help = "write s3, swift, embedded, mock or none; or file, device or rbd";
     let kind = table.required("kind", help, |text| super::table::choose(text, &KINDS));
     let target = match kind? {
-        Kind::S3 => Target::S3(s3(&mut table, environment)),
-        Kind::Swift => Target::Swift(swift(&mut table, environment)?),
-        Kind::Nothing => Target::Nothing,
-        Kind::Mock => Target::Mock(Mock {
+        Kind::Volumes(kind) => Target::Block(volumes::volumes(kind, &mut table, environment)),
+        Kind::S3 => on_objects(object::Target::S3(s3(&mut table, environment))),
+        Kind::Swift => on_objects(object::Target::Swift(swift(&mut table, environment)?)),
+        Kind::Nothing => on_objects(object::Target::Nothing),
+        Kind::Mock => on_objects(object::Target::Mock(Mock {
             size: table.bytes("size", 0).unwrap_or(1000),
             delay_ns: table.duration("delay").unwrap_or(10_000_000),
             errors: table.share("errors").unwrap_or(0.0),
-        }),
-        Kind::Embedded => Target::Embedded(Embedded { place: place(&mut table) }),
+        })),
+        Kind::Embedded => on_objects(object::Target::Embedded(Embedded { place: place(&mut table) })),
     };
     table.finish();
     Some(target)
 }
 
+fn on_objects(target: object::Target) -> Target {
+    Target::Object(Box::new(target))
+}
+
 /// A target that needs no settings, named alone: `target: embedded`.
 pub(super) fn named(text: &str) -> Result<Target, Problem> {
-    match super::table::choose(text, &KINDS)? {
-        Kind::Nothing => Ok(Target::Nothing),
-        Kind::Mock => Ok(Target::Mock(Mock { size: 1000, delay_ns: 10_000_000, errors: 0.0 })),
-        Kind::Embedded => Ok(Target::Embedded(Embedded { place: Place::Memory })),
-        Kind::S3 | Kind::Swift => Err(Problem::new(
-            format!("the target '{text}' needs settings"),
-            format!("write `target: {{kind: {text}, ...}}` with its address and credentials"),
-        )),
-    }
+    let needs = |what: &str| {
+        let help = format!("write `target: {{kind: {text}, ...}}` with {what}");
+        Err(Problem::new(format!("the target '{text}' needs settings"), help))
+    };
+    Ok(on_objects(match super::table::choose(text, &KINDS)? {
+        Kind::Nothing => object::Target::Nothing,
+        Kind::Mock => object::Target::Mock(Mock { size: 1000, delay_ns: 10_000_000, errors: 0.0 }),
+        Kind::Embedded => object::Target::Embedded(Embedded { place: Place::Memory }),
+        Kind::S3 | Kind::Swift => return needs("its address and credentials"),
+        Kind::Volumes(_) => return needs("its place and size"),
+    }))
 }
 
 fn place(table: &mut Table<'_>) -> Place {

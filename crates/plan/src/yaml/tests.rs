@@ -26,18 +26,26 @@ fn file(path: &std::path::Path) -> std::io::Result<String> {
     }
 }
 
-fn outcome(text: &str) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
-    read_in(text, &Environment { variable: &variable, file: &file })
+fn device_size(path: &std::path::Path) -> std::io::Result<u64> {
+    match path.to_str() {
+        Some("/dev/one") => Ok((1 << 30) + 512),
+        Some("/dev/two") => Ok(2 << 30),
+        _ => Err(std::io::ErrorKind::NotFound.into()),
+    }
 }
 
-fn plan(text: &str) -> Plan {
+pub(super) fn outcome(text: &str) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
+    read_in(text, &Environment { variable: &variable, file: &file, device_size: &device_size })
+}
+
+pub(super) fn plan(text: &str) -> Plan {
     let (plan, warnings) = outcome(text).unwrap();
     assert_eq!(warnings, []);
     plan
 }
 
 /// All remarks as `line:column severity message | help`.
-fn remarks(text: &str) -> Vec<String> {
+pub(super) fn remarks(text: &str) -> Vec<String> {
     let remarks = match outcome(text) {
         Ok((_, warnings)) => warnings,
         Err(errors) => errors,
@@ -56,8 +64,7 @@ fn with_load(load: &str) -> String {
 }
 
 fn job(work: &Work) -> &object::Job {
-    let job = work.engine.object().unwrap();
-    job
+    work.engine.object().unwrap()
 }
 
 #[test]
@@ -318,9 +325,13 @@ fn examples_are_documents() {
         ("mixed-embedded", include_str!("../../../../examples/mixed-embedded.yaml")),
         ("demo", include_str!("../../../../examples/demo.yaml")),
         ("open-loop", include_str!("../../../../examples/open-loop.yaml")),
+        ("block-sequential", include_str!("../../../../examples/block-sequential.yaml")),
+        ("block-qct-rbd", include_str!("../../../../examples/block-qct-rbd.yaml")),
+        ("block-oltp", include_str!("../../../../examples/block-oltp.yaml")),
     ] {
         let variable = |_: &str| Some("http://10.0.0.1".to_owned());
-        let read = read_in(text, &Environment { variable: &variable, file: &file });
+        let read =
+            read_in(text, &Environment { variable: &variable, file: &file, device_size: &device_size });
         let (plan, warnings) = read.unwrap_or_else(|errors| panic!("{name}: {errors:#?}"));
         assert_eq!((plan.name.as_str(), warnings), (name, vec![]));
     }
@@ -336,7 +347,8 @@ fn the_examples_of_the_reference_are_documents() {
     let variable = |_: &str| Some("http://10.0.0.1".to_owned());
     let file = |_: &std::path::Path| Ok("from a file".to_owned());
     for block in blocks {
-        let read = read_in(block, &Environment { variable: &variable, file: &file });
+        let read =
+            read_in(block, &Environment { variable: &variable, file: &file, device_size: &device_size });
         let (_, warnings) = read.unwrap_or_else(|errors| panic!("{block}\n{errors:#?}"));
         assert_eq!(warnings, [], "{block}");
     }

@@ -1,13 +1,16 @@
-//! The works of a stage: those that go once through a range, and the load that is measured.
+//! The works of a stage. On objects: those that go once through a range, and the load that is measured.
 
-use super::environment::Environment;
+use super::block;
+use super::context::Context;
+use super::load::Point;
 use super::operation::{self, Common, DIVISIONS, VERBS};
 use super::scope::Scope;
 use super::table::{Problem, Table};
+use super::target::Target;
 use super::tree::{Entry, Node, Value};
 use crate::defaults;
 use crate::nearest::nearest;
-use crate::object::{Action, Job, Target, Verb};
+use crate::object::{self, Action, Job, Verb};
 use crate::plan::{Engine, Label, Work, WorkKind};
 use crate::selector;
 use tidemark_load::pacing::{Arrivals, Pacing, Rate};
@@ -18,9 +21,10 @@ use tidemark_measure::pick::Pick;
 use tidemark_measure::units;
 
 /// The kinds of works, as documents call them.
-pub(super) const KINDS: [(&str, WorkKind); 5] = [
+pub(super) const KINDS: [(&str, WorkKind); 6] = [
     ("init", WorkKind::Init),
     ("prepare", WorkKind::Prepare),
+    ("precondition", WorkKind::Prepare),
     ("load", WorkKind::Normal),
     ("cleanup", WorkKind::Cleanup),
     ("dispose", WorkKind::Dispose),
@@ -29,10 +33,10 @@ pub(super) const KINDS: [(&str, WorkKind); 5] = [
 /// Operations of one load beyond this are taken for a mistake.
 const MOST_OPERATIONS: usize = 1000;
 
-/// What all works of a document share.
-pub(super) struct Context<'a> {
-    pub(super) environment: &'a Environment<'a>,
-    pub(super) seed: u64,
+/// A work that was read, and the point of a sweep that it is.
+pub(super) struct Made {
+    pub(super) work: Work,
+    pub(super) point: Option<Point>,
 }
 
 /// What a work does: its operations in the load core's terms, in the engine's, and in reports.
@@ -44,18 +48,47 @@ struct Doing {
     labels: Vec<Label>,
 }
 
-/// Reads the work under `entry`, whose key says its kind. `stream` is its stage and its place therein.
+/// Reads the work under a key that says its kind: one, or those that a sweep makes of it. `stream` is its stage and
+/// its place therein; `alone` says that the stage has no other.
 pub(super) fn work(
+    kind: (&'static str, WorkKind),
+    mut table: Table<'_>,
+    scope: &Scope,
+    context: &Context<'_>,
+    (stream, alone): ([u64; 2], bool),
+) -> Vec<Made> {
+    let scope = scope.within(&mut table, context.environment);
+    let target = match &scope.target {
+        Some(Target::Block(volumes)) => {
+            return block::work(kind, table, volumes, &scope, context, (stream, alone));
+        }
+        Some(Target::Object(target)) => object::Target::clone(target),
+        None => {
+            let help =
+                "write `target: {kind: s3, endpoint: ..., ...}`, or `target: embedded` to try things out";
+            table.log().error(&(0..0), "the document has no `target`", help);
+            object::Target::Nothing
+        }
+    };
+    vec![Made::alone(on_objects(kind, table, target, &scope, context, stream))]
+}
+
+/// Reads a work on objects.
+fn on_objects(
     kind: (&str, WorkKind),
     mut table: Table<'_>,
+    target: object::Target,
     scope: &Scope,
     context: &Context<'_>,
     stream: [u64; 2],
 ) -> Work {
-    let scope = scope.within(&mut table, context.environment);
-    if scope.target.is_none() {
-        let help = "write `target: {kind: s3, endpoint: ..., ...}`, or `target: embedded` to try things out";
-        table.log().error(&(0..0), "the document has no `target`", help);
+    if kind.0 == "precondition" {
+        let help = "remove it, or use `target: {kind: file, ...}`, `device` or `rbd`";
+        table.log().error(
+            table.place(),
+            "`precondition` has no meaning for objects: it is for block storage",
+            help,
+        );
     }
     let name = table.text("name").unwrap_or_else(|| kind.0.to_owned());
     let workers = table.small("workers", 1..=defaults::MOST_WORKERS).unwrap_or(1);
@@ -63,13 +96,12 @@ pub(super) fn work(
     let allowed = table.share("allowed_failures").map_or(usual, |share| (share * 1e6).round() as u32);
     let driver = table.text("driver");
     let doing = match kind.1 {
-        WorkKind::Normal => load(&mut table, &scope),
-        _ => scan(&mut table, kind, &scope),
+        WorkKind::Normal => load(&mut table, scope, &target),
+        _ => scan(&mut table, kind, scope, &target),
     };
     table.finish();
     let Doing { pacing, stop, source, actions, labels } = doing;
     let count = actions.len() as u16;
-    let target = scope.target.unwrap_or(Target::Nothing);
     Work {
         name,
         kind: kind.1,
@@ -92,7 +124,12 @@ pub(super) fn work(
 }
 
 /// A work that does one thing once to every container or object of a range.
-fn scan(table: &mut Table<'_>, (name, kind): (&str, WorkKind), scope: &Scope) -> Doing {
+fn scan(
+    table: &mut Table<'_>,
+    (name, kind): (&str, WorkKind),
+    scope: &Scope,
+    target: &object::Target,
+) -> Doing {
     let spaces = range(table, "containers");
     let on_objects = matches!(kind, WorkKind::Prepare | WorkKind::Cleanup);
     let items = on_objects.then(|| range(table, "objects"));
@@ -129,7 +166,7 @@ fn scan(table: &mut Table<'_>, (name, kind): (&str, WorkKind), scope: &Scope) ->
     let action = Action { verb, naming: scope.naming.clone(), content: scope.content };
     Doing {
         pacing: Pacing::Closed { think_ns: table.duration("think").unwrap_or(0) },
-        stop: stop(table, scope, true),
+        stop: stop(table, Some(target), true),
         source: SourcePlan::Scan { action: 0, spaces: Some(spaces), items, bytes },
         actions: vec![action],
         labels: vec![label],
@@ -152,7 +189,7 @@ fn bounds(text: &str) -> Result<(u64, u64), Problem> {
 }
 
 /// The load that is measured: a mix of operations.
-fn load(table: &mut Table<'_>, scope: &Scope) -> Doing {
+fn load(table: &mut Table<'_>, scope: &Scope, target: &object::Target) -> Doing {
     let mut common = Common {
         containers: table.read("containers", operation::pick),
         objects: table.read("objects", operation::pick),
@@ -162,24 +199,7 @@ fn load(table: &mut Table<'_>, scope: &Scope) -> Doing {
     };
     common.pool = table.table("pool").map(|pool| read_pool(pool, &common));
     let pacing = pacing(table);
-    let window_ns = table.positive_duration("for");
-    let operations = table.whole("total_operations", 1..=u64::MAX);
-    let bytes = table.bytes("total_bytes", 1);
-    if !(table.has("for") || table.has("total_operations") || table.has("total_bytes")) {
-        table.missing(
-            "for",
-            "write how long it lasts, such as `for: 60s`, or `total_operations`, `total_bytes`",
-        );
-    }
-    let stop = Stop {
-        ramp_up_ns: table.duration("ramp_up").unwrap_or(0),
-        warm_up_ns: table.duration("warm_up").unwrap_or(0),
-        window_ns,
-        ramp_down_ns: table.duration("ramp_down").unwrap_or(0),
-        operations,
-        bytes,
-        ..stop(table, scope, window_ns.is_none())
-    };
+    let stop = ends(table, Some(target));
     let (mut choices, mut actions, mut labels) = (vec![], vec![], vec![]);
     for (name, kind, settings) in operations_of(table) {
         let index = actions.len() as u16;
@@ -237,7 +257,30 @@ pub(super) fn unknown<'k>(
     log.error(&entry.key_span, format!("`{}` is not a known {what}", entry.key), help);
 }
 
-fn pacing(table: &mut Table<'_>) -> Pacing {
+/// How a load ends, and what comes before and after its window.
+pub(super) fn ends(table: &mut Table<'_>, target: Option<&object::Target>) -> Stop {
+    let window_ns = table.positive_duration("for");
+    let operations = table.whole("total_operations", 1..=u64::MAX);
+    let bytes = table.bytes("total_bytes", 1);
+    if !(table.has("for") || table.has("total_operations") || table.has("total_bytes")) {
+        table.missing(
+            "for",
+            "write how long it lasts, such as `for: 60s`, or `total_operations`, `total_bytes`",
+        );
+    }
+    Stop {
+        ramp_up_ns: table.duration("ramp_up").unwrap_or(0),
+        warm_up_ns: table.duration("warm_up").unwrap_or(0),
+        window_ns,
+        ramp_down_ns: table.duration("ramp_down").unwrap_or(0),
+        operations,
+        bytes,
+        ..stop(table, target, window_ns.is_none())
+    }
+}
+
+/// When the operations of a load are due.
+pub(super) fn pacing(table: &mut Table<'_>) -> Pacing {
     table.contradiction("think", "rate", "with a rate, operations are due at fixed times");
     let think_ns = table.duration("think").unwrap_or(0);
     let arrivals = [("constant", Arrivals::Constant), ("poisson", Arrivals::Poisson)];
@@ -285,8 +328,7 @@ fn rate(text: &str) -> Result<f64, Problem> {
 
 /// How a work ends when it does not end as planned: common to all kinds. One that ends by itself, rather than
 /// by time, is given up unless the document says otherwise.
-fn stop(table: &mut Table<'_>, scope: &Scope, ends_by_itself: bool) -> Stop {
-    let target = scope.target.as_ref();
+pub(super) fn stop(table: &mut Table<'_>, target: Option<&object::Target>, ends_by_itself: bool) -> Stop {
     let give_up = table.read("give_up", |text| match text {
         "never" => Ok(None),
         _ => match units::parse_duration_ns(text)? {

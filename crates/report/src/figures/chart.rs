@@ -9,13 +9,16 @@ use std::fmt::Write as _;
 const WIDTH: f64 = 540.0;
 const HEIGHT: f64 = 250.0;
 const LEFT: f64 = 62.0;
-const RIGHT: f64 = WIDTH - 80.0;
+const ROOM: f64 = 80.0;
 const TOP: f64 = 26.0;
 const BOTTOM: f64 = HEIGHT - 40.0;
 
 /// Height of the title and width of the margin that only a stand-alone figure has: a page has its own.
 const TITLE_HEIGHT: f64 = 34.0;
 const MARGIN: f64 = 12.0;
+
+/// Room beside the lines for longer labels.
+const MORE_ROOM: f64 = 124.0;
 
 /// Distance between two labels beside the lines.
 const LABEL_HEIGHT: f64 = 14.0;
@@ -97,8 +100,19 @@ impl Stroke {
     }
 }
 
+/// A value that was measured several times.
+pub(crate) struct Measured {
+    pub(crate) x: f64,
+    pub(crate) value: f64,
+    /// The lowest and the highest of its repeats.
+    pub(crate) low: f64,
+    pub(crate) high: f64,
+}
+
 /// A figure in the making.
 pub(crate) struct Chart {
+    /// Where the axes end, in pixels.
+    right: f64,
     x: Scale,
     y: Scale,
     body: String,
@@ -116,10 +130,19 @@ struct Label {
 impl Chart {
     /// An empty chart with its axes.
     pub(crate) fn new(x: &Axis, y: &Axis) -> Self {
+        Self::until(WIDTH - ROOM, x, y)
+    }
+
+    /// One with room for longer labels.
+    pub(crate) fn with_room(x: &Axis, y: &Axis) -> Self {
+        Self::until(WIDTH - MORE_ROOM, x, y)
+    }
+
+    fn until(right: f64, x: &Axis, y: &Axis) -> Self {
         let mut body = String::from("<g class=\"grid\">");
         for (value, _) in &y.ticks {
             let place = across(TOP, BOTTOM, 1.0 - y.scale.place(*value));
-            put(&mut body, format_args!("<path d=\"M{LEFT} {place:.1}H{RIGHT}\"/>"));
+            put(&mut body, format_args!("<path d=\"M{LEFT} {place:.1}H{right}\"/>"));
         }
         body.push_str("</g><g class=\"tick\">");
         for (value, label) in &y.ticks {
@@ -130,9 +153,9 @@ impl Chart {
                 format_args!("<text class=\"end\" x=\"{:.0}\" y=\"{place:.1}\">{text}</text>", LEFT - 8.0),
             );
         }
-        put(&mut body, format_args!("<path class=\"axis\" d=\"M{LEFT} {BOTTOM}H{RIGHT}\"/>"));
+        put(&mut body, format_args!("<path class=\"axis\" d=\"M{LEFT} {BOTTOM}H{right}\"/>"));
         for (value, label) in &x.ticks {
-            let place = across(LEFT, RIGHT, x.scale.place(*value));
+            let place = across(LEFT, right, x.scale.place(*value));
             let (text, below) = (escape(label), BOTTOM + 17.0);
             put(&mut body, format_args!("<path class=\"axis\" d=\"M{place:.1} {BOTTOM}v4\"/>"));
             put(&mut body, format_args!("<text class=\"mid\" x=\"{place:.1}\" y=\"{below}\">{text}</text>"));
@@ -141,14 +164,15 @@ impl Chart {
         put(&mut body, format_args!("<text x=\"0\" y=\"12\">{y_title}</text>"));
         put(
             &mut body,
-            format_args!("<text class=\"end\" x=\"{RIGHT}\" y=\"{}\">{x_title}</text></g>", HEIGHT - 5.0),
+            format_args!("<text class=\"end\" x=\"{right}\" y=\"{}\">{x_title}</text></g>", HEIGHT - 5.0),
         );
-        Self { x: x.scale, y: y.scale, body, labels: Vec::new(), peaks: Vec::new() }
+        Self { right, x: x.scale, y: y.scale, body, labels: Vec::new(), peaks: Vec::new() }
     }
 
     /// Shades the part from `from` to `to` and says what it is, if there is room for the words.
     pub(crate) fn shade(&mut self, from: f64, to: f64, class: &str, words: &str) {
-        let (left, right) = (across(LEFT, RIGHT, self.x.place(from)), across(LEFT, RIGHT, self.x.place(to)));
+        let (left, right) =
+            (across(LEFT, self.right, self.x.place(from)), across(LEFT, self.right, self.x.place(to)));
         let (width, height) = ((right - left).max(1.0), BOTTOM - TOP);
         put(
             &mut self.body,
@@ -158,7 +182,7 @@ impl Chart {
         );
         // About half of the type size per character.
         let half = words.chars().count() as f64 * 3.2;
-        let middle = ((left + right) / 2.0).clamp(LEFT + half, (RIGHT - half).max(LEFT + half));
+        let middle = ((left + right) / 2.0).clamp(LEFT + half, (self.right - half).max(LEFT + half));
         if class == "outage" || width > 2.0 * half {
             let text = escape(words);
             put(
@@ -191,6 +215,34 @@ impl Chart {
             ends.sort_by(f64::total_cmp);
             let usual = ends.get(ends.len() / 2).copied().unwrap_or_default();
             self.labels.push(Label { y: self.place(0.0, usual).1, text: shorten(label, 12), colour });
+        }
+    }
+
+    /// Draws measured values, joined, each with the range of its repeats; the label is put beside the last one.
+    pub(crate) fn measured(&mut self, points: &[Measured], colour: usize, stroke: Stroke, label: &str) {
+        let Some(last) = points.last() else { return };
+        let joined: Vec<Point> = points.iter().map(|point| (point.x, Some(point.value))).collect();
+        self.line(&joined, colour, stroke, "");
+        let colour = colour % COLOURS;
+        let mut ranges = String::new();
+        for point in points {
+            let (x, y) = self.place(point.x, point.value);
+            let (low, high) = (self.place(point.x, point.low).1, self.place(point.x, point.high).1);
+            if low - high >= 1.0 {
+                let left = x - 3.0;
+                put(&mut ranges, format_args!("M{left:.1} {low:.1}h6m-3 0V{high:.1}m-3 0h6"));
+            }
+            put(
+                &mut self.body,
+                format_args!("<circle class=\"f{colour}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"2.6\"/>"),
+            );
+        }
+        if !ranges.is_empty() {
+            put(&mut self.body, format_args!("<path class=\"line fine c{colour}\" d=\"{ranges}\"/>"));
+        }
+        if !label.is_empty() {
+            let (y, text) = (self.place(last.x, last.value).1, shorten(label, 17));
+            self.labels.push(Label { y, text, colour });
         }
     }
 
@@ -248,7 +300,7 @@ impl Chart {
             let ceiling = BOTTOM + 4.0 - (count - 1 - index) as f64 * LABEL_HEIGHT;
             let y = (label.y + 4.0).min(ceiling).max(floor);
             floor = y + LABEL_HEIGHT;
-            let (x, colour, text) = (RIGHT + 6.0, label.colour, escape(&label.text));
+            let (x, colour, text) = (self.right + 6.0, label.colour, escape(&label.text));
             put(
                 &mut self.body,
                 format_args!("<text class=\"name f{colour}\" x=\"{x}\" y=\"{y:.1}\">{text}</text>"),
@@ -263,7 +315,7 @@ impl Chart {
     }
 
     fn place(&self, x: f64, y: f64) -> (f64, f64) {
-        (across(LEFT, RIGHT, self.x.place(x)), across(TOP, BOTTOM, 1.0 - self.y.place(y)))
+        (across(LEFT, self.right, self.x.place(x)), across(TOP, BOTTOM, 1.0 - self.y.place(y)))
     }
 }
 

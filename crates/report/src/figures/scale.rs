@@ -19,6 +19,19 @@ impl Scale {
         Self { low, high: if high > low { high } else { low + 1.0 }, logarithmic: false }
     }
 
+    /// Values that grow by factors, with a little room at both ends.
+    pub(crate) fn factors(lowest: f64, highest: f64) -> Self {
+        let low = lowest.max(f64::MIN_POSITIVE);
+        let room = (highest / low).max(1.0).powf(0.04).max(1.05);
+        Self { low: low / room, high: highest.max(low) * room, logarithmic: true }
+    }
+
+    /// Values in equal steps, with a little room at both ends.
+    pub(crate) fn steps_between(lowest: f64, highest: f64) -> Self {
+        let room = (highest - lowest).abs() * 0.04;
+        Self::linear(lowest - room, highest + room)
+    }
+
     /// From 0 to a round number just above `highest`.
     pub(crate) fn from_zero(highest: f64) -> Self {
         let step = round_step(highest / 4.0);

@@ -32,6 +32,11 @@ pub(crate) fn read(file: &Path, terminal: Terminal) -> Result<Source, Stop> {
         let at = error.utf8_error().valid_up_to();
         Stop::usage(format!("{path} is not UTF-8 text: the first strange byte is number {at}"))
     })?;
+    parse(path, text, terminal)
+}
+
+/// Validates a text. Warnings are shown, errors end the command.
+pub(crate) fn parse(path: String, text: String, terminal: Terminal) -> Result<Source, Stop> {
     match document::read(&text) {
         Ok(document) => {
             terminal.diagnose(&path, &text, &document.warnings);

@@ -1,5 +1,6 @@
 //! One module per command: read what it needs, call one library function, show the result.
 
+pub(crate) mod block;
 pub(crate) mod check;
 pub(crate) mod document;
 pub(crate) mod lab;

@@ -66,6 +66,7 @@ pub(crate) fn execute(
         threads: running.threads,
         trigger_directory: origin.trigger_directory,
         skip_preflight: running.skip_preflight,
+        allow_destroy: running.allow_destroy.clone(),
     };
     let show = match (running.json, running.quiet, terminal.live) {
         (true, ..) => Show::Json,

@@ -1,20 +1,35 @@
 //! `tidemark run FILE`.
 
+use super::document::Source;
 use super::{document, outcome};
 use crate::cli;
 use crate::exit::{Exit, Stop};
 use crate::terminal::Terminal;
 use std::path::PathBuf;
 use tidemark_measure::record::Note;
+use tidemark_plan::block::cross_check;
 use tidemark_plan::forecast::forecast;
 use tidemark_plan::redact;
 
 /// Runs a document from beginning to end.
 pub(crate) fn run(arguments: &cli::Run, store: Option<PathBuf>, terminal: Terminal) -> Result<Exit, Stop> {
     let source = document::read(&arguments.file, terminal)?;
+    execute(source, arguments, store, terminal)
+}
+
+/// Runs a document that was read already.
+pub(crate) fn execute(
+    source: Source,
+    arguments: &cli::Run,
+    store: Option<PathBuf>,
+    terminal: Terminal,
+) -> Result<Exit, Stop> {
     let mut plan = source.document.plan;
     if let Some(seed) = arguments.seed {
         plan = plan.with_seed(seed);
+    }
+    if let Some(pairs) = arguments.cross_check {
+        plan = cross_check(plan, pairs).map_err(Stop::usage)?;
     }
     plan.notes.extend(forecast(&plan).notes);
     plan.notes.extend(source.document.warnings.iter().map(|warning| {

@@ -1,54 +1,149 @@
-//! The numbers of a run as a table for the terminal.
+//! The numbers of a run as tables for the terminal.
 
+use tidemark_judge::sweep::{Axis, Row, Spread, Sweep, sweeps};
+use tidemark_measure::histogram::Histogram;
 use tidemark_measure::record::{Operation, Run, Stage, Work};
 use tidemark_measure::units;
 
 const HEADINGS: [&str; 11] =
     ["stage", "operation", "ok", "failed", "rate", "bandwidth", "mean", "p50", "p95", "p99", "max"];
 
-/// One row per operation of every stage that did something.
+/// What stands behind the axes of a sweep.
+const MEASURED: [&str; 9] =
+    ["operation", "repeats", "rate", "+-", "bandwidth", "mean", "p50", "p99", "p99.9"];
+
+/// One row per operation of every stage that did something; of a sweep, one per operation of every point.
 pub(crate) fn table(run: &Run) -> String {
-    let mut rows = vec![HEADINGS.map(str::to_owned)];
-    for stage in &run.stages {
+    let mut rows = vec![HEADINGS.map(str::to_owned).to_vec()];
+    for stage in run.stages.iter().filter(|stage| stage.cell.is_none()) {
         let works = stage.works.iter();
         rows.extend(works.flat_map(|work| work.operations.iter().map(|one| row(stage, work, one))));
     }
-    if rows.len() == 1 {
-        return String::new();
+    let mut tables: Vec<String> = Vec::new();
+    if rows.len() > 1 {
+        tables.push(aligned(&rows, 2));
     }
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..HEADINGS.len()).map(width).collect();
-    let line = |row: &[String; 11]| {
-        let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, width))| match column {
-            0 | 1 => format!("{cell:<width$}"),
-            _ => format!("{cell:>width$}"),
-        });
-        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
-    };
-    rows.iter().map(line).collect::<Vec<_>>().join("\n")
+    tables.extend(sweeps(run).iter().map(points));
+    tables.join("\n\n")
 }
 
-fn row(stage: &Stage, work: &Work, operation: &Operation) -> [String; 11] {
+fn row(stage: &Stage, work: &Work, operation: &Operation) -> Vec<String> {
     let (tally, seconds) = (&operation.tally, work.window_seconds());
-    let latency = |fraction| match tally.response.is_empty() {
-        true => "-".into(),
-        false => units::duration_ns(tally.response.quantile(fraction)),
-    };
-    let mean = match tally.response.is_empty() {
-        true => "-".into(),
-        false => units::duration_ns(tally.response.mean() as u64),
-    };
-    [
+    let mut cells = vec![
         stage.id.clone(),
         operation.label.clone(),
         units::count(tally.ok),
         units::count(tally.failed()),
         units::rate(operation.throughput(seconds)),
         format!("{}/s", units::bytes(operation.bandwidth(seconds) as u64)),
-        mean,
-        latency(0.5),
-        latency(0.95),
-        latency(0.99),
-        latency(1.0),
-    ]
+    ];
+    cells.extend(latencies(&tally.response, [0.5, 0.95, 0.99, 1.0]));
+    cells
+}
+
+/// Mean and percentiles, or dashes where there are none.
+fn latencies<const N: usize>(response: &Histogram, fractions: [f64; N]) -> Vec<String> {
+    if response.is_empty() {
+        return vec!["-".to_owned(); N + 1];
+    }
+    let percentiles = fractions.iter().map(|fraction| response.quantile(*fraction));
+    let all = std::iter::once(response.mean() as u64).chain(percentiles);
+    all.map(units::duration_ns).collect()
+}
+
+/// A sweep: means over the repeats, and percentiles of all of them together.
+fn points(sweep: &Sweep<'_>) -> String {
+    let axes = sweep.axes();
+    let axes: Vec<&Axis<'_>> = axes.iter().filter(|axis| axis.values.len() > 1).collect();
+    let several_engines = sweep.engines().len() > 1;
+    let mut head = vec![sweep.name.to_owned()];
+    head.extend(axes.iter().map(|axis| axis.name.replace('_', " ")));
+    head.extend(several_engines.then(|| "engine".to_owned()));
+    let words = head.len() + 1;
+    head.extend(MEASURED.map(str::to_owned));
+    let mut rows = vec![head];
+    for point in &sweep.points {
+        for one in point.rows() {
+            let mut cells = vec![String::new()];
+            cells.extend(axes.iter().map(|axis| point.value(axis.name).unwrap_or("-").to_owned()));
+            cells.extend(several_engines.then(|| point.engine.to_owned()));
+            cells.extend(measured(&one));
+            rows.push(cells);
+        }
+    }
+    aligned(&rows, words)
+}
+
+fn measured(row: &Row<'_>) -> Vec<String> {
+    let rate = Spread::of(&row.rates);
+    let bytes = Spread::of(&row.bandwidths).map_or(0.0, |spread| spread.mean);
+    let apart = rate.filter(|spread| spread.count > 1 && spread.mean > 0.0);
+    let mut cells = vec![
+        row.label.to_owned(),
+        row.rates.len().to_string(),
+        rate.map_or("-".into(), |spread| units::rate(spread.mean)),
+        apart.map_or("-".into(), |spread| format!("{:.1} %", 100.0 * spread.half_range() / spread.mean)),
+        format!("{}/s", units::bytes(bytes as u64)),
+    ];
+    cells.extend(latencies(&row.response, [0.5, 0.99, 0.999]));
+    cells
+}
+
+/// Rows in columns; the first `words` columns are flush left, the others right.
+fn aligned(rows: &[Vec<String>], words: usize) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, width))| match column < words {
+            true => format!("{cell:<width$}"),
+            false => format!("{cell:>width$}"),
+        });
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    rows.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidemark_measure::record::Cell;
+
+    fn stage(size: &str, repeat: u32, ok: u64) -> Stage {
+        let mut read = Operation { label: "read".into(), sample: "read".into(), ..Operation::default() };
+        (read.tally.ok, read.tally.bytes) = (ok, ok * 4096);
+        read.tally.response.record_many(1_000_000, ok);
+        let work = Work {
+            kind: "normal".into(),
+            window_end_ns: 10_000_000_000,
+            operations: vec![read],
+            ..Work::default()
+        };
+        let cell = Cell {
+            sweep: "rand".into(),
+            axes: vec![("block_size".into(), size.into())],
+            repeat,
+            ..Cell::default()
+        };
+        Stage { id: format!("s{repeat}"), works: vec![work], cell: Some(cell), ..Stage::default() }
+    }
+
+    #[test]
+    fn a_sweep_has_a_row_for_each_point() {
+        let mut run = Run { stages: vec![stage("4 KiB", 1, 900), stage("64 KiB", 1, 500)], ..Run::default() };
+        run.stages.extend([stage("4 KiB", 2, 1_100), stage("64 KiB", 2, 500)]);
+        let text = table(&run);
+        let rows: Vec<Vec<&str>> = text
+            .lines()
+            .map(|line| line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect())
+            .collect();
+        assert_eq!(rows.len(), 3, "{text}");
+        assert_eq!(rows[0][..3], ["rand", "block size", "operation"]);
+        assert_eq!(rows[1][..6], ["4 KiB", "read", "2", "100 op/s", "10.0 %", "410 kB/s"]);
+        run.stages[0].cell = None;
+        assert!(table(&run).contains("\n\nrand"), "other stages keep their own table");
+        assert_eq!(table(&Run::default()), "");
+    }
 }

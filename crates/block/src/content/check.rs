@@ -1,0 +1,202 @@
+//! Judges what a read returned by the stamps in it and by what the table knows.
+
+use super::sector::{Reading, SECTOR, Stamp, read};
+use super::table::{Cell, Table};
+use super::{Dials, Label};
+use std::ops::Range;
+
+/// Something wrong in what was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Wrong {
+    /// Where the first bad sector is, bytes from the volume's start.
+    pub(crate) at: u64,
+    /// What is wrong with it.
+    pub(crate) kind: Kind,
+}
+
+/// What is wrong with a sector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// It is of an older write than one that was acknowledged before the read began. To tell lost from stale, read
+    /// it again.
+    Older {
+        /// The generation found; `None`: the block is a common one, which does not say.
+        found: Option<u64>,
+        /// The generation acknowledged.
+        expected: u64,
+    },
+    /// It is of another write than its neighbours, though one write covered them all and none came in between.
+    Torn {
+        /// The generation found; `None`: the block is a common one, which does not say.
+        found: Option<u64>,
+        /// The generation acknowledged.
+        expected: u64,
+    },
+    /// It belongs elsewhere.
+    Misplaced {
+        /// The volume it belongs to.
+        volume: u64,
+        /// The byte at which it belongs there.
+        at: u64,
+    },
+    /// Nothing but zeroes, where nothing was trimmed.
+    Zeroes,
+    /// The stamp is right, the bytes after it are not.
+    Damaged,
+    /// There is no stamp, or it is damaged.
+    Foreign,
+}
+
+/// How a sector stands to its cell's floor.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Age {
+    /// As it may be.
+    Right,
+    /// From before the floor.
+    Old(Option<u64>),
+    /// From after it, though no write of this run came since: from somebody else's.
+    New(u64),
+}
+
+/// A read, and what there is to judge it by.
+pub(crate) struct Check<'a> {
+    /// The volume and the run; the dials do not matter.
+    pub(crate) label: Label,
+    /// What was read.
+    pub(crate) bytes: &'a [u8],
+    /// Where, in whole sectors.
+    pub(crate) offset: u64,
+    /// What this run wrote, if that is followed.
+    pub(crate) table: Option<&'a Table>,
+    /// The states of the cells that the range touches, from before the read was sent.
+    pub(crate) before: &'a [Cell],
+}
+
+impl Check<'_> {
+    /// The first thing wrong; must be asked as soon as the read has ended.
+    pub(crate) fn run(&self) -> Option<Wrong> {
+        let range = self.offset..self.offset + self.bytes.len() as u64;
+        let Some(table) = self.table else {
+            return self.cell(range, Cell::default(), Cell::default());
+        };
+        let cells = table.cells(&range);
+        for (cell, before) in cells.clone().zip(self.before) {
+            let start = cell as u64 * table.cell();
+            let part = start.max(range.start)..(start + table.cell()).min(range.end);
+            let wrong = self.cell(part, *before, table.state(cell));
+            if wrong.is_some() {
+                return wrong.map(|wrong| self.beyond_one_cell(wrong));
+            }
+        }
+        // What lies beyond the table is judged without it.
+        let known = (cells.start + cells.len().min(self.before.len())) as u64 * table.cell();
+        let rest = known.max(range.start)..range.end;
+        if rest.is_empty() { None } else { self.cell(rest, Cell::default(), Cell::default()) }
+    }
+
+    /// Whether a later read of the sector at `at` shows the write of generation `expected`, or a later one.
+    pub(crate) fn has_come(&self, bytes: &[u8; SECTOR], at: u64, expected: u64) -> bool {
+        let sector = at / SECTOR as u64;
+        match read(bytes, sector) {
+            Reading::Stamped(stamp) => {
+                stamp.label.volume == self.label.volume
+                    && stamp.sector == sector
+                    && stamp.generation >= expected
+            }
+            Reading::Common(number, dials) => number == self.common(dials, sector, expected),
+            _ => false,
+        }
+    }
+
+    /// Judges the sectors of one cell.
+    fn cell(&self, part: Range<u64>, before: Cell, after: Cell) -> Option<Wrong> {
+        let settled = before.is_settled(after);
+        let floor = before.floor();
+        // The first sector, and the first that stands otherwise.
+        let (mut first, mut odd): (Option<Age>, Option<(u64, Age)>) = (None, None);
+        let mut outdated = None;
+        for at in part.step_by(SECTOR) {
+            let sector = at / SECTOR as u64;
+            let wrong = |kind| Some(Wrong { at, kind });
+            let age = match read(self.sector(at)?, sector) {
+                Reading::Stamped(stamp)
+                    if stamp.label.volume != self.label.volume || stamp.sector != sector =>
+                {
+                    let belongs = stamp.sector.saturating_mul(SECTOR as u64);
+                    return wrong(Kind::Misplaced { volume: stamp.label.volume, at: belongs });
+                }
+                Reading::Stamped(stamp) => self.age(stamp.generation, floor, settled),
+                Reading::Common(number, dials) => {
+                    let due = self.table.map_or(0, |table| table.generation(floor));
+                    let right = !settled || number == self.common(dials, sector, due);
+                    if right { Age::Right } else { Age::Old(None) }
+                }
+                Reading::Zeroes if before.allows_zeroes(after) => Age::Right,
+                Reading::Zeroes => return wrong(Kind::Zeroes),
+                Reading::Damaged => return wrong(Kind::Damaged),
+                Reading::Foreign => return wrong(Kind::Foreign),
+            };
+            if outdated.is_none() && matches!(age, Age::Old(_)) {
+                outdated = Some((at, age));
+            }
+            match first {
+                None => first = Some(age),
+                // Old sectors of several old writes are old, not torn.
+                Some(Age::Old(_)) if matches!(age, Age::Old(_)) => {}
+                Some(first) if odd.is_none() && first != age => odd = Some((at, age)),
+                Some(_) => {}
+            }
+        }
+        self.conclude(floor, outdated, odd)
+    }
+
+    fn conclude(&self, floor: u64, outdated: Option<(u64, Age)>, odd: Option<(u64, Age)>) -> Option<Wrong> {
+        let expected = self.table.map_or(0, |table| table.generation(floor));
+        let found = |age| match age {
+            Age::Old(found) => found,
+            Age::New(found) => Some(found),
+            Age::Right => Some(expected),
+        };
+        let (at, kind) = match (outdated, odd) {
+            (Some((at, age)), Some(_)) => (at, Kind::Torn { found: found(age), expected }),
+            (Some((at, age)), None) => (at, Kind::Older { found: found(age), expected }),
+            (None, Some((at, age))) => (at, Kind::Torn { found: found(age), expected }),
+            (None, None) => return None,
+        };
+        Some(Wrong { at, kind })
+    }
+
+    fn age(&self, generation: u64, floor: u64, settled: bool) -> Age {
+        let count = self.table.map_or(0, |table| table.count(generation));
+        match count.cmp(&floor) {
+            std::cmp::Ordering::Less => Age::Old(Some(generation)),
+            std::cmp::Ordering::Greater if settled => Age::New(generation),
+            _ => Age::Right,
+        }
+    }
+
+    /// A write larger than a cell is torn when a part of it has come and another has not.
+    fn beyond_one_cell(&self, wrong: Wrong) -> Wrong {
+        let Kind::Older { found, expected } = wrong.kind else { return wrong };
+        let has_part = |(index, bytes): (usize, &[u8; SECTOR])| {
+            let sector = self.offset / SECTOR as u64 + index as u64;
+            matches!(read(bytes, sector), Reading::Stamped(Stamp { generation, sector: own, .. })
+                if generation == expected && own == sector)
+        };
+        match self.bytes.as_chunks::<SECTOR>().0.iter().enumerate().any(has_part) {
+            true => Wrong { kind: Kind::Torn { found, expected }, ..wrong },
+            false => wrong,
+        }
+    }
+
+    fn sector(&self, at: u64) -> Option<&[u8; SECTOR]> {
+        self.bytes.as_chunks::<SECTOR>().0.get(((at - self.offset) / SECTOR as u64) as usize)
+    }
+
+    fn common(&self, dials: Dials, sector: u64, generation: u64) -> u64 {
+        Stamp { label: Label { dials, ..self.label }, generation, sector }.common_number()
+    }
+}
+
+#[cfg(test)]
+mod tests;

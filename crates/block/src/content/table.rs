@@ -1,0 +1,242 @@
+//! Which generation of each part of a volume a reader must find at the least.
+//!
+//! A part (a *cell*) is 4 KiB, or the unit of the work if that is smaller. A write that was acknowledged, that
+//! covered the cell, and that overlapped no other write of it, makes every earlier generation stale for reads that
+//! begin from then on: its own generation is the cell's *floor*. Writes that overlap may land in either order, sector
+//! by sector, and a write of a part of a cell changes a part of it: they leave the floor alone, and the cell is
+//! *mixed* until a write of the first kind. A write that failed or was abandoned may land at any later time, so it
+//! counts as in flight for ever. What is called lost, stale or torn by this table therefore is.
+//!
+//! Memory: 8 bytes per cell, 2 GiB for a volume of 1 TiB in cells of 4 KiB. Nothing locks.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Bits of a cell: from the lowest, writes in flight; three flags; the floor.
+const FLIGHT: u64 = (1 << 11) - 1;
+/// The writes in flight overlap each other, or cover the cell in part.
+const OVERLAP: u64 = 1 << 11;
+/// Sectors may be of different writes, none older than the floor.
+const MIXED: u64 = 1 << 12;
+/// Zeroes are right, too: the cell was trimmed.
+const TRIMMED: u64 = 1 << 13;
+const FLOOR_SHIFT: u32 = 14;
+/// The largest floor: 13 days in nanoseconds. Later ones count as this one: less is found, nothing is invented.
+const MOST: u64 = u64::MAX >> FLOOR_SHIFT;
+
+/// What changes a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// A write.
+    Write,
+    /// A trim.
+    Trim,
+}
+
+/// The cells of one volume.
+pub(crate) struct Table {
+    cell: u64,
+    /// Generations are nanoseconds since then; before it is 0.
+    origin: u64,
+    cells: Box<[AtomicU64]>,
+}
+
+/// A cell's state at some moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Cell(u64);
+
+impl Cell {
+    /// The least generation that may be found, counted as the table counts; 0: any.
+    pub(crate) fn floor(self) -> u64 {
+        self.0 >> FLOOR_SHIFT
+    }
+
+    /// Whether all its sectors must be of the floor's write, given its state at the end of a read that began with
+    /// this one.
+    pub(crate) fn is_settled(self, after: Cell) -> bool {
+        self == after && self.0 & (FLIGHT | MIXED | TRIMMED) == 0 && self.floor() > 0
+    }
+
+    /// Whether zeroes may be found by a read that ended with `after`.
+    pub(crate) fn allows_zeroes(self, after: Cell) -> bool {
+        (self.0 | after.0) & TRIMMED != 0
+    }
+}
+
+impl Table {
+    /// A table for a volume of `size` bytes in which nothing has been written since `origin` (nanoseconds since 1970).
+    pub(crate) fn new(size: u64, cell: u64, origin: u64) -> Self {
+        let cells = (0..size.div_ceil(cell)).map(|_| AtomicU64::new(0)).collect();
+        Self { cell, origin, cells }
+    }
+
+    /// Bytes of a cell.
+    pub(crate) fn cell(&self) -> u64 {
+        self.cell
+    }
+
+    /// Bytes that it covers.
+    pub(crate) fn size(&self) -> u64 {
+        self.cell * self.cells.len() as u64
+    }
+
+    /// The same knowledge in cells that divide these, or over a larger volume.
+    pub(crate) fn refined(&self, size: u64, cell: u64) -> Self {
+        let table = Self::new(size.max(self.size()), cell, self.origin);
+        for (index, new) in table.cells.iter().enumerate() {
+            let old = self.cells.get((index as u64 * cell / self.cell) as usize);
+            new.store(old.map_or(0, |old| old.load(Ordering::Acquire)), Ordering::Release);
+        }
+        table
+    }
+
+    /// A generation as the table counts.
+    pub(crate) fn count(&self, generation: u64) -> u64 {
+        generation.saturating_sub(self.origin)
+    }
+
+    /// A floor as a generation.
+    pub(crate) fn generation(&self, floor: u64) -> u64 {
+        floor + self.origin
+    }
+
+    /// The cells that a range of bytes touches.
+    pub(crate) fn cells(&self, bytes: &Range<u64>) -> Range<usize> {
+        let most = self.cells.len();
+        let end = (bytes.end.div_ceil(self.cell) as usize).min(most);
+        ((bytes.start / self.cell) as usize).min(end)..end
+    }
+
+    /// A cell's state now.
+    #[inline]
+    pub(crate) fn state(&self, cell: usize) -> Cell {
+        Cell(self.cells.get(cell).map_or(0, |cell| cell.load(Ordering::Acquire)))
+    }
+
+    /// Notes that a change of a range is about to be sent.
+    pub(crate) fn begin(&self, bytes: &Range<u64>, change: Change) {
+        for index in self.cells(bytes) {
+            let start = index as u64 * self.cell;
+            let whole = bytes.start <= start && start + self.cell <= bytes.end;
+            self.update(index, |state| {
+                let flight = state & FLIGHT;
+                let overlap = if flight > 0 || !whole { OVERLAP } else { 0 };
+                let trimmed = if change == Change::Trim { TRIMMED } else { 0 };
+                // A full count never goes down again: it counts as in flight for ever.
+                state & !FLIGHT | (flight + 1).min(FLIGHT) | overlap | trimmed
+            });
+        }
+    }
+
+    /// Notes that the change was acknowledged. One that failed is never ended.
+    pub(crate) fn end(&self, bytes: &Range<u64>, change: Change, generation: u64) {
+        let generation = self.count(generation).min(MOST);
+        for index in self.cells(bytes) {
+            self.update(index, |state| {
+                let flight = state & FLIGHT;
+                if flight == FLIGHT || flight == 0 {
+                    return state;
+                }
+                let alone = flight == 1 && state & OVERLAP == 0;
+                match change {
+                    Change::Write if alone => generation.max(state >> FLOOR_SHIFT) << FLOOR_SHIFT,
+                    _ if flight == 1 => (state & !(FLIGHT | OVERLAP)) | MIXED,
+                    _ => state - 1,
+                }
+            });
+        }
+    }
+
+    #[inline]
+    fn update(&self, cell: usize, change: impl Fn(u64) -> u64) {
+        // The closure never declines, so the update cannot fail.
+        let _ =
+            self.cells[cell].fetch_update(Ordering::AcqRel, Ordering::Acquire, |state| Some(change(state)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE: Range<u64> = 0..4096;
+
+    fn table() -> Table {
+        Table::new(16_384, 4096, 1000)
+    }
+
+    #[test]
+    fn a_write_alone_raises_the_floor_of_what_it_covers() {
+        let table = table();
+        table.begin(&(0..8192), Change::Write);
+        assert_eq!(table.state(0).floor(), 0, "not before it is acknowledged");
+        table.end(&(0..8192), Change::Write, 1007);
+        assert_eq!([0, 1, 2].map(|cell| table.state(cell).floor()), [7, 7, 0]);
+        assert!(table.state(0).is_settled(table.state(0)) && !table.state(2).is_settled(table.state(2)));
+        assert_eq!(table.generation(7), 1007);
+    }
+
+    #[test]
+    fn what_overlaps_or_covers_a_part_leaves_it_mixed() {
+        let table = table();
+        table.begin(&ONE, Change::Write);
+        table.begin(&ONE, Change::Write);
+        table.end(&ONE, Change::Write, 1009);
+        table.end(&ONE, Change::Write, 1008);
+        table.begin(&(4096..4608), Change::Write);
+        table.end(&(4096..4608), Change::Write, 1010);
+        for cell in [0, 1] {
+            assert_eq!(table.state(cell).floor(), 0);
+            assert!(!table.state(cell).is_settled(table.state(cell)));
+        }
+        table.begin(&ONE, Change::Write);
+        table.end(&ONE, Change::Write, 1011);
+        assert_eq!(table.state(0).floor(), 11);
+        assert!(table.state(0).is_settled(table.state(0)));
+    }
+
+    #[test]
+    fn a_write_of_unknown_fate_never_ends() {
+        let table = table();
+        table.begin(&ONE, Change::Write);
+        table.begin(&ONE, Change::Write);
+        table.end(&ONE, Change::Write, 1005);
+        assert_eq!(table.state(0).floor(), 0);
+        assert!(!table.state(0).is_settled(table.state(0)));
+    }
+
+    #[test]
+    fn a_trim_allows_zeroes_until_the_next_write() {
+        let table = table();
+        let allows = || table.state(0).allows_zeroes(table.state(0));
+        table.begin(&ONE, Change::Trim);
+        assert!(allows());
+        table.end(&ONE, Change::Trim, 1005);
+        assert!(allows());
+        table.begin(&ONE, Change::Write);
+        table.end(&ONE, Change::Write, 1006);
+        assert!(!allows());
+    }
+
+    #[test]
+    fn a_full_count_stays_full_and_old_generations_count_as_none() {
+        let table = table();
+        for _ in 0..FLIGHT + 5 {
+            table.begin(&ONE, Change::Write);
+        }
+        for _ in 0..FLIGHT + 5 {
+            table.end(&ONE, Change::Write, 1005);
+        }
+        assert_eq!(table.state(0).floor(), 0);
+        assert_eq!((table.count(5), table.cells(&(0..u64::MAX))), (0, 0..4));
+    }
+
+    #[test]
+    fn refining_keeps_what_is_known() {
+        let table = table();
+        table.begin(&ONE, Change::Write);
+        table.end(&ONE, Change::Write, 1005);
+        let finer = table.refined(32_768, 512);
+        assert_eq!((finer.state(7).floor(), finer.state(8).floor(), finer.size()), (5, 0, 32_768));
+    }
+}

@@ -1,0 +1,117 @@
+//! What the works of a run share: the seed, the clock of generations, and what was written where.
+
+use crate::content::table::Table;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Instant, SystemTime};
+use tidemark_measure::rng::mix;
+
+/// Bytes of a table's cell, unless a work's unit is smaller.
+const CELL: u64 = 4096;
+
+/// What the works of a run share. Content that one of them writes, another can verify.
+pub struct DataSet {
+    set: u32,
+    origin: Instant,
+    origin_ns: u64,
+    tables: Option<Mutex<BTreeMap<u64, Arc<Table>>>>,
+    notes: Mutex<Vec<String>>,
+}
+
+impl DataSet {
+    /// A data set whose content comes from `seed`. With `verify_tables`, it follows which write each block must hold
+    /// (8 bytes for 4 KiB of every volume, or for the unit of a work if that is smaller): needed when some work of
+    /// the run verifies what it reads, to find lost, stale and torn writes.
+    pub fn new(seed: u64, verify_tables: bool) -> Self {
+        let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Self {
+            set: mix(seed, &[]) as u32,
+            origin: Instant::now(),
+            origin_ns: since_1970.as_nanos() as u64,
+            tables: verify_tables.then(Mutex::default),
+            notes: Mutex::default(),
+        }
+    }
+
+    /// What went otherwise than asked for without being an error, in whole sentences: buffers that could not be
+    /// registered, for instance.
+    pub fn notes(&self) -> Vec<String> {
+        locked(&self.notes).clone()
+    }
+
+    /// Adds a note, once.
+    pub(crate) fn note(&self, note: String) {
+        let mut notes = locked(&self.notes);
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+
+    /// The seed's hash.
+    pub(crate) fn set(&self) -> u32 {
+        self.set
+    }
+
+    /// The generation of a write that begins now: nanoseconds since 1970 by a clock that is never set back.
+    #[inline]
+    pub(crate) fn now(&self) -> u64 {
+        self.origin_ns.saturating_add(self.origin.elapsed().as_nanos() as u64)
+    }
+
+    /// A generation in words.
+    pub(crate) fn when(&self, generation: u64) -> String {
+        match generation.checked_sub(self.origin_ns) {
+            Some(since) => format!("the write begun {:.9} s into the run", since as f64 / 1e9),
+            None => "a write before this run".to_owned(),
+        }
+    }
+
+    /// The table of a volume, if tables are kept; made, or made finer, when it is first asked for.
+    pub(crate) fn table(&self, volume: u64, size: u64, unit: u64) -> Option<Arc<Table>> {
+        let mut tables = locked(self.tables.as_ref()?);
+        // A unit that does not divide a cell is one that some operation begins in the middle of a cell with.
+        let cell = if CELL.is_multiple_of(unit) { unit } else { CELL };
+        // A write that began just now must be later than the origin.
+        let table = tables
+            .entry(volume)
+            .or_insert_with(|| Arc::new(Table::new(size, cell, self.origin_ns.saturating_sub(1))));
+        let cell = cell.min(table.cell());
+        // A table that is in use is left as it is: what it cannot follow counts as unknown.
+        if (cell < table.cell() || size > table.size()) && Arc::strong_count(table) == 1 {
+            *table = Arc::new(table.refined(size, cell));
+        }
+        Some(Arc::clone(table))
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_shared_and_refined_when_nobody_uses_them() {
+        let data = DataSet::new(1, true);
+        let table = data.table(7, 1 << 20, 4096).unwrap();
+        assert!(Arc::ptr_eq(&table, &data.table(7, 1 << 20, 1 << 20).unwrap()));
+        assert_eq!(data.table(7, 1 << 20, 512).unwrap().cell(), 4096, "in use");
+        drop(table);
+        assert_eq!(data.table(7, 1 << 20, 512).unwrap().cell(), 512);
+        assert!(DataSet::new(1, false).table(7, 1 << 20, 4096).is_none());
+    }
+
+    #[test]
+    fn generations_rise_and_are_told_in_words() {
+        let data = DataSet::new(1, false);
+        let (first, second) = (data.now(), data.now());
+        assert!(first <= second);
+        assert!(data.when(second).contains("into the run"));
+        assert_eq!(data.when(5), "a write before this run");
+        data.note("x".into());
+        data.note("x".into());
+        assert_eq!(data.notes(), ["x"]);
+    }
+}

@@ -1,0 +1,321 @@
+//! One thread's session: the hot path. It allocates nothing, locks nothing, and reads one clock per reap.
+
+use crate::content::check::{Check, Kind};
+use crate::content::sector::SECTOR;
+use crate::content::table::{Cell, Change};
+use crate::engine::Shared;
+use crate::examples::Examples;
+use crate::failure;
+use crate::ring::{Request, Ring};
+use crate::volume::Opened;
+use rustix::io::Errno;
+use std::sync::Arc;
+use std::time::Duration;
+use tidemark_load::engine::{Begin, Clock, Completion, Operation, Outcome, Seat, Session, Tick};
+use tidemark_measure::fault::Fault;
+use tidemark_measure::record::Example;
+use tidemark_plan::block::Action;
+
+/// How long to wait when the kernel will not take submissions for a reason that does not pass by itself.
+const STUCK: Duration = Duration::from_millis(1);
+
+pub(crate) struct BlockSession {
+    shared: Arc<Shared>,
+    ring: Ring,
+    clock: Clock,
+    lanes: Vec<Lane>,
+    /// For each lane, the states of the cells that its read touches; none when nothing is verified.
+    before: Vec<Cell>,
+    /// How many of them a lane has.
+    cells: usize,
+    examples: Examples,
+    /// The last tick seen: what is late by microseconds is good enough for timeouts.
+    now: Tick,
+    /// Operations begun since the last batch was submitted. A batch is submitted as soon as it is full: the device
+    /// works on it while the next one is made, which costs a system call and saves more (measured: with everything
+    /// submitted together with waiting, an operation cost a tenth more processor time, and took longer).
+    queued: u32,
+    /// Operations in flight have been given up: their buffers are the kernel's.
+    abandoned: bool,
+    /// Those of them that have not been told so yet.
+    given_up: Vec<u32>,
+}
+
+/// What a lane does.
+#[derive(Clone, Copy)]
+struct Lane {
+    action: Action,
+    volume: u32,
+    offset: u64,
+    length: u64,
+    generation: u64,
+}
+
+impl Lane {
+    fn range(&self) -> std::ops::Range<u64> {
+        self.offset..self.offset + self.length
+    }
+}
+
+impl BlockSession {
+    pub(crate) fn new(shared: Arc<Shared>, ring: Ring, seat: Seat) -> Self {
+        let idle = Lane { action: Action::Read, volume: 0, offset: 0, length: 0, generation: 0 };
+        let smallest = shared.volumes.iter().filter_map(|volume| volume.table.as_ref()?.cell().into()).min();
+        // One more where an operation may begin in the middle of a cell.
+        let cells = match smallest.filter(|_| shared.job.content.verify) {
+            Some(cell) => ring.buffer_bytes() / cell as usize + 1,
+            None => 0,
+        };
+        let lanes = seat.lanes as usize;
+        Self {
+            shared,
+            ring,
+            clock: seat.clock,
+            lanes: vec![idle; lanes],
+            before: vec![Cell::default(); lanes * cells],
+            cells,
+            examples: Examples::default(),
+            now: 0,
+            queued: 0,
+            abandoned: false,
+            given_up: Vec::with_capacity(lanes),
+        }
+    }
+
+    /// Queues an operation, or says how it ended at once.
+    #[inline]
+    fn start(&mut self, lane: u32, operation: &Operation) -> Result<(), Outcome> {
+        let shared = &*self.shared;
+        let action = shared.job.actions.get(usize::from(operation.action)).copied();
+        let index = operation.space.wrapping_sub(1) as usize;
+        let (Some(action), Some(volume)) = (action, shared.volumes.get(index)) else {
+            self.examples.keep(Fault::Local, || {
+                format!("there is no action {} or no volume {}", operation.action, operation.space)
+            });
+            return Err(Outcome::failure(Fault::Local));
+        };
+        if self.abandoned {
+            return Err(Outcome::failure(Fault::Abandoned));
+        }
+        let offset = operation.item.saturating_mul(shared.job.unit);
+        let length = operation.bytes.min(volume.size.saturating_sub(offset));
+        let mut plan = Lane { action, volume: index as u32, offset, length, generation: 0 };
+        let request = match action {
+            Action::Remove => return Err(remove(volume, &mut self.examples)),
+            Action::Fsync => Request::Sync { data: false },
+            Action::Fdatasync => Request::Sync { data: true },
+            _ if length == 0 || length as usize > self.ring.buffer_bytes() && action != Action::Trim => {
+                self.examples.keep(Fault::ShortTransfer, || {
+                    failure::short(action, volume, offset, operation.bytes, 0)
+                });
+                return Err(Outcome::failure(Fault::ShortTransfer));
+            }
+            Action::Trim => {
+                if let Some(table) = &volume.table {
+                    table.begin(&plan.range(), Change::Trim);
+                }
+                Request::Punch { offset, length }
+            }
+            Action::Read => {
+                if let (Some(table), true) = (&volume.table, self.cells > 0) {
+                    let own = &mut self.before[lane as usize * self.cells..][..self.cells];
+                    for (place, cell) in own.iter_mut().zip(table.cells(&plan.range())) {
+                        *place = table.state(cell);
+                    }
+                }
+                Request::Read { offset, length: length as u32 }
+            }
+            Action::Write => {
+                // In this order: a write that begins after another was acknowledged must be of a later generation.
+                if let Some(table) = &volume.table {
+                    table.begin(&plan.range(), Change::Write);
+                }
+                plan.generation = shared.data.now();
+                if let Some(buffer) = self.ring.buffer(lane) {
+                    volume.label.fill(&mut buffer[..length as usize], offset, plan.generation);
+                }
+                Request::Write { offset, length: length as u32 }
+            }
+        };
+        self.lanes[lane as usize] = plan;
+        self.send(lane, index, request)
+    }
+
+    /// Queues a request, and submits the batch that it completes.
+    #[inline]
+    fn send(&mut self, lane: u32, file: usize, request: Request) -> Result<(), Outcome> {
+        if !self.ring.queue(lane, file, request) {
+            let text = || format!("lane {lane} of the ring cannot take an operation");
+            self.examples.keep(Fault::Local, text);
+            return Err(Outcome::failure(Fault::Local));
+        }
+        self.queued += 1;
+        if self.queued >= self.shared.job.batch {
+            self.queued = 0;
+            // What the kernel does not take now, it is offered again by the next reap.
+            let _ = self.ring.submit(0, None);
+        }
+        Ok(())
+    }
+
+    /// What came of a lane's operation.
+    #[inline]
+    fn finish(&mut self, lane: u32, result: i32) -> Outcome {
+        let Self { shared, ring, examples, before, cells, .. } = self;
+        let plan = self.lanes[lane as usize];
+        let Lane { action, offset, length, generation, .. } = plan;
+        let volume = &shared.volumes[plan.volume as usize];
+        if result < 0 {
+            let error = Errno::from_raw_os_error(-result);
+            let fault = failure::class(error);
+            examples.keep(fault, || failure::refused(action, volume, offset, length, error));
+            return Outcome::failure(fault);
+        }
+        let moved = result as u64;
+        match action {
+            Action::Fsync | Action::Fdatasync | Action::Remove => return Outcome::success(0),
+            Action::Read | Action::Write if moved != length => {
+                let fault = Fault::ShortTransfer;
+                examples.keep(fault, || failure::short(action, volume, offset, length, moved));
+                return Outcome::failure(fault);
+            }
+            Action::Read if shared.job.content.verify => {
+                let before = &before[lane as usize * *cells..][..*cells];
+                if let Some((fault, text)) = verify(ring, lane, &plan, before, shared) {
+                    examples.keep(fault, || text);
+                    return Outcome::failure(fault);
+                }
+            }
+            Action::Read => {}
+            Action::Write | Action::Trim => {
+                if let Some(table) = &volume.table {
+                    let change = if action == Action::Write { Change::Write } else { Change::Trim };
+                    table.end(&plan.range(), change, generation);
+                }
+            }
+        }
+        Outcome::success(length)
+    }
+
+    /// Tells the lanes that were given up, or waits.
+    #[cold]
+    fn reap_abandoned(&mut self, until: Tick, ended: &mut Vec<Completion>) {
+        let done = self.clock.now();
+        if self.given_up.is_empty() {
+            sleep(until.saturating_sub(done));
+        }
+        let outcome = Outcome::failure(Fault::Abandoned);
+        ended.extend(self.given_up.drain(..).map(|lane| Completion { lane, done, outcome }));
+    }
+
+    #[cold]
+    fn stuck(&mut self, error: &std::io::Error) {
+        self.examples.keep(Fault::Local, || format!("io_uring does not take operations: {error}"));
+        std::thread::sleep(STUCK);
+    }
+}
+
+impl Session for BlockSession {
+    #[inline]
+    fn begin(&mut self, lane: u32, operation: &Operation, sent: Tick) -> Begin {
+        self.now = sent;
+        match self.start(lane, operation) {
+            Ok(()) => Begin::Started,
+            Err(outcome) => Begin::Done(self.clock.now(), outcome),
+        }
+    }
+
+    fn reap(&mut self, until: Tick, ended: &mut Vec<Completion>) {
+        if self.abandoned {
+            return self.reap_abandoned(until, ended);
+        }
+        let in_flight = self.ring.in_flight();
+        if in_flight == 0 {
+            sleep(until.saturating_sub(self.clock.now()));
+            self.now = self.clock.now();
+            return;
+        }
+        let want = self.shared.job.batch.clamp(1, in_flight);
+        self.queued = 0;
+        let mut taken = 0;
+        loop {
+            let timeout = until.checked_sub(self.now).filter(|time| *time > 0).map(Duration::from_nanos);
+            if let Err(error) = self.ring.submit(want, timeout) {
+                self.stuck(&error);
+            }
+            let done = self.clock.now();
+            self.now = done;
+            while let Some((lane, result)) = self.ring.next_ended() {
+                let outcome = self.finish(lane, result);
+                ended.push(Completion { lane, done, outcome });
+                taken += 1;
+            }
+            // A ring that is polled does not wait by itself.
+            if !self.shared.job.polled || taken >= want || done >= until {
+                return;
+            }
+        }
+    }
+
+    fn abandon(&mut self) {
+        if !self.abandoned {
+            self.abandoned = true;
+            let lanes = 0..self.lanes.len() as u32;
+            self.given_up.extend(lanes.filter(|lane| self.ring.is_busy(*lane)));
+        }
+    }
+
+    fn examples(&mut self) -> Vec<Example> {
+        self.examples.take()
+    }
+}
+
+/// Checks what a lane has read; what is older than it should be is read again, plainly, to see whether it has come.
+fn verify(
+    ring: &mut Ring,
+    lane: u32,
+    plan: &Lane,
+    before: &[Cell],
+    shared: &Shared,
+) -> Option<(Fault, String)> {
+    let volume = &shared.volumes[plan.volume as usize];
+    let bytes = ring.buffer(lane)?.get(..plan.length as usize)?;
+    let table = volume.table.as_deref().filter(|_| !before.is_empty());
+    let touched = table.map_or(0, |table| table.cells(&plan.range()).len()).min(before.len());
+    let before = &before[..touched];
+    let wrong = Check { label: volume.label, bytes, offset: plan.offset, table, before }.run()?;
+    let come = match wrong.kind {
+        Kind::Older { expected, .. } => look_again(ring, plan, volume, wrong.at, expected),
+        _ => None,
+    };
+    Some(failure::content(wrong, volume, &shared.volumes, come, &shared.data))
+}
+
+/// Whether the write of generation `expected`, or a later one, is there when the sector at `at` is read again.
+#[cold]
+fn look_again(ring: &mut Ring, plan: &Lane, volume: &Opened, at: u64, expected: u64) -> Option<bool> {
+    let bytes = ring.read_again(plan.volume as usize, plan.offset, plan.length as usize).ok()?;
+    let sector = bytes.as_chunks::<SECTOR>().0.get(((at - plan.offset) / SECTOR as u64) as usize)?;
+    let check = Check { label: volume.label, bytes, offset: plan.offset, table: None, before: &[] };
+    Some(check.has_come(sector, at, expected))
+}
+
+/// Waits a number of nanoseconds. The load core has set the thread's timer slack to 1 ns.
+fn sleep(nanoseconds: u64) {
+    if nanoseconds > 0 {
+        std::thread::sleep(Duration::from_nanos(nanoseconds));
+    }
+}
+
+/// Removes a file. That it is gone already is what was wanted.
+fn remove(volume: &Opened, examples: &mut Examples) -> Outcome {
+    match std::fs::remove_file(&volume.path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            let errno = Errno::from_io_error(&error).unwrap_or(Errno::IO);
+            let fault = failure::class(errno);
+            examples.keep(fault, || failure::refused(Action::Remove, volume, 0, 0, errno));
+            Outcome::failure(fault)
+        }
+        _ => Outcome::success(0),
+    }
+}

@@ -1,0 +1,202 @@
+//! A volume opened for load: its file, what direct I/O asks of it, and what was written there.
+
+use crate::content::{Dials, Label, table::Table, volume_id};
+use crate::data::DataSet;
+use crate::device;
+use crate::engine::Use;
+use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags, fstat, ftruncate, open, statx};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tidemark_load::engine::OpenError;
+use tidemark_plan::block::{Action, Job, Place, Volume};
+
+/// A volume of a job, without its file: the ring has that.
+pub(crate) struct Opened {
+    /// As the document names it.
+    pub(crate) path: PathBuf,
+    /// Bytes used.
+    pub(crate) size: u64,
+    /// What its content has in common.
+    pub(crate) label: Label,
+    /// What this run wrote there, if that is followed.
+    pub(crate) table: Option<Arc<Table>>,
+    /// What direct I/O asks for; 1 where it is not used.
+    pub(crate) alignment: Alignment,
+}
+
+/// What direct I/O asks for, bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Alignment {
+    /// Of offsets and lengths.
+    pub(crate) offset: u64,
+    /// Of memory.
+    pub(crate) memory: u64,
+}
+
+/// The path of a file or device.
+pub(crate) fn path(volume: &Volume) -> Result<&Path, OpenError> {
+    match &volume.place {
+        Place::File(path) | Place::Device(path) => Ok(path),
+        Place::Rbd(_) => Err(OpenError(format!(
+            "{} is an RBD image, which the native engine does not reach: say `engine: fio`",
+            volume.name()
+        ))),
+    }
+}
+
+/// Opens one volume of a job.
+pub(crate) fn opened(
+    job: &Job,
+    volume: &Volume,
+    data: &DataSet,
+    purpose: Use,
+) -> Result<(File, Opened), OpenError> {
+    let path = path(volume)?;
+    let file = open_file(job, volume, path, purpose)?;
+    let failed = |error: Errno| OpenError(format!("{}: {}", path.display(), io::Error::from(error)));
+    let stat = fstat(&file).map_err(failed)?;
+    check_kind(volume, path, device::is_device(&stat))?;
+    let held = match &volume.place {
+        Place::Device(_) => {
+            device::size(path).map_err(|error| OpenError(format!("{}: {error}", path.display())))?
+        }
+        _ => stat.st_size as u64,
+    };
+    if held < volume.size {
+        match (&volume.place, purpose) {
+            (Place::File(_), Use::Fill) => {
+                ftruncate(&file, volume.size).map_err(|error| {
+                    OpenError(format!(
+                        "{} cannot be made {} bytes large: {}",
+                        path.display(),
+                        volume.size,
+                        io::Error::from(error)
+                    ))
+                })?;
+            }
+            (Place::File(_), Use::Load) => {
+                return Err(OpenError(format!(
+                    "{} is too small: it has {held} bytes and {} are used; run a `prepare` stage first",
+                    path.display(),
+                    volume.size
+                )));
+            }
+            _ => {
+                return Err(OpenError(format!(
+                    "{} is too small: it has {held} bytes and {} are asked for; lower `size`",
+                    path.display(),
+                    volume.size
+                )));
+            }
+        }
+    }
+    let alignment = match job.direct {
+        true => direct_alignment(&file, path)?,
+        false => Alignment { offset: 1, memory: 1 },
+    };
+    let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let id = volume_id(&real);
+    let label = Label { volume: id, dials: Dials::new(&job.content), set: data.set() };
+    let table = data.table(id, volume.size, job.unit);
+    Ok((file, Opened { path: path.to_owned(), size: volume.size, label, table, alignment }))
+}
+
+fn open_file(job: &Job, volume: &Volume, path: &Path, purpose: Use) -> Result<File, OpenError> {
+    let writes = purpose == Use::Fill
+        || job.actions.iter().any(|action| matches!(action, Action::Write | Action::Trim));
+    let mut flags = OFlags::CLOEXEC | if writes { OFlags::RDWR } else { OFlags::RDONLY };
+    if job.direct {
+        flags |= OFlags::DIRECT;
+    }
+    if purpose == Use::Fill && matches!(volume.place, Place::File(_)) {
+        flags |= OFlags::CREATE;
+    }
+    let opened = open(path, flags, Mode::from_raw_mode(0o644));
+    opened.map(File::from).map_err(|error| OpenError(refusal(error, path, job.direct, writes)))
+}
+
+/// Why a volume could not be opened, and what to do.
+fn refusal(error: Errno, path: &Path, direct: bool, writes: bool) -> String {
+    let path = path.display();
+    match error {
+        Errno::NOENT => format!("{path} does not exist: run a `prepare` stage first, or check the path"),
+        Errno::INVAL if direct => format!(
+            "{path}: its file system does not offer direct I/O: set `direct: false`, or use another file system"
+        ),
+        Errno::ACCESS | Errno::PERM => format!(
+            "{path} may not be opened for {}: give this user the right to, or run as root",
+            if writes { "reading and writing" } else { "reading" }
+        ),
+        Errno::ISDIR => format!("{path} is a directory: name a file in it"),
+        Errno::ROFS => format!("{path} is on a file system that is mounted read-only"),
+        Errno::BUSY => format!("{path} is in use by the system (mounted, or part of another device)"),
+        Errno::NXIO | Errno::NODEV | Errno::NOMEDIUM => format!("{path}: there is no such device any more"),
+        other => format!("{path} cannot be opened: {}", io::Error::from(other)),
+    }
+}
+
+fn check_kind(volume: &Volume, path: &Path, is_device: bool) -> Result<(), OpenError> {
+    match (&volume.place, is_device) {
+        (Place::File(_), true) => {
+            Err(OpenError(format!("{} is a device: name it under `device`, not `file`", path.display())))
+        }
+        (Place::Device(_), false) => {
+            Err(OpenError(format!("{} is not a block device: name it under `file`", path.display())))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What direct I/O on an open file asks for, as the kernel says (`STATX_DIOALIGN`, Linux 6.1), or else a logical
+/// block of its device.
+fn direct_alignment(file: &File, path: &Path) -> Result<Alignment, OpenError> {
+    let told = statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN)
+        .ok()
+        .filter(|told| StatxFlags::from_bits_retain(told.stx_mask).contains(StatxFlags::DIOALIGN));
+    match told {
+        Some(told) if told.stx_dio_offset_align == 0 => Err(OpenError(format!(
+            "{}: its file system does not do direct I/O on this file: set `direct: false`, or use another file system",
+            path.display()
+        ))),
+        Some(told) => Ok(Alignment {
+            offset: u64::from(told.stx_dio_offset_align),
+            memory: u64::from(told.stx_dio_mem_align),
+        }),
+        None => {
+            let block = device::logical_block(path).unwrap_or(512);
+            Ok(Alignment { offset: block, memory: block })
+        }
+    }
+}
+
+impl Opened {
+    /// Whether operations of `bytes` bytes, called `what`, can be done on this volume.
+    pub(crate) fn check_size(&self, what: &str, bytes: u64) -> Result<(), OpenError> {
+        let Alignment { offset, .. } = self.alignment;
+        if bytes.is_multiple_of(offset) {
+            return Ok(());
+        }
+        Err(OpenError(format!(
+            "{} takes direct I/O in multiples of {offset} bytes, and the {what} of {bytes} bytes is none: use a \
+             multiple of {offset}, or set `direct: false`",
+            self.path.display()
+        )))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_say_what_to_do() {
+        let path = Path::new("/x/y");
+        assert!(refusal(Errno::INVAL, path, true, false).contains("`direct: false`"));
+        assert!(!refusal(Errno::INVAL, path, false, false).contains("direct"));
+        assert!(refusal(Errno::ACCESS, path, true, true).contains("reading and writing"));
+        assert!(refusal(Errno::NOENT, path, true, false).contains("prepare"));
+    }
+}

@@ -1,0 +1,181 @@
+//! What the devices under the volumes count, before a stage and after it: `/proc/diskstats`.
+
+use rustix::fs::{FileType, major, makedev, minor, stat};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use tidemark_measure::record::DeviceUse;
+
+/// Bytes of a sector in `/proc/diskstats`, whatever the device's own (Documentation/block/stat).
+const SECTOR: u64 = 512;
+
+/// A device's number: major and minor.
+type Number = (u32, u32);
+
+/// The counters of the devices under some volumes, at one moment.
+pub(crate) struct Counters {
+    devices: BTreeMap<Number, Device>,
+    unchecked: Vec<String>,
+}
+
+struct Device {
+    volumes: Vec<String>,
+    counts: DeviceUse,
+}
+
+impl Counters {
+    /// Reads them. Volumes of which no device is known are remembered with the reason.
+    pub(crate) fn read(volumes: &[PathBuf]) -> Self {
+        let mut unchecked = Vec::new();
+        let table = fs::read_to_string("/proc/diskstats").unwrap_or_default();
+        let mut devices: BTreeMap<Number, Device> = BTreeMap::new();
+        for path in volumes {
+            let name = path.display().to_string();
+            let found = device_of(path).and_then(|number| {
+                let missing = || match table.is_empty() {
+                    true => "/proc/diskstats cannot be read here".to_owned(),
+                    false => format!("/proc/diskstats has no device {}:{}", number.0, number.1),
+                };
+                row(&table, number).map(|counts| (number, counts)).ok_or_else(missing)
+            });
+            match found {
+                Ok((number, counts)) => devices
+                    .entry(number)
+                    .or_insert_with(|| Device { volumes: Vec::new(), counts })
+                    .volumes
+                    .push(name),
+                Err(why) => unchecked.push(format!("{name} could not be checked against a device: {why}.")),
+            }
+        }
+        Self { devices, unchecked }
+    }
+
+    /// What was counted since they were read, device by device, and what could not be checked.
+    pub(crate) fn since(self) -> (Vec<DeviceUse>, Vec<String>) {
+        let table = fs::read_to_string("/proc/diskstats").unwrap_or_default();
+        let (mut used, mut unchecked) = (Vec::new(), self.unchecked);
+        for (number, before) in self.devices {
+            match row(&table, number) {
+                Some(after) => {
+                    used.push(DeviceUse { volumes: before.volumes, ..difference(&before.counts, after) });
+                }
+                None => unchecked.push(format!(
+                    "{} went away while the load was on: its counters are lost.",
+                    before.counts.device
+                )),
+            }
+        }
+        (used, unchecked)
+    }
+}
+
+/// The number of the device that a file lies on, or of the device that a path is; or why there is none. A file that
+/// is yet to be made lies where its directory does.
+fn device_of(path: &Path) -> Result<Number, String> {
+    let existing = path.ancestors().find(|path| path.exists()).unwrap_or(Path::new("."));
+    let found = stat(existing).map_err(|error| format!("{}: {error}", existing.display()))?;
+    if FileType::from_raw_mode(found.st_mode) == FileType::BlockDevice {
+        return Ok((major(found.st_rdev), minor(found.st_rdev)));
+    }
+    let number = (major(found.st_dev), minor(found.st_dev));
+    // Numbers that begin with 0 are file systems without a device of their own.
+    if number.0 != 0 {
+        return Ok(number);
+    }
+    let (kind, source) = mount_of(number).unwrap_or_else(|| ("unknown".into(), String::new()));
+    let device = stat(source.as_str()).ok().filter(|found| {
+        FileType::from_raw_mode(found.st_mode) == FileType::BlockDevice
+            && makedev(major(found.st_rdev), minor(found.st_rdev)) != 0
+    });
+    match device {
+        Some(found) => Ok((major(found.st_rdev), minor(found.st_rdev))),
+        None => Err(format!("it lies on a file system of type {kind}, which has no device")),
+    }
+}
+
+/// Type and source of the file system with this number.
+fn mount_of((major, minor): Number) -> Option<(String, String)> {
+    // 36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue
+    let table = fs::read_to_string("/proc/self/mountinfo").ok()?;
+    let number = format!("{major}:{minor}");
+    let line = table.lines().find(|line| line.split(' ').nth(2) == Some(&number))?;
+    let mut behind = line.split_once(" - ")?.1.split(' ');
+    Some((behind.next()?.to_owned(), behind.next()?.to_owned()))
+}
+
+/// A device's row (Documentation/admin-guide/iostats). Kernels before 5.5 count no flushes, before 4.18 no discards.
+fn row(table: &str, (major, minor): Number) -> Option<DeviceUse> {
+    let words = table.lines().map(|line| line.split_ascii_whitespace().collect::<Vec<_>>());
+    let mut own = words.filter(|words| {
+        let number = |index: usize| words.get(index).and_then(|word| word.parse::<u32>().ok());
+        number(0) == Some(major) && number(1) == Some(minor)
+    });
+    let words = own.next()?;
+    let field = |index: usize| words.get(index).and_then(|word| word.parse::<u64>().ok()).unwrap_or(0);
+    Some(DeviceUse {
+        device: words.get(2)?.to_string(),
+        volumes: Vec::new(),
+        reads: field(3),
+        read_bytes: field(5).saturating_mul(SECTOR),
+        writes: field(7),
+        written_bytes: field(9).saturating_mul(SECTOR),
+        busy_ns: field(12).saturating_mul(1_000_000),
+        waited_ns: field(13).saturating_mul(1_000_000),
+        discards: field(14),
+        discarded_bytes: field(16).saturating_mul(SECTOR),
+        flushes: field(18),
+    })
+}
+
+fn difference(before: &DeviceUse, after: DeviceUse) -> DeviceUse {
+    let less = u64::saturating_sub;
+    DeviceUse {
+        reads: less(after.reads, before.reads),
+        read_bytes: less(after.read_bytes, before.read_bytes),
+        writes: less(after.writes, before.writes),
+        written_bytes: less(after.written_bytes, before.written_bytes),
+        busy_ns: less(after.busy_ns, before.busy_ns),
+        waited_ns: less(after.waited_ns, before.waited_ns),
+        discards: less(after.discards, before.discards),
+        discarded_bytes: less(after.discarded_bytes, before.discarded_bytes),
+        flushes: less(after.flushes, before.flushes),
+        ..after
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: &str = "   7       0 loop0 1 0 8 1 2 0 16 2 0 3 4\n \
+                         254       0 vda 10 1 800 7 20 2 1600 9 0 11 16 3 0 64 5 6 7\n";
+
+    #[test]
+    fn a_row_is_read_field_by_field() {
+        let vda = row(TABLE, (254, 0)).unwrap();
+        assert_eq!((vda.device.as_str(), vda.reads, vda.read_bytes), ("vda", 10, 409_600));
+        assert_eq!((vda.writes, vda.written_bytes), (20, 819_200));
+        assert_eq!((vda.discards, vda.discarded_bytes, vda.flushes), (3, 32_768, 6));
+        assert_eq!((vda.busy_ns, vda.waited_ns), (11_000_000, 16_000_000));
+        let old = row(TABLE, (7, 0)).unwrap();
+        assert_eq!((old.written_bytes, old.discards, old.flushes), (8192, 0, 0), "an old kernel's row");
+        assert!(row(TABLE, (8, 0)).is_none() && row("", (8, 0)).is_none());
+    }
+
+    #[test]
+    fn what_is_written_to_a_file_is_counted_or_said_to_be_uncountable() {
+        let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let path = directory.path().join("volume");
+        let counters = Counters::read(std::slice::from_ref(&path));
+        let mut file = fs::File::create(&path).unwrap();
+        std::io::Write::write_all(&mut file, &vec![7; 4 << 20]).unwrap();
+        file.sync_all().unwrap();
+        let (used, unchecked) = counters.since();
+        match used.as_slice() {
+            [device] => assert!(device.written_bytes >= 4 << 20, "{device:?}"),
+            _ => assert!(unchecked[0].contains("no device"), "{unchecked:?}"),
+        }
+        let (used, unchecked) = Counters::read(&[PathBuf::from("/proc/self/stat")]).since();
+        assert!(used.is_empty() && unchecked[0].contains("type proc"), "{unchecked:?}");
+    }
+}

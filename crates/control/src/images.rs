@@ -1,0 +1,55 @@
+//! Removing images of a Ceph cluster, as an engine: the one thing that a clean-up does to them.
+
+use tidemark_fio::rbd;
+use tidemark_load::engine::{
+    Begin, Clock, Completion, Engine, OpenError, Operation, Outcome, Seat, Session, Tick,
+};
+use tidemark_measure::fault::Fault;
+use tidemark_measure::record::Example;
+use tidemark_plan::block::Volume;
+
+/// Failures that are kept word for word.
+const EXAMPLES: usize = 3;
+
+/// The images; space k is the k-th.
+pub(crate) struct Images(pub(crate) Vec<Volume>);
+
+impl Engine for Images {
+    fn open(&self, seat: Seat) -> Result<Box<dyn Session>, OpenError> {
+        Ok(Box::new(Removal { volumes: self.0.clone(), clock: seat.clock, examples: Vec::new() }))
+    }
+}
+
+struct Removal {
+    volumes: Vec<Volume>,
+    clock: Clock,
+    examples: Vec<Example>,
+}
+
+impl Session for Removal {
+    fn begin(&mut self, _lane: u32, operation: &Operation, _sent: Tick) -> Begin {
+        let volume = self.volumes.get((operation.space as usize).wrapping_sub(1));
+        let outcome = match volume.map(rbd::remove) {
+            Some(Ok(())) => Outcome::success(0),
+            Some(Err(error)) => {
+                if self.examples.len() < EXAMPLES {
+                    self.examples.push(Example { fault: Fault::Local, text: error.to_string() });
+                }
+                Outcome::failure(Fault::Local)
+            }
+            None => Outcome::failure(Fault::NotFound),
+        };
+        Begin::Done(self.clock.now(), outcome)
+    }
+
+    fn reap(&mut self, until: Tick, _ended: &mut Vec<Completion>) {
+        let left = until.saturating_sub(self.clock.now());
+        std::thread::sleep(std::time::Duration::from_nanos(left));
+    }
+
+    fn abandon(&mut self) {}
+
+    fn examples(&mut self) -> Vec<Example> {
+        std::mem::take(&mut self.examples)
+    }
+}

@@ -1,0 +1,129 @@
+//! The method around block load, that makes its numbers evidence: what is filled already stays, the page cache is
+//! dropped on purpose, device counters are read before and after.
+
+use crate::counters::Counters;
+use std::path::PathBuf;
+use tidemark_block::{cache, filled};
+use tidemark_measure::record::Proof;
+use tidemark_plan::block::{Action, Cache, Job, Place, Volume};
+use tidemark_plan::plan::{Engine, Stage, Work, WorkKind};
+
+/// What is known of a stage's volumes from its start to its end.
+pub(crate) struct Method {
+    proof: Proof,
+    counters: Counters,
+}
+
+impl Method {
+    /// Prepares a stage's volumes for its load and reads the devices' counters; `None` when the stage moves no
+    /// blocks.
+    pub(crate) fn begin(stage: &Stage) -> Option<Self> {
+        let works = || stage.works.iter().filter(|work| moves(work));
+        works().next()?;
+        let mut proof = Proof { direct: works().all(is_direct), ..Proof::default() };
+        let cold = works().any(|work| declares(work) == Some(Cache::Cold));
+        proof.cache = if cold { "cold" } else { "warm" }.into();
+        let volumes = volumes(works());
+        let measures = works().any(|work| work.kind == WorkKind::Normal);
+        if cold && measures {
+            drop_caches(&volumes, &mut proof);
+        }
+        let mut paths: Vec<PathBuf> = Vec::new();
+        for volume in &volumes {
+            match &volume.place {
+                Place::File(path) | Place::Device(path) => paths.push(path.clone()),
+                Place::Rbd(_) => proof.unchecked.push(format!(
+                    "{} is an image of a Ceph cluster: no device of this machine counts its I/O.",
+                    volume.name()
+                )),
+            }
+        }
+        for work in works() {
+            if let Engine::Fio(file) = &work.engine {
+                paths.extend(
+                    file.paths.iter().filter(|path| !paths.contains(path)).cloned().collect::<Vec<_>>(),
+                );
+            }
+        }
+        if paths.is_empty() && proof.unchecked.is_empty() {
+            proof
+                .unchecked
+                .push("The job names no file or device: there are no counters to compare with.".into());
+        }
+        Some(Self { proof, counters: Counters::read(&paths) })
+    }
+
+    /// The proof, with what the devices counted.
+    pub(crate) fn end(self) -> Proof {
+        let (devices, unchecked) = self.counters.since();
+        let mut proof = Proof { devices, ..self.proof };
+        proof.unchecked.extend(unchecked);
+        proof
+    }
+}
+
+/// Why a stage that fills volumes has nothing to do, if they hold what it would write.
+pub(crate) fn already_filled(stage: &Stage) -> Option<String> {
+    let fills = |work: &Work| match work.engine.block() {
+        Some(job) if work.kind == WorkKind::Prepare && job.reuse => Some(job.clone()),
+        _ => None,
+    };
+    let jobs: Option<Vec<Job>> = stage.works.iter().map(fills).collect();
+    let jobs = jobs.filter(|jobs| !jobs.is_empty())?;
+    let all = jobs.iter().all(|job| job.volumes.iter().all(|volume| filled(job, volume)));
+    let count: usize = jobs.iter().map(|job| job.volumes.len()).sum();
+    all.then(|| format!("{count} volumes hold Tidemark's content already: they were left as they are"))
+}
+
+fn moves(work: &Work) -> bool {
+    match &work.engine {
+        Engine::Object(_) => false,
+        Engine::Block(job) => job.actions.iter().any(|action| *action != Action::Remove),
+        Engine::Fio(_) => true,
+    }
+}
+
+fn is_direct(work: &Work) -> bool {
+    match &work.engine {
+        Engine::Object(_) => false,
+        Engine::Block(job) => job.direct,
+        Engine::Fio(file) => file.direct,
+    }
+}
+
+/// The state of the page cache that a work declares. A fio job file declares it by `direct`.
+fn declares(work: &Work) -> Option<Cache> {
+    match &work.engine {
+        Engine::Object(_) => None,
+        Engine::Block(job) => Some(job.cache),
+        Engine::Fio(file) => Some(if file.direct { Cache::Cold } else { Cache::Warm }),
+    }
+}
+
+/// The distinct volumes of some works.
+fn volumes<'a>(works: impl Iterator<Item = &'a Work>) -> Vec<Volume> {
+    let mut volumes: Vec<Volume> = Vec::new();
+    for volume in works.filter_map(|work| work.engine.block()).flat_map(|job| &job.volumes) {
+        if !volumes.contains(volume) {
+            volumes.push(volume.clone());
+        }
+    }
+    volumes
+}
+
+fn drop_caches(volumes: &[Volume], proof: &mut Proof) {
+    let mut dropped = 0;
+    for volume in volumes.iter().filter(|volume| !matches!(volume.place, Place::Rbd(_))) {
+        match cache::drop(volume) {
+            Ok(()) => dropped += 1,
+            Err(error) => proof
+                .unchecked
+                .push(format!("The page cache of {} could not be dropped: {error}.", volume.name())),
+        }
+    }
+    if dropped > 0 {
+        proof
+            .setup
+            .push(format!("what the page cache held of {dropped} volumes was written back and dropped"));
+    }
+}

@@ -1,0 +1,309 @@
+//! A native cell in fio's words: one job file, and one fio process, for each client.
+//!
+//! The job mirrors the cell option by option, so that fio's numbers can stand beside Tidemark's own. What fio cannot
+//! mirror is refused by name; what it can only mirror roughly (whole percents) is remarked.
+
+mod ways;
+
+use rustix::io::Errno;
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use tidemark_load::engine::OpenError;
+use tidemark_load::pacing::{Arrivals, Pacing, Rate};
+use tidemark_load::source::SourcePlan;
+use tidemark_load::work::Work;
+use tidemark_measure::pick::Part;
+use tidemark_measure::rng;
+use tidemark_plan::block::{Action, FILL_BYTES, Job, Place, Volume};
+use tidemark_plan::plan;
+use ways::{Mix, percent};
+
+/// One fio process.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Process {
+    /// Its job file.
+    pub text: String,
+    /// The sections that it runs; empty: all of them.
+    pub sections: Vec<String>,
+    /// What is added to its environment.
+    pub environment: Vec<(String, OsString)>,
+    /// Where the mirror is not exact, in whole sentences.
+    pub remarks: Vec<String>,
+}
+
+/// The processes that do what a native work would do: one per client; of a prefill, one per volume.
+///
+/// # Errors
+/// When fio cannot do the same; names what.
+pub fn processes(work: &plan::Work, job: &Job) -> Result<Vec<Process>, OpenError> {
+    if job.content.verify {
+        return Err(cannot("verify what is read", "set `verify: false`"));
+    }
+    if work.load.stop.steady.is_some() {
+        return Err(cannot("wait for a steady state", "give a `warm_up` instead"));
+    }
+    match &work.load.source {
+        SourcePlan::Scan { action, spaces, .. } => {
+            if job.actions.get(usize::from(*action)) != Some(&Action::Write) {
+                return Err(cannot(
+                    "go over volumes to do anything but write",
+                    "let the native engine do it",
+                ));
+            }
+            let (low, high) = spaces.unwrap_or((1, 0));
+            (low..=high).map(|space| fill(work, job, space)).collect()
+        }
+        SourcePlan::Mix { choices, .. } => {
+            let of = work.load.workers;
+            let client = |index| {
+                let part = Part { index, of };
+                load(work, job, part, &Mix::of(choices, job, part)?)
+            };
+            (0..of).map(client).collect()
+        }
+    }
+}
+
+fn cannot(what: &str, remedy: &str) -> OpenError {
+    OpenError(format!("fio cannot {what} as Tidemark does: {remedy}, or leave `engine: fio` out"))
+}
+
+/// Options, one per line.
+struct Options(String);
+
+impl Options {
+    fn section(&mut self, name: &str) {
+        let _ = writeln!(self.0, "[{name}]");
+    }
+
+    fn set(&mut self, name: &str, value: impl std::fmt::Display) {
+        let _ = writeln!(self.0, "{name}={value}");
+    }
+}
+
+/// The job that fills one volume; a rest shorter than an operation of a prefill is a second job after it.
+fn fill(work: &plan::Work, job: &Job, space: u64) -> Result<Process, OpenError> {
+    let volume = volume(job, space)?;
+    let mut options = Options(String::new());
+    let rest = volume.size % FILL_BYTES;
+    let parts = [("fill", 0, volume.size - rest, FILL_BYTES), ("rest", volume.size - rest, rest, rest)];
+    let mut environment = Vec::new();
+    for (index, (name, offset, size, block)) in parts.into_iter().filter(|part| part.2 > 0).enumerate() {
+        options.section(&format!("{name}-{space}"));
+        if index > 0 {
+            options.set("stonewall", 1);
+        }
+        environment = place(&mut options, job, volume)?;
+        options.set("rw", "write");
+        options.set("bs", block);
+        options.set("offset", offset);
+        options.set("size", size);
+        options.set("iodepth", work.load.depth.max(1));
+        options.set("end_fsync", 1);
+        options.set("randseed", seed(&work.load, space));
+        content(&mut options, job);
+        latencies(&mut options);
+    }
+    let remarks =
+        vec!["Volumes were filled by fio, one process per volume; its end_fsync has no latency.".into()];
+    Ok(Process { text: options.0, sections: Vec::new(), environment, remarks })
+}
+
+/// The job of one client.
+fn load(work: &plan::Work, job: &Job, part: Part, mix: &Mix) -> Result<Process, OpenError> {
+    let volume = volume(job, mix.space)?;
+    let (mut options, mut remarks) = (Options(String::new()), mix.remarks.clone());
+    options.section(&format!("client-{}", part.index + 1));
+    let environment = place(&mut options, job, volume)?;
+    // A file that is not there or too short is never made up: it would read as zeroes that no device delivered.
+    options.set("allow_file_create", 0);
+    let offset = mix.items.0.saturating_mul(job.unit);
+    let end = (mix.items.1 + 1).saturating_mul(job.unit).min(volume.size);
+    options.set("offset", offset);
+    options.set("size", end.saturating_sub(offset));
+    mix.write(&mut options, job);
+    let depth = work.load.depth.max(1);
+    options.set("iodepth", depth);
+    let batch = job.batch.clamp(1, depth);
+    options.set("iodepth_batch_submit", batch);
+    options.set("iodepth_batch_complete_min", batch);
+    options.set("iodepth_batch_complete_max", batch);
+    options.set("norandommap", 1);
+    options.set("randrepeat", 0);
+    options.set("randseed", seed(&work.load, u64::from(part.index) + 1));
+    stop(&mut options, &work.load, part)?;
+    pacing(&mut options, &work.load, part, mix, &mut remarks)?;
+    if let Some(finale) = &work.load.finale {
+        match job.actions.get(usize::from(finale.action)) {
+            Some(Action::Fsync | Action::Fdatasync) => options.set("end_fsync", 1),
+            _ => return Err(cannot("end with anything but a sync", "leave it out")),
+        }
+        remarks.push(
+            "fio syncs at the end of the run (end_fsync) and does not report how long that took.".into(),
+        );
+    }
+    content(&mut options, job);
+    latencies(&mut options);
+    Ok(Process { text: options.0, sections: Vec::new(), environment, remarks })
+}
+
+fn volume(job: &Job, space: u64) -> Result<&Volume, OpenError> {
+    let index = (space as usize).wrapping_sub(1);
+    job.volumes.get(index).ok_or_else(|| OpenError(format!("there is no volume {space}")))
+}
+
+/// The engine and where it works.
+fn place(options: &mut Options, job: &Job, volume: &Volume) -> Result<Vec<(String, OsString)>, OpenError> {
+    let mut environment = Vec::new();
+    match &volume.place {
+        Place::File(path) | Place::Device(path) => {
+            options.set("ioengine", "io_uring");
+            options.set("fixedbufs", 1);
+            options.set("registerfiles", 1);
+            if job.polled {
+                options.set("hipri", 1);
+            }
+            let path = sayable(path.to_str().map(str::to_owned), &volume.name())?;
+            options.set("filename", path.replace(':', "\\:"));
+            options.set("fallocate", "none");
+        }
+        Place::Rbd(rbd) => {
+            if job.polled {
+                return Err(cannot("poll an RBD image", "leave `polled` out"));
+            }
+            options.set("ioengine", "rbd");
+            options.set("clientname", sayable(Some(rbd.user.clone()), &rbd.user)?);
+            options.set("pool", sayable(Some(rbd.pool.clone()), &rbd.pool)?);
+            options.set("rbdname", sayable(Some(rbd.image.clone()), &rbd.image)?);
+            environment.extend(rbd.conf.iter().map(|conf| ("CEPH_CONF".to_owned(), conf.into())));
+        }
+    }
+    options.set("direct", u8::from(job.direct));
+    options.set("thread", 0);
+    options.set("group_reporting", 1);
+    Ok(environment)
+}
+
+/// A value that fio reads back as it is: its job files cut lines at `;` and `#` and expand `${...}`.
+fn sayable(value: Option<String>, name: &str) -> Result<String, OpenError> {
+    let fits = |value: &String| {
+        !value.contains([';', '#', '\n', '\r', '\'', '"', '\\'])
+            && !value.contains("${")
+            && value.trim() == value
+    };
+    value.filter(fits).ok_or_else(|| {
+        OpenError(format!(
+            "fio's job files cannot name `{name}`: use a name without spaces at its ends, ; # \" ' \\ or ${{"
+        ))
+    })
+}
+
+fn stop(options: &mut Options, work: &Work, part: Part) -> Result<(), OpenError> {
+    let stop = &work.stop;
+    let milliseconds = |ns: u64| format!("{}ms", ns.div_ceil(1_000_000));
+    if let Some(window) = stop.window_ns {
+        options.set("time_based", 1);
+        options.set("runtime", milliseconds(window));
+    }
+    let ramp = stop.ramp_up_ns.saturating_add(stop.warm_up_ns);
+    if ramp > 0 {
+        options.set("ramp_time", milliseconds(ramp));
+    }
+    if let Some(operations) = stop.operations {
+        options.set("number_ios", part.share(operations).max(1));
+    }
+    if let Some(bytes) = stop.bytes {
+        options.set("io_size", part.share(bytes).max(1));
+    }
+    match stop.window_ns.is_none() && stop.operations.is_none() && stop.bytes.is_none() {
+        true => Err(OpenError("the load has no end: give a time, a number of operations or of bytes".into())),
+        false => Ok(()),
+    }
+}
+
+fn pacing(
+    options: &mut Options,
+    work: &Work,
+    part: Part,
+    mix: &Mix,
+    remarks: &mut Vec<String>,
+) -> Result<(), OpenError> {
+    match &work.pacing {
+        Pacing::Closed { think_ns: 0 } => {}
+        Pacing::Closed { think_ns } if work.depth <= 1 => options.set("thinktime", think_ns.div_ceil(1_000)),
+        Pacing::Closed { .. } => return Err(cannot("think at a depth above 1", "use depth 1")),
+        Pacing::Open { rate, arrivals } => {
+            let total = constant(rate)
+                .ok_or_else(|| cannot("change its rate over time", "give one rate for the whole load"))?;
+            let own = part.share(total.round() as u64);
+            // fio paces every direction by itself; 0 is no limit.
+            let paced =
+                |share: f64| if share > 0.0 { (own as f64 * share).round().max(1.0) as u64 } else { 0 };
+            let [read, write, trim] = mix.shares().map(paced);
+            options.set("rate_iops", format!("{read},{write},{trim}"));
+            if *arrivals == Arrivals::Poisson {
+                options.set("rate_process", "poisson");
+            }
+            remarks.push(
+                "The rate is kept by fio's own pacing (rate_iops): latencies count from the submission, so waiting \
+                 behind a slow operation is not in them."
+                    .into(),
+            );
+        }
+    }
+    Ok(())
+}
+
+fn constant(rate: &Rate) -> Option<f64> {
+    let (_, first) = *rate.points.first()?;
+    rate.points.iter().all(|(_, other)| *other == first).then_some(first).filter(|rate| *rate >= 1.0)
+}
+
+fn content(options: &mut Options, job: &Job) {
+    let compressible = percent(job.content.compressible);
+    let duplicate = percent(job.content.duplicate);
+    if compressible > 0 {
+        options.set("buffer_compress_percentage", compressible);
+    }
+    if duplicate > 0 {
+        options.set("dedupe_percentage", duplicate);
+    }
+    if compressible > 0 || duplicate > 0 {
+        options.set("refill_buffers", 1);
+    }
+}
+
+fn latencies(options: &mut Options) {
+    options.set("lat_percentiles", 1);
+    options.set("clat_percentiles", 1);
+}
+
+/// A seed of 32 bits for a client: the plan's choices, its own.
+fn seed(work: &Work, client: u64) -> u64 {
+    rng::mix(work.seed, &[work.stream[0], work.stream[1], client]) & u64::from(u32::MAX)
+}
+
+/// Checks that the files that a load works on are there and large enough: fio 3.33 deletes a file that is too short
+/// when it reads from it, to lay it out anew.
+///
+/// # Errors
+/// When one is not, with the remedy.
+pub(crate) fn check_files(work: &plan::Work, job: &Job) -> Result<(), OpenError> {
+    if matches!(work.load.source, SourcePlan::Scan { .. }) {
+        return Ok(());
+    }
+    for volume in &job.volumes {
+        let Place::File(path) = &volume.place else { continue };
+        let reason = match std::fs::metadata(path) {
+            Ok(metadata) if metadata.len() >= volume.size => continue,
+            Ok(metadata) => format!("has {} bytes, {} are to be used", metadata.len(), volume.size),
+            Err(error) if error.raw_os_error() == Some(Errno::NOENT.raw_os_error()) => "is not there".into(),
+            Err(error) => format!("cannot be looked at: {error}"),
+        };
+        return Err(OpenError(format!("{} {reason}: prefill it first", path.display())));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

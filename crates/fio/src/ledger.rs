@@ -1,0 +1,420 @@
+//! What is known of the works while fio runs, and what is left of it in the end.
+
+use crate::import::{self, Seconds, Snapshot, Track};
+use crate::jobfile::Process;
+use crate::json::{Document, Job};
+use crate::said::{self, Said};
+use std::process::ExitStatus;
+use std::time::Duration;
+use tidemark_load::crew::{EXAMPLES_PER_FAULT, Result as Outcome, Watch};
+use tidemark_load::engine::OpenError;
+use tidemark_load::pacing::Pacing;
+use tidemark_measure::fault::Fault;
+use tidemark_measure::record::{Example, WorkerCount};
+use tidemark_measure::tally::{FaultCounts, Tally};
+use tidemark_plan::block::Action;
+use tidemark_plan::plan::{Engine, Work};
+
+const MS: u64 = 1_000_000;
+
+/// How much longer than planned fio may take, beyond the work's own drain.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The works that fio runs, and what it told of them.
+pub(crate) struct Ledger<'a> {
+    accounts: Vec<Account<'a>>,
+    /// The last report of each process.
+    reports: Vec<Option<Document>>,
+    said: Vec<Said>,
+    /// Why all was given up.
+    given_up: String,
+}
+
+/// One work.
+struct Account<'a> {
+    work: &'a Work,
+    actions: &'a [Action],
+    /// One for each process.
+    tracks: Vec<Track>,
+    seconds: Seconds,
+    remarks: Vec<String>,
+    /// When its first success was heard of, since the start.
+    begun: Option<Duration>,
+}
+
+/// Failures of one kind in one job.
+struct Failure {
+    action: usize,
+    fault: Fault,
+    count: u64,
+    text: String,
+    /// Whether they are among fio's `total_ios`.
+    is_issued: bool,
+}
+
+impl<'a> Account<'a> {
+    fn new(work: &'a Work, processes: &[Process]) -> Self {
+        let actions: &[Action] = match &work.engine {
+            Engine::Block(job) => &job.actions,
+            Engine::Fio(file) => &file.actions,
+            Engine::Object(_) => &[],
+        };
+        let ramp_ns = work.load.stop.phases().window_start;
+        let mut remarks: Vec<String> = Vec::new();
+        for remark in processes.iter().flat_map(|process| &process.remarks) {
+            if !remarks.contains(remark) {
+                remarks.push(remark.clone());
+            }
+        }
+        Self {
+            work,
+            actions,
+            tracks: processes.iter().map(|_| Track::new(ramp_ns)).collect(),
+            seconds: Seconds::new(actions.len(), processes.len()),
+            remarks,
+            begun: None,
+        }
+    }
+
+    /// The jobs of a report that are this work's: all of a client's process, or those that fio calls by its name.
+    fn jobs<'d>(&self, document: &'d Document) -> impl Iterator<Item = &'d Job> + use<'d, '_, 'a> {
+        let name = matches!(self.work.engine, Engine::Fio(_)).then_some(&self.work.name);
+        document.jobs.iter().filter(move |job| name.is_none_or(|name| job.jobname == *name))
+    }
+
+    fn position(&self, action: Action) -> Option<usize> {
+        self.actions.iter().position(|own| *own == action)
+    }
+}
+
+impl<'a> Ledger<'a> {
+    pub(crate) fn new(works: &[&'a Work], processes: &[Process]) -> Self {
+        Self {
+            accounts: works.iter().map(|work| Account::new(work, processes)).collect(),
+            reports: processes.iter().map(|_| None).collect(),
+            said: processes.iter().map(|_| Said::default()).collect(),
+            given_up: String::new(),
+        }
+    }
+
+    /// Takes a report that came at `at` since the start.
+    pub(crate) fn report(&mut self, process: usize, at: Duration, document: Document) {
+        for account in &mut self.accounts {
+            let snapshot = Snapshot::of(account.jobs(&document), account.actions);
+            if snapshot.done() > 0 {
+                account.begun.get_or_insert(at);
+            }
+            if let Some(interval) = account.tracks[process].take(snapshot, at) {
+                account.seconds.add(process, interval);
+            }
+        }
+        self.reports[process] = Some(document);
+    }
+
+    /// Takes a line that fio said to people.
+    pub(crate) fn line(&mut self, process: usize, line: &str) {
+        self.said[process].hear(line);
+    }
+
+    /// A process has ended.
+    pub(crate) fn ended(&mut self, process: usize) {
+        self.accounts.iter_mut().for_each(|account| account.seconds.end(process));
+    }
+
+    /// Gives seconds that are complete, or with `all` all of them, to the watches.
+    pub(crate) fn tell(&mut self, watches: &mut [&mut dyn Watch], all: bool) {
+        for (account, watch) in self.accounts.iter_mut().zip(watches) {
+            while let Some(interval) = account.seconds.next(all) {
+                watch.interval(&interval);
+            }
+        }
+    }
+
+    /// Whether a process has not done a single operation.
+    pub(crate) fn has_done_nothing(&self, process: usize) -> bool {
+        self.reports[process].as_ref().is_none_or(|report| report.jobs.iter().all(is_untouched))
+    }
+
+    /// Whether all is to be given up at `now` since the start: too long without a success, or past its time.
+    pub(crate) fn loses_patience(&mut self, now: Duration) -> bool {
+        for account in &self.accounts {
+            let Some(begun) = account.begun else { continue };
+            let stop = &account.work.load.stop;
+            let running = now.saturating_sub(begun);
+            let planned = Duration::from_nanos(stop.phases().load_end.saturating_add(stop.drain_ns));
+            if running > planned.saturating_add(PATIENCE) {
+                self.given_up = format!("fio did not end within {} s of its time", PATIENCE.as_secs());
+            }
+            let silent = running.saturating_sub(Duration::from_nanos(account.seconds.last_ok_ns));
+            if let Some(patience) = stop.give_up_ns.map(Duration::from_nanos)
+                && silent > patience.saturating_add(PATIENCE)
+            {
+                self.given_up = format!("no operation succeeded for {} s", silent.as_secs());
+            }
+        }
+        !self.given_up.is_empty()
+    }
+
+    /// What each work left behind.
+    pub(crate) fn results(
+        mut self,
+        statuses: &[Option<ExitStatus>],
+        interrupted: bool,
+        watches: &mut [&mut dyn Watch],
+    ) -> Result<Vec<Outcome>, OpenError> {
+        if !interrupted && self.given_up.is_empty() {
+            let all = statuses.iter().enumerate();
+            all.into_iter().try_for_each(|(process, status)| self.check_start(process, *status))?;
+        }
+        let mut outcomes = Vec::new();
+        for index in 0..self.accounts.len() {
+            let (mut outcome, failures) = self.outcome(index, statuses, interrupted);
+            let account = &mut self.accounts[index];
+            for failure in failures {
+                charge(&mut outcome.tallies, &failure);
+                charge(&mut account.seconds.last().actions, &failure);
+                let kept = outcome.examples.iter().filter(|example| example.fault == failure.fault).count();
+                if kept < EXAMPLES_PER_FAULT
+                    && !outcome.examples.iter().any(|other| other.text == failure.text)
+                {
+                    outcome.examples.push(Example { fault: failure.fault, text: failure.text });
+                }
+            }
+            outcomes.push(outcome);
+        }
+        self.tell(watches, true);
+        for (outcome, account) in outcomes.iter_mut().zip(&mut self.accounts) {
+            let end = outcome.window_end_ns.max(account.seconds.last_ok_ns);
+            account.seconds.hear(end);
+            outcome.silence = account.seconds.silence;
+        }
+        Ok(outcomes)
+    }
+
+    /// Whether fio failed before it did anything: then what it said is the answer.
+    fn check_start(&self, process: usize, status: Option<ExitStatus>) -> Result<(), OpenError> {
+        let said = &self.said[process];
+        let failed = |what: &str| Err(OpenError(format!("fio {what}: {}{}", said.words(), said.remedy())));
+        let Some(report) = &self.reports[process] else { return failed("did not run") };
+        let error = report.jobs.iter().map(|job| job.error).find(|error| *error != 0);
+        let is_storage = error.is_some_and(|error| {
+            matches!(said::class(error), Fault::Io | Fault::NoSpace | Fault::Gone | Fault::Timeout)
+                && said.failure(error).is_some()
+        });
+        // By itself: one that was killed did not fail to start.
+        let has_failed =
+            error.is_some() || status.and_then(|status| status.code()).is_some_and(|code| code != 0);
+        match () {
+            () if report.jobs.is_empty() => failed("reported no job"),
+            () if has_failed && !is_storage && report.jobs.iter().all(is_untouched) => {
+                failed("could not begin")
+            }
+            () => Ok(()),
+        }
+    }
+
+    fn outcome(
+        &self,
+        index: usize,
+        statuses: &[Option<ExitStatus>],
+        interrupted: bool,
+    ) -> (Outcome, Vec<Failure>) {
+        let account = &self.accounts[index];
+        let load = &account.work.load;
+        let mut tallies = vec![Tally::default(); account.actions.len()];
+        let (mut workers, mut failures) = (Vec::new(), Vec::new());
+        let (mut given_up, mut remarks) = (self.given_up.clone(), account.remarks.clone());
+        let window_start_ns = load.stop.phases().window_start;
+        let runtime_ms = account.tracks.iter().map(|track| track.runtime_ms).max().unwrap_or(0);
+        let window_end_ns = window_start_ns + runtime_ms * MS;
+        let mut latencies = Latencies::default();
+        for (process, report) in self.reports.iter().enumerate() {
+            let said = &self.said[process];
+            let trouble = trouble(statuses.get(process).copied().flatten(), said, report.as_ref());
+            if let (Some(trouble), false) = (trouble, interrupted || !given_up.is_empty()) {
+                let (text, fault) = (trouble.clone(), Fault::Local);
+                failures.push(Failure { action: 0, fault, count: 1, text, is_issued: false });
+                given_up = trouble;
+            }
+            let Some(report) = report else { continue };
+            for disk in &report.disk_util {
+                remarks.push(format!(
+                    "fio counted on {}: {} reads, {} writes, {:.1} % busy.",
+                    disk.name, disk.read_ios, disk.write_ios, disk.util
+                ));
+            }
+            for job in account.jobs(report) {
+                let failed = account.failures(job, said);
+                if account.tracks[process].is_ramping {
+                    failures.extend(failed);
+                    continue;
+                }
+                Snapshot::of(std::iter::once(job), account.actions).add_to(&mut tallies);
+                let worker = match account.work.engine {
+                    Engine::Fio(_) => workers.last().map_or(0, |last: &WorkerCount| last.worker + 1),
+                    Engine::Block(_) | Engine::Object(_) => process as u32,
+                };
+                workers.extend(account.counts(job, &failed, worker, (window_start_ns, window_end_ns)));
+                failures.extend(failed);
+                latencies.see(job);
+            }
+            if account.tracks[process].is_ramping && !interrupted && given_up.is_empty() {
+                given_up = "fio ended before its ramp was over: nothing was measured".into();
+            }
+        }
+        remarks.extend(latencies.remark());
+        let ok: u64 = tallies.iter().map(|tally| tally.ok).sum();
+        let is_cut = interrupted || !given_up.is_empty();
+        let outcome = Outcome {
+            tallies,
+            window_start_ns,
+            window_end_ns,
+            last_done_ns: window_end_ns.min(account.seconds.end_ns()).max(window_start_ns),
+            offered_rate: match &load.pacing {
+                Pacing::Open { rate, .. } => Some(rate.at(window_start_ns)),
+                Pacing::Closed { .. } => None,
+            },
+            workers,
+            undone: load.source.operations().filter(|_| is_cut).map_or(0, |all| all.saturating_sub(ok)),
+            threads: match account.work.engine {
+                Engine::Fio(_) => load.workers,
+                Engine::Block(_) | Engine::Object(_) => self.reports.len() as u32,
+            },
+            given_up,
+            interrupted,
+            remarks,
+            ..Outcome::default()
+        };
+        (outcome, failures)
+    }
+}
+
+impl Account<'_> {
+    /// What failed in a job.
+    fn failures(&self, job: &Job, said: &Said) -> Vec<Failure> {
+        let mut failures = Vec::new();
+        let errors = job.total_err.unwrap_or(0).max(u64::from(job.error != 0));
+        if errors > 0 {
+            let system = std::io::Error::from_raw_os_error(job.error as i32).to_string();
+            let (text, action) = match said.failure(job.error) {
+                Some((line, action)) => (line.to_owned(), action),
+                None => (format!("fio: job {} ended: {system}", job.jobname), None),
+            };
+            let action = action.and_then(|action| self.position(action)).unwrap_or(0);
+            failures.push(Failure {
+                action,
+                fault: said::class(job.error),
+                count: errors,
+                text,
+                is_issued: true,
+            });
+        }
+        let short = [job.short_reads(), job.write.short_ios, job.trim.short_ios];
+        let dropped = [job.read.drop_ios, job.write.drop_ios, job.trim.drop_ios];
+        let directions = [Action::Read, Action::Write, Action::Trim];
+        for ((direction, short), dropped) in directions.into_iter().zip(short).zip(dropped) {
+            let action = self.position(direction).unwrap_or(0);
+            let name = direction.name();
+            let text = format!("fio: {short} operations ({name}) of job {} moved too little", job.jobname);
+            failures.push(Failure {
+                action,
+                fault: Fault::ShortTransfer,
+                count: short,
+                text,
+                is_issued: true,
+            });
+            let text = format!("fio: {dropped} operations ({name}) of job {} were dropped", job.jobname);
+            failures.push(Failure {
+                action,
+                fault: Fault::Abandoned,
+                count: dropped,
+                text,
+                is_issued: false,
+            });
+        }
+        failures.retain(|failure| failure.count > 0);
+        failures
+    }
+
+    /// What a job did, as one worker; `failed` is what failed in it.
+    fn counts(&self, job: &Job, failed: &[Failure], worker: u32, window: (u64, u64)) -> Vec<WorkerCount> {
+        let count = |(index, action): (usize, &Action)| {
+            let own = || failed.iter().filter(|failure| failure.action == index);
+            let issued: u64 = own().filter(|failure| failure.is_issued).map(|failure| failure.count).sum();
+            let direction = import::part(job, *action)?;
+            let latency = direction.latency();
+            Some(WorkerCount {
+                worker,
+                operation: index as u16,
+                ok: import::done(job, *action).saturating_sub(issued),
+                failed: own().map(|failure| failure.count).sum(),
+                bytes: direction.io_bytes,
+                response_ns: (latency.mean * latency.count as f64) as u64,
+                first_sent_ns: window.0,
+                last_done_ns: (window.0 + direction.runtime * MS).min(window.1),
+            })
+        };
+        self.actions.iter().enumerate().filter_map(count).collect()
+    }
+}
+
+/// Counts a failure in its action's tally. fio counts operations when it issues them, failed ones too.
+fn charge(tallies: &mut [Tally], failure: &Failure) {
+    let Some(tally) = tallies.get_mut(failure.action) else { return };
+    if failure.is_issued {
+        tally.ok = tally.ok.saturating_sub(failure.count);
+    }
+    tally.faults.add(&FaultCounts::from(vec![(failure.fault, failure.count)]));
+}
+
+/// Whether a job did nothing that succeeded.
+fn is_untouched(job: &Job) -> bool {
+    let errors = job.total_err.unwrap_or(0).max(u64::from(job.error != 0));
+    job.read.total_ios + job.write.total_ios + job.trim.total_ios <= errors
+}
+
+/// What ended a process otherwise than a job's own error.
+fn trouble(status: Option<ExitStatus>, said: &Said, report: Option<&Document>) -> Option<String> {
+    use std::os::unix::process::ExitStatusExt as _;
+    if let Some(signal) = status.and_then(|status| status.signal()) {
+        return Some(format!("fio was killed by signal {signal}"));
+    }
+    if let Some(signal) = said.signal() {
+        return Some(format!("a job of fio was killed by signal {signal}"));
+    }
+    let is_explained = report.is_some_and(|report| report.jobs.iter().any(|job| job.error != 0));
+    let failed = status.filter(|status| !status.success() && !is_explained)?;
+    Some(format!("fio ended with {failed}: {}", said.words()))
+}
+
+/// Which latencies were imported.
+#[derive(Default)]
+struct Latencies {
+    whole: bool,
+    completion: bool,
+}
+
+impl Latencies {
+    fn see(&mut self, job: &Job) {
+        for direction in [&job.read, &job.write, &job.trim] {
+            let is_whole = !direction.lat_ns.bins.is_empty();
+            self.whole |= is_whole;
+            self.completion |= !is_whole && !direction.clat_ns.bins.is_empty();
+        }
+    }
+
+    fn remark(&self) -> Option<String> {
+        let text = match (self.whole, self.completion) {
+            (true, false) => "Latencies are fio's lat: from an operation's creation to its completion.",
+            (false, true) => {
+                "Latencies are fio's clat, from submission to completion: `lat_percentiles=1` would give the whole."
+            }
+            (true, true) => "Latencies are fio's lat where its bins were kept, else its clat.",
+            (false, false) => "fio kept no latencies (`gtod_reduce`, `disable_lat`, or nothing was done).",
+        };
+        Some(text.into())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,161 @@
+//! The fio program on this machine.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Names another fio than the one in `PATH`.
+pub const VARIABLE: &str = "TIDEMARK_FIO";
+
+/// The first version with json+ output (latency bins in JSON).
+const OLDEST: Version = Version { major: 3, minor: 0 };
+
+/// A fio program that can be used.
+#[derive(Clone, Debug)]
+pub struct Fio {
+    path: PathBuf,
+    version: Version,
+}
+
+/// A version of fio.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Version {
+    /// The 3 of 3.33.
+    pub major: u32,
+    /// The 33 of 3.33.
+    pub minor: u32,
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
+}
+
+/// fio cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum FioError {
+    /// There is none.
+    #[error(
+        "fio is not in PATH: install the package `fio` (apt install fio), or name the program in {VARIABLE}"
+    )]
+    Absent,
+    /// It is there and does not run.
+    #[error("{} cannot be run: {reason}; install the package `fio`, or name another program in {VARIABLE}", path.display())]
+    Broken {
+        /// Which program.
+        path: PathBuf,
+        /// What it, or the system, said.
+        reason: String,
+    },
+    /// It cannot give its latency bins.
+    #[error("{} is fio {version}: {OLDEST} or later is needed, earlier ones do not give their latency bins (json+)", path.display())]
+    TooOld {
+        /// Which program.
+        path: PathBuf,
+        /// Its version.
+        version: Version,
+    },
+}
+
+impl Fio {
+    /// The fio that `TIDEMARK_FIO` names, or the first one in `PATH`.
+    ///
+    /// # Errors
+    /// When there is none, when it does not run, or when it is older than 3.0.
+    pub fn find() -> Result<Self, FioError> {
+        let named = std::env::var_os(VARIABLE).filter(|name| !name.is_empty()).map(PathBuf::from);
+        let in_path = || {
+            let directories = std::env::var_os("PATH").unwrap_or_default();
+            std::env::split_paths(&directories)
+                .map(|directory| directory.join("fio"))
+                .find(|path| path.is_file())
+        };
+        Self::at(named.or_else(in_path).ok_or(FioError::Absent)?)
+    }
+
+    /// The fio at a path.
+    ///
+    /// # Errors
+    /// When it does not run, or when it is older than 3.0.
+    pub fn at(path: PathBuf) -> Result<Self, FioError> {
+        let said = say(&path, "--version")?;
+        match version(&said) {
+            None => Err(FioError::Broken { path, reason: format!("`--version` says `{}`", said.trim()) }),
+            Some(version) if version < OLDEST => Err(FioError::TooOld { path, version }),
+            Some(version) => Ok(Self { path, version }),
+        }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Which version it is.
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// The names of its I/O engines.
+    ///
+    /// # Errors
+    /// When it does not run.
+    pub fn engines(&self) -> Result<BTreeSet<String>, FioError> {
+        let said = say(&self.path, "--enghelp")?;
+        let names = said.lines().filter(|line| line.starts_with(char::is_whitespace));
+        Ok(names.map(|line| line.trim().to_owned()).filter(|name| !name.is_empty()).collect())
+    }
+}
+
+fn say(path: &Path, argument: &str) -> Result<String, FioError> {
+    let broken = |reason: String| FioError::Broken { path: path.to_owned(), reason };
+    let output = Command::new(path).arg(argument).output().map_err(|error| broken(error.to_string()))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(broken(format!("`{argument}` ended with {}: {}", output.status, said.trim())));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// `fio-3.33`, `fio-3.33-42-gabcdef` and the like.
+fn version(said: &str) -> Option<Version> {
+    let numbers = said.trim().strip_prefix("fio-")?;
+    let mut numbers = numbers.split(|c: char| !c.is_ascii_digit()).map(str::parse);
+    let major = numbers.next()?.ok()?;
+    Some(Version { major, minor: numbers.next().and_then(Result::ok).unwrap_or(0) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_and_compared() {
+        let read = |said| version(said).map(|version| version.to_string());
+        assert_eq!(read("fio-3.33\n").as_deref(), Some("3.33"));
+        assert_eq!(read("fio-3.42-8-gdeadbee-dirty").as_deref(), Some("3.42"));
+        assert_eq!(read("fio 3.33"), None);
+        assert!(version("fio-2.21").unwrap() < OLDEST && version("fio-3.0").unwrap() >= OLDEST);
+    }
+
+    #[test]
+    fn what_is_not_there_or_no_fio_is_said_with_the_remedy() {
+        let absent = Fio::at("/nonexistent/fio".into()).unwrap_err().to_string();
+        assert!(absent.contains("/nonexistent/fio") && absent.contains("package `fio`"), "{absent}");
+        let other = Fio::at("/bin/echo".into()).unwrap_err().to_string();
+        assert!(other.contains("`--version` says"), "{other}");
+    }
+
+    #[test]
+    fn an_old_one_is_refused_with_its_version() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("fio");
+        std::fs::write(&path, "#!/bin/sh\necho fio-2.21\n").unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&path, mode).unwrap();
+        let error = Fio::at(path).unwrap_err();
+        assert!(matches!(error, FioError::TooOld { .. }) && error.to_string().contains("2.21"), "{error}");
+    }
+}

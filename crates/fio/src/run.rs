@@ -1,0 +1,180 @@
+//! Runs works through fio: processes started, followed report by report, ended when the user or patience says so.
+
+use crate::children::Children;
+use crate::jobfile::{self, Process};
+use crate::json::{Document, Piece, Stream};
+use crate::ledger::Ledger;
+use crate::program::Fio;
+use std::io::{BufRead as _, BufReader, Read};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+use tidemark_load::crew::{Result as Outcome, Watch, Wish};
+use tidemark_load::engine::OpenError;
+use tidemark_plan::plan::{Engine, Work};
+
+/// How often the user's wish and the processes are looked at.
+const TICK: Duration = Duration::from_millis(50);
+
+/// How long fio may take to report after it was interrupted, before it is killed.
+const LAST_WORDS: Duration = Duration::from_secs(10);
+
+/// What the threads that read fio's output tell.
+pub(crate) enum News {
+    /// A report of a process, and when it came since the start.
+    Report(usize, Duration, Box<Document>),
+    /// A line for people.
+    Line(usize, String),
+}
+
+/// Runs one work of [`Engine::Block`], one process per client, or several of [`Engine::Fio`] in one process; they must
+/// be of the same text and sections. One watch and one result for each work, in their order.
+///
+/// fio's own numbers are kept: `ok` is its `total_ios` without failures, the window is as long as the longest `runtime`,
+/// and histograms hold its latency bins (`lat_ns` where fio gives them, else `clat_ns`; the result's remarks say which).
+/// Seconds are differences of its cumulative reports, about one second apart.
+///
+/// # Errors
+/// When fio cannot do what the work asks for, or fails before it has done anything: what it said, and the remedy.
+pub fn run(fio: &Fio, works: &[&Work], watches: &mut [&mut dyn Watch]) -> Result<Vec<Outcome>, OpenError> {
+    let processes = prepare(fio, works)?;
+    let start = Instant::now();
+    let (sender, news) = channel();
+    std::thread::scope(|scope| {
+        // Declared within the scope: when it returns early fio is killed first, and then its readers end.
+        let mut children = Children::default();
+        for (index, process) in processes.iter().enumerate() {
+            let (stdout, stderr) = children.start(fio, process)?;
+            let (reports, lines) = (sender.clone(), sender.clone());
+            scope.spawn(move || {
+                stdout.into_iter().for_each(|pipe| read_reports(index, pipe, start, &reports));
+            });
+            scope.spawn(move || stderr.into_iter().for_each(|pipe| read_lines(index, pipe, &lines)));
+        }
+        drop(sender);
+        let mut ledger = Ledger::new(works, &processes);
+        let interrupted = follow(&mut children, &news, &mut ledger, watches, start)?;
+        ledger.results(&children.statuses(), interrupted, watches)
+    })
+}
+
+/// The processes for the works.
+fn prepare(fio: &Fio, works: &[&Work]) -> Result<Vec<Process>, OpenError> {
+    match works.first().map(|work| &work.engine) {
+        Some(Engine::Block(job)) if works.len() == 1 => {
+            let processes = jobfile::processes(works[0], job)?;
+            jobfile::check_files(works[0], job)?;
+            let engines = fio.engines().map_err(|error| OpenError(error.to_string()))?;
+            let needed = |process: &Process| {
+                let line = process.text.lines().find_map(|line| line.strip_prefix("ioengine="));
+                line.filter(|engine| !engines.contains(*engine)).map(str::to_owned)
+            };
+            match processes.iter().find_map(needed) {
+                None => Ok(processes),
+                Some(engine) => Err(OpenError(format!(
+                    "fio {} at {} has no engine `{engine}`: install a fio built with it, or name one in {}",
+                    fio.version(),
+                    fio.path().display(),
+                    crate::program::VARIABLE
+                ))),
+            }
+        }
+        Some(Engine::Fio(file)) => {
+            let same = |work: &&Work| match &work.engine {
+                Engine::Fio(other) => other.text == file.text && other.sections == file.sections,
+                Engine::Block(_) | Engine::Object(_) => false,
+            };
+            match works.iter().all(same) {
+                true => Ok(vec![Process {
+                    text: file.text.clone(),
+                    sections: file.sections.clone(),
+                    ..Process::default()
+                }]),
+                false => Err(OpenError("works of different job files cannot share one fio".into())),
+            }
+        }
+        _ => Err(OpenError("fio runs one work on volumes, or the jobs of one job file".into())),
+    }
+}
+
+/// Takes what fio tells until all processes are gone and silent. Returns whether the user ended it.
+fn follow(
+    children: &mut Children,
+    news: &Receiver<News>,
+    ledger: &mut Ledger<'_>,
+    watches: &mut [&mut dyn Watch],
+    start: Instant,
+) -> Result<bool, OpenError> {
+    let (mut interrupted, mut kill_at): (bool, Option<Instant>) = (false, None);
+    loop {
+        match news.recv_timeout(TICK) {
+            Ok(News::Report(process, at, document)) => {
+                ledger.report(process, at, *document);
+                ledger.tell(watches, false);
+            }
+            Ok(News::Line(process, line)) => ledger.line(process, &line),
+            Err(RecvTimeoutError::Timeout) => {}
+            // Its readers have ended; it may not quite have.
+            Err(RecvTimeoutError::Disconnected) if children.are_gone() => return Ok(interrupted),
+            Err(RecvTimeoutError::Disconnected) => std::thread::sleep(TICK / 10),
+        }
+        for (process, status) in children.ended() {
+            // What it wrote last may still be on its way: only the wish to end early depends on it.
+            if !status.success() && !interrupted && ledger.has_done_nothing(process) {
+                children.interrupt();
+                kill_at.get_or_insert(Instant::now() + LAST_WORDS);
+            }
+            ledger.ended(process);
+        }
+        let wish = watches.iter_mut().map(|watch| watch.wish()).fold(Wish::GoOn, stronger);
+        interrupted |= wish != Wish::GoOn;
+        if wish == Wish::Stop || kill_at.is_some_and(|at| Instant::now() >= at) {
+            children.kill();
+        }
+        if kill_at.is_none() && (wish == Wish::Finish || ledger.loses_patience(start.elapsed())) {
+            children.interrupt();
+            kill_at = Some(Instant::now() + LAST_WORDS);
+        }
+    }
+}
+
+fn stronger(one: Wish, other: Wish) -> Wish {
+    match (one, other) {
+        (Wish::Stop, _) | (_, Wish::Stop) => Wish::Stop,
+        (Wish::Finish, _) | (_, Wish::Finish) => Wish::Finish,
+        (Wish::GoOn, Wish::GoOn) => Wish::GoOn,
+    }
+}
+
+/// The lines of a pipe to its end, whatever bytes they are of.
+fn lines(pipe: impl Read) -> impl Iterator<Item = String> {
+    let mut pipe = BufReader::new(pipe);
+    std::iter::from_fn(move || {
+        let mut line = Vec::new();
+        match pipe.read_until(b'\n', &mut line) {
+            Ok(0) | Err(_) => None,
+            Ok(_) => Some(String::from_utf8_lossy(&line).trim_end_matches(['\n', '\r']).to_owned()),
+        }
+    })
+}
+
+fn read_reports(process: usize, pipe: impl Read, start: Instant, news: &Sender<News>) {
+    let mut stream = Stream::default();
+    for line in lines(pipe) {
+        let told = match stream.line(&line) {
+            None => continue,
+            Some(Piece::Document(document)) => News::Report(process, start.elapsed(), document),
+            Some(Piece::Chatter(line)) => News::Line(process, line),
+            Some(Piece::Garbage(reason)) => {
+                News::Line(process, format!("a report of fio could not be read: {reason}"))
+            }
+        };
+        // The run is over when nobody listens.
+        let _ = news.send(told);
+    }
+}
+
+fn read_lines(process: usize, pipe: impl Read, news: &Sender<News>) {
+    for line in lines(pipe) {
+        let _ = news.send(News::Line(process, line));
+    }
+}

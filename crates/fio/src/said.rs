@@ -1,0 +1,122 @@
+//! What fio says to people, and what class of failure it means.
+
+use tidemark_measure::fault::Fault;
+use tidemark_plan::block::Action;
+
+/// Lines of one process that are kept, and characters of each.
+const MOST_LINES: usize = 40;
+const LONGEST_LINE: usize = 400;
+
+/// What one process said.
+#[derive(Debug, Default)]
+pub(crate) struct Said(Vec<String>);
+
+impl Said {
+    pub(crate) fn hear(&mut self, line: &str) {
+        let line = line.trim();
+        if !line.is_empty() && self.0.len() < MOST_LINES && !self.0.iter().any(|known| known == line) {
+            self.0.push(line.chars().take(LONGEST_LINE).collect());
+        }
+    }
+
+    /// Its reports of operations that failed.
+    fn failures(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str).filter(|line| line.contains("io_u error on file"))
+    }
+
+    /// Its report of an operation that failed with `errno`, and which action that was.
+    pub(crate) fn failure(&self, errno: i64) -> Option<(&str, Option<Action>)> {
+        let system = std::io::Error::from_raw_os_error(errno as i32).to_string();
+        let words = system.split(" (os error").next().unwrap_or_default().to_owned();
+        let line = self.failures().find(|line| line.contains(&words)).or_else(|| self.failures().next())?;
+        let direction = line.rsplit(": ").next().and_then(|rest| rest.split_whitespace().next());
+        Some((line, direction.and_then(action)))
+    }
+
+    /// The signal that killed one of its jobs.
+    pub(crate) fn signal(&self) -> Option<&str> {
+        self.0.iter().find_map(|line| line.split_once("got signal=").map(|(_, signal)| signal))
+    }
+
+    /// All of it in one sentence: errors first, or what there is.
+    pub(crate) fn words(&self) -> String {
+        let dull =
+            |line: &&String| line.contains("job global dropped") || line.contains("file hash not empty");
+        let lines: Vec<&str> = self.0.iter().filter(|line| !dull(line)).map(String::as_str).take(6).collect();
+        if lines.is_empty() { "it said nothing".into() } else { lines.join("; ") }
+    }
+
+    /// What to do about it, where that is known.
+    pub(crate) fn remedy(&self) -> &'static str {
+        let says = |part: &str| self.0.iter().any(|line| line.contains(part));
+        match () {
+            () if says("Bad option") => {
+                " (this fio does not know the option: correct it, or use another fio)"
+            }
+            () if says("not loadable") || says("failed to load engine") => {
+                " (`fio --enghelp` lists its engines; others come with packages such as fio's and librbd1)"
+            }
+            () if says("allow_file_create=0") => " (prefill the volumes first: a `prepare` stage does)",
+            () if says("Operation not supported") => " (polled completion needs a device that offers it)",
+            () if says("Permission denied") => " (run as a user who may open it)",
+            () if says("No such file") => " (create it, or correct the path)",
+            () if says("Invalid argument") => {
+                " (direct I/O needs sizes and offsets that are multiples of the device's block, mostly 512 or 4096)"
+            }
+            () => "",
+        }
+    }
+}
+
+fn action(direction: &str) -> Option<Action> {
+    Some(match direction {
+        "read" => Action::Read,
+        "write" => Action::Write,
+        "trim" => Action::Trim,
+        "sync" => Action::Fsync,
+        "datasync" => Action::Fdatasync,
+        _ => return None,
+    })
+}
+
+/// The class of an error number.
+pub(crate) fn class(errno: i64) -> Fault {
+    use rustix::io::Errno;
+    let Some(number) = i32::try_from(errno).ok().filter(|number| (1..4096).contains(number)) else {
+        return Fault::Local;
+    };
+    match Errno::from_raw_os_error(number) {
+        Errno::IO | Errno::BADMSG | Errno::REMOTEIO => Fault::Io,
+        Errno::NOSPC | Errno::DQUOT | Errno::FBIG => Fault::NoSpace,
+        Errno::NODEV | Errno::NXIO | Errno::STALE | Errno::SHUTDOWN => Fault::Gone,
+        Errno::TIMEDOUT => Fault::Timeout,
+        Errno::ACCESS | Errno::PERM | Errno::ROFS => Fault::Denied,
+        Errno::NOENT => Fault::NotFound,
+        Errno::CONNREFUSED => Fault::Refused,
+        Errno::ILSEQ => Fault::WrongContent,
+        _ => Fault::Local,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_are_quoted_with_their_action() {
+        let mut said = Said::default();
+        said.hear("fio: io_u error on file /mnt/a b: Input/output error: read offset=0, buflen=4096");
+        said.hear(
+            "fio: io_u error on file /mnt/x: No space left on device: write offset=4194304, buflen=65536",
+        );
+        let (line, action) = said.failure(28).unwrap();
+        assert!(line.contains("No space left") && action == Some(Action::Write));
+        assert_eq!(
+            (class(28), class(5), class(19), class(9999)),
+            (Fault::NoSpace, Fault::Io, Fault::Gone, Fault::Local)
+        );
+        assert_eq!(said.signal(), None);
+        said.hear("fio: pid=22046, got signal=9");
+        assert_eq!(said.signal(), Some("9"));
+    }
+}

@@ -1,0 +1,298 @@
+//! fio's job files: read as far as Tidemark must know what runs, and run by fio as they stand.
+//!
+//! What an option means stays fio's business, and so do `${VARIABLES}` and keywords. Read are sections, stages
+//! (cut by `stonewall`), directions, jobs, depths, times and the files and devices that are named.
+
+mod advice;
+mod ini;
+mod job;
+#[cfg(test)]
+mod tests;
+
+use crate::block::{Action, FioFile};
+use crate::defaults;
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::plan::{Engine, Label, OnFailure, Plan, Stage, Work, WorkKind};
+use ini::{GLOBAL, Section, Setting};
+use job::Job;
+use std::collections::HashSet;
+use std::ops::Range;
+use tidemark_load::pacing::Pacing;
+use tidemark_load::source::{Choice, Division, Effect, Order, Size, SourcePlan};
+use tidemark_load::stopping::Stop;
+use tidemark_load::work::Work as Load;
+use tidemark_measure::pick::Pick;
+use tidemark_measure::record::Note;
+
+/// Names longer than this are cut: a plan of many stages is named after the first of them.
+const LONGEST_NAME: usize = 80;
+
+/// Whether a text is a fio job file: its first line that is not blank or a comment is a `[section]` header.
+pub fn is_fio(text: &str) -> bool {
+    ini::begins_with_section(text)
+}
+
+/// Reads a fio job file: the plan and warnings.
+///
+/// # Errors
+/// All that is wrong with it, warnings included; at least one is an error.
+pub fn read(text: &str) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let mut found = Vec::new();
+    let sections = ini::sections(text, &mut found);
+    let jobs = jobs(&sections, &mut found);
+    advice::warn(&jobs.iter().map(|job| (&job.job, job.span.clone())).collect::<Vec<_>>(), &mut found);
+    let stages = cut(&jobs);
+    check_waits(&stages, &mut found);
+    if jobs.is_empty() {
+        let help = "add a section for each job, `[name]`, with what it does: `rw=`, `filename=`, `bs=`";
+        found.push(Diagnostic::error(0..0, "there is no job section", help));
+    }
+    let seed = defaults::seed_of(text);
+    let stages: Vec<Stage> =
+        stages.iter().enumerate().map(|(index, jobs)| stage(text, seed, index, jobs, &mut found)).collect();
+    found.sort_by_key(|diagnostic| diagnostic.span.start);
+    if found.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
+        return Err(found);
+    }
+    let names: Vec<&str> = stages.iter().map(|stage| stage.name.as_str()).collect();
+    let plan = Plan {
+        name: shortened(&names.join(", ")),
+        description: String::new(),
+        seed,
+        trigger: None,
+        stages,
+        notes: vec![Note {
+            topic: "fio".into(),
+            text: "The job file runs as it stands in fio; Tidemark imports its latency bins.".into(),
+        }],
+    };
+    Ok((plan, found))
+}
+
+/// A job and where it stands.
+struct Placed<'a> {
+    job: Job<'a>,
+    span: Range<usize>,
+    /// Whether it waits for all jobs before it.
+    waits: bool,
+    /// Whether fio adds its numbers to those of the job before it.
+    joins: bool,
+}
+
+/// The jobs with all options that hold for them, refusing what must not run.
+fn jobs<'a>(sections: &[Section<'a>], found: &mut Vec<Diagnostic>) -> Vec<Placed<'a>> {
+    let (mut global, mut jobs, mut seen) = (Vec::<Setting<'a>>::new(), Vec::new(), HashSet::new());
+    for section in sections {
+        section.options.iter().for_each(|setting| advice::refuse(setting, found));
+        if section.name.eq_ignore_ascii_case(GLOBAL) {
+            global.extend(section.options.iter().cloned());
+            continue;
+        }
+        if !seen.insert(section.name) {
+            found.push(Diagnostic::error(
+                section.span.clone(),
+                format!("there are two sections `{}`", section.name),
+                "give each job a name of its own: results are told apart by it",
+            ));
+        }
+        let settings = global.iter().chain(&section.options).cloned().collect();
+        let job = Job { section: section.name, settings };
+        check(&job, &section.span, found);
+        let waits = job.on(&["stonewall", "wait_for_previous"]) == Some(true);
+        let joins = job.on(&["group_reporting"]) == Some(true) && job.on(&["new_group"]) != Some(true);
+        jobs.push(Placed { job, span: section.span.clone(), waits, joins });
+    }
+    jobs
+}
+
+/// Finds what Tidemark must know of a job and cannot.
+fn check(job: &Job<'_>, span: &Range<usize>, found: &mut Vec<Diagnostic>) {
+    let directions = job.directions();
+    if directions.is_none() {
+        let span = job.setting(&["rw", "readwrite"]).map_or(span.clone(), |setting| setting.span.clone());
+        found.push(Diagnostic::error(
+            span,
+            format!("`rw={}` is not one of fio's", job.pattern()),
+            "use read, write, trim, randread, randwrite, randtrim, rw, randrw, trimwrite or randtrimwrite",
+        ));
+    }
+    if job.on(&["stats"]) == Some(false) {
+        found.push(Diagnostic::error(
+            span.clone(),
+            format!("fio reports nothing of `{}`: it says `stats=0`", job.section),
+            "leave `stats` out, so that all load is shown",
+        ));
+    }
+    let writes = directions.is_some_and(|all| all.iter().any(|(action, _)| *action != Action::Read));
+    let unnamed = ["filename", "directory", "filename_format"]
+        .iter()
+        .filter_map(|name| job.setting(&[name]))
+        .find(|setting| setting.value.contains("${"));
+    if let (true, true, Some(setting)) = (writes, job.on_files(), unnamed) {
+        found.push(Diagnostic::error(
+            setting.span.clone(),
+            format!("`{}` takes from the environment what `{}` writes to", setting.name, job.section),
+            "write the path itself: Tidemark guards the devices that a document names",
+        ));
+    }
+}
+
+/// Jobs that run side by side.
+fn cut<'p, 'a>(jobs: &'p [Placed<'a>]) -> Vec<Vec<&'p Placed<'a>>> {
+    let mut stages: Vec<Vec<&Placed<'_>>> = Vec::new();
+    for job in jobs {
+        match stages.last_mut() {
+            Some(stage) if !job.waits => stage.push(job),
+            _ => stages.push(vec![job]),
+        }
+    }
+    stages
+}
+
+/// `wait_for` must name a job of the same stage: every stage is a fio process of its own.
+fn check_waits(stages: &[Vec<&Placed<'_>>], found: &mut Vec<Diagnostic>) {
+    for stage in stages {
+        for placed in stage {
+            let Some(setting) = placed.job.setting(&["wait_for"]) else { continue };
+            if !stage.iter().any(|other| other.job.shown() == setting.value) {
+                found.push(Diagnostic::error(
+                    setting.span.clone(),
+                    format!("`wait_for={}` names no job of the same stage", setting.value),
+                    "a `stonewall` makes it wait for all jobs before it; leave `wait_for` out",
+                ));
+            }
+        }
+    }
+}
+
+fn stage(text: &str, seed: u64, index: usize, jobs: &[&Placed<'_>], found: &mut Vec<Diagnostic>) -> Stage {
+    let sections: Vec<String> = jobs.iter().map(|placed| placed.job.section.to_owned()).collect();
+    let mut groups: Vec<Vec<&Placed<'_>>> = Vec::new();
+    for placed in jobs {
+        match groups.last_mut() {
+            Some(group) if placed.joins => group.push(placed),
+            _ => groups.push(vec![placed]),
+        }
+    }
+    let works: Vec<Work> = groups
+        .iter()
+        .enumerate()
+        .map(|(number, group)| work(text, seed, [index as u64, number as u64], &sections, group))
+        .collect();
+    let mut names = HashSet::new();
+    for (work, group) in works.iter().zip(&groups) {
+        if !names.insert(&work.name) {
+            found.push(Diagnostic::error(
+                group[0].span.clone(),
+                format!("two jobs side by side are called `{}`", work.name),
+                "give each a `name` of its own: results are told apart by it",
+            ));
+        }
+    }
+    Stage {
+        name: shortened(&sections.join(", ")),
+        works,
+        pause_ns: 0,
+        trigger: None,
+        on_failure: OnFailure::Stop,
+        cell: None,
+    }
+}
+
+/// The work of a section, or of several that fio reports as one (`group_reporting`) under the first one's name.
+fn work(text: &str, seed: u64, stream: [u64; 2], sections: &[String], group: &[&Placed<'_>]) -> Work {
+    let first = &group[0].job;
+    let all = || group.iter().map(|placed| &placed.job);
+    let mut labels: Vec<(Action, f64, String)> = Vec::new();
+    for job in all() {
+        let directions = job.directions().unwrap_or_default().into_iter().filter(|(_, share)| *share > 0.0);
+        for (action, share) in directions.chain(job.sync().map(|sync| (sync, 100.0))) {
+            if !labels.iter().any(|(known, ..)| *known == action) {
+                labels.push((action, share, options(job)));
+            }
+        }
+    }
+    labels.sort_by_key(|(action, ..)| matches!(action, Action::Fsync | Action::Fdatasync));
+    let actions: Vec<Action> = labels.iter().map(|(action, ..)| *action).collect();
+    let count = |job: &Job<'_>, names: &[&str]| job.number(names).unwrap_or(1).clamp(1, u64::from(u32::MAX));
+    let workers =
+        all().map(|job| count(job, &["numjobs"])).sum::<u64>().min(u64::from(defaults::MOST_WORKERS));
+    let mut paths = Vec::new();
+    for path in all().flat_map(Job::paths) {
+        if !paths.contains(&path) {
+            paths.push(path);
+        }
+    }
+    let longest = |name: &str| all().filter_map(|job| job.time_ns(name)).max().filter(|time| *time > 0);
+    Work {
+        name: first.shown().to_owned(),
+        kind: WorkKind::Normal,
+        load: Load {
+            workers: workers as u32,
+            depth: all().map(|job| count(job, &["iodepth"])).max().unwrap_or(1) as u32,
+            pacing: Pacing::Closed { think_ns: 0 },
+            stop: Stop {
+                warm_up_ns: longest("ramp_time").unwrap_or(0),
+                window_ns: longest("runtime"),
+                drain_ns: defaults::DRAIN_NS,
+                ..Stop::default()
+            },
+            source: source(first, &labels),
+            finale: None,
+            actions: labels.len() as u16,
+            seed,
+            stream,
+        },
+        engine: Engine::Fio(FioFile {
+            text: text.to_owned(),
+            sections: sections.to_vec(),
+            section: first.section.to_owned(),
+            actions,
+            direct: all().all(|job| job.on(&["direct"]) == Some(true)),
+            paths,
+        }),
+        labels: labels.into_iter().map(label).collect(),
+        allowed_failures_per_million: 0,
+        driver: None,
+    }
+}
+
+/// What the load core would do in its place: for those who look at a plan. fio makes its own choices.
+fn source(job: &Job<'_>, labels: &[(Action, f64, String)]) -> SourcePlan {
+    let moves = |action: &Action| matches!(action, Action::Read | Action::Write | Action::Trim);
+    let choice = |(index, (_, weight, _)): (usize, &(Action, f64, String))| Choice {
+        action: index as u16,
+        weight: *weight,
+        spaces: Pick::Constant(1),
+        items: Pick::Constant(0),
+        bytes: Size { pick: Pick::Constant(job.block_bytes()), unit: 1 },
+        division: Division::None,
+        effect: Effect::Free,
+        order: Order::Picked,
+        follow: None,
+    };
+    let choices = labels.iter().enumerate().filter(|(_, (action, ..))| moves(action)).map(choice).collect();
+    SourcePlan::Mix { choices, pool: None }
+}
+
+fn label((action, weight, config): (Action, f64, String)) -> Label {
+    let name = action.name().to_owned();
+    Label { label: name.clone(), kind: name.clone(), sample: name, weight, config }
+}
+
+/// A job's options on one line, secrets left out.
+fn options(job: &Job<'_>) -> String {
+    let shown = |setting: &Setting<'_>| match (setting.value, crate::redact::is_secret(setting.name)) {
+        ("", _) => setting.name.to_owned(),
+        (_, true) => format!("{}=***", setting.name),
+        (value, false) => format!("{}={value}", setting.name),
+    };
+    job.settings.iter().map(shown).collect::<Vec<_>>().join(" ")
+}
+
+fn shortened(name: &str) -> String {
+    if name.chars().count() <= LONGEST_NAME {
+        return name.to_owned();
+    }
+    name.chars().take(LONGEST_NAME - 1).chain(['…']).collect()
+}

@@ -1,0 +1,80 @@
+//! What must not run, and what may surprise the author of a fio job file.
+
+use super::ini::Setting;
+use super::job::Job;
+use crate::diagnostic::Diagnostic;
+use std::ops::Range;
+
+/// A window shorter than this measures the start more than the storage, nanoseconds.
+const SHORT_NS: u64 = 10_000_000_000;
+
+/// Refuses an option that would run programs, or that would hide what is written from the guard of devices.
+pub(super) fn refuse(setting: &Setting<'_>, found: &mut Vec<Diagnostic>) {
+    let mut refuse = |message: String, help: &str| {
+        found.push(Diagnostic::error(setting.span.clone(), message, help));
+    };
+    let (name, value) = (setting.name, setting.value);
+    match name {
+        "exec_prerun" | "exec_postrun" => refuse(
+            format!("`{name}` would run a shell command"),
+            "documents only describe load: run the command yourself, before or after",
+        ),
+        "ioengine" if value == "exec" || value.starts_with("external:") || value.contains('/') => refuse(
+            format!("`ioengine={value}` would run a program of its own"),
+            "documents only describe load: use one of the engines that `fio --enghelp` lists, but not exec",
+        ),
+        "read_iolog" | "opendir" => refuse(
+            format!("`{name}` names what is worked on outside of this file"),
+            "Tidemark guards the devices that a document names: name files and devices with `filename`",
+        ),
+        "unified_rw_reporting" if !matches!(value, "0" | "none" | "both" | "2") => refuse(
+            "`unified_rw_reporting` makes fio report reads and writes as one".into(),
+            "leave it out: Tidemark shows reads, writes and their sum",
+        ),
+        // fio hands such a value to a shell, in single quotes, to have it calculated.
+        _ if value.contains('\'')
+            && ["$pagesize", "$mb_memory", "$ncpus"].iter().any(|k| value.contains(k)) =>
+        {
+            refuse(
+                format!("`{name}` has a quote beside a keyword, which fio would hand to a shell"),
+                "write the value without quotes",
+            );
+        }
+        _ => {}
+    }
+}
+
+/// Warns of what makes fio's numbers other than they seem; each remark once, for all jobs that it concerns.
+pub(super) fn warn(jobs: &[(&Job<'_>, Range<usize>)], found: &mut Vec<Diagnostic>) {
+    let mut once = |concerned: &dyn Fn(&Job<'_>) -> bool, message: &str, help: &str| {
+        let named: Vec<_> = jobs.iter().filter(|(job, _)| concerned(job)).collect();
+        if let Some((_, span)) = named.first() {
+            let names: Vec<_> = named.iter().map(|(job, _)| format!("`{}`", job.section)).collect();
+            found.push(Diagnostic::warning(span.clone(), format!("{}: {message}", names.join(", ")), help));
+        }
+    };
+    once(
+        &|job| job.time_ns("runtime").is_some_and(|runtime| runtime > 0 && runtime < SHORT_NS),
+        "`runtime` is shorter than 10 s",
+        "measure for 30 s or more: caches, bursts and garbage collection take that long to show",
+    );
+    once(
+        &|job| job.on(&["time_based"]) != Some(true),
+        "not `time_based`: fio stops when it has been over its files once",
+        "add `time_based=1` and a `runtime`, so that every job is measured for the same time",
+    );
+    once(
+        &|job| job.on_files() && job.on(&["direct"]) != Some(true) && job.on(&["buffered"]) != Some(false),
+        "no `direct=1`: reads may come from the page cache, writes may stay in it",
+        "add `direct=1` to measure the storage rather than the memory",
+    );
+    once(
+        &|job| {
+            job.pattern().starts_with("rand")
+                && job.on(&["randrepeat", "allrandrepeat"]) != Some(false)
+                && job.value(&["randseed"]).is_none()
+        },
+        "`randrepeat` is on by default: every run visits the same blocks in the same order",
+        "add `randrepeat=0`, so that a repeated run does not find its blocks in a cache",
+    );
+}

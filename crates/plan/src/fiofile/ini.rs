@@ -1,0 +1,76 @@
+//! The text of a fio job file cut into sections and options, each with its place.
+
+use crate::diagnostic::Diagnostic;
+use std::ops::Range;
+
+/// The section whose options hold for the sections after it.
+pub(super) const GLOBAL: &str = "global";
+
+/// A section as it stands in the file.
+pub(super) struct Section<'a> {
+    pub(super) name: &'a str,
+    pub(super) span: Range<usize>,
+    pub(super) options: Vec<Setting<'a>>,
+}
+
+/// One `name=value`; a name alone has an empty value.
+#[derive(Clone)]
+pub(super) struct Setting<'a> {
+    pub(super) name: &'a str,
+    pub(super) value: &'a str,
+    pub(super) span: Range<usize>,
+}
+
+/// The sections in the order of the text, `[global]` ones among them. fio cuts a line at the first `;` or `#`
+/// wherever it stands.
+pub(super) fn sections<'a>(text: &'a str, found: &mut Vec<Diagnostic>) -> Vec<Section<'a>> {
+    let mut sections: Vec<Section<'a>> = Vec::new();
+    for (span, line) in lines(text) {
+        if let Some(rest) = line.strip_prefix('[') {
+            match rest.strip_suffix(']').filter(|name| !name.is_empty()) {
+                Some(name) => sections.push(Section { name, span, options: Vec::new() }),
+                None => found.push(Diagnostic::error(
+                    span,
+                    format!("`{line}` is no section header"),
+                    "a section begins with its name in brackets: `[name]`",
+                )),
+            }
+            continue;
+        }
+        let (name, value) = line.split_once('=').unwrap_or((line, ""));
+        let setting = Setting { name: name.trim(), value: value.trim(), span };
+        match (sections.last_mut(), line.split_whitespace().next()) {
+            (_, Some("include")) => found.push(Diagnostic::error(
+                setting.span,
+                "`include` is not followed",
+                "a run keeps the whole of its document: write the options of the other file into this one",
+            )),
+            (Some(section), _) => section.options.push(setting),
+            (None, _) => found.push(Diagnostic::error(
+                setting.span,
+                format!("the option `{}` stands before the first section", setting.name),
+                "put it under `[global]`, or under the section of the job that it is for",
+            )),
+        }
+    }
+    sections
+}
+
+/// Lines that say something, without comments and blanks around them.
+fn lines(text: &str) -> impl Iterator<Item = (Range<usize>, &str)> {
+    let mut at = 0;
+    text.split_inclusive('\n').filter_map(move |line| {
+        let start = at;
+        at += line.len();
+        let said = line.split([';', '#']).next().unwrap_or_default();
+        let said = if start == 0 { said.trim_start_matches('\u{feff}') } else { said };
+        let trimmed = said.trim();
+        let from = start + (trimmed.as_ptr() as usize - line.as_ptr() as usize);
+        (!trimmed.is_empty()).then(|| (from..from + trimmed.len(), trimmed))
+    })
+}
+
+/// Whether a text is a fio job file: the first line that says something is a section header.
+pub(super) fn begins_with_section(text: &str) -> bool {
+    lines(text).next().is_some_and(|(_, line)| line.starts_with('[') && line.ends_with(']'))
+}

@@ -1,0 +1,180 @@
+//! What one job of a fio job file does, as far as Tidemark must know.
+
+use super::ini::Setting;
+use crate::block::Action;
+use std::path::PathBuf;
+
+/// fio's own defaults (HOWTO, "Job options").
+const BLOCK_BYTES: u64 = 4096;
+const FILE_NAMES: &str = "$jobname.$jobnum.$filenum";
+
+/// Most files that a job's default names are spelled out for.
+const MOST_NAMES: u64 = 1024;
+
+/// Engines that work on the files and devices that the job names.
+const FILE_ENGINES: [&str; 16] = [
+    "psync",
+    "sync",
+    "vsync",
+    "pvsync",
+    "pvsync2",
+    "io_uring",
+    "io_uring_cmd",
+    "libaio",
+    "posixaio",
+    "mmap",
+    "sg",
+    "splice",
+    "mtd",
+    "falloc",
+    "ftruncate",
+    "e4defrag",
+];
+
+/// One job: the options of its section after those of the `[global]` sections before it.
+pub(super) struct Job<'a> {
+    pub(super) section: &'a str,
+    pub(super) settings: Vec<Setting<'a>>,
+}
+
+impl<'a> Job<'a> {
+    /// The value that holds: the last one said, under any of the option's names.
+    pub(super) fn setting(&self, names: &[&str]) -> Option<&Setting<'a>> {
+        self.settings.iter().rev().find(|setting| names.contains(&setting.name))
+    }
+
+    pub(super) fn value(&self, names: &[&str]) -> Option<&'a str> {
+        self.setting(names).map(|setting| setting.value)
+    }
+
+    /// Whether a switch is on; its name alone switches it on.
+    pub(super) fn on(&self, names: &[&str]) -> Option<bool> {
+        self.value(names).map(|value| !matches!(value, "0" | "false" | "no"))
+    }
+
+    pub(super) fn number(&self, names: &[&str]) -> Option<u64> {
+        self.value(names).and_then(|value| value.parse().ok())
+    }
+
+    /// The name under which fio reports it.
+    pub(super) fn shown(&self) -> &'a str {
+        self.value(&["name"]).filter(|name| !name.is_empty()).unwrap_or(self.section)
+    }
+
+    pub(super) fn engine(&self) -> &'a str {
+        self.value(&["ioengine"]).unwrap_or("psync")
+    }
+
+    /// Whether it works on files or devices of this machine.
+    pub(super) fn on_files(&self) -> bool {
+        FILE_ENGINES.contains(&self.engine())
+    }
+
+    /// `rw` without its suffix (`:8`), fio's default when it is not said.
+    pub(super) fn pattern(&self) -> &'a str {
+        self.value(&["rw", "readwrite"]).map_or("read", |rw| rw.split(':').next().unwrap_or(rw))
+    }
+
+    /// What it does: the directions in which it moves data with their shares in percent. `None`: an unknown `rw`.
+    pub(super) fn directions(&self) -> Option<Vec<(Action, f64)>> {
+        let write = self.number(&["rwmixwrite"]).map(|write| 100_u64.saturating_sub(write));
+        let read = write.or_else(|| self.number(&["rwmixread"])).unwrap_or(50).min(100) as f64;
+        Some(match self.pattern() {
+            "read" | "randread" => vec![(Action::Read, 100.0)],
+            "write" | "randwrite" => vec![(Action::Write, 100.0)],
+            "trim" | "randtrim" => vec![(Action::Trim, 100.0)],
+            "rw" | "readwrite" | "randrw" => vec![(Action::Read, read), (Action::Write, 100.0 - read)],
+            "trimwrite" | "randtrimwrite" => vec![(Action::Trim, 50.0), (Action::Write, 50.0)],
+            _ => return None,
+        })
+    }
+
+    /// The sync whose latencies fio reports, if the job asks for one. (Those of `end_fsync` it does not report.)
+    pub(super) fn sync(&self) -> Option<Action> {
+        let every = |name| self.number(&[name]).is_some_and(|every| every > 0);
+        match () {
+            () if every("fsync") => Some(Action::Fsync),
+            () if every("fdatasync") => Some(Action::Fdatasync),
+            () => None,
+        }
+    }
+
+    /// Bytes of an operation; the first of several.
+    pub(super) fn block_bytes(&self) -> u64 {
+        let value = self.value(&["bs", "blocksize"]).unwrap_or_default();
+        let first = value.split([',', '-']).next().unwrap_or_default().trim().to_ascii_lowercase();
+        let digits = first.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        let unit = match first[digits.len()..].trim_end_matches('b').trim_end_matches('i') {
+            "" => 1,
+            "k" => 1 << 10,
+            "m" => 1 << 20,
+            "g" => 1 << 30,
+            _ => return BLOCK_BYTES,
+        };
+        digits.parse::<u64>().ok().and_then(|number| number.checked_mul(unit)).unwrap_or(BLOCK_BYTES)
+    }
+
+    /// A time in nanoseconds: a number of seconds, or one with a unit. `None` when it is left to fio (`${RUNTIME}`).
+    pub(super) fn time_ns(&self, name: &str) -> Option<u64> {
+        let value = self.value(&[name])?.to_ascii_lowercase();
+        let digits = value.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        let unit = match &value[digits.len()..] {
+            "us" | "usec" => 1_000,
+            "ms" | "msec" => 1_000_000,
+            "" | "s" | "sec" => 1_000_000_000,
+            "m" => 60_000_000_000,
+            "h" => 3_600_000_000_000,
+            "d" => 86_400_000_000_000,
+            _ => return None,
+        };
+        digits.trim().parse::<u64>().ok()?.checked_mul(unit)
+    }
+
+    /// The files and devices that it works on, as far as the file says so.
+    pub(super) fn paths(&self) -> Vec<PathBuf> {
+        if !self.on_files() {
+            return Vec::new();
+        }
+        let directories = self.value(&["directory"]).map_or_else(|| vec![String::new()], names);
+        let files = match self.value(&["filename"]) {
+            Some(value) => names(value),
+            None => self.default_names(),
+        };
+        let joined = |directory: &String| {
+            let directory = PathBuf::from(directory);
+            files.iter().map(move |file| directory.join(file)).collect::<Vec<_>>()
+        };
+        let paths = directories.iter().flat_map(joined);
+        paths.filter(|path| !path.to_string_lossy().contains('$')).collect()
+    }
+
+    fn default_names(&self) -> Vec<String> {
+        let format = self.value(&["filename_format"]).unwrap_or(FILE_NAMES);
+        let count = |names: &[&str]| self.number(names).unwrap_or(1).clamp(1, MOST_NAMES);
+        let pairs = (0..count(&["numjobs"]))
+            .flat_map(|job| (0..count(&["nrfiles"])).map(move |file| (job, file)))
+            .take(MOST_NAMES as usize);
+        let name = |(job, file): (u64, u64)| {
+            let named = format.replace("$jobname", self.shown()).replace("$jobnum", &job.to_string());
+            named.replace("$filenum", &file.to_string())
+        };
+        let mut names: Vec<String> = pairs.map(name).collect();
+        names.dedup();
+        names
+    }
+}
+
+/// A list of names with colons between them; `\:` is a colon within a name.
+fn names(value: &str) -> Vec<String> {
+    let (mut names, mut current, mut chars) = (Vec::new(), String::new(), value.chars().peekable());
+    while let Some(c) = chars.next() {
+        match (c, chars.peek()) {
+            ('\\', Some(':')) => current.extend(chars.next()),
+            (':', _) => names.push(std::mem::take(&mut current)),
+            (c, _) => current.push(c),
+        }
+    }
+    names.push(current);
+    names.retain(|name| !name.is_empty());
+    names
+}

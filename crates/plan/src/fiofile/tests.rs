@@ -1,0 +1,148 @@
+//! Tests of the job-file reader.
+
+use super::*;
+use crate::document::{self, Format};
+use proptest::prelude::*;
+use std::path::PathBuf;
+
+const TWO_STAGES: &str = "; two steps
+[global]
+ioengine=io_uring
+direct=1
+time_based
+runtime=30
+ramp_time=5s
+filename=/tmp/a\\:b:/tmp/c # both
+randrepeat=0
+
+[fill]
+rw=write
+bs=1m
+
+[mix]
+stonewall
+rw=randrw:8
+rwmixread=70
+numjobs=4
+iodepth=16
+fdatasync=32
+
+[beside]
+rw=randread
+name=other
+";
+
+fn errors(text: &str) -> Vec<(String, usize)> {
+    let found = read(text).expect_err("it is refused");
+    let errors = found.iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
+    errors.map(|error| (error.message.clone(), error.line_and_column(text).0)).collect()
+}
+
+fn file(work: &Work) -> &FioFile {
+    match &work.engine {
+        Engine::Fio(file) => file,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn stonewalls_cut_stages_and_sections_are_works() {
+    let read = document::read(TWO_STAGES).unwrap();
+    assert_eq!((read.format, read.warnings), (Format::FioJob, vec![]));
+    let plan = read.plan;
+    let names: Vec<_> = plan.stages.iter().map(|stage| stage.name.as_str()).collect();
+    assert_eq!(names, ["fill", "mix, beside"]);
+    let (fill, mix, beside) = (&plan.stages[0].works[0], &plan.stages[1].works[0], &plan.stages[1].works[1]);
+    assert_eq!((beside.name.as_str(), file(beside).section.as_str()), ("other", "beside"));
+    assert_eq!((mix.load.workers, mix.load.depth, fill.load.depth), (4, 16, 1));
+    assert_eq!((mix.load.stop.window_ns, mix.load.stop.warm_up_ns), (Some(30_000_000_000), 5_000_000_000));
+    assert_eq!(file(mix).sections, ["mix", "beside"]);
+    assert_eq!(file(mix).actions, [Action::Read, Action::Write, Action::Fdatasync]);
+    assert_eq!(mix.labels.iter().map(|label| label.weight).collect::<Vec<_>>(), [70.0, 30.0, 100.0]);
+    assert_eq!(file(fill).paths, [PathBuf::from("/tmp/a:b"), PathBuf::from("/tmp/c")]);
+    assert_eq!(file(fill).text, TWO_STAGES, "the file is passed on unchanged");
+    assert_eq!(plan.notes.len(), 1);
+}
+
+#[test]
+fn default_names_are_spelled_out() {
+    let text = "[a]\ndirectory=/x\nnumjobs=2\n[b]\nioengine=null\n";
+    let (plan, _) = read(text).unwrap();
+    let works = &plan.stages[0].works;
+    assert_eq!(file(&works[0]).paths, [PathBuf::from("/x/a.0.0"), PathBuf::from("/x/a.1.0")]);
+    assert_eq!(file(&works[1]).paths, Vec::<PathBuf>::new(), "the null engine touches no file");
+}
+
+#[test]
+fn jobs_that_fio_reports_as_one_are_one_work() {
+    let text = "[global]\ngroup_reporting\nrw=read\n[a]\nnumjobs=2\n[b]\nrw=write\n[c]\nnew_group\n";
+    let (plan, _) = read(text).unwrap();
+    let works = &plan.stages[0].works;
+    let told: Vec<_> = works.iter().map(|work| (work.name.as_str(), work.load.workers)).collect();
+    assert_eq!(told, [("a", 3), ("c", 1)]);
+    assert_eq!(file(&works[0]).actions, [Action::Read, Action::Write]);
+}
+
+#[test]
+fn what_runs_programs_or_hides_devices_is_refused_where_it_stands() {
+    let text = "[a]\nexec_prerun=rm -rf /\n[b]\nioengine=exec\n[c]\nioengine=external:/tmp/x.so\n";
+    let lines: Vec<_> = errors(text).into_iter().map(|(_, line)| line).collect();
+    assert_eq!(lines, [2, 4, 6]);
+    for text in [
+        "[a]\ninclude other.fio\n",
+        "[a]\nread_iolog=/tmp/log\n",
+        "[a]\nrw=write\nfilename=${DEVICE}\n",
+        "[a]\nsize=$pagesize'$(touch /tmp/x)'\n",
+        "[a]\nunified_rw_reporting=1\n",
+    ] {
+        assert_eq!(errors(text).len(), 1, "{text}");
+    }
+    assert!(read("[a]\nrw=read\nfilename=${DEVICE}\n").is_ok(), "reading is fio's own business");
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_line() {
+    for (text, message, line) in [
+        ("[global]\nrw=read\n", "there is no job section", 1),
+        ("[a]\n\nrw=sideways\n", "`rw=sideways` is not one of fio's", 3),
+        ("rw=read\n[a]\n", "the option `rw` stands before the first section", 1),
+        ("[a]\n[a]\n", "there are two sections `a`", 2),
+        ("[a]\n[b]\nstonewall\nwait_for=a\n", "`wait_for=a` names no job of the same stage", 4),
+        ("[a]\n[b\n", "`[b` is no section header", 2),
+    ] {
+        assert!(errors(text).contains(&(message.to_owned(), line)), "{text}: {:?}", errors(text));
+    }
+}
+
+#[test]
+fn surprises_are_warned_of_once_for_all_jobs() {
+    let (_, warnings) = read("[global]\nrw=randread\nruntime=5\n[a]\n[b]\n").unwrap();
+    let told: Vec<_> = warnings.iter().map(|warning| warning.message.as_str()).collect();
+    assert_eq!(told.len(), 4, "{told:?}");
+    assert!(told.iter().all(|message| message.starts_with("`a`, `b`: ")), "{told:?}");
+}
+
+#[test]
+fn secrets_do_not_get_into_labels_and_records() {
+    let text = "[a]\nioengine=http\nhttp_pass=hunter2\nhttp_s3_key=sesame\n";
+    let redacted = crate::redact::redact(text);
+    assert!(!redacted.contains("hunter2") && !redacted.contains("sesame"), "{redacted}");
+    let (plan, _) = read(text).unwrap();
+    let config = &plan.stages[0].works[0].labels[0].config;
+    assert!(!config.contains("hunter2") && !config.contains("sesame"), "{config}");
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_it_panic(text in "(?s).{0,200}", lines in proptest::collection::vec(
+        prop_oneof![
+            Just("[a]".to_owned()), Just("[global]".into()), Just("stonewall".into()), Just("[b]".into()),
+            "(rw|bs|runtime|filename|numjobs|iodepth|rwmixread|directory|name)=.{0,12}", ".{0,12}",
+        ], 0..20)) {
+        let _ = read(&text);
+        let text = lines.join("\n");
+        if let Ok((plan, _)) = read(&text) {
+            prop_assert!(plan.stages.iter().all(|stage| !stage.works.is_empty() && !stage.name.is_empty()));
+        }
+    }
+}

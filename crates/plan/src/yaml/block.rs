@@ -1,0 +1,263 @@
+//! Works on block storage: the prefill, preconditioning, the load that is measured, the clean-up.
+
+use super::axes;
+use super::context::Context;
+use super::load::{self, Point};
+use super::scope::Scope;
+use super::table::Table;
+use super::volumes::Volumes;
+use super::work::{self, Made};
+use crate::block::pattern::{Blocks, Drawn, Moves, PATTERNS, Pattern, Shape, Spread};
+use crate::block::{Action, Cache, Content, FILL_BYTES, Job, Volume};
+use crate::defaults;
+use crate::object::{Form, Naming};
+use crate::plan::{Engine, Label, Work, WorkKind};
+use tidemark_load::pacing::Pacing;
+use tidemark_load::source::SourcePlan;
+use tidemark_load::stopping::Stop;
+use tidemark_load::work::{Finale, Work as Load};
+
+/// Operations of one client in flight at once: more than io_uring takes at once helps nobody.
+pub(super) const MOST_DEPTH: u32 = 32_768;
+
+/// What the works of a stage on block storage have in common.
+pub(super) struct Ground<'a> {
+    /// What load is put on.
+    pub(super) target: &'a Volumes,
+    /// What is written and checked.
+    pub(super) content: Content,
+    /// What all works of the document share.
+    pub(super) context: &'a Context<'a>,
+    /// The stage, and the work's place therein.
+    pub(super) stream: [u64; 2],
+}
+
+/// Reads a work. A load that is a sweep gives several, one for each stage that it becomes; only one that stands
+/// `alone` in its stage may be a sweep.
+pub(super) fn work(
+    (name, kind): (&'static str, WorkKind),
+    mut table: Table<'_>,
+    target: &Volumes,
+    scope: &Scope,
+    context: &Context<'_>,
+    (stream, alone): ([u64; 2], bool),
+) -> Vec<Made> {
+    let content = content(&table, scope, target);
+    let ground = Ground { target, content, context, stream };
+    if name != "load" && !context.budget.volumes(ground.count(), &table) {
+        return Vec::new();
+    }
+    let made = match name {
+        "prepare" => vec![Made::alone(prepare(&mut table, &ground))],
+        "precondition" => vec![Made::alone(precondition(&mut table, &ground))],
+        "cleanup" => vec![Made::alone(cleanup(&mut table, &ground))],
+        "load" => load::load(&mut table, &ground, alone),
+        _ => {
+            let help = "`prepare` makes files and images, `cleanup` removes them";
+            let message = format!("`{name}` has no meaning for block storage: there are no containers");
+            table.log().error(table.place(), message, help);
+            return Vec::new();
+        }
+    };
+    debug_assert!(made.iter().all(|made| made.work.kind == kind));
+    table.finish();
+    made
+}
+
+/// What is written and checked, as far as block storage can.
+fn content(table: &Table<'_>, scope: &Scope, target: &Volumes) -> Content {
+    let log = table.log();
+    if scope.naming != Naming::default() {
+        let help = "remove it, or move it to the works on objects";
+        log.error(table.place(), "`naming` has no meaning for block storage", help);
+    }
+    let verify = scope.content.verify;
+    if verify && target.through == crate::block::Through::Fio {
+        let why = if target.are_images() { "RBD images are" } else { "with `engine: fio` the load is" };
+        let message = format!("`verify` needs the native engine, and {why} driven by fio");
+        log.error(table.place(), message, "remove `verify`, or use `engine: native` on files or devices");
+    }
+    match scope.content.form {
+        Form::Seeded { compressible, duplicate } => Content { compressible, duplicate, verify },
+        Form::Zero | Form::Hashed => {
+            let message = "`fill` has no meaning for block storage: its content is always seeded";
+            log.error(table.place(), message, "remove `fill`, or move it to the works on objects");
+            Content { verify, ..Content::default() }
+        }
+    }
+}
+
+/// How much of what a work does, in the load core's terms.
+pub(super) struct Doing {
+    pub(super) workers: u32,
+    pub(super) depth: u32,
+    pub(super) pacing: Pacing,
+    pub(super) stop: Stop,
+    pub(super) drawn: Drawn,
+    /// The settings as reports show them.
+    pub(super) config: String,
+}
+
+impl Ground<'_> {
+    /// A job that does nothing yet, with what works that are not measured have.
+    pub(super) fn job(&self, volumes: &[Volume], unit: u64) -> Job {
+        Job {
+            volumes: volumes.to_vec(),
+            unit,
+            through: self.target.through,
+            direct: self.target.direct,
+            polled: false,
+            batch: 1,
+            cache: Cache::default(),
+            content: self.content,
+            reuse: false,
+            actions: Vec::new(),
+        }
+    }
+
+    /// A work, put together.
+    pub(super) fn work(&self, kind: WorkKind, common: Common, doing: Doing, job: Job) -> Work {
+        let Drawn { source, actions, finale } = doing.drawn;
+        let label = |(action, weight): &(Action, f64)| Label {
+            label: action.name().to_owned(),
+            kind: action.name().to_owned(),
+            sample: action.name().to_owned(),
+            weight: *weight,
+            config: doing.config.clone(),
+        };
+        let labels = actions.iter().map(label).collect();
+        let actions: Vec<Action> = actions.into_iter().map(|(action, _)| action).collect();
+        Work {
+            name: common.name,
+            kind,
+            load: Load {
+                workers: doing.workers,
+                depth: doing.depth,
+                pacing: doing.pacing,
+                stop: doing.stop,
+                source,
+                finale,
+                actions: actions.len() as u16,
+                seed: self.context.seed,
+                stream: self.stream,
+            },
+            engine: Engine::Block(Job { actions, ..job }),
+            labels,
+            allowed_failures_per_million: common.allowed_failures,
+            driver: common.driver,
+        }
+    }
+
+    /// The volumes' numbers.
+    fn spaces(&self) -> (u64, u64) {
+        (1, self.count())
+    }
+
+    /// How many volumes there are.
+    pub(super) fn count(&self) -> u64 {
+        self.target.volumes.len().max(1) as u64
+    }
+}
+
+/// What every work has.
+#[derive(Clone)]
+pub(super) struct Common {
+    name: String,
+    allowed_failures: u32,
+    driver: Option<String>,
+}
+
+impl Common {
+    /// Reads it; `usual` is the work's name if it has none of its own. A failure of block storage is never usual.
+    pub(super) fn read(table: &mut Table<'_>, usual: &str) -> Self {
+        let allowed = table.share("allowed_failures").unwrap_or(0.0);
+        Self {
+            name: table.text("name").unwrap_or_else(|| usual.to_owned()),
+            allowed_failures: (allowed * 1e6).round() as u32,
+            driver: table.text("driver"),
+        }
+    }
+}
+
+/// Writes every volume once, from end to end.
+fn prepare(table: &mut Table<'_>, ground: &Ground<'_>) -> Work {
+    let common = Common::read(table, "prepare");
+    let usual = ground.count().min(u64::from(defaults::FILL_CLIENTS)) as u32;
+    let workers = table.small("workers", 1..=defaults::MOST_WORKERS).unwrap_or(usual);
+    let depth = table.small("depth", 1..=MOST_DEPTH).unwrap_or(defaults::FILL_DEPTH);
+    let reuse = table.flag("reuse").unwrap_or(true);
+    let spaces = ground.spaces();
+    let last = ground.target.size().div_ceil(FILL_BYTES).saturating_sub(1);
+    let bytes = super::operation::constant(FILL_BYTES);
+    let drawn = Drawn {
+        source: SourcePlan::Scan { action: 0, spaces: Some(spaces), items: Some((0, last)), bytes },
+        actions: vec![(Action::Write, 100.0), (Action::Fsync, 0.0)],
+        finale: Some(Finale { action: 1, spaces }),
+    };
+    let config = format!("block_size=1 MiB;depth={depth};clients={workers}");
+    let (pacing, stop) = (Pacing::Closed { think_ns: 0 }, work::stop(table, None, true));
+    let doing = Doing { workers, depth, pacing, stop, drawn, config };
+    let job = Job { reuse, ..ground.job(&ground.target.volumes, FILL_BYTES) };
+    ground.work(WorkKind::Prepare, common, doing, job)
+}
+
+/// Writes as many bytes as all volumes hold, several times over, so that a device is in the state of long use.
+fn precondition(table: &mut Table<'_>, ground: &Ground<'_>) -> Work {
+    let common = Common::read(table, "precondition");
+    let writes = PATTERNS.map(|pattern| (pattern.name, pattern));
+    let writes: Vec<(&str, Pattern)> =
+        writes.into_iter().filter(|(_, pattern)| pattern.moves == (Moves::Data { reads: 0.0 })).collect();
+    let pattern = table.word("pattern", &writes).unwrap_or(defaults::PRECONDITION);
+    let entry = table.entry("block_size");
+    let blocks = entry.and_then(|entry| axes::blocks(table, &entry.node));
+    let blocks = blocks.unwrap_or_else(|| Blocks::new(&[(defaults::PRECONDITION_BLOCK, 1)]));
+    if blocks.largest() > ground.target.size() {
+        let place = entry.map_or(table.place(), |entry| &entry.node.span);
+        table.log().error(place, "a block is larger than a volume", "lower `block_size`, or raise `size`");
+    }
+    let passes = table.whole("passes", 1..=1000).unwrap_or(defaults::PRECONDITION_PASSES);
+    let depth = table.small("depth", 1..=MOST_DEPTH).unwrap_or(defaults::PRECONDITION_DEPTH);
+    let (clients, volumes) = (ground.count() as u32, &ground.target.volumes);
+    let shape = Shape {
+        pattern,
+        blocks: &blocks,
+        spread: Spread::Uniform,
+        clients,
+        volumes,
+        sync: None,
+        end_sync: true,
+    };
+    let bytes = ground.target.size().saturating_mul(ground.count()).saturating_mul(passes);
+    let stop = Stop { bytes: Some(bytes), ..work::stop(table, None, true) };
+    let config = load::config(&shape, depth, &ground.content);
+    let pacing = Pacing::Closed { think_ns: 0 };
+    let doing = Doing { workers: clients, depth, pacing, stop, drawn: shape.draw(), config };
+    ground.work(WorkKind::Prepare, common, doing, ground.job(volumes, blocks.unit()))
+}
+
+/// Removes the volumes.
+fn cleanup(table: &mut Table<'_>, ground: &Ground<'_>) -> Work {
+    if ground.target.are_devices() {
+        let help = "remove this work; devices stay, and so does what was written to them";
+        table.log().error(table.place(), "devices cannot be removed", help);
+    }
+    let common = Common::read(table, "cleanup");
+    let workers = table.small("workers", 1..=defaults::MOST_WORKERS).unwrap_or(1);
+    let bytes = super::operation::constant(0);
+    let drawn = Drawn {
+        source: SourcePlan::Scan { action: 0, spaces: Some(ground.spaces()), items: None, bytes },
+        actions: vec![(Action::Remove, 100.0)],
+        finale: None,
+    };
+    let config = format!("volumes={}", ground.count());
+    let (pacing, stop) = (Pacing::Closed { think_ns: 0 }, work::stop(table, None, true));
+    let doing = Doing { workers, depth: 1, pacing, stop, drawn, config };
+    ground.work(WorkKind::Cleanup, common, doing, ground.job(&ground.target.volumes, 1))
+}
+
+impl Made {
+    /// A work that is no part of a sweep.
+    pub(super) fn alone(work: Work) -> Self {
+        Self { work, point: None::<Point> }
+    }
+}

@@ -1,0 +1,250 @@
+//! The load on block storage that is measured: one, or a sweep.
+
+use super::axes::axes;
+use super::block::{Common, Doing, Ground, MOST_DEPTH};
+use super::table::{Problem, Table};
+use super::tree::Value;
+use super::work::{self, Made};
+use crate::block::pattern::{Pattern, Shape, Spread, exact};
+use crate::block::sweep::{Axes, Point as Combination};
+use crate::block::{Action, Cache, Content, Job};
+use crate::defaults;
+use crate::plan::WorkKind;
+use tidemark_load::pacing::Pacing;
+use tidemark_load::stopping::{Steady, Stop};
+use tidemark_measure::record::Cell;
+use tidemark_measure::units;
+
+/// A point of a sweep.
+pub(super) struct Point {
+    /// What its stage is called.
+    pub(super) name: String,
+    /// Where it is; the sweep's name is still to be filled in.
+    pub(super) cell: Cell,
+}
+
+/// What holds for all points of a load.
+struct Settings {
+    common: Common,
+    spread: Spread,
+    sync: Option<(Action, u32)>,
+    end_sync: bool,
+    batch: u32,
+    cache: Cache,
+    pacing: Pacing,
+    stop: Stop,
+}
+
+/// Reads a load: its work, or the works of all its points.
+pub(super) fn load(table: &mut Table<'_>, ground: &Ground<'_>, alone: bool) -> Vec<Made> {
+    let axes = axes(table, ground);
+    let settings = settings(table, &axes);
+    table.meaningless(&["workers"], "block load has `clients`");
+    if !alone {
+        let lists = [
+            ("pattern", axes.patterns.listed),
+            ("block_size", axes.blocks.listed),
+            ("depth", axes.depths.listed),
+            ("clients", axes.clients.listed),
+            ("repeats", axes.repeats > 1),
+        ];
+        for (key, _) in lists.iter().filter(|(_, sweeps)| *sweeps) {
+            let place = table.entry(key).map_or(table.place().clone(), |entry| entry.key_span.clone());
+            let message = format!("`{key}` makes a sweep of a load, and one that runs beside others is none");
+            table.log().error(&place, message, "give it one value, or make the load a stage of its own");
+        }
+    }
+    let sweeps = alone && axes.is_sweep();
+    let budget = &ground.context.budget;
+    if axes.is_sweep() && !budget.points(axes.count()) {
+        let message = format!(
+            "with the {} points of this load the document's sweeps have more than {}",
+            units::count(axes.count()),
+            units::count(defaults::MOST_POINTS)
+        );
+        table.log().error(table.place(), message, "shorten its lists, or lower `repeats`");
+        return Vec::new();
+    }
+    if !budget.volumes(axes.count().saturating_mul(ground.count()), table) {
+        return Vec::new();
+    }
+    let points = axes.points();
+    check_points(table, ground, &points, settings.batch);
+    let kept = if sweeps { points.len() } else { 1 };
+    let made = |(index, point): (usize, Combination)| {
+        let ground = Ground { stream: [ground.stream[0] + index as u64, ground.stream[1]], ..*ground };
+        let work = one(&ground, &settings, &point);
+        let Combination { name, axes: values, repeat, .. } = point;
+        let engine = ground.target.through.name().to_owned();
+        let cell = Cell { sweep: String::new(), axes: values, repeat, repeats: axes.repeats, engine };
+        Made { work, point: sweeps.then_some(Point { name, cell }) }
+    };
+    points.into_iter().take(kept).enumerate().map(made).collect()
+}
+
+/// The work of one point.
+fn one(ground: &Ground<'_>, settings: &Settings, point: &Combination) -> crate::plan::Work {
+    let own = (point.clients as usize).min(ground.target.volumes.len());
+    let writes = point.pattern.writes();
+    let shape = Shape {
+        pattern: point.pattern,
+        blocks: &point.blocks,
+        spread: settings.spread,
+        clients: point.clients,
+        volumes: &ground.target.volumes[..own],
+        sync: settings.sync.filter(|_| writes),
+        end_sync: settings.end_sync && writes,
+    };
+    let doing = Doing {
+        workers: point.clients,
+        depth: point.depth,
+        pacing: settings.pacing.clone(),
+        stop: settings.stop,
+        drawn: shape.draw(),
+        config: config(&shape, point.depth, &ground.content),
+    };
+    let job = Job {
+        polled: ground.target.polled,
+        batch: settings.batch,
+        cache: settings.cache,
+        ..ground.job(shape.volumes, point.blocks.unit())
+    };
+    ground.work(WorkKind::Normal, settings.common.clone(), doing, job)
+}
+
+fn settings(table: &mut Table<'_>, axes: &Axes) -> Settings {
+    let common = Common::read(table, "load");
+    let patterns = &axes.patterns.values;
+    let writes = patterns.iter().any(Pattern::writes);
+    let spread = table.read("distribution", spread);
+    if patterns.iter().all(|pattern| pattern.random == 0.0) {
+        table.meaningless(&["distribution"], "offsets follow each other");
+    }
+    table.contradiction("fsync", "fdatasync", "one of them after every so many writes");
+    let mut every = |key, action| Some((action, table.small(key, 1..=1_000_000)?));
+    let sync = every("fsync", Action::Fsync).or_else(|| every("fdatasync", Action::Fdatasync));
+    let end_sync = table.flag("end_sync");
+    if !writes {
+        table.meaningless(&["fsync", "fdatasync"], "nothing is written");
+        if end_sync == Some(true) {
+            table.meaningless(&["end_sync"], "nothing is written");
+        }
+    }
+    let caches = [("cold", Cache::Cold), ("warm", Cache::Warm)];
+    Settings {
+        common,
+        spread: spread.unwrap_or_default(),
+        sync,
+        end_sync: end_sync.unwrap_or(true),
+        batch: table.small("batch", 1..=MOST_DEPTH).unwrap_or(1),
+        cache: table.word("cache", &caches).unwrap_or_default(),
+        pacing: work::pacing(table),
+        stop: Stop { steady: steady(table), ..work::ends(table, None) },
+    }
+}
+
+fn spread(text: &str) -> Result<Spread, Problem> {
+    let exponent = match text.trim() {
+        "uniform" => return Ok(Spread::Uniform),
+        "zipf" => Some(defaults::ZIPF_EXPONENT),
+        other => {
+            let inside = other.strip_prefix("zipf(").and_then(|rest| rest.strip_suffix(')'));
+            inside.and_then(|number| number.trim().parse::<f64>().ok())
+        }
+    };
+    match exponent.filter(|exponent| *exponent > 0.0 && *exponent <= 10.0) {
+        Some(exponent) => Ok(Spread::Zipf(exponent)),
+        None => {
+            let help = "write uniform, or zipf(0.99) with an exponent above 0 and up to 10";
+            Err(Problem::new(format!("'{text}' is not known"), help))
+        }
+    }
+}
+
+/// Until when the load goes on before it is measured: a round's length, or that and the most rounds.
+fn steady(table: &mut Table<'_>) -> Option<Steady> {
+    let entry = table.entry("steady")?;
+    let (round, most) = match &entry.node.value {
+        Value::Map(_) => {
+            let mut own = table.below("`steady`", entry);
+            let found = (own.required("round", "such as 60s", round), own.small("most", 5..=10_000));
+            own.finish();
+            found
+        }
+        _ => (table.scalar(&entry.node, "steady", round), None),
+    };
+    Some(Steady { round_ns: round?, most_rounds: most.unwrap_or(defaults::STEADY_ROUNDS) })
+}
+
+fn round(text: &str) -> Result<u64, Problem> {
+    match units::parse_duration_ns(text)? {
+        ns if ns > 0 && ns.is_multiple_of(1_000_000_000) => Ok(ns),
+        _ => {
+            Err(Problem::new(format!("'{text}' is not a number of whole seconds"), "write 60s, for example"))
+        }
+    }
+}
+
+/// Reports what does not fit: too large a block, too many operations at once.
+fn check_points(table: &mut Table<'_>, ground: &Ground<'_>, points: &[Combination], batch: u32) {
+    let log = table.log();
+    let place = |table: &mut Table<'_>, key: &'static str| {
+        table.entry(key).map_or(table.place().clone(), |entry| entry.key_span.clone())
+    };
+    let size = ground.target.size();
+    let room = |point: &Combination| {
+        let parted = point.pattern.is_sequential() && ground.count() == 1;
+        let unit = point.blocks.unit();
+        if parted { size / unit / u64::from(point.clients) * unit } else { size }
+    };
+    if let Some(point) = points.iter().find(|point| point.blocks.largest() > room(point)) {
+        let message = format!(
+            "a block of {} does not fit into what a client has of a volume, {}",
+            exact(point.blocks.largest(), " "),
+            exact(room(point), " ")
+        );
+        let at = place(table, "block_size");
+        log.error(&at, message, "lower `block_size`, raise the target's `size`, or use fewer clients");
+    }
+    if let Some(point) = points.iter().find(|point| batch > point.depth) {
+        let message = format!("a batch of {batch} is more than the {} operations in flight", point.depth);
+        let at = place(table, "batch");
+        log.error(&at, message, "lower `batch`, or raise `depth`");
+    }
+    let lanes = |point: &Combination| u64::from(point.clients) * u64::from(point.depth);
+    if let Some(point) = points.iter().find(|point| lanes(point) > u64::from(defaults::MOST_WORKERS)) {
+        let message = format!(
+            "{} clients with {} operations each are {} in flight at once",
+            units::count(point.clients.into()),
+            units::count(point.depth.into()),
+            units::count(lanes(point))
+        );
+        let at = place(table, "depth");
+        let help = format!("keep clients x depth within {}", units::count(defaults::MOST_WORKERS.into()));
+        log.error(&at, message, help);
+    }
+}
+
+/// The settings as reports show them.
+pub(super) fn config(shape: &Shape<'_>, depth: u32, content: &Content) -> String {
+    let pattern = shape.pattern;
+    let mut parts = vec![format!("pattern={}", pattern.name)];
+    if let (true, Some(reads)) = (pattern.is_mixed(), pattern.reads()) {
+        parts.push(format!("reads={}", units::percent(reads)));
+    }
+    if pattern.random > 0.0 && pattern.random < 1.0 {
+        parts.push(format!("random={}", units::percent(pattern.random)));
+    }
+    parts.push(format!("block_size={}", shape.blocks.text(" ")));
+    if let (true, Spread::Zipf(exponent)) = (pattern.random > 0.0, shape.spread) {
+        parts.push(format!("distribution=zipf({exponent})"));
+    }
+    parts.push(format!("depth={depth};clients={}", shape.clients));
+    if let Some((action, every)) = shape.sync {
+        parts.push(format!("{}={every}", action.name()));
+    }
+    if content.verify {
+        parts.push("verify=true".into());
+    }
+    parts.join(";")
+}

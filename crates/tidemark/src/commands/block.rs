@@ -1,0 +1,157 @@
+//! `tidemark block PATTERN PATH`: block load without writing a document. The document is written here, run like any
+//! other, and kept with the run.
+
+use super::{document, run};
+use crate::cli;
+use crate::exit::{Exit, Stop};
+use crate::terminal::Terminal;
+use std::fmt::Write as _;
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::{Path, PathBuf};
+
+/// Patterns that have no block size of their own.
+const PLAIN: [&str; 8] = ["read", "write", "randread", "randwrite", "rw", "randrw", "trim", "randtrim"];
+
+/// Makes a document of the command line and runs it.
+pub(crate) fn block(
+    arguments: &cli::Block,
+    store: Option<PathBuf>,
+    terminal: Terminal,
+) -> Result<Exit, Stop> {
+    let text = write(arguments)?;
+    if arguments.print {
+        terminal.print(text.trim_end());
+        return Ok(Exit::Done);
+    }
+    let source = document::parse("the command line".into(), text, terminal)?;
+    let run = cli::Run {
+        file: PathBuf::new(),
+        seed: Some(arguments.seed),
+        trigger_dir: None,
+        cross_check: arguments.cross_check,
+        running: arguments.running.clone(),
+    };
+    run::execute(source, &run, store, terminal)
+}
+
+/// The document that says what the command line says.
+fn write(arguments: &cli::Block) -> Result<String, Stop> {
+    let devices = arguments.paths.iter().filter(|path| is_device(path)).count();
+    if devices != 0 && devices != arguments.paths.len() {
+        return Err(Stop::usage("the paths are partly devices, partly files: give either"));
+    }
+    let mut text = format!("name: {}\n", quoted(&format!("block {}", arguments.pattern)));
+    let paths: Vec<_> = arguments.paths.iter().map(|path| quoted(&path.to_string_lossy())).collect();
+    let _ = writeln!(text, "target:");
+    let _ = writeln!(text, "  kind: {}", if devices > 0 { "device" } else { "file" });
+    let _ = writeln!(text, "  paths: [{}]", paths.join(", "));
+    // Of a device all is used unless told otherwise.
+    if let Some(size) = arguments.size.as_deref().or((devices == 0).then_some("1GiB")) {
+        let _ = writeln!(text, "  size: {}", quoted(size));
+    }
+    let _ = writeln!(text, "  engine: {}", if arguments.fio { "fio" } else { "native" });
+    let _ = writeln!(text, "  direct: {}", !arguments.buffered);
+    if arguments.polled {
+        let _ = writeln!(text, "  polled: true");
+    }
+    if arguments.verify {
+        let _ = writeln!(text, "content: {{verify: true}}");
+    }
+    let _ = writeln!(text, "stages:");
+    if !arguments.no_prepare {
+        let _ = writeln!(text, "  - prepare: {{}}");
+    }
+    let _ = writeln!(text, "  - load:");
+    let mut key = |name: &str, value: String| {
+        let _ = writeln!(text, "      {name}: {value}");
+    };
+    key("pattern", axis(&arguments.pattern));
+    // Profiles bring their own.
+    let plain = arguments.pattern.split(',').any(|pattern| PLAIN.contains(&pattern.trim()));
+    if let Some(size) = arguments.block_size.as_deref().or(plain.then_some("4KiB")) {
+        key("block_size", axis(size));
+    }
+    key("depth", axis(&arguments.depth));
+    key("clients", axis(&arguments.clients.clone().unwrap_or_else(|| arguments.paths.len().to_string())));
+    let given: [(&str, &Option<String>); 6] = [
+        ("batch", &arguments.batch),
+        ("reads", &arguments.reads),
+        ("random", &arguments.random),
+        ("rate", &arguments.rate),
+        ("steady", &arguments.steady),
+        ("fsync", &arguments.fsync),
+    ];
+    for (name, value) in given {
+        if let Some(value) = value {
+            key(name, quoted(value));
+        }
+    }
+    key("warm_up", quoted(&arguments.warm_up));
+    key("for", quoted(&arguments.duration));
+    if arguments.warm_cache {
+        key("cache", "warm".into());
+    }
+    if arguments.repeats > 1 {
+        key("repeats", arguments.repeats.to_string());
+    }
+    if arguments.cleanup {
+        let _ = writeln!(text, "  - cleanup: {{}}");
+    }
+    Ok(text)
+}
+
+/// A value, or a list of them where the command line has commas.
+fn axis(text: &str) -> String {
+    let values: Vec<_> = text.split(',').map(|value| quoted(value.trim())).collect();
+    if values.len() == 1 { values.into_iter().collect() } else { format!("[{}]", values.join(", ")) }
+}
+
+/// A text as YAML: as it is where it is plain, else in JSON's quotes, which YAML reads too.
+fn quoted(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-%".contains(c);
+    if !text.is_empty() && text.chars().all(plain) && !text.starts_with(['-', '%']) {
+        return text.to_owned();
+    }
+    serde_json::Value::from(text).to_string()
+}
+
+fn is_device(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_block_device())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser as _;
+
+    fn written(words: &[&str]) -> String {
+        let all = ["tidemark", "block"].iter().chain(words);
+        match cli::Cli::parse_from(all).command {
+            cli::Command::Block(arguments) => write(&arguments).unwrap(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn commas_make_axes_and_odd_paths_are_quoted() {
+        let text = written(&["read,write", "/data/a b: c", "--block-size", "4KiB,1MiB", "--repeats", "3"]);
+        assert!(text.contains("  paths: [\"/data/a b: c\"]\n  size: 1GiB\n"), "{text}");
+        assert!(text.contains("      pattern: [read, write]\n      block_size: [4KiB, 1MiB]\n"), "{text}");
+        assert!(text.contains("      repeats: 3\n"), "{text}");
+    }
+
+    #[test]
+    fn the_document_reads_back() {
+        for words in [
+            &["randread", "/data/a", "/data/b", "--size", "64MiB", "--cleanup", "--warm-cache", "--buffered"]
+                [..],
+            &["oltp", "/data/a", "--rate", "500/s", "--depth", "1,32", "--fsync", "32", "--steady", "5s"],
+            &["randrw", "/data/a", "--reads", "70%", "--batch", "4", "--verify", "--no-prepare"],
+        ] {
+            let text = written(words);
+            let read = tidemark_plan::document::read(&text);
+            assert!(read.is_ok(), "{text}\n{:?}", read.unwrap_err());
+            assert_eq!(read.unwrap().warnings, [], "{text}");
+        }
+    }
+}
