@@ -274,8 +274,8 @@ fn blocks(seconds: f64) -> Done {
     let iops = ratio(|cost| cost.iops);
     let value = format!("{:.0} / {:.0} = {iops:.3}", of(&ours, |c| c.iops), of(&fio, |c| c.iops));
     row("  op/s", &value, "within noise (5 %)", (iops - 1.0).abs() <= 0.05);
-    let latencies: [(&str, fn(&block::Cost) -> f64); 3] =
-        [("  p50", |c| c.p50), ("  p99", |c| c.p99), ("  p99.9", |c| c.p999)];
+    type Read = fn(&block::Cost) -> f64;
+    let latencies: [(&str, Read); 3] = [("  p50", |c| c.p50), ("  p99", |c| c.p99), ("  p99.9", |c| c.p999)];
     for (name, what) in latencies {
         let share = ratio(what);
         let value = format!("{:.1} / {:.1} us = {share:.3}", of(&ours, what) / 1e3, of(&fio, what) / 1e3);

@@ -3,7 +3,7 @@
 use crate::content::sector::{Reading, SECTOR, read};
 use crate::content::{BLOCK, Dials, volume_id};
 use crate::{device, volume};
-use rustix::fs::{SeekFrom, seek};
+use rustix::fs::{SeekFrom, XattrFlags, fgetxattr, fsetxattr, seek};
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
@@ -22,11 +22,35 @@ pub fn filled(job: &Job, volume: &Volume) -> bool {
     looks_filled(job, volume).unwrap_or(false)
 }
 
-/// Whether a file or device carries Tidemark's content: a whole stamp in its first 64 KiB (the very first sectors may
-/// have been trimmed, or overwritten by fio).
+/// The extended attribute of files that Tidemark made: what fio writes into them does not say whose it is.
+const MARK: &str = "user.tidemark";
+
+/// Makes a volume's file, if it is not there or too short, and marks it as Tidemark's. File systems without extended
+/// attributes keep no mark: there a file is known by its content alone. Volumes that are no files are left alone.
+///
+/// # Errors
+/// When the file cannot be made; says why.
+pub fn claim(volume: &Volume) -> Result<(), String> {
+    let Place::File(path) = &volume.place else { return Ok(()) };
+    let make = || {
+        let file = File::options().write(true).create(true).truncate(false).open(path)?;
+        if file.metadata()?.len() < volume.size {
+            file.set_len(volume.size)?;
+        }
+        let _ = fsetxattr(&file, MARK, b"1", XattrFlags::empty());
+        std::io::Result::Ok(())
+    };
+    make().map_err(|error| format!("{} cannot be made: {error}", path.display()))
+}
+
+/// Whether a file or device is Tidemark's: it is marked, or has a whole stamp in its first 64 KiB (the very first
+/// sectors may have been trimmed, or overwritten by fio).
 pub fn is_ours(path: &Path) -> bool {
     let mut bytes = vec![0; 16 * BLOCK as usize];
     let Ok(file) = File::open(path) else { return false };
+    if fgetxattr(&file, MARK, &mut [0u8; 8][..]).is_ok_and(|length| length > 0) {
+        return true;
+    }
     let Ok(length) = file.read_at(&mut bytes, 0) else { return false };
     (0..).zip(bytes[..length].as_chunks::<SECTOR>().0).any(|(number, sector)| is_whole(sector, number))
 }

@@ -11,6 +11,7 @@ use std::fs::{self, File, Metadata};
 use std::io;
 use std::os::unix::fs::{FileExt as _, FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
+use tidemark_measure::units::binary_bytes;
 use tidemark_plan::block::{Place, Volume};
 
 /// Why a volume must not be used as the plan asks; says what to do.
@@ -215,12 +216,13 @@ impl Subject<'_> {
 
     fn describe_file(&self, place: &Path, kind: &str) -> String {
         let on = device_words(place).map_or(String::new(), |device| format!(" on {device}"));
-        format!("{}: {kind}, {} bytes used{on}", self.path.display(), self.size)
+        format!("{}: {kind}, {} used{on}", self.path.display(), binary_bytes(self.size))
     }
 
     fn describe_device(&self, size: u64) -> String {
         let words = device_words(self.path).map_or(String::new(), |device| format!(": {device}"));
-        format!("{}: block device of {size} bytes, {} used{words}", self.path.display(), self.size)
+        let (size, used) = (binary_bytes(size), binary_bytes(self.size));
+        format!("{}: block device of {size}, {used} used{words}", self.path.display())
     }
 
     fn name(&self) -> String {

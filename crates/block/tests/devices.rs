@@ -90,10 +90,7 @@ fn devices_that_hold_something_are_refused_unless_named() {
     let Some(disk) = Loop::new(directory.path(), 32 * MIB, 512) else { return };
     let volume = device(&disk.path, 32 * MIB);
     let described = guard::check(&volume, true, &[]).unwrap();
-    assert!(
-        described.contains("block device of 33554432 bytes") && described.contains("loop"),
-        "{described}"
-    );
+    assert!(described.contains("block device of 32.0 MiB") && described.contains("loop"), "{described}");
     let made: [(&str, &[&str], &str); 3] =
         [("mkfs.ext4", &["-q", "-F"], "ext4"), ("mkswap", &[], "swap"), ("parted", &["-s"], "partition")];
     for (program, arguments, word) in made {

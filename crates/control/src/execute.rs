@@ -94,8 +94,9 @@ pub fn execute(
                 Ok(players) => {
                     let method = Method::begin(stage);
                     let place = Place { index, run_start: start, asked };
-                    stage::run(place, &players, threads, record, audience, &mut keep);
-                    record.proof = method.map(Method::end);
+                    let mut remarks = stage::run(place, &players, threads, record, audience, &mut keep);
+                    remarks.extend(targets.block_notes());
+                    record.proof = method.map(|method| method.end(remarks));
                 }
                 Err(reason) => (record.state, record.reason) = (State::Failed, reason),
             }

@@ -53,11 +53,16 @@ impl Method {
         Some(Self { proof, counters: Counters::read(&paths) })
     }
 
-    /// The proof, with what the devices counted.
-    pub(crate) fn end(self) -> Proof {
+    /// The proof, with what the devices counted and what the engines remark.
+    pub(crate) fn end(self, remarks: Vec<String>) -> Proof {
         let (devices, unchecked) = self.counters.since();
         let mut proof = Proof { devices, ..self.proof };
         proof.unchecked.extend(unchecked);
+        for remark in remarks {
+            if !proof.setup.contains(&remark) {
+                proof.setup.push(remark);
+            }
+        }
         proof
     }
 }
@@ -116,9 +121,12 @@ fn drop_caches(volumes: &[Volume], proof: &mut Proof) {
     for volume in volumes.iter().filter(|volume| !matches!(volume.place, Place::Rbd(_))) {
         match cache::drop(volume) {
             Ok(()) => dropped += 1,
-            Err(error) => proof
-                .unchecked
-                .push(format!("The page cache of {} could not be dropped: {error}.", volume.name())),
+            // Reads from memory will show in the counters.
+            Err(error) => {
+                proof
+                    .setup
+                    .push(format!("the page cache of {} could not be dropped: {error}", volume.name()));
+            }
         }
     }
     if dropped > 0 {

@@ -22,7 +22,7 @@ pub(crate) struct Place {
     pub(crate) asked: Wish,
 }
 
-/// Runs a stage's works to their end.
+/// Runs a stage's works to their end. Gives what their engines remark.
 pub(crate) fn run(
     place: Place,
     players: &[Player<'_>],
@@ -30,7 +30,7 @@ pub(crate) fn run(
     record: &mut Stage,
     audience: &mut dyn Audience,
     keep: &mut Keep<'_>,
-) {
+) -> Vec<String> {
     let wish = AtomicU8::new(0);
     let (seconds_in, seconds_out) = bounded::<(usize, Box<Interval>)>(64);
     std::thread::scope(|scope| {
@@ -54,6 +54,7 @@ pub(crate) fn run(
             }
         }
         let (mut interrupted, mut done, mut reasons) = (false, Vec::new(), Vec::new());
+        let mut remarks: Vec<String> = Vec::new();
         for (handle, player) in handles.into_iter().zip(players) {
             let crashed = |_| {
                 let gone = |plan| Played {
@@ -68,6 +69,7 @@ pub(crate) fn run(
                 let plan = played.plan;
                 let ended = record_work(played);
                 interrupted |= ended.interrupted;
+                remarks.extend(ended.remarks);
                 // What the user ended early may well fall short.
                 let trouble = ended.trouble.or_else(|| match ended.interrupted {
                     true => None,
@@ -85,7 +87,8 @@ pub(crate) fn run(
             record.state = State::Interrupted;
             record.reason = "ended early by the user".into();
         }
-    });
+        remarks
+    })
 }
 
 /// What the crews are told: what was already asked for when the stage began does not end it (it is there to
@@ -102,6 +105,7 @@ struct Ended {
     work: Work,
     trouble: Option<String>,
     interrupted: bool,
+    remarks: Vec<String>,
 }
 
 /// The record of a work that has not run: what is known of it beforehand.
@@ -152,7 +156,7 @@ fn record_work(played: Played<'_>) -> Ended {
         given_up: result.given_up,
         ..planned
     };
-    Ended { work, trouble, interrupted: result.interrupted }
+    Ended { work, trouble, interrupted: result.interrupted, remarks: result.remarks }
 }
 
 /// Failures that no document allows: the storage said that all was well, and it was not.

@@ -98,6 +98,11 @@ impl Targets {
         Ok(())
     }
 
+    /// What the native block engine could not do as asked for.
+    pub(crate) fn block_notes(&self) -> Vec<String> {
+        self.blocks.notes()
+    }
+
     /// What runs a stage's works; errors name the work.
     pub(crate) fn players<'a>(&mut self, stage: &'a Stage) -> Result<Vec<Player<'a>>, String> {
         let mut players: Vec<Player<'a>> = Vec::new();
@@ -129,6 +134,9 @@ impl Targets {
             plan::Engine::Fio(_) => Ok(Player::Fio(vec![work], fio()?)),
             plan::Engine::Block(job) if job.through == Through::Native => {
                 let purpose = if work.kind == WorkKind::Prepare { Use::Fill } else { Use::Load };
+                if purpose == Use::Fill {
+                    job.volumes.iter().try_for_each(tidemark_block::claim)?;
+                }
                 let engine = tidemark_block::engine::engine(job, &self.blocks, purpose)
                     .map_err(|error| error.to_string())?;
                 Ok(Player::Crew(work, engine))
@@ -139,7 +147,12 @@ impl Targets {
             plan::Engine::Block(job) => {
                 if work.kind == WorkKind::Prepare {
                     for volume in &job.volumes {
-                        rbd::ensure(volume).map_err(|error| error.to_string())?;
+                        match &volume.place {
+                            block::Place::Rbd(_) => {
+                                rbd::ensure(volume).map_err(|error| error.to_string())?;
+                            }
+                            _ => tidemark_block::claim(volume)?,
+                        }
                     }
                 }
                 Ok(Player::Fio(vec![work], fio()?))

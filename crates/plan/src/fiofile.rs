@@ -206,7 +206,7 @@ fn work(text: &str, seed: u64, stream: [u64; 2], sections: &[String], group: &[&
     let mut labels: Vec<(Action, f64, String)> = Vec::new();
     for job in all() {
         let directions = job.directions().unwrap_or_default().into_iter().filter(|(_, share)| *share > 0.0);
-        for (action, share) in directions.chain(job.sync().map(|sync| (sync, 100.0))) {
+        for (action, share) in directions.chain(job.sync().map(|sync| (sync, 0.0))) {
             if !labels.iter().any(|(known, ..)| *known == action) {
                 labels.push((action, share, options(job)));
             }

@@ -40,7 +40,7 @@ fn new_empty_blank_and_own_files_are_free() {
     let path = directory.path().join("volume");
     let volume = file(&path, 8192);
     let described = check(&volume, true, &[]).unwrap();
-    assert!(described.contains("new file") && described.contains("8192 bytes"), "{described}");
+    assert!(described.contains("new file") && described.contains("8.00 KiB used"), "{described}");
     assert!(!path.exists(), "the guard writes nothing");
     fs::write(&path, []).unwrap();
     check(&volume, true, &[]).unwrap();

@@ -2,7 +2,7 @@
 
 use super::Findings;
 use crate::Severity;
-use crate::scene::Scene;
+use crate::scene::{Scene, moves_data};
 use tidemark_measure::histogram::PERCENTILES;
 use tidemark_measure::record::Operation;
 use tidemark_measure::units;
@@ -36,7 +36,12 @@ pub(super) fn percentiles(scene: &Scene<'_>, out: &mut Findings) {
             )
         })
     };
-    let lines: Vec<_> = scene.work.operations.iter().filter_map(shaky).collect();
+    // A sync at the end of a load is one operation, and no percentile of it is taken for more.
+    let at_the_end = |operation: &Operation| {
+        !moves_data(operation) && operation.tally.late == operation.tally.response.count()
+    };
+    let operations = scene.work.operations.iter().filter(|operation| !at_the_end(operation));
+    let lines: Vec<_> = operations.filter_map(shaky).collect();
     if !lines.is_empty() {
         let title = "there are too few samples for the highest percentiles";
         let detail =

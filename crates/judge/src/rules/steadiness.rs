@@ -9,14 +9,19 @@ use tidemark_measure::units;
 /// Whole seconds without which there is no saying.
 const SECONDS_LEAST: usize = 10;
 
+/// A fifth of the window that is shorter than this is no round in the SNIA's sense (a round takes a minute there):
+/// within it a shared device's noise cannot be told from a drift. Then unsteadiness is a warning, and it is for the
+/// repeats to say how far the number can be trusted.
+const ROUND_LEAST_S: f64 = 10.0;
+
 /// Differences below this many standard deviations of counts of independent events are chance.
 const DEVIATIONS: f64 = 4.0;
 
 /// Whether throughput drifted or jumped: the fifths of the window may lie as far apart, and the line through its
 /// seconds rise as much, as the SNIA's steady state allows.
 ///
-/// On block storage, where the document can ask for a steady state before the window, it makes the numbers invalid;
-/// elsewhere it is noted.
+/// On block storage it makes the numbers of rounds of a fair length invalid, and those of a load that was to be
+/// steady before its window; elsewhere it is noted.
 pub(super) fn steadiness(scene: &Scene<'_>, out: &mut Findings) {
     // Operations that began in the ramp-up and ended in the window are part of the throughput's course.
     let counts: Vec<f64> = scene
@@ -75,9 +80,15 @@ pub(super) fn steadiness(scene: &Scene<'_>, out: &mut Findings) {
         }
     };
     let detail = "The mean is not that of a steady state: a longer warm-up or a longer run may give another.";
-    let severity = if block { Severity::Critical } else { Severity::Note };
+    let long = counts.len() as f64 / PARTS as f64 >= ROUND_LEAST_S;
+    let demanded = block && (long || scene.work.settling.is_some());
+    let severity = match (block, demanded) {
+        (_, true) => Severity::Critical,
+        (true, false) => Severity::Warning,
+        (false, _) => Severity::Note,
+    };
     let finding = scene.finding(severity, "steadiness", title).detail(detail).evidences(evidence);
-    if block { out.invalidate(scene, finding) } else { out.say(finding) }
+    if demanded { out.invalidate(scene, finding) } else { out.say(finding) }
 }
 
 /// Whether the load became steady before the window, where the document asks for it.
@@ -177,7 +188,18 @@ mod tests {
         assert!(!invalid_for(&run, ""));
         let rise = |second: &mut Second| second.operations[0].ok = 4_000 + 24 * u64::from(second.index);
         work(&mut run).series.iter_mut().for_each(rise);
-        assert!(invalid_for(&run, "throughput rose over the window"));
+        // The healthy run's fifths take four seconds each.
+        assert_eq!(said(&run, "steadiness").unwrap().severity, Severity::Warning);
+        assert!(!invalid_for(&run, ""));
+        work(&mut run).settling = Some(Settling { steady: true, ..Settling::default() });
+        assert!(invalid_for(&run, "throughput rose over the window"), "it was to be steady");
+        let own = work(&mut run);
+        own.settling = None;
+        own.window_end_ns = own.window_start_ns + 60_000_000_000;
+        let last = own.series.last().unwrap().clone();
+        own.series.extend((last.index + 1..60).map(|index| Second { index, ..last.clone() }));
+        own.series.iter_mut().for_each(rise);
+        assert!(invalid_for(&run, "throughput rose over the window"), "rounds of twelve seconds");
     }
 
     #[test]

@@ -58,7 +58,11 @@ fn stonewalls_cut_stages_and_sections_are_works() {
     assert_eq!((mix.load.stop.window_ns, mix.load.stop.warm_up_ns), (Some(30_000_000_000), 5_000_000_000));
     assert_eq!(file(mix).sections, ["mix", "beside"]);
     assert_eq!(file(mix).actions, [Action::Read, Action::Write, Action::Fdatasync]);
-    assert_eq!(mix.labels.iter().map(|label| label.weight).collect::<Vec<_>>(), [70.0, 30.0, 100.0]);
+    assert_eq!(
+        mix.labels.iter().map(|label| label.weight).collect::<Vec<_>>(),
+        [70.0, 30.0, 0.0],
+        "a sync has no share of the mix"
+    );
     assert_eq!(file(fill).paths, [PathBuf::from("/tmp/a:b"), PathBuf::from("/tmp/c")]);
     assert_eq!(file(fill).text, TWO_STAGES, "the file is passed on unchanged");
     assert_eq!(plan.notes.len(), 1);

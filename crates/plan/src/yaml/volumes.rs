@@ -35,7 +35,7 @@ pub(super) struct Volumes {
 impl Volumes {
     /// Size of each, bytes.
     pub(super) fn size(&self) -> u64 {
-        self.volumes.first().map_or(0, |volume| volume.size)
+        self.volumes.first().map_or(UNKNOWN, |volume| volume.size)
     }
 
     /// Whether they are images of a Ceph cluster.

@@ -150,6 +150,10 @@ fn write_report(
     }
 }
 
+/// Checks that passed and are worth a line on the terminal: what makes the numbers evidence.
+const PROOFS: [&str; 6] =
+    ["reads-proven", "writes-proven", "trims-proven", "verified", "steady-state", "cross-check"];
+
 /// The result on the terminal: the verdict, what was found, the numbers.
 pub(crate) fn summary(run: &Run, judgement: &Judgement, terminal: Terminal) {
     terminal.print("");
@@ -175,11 +179,12 @@ pub(crate) fn summary(run: &Run, judgement: &Judgement, terminal: Terminal) {
             Severity::Critical => (Style::Bad, "critical"),
             Severity::Warning => (Style::Warning, "warning "),
             Severity::Note => (Style::Faint, "note    "),
+            Severity::Good if PROOFS.contains(&finding.rule) => (Style::Good, "proven  "),
             Severity::Good => continue,
         };
         let place = terminal.paint(Style::Faint, &format!("({})", finding.place()));
         terminal.print(&format!("  {} {} {place}", terminal.paint(style, mark), finding.title));
-        if finding.severity >= Severity::Warning {
+        if finding.severity >= Severity::Warning || PROOFS.contains(&finding.rule) {
             finding.evidence.iter().for_each(|line| terminal.print(&format!("             {line}")));
         }
     }
