@@ -57,7 +57,7 @@ impl Task {
             through: Through::Native,
             direct: true,
             polled: false,
-            batch: 1,
+            batch: Some(1),
             cache: Cache::Cold,
             content: Content::default(),
             reuse: false,

@@ -31,9 +31,10 @@ pub(crate) struct BlockSession {
     examples: Examples,
     /// The last tick seen: what is late by microseconds is good enough for timeouts.
     now: Tick,
-    /// Operations begun since the last batch was submitted. A batch is submitted as soon as it is full: the device
-    /// works on it while the next one is made, which costs a system call and saves more (measured: with everything
-    /// submitted together with waiting, an operation cost a tenth more processor time, and took longer).
+    /// Operations begun since the last batch was submitted. A batch is submitted as soon as it is full, as fio does.
+    /// Without a batch size all that is ready goes together with waiting, in one system call: the kernel merges
+    /// neighbours and rings the device's bell once (measured with sequential 4 KiB at depth 128: 1.6 to 2 times the
+    /// operations of one by one; with random ones no difference).
     queued: u32,
     /// Operations in flight have been given up: their buffers are the kernel's.
     abandoned: bool,
@@ -150,7 +151,7 @@ impl BlockSession {
             return Err(Outcome::failure(Fault::Local));
         }
         self.queued += 1;
-        if self.queued >= self.shared.job.batch {
+        if self.shared.job.batch.is_some_and(|batch| self.queued >= batch) {
             self.queued = 0;
             // What the kernel does not take now, it is offered again by the next reap.
             let _ = self.ring.submit(0, None);
@@ -235,7 +236,7 @@ impl Session for BlockSession {
             self.now = self.clock.now();
             return;
         }
-        let want = self.shared.job.batch.clamp(1, in_flight);
+        let want = self.shared.job.batch.unwrap_or(1).clamp(1, in_flight);
         self.queued = 0;
         let mut taken = 0;
         loop {

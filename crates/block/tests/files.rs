@@ -42,7 +42,7 @@ fn random_writes_at_depth_32_verify_while_they_go_on_and_afterwards() {
         let volumes = [file(&directory.path().join("volume"), SIZE)];
         let data = data();
         let content = Content { compressible, duplicate, verify: true };
-        let job = Job { content, direct, batch: 4, ..job(&volumes, 4096, &ALL) };
+        let job = Job { content, direct, batch: Some(4), ..job(&volumes, 4096, &ALL) };
         fill(&job, &data);
         // Few blocks, so that writes, reads and trims meet.
         let sizes = Pick::Weighted(vec![

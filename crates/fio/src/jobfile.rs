@@ -124,10 +124,11 @@ fn load(work: &plan::Work, job: &Job, part: Part, mix: &Mix) -> Result<Process, 
     mix.write(&mut options, job);
     let depth = work.load.depth.max(1);
     options.set("iodepth", depth);
-    let batch = job.batch.clamp(1, depth);
-    options.set("iodepth_batch_submit", batch);
-    options.set("iodepth_batch_complete_min", batch);
-    options.set("iodepth_batch_complete_max", batch);
+    // Without a batch size the native engine submits what is ready and takes what has ended: so is fio told to.
+    let submit = job.batch.unwrap_or(depth).clamp(1, depth);
+    options.set("iodepth_batch_submit", submit);
+    options.set("iodepth_batch_complete_min", job.batch.unwrap_or(1).clamp(1, depth));
+    options.set("iodepth_batch_complete_max", submit);
     options.set("norandommap", 1);
     options.set("randrepeat", 0);
     options.set("randseed", seed(&work.load, u64::from(part.index) + 1));

@@ -342,7 +342,7 @@ fn cell(volumes: Vec<Volume>, actions: &[Action], source: SourcePlan, kind: Work
         through: Through::Fio,
         direct: true,
         polled: false,
-        batch: 1,
+        batch: None,
         cache: Cache::Cold,
         content: Content::default(),
         reuse: false,

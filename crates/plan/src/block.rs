@@ -29,8 +29,9 @@ pub struct Job {
     pub direct: bool,
     /// Completions are polled for rather than waited for (`IORING_SETUP_IOPOLL`); refused where the device cannot.
     pub polled: bool,
-    /// Operations submitted and completed together, at least 1.
-    pub batch: u32,
+    /// Operations submitted and completed together, at least 1, as fio does by itself (its default is 1). `None`:
+    /// whatever is ready is submitted in one system call, and whatever has ended is taken.
+    pub batch: Option<u32>,
     /// The declared state of the page cache at the start of the load.
     pub cache: Cache,
     /// What is written and what is checked.

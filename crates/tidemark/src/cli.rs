@@ -316,7 +316,7 @@ pub(crate) struct Block {
     /// Clients; with commas: each of them [default: one for each path]
     #[arg(long, short)]
     pub(crate) clients: Option<String>,
-    /// Operations submitted and completed together
+    /// Operations submitted and completed together; fio's default is 1 [default: whatever is ready]
     #[arg(long)]
     pub(crate) batch: Option<String>,
     /// Share of reads in rw, randrw and profiles, such as 70%

@@ -111,6 +111,7 @@ impl Check<'_> {
     /// Judges the sectors of one cell.
     fn cell(&self, part: Range<u64>, before: Cell, after: Cell) -> Option<Wrong> {
         let settled = before.is_settled(after);
+        let trims = self.table.is_some_and(Table::trims);
         let floor = before.floor();
         // The first sector, and the first that stands otherwise.
         let (mut first, mut odd): (Option<Age>, Option<(u64, Age)>) = (None, None);
@@ -131,7 +132,7 @@ impl Check<'_> {
                     let right = !settled || number == self.common(dials, sector, due);
                     if right { Age::Right } else { Age::Old(None) }
                 }
-                Reading::Zeroes if before.allows_zeroes(after) => Age::Right,
+                Reading::Zeroes if before.allows_zeroes(after, trims) => Age::Right,
                 Reading::Zeroes => return wrong(Kind::Zeroes),
                 Reading::Damaged => return wrong(Kind::Damaged),
                 Reading::Foreign => return wrong(Kind::Foreign),

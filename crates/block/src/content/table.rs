@@ -10,7 +10,7 @@
 //! Memory: 8 bytes per cell, 2 GiB for a volume of 1 TiB in cells of 4 KiB. Nothing locks.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Bits of a cell: from the lowest, writes in flight; three flags; the floor.
 const FLIGHT: u64 = (1 << 11) - 1;
@@ -38,6 +38,8 @@ pub(crate) struct Table {
     cell: u64,
     /// Generations are nanoseconds since then; before it is 0.
     origin: u64,
+    /// Whether anything was trimmed.
+    trims: AtomicBool,
     cells: Box<[AtomicU64]>,
 }
 
@@ -57,9 +59,10 @@ impl Cell {
         self == after && self.0 & (FLIGHT | MIXED | TRIMMED) == 0 && self.floor() > 0
     }
 
-    /// Whether zeroes may be found by a read that ended with `after`.
-    pub(crate) fn allows_zeroes(self, after: Cell) -> bool {
-        (self.0 | after.0) & TRIMMED != 0
+    /// Whether zeroes may be found by a read that ended with `after`; `trims`: something was trimmed in this run.
+    /// Where a cell changed meanwhile, that may have been a trim and then a write, which leaves no trace of it.
+    pub(crate) fn allows_zeroes(self, after: Cell, trims: bool) -> bool {
+        (self.0 | after.0) & TRIMMED != 0 || (trims && self != after)
     }
 }
 
@@ -67,12 +70,17 @@ impl Table {
     /// A table for a volume of `size` bytes in which nothing has been written since `origin` (nanoseconds since 1970).
     pub(crate) fn new(size: u64, cell: u64, origin: u64) -> Self {
         let cells = (0..size.div_ceil(cell)).map(|_| AtomicU64::new(0)).collect();
-        Self { cell, origin, cells }
+        Self { cell, origin, trims: AtomicBool::new(false), cells }
     }
 
     /// Bytes of a cell.
     pub(crate) fn cell(&self) -> u64 {
         self.cell
+    }
+
+    /// Whether anything was trimmed.
+    pub(crate) fn trims(&self) -> bool {
+        self.trims.load(Ordering::Acquire)
     }
 
     /// Bytes that it covers.
@@ -83,6 +91,7 @@ impl Table {
     /// The same knowledge in cells that divide these, or over a larger volume.
     pub(crate) fn refined(&self, size: u64, cell: u64) -> Self {
         let table = Self::new(size.max(self.size()), cell, self.origin);
+        table.trims.store(self.trims(), Ordering::Release);
         for (index, new) in table.cells.iter().enumerate() {
             let old = self.cells.get((index as u64 * cell / self.cell) as usize);
             new.store(old.map_or(0, |old| old.load(Ordering::Acquire)), Ordering::Release);
@@ -115,6 +124,9 @@ impl Table {
 
     /// Notes that a change of a range is about to be sent.
     pub(crate) fn begin(&self, bytes: &Range<u64>, change: Change) {
+        if change == Change::Trim {
+            self.trims.store(true, Ordering::Release);
+        }
         for index in self.cells(bytes) {
             let start = index as u64 * self.cell;
             let whole = bytes.start <= start && start + self.cell <= bytes.end;
@@ -208,7 +220,7 @@ mod tests {
     #[test]
     fn a_trim_allows_zeroes_until_the_next_write() {
         let table = table();
-        let allows = || table.state(0).allows_zeroes(table.state(0));
+        let allows = || table.state(0).allows_zeroes(table.state(0), false);
         table.begin(&ONE, Change::Trim);
         assert!(allows());
         table.end(&ONE, Change::Trim, 1005);

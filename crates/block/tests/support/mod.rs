@@ -43,7 +43,7 @@ pub(crate) fn job(volumes: &[Volume], unit: u64, actions: &[Action]) -> Job {
         through: Through::Native,
         direct: true,
         polled: false,
-        batch: 1,
+        batch: None,
         cache: Cache::Cold,
         content: Content { verify: true, ..Content::default() },
         reuse: false,

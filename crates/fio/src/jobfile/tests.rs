@@ -19,7 +19,7 @@ fn job(volumes: u64, actions: Vec<Action>) -> Job {
         through: Through::Fio,
         direct: true,
         polled: false,
-        batch: 1,
+        batch: Some(1),
         cache: Cache::Cold,
         content: Content::default(),
         reuse: false,

@@ -107,7 +107,7 @@ impl Ground<'_> {
             through: self.target.through,
             direct: self.target.direct,
             polled: false,
-            batch: 1,
+            batch: None,
             cache: Cache::default(),
             content: self.content,
             reuse: false,

@@ -70,7 +70,7 @@ fn the_full_document_gives_what_it_says() {
         through: Through::Native,
         direct: true,
         polled: false,
-        batch: 1,
+        batch: None,
         cache: Cache::Cold,
         content,
         reuse: false,
@@ -86,7 +86,7 @@ fn the_full_document_gives_what_it_says() {
     let load = &plan.stages[2].works[0];
     assert_eq!(plan.stages[2].cell.as_ref().unwrap().sweep, "mixed");
     assert_eq!(job(load).actions, [Action::Read, Action::Write, Action::Fdatasync, Action::Fsync]);
-    assert_eq!((job(load).batch, job(load).cache, job(load).polled), (4, Cache::Warm, true));
+    assert_eq!((job(load).batch, job(load).cache, job(load).polled), (Some(4), Cache::Warm, true));
     assert_eq!((load.load.workers, load.load.depth, load.allowed_failures_per_million), (2, 32, 10_000));
     assert_eq!(load.load.finale, Some(Finale { action: 3, spaces: (1, 2) }));
     let stop = load.load.stop;
@@ -133,7 +133,7 @@ fn what_is_not_given_has_a_default() {
     let paths: Vec<_> = job(&work).volumes.iter().map(Volume::name).collect();
     assert_eq!(paths, ["/d/f-1", "/d/f-2", "/d/f-3", "/d/f-4"]);
     let job = job(&work);
-    assert_eq!((job.through, job.direct, job.batch, job.cache), (Through::Native, true, 1, Cache::Cold));
+    assert_eq!((job.through, job.direct, job.batch, job.cache), (Through::Native, true, None, Cache::Cold));
     assert_eq!(job.content, Content::default());
 
     let write = first(&with_load("", "pattern: write, block_size: 1MiB, for: 1s"));

@@ -29,7 +29,7 @@ struct Settings {
     spread: Spread,
     sync: Option<(Action, u32)>,
     end_sync: bool,
-    batch: u32,
+    batch: Option<u32>,
     cache: Cache,
     pacing: Pacing,
     stop: Stop,
@@ -136,7 +136,7 @@ fn settings(table: &mut Table<'_>, axes: &Axes) -> Settings {
         spread: spread.unwrap_or_default(),
         sync,
         end_sync: end_sync.unwrap_or(true),
-        batch: table.small("batch", 1..=MOST_DEPTH).unwrap_or(1),
+        batch: table.small("batch", 1..=MOST_DEPTH),
         cache: table.word("cache", &caches).unwrap_or_default(),
         pacing: work::pacing(table),
         stop: Stop { steady: steady(table), ..work::ends(table, None) },
@@ -186,7 +186,7 @@ fn round(text: &str) -> Result<u64, Problem> {
 }
 
 /// Reports what does not fit: too large a block, too many operations at once.
-fn check_points(table: &mut Table<'_>, ground: &Ground<'_>, points: &[Combination], batch: u32) {
+fn check_points(table: &mut Table<'_>, ground: &Ground<'_>, points: &[Combination], batch: Option<u32>) {
     let log = table.log();
     let place = |table: &mut Table<'_>, key: &'static str| {
         table.entry(key).map_or(table.place().clone(), |entry| entry.key_span.clone())
@@ -206,6 +206,7 @@ fn check_points(table: &mut Table<'_>, ground: &Ground<'_>, points: &[Combinatio
         let at = place(table, "block_size");
         log.error(&at, message, "lower `block_size`, raise the target's `size`, or use fewer clients");
     }
+    let batch = batch.unwrap_or(1);
     if let Some(point) = points.iter().find(|point| batch > point.depth) {
         let message = format!("a batch of {batch} is more than the {} operations in flight", point.depth);
         let at = place(table, "batch");
