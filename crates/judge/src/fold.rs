@@ -1,6 +1,6 @@
 //! Many stages of a sweep say the same: one finding says it for all of them.
 
-use crate::{Finding, Severity};
+use crate::Finding;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Stages that may say the same one by one.
@@ -61,7 +61,7 @@ fn together(family: &[&Finding]) -> Finding {
     if titles.iter().any(|other| *other != title) {
         evidence.extend(family.iter().enumerate().filter_map(quoted));
     }
-    if !first.evidence.is_empty() && first.severity > Severity::Good {
+    if !first.evidence.is_empty() {
         evidence.push(format!("{} for example:", first.place()));
         evidence.extend(first.evidence.iter().cloned());
     }
@@ -126,6 +126,7 @@ fn range<'a>(words: impl Iterator<Item = &'a str> + Clone) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Severity;
 
     fn finding(stage: &str, title: &str) -> Finding {
         let finding = Finding::about_run(Severity::Warning, "r", title).evidence("1 + 1 = 2");

@@ -395,7 +395,7 @@ impl<'a> Merge<'a> {
         };
         let window_end_ns = planned.min(ended).max(phases.window_start);
         let load_end = match phases.load_end {
-            u64::MAX => last_done_ns,
+            u64::MAX => harvests.iter().map(|harvest| since_start(harvest.load_done)).max().unwrap_or(0),
             load_end => load_end,
         };
         self.hear(load_end.min(ended).max(self.last_ok_ns));

@@ -62,6 +62,7 @@ pub struct Recorder {
     cut_at: Tick,
     cpu_at_cut: u64,
     last_cut: Tick,
+    load_is_over: bool,
 }
 
 impl Recorder {
@@ -89,12 +90,18 @@ impl Recorder {
             cut_at: origin + INTERVAL_NS,
             cpu_at_cut: thread_cpu_ns(),
             last_cut: origin,
+            load_is_over: false,
         }
     }
 
     /// Sets the window. Its end is known from the start, or when the user ends the work.
     pub fn set_window(&mut self, start: Tick, end: Tick) {
         self.window = (start, end);
+    }
+
+    /// From here on successes are what is done after the load: no sign that the load goes on.
+    pub fn end_load(&mut self) {
+        self.load_is_over = true;
     }
 
     /// When the current interval is to be cut.
@@ -105,7 +112,7 @@ impl Recorder {
     /// Keeps one operation. With `measured` false only the fact that it ended.
     #[inline]
     pub fn record(&mut self, who: Who, timing: Timing, outcome: &Outcome, measured: bool) {
-        if outcome.fault.is_none() {
+        if outcome.fault.is_none() && !self.load_is_over {
             let done = timing.done.saturating_sub(self.origin);
             let first = self.current.first_ok_ns.get_or_insert(done);
             *first = (*first).min(done);

@@ -39,6 +39,8 @@ pub struct Harvest {
     pub undone: u64,
     /// When the last operation ended.
     pub last_done: Tick,
+    /// The same of the load, without what is done once when it is over.
+    pub load_done: Tick,
     /// When the last measured operation ended, or 0.
     pub last_measured: Tick,
 }
@@ -82,6 +84,7 @@ pub struct Seat<'a> {
     later: BinaryHeap<Reverse<(Tick, u32)>>,
     in_flight: u32,
     last_done: Tick,
+    load_done: Tick,
     last_measured: Tick,
     unsent: u64,
 }
@@ -124,6 +127,7 @@ impl<'a> Seat<'a> {
             later: BinaryHeap::with_capacity(lanes as usize),
             in_flight: 0,
             last_done: origin,
+            load_done: origin,
             last_measured: 0,
             unsent: 0,
         };
@@ -188,7 +192,9 @@ impl<'a> Seat<'a> {
                 self.complete(completion);
             }
         }
+        self.load_done = self.last_done;
         if abandoned_at.is_none() {
+            self.recorder.end_load();
             self.finish_up();
         }
         self.harvest()
@@ -428,6 +434,7 @@ impl<'a> Seat<'a> {
             unsent: self.unsent,
             undone,
             last_done: self.last_done,
+            load_done: self.load_done,
             last_measured: self.last_measured,
         }
     }

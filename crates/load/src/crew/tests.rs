@@ -58,6 +58,8 @@ struct Slow {
     freezes: bool,
     fails: bool,
     silent: bool,
+    /// What operations with action 1 take on top.
+    sync_ns: u64,
 }
 
 struct SlowSession {
@@ -75,8 +77,8 @@ impl Engine for Slow {
 }
 
 impl Session for SlowSession {
-    fn begin(&mut self, lane: u32, _operation: &Operation, sent: Tick) -> Begin {
-        let mut done = sent + self.plan.service_ns;
+    fn begin(&mut self, lane: u32, operation: &Operation, sent: Tick) -> Begin {
+        let mut done = sent + self.plan.service_ns + u64::from(operation.action) * self.plan.sync_ns;
         let phase = done % (1_000 * MS);
         if self.plan.freezes && phase < 200 * MS {
             done += 200 * MS - phase;
@@ -337,6 +339,25 @@ fn syncs_follow_writes_and_end_the_work() {
     for space in [1, 2] {
         let own: Vec<_> = begun[..16].iter().filter(|o| o.space == space).map(|o| o.action).collect();
         assert_eq!(own, [0, 0, 0, 1, 0, 0, 0, 1]);
+    }
+}
+
+#[test]
+fn a_long_sync_at_the_end_is_no_silence_of_the_load() {
+    let SourcePlan::Mix { mut choices, .. } = mix(1) else { unreachable!() };
+    choices.truncate(1);
+    let slow = Slow { service_ns: MS, sync_ns: 1_500 * MS, ..Slow::default() };
+    for stop in [
+        Stop { window_ns: Some(500 * MS), drain_ns: 1_000 * MS, ..Stop::default() },
+        Stop { operations: Some(300), ..Stop::default() },
+    ] {
+        let source = SourcePlan::Mix { choices: choices.clone(), pool: None };
+        let finale = Some(Finale { action: 1, spaces: (1, 1) });
+        let result = run(&Work { finale, ..work(1, source, stop) }, &slow, 1, &mut Seen::default()).unwrap();
+        assert_eq!(result.tallies[1].ok, 1);
+        assert!(result.tallies[1].response.max() >= 1_400 * MS);
+        let silence = result.silence.unwrap().length_ns();
+        assert!(silence < 1_000 * MS, "{silence}");
     }
 }
 
