@@ -32,11 +32,13 @@ impl Method {
         for volume in &volumes {
             match &volume.place {
                 Place::File(path) | Place::Device(path) => paths.push(path.clone()),
-                Place::Rbd(_) => proof.unchecked.push(format!(
-                    "{} is an image of a Ceph cluster: no device of this machine counts its I/O.",
-                    volume.name()
-                )),
+                Place::Rbd(_) => {}
             }
+        }
+        if volumes.iter().any(|volume| matches!(volume.place, Place::Rbd(_))) {
+            let text =
+                "The volumes are images of a Ceph cluster: no device of this machine counts their I/O.";
+            proof.unchecked.push(text.into());
         }
         for work in works() {
             if let Engine::Fio(file) = &work.engine {

@@ -159,17 +159,6 @@ fn record_work(played: Played<'_>) -> Ended {
     Ended { work, trouble, interrupted: result.interrupted, remarks: result.remarks }
 }
 
-/// Failures that no document allows: the storage said that all was well, and it was not.
-const CONTENT_FAULTS: [Fault; 7] = [
-    Fault::WrongContent,
-    Fault::StaleContent,
-    Fault::TruncatedContent,
-    Fault::ForeignContent,
-    Fault::LostContent,
-    Fault::TornContent,
-    Fault::MisplacedContent,
-];
-
 /// Why a work that ran to its end did not do what it was to do.
 fn shortfall(plan: &plan::Work, work: &Work) -> Option<String> {
     let tallies = || work.operations.iter().map(|operation| &operation.tally);
@@ -184,8 +173,9 @@ fn shortfall(plan: &plan::Work, work: &Work) -> Option<String> {
     if ok == 0 && failed > 0 {
         return Some(format!("none of {failed} operations succeeded"));
     }
+    // No document allows these: the storage said that all was well, and it was not.
     let spoilt: u64 =
-        tallies().map(|t| CONTENT_FAULTS.iter().map(|fault| t.faults.of(*fault)).sum::<u64>()).sum();
+        tallies().map(|t| Fault::CONTENT.iter().map(|fault| t.faults.of(*fault)).sum::<u64>()).sum();
     if spoilt > 0 {
         return Some(format!(
             "{spoilt} reads returned content that is not what was written; none is allowed"

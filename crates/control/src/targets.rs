@@ -88,12 +88,22 @@ impl Targets {
             tell(format!("fio {} at {}", fio.version(), fio.path().display()), &mut self.descriptions);
             self.fio = Some(fio);
         }
+        let mut images = Vec::new();
         for (volume, writes) in volumes(plan) {
-            let description = match volume.place {
-                block::Place::Rbd(_) => format!("RBD image {} through fio", volume.name()),
-                _ => guard::check(&volume, writes, allowed).map_err(|error| error.to_string())?,
-            };
+            if let block::Place::Rbd(_) = volume.place {
+                images.push(volume.name());
+                continue;
+            }
+            let description = guard::check(&volume, writes, allowed).map_err(|error| error.to_string())?;
             tell(description, &mut self.descriptions);
+        }
+        match images.as_slice() {
+            [] => {}
+            [only] => tell(format!("RBD image {only}, through fio"), &mut self.descriptions),
+            [first, .., last] => {
+                let text = format!("{} RBD images, {first} to {last}, through fio", images.len());
+                tell(text, &mut self.descriptions);
+            }
         }
         Ok(())
     }

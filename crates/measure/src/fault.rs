@@ -84,6 +84,19 @@ faults! {
     Abandoned = "abandoned", "the operation was still in flight when the run was stopped";
 }
 
+impl Fault {
+    /// Faults that mean that the data itself was not what it should be, though the storage said that all was well.
+    pub const CONTENT: [Fault; 7] = [
+        Fault::WrongContent,
+        Fault::StaleContent,
+        Fault::TruncatedContent,
+        Fault::ForeignContent,
+        Fault::LostContent,
+        Fault::TornContent,
+        Fault::MisplacedContent,
+    ];
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -13,17 +13,6 @@ use tidemark_measure::units;
 /// operations that were tried more than once.
 const RETRIES_MANY: f64 = 0.01;
 
-/// Faults that mean that the data itself was not what it should be.
-const CONTENT_FAULTS: [Fault; 7] = [
-    Fault::WrongContent,
-    Fault::StaleContent,
-    Fault::TruncatedContent,
-    Fault::ForeignContent,
-    Fault::LostContent,
-    Fault::TornContent,
-    Fault::MisplacedContent,
-];
-
 /// Failed operations quoted word for word in one finding, at most.
 const EXAMPLES_MOST: usize = 5;
 
@@ -155,7 +144,7 @@ pub(super) fn latencies(failure: &Histogram) -> Option<String> {
 
 /// The storage returned data that are not those written.
 pub(super) fn wrong_data(scene: &Scene<'_>, out: &mut Findings) {
-    let wrong: Vec<_> = scene.faults.iter().filter(|(fault, _)| CONTENT_FAULTS.contains(fault)).collect();
+    let wrong: Vec<_> = scene.faults.iter().filter(|(fault, _)| Fault::CONTENT.contains(fault)).collect();
     let faults = FaultCounts::from(wrong);
     let wrong = faults.total();
     if wrong == 0 {
@@ -295,7 +284,7 @@ mod tests {
 
     #[test]
     fn wrong_data_are_critical_whatever_is_allowed() {
-        for fault in CONTENT_FAULTS {
+        for fault in Fault::CONTENT {
             let mut run = healthy();
             fail(&mut run, fault, 1);
             work(&mut run).allowed_failures_per_million = 1_000_000;
