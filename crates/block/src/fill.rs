@@ -5,7 +5,7 @@ use crate::content::{BLOCK, Dials, volume_id};
 use crate::{device, volume};
 use rustix::fs::{SeekFrom, XattrFlags, fgetxattr, fsetxattr, seek};
 use std::fs::File;
-use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::Path;
 use tidemark_measure::rng::Rng;
 use tidemark_plan::block::{Job, Place, Volume};
@@ -22,11 +22,28 @@ pub fn filled(job: &Job, volume: &Volume) -> bool {
     looks_filled(job, volume).unwrap_or(false)
 }
 
-/// The extended attribute of files that Tidemark made: what fio writes into them does not say whose it is.
+/// The extended attribute of files that Tidemark or fio in its name wrote last: the time of that write. What fio writes
+/// does not say whose it is.
 const MARK: &str = "user.tidemark";
 
-/// Makes a volume's file, if it is not there or too short, and marks it as Tidemark's. File systems without extended
-/// attributes keep no mark: there a file is known by its content alone. Volumes that are no files are left alone.
+/// When a file was written to last, as the mark says it.
+fn written_at(file: &File) -> Option<String> {
+    let found = file.metadata().ok()?;
+    Some(format!("{}.{:09}", found.mtime(), found.mtime_nsec()))
+}
+
+/// Marks a volume's file as written by Tidemark, or by fio in its name, up to now. Anything that somebody else writes
+/// to it makes the mark void. File systems without extended attributes keep none: there a file is known by its content
+/// alone. Volumes that are no files are left alone.
+pub fn mark(volume: &Volume) {
+    let Place::File(path) = &volume.place else { return };
+    let Ok(file) = File::options().write(true).open(path) else { return };
+    if let Some(now) = written_at(&file) {
+        let _ = fsetxattr(&file, MARK, now.as_bytes(), XattrFlags::empty());
+    }
+}
+
+/// Makes a volume's file, if it is not there or too short. Volumes that are no files are left alone.
 ///
 /// # Errors
 /// When the file cannot be made; says why.
@@ -37,18 +54,19 @@ pub fn claim(volume: &Volume) -> Result<(), String> {
         if file.metadata()?.len() < volume.size {
             file.set_len(volume.size)?;
         }
-        let _ = fsetxattr(&file, MARK, b"1", XattrFlags::empty());
         std::io::Result::Ok(())
     };
     make().map_err(|error| format!("{} cannot be made: {error}", path.display()))
 }
 
-/// Whether a file or device is Tidemark's: it is marked, or has a whole stamp in its first 64 KiB (the very first
-/// sectors may have been trimmed, or overwritten by fio).
+/// Whether a file or device is Tidemark's: its mark is as old as its last write, or it has a whole stamp in its first
+/// 64 KiB (the very first sectors may have been trimmed, or overwritten by fio).
 pub fn is_ours(path: &Path) -> bool {
     let mut bytes = vec![0; 16 * BLOCK as usize];
     let Ok(file) = File::open(path) else { return false };
-    if fgetxattr(&file, MARK, &mut [0u8; 8][..]).is_ok_and(|length| length > 0) {
+    let mut mark = [0u8; 64];
+    let marked = fgetxattr(&file, MARK, &mut mark[..]).ok().and_then(|length| mark.get(..length));
+    if marked.is_some_and(|mark| written_at(&file).is_some_and(|now| now.as_bytes() == mark)) {
         return true;
     }
     let Ok(length) = file.read_at(&mut bytes, 0) else { return false };

@@ -93,6 +93,19 @@ impl Subject<'_> {
             return Err(self.unusable("is neither a file nor a block device"));
         }
         self.check_access()?;
+        if self.writes && !self.allowed {
+            if let Some(device) = holders::loop_of(self.path) {
+                return Err(GuardError::InUse {
+                    path: self.name(),
+                    reason: format!("it is behind {device}"),
+                });
+            }
+            // Whoever made the file: now somebody keeps something in it.
+            let head = self.read(0, found.len().min(HEAD as u64))?;
+            if let (false, Some(what)) = (is_free(&head, 0), signature::at_start(&head)) {
+                return Err(self.precious(format!("it holds {what}")));
+            }
+        }
         if self.writes {
             let precious = found.len() > 0 && !self.allowed && !is_ours(self.path);
             if precious && !is_blank(self.path, found.len()) {

@@ -74,6 +74,17 @@ fn device_number(text: &str) -> Option<u64> {
     Some(number)
 }
 
+/// The loop device that a file is behind, if there is one.
+pub(crate) fn loop_of(path: &Path) -> Option<String> {
+    let real = std::fs::canonicalize(path).ok()?;
+    let devices = std::fs::read_dir("/sys/block").ok()?.flatten();
+    devices.into_iter().find_map(|device| {
+        let backing = std::fs::read_to_string(device.path().join("loop/backing_file")).ok()?;
+        let same = Path::new(backing.trim_end_matches('\n')) == real;
+        same.then(|| format!("/dev/{}", device.file_name().to_string_lossy()))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,7 +1,7 @@
 //! Block devices and files: a native io_uring engine, seeded content with block stamps, and a guard.
 //!
 //! - [`engine`]: the load engine, and the content of a run ([`engine::DataSet`]);
-//! - [`filled`], [`is_ours`], [`claim`]: whether a volume holds Tidemark's content already, and whose it is;
+//! - [`filled`], [`is_ours`], [`claim`], [`mark`]: whether a volume holds Tidemark's content already, and whose it is;
 //! - [`guard`]: nothing that may be dear to somebody is overwritten unasked;
 //! - [`cache`]: the page cache of one volume, dropped on purpose;
 //! - [`device`]: what the kernel says about block devices.
@@ -22,4 +22,4 @@ mod session;
 mod signature;
 mod volume;
 
-pub use fill::{claim, filled, is_ours};
+pub use fill::{claim, filled, is_ours, mark};

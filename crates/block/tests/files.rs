@@ -6,7 +6,7 @@ mod support;
 
 use support::*;
 use tidemark_block::engine::{DataSet, Use, engine};
-use tidemark_block::{filled, is_ours};
+use tidemark_block::{claim, filled, guard, is_ours, mark};
 use tidemark_load::engine::Begin;
 use tidemark_load::source::SourcePlan;
 use tidemark_measure::fault::Fault;
@@ -222,4 +222,34 @@ fn thousands_of_lanes_work_and_too_many_are_refused() {
     let error =
         tidemark_load::crew::run(&work(40_000, 1, mix, Some(1)), &*engine, 1, &mut Quiet).unwrap_err();
     assert!(error.to_string().contains("32768") && error.to_string().contains("threads"), "{error}");
+}
+
+#[test]
+fn a_file_that_holds_something_else_by_now_is_refused_whoever_made_it() {
+    let directory = directory();
+    let path = directory.path().join("volume");
+    let volume = file(&path, SIZE);
+    let check = || guard::check(&volume, true, &[]);
+    // As after a load through fio: no stamp, only the mark.
+    claim(&volume).unwrap();
+    std::fs::write(&path, vec![0xab; SIZE as usize]).unwrap();
+    mark(&volume);
+    if !is_ours(&path) {
+        eprintln!("skipped: no extended attributes under {}", path.display());
+        return;
+    }
+    assert!(check().is_ok());
+    // Somebody else writes to it: the mark is void.
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    meddle(&path, 1 << 20, |block| block[0] ^= 1);
+    assert!(!is_ours(&path) && check().is_err());
+    // A file system on it is refused even with a mark, and with Tidemark's content behind it.
+    let job = job(std::slice::from_ref(&volume), 4096, &ALL);
+    fill(&job, &data());
+    mark(&volume);
+    assert!(check().is_ok());
+    meddle(&path, 0, |block| block[1080..1082].copy_from_slice(&[0x53, 0xef]));
+    mark(&volume);
+    let refused = check().unwrap_err().to_string();
+    assert!(refused.contains("ext4") && refused.contains("--allow-destroy"), "{refused}");
 }

@@ -38,6 +38,11 @@ impl Counters {
                 };
                 row(&table, number).map(|counts| (number, counts)).ok_or_else(missing)
             });
+            if let Some(file) = found.as_ref().ok().and_then(|(_, counts)| backing_file(&counts.device)) {
+                unchecked.push(format!(
+                    "{name} lies on a loop device: whether the I/O of its file {file} reached a disk was not checked."
+                ));
+            }
             match found {
                 Ok((number, counts)) => devices
                     .entry(number)
@@ -67,6 +72,12 @@ impl Counters {
         }
         (used, unchecked)
     }
+}
+
+/// The file behind a loop device.
+fn backing_file(device: &str) -> Option<String> {
+    let text = fs::read_to_string(format!("/sys/block/{device}/loop/backing_file")).ok()?;
+    Some(text.trim_end_matches('\n').to_owned())
 }
 
 /// The number of the device that a file lies on, or of the device that a path is; or why there is none. A file that

@@ -90,6 +90,14 @@ pub fn execute(
         if let Some(why) = method::already_filled(stage) {
             record.reason = why;
         } else {
+            for name in method::changed_since(stage) {
+                let text = format!(
+                    "{name} does not hold what Tidemark wrote there, in this size and with this content: it is filled again. \
+                     To check what it holds, run a verifying load without `prepare`."
+                );
+                audience.event(Event::Trouble(&text));
+                run.notes.push(Note { topic: "refilled".into(), text });
+            }
             match targets.players(stage) {
                 Ok(players) => {
                     let method = Method::begin(stage);

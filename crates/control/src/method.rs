@@ -12,6 +12,7 @@ use tidemark_plan::plan::{Engine, Stage, Work, WorkKind};
 pub(crate) struct Method {
     proof: Proof,
     counters: Counters,
+    volumes: Vec<Volume>,
 }
 
 impl Method {
@@ -52,11 +53,12 @@ impl Method {
                 .unchecked
                 .push("The job names no file or device: there are no counters to compare with.".into());
         }
-        Some(Self { proof, counters: Counters::read(&paths) })
+        Some(Self { proof, counters: Counters::read(&paths), volumes })
     }
 
     /// The proof, with what the devices counted and what the engines remark.
     pub(crate) fn end(self, remarks: Vec<String>) -> Proof {
+        self.volumes.iter().for_each(tidemark_block::mark);
         let (devices, unchecked) = self.counters.since();
         let mut proof = Proof { devices, ..self.proof };
         proof.unchecked.extend(unchecked);
@@ -80,6 +82,18 @@ pub(crate) fn already_filled(stage: &Stage) -> Option<String> {
     let all = jobs.iter().all(|job| job.volumes.iter().all(|volume| filled(job, volume)));
     let count: usize = jobs.iter().map(|job| job.volumes.len()).sum();
     all.then(|| format!("{count} volumes hold Tidemark's content already: they were left as they are"))
+}
+
+/// The files that a stage is to fill again although Tidemark filled them before: what they hold is not what it wrote.
+pub(crate) fn changed_since(stage: &Stage) -> Vec<String> {
+    let jobs = stage.works.iter().filter(|work| work.kind == WorkKind::Prepare);
+    let jobs = jobs.filter_map(|work| work.engine.block()).filter(|job| job.reuse);
+    let volumes = jobs.flat_map(|job| job.volumes.iter().map(move |volume| (job, volume)));
+    let changed = volumes.filter(|(job, volume)| match &volume.place {
+        Place::File(path) => tidemark_block::is_ours(path) && !filled(job, volume),
+        Place::Device(_) | Place::Rbd(_) => false,
+    });
+    changed.map(|(_, volume)| volume.name()).collect()
 }
 
 fn moves(work: &Work) -> bool {

@@ -121,11 +121,21 @@ pub(crate) struct Track {
     index: Option<u32>,
     /// The longest run time since fio began to count: it is lost when a job is killed, milliseconds.
     pub(crate) runtime_ms: u64,
+    /// Bytes of each action that fio has forgotten at the end of the ramp, as of its last report before.
+    pub(crate) forgotten: Vec<u64>,
 }
 
 impl Track {
     pub(crate) fn new(ramp_ns: u64) -> Self {
-        Self { ramp_ms: ramp_ns / 1_000_000, is_ramping: ramp_ns > 0, last: None, index: None, runtime_ms: 0 }
+        let ramp_ms = ramp_ns / 1_000_000;
+        Self {
+            ramp_ms,
+            is_ramping: ramp_ns > 0,
+            last: None,
+            index: None,
+            runtime_ms: 0,
+            forgotten: Vec::new(),
+        }
     }
 
     /// What is new in a report that came at `at`, in the second to which it belongs; `None` when the work has not
@@ -170,6 +180,9 @@ impl Track {
     }
 
     fn begin_anew(&mut self) {
+        if let Some((last, _)) = &self.last {
+            self.forgotten = last.actions.iter().map(|counter| counter.bytes).collect();
+        }
         (self.is_ramping, self.last, self.runtime_ms) = (false, None, 0);
     }
 }

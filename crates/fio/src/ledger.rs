@@ -228,6 +228,12 @@ impl<'a> Ledger<'a> {
         let runtime_ms = account.tracks.iter().map(|track| track.runtime_ms).max().unwrap_or(0);
         let window_end_ns = window_start_ns + runtime_ms * MS;
         let mut latencies = Latencies::default();
+        // The devices have seen these, too.
+        for track in &account.tracks {
+            for (tally, bytes) in tallies.iter_mut().zip(&track.forgotten) {
+                tally.outside_bytes += bytes;
+            }
+        }
         for (process, report) in self.reports.iter().enumerate() {
             let said = &self.said[process];
             let trouble = trouble(statuses.get(process).copied().flatten(), said, report.as_ref());

@@ -160,7 +160,7 @@ impl<'a> Seat<'a> {
     /// Runs until the work is over for this thread.
     pub fn run(mut self) -> Harvest {
         let mut ended = Vec::with_capacity(self.lanes.len());
-        let mut abandoned_at = None;
+        let (mut abandoned_at, mut backlog_dropped_at) = (None, None);
         loop {
             let now = self.clock.now();
             self.heed(now);
@@ -169,11 +169,19 @@ impl<'a> Seat<'a> {
             }
             match abandoned_at {
                 None if self.is_out_of_time(now) => {
-                    self.unsent += self.due_unsent(now);
-                    self.ready.clear();
-                    self.later.clear();
-                    self.session.abandon();
-                    abandoned_at = Some(now);
+                    // What was sent last from a backlog has had no time at all: it is the load that was too much, and
+                    // no operation that hangs.
+                    if !self.nothing_due() {
+                        self.unsent += self.due_unsent(now);
+                        self.ready.clear();
+                        self.later.clear();
+                        backlog_dropped_at = Some(now);
+                    }
+                    let grace = backlog_dropped_at.map_or(0, |at: Tick| at + crate::crew::EARLY_DRAIN_NS);
+                    if now >= grace || self.control.abandons() {
+                        self.session.abandon();
+                        abandoned_at = Some(now);
+                    }
                 }
                 Some(at) if now >= at + ABANDON_NS => {
                     self.write_off(now);

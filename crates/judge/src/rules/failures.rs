@@ -5,7 +5,7 @@ use crate::scene::{Scene, sum};
 use crate::{Finding, Severity};
 use tidemark_measure::fault::Fault;
 use tidemark_measure::histogram::Histogram;
-use tidemark_measure::record::Operation;
+use tidemark_measure::record::{Operation, State};
 use tidemark_measure::tally::FaultCounts;
 use tidemark_measure::units;
 
@@ -31,7 +31,10 @@ pub fn success_percent(ok: u64, total: u64) -> String {
 
 /// No operation fell into the window: there is nothing to report on.
 pub(super) fn nothing_measured(scene: &Scene<'_>, out: &mut Findings) {
-    if scene.total() > 0 || scene.work.operations.is_empty() {
+    // A prefill that found its volumes filled has its reason, and has done what it was to do.
+    let needless =
+        !scene.measures() && scene.stage.state == State::Completed && !scene.stage.reason.is_empty();
+    if scene.total() > 0 || scene.work.operations.is_empty() || needless {
         return;
     }
     let outside = sum(scene.work.series.iter().map(|second| second.unmeasured));
@@ -47,6 +50,10 @@ pub(super) fn nothing_measured(scene: &Scene<'_>, out: &mut Findings) {
     } else {
         "no operation was carried out"
     };
+    // What the user ended in its warm-up is no invalid measurement: it is none.
+    if scene.interrupted() {
+        return out.say(scene.finding(Severity::Note, "nothing-measured", title));
+    }
     out.invalidate(scene, finding(title));
 }
 

@@ -161,8 +161,9 @@ pub(super) fn send_lag(scene: &Scene<'_>, out: &mut Findings) {
         units::duration_ns(lag_p99),
         units::percent(share)
     );
+    let late = if share >= LAG_SHARE_MOST { Severity::Critical } else { Severity::Warning };
     let finding = scene
-        .finding(weigh(scene, Severity::Warning), "send-lag", title)
+        .finding(weigh(scene, late), "send-lag", title)
         .detail("Part of the response times is the generator's own. Use more threads, or a machine that does nothing else (an embedded or local server competes for the processor).")
         .evidences(lines)
         .evidence(format!("limits: {} and {} of the service time; invalid from {} on", units::duration_ns(LAG_LEAST_NS), units::percent(LAG_SHARE), units::percent(LAG_SHARE_MOST)));

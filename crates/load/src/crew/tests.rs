@@ -343,6 +343,18 @@ fn syncs_follow_writes_and_end_the_work() {
 }
 
 #[test]
+fn a_backlog_that_is_too_much_fails_no_operation() {
+    // 500 are due in half a second, and one at a time of 20 ms is done: what is sent last is not to blame.
+    let slow = Slow { service_ns: 20 * MS, ..Slow::default() };
+    let stop = Stop { window_ns: Some(500 * MS), drain_ns: 200 * MS, ..Stop::default() };
+    let pacing = Pacing::Open { rate: Rate::constant(1000.0), arrivals: Arrivals::Constant };
+    let result = run(&Work { pacing, ..work(1, mix(1), stop) }, &slow, 1, &mut Seen::default()).unwrap();
+    assert_eq!(result.tallies.iter().map(Tally::failed).sum::<u64>(), 0);
+    let ok: u64 = result.tallies.iter().map(|tally| tally.ok).sum();
+    assert!(ok > 0 && result.unsent > 300, "{ok} done, {} never sent", result.unsent);
+}
+
+#[test]
 fn a_long_sync_at_the_end_is_no_silence_of_the_load() {
     let SourcePlan::Mix { mut choices, .. } = mix(1) else { unreachable!() };
     choices.truncate(1);

@@ -81,8 +81,9 @@ pub(super) fn of_work(work: &PlanWork, stage: &str, remarks: &mut Remarks) {
         );
         remarks.add("no-time-limit", text);
     }
+    let slots = f64::from(work.load.workers) * f64::from(work.load.depth.max(1));
     if let Some(rate) = highest_rate(work)
-        && (work.load.workers as f64) < rate / 1000.0
+        && slots < rate / 1000.0
     {
         // Little's law: operations in flight = rate x latency; fewer workers than that cannot keep the rate.
         let text = format!(
@@ -90,7 +91,7 @@ pub(super) fn of_work(work: &PlanWork, stage: &str, remarks: &mut Remarks) {
              average (workers = rate x latency)",
             units::rate(rate),
             units::count(workers),
-            units::duration_ns((work.load.workers as f64 / rate * 1e9) as u64)
+            units::duration_ns((slots / rate * 1e9) as u64)
         );
         remarks.add("few-workers-for-rate", text);
     }

@@ -15,6 +15,19 @@ use tidemark_measure::units::{self, UnitError};
 /// More remarks than this help nobody.
 const MOST_REMARKS: usize = 100;
 
+/// What fio calls things that have another name here.
+const FIO_WORDS: [(&str, &str); 9] = [
+    ("bs", "block_size"),
+    ("bssplit", "block_size"),
+    ("iodepth", "depth"),
+    ("numjobs", "clients"),
+    ("runtime", "for"),
+    ("ramp_time", "warm_up"),
+    ("rw", "pattern"),
+    ("rwmixread", "reads"),
+    ("filename", "path"),
+];
+
 /// The remarks on one document, shared by everything that reads it.
 #[derive(Default)]
 pub(super) struct Log(RefCell<Vec<Diagnostic>>);
@@ -344,7 +357,10 @@ impl<'a> Table<'a> {
     /// Ends the reading: keys that nobody asked for are reported.
     pub(super) fn finish(self) {
         for entry in self.entries.iter().filter(|entry| !self.asked.contains(&entry.key.as_str())) {
-            let help = match nearest(&entry.key, self.asked.iter().copied()) {
+            let known = |name: &&str| self.asked.contains(name);
+            let synonym = FIO_WORDS.iter().find(|(word, _)| *word == entry.key).map(|(_, name)| *name);
+            let near = || nearest(&entry.key, self.asked.iter().copied());
+            let help = match synonym.filter(known).or_else(near) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("known here: {}", self.asked.join(", ")),
             };

@@ -2,7 +2,7 @@
 
 use tidemark_judge::sweep::{Axis, Row, Spread, Sweep, sweeps};
 use tidemark_measure::histogram::Histogram;
-use tidemark_measure::record::{Operation, Run, Stage, Work};
+use tidemark_measure::record::{Operation, Run, Stage, State, Work};
 use tidemark_measure::units;
 
 const HEADINGS: [&str; 11] =
@@ -15,7 +15,9 @@ const MEASURED: [&str; 9] =
 /// One row per operation of every stage that did something; of a sweep, one per operation of every point.
 pub(crate) fn table(run: &Run) -> String {
     let mut rows = vec![HEADINGS.map(str::to_owned).to_vec()];
-    for stage in run.stages.iter().filter(|stage| stage.cell.is_none()) {
+    // A stage that was completed for a reason had nothing to do.
+    let needless = |stage: &Stage| stage.state == State::Completed && !stage.reason.is_empty();
+    for stage in run.stages.iter().filter(|stage| stage.cell.is_none() && !needless(stage)) {
         let works = stage.works.iter();
         rows.extend(works.flat_map(|work| work.operations.iter().map(|one| row(stage, work, one))));
     }
