@@ -41,10 +41,13 @@ pub(crate) const KNOWN: i64 = STEPS.len() as i64;
 
 /// Brings the file to the newest schema. Refuses files of newer versions and of other programs.
 pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
-    if version(connection, path)? == KNOWN {
+    let sqlite = |error| StoreError::from_sqlite(path, error);
+    // In one transaction: what another process makes of the file meanwhile must not be seen by halves.
+    let look = connection.transaction().map_err(sqlite)?;
+    if version(&look, path)? == KNOWN {
         return Ok(());
     }
-    let sqlite = |error| StoreError::from_sqlite(path, error);
+    drop(look);
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sqlite)?;
     // Another process may have been faster.
     let version = version(&transaction, path)?;

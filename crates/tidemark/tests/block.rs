@@ -112,7 +112,8 @@ fn faults(record: &Record) -> (u64, String) {
 #[test]
 fn a_flipped_byte_and_a_misplaced_block_are_found_with_their_offsets() {
     let (record, output, _) = verified(|_| {});
-    assert_eq!((output.code, faults(&record).0), (0, 0), "{}", output.stderr);
+    // A slow build may well be the limit, and then says so: the content counts here.
+    assert_eq!((record.state(), faults(&record).0), ("completed", 0), "{}", output.stderr);
     assert_eq!(record.findings("verified").len(), 1, "{:?}", rules(&record));
 
     let (record, output, _) = verified(|file| {
