@@ -12,7 +12,8 @@ use tidemark_plan::plan::{Engine, Stage, Work, WorkKind};
 pub(crate) struct Method {
     proof: Proof,
     counters: Counters,
-    volumes: Vec<Volume>,
+    /// The volumes that the stage writes to. Whatever is only read stays whose it was.
+    written: Vec<Volume>,
 }
 
 impl Method {
@@ -53,12 +54,13 @@ impl Method {
                 .unchecked
                 .push("The job names no file or device: there are no counters to compare with.".into());
         }
-        Some(Self { proof, counters: Counters::read(&paths), volumes })
+        let written = self::volumes(works().filter(|work| writes(work)));
+        Some(Self { proof, counters: Counters::read(&paths), written })
     }
 
     /// The proof, with what the devices counted and what the engines remark.
     pub(crate) fn end(self, remarks: Vec<String>) -> Proof {
-        self.volumes.iter().for_each(tidemark_block::mark);
+        self.written.iter().for_each(tidemark_block::mark);
         let (devices, unchecked) = self.counters.since();
         let mut proof = Proof { devices, ..self.proof };
         proof.unchecked.extend(unchecked);
@@ -102,6 +104,11 @@ fn moves(work: &Work) -> bool {
         Engine::Block(job) => job.actions.iter().any(|action| *action != Action::Remove),
         Engine::Fio(_) => true,
     }
+}
+
+fn writes(work: &Work) -> bool {
+    let job = work.engine.block();
+    job.is_some_and(|job| job.actions.iter().any(|action| matches!(action, Action::Write | Action::Trim)))
 }
 
 fn is_direct(work: &Work) -> bool {

@@ -145,6 +145,9 @@ fn what_is_not_tidemark_s_is_left_alone_unless_the_command_line_says_so() {
     let (place, disk) = (Place::new(), on_disk());
     let path = disk.path().join("precious");
     std::fs::write(&path, vec![b'x'; 8 << 20]).unwrap();
+    // Reading it makes it nobody else's.
+    let reads = "  - load: {pattern: read, block_size: 1MiB, total_bytes: 8MiB}\n";
+    assert_eq!(run(&place, &document(&path, "size: 8MiB", reads), &[]).0.state(), "completed");
     let text = document(&path, "size: 8MiB", "  - prepare: {}\n");
     let file = place.write("document.yaml", &text);
     let refused = place.tidemark(&["run", file.to_str().unwrap()]);
