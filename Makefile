@@ -6,9 +6,9 @@ TIDEMARK = $(TARGET)/release/tidemark
 
 .PHONY: demo build test lint unit e2e setup bench fuzz docs clean
 
-## demo: build, run a small workload against the embedded object store, and say where the report is
+## demo: build, compare the embedded object store on disk with itself in memory, and say where the report is
 demo: build
-	$(TIDEMARK) run examples/demo.yaml --store $(TARGET)/demo/results.db --report $(TARGET)/demo/report.html
+	$(TIDEMARK) run examples/demo.yaml --again --store $(TARGET)/demo/results.db --report $(TARGET)/demo/report.html
 
 build:
 	$(CARGO) build --release --locked -p tidemark

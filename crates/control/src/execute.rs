@@ -9,8 +9,10 @@ use crate::targets::Targets;
 use crate::trigger::Trigger;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
+use tidemark_measure::evaluation::Member;
 use tidemark_measure::record::{Note, Provenance, Run, Stage, State};
-use tidemark_plan::plan::{OnFailure, Plan};
+use tidemark_observe::Observer;
+use tidemark_plan::plan::{Observe, OnFailure, Plan};
 use tidemark_store::Store;
 
 /// How a plan is executed.
@@ -24,6 +26,10 @@ pub struct Options {
     pub skip_preflight: bool,
     /// Devices and files whose content may be destroyed although it is not Tidemark's.
     pub allow_destroy: Vec<PathBuf>,
+    /// Directory in which temporary files of embedded servers lie; `None`: the working directory.
+    pub scratch: Option<PathBuf>,
+    /// The run's place in an evaluation, if it is part of one.
+    pub member: Option<Member>,
 }
 
 /// A plan could not be begun: one clear sentence with the remedy, never a secret.
@@ -59,8 +65,10 @@ pub fn execute(
         provenance: Provenance { seed: plan.seed, targets: targets.descriptions(), ..provenance },
         notes: plan.notes.clone(),
         stages: plan.stages.iter().enumerate().map(waiting).collect(),
+        member: options.member.clone(),
         ..Run::default()
     };
+    let observer = Observer::start(&observed(plan), start);
     if options.trigger_directory.is_none() && has_triggers(plan) {
         run.notes.push(Note {
             topic: "trigger".into(),
@@ -118,10 +126,17 @@ pub fn execute(
         only_cleaning |= record.state == State::Failed && stage.on_failure == OnFailure::Stop;
     }
     end_trigger(around, audience);
+    run.nodes = observer.finish();
     run.elapsed_ns = start.elapsed().as_nanos() as u64;
     run.state = state_of(&run.stages, audience.wish());
     let stored = keep.finish(&run, audience);
     Ok(Executed { run, stored })
+}
+
+fn observed(plan: &Plan) -> tidemark_observe::Options {
+    let Observe { nodes, processes, ceph_sockets } = plan.observe.clone();
+    let token = std::env::var("TIDEMARK_OBSERVE_TOKEN").ok();
+    tidemark_observe::Options { nodes, processes, ceph_sockets, token }
 }
 
 fn has_triggers(plan: &Plan) -> bool {

@@ -117,6 +117,7 @@ pub(crate) fn planned(plan: &plan::Work) -> Work {
         weight: label.weight,
         config: label.config.clone(),
         tally: Tally::default(),
+        said: None,
     });
     Work {
         name: plan.name.clone(),

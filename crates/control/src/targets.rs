@@ -7,6 +7,7 @@ use crate::images::Images;
 use crate::player::Player;
 use std::path::PathBuf;
 use std::sync::Arc;
+use tempfile::TempDir;
 use tidemark_block::engine::{DataSet as Blocks, Use};
 use tidemark_block::guard;
 use tidemark_fio::{Fio, rbd};
@@ -15,7 +16,7 @@ use tidemark_load::source::SourcePlan;
 use tidemark_object::content::DataSet;
 use tidemark_object::preflight::preflight;
 use tidemark_plan::block::{self, Action, Through, Volume};
-use tidemark_plan::object::{Http, Job, Place, S3, Target};
+use tidemark_plan::object::{Embedded, Http, Job, Place, S3, Target};
 use tidemark_plan::plan::{self, Plan, Stage, WorkKind};
 use tidemark_plan::secret::Secret;
 
@@ -24,11 +25,19 @@ const FOLLOWED_KEYS: u64 = 4_000_000;
 
 /// The targets of a plan. Embedded servers run as long as this lives.
 pub(crate) struct Targets {
-    servers: Vec<(Place, EmbeddedServer)>,
+    servers: Vec<Server>,
+    scratch: Option<PathBuf>,
     data: Arc<DataSet>,
     blocks: Arc<Blocks>,
     fio: Option<Arc<Fio>>,
     descriptions: Vec<String>,
+}
+
+/// An embedded server. The directory of one that has none of its own goes with it.
+struct Server {
+    plan: Embedded,
+    running: EmbeddedServer,
+    _directory: Option<TempDir>,
 }
 
 impl Targets {
@@ -41,7 +50,8 @@ impl Targets {
         let data = DataSet::new(plan.seed, std::process::id(), followed_keys(plan));
         let verifies = blocks_of(plan).any(|(_, job)| job.content.verify);
         let blocks = Arc::new(Blocks::new(plan.seed, verifies));
-        let mut targets = Self { servers: Vec::new(), data, blocks, fio: None, descriptions: Vec::new() };
+        let (servers, descriptions, scratch) = (Vec::new(), Vec::new(), options.scratch.clone());
+        let mut targets = Self { servers, scratch, data, blocks, fio: None, descriptions };
         targets.prepare_volumes(plan, &options.allow_destroy, audience).map_err(ExecuteError)?;
         let mut asked: Vec<Target> = Vec::new();
         let makes_containers =
@@ -173,20 +183,13 @@ impl Targets {
     /// The job with an embedded target replaced by the address of the server that runs for it.
     fn resolve(&mut self, job: &Job) -> Result<Job, String> {
         let Target::Embedded(embedded) = &job.target else { return Ok(job.clone()) };
-        let server = match self.servers.iter().position(|(place, _)| *place == embedded.place) {
-            Some(index) => &self.servers[index].1,
+        let known = self.servers.iter().position(|server| server.plan == *embedded);
+        let server = match known {
+            Some(index) => &self.servers[index].running,
             None => {
-                let place = match &embedded.place {
-                    Place::Memory => ServerPlace::Memory,
-                    Place::Disk(Some(path)) => ServerPlace::Directory { path: path.clone(), durable: false },
-                    Place::Disk(None) => {
-                        return Err("the embedded server needs a directory to keep objects in on disk".into());
-                    }
-                };
-                let options = EmbeddedOptions { place, ..EmbeddedOptions::default() };
-                let server = EmbeddedServer::start(options).map_err(|error| error.to_string())?;
-                self.servers.push((embedded.place.clone(), server));
-                &self.servers[self.servers.len() - 1].1
+                let server = self.start(embedded)?;
+                self.servers.push(server);
+                &self.servers[self.servers.len() - 1].running
             }
         };
         let target = Target::S3(S3 {
@@ -200,6 +203,33 @@ impl Targets {
             storage_class: None,
         });
         Ok(Job { target, actions: job.actions.clone() })
+    }
+
+    /// Starts an embedded server.
+    fn start(&self, plan: &Embedded) -> Result<Server, String> {
+        let (place, directory) = match &plan.place {
+            Place::Memory => (ServerPlace::Memory, None),
+            Place::Disk(Some(path)) => (ServerPlace::Directory { path: path.clone(), durable: false }, None),
+            Place::Disk(None) => {
+                let beside = self.scratch.clone().unwrap_or_else(|| PathBuf::from("."));
+                let made = std::fs::create_dir_all(&beside)
+                    .and_then(|()| tempfile::Builder::new().prefix("tidemark-objects-").tempdir_in(&beside));
+                let directory = made.map_err(|error| {
+                    format!(
+                        "no directory for the embedded server could be made in {}: {error}",
+                        beside.display()
+                    )
+                })?;
+                let path = directory.path().to_owned();
+                (ServerPlace::Directory { path, durable: false }, Some(directory))
+            }
+        };
+        let options = EmbeddedOptions { place, ..EmbeddedOptions::default() };
+        let running = EmbeddedServer::start(options).map_err(|error| error.to_string())?;
+        if plan.limit.is_some() {
+            running.faults().limit_rate(plan.limit);
+        }
+        Ok(Server { plan: plan.clone(), running, _directory: directory })
     }
 }
 

@@ -1,8 +1,9 @@
-//! fio's json+ output: the documents in the stream that a run with `--status-interval` writes.
+//! fio's json and json+ output: the documents in the stream that a run with `--status-interval` writes.
 //!
 //! Every field may be missing: versions differ. Only what is imported is read.
 
 use serde::Deserialize;
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// A document longer than this is given up, bytes: thousands of jobs with all their bins are smaller.
@@ -12,6 +13,14 @@ const LONGEST: usize = 256 << 20;
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Document {
+    /// `fio-3.33`.
+    #[serde(rename = "fio version")]
+    pub version: String,
+    /// When it was written, milliseconds since 1970 UTC.
+    pub timestamp_ms: u64,
+    /// Options of the job file's `[global]` section, as text.
+    #[serde(rename = "global options")]
+    pub options: BTreeMap<String, Value>,
     /// One entry per job, or per group with `group_reporting`, in the order of the job file.
     pub jobs: Vec<Job>,
     /// What the kernel counted for the disks below, from the start of the run.
@@ -24,6 +33,15 @@ pub struct Document {
 pub struct Job {
     /// The job's name; of a group, the first job's.
     pub jobname: String,
+    /// Its group: a job after a `stonewall` or with `new_group` begins another one.
+    pub groupid: u64,
+    /// When it began, milliseconds since 1970 UTC; 0 in versions that do not say.
+    pub job_start: u64,
+    /// Seconds since fio's start.
+    pub elapsed: u64,
+    /// Options of the job's own section, as text; those without a value are left out.
+    #[serde(rename = "job options")]
+    pub options: BTreeMap<String, Value>,
     /// The first error's number (errno), or 0.
     pub error: i64,
     /// With `continue_on_error`: how many there were.
@@ -72,6 +90,8 @@ pub struct Latency {
     /// How many.
     #[serde(rename = "N")]
     pub count: u64,
+    /// The largest.
+    pub max: u64,
     /// Arithmetic mean.
     pub mean: f64,
     /// fio's own percentiles: `99.000000` and the like.

@@ -21,3 +21,4 @@ mod said;
 
 pub use program::{Fio, FioError};
 pub use run::run;
+pub use said::class;

@@ -80,7 +80,7 @@ fn action(direction: &str) -> Option<Action> {
 }
 
 /// The class of an error number.
-pub(crate) fn class(errno: i64) -> Fault {
+pub fn class(errno: i64) -> Fault {
     use rustix::io::Errno;
     let Some(number) = i32::try_from(errno).ok().filter(|number| (1..4096).contains(number)) else {
         return Fault::Local;

@@ -80,7 +80,7 @@ fn number(word: &str) -> Option<f64> {
 }
 
 /// A title without its numbers and their units.
-fn skeleton(title: &str) -> String {
+pub(crate) fn skeleton(title: &str) -> String {
     let mut after_number = false;
     let words = title.split(' ').map(|word| {
         let (core, tail) = split(word);
@@ -96,7 +96,7 @@ fn skeleton(title: &str) -> String {
 }
 
 /// Titles of the same skeleton in one: numbers that differ become their range, or `…` where their units differ too.
-fn merged(titles: &[&str]) -> String {
+pub(crate) fn merged(titles: &[&str]) -> String {
     let rows: Vec<Vec<&str>> = titles.iter().map(|title| title.split(' ').collect()).collect();
     let same = |column: usize| rows.iter().all(|row| row.get(column) == rows[0].get(column));
     let mut words: Vec<String> = Vec::new();

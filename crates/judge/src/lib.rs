@@ -8,15 +8,21 @@
 //! |---|---|
 //! | `rules` | the rules, their limits and the reasons for those; [`success_percent`], [`samples_needed`], [`claimed`] |
 //! | [`sweep`] | the stages of a sweep put together by the points that they measured |
+//! | [`evaluation`] | many runs of several arms: estimates, comparisons, knees, bottlenecks, the verdict |
+//! | [`knee`] | where to look next for the highest load within a service level |
+//! | [`statistics`] | estimates, ratios and tests for few repeats |
 //! | `fold` | what is said of many stages of a sweep, said once |
 //! | `verdict` | the sentences at the top of reports and at the end of a run |
 
 use serde::Serialize;
 use tidemark_measure::record::{Run, Stage};
 
+pub mod evaluation;
 mod fold;
+pub mod knee;
 mod rules;
 mod scene;
+pub mod statistics;
 pub mod sweep;
 mod verdict;
 

@@ -6,6 +6,7 @@ use crate::{Finding, Judgement, Severity, Validity};
 use proof::Evidence;
 use tidemark_measure::record::Run;
 
+mod bottleneck;
 mod conduct;
 mod failures;
 mod generator;
@@ -102,6 +103,7 @@ pub(crate) fn apply(run: &Run) -> Judgement {
             out.without_small_print(before);
         }
     }
+    bottleneck::limits(run, &mut out);
     let of_sweeps = run.stages.iter().filter(|stage| stage.cell.is_some()).map(stage_label).collect();
     let mut findings = fold(out.said, &of_sweeps);
     let reasons: Vec<String> =

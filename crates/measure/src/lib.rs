@@ -9,13 +9,19 @@
 //! | [`histogram`] | HdrHistograms of nanoseconds: recorded, merged, stored |
 //! | [`tally`] | one operation's numbers over any span of time, and one second of them |
 //! | [`steady`] | steady state by the SNIA's rule |
+//! | [`service_level`] | what latency a load may have to count |
+//! | [`observation`] | what nodes did while a load was on |
+//! | [`evaluation`] | the record of an evaluation: arms, loads, levels |
 //! | [`record`] | what a run leaves behind, for the store, the judge and the report |
 
+pub mod evaluation;
 pub mod fault;
 pub mod histogram;
+pub mod observation;
 pub mod pick;
 pub mod record;
 pub mod rng;
+pub mod service_level;
 pub mod steady;
 pub mod tally;
 pub mod units;

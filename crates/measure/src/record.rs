@@ -5,7 +5,9 @@
 //!
 //! Fields that a stored record lacks take their default values: runs of older versions stay readable.
 
+use crate::evaluation::Member;
 use crate::fault::Fault;
+use crate::observation::Node;
 use crate::tally::{Interval, Tally};
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +33,10 @@ pub struct Run {
     pub notes: Vec<Note>,
     /// Its stages in order, including those that did not start.
     pub stages: Vec<Stage>,
+    /// Its place in an evaluation, if it is part of one.
+    pub member: Option<Member>,
+    /// What the nodes did meanwhile.
+    pub nodes: Vec<Node>,
 }
 
 /// How a run or a stage ended.
@@ -261,6 +267,22 @@ pub struct Operation {
     pub config: String,
     /// Its numbers.
     pub tally: Tally,
+    /// What the tool says that measured it, where that was not Tidemark and it kept no histogram.
+    pub said: Option<Said>,
+}
+
+/// Numbers that another tool has worked out of samples that it did not keep. Every field may be missing.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Said {
+    /// Operations per second.
+    pub throughput: Option<f64>,
+    /// Bytes per second.
+    pub bandwidth: Option<f64>,
+    /// Mean response time, nanoseconds.
+    pub mean_ns: Option<f64>,
+    /// Share of the operations, 0 to 1, and the response time that they do not exceed, nanoseconds; ascending.
+    pub percentiles: Vec<(f64, f64)>,
 }
 
 /// One second of a work, small enough to keep for every second of a run.
@@ -394,13 +416,36 @@ impl Work {
 impl Operation {
     /// Successes that ended in the window, whenever they were due, per second of it.
     pub fn throughput(&self, window_seconds: f64) -> f64 {
-        self.tally.ok.saturating_sub(self.tally.late).saturating_add(self.tally.early) as f64 / window_seconds
+        let counted = || self.tally.ok.saturating_sub(self.tally.late).saturating_add(self.tally.early);
+        self.said
+            .as_ref()
+            .and_then(|said| said.throughput)
+            .unwrap_or_else(|| counted() as f64 / window_seconds)
     }
 
     /// Bytes of those successes, per second of the window.
     pub fn bandwidth(&self, window_seconds: f64) -> f64 {
-        let bytes =
-            self.tally.bytes.saturating_sub(self.tally.late_bytes).saturating_add(self.tally.early_bytes);
-        bytes as f64 / window_seconds
+        let counted = || {
+            let early = self.tally.early_bytes;
+            self.tally.bytes.saturating_sub(self.tally.late_bytes).saturating_add(early) as f64
+        };
+        self.said.as_ref().and_then(|said| said.bandwidth).unwrap_or_else(|| counted() / window_seconds)
+    }
+
+    /// The response time that a share of the operations (0 to 1) does not exceed, nanoseconds; `None` where that is not known.
+    pub fn quantile_ns(&self, fraction: f64) -> Option<f64> {
+        if !self.tally.response.is_empty() {
+            return Some(self.tally.response.quantile(fraction) as f64);
+        }
+        let mut known = self.said.as_ref()?.percentiles.iter();
+        known.find(|(share, _)| (share - fraction).abs() < 1e-9).map(|(_, ns)| *ns)
+    }
+
+    /// The mean response time, nanoseconds; `None` where it is not known.
+    pub fn mean_ns(&self) -> Option<f64> {
+        match self.tally.response.is_empty() {
+            false => Some(self.tally.response.mean()),
+            true => self.said.as_ref()?.mean_ns,
+        }
     }
 }

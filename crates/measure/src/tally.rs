@@ -197,7 +197,10 @@ pub struct Interval {
 impl Interval {
     /// An empty second with room for `actions` actions.
     pub fn new(index: u32, actions: usize) -> Self {
-        Self { index, actions: vec![Tally::default(); actions], ..Self::default() }
+        let mut actions = vec![Tally::default(); actions];
+        // Whoever counts into it must not have to wait for memory then.
+        actions.iter_mut().flat_map(Tally::histograms_mut).for_each(Histogram::ready);
+        Self { index, actions, ..Self::default() }
     }
 
     /// Adds another thread's or driver's view of the same second.

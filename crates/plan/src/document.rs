@@ -1,9 +1,12 @@
 //! A document of any format, told apart by its content.
 
 use crate::diagnostic::Diagnostic;
+use crate::evaluation::{self, Evaluation};
 use crate::plan::Plan;
 use crate::redact::is_xml;
+use crate::yaml::Environment;
 use crate::{cosbench, fiofile, yaml};
+use std::path::Path;
 
 /// Documents larger than this are refused: workloads are a few kilobytes.
 const LARGEST: usize = 8 << 20;
@@ -50,7 +53,29 @@ pub struct Read {
     pub format: Format,
 }
 
-/// Reads a document.
+/// A document of any kind.
+#[derive(Clone, Debug)]
+pub enum Document {
+    /// A workload: one run.
+    Workload(Read),
+    /// An evaluation: many runs; and what may surprise its author.
+    Evaluation(Box<Evaluation>, Vec<Diagnostic>),
+}
+
+/// Reads a document of any kind in this process's environment; what an evaluation refers to is looked for in
+/// `directory`, its own.
+///
+/// # Errors
+/// All that is wrong with it, in the order of the text, warnings included; at least one is an error.
+pub fn open(text: &str, directory: &Path) -> Result<Document, Vec<Diagnostic>> {
+    if text.len() > LARGEST || !evaluation::is_evaluation(text) {
+        return read(text).map(Document::Workload);
+    }
+    let (evaluation, warnings) = evaluation::read(text, directory, &Environment::process())?;
+    Ok(Document::Evaluation(Box::new(evaluation), warnings))
+}
+
+/// Reads a workload.
 ///
 /// # Errors
 /// All that is wrong with it, in the order of the text, warnings included; at least one is an error.
@@ -69,6 +94,10 @@ pub fn read(text: &str) -> Result<Read, Vec<Diagnostic>> {
     if text.trim_start_matches('\u{feff}').trim().is_empty() {
         let help = "write a COSBench workload in XML or a Tidemark workload in YAML";
         return Err(vec![Diagnostic::error(0..0, "the document is empty", help)]);
+    }
+    if evaluation::is_evaluation(text) {
+        let help = "run it as one, or give a document without `arms` here";
+        return Err(vec![Diagnostic::error(0..0, "the document is an evaluation, not a workload", help)]);
     }
     let format = Format::of(text);
     let (plan, warnings) = match format {

@@ -12,7 +12,7 @@ mod tests;
 use crate::block::{Action, FioFile};
 use crate::defaults;
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::plan::{Engine, Label, OnFailure, Plan, Stage, Work, WorkKind};
+use crate::plan::{Engine, Label, Observe, OnFailure, Plan, Stage, Work, WorkKind};
 use ini::{GLOBAL, Section, Setting};
 use job::Job;
 use std::collections::HashSet;
@@ -65,6 +65,7 @@ pub fn read(text: &str) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
             topic: "fio".into(),
             text: "The job file runs as it stands in fio; Tidemark imports its latency bins.".into(),
         }],
+        observe: Observe::default(),
     };
     Ok((plan, found))
 }

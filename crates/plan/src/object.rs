@@ -166,6 +166,8 @@ pub struct Mock {
 pub struct Embedded {
     /// Where objects are kept.
     pub place: Place,
+    /// Requests per second that it serves at most, if it is slowed down on purpose.
+    pub limit: Option<f64>,
 }
 
 /// Where the embedded server keeps objects.
@@ -173,7 +175,7 @@ pub struct Embedded {
 pub enum Place {
     /// In memory.
     Memory,
-    /// In files under a directory; `None`: a temporary one.
+    /// In files under a directory; `None`: a temporary one, beside the result store or in the working directory.
     Disk(Option<PathBuf>),
 }
 

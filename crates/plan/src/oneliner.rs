@@ -5,7 +5,7 @@
 
 use crate::defaults;
 use crate::object::{Action, Content, Form, Job, Naming, Target, Verb};
-use crate::plan::{Engine, Label, OnFailure, Plan, Stage, Work, WorkKind};
+use crate::plan::{Engine, Label, Observe, OnFailure, Plan, Stage, Work, WorkKind};
 use crate::selector;
 use tidemark_load::pacing::{Arrivals, Pacing, Rate};
 use tidemark_load::source::{Choice, Division, Effect, Order, PoolPlan, Size, SourcePlan};
@@ -86,7 +86,15 @@ impl OneLiner {
         }
         let name = format!("object-{}", self.name());
         let (description, notes) = (String::new(), Vec::new());
-        Ok(Plan { name, description, seed: self.seed, trigger: None, stages, notes })
+        Ok(Plan {
+            name,
+            description,
+            seed: self.seed,
+            trigger: None,
+            stages,
+            notes,
+            observe: Observe::default(),
+        })
     }
 
     fn name(&self) -> &'static str {
@@ -272,7 +280,7 @@ mod tests {
     fn one(mix: Mix) -> OneLiner {
         OneLiner {
             mix,
-            target: Target::Embedded(Embedded { place: Place::Memory }),
+            target: Target::Embedded(Embedded { place: Place::Memory, limit: None }),
             size: Size { pick: Pick::Constant(4096), unit: 1 },
             containers: 2,
             objects: 500,

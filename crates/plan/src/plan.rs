@@ -1,6 +1,7 @@
 //! The validated plan: what runs, in which order, on what. Every document format ends here.
 
 use crate::{block, object};
+use std::path::PathBuf;
 use tidemark_load::work::Work as Load;
 use tidemark_measure::record::{Cell, Note};
 
@@ -19,6 +20,36 @@ pub struct Plan {
     pub stages: Vec<Stage>,
     /// What behaves otherwise than the author may expect, compatibility notes first of all.
     pub notes: Vec<Note>,
+    /// What is observed while it runs, beside the generator itself.
+    pub observe: Observe,
+}
+
+/// What is observed while load is on, beside the generator itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Observe {
+    /// Addresses of `tidemark observe` on other nodes: `http://10.0.0.2:9750`.
+    pub nodes: Vec<String>,
+    /// Names of processes of the system under test on this node, `ceph-osd`, each with an argument behind it if only those
+    /// that have it are meant.
+    pub processes: Vec<String>,
+    /// Directories on this node with admin sockets of Ceph daemons: `/var/run/ceph`.
+    pub ceph_sockets: Vec<PathBuf>,
+}
+
+impl Observe {
+    /// Adds what another one names and this one does not.
+    pub fn join(&mut self, other: &Observe) {
+        fn add<T: Clone + PartialEq>(to: &mut Vec<T>, from: &[T]) {
+            for item in from {
+                if !to.contains(item) {
+                    to.push(item.clone());
+                }
+            }
+        }
+        add(&mut self.nodes, &other.nodes);
+        add(&mut self.processes, &other.processes);
+        add(&mut self.ceph_sockets, &other.ceph_sockets);
+    }
 }
 
 impl Plan {

@@ -70,6 +70,9 @@ pub(crate) fn is_secret(key: &str) -> bool {
     if key.len() > 40 {
         return false;
     }
+    if is_secret_variable(key) {
+        return true;
+    }
     let key: String = key.chars().filter(|c| !matches!(c, '_' | '-')).collect::<String>().to_lowercase();
     let near =
         |name: &str| key.len().abs_diff(name.len()) <= 2 && strsim::damerau_levenshtein(&key, name) <= 2;
@@ -80,6 +83,13 @@ pub(crate) fn is_secret(key: &str) -> bool {
         || matches!(key.as_str(), "httppass" | "https3key")
         || near("secretkey")
         || near("password")
+}
+
+/// Whether an environment variable holds a secret by its name: `LAB_SWIFT_KEY`, `DB_PASS`. An access key is a name.
+fn is_secret_variable(name: &str) -> bool {
+    let upper = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
+    let ends = ["_KEY", "_PASS", "_PWD", "_CREDENTIALS", "_SECRETS"];
+    name.bytes().all(upper) && ends.iter().any(|end| name.ends_with(end)) && !name.ends_with("ACCESS_KEY")
 }
 
 struct Scan<'a> {

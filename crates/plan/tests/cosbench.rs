@@ -415,10 +415,13 @@ fn other_targets_and_ranged_reads() {
         target("<storage type=\"mock\"/>"),
         Target::Mock(Mock { size: 1000, delay_ns: 10_000_000, errors: 0.0 })
     );
-    assert_eq!(target("<storage type=\"embedded\"/>"), Target::Embedded(Embedded { place: Place::Memory }));
+    assert_eq!(
+        target("<storage type=\"embedded\"/>"),
+        Target::Embedded(Embedded { place: Place::Memory, limit: None })
+    );
     assert_eq!(
         target("<storage type=\"embedded\" config=\"place=disk;directory=/d\"/>"),
-        Target::Embedded(Embedded { place: Place::Disk(Some("/d".into())) })
+        Target::Embedded(Embedded { place: Place::Disk(Some("/d".into())), limit: None })
     );
     let camel = "<storage type=\"s3\" config=\"accessKey=a;secretKey=s;endpoint=http://s3.local;pathStyleAccess=true;signerOverride=AWS4SignerType;insecure=true\"/>";
     let Target::S3(camel) = target(camel) else { panic!() };

@@ -4,6 +4,7 @@
 mod sample;
 
 use std::path::Path;
+use tidemark_report::evaluation as report;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let directory = std::env::args().nth(1).ok_or("name a directory to write to")?;
@@ -39,6 +40,28 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             put(&format!("{}.svg", figure.name), figure.standalone())?;
         }
         tidemark_report::cosbench_archive(&run, &run.provenance.document, &directory.join("archive"))?;
+    }
+    evaluation(directory)
+}
+
+/// The reports of an evaluation, and its figures in both forms.
+fn evaluation(directory: &Path) -> Result<(), Box<dyn std::error::Error>> {
+    let (evaluation, runs) = sample::evaluation(&sample::usual());
+    let assessment = tidemark_judge::evaluation::assess(&evaluation, &runs);
+    let heat = sample::heat(&report::wants_heat(&evaluation, &assessment, &runs), &runs);
+    let subject =
+        report::Subject { evaluation: &evaluation, assessment: &assessment, runs: &runs, heat: &heat };
+    let put = |extension: &str, text: String| {
+        std::fs::write(directory.join(format!("evaluation.{extension}")), text)
+    };
+    put("html", report::html(&subject))?;
+    put("md", report::markdown(&subject))?;
+    put("csv", report::csv(&subject))?;
+    put("json", report::json(&subject))?;
+    for figure in report::figures(&subject) {
+        put(&format!("{}.svg", figure.name), figure.standalone())?;
+        let image = tidemark_report::figures::png(&figure, 1_128)?;
+        std::fs::write(directory.join(format!("evaluation.{}.png", figure.name)), image)?;
     }
     Ok(())
 }

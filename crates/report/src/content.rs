@@ -4,7 +4,8 @@ use crate::figures::interruption;
 use crate::table::{Table, Tone};
 use tidemark_judge::{Judgement, Severity, Validity};
 use tidemark_measure::histogram::{Histogram, PERCENTILES};
-use tidemark_measure::record::{Operation, Run, Stage, State, Work};
+use tidemark_measure::observation::Node;
+use tidemark_measure::record::{Operation, Provenance, Run, Stage, State, Work};
 use tidemark_measure::tally::Tally;
 use tidemark_measure::units;
 
@@ -13,6 +14,9 @@ pub(crate) const NONE: &str = "–";
 
 /// Examples of failures shown per work: the record holds the first few of each class.
 const MOST_EXAMPLES: usize = 40;
+
+/// Gaps of the observation that are listed.
+const MOST_GAPS: usize = 40;
 
 /// Stages that measure something: they have a section of their own. All others share one.
 pub(crate) fn is_main(stage: &Stage) -> bool {
@@ -142,7 +146,7 @@ pub(crate) fn at_a_glance(run: &Run) -> Table {
             let mut cells = vec![stage.id.clone(), stage.state.name().into(), work.name.clone()];
             cells.push(operation.label.clone());
             cells.extend([units::rate(operation.throughput(window)), bandwidth(operation.bandwidth(window))]);
-            cells.extend([0.5, 0.99].map(|fraction| percentile(&tally.response, fraction)));
+            cells.extend([0.5, 0.99].map(|fraction| quantile(operation, fraction)));
             cells.extend([units::count(tally.failed()), succeeded(tally), longest_silence(work)]);
             table.row(if bad { Tone::Bad } else { Tone::Plain }, cells);
         }
@@ -172,10 +176,10 @@ pub(crate) fn general_report(stage: &Stage) -> Table {
             vec![
                 operation.label.clone(),
                 work.name.clone(),
-                units::count(tally.ok),
+                counted(operation, tally.ok, units::count),
                 units::count(tally.failed()),
-                units::bytes(tally.bytes),
-                mean(&tally.response),
+                counted(operation, tally.bytes, units::bytes),
+                mean_of(operation),
                 mean(&tally.first_byte),
                 units::rate(operation.throughput(window)),
                 bandwidth(operation.bandwidth(window)),
@@ -226,6 +230,14 @@ pub(crate) fn percentiles(stage: &Stage) -> Table {
             rows.extend([("service", tally.service()), ("sent late by", &tally.lag)]);
         }
         rows.push(("to first byte", &tally.first_byte));
+        if operation.said.as_ref().is_some_and(|said| !said.percentiles.is_empty())
+            && tally.response.is_empty()
+        {
+            let mut cells = vec![operation.label.clone(), work.name.clone(), "response".into()];
+            cells.push(counted(operation, tally.ok, units::count));
+            cells.extend(PERCENTILES.map(|fraction| quantile(operation, fraction)));
+            table.row(Tone::Plain, cells);
+        }
         for (name, histogram) in rows.into_iter().filter(|(_, histogram)| !histogram.is_empty()) {
             let mut cells = vec![operation.label.clone(), work.name.clone(), name.into()];
             cells.push(units::count(histogram.count()));
@@ -419,7 +431,7 @@ pub(crate) fn other_stages(run: &Run) -> Table {
                 units::bytes(tally.bytes),
                 units::rate(operation.throughput(work.window_seconds())),
             ]);
-            cells.extend([0.5, 0.99, 1.0].map(|fraction| percentile(&tally.response, fraction)));
+            cells.extend([0.5, 0.99, 1.0].map(|fraction| quantile(operation, fraction)));
             table.row(tone, cells);
         }
         if operations(stage).next().is_none() {
@@ -434,15 +446,25 @@ pub(crate) fn other_stages(run: &Run) -> Table {
 
 /// What made the run.
 pub(crate) fn provenance(run: &Run) -> Table {
-    let source = &run.provenance;
-    let mut table = Table::new("What made this run").words(["Fact", "Value"]);
+    let number = if run.id == 0 { "not stored".into() } else { run.id.to_string() };
+    let own = [
+        ("Run", number),
+        ("Started", crate::text::utc(run.started_unix_ns)),
+        ("Took", units::duration_ns(run.elapsed_ns)),
+    ];
+    made_by("What made this run", &run.provenance, own)
+}
+
+/// What made something, and facts of its own.
+pub(crate) fn made_by<const N: usize>(
+    caption: &str,
+    source: &Provenance,
+    own: [(&'static str, String); N],
+) -> Table {
+    let mut table = Table::new(caption).words(["Fact", "Value"]);
     let memory = format!("{} of memory", units::binary_bytes(source.memory_bytes));
     let machine = [source.cpu.clone(), format!("{} processors", source.cores), memory].join(", ");
     let facts = [
-        ("Tidemark", source.tidemark.clone()),
-        ("Run", if run.id == 0 { "not stored".into() } else { run.id.to_string() }),
-        ("Started", crate::text::utc(run.started_unix_ns)),
-        ("Took", units::duration_ns(run.elapsed_ns)),
         ("Document", [source.path.as_str(), source.format.as_str()].join(" ")),
         ("Seed", source.seed.to_string()),
         ("Targets", source.targets.join("; ")),
@@ -450,7 +472,8 @@ pub(crate) fn provenance(run: &Run) -> Table {
         ("Kernel", source.kernel.clone()),
         ("Machine", if source.cpu.is_empty() { String::new() } else { machine }),
     ];
-    for (name, value) in facts.into_iter().filter(|(_, value)| !value.trim().is_empty()) {
+    let all = [("Tidemark", source.tidemark.clone())].into_iter().chain(own).chain(facts);
+    for (name, value) in all.filter(|(_, value)| !value.trim().is_empty()) {
         table.row(Tone::Plain, vec![name.into(), value.trim().into()]);
     }
     table
@@ -484,4 +507,36 @@ pub(crate) fn percentile(histogram: &Histogram, fraction: f64) -> String {
         return NONE.into();
     }
     units::duration_ns(histogram.quantile(fraction))
+}
+
+/// A percentile of an operation's response times: from its histogram, or as the tool says that measured it.
+pub(crate) fn quantile(operation: &Operation, fraction: f64) -> String {
+    match operation.tally.response.is_empty() {
+        false => percentile(&operation.tally.response, fraction),
+        true => operation.quantile_ns(fraction).map_or(NONE.into(), |ns| units::duration_ns(ns as u64)),
+    }
+}
+
+/// The mean of an operation's response times, or a dash where it is not known.
+pub(crate) fn mean_of(operation: &Operation) -> String {
+    operation.mean_ns().map_or(NONE.into(), |ns| units::duration_ns(ns as u64))
+}
+
+/// A count, or a dash where another tool measured and did not say it.
+fn counted(operation: &Operation, count: u64, print: fn(u64) -> String) -> String {
+    if count == 0 && operation.said.is_some() { NONE.into() } else { print(count) }
+}
+
+/// What could not be observed, each thing once, with its node.
+pub(crate) fn gaps<'a>(nodes: impl Iterator<Item = &'a Node>) -> Vec<String> {
+    let mut gaps: Vec<String> = Vec::new();
+    for node in nodes {
+        for gap in &node.gaps {
+            let gap = format!("{}: {gap}", node.name);
+            if gaps.len() < MOST_GAPS && !gaps.contains(&gap) {
+                gaps.push(gap);
+            }
+        }
+    }
+    gaps
 }

@@ -145,7 +145,7 @@ pub(crate) fn cell(text: &str) -> String {
     }
 }
 
-fn row<I: IntoIterator<Item = S>, S: AsRef<str>>(cells: I) -> String {
+pub(crate) fn row<I: IntoIterator<Item = S>, S: AsRef<str>>(cells: I) -> String {
     let cells: Vec<String> = cells.into_iter().map(|text| cell(text.as_ref())).collect();
     format!("{}\r\n", cells.join(","))
 }
@@ -185,7 +185,11 @@ fn operation_cells(run: &Run, stage: &Stage, work: &Work, operation: &Operation)
         .extend([operation.throughput(window), operation.bandwidth(window)].map(|number| number.to_string()));
     cells.extend([work.unsent, work.undone].map(|number| number.to_string()));
     cells.extend(silence.map_or([String::new(), String::new()], |numbers| numbers.map(|n| n.to_string())));
-    for histogram in [&tally.response, tally.service(), &tally.first_byte, &tally.lag, &tally.failure] {
+    cells.extend(match (&operation.said, tally.response.is_empty()) {
+        (Some(_), true) => said_cells(operation),
+        _ => histogram_cells(&tally.response),
+    });
+    for histogram in [tally.service(), &tally.first_byte, &tally.lag, &tally.failure] {
         cells.extend(histogram_cells(histogram));
     }
     cells.extend(Fault::ALL.iter().map(|fault| tally.faults.of(*fault).to_string()));
@@ -217,6 +221,14 @@ fn cell_cells(stage: &Stage, own: Option<(&Work, &Operation)>) -> Vec<String> {
     let devices: [fn(&DeviceUse) -> u64; 3] =
         [|device| device.read_bytes, |device| device.written_bytes, |device| device.discarded_bytes];
     cells.extend(devices.map(counted));
+    cells
+}
+
+/// Response times as another tool says them: the cells of a histogram, as far as they are known.
+fn said_cells(operation: &Operation) -> Vec<String> {
+    let known = |number: Option<f64>| number.map(|number| number.to_string()).unwrap_or_default();
+    let mut cells = vec![operation.tally.ok.to_string(), known(operation.mean_ns()), String::new()];
+    cells.extend(PERCENTILES.map(|fraction| known(operation.quantile_ns(fraction))));
     cells
 }
 

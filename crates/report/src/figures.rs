@@ -1,15 +1,29 @@
-//! Figures: pure functions from a work's record, or a sweep's, to SVG.
+//! Figures: pure functions from a work's record, a sweep's or an evaluation's, to SVG, and from there to PNG.
 //!
 //! Each gives a [`Figure`], or `None` when there is nothing to draw. Lines are thinned to the number of points
 //! asked for and keep their smallest and largest values. A time without success is shaded, and said in words.
 
+mod bars;
 mod chart;
+mod figure;
+mod heat;
+mod levels;
+mod nodes;
+mod path;
+mod png;
+mod run;
 mod scale;
 mod series;
 mod sweep;
 
-pub use chart::Figure;
-pub(crate) use chart::STYLE;
+pub(crate) use bars::{Bar, Group, bars};
+pub use figure::Figure;
+pub(crate) use figure::STYLE;
+pub(crate) use heat::heat_map;
+pub(crate) use levels::{Curve, Stop, latency_by_throughput, percentile_curves, throughput_by_level};
+pub use nodes::timelines;
+pub use png::{PngError, png};
+pub use run::of_run;
 pub(crate) use series::{interruption, whole_seconds};
 pub use sweep::of_sweep;
 
@@ -114,16 +128,9 @@ pub fn percentile_curve(work: &Work) -> Option<Figure> {
         .filter(|histogram| !histogram.is_empty())
         .map(|histogram| histogram.quantile(0.5))
         .min()?;
-    let ticks =
-        [(0.5, "50 %"), (0.9, "90"), (0.99, "99"), (0.999, "99.9"), (0.9999, "99.99"), (0.99999, "99.999")];
-    let x = Axis {
-        scale: Scale::linear(nines(0.5), nines(0.99999)),
-        ticks: ticks.map(|(fraction, label)| (nines(fraction), label.into())).to_vec(),
-        title: "share of the operations that took at most this long",
-    };
     let scale = Scale::latency(shortest as f64, longest as f64);
     let mut chart =
-        Chart::new(&x, &Axis { scale, ticks: scale.latency_ticks(7), title: "time, logarithmic" });
+        Chart::new(&nines_axis(), &Axis { scale, ticks: scale.latency_ticks(7), title: "time, logarithmic" });
     for (index, operation) in work.operations.iter().enumerate() {
         if work.offered_rate.is_some() && !operation.tally.service_open.is_empty() {
             chart.line(&curve(&operation.tally.service_open), index, Stroke::Dashed, "service");
@@ -306,6 +313,17 @@ fn with_interruption(work: &Work, words: String) -> String {
             units::duration_ns(silence.to_ns)
         ),
         None => words,
+    }
+}
+
+/// The axis of percentiles.
+fn nines_axis() -> Axis<'static> {
+    let ticks =
+        [(0.5, "50 %"), (0.9, "90"), (0.99, "99"), (0.999, "99.9"), (0.9999, "99.99"), (0.99999, "99.999")];
+    Axis {
+        scale: Scale::linear(nines(0.5), nines(0.99999)),
+        ticks: ticks.map(|(fraction, label)| (nines(fraction), label.into())).to_vec(),
+        title: "share of the operations that took at most this long",
     }
 }
 

@@ -1,19 +1,17 @@
 //! One self-contained HTML file: no script, nothing fetched, readable on paper, in the dark, on a phone and
 //! by a screen reader.
 
-mod parts;
+pub(crate) mod parts;
 
 use crate::content;
-use crate::figures::{self, Figure, STYLE as FIGURE_STYLE};
+use crate::figures;
 use crate::sweep;
 use crate::text::{escape, plain_name, utc};
-use parts::{badge, card, finding, list, paragraph};
+use parts::{badge, card, charts, findings, list, paragraph};
 use tidemark_judge::sweep::{Sweep, sweeps};
 use tidemark_judge::{Judgement, Severity, achievements};
 use tidemark_measure::record::{Run, Stage, State};
 use tidemark_measure::units;
-
-const STYLE: &str = include_str!("html/report.css");
 
 /// What all drawings together may weigh, in points of lines; a point takes about eight bytes.
 const POINTS_IN_ALL: usize = 36_000;
@@ -21,17 +19,14 @@ const POINTS_IN_ALL: usize = 36_000;
 /// Lines that the drawings of one operation consist of, bands and their edges included.
 const LINES_PER_OPERATION: usize = 14;
 
-/// Characters of the document that are shown; longer ones are in the JSON and in the store.
-const MOST_OF_DOCUMENT: usize = 60_000;
+/// Points of a line in the small charts of nodes.
+const MOST_NODE_POINTS: usize = 160;
 
 /// Main stages with sentences and cards in the summary; more of them are in its table only.
 const MOST_CARDS: usize = 4;
 
 /// Stages whose proofs are shown unfolded.
 const MOST_PROOFS: usize = 8;
-
-/// Notes that are shown unfolded.
-const MOST_NOTES: usize = 6;
 
 /// The report of a run, with what was found about it.
 pub fn html(run: &Run, judgement: &Judgement) -> String {
@@ -48,20 +43,15 @@ pub fn html(run: &Run, judgement: &Judgement) -> String {
             main_stage(stage, points)
         );
     }
+    page += &nodes(run, points);
     page += &proofs(run, judgement);
     page += &other_stages(run);
     page += &notes(run);
     page += &repeat(run);
-    page += &format!(
-        "</main><footer><p>Written by Tidemark {}. Latencies are HdrHistograms with three significant digits; \
-         every percentile is read from merged counts. kB, MB and GB are powers of 1000.</p></footer></body></html>\n",
-        escape(&run.provenance.tidemark)
-    );
-    page
+    page + &parts::bottom(&run.provenance.tidemark)
 }
 
 fn head(run: &Run) -> String {
-    let name = escape(&run.name);
     let number = if run.id == 0 { String::new() } else { format!("Run {} · ", run.id) };
     let facts = [
         utc(run.started_unix_ns),
@@ -70,13 +60,7 @@ fn head(run: &Run) -> String {
     ];
     let facts: Vec<String> =
         facts.into_iter().filter(|fact| !fact.is_empty() && !fact.ends_with("from ")).collect();
-    let mut page = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
-         <meta name=\"color-scheme\" content=\"light dark\">\
-         <title>{name} · Tidemark report</title>\n<style>\n{FIGURE_STYLE}{STYLE}</style></head>\n<body>\
-         <header><p class=\"brand\">Tidemark <span>storage benchmark report</span></p><h1>{name}</h1>\n"
-    );
+    let mut page = parts::top(&run.name);
     if !run.description.is_empty() {
         page += &format!("<p class=\"lede\">{}</p>\n", escape(&run.description));
     }
@@ -99,6 +83,9 @@ fn contents(run: &Run) -> String {
     for stage in run.stages.iter().filter(|stage| content::has_section(stage)) {
         links.push((anchor(stage), stage.id.clone()));
     }
+    if !run.nodes.is_empty() {
+        links.push(("nodes".into(), "Nodes".into()));
+    }
     if run.stages.iter().any(|stage| stage.proof.is_some()) {
         links.push(("proof".into(), "Proof".into()));
     }
@@ -106,9 +93,7 @@ fn contents(run: &Run) -> String {
         [("stages", "Other stages"), ("notes", "Notes"), ("repeat", "Repeat it")]
             .map(|(id, name)| (id.into(), name.into())),
     );
-    let links: Vec<String> =
-        links.iter().map(|(id, name)| format!("<a href=\"#{id}\">{}</a>", escape(name))).collect();
-    format!("<nav aria-label=\"Sections\">{}</nav>", links.join(" "))
+    parts::contents(&links)
 }
 
 fn sweep_anchor(index: usize) -> String {
@@ -131,7 +116,7 @@ fn summary(run: &Run, judgement: &Judgement) -> String {
     if main.len() > 1 || main.iter().any(|stage| stage.works.len() > 1) {
         text += &content::at_a_glance(run).html();
     }
-    text += &findings(judgement);
+    text += &findings(&judgement.findings);
     text + "</section>\n"
 }
 
@@ -158,38 +143,6 @@ fn verdict(run: &Run, judgement: &Judgement) -> String {
     format!("<div class=\"verdict {class}\"><p class=\"word\">{words}</p>{reasons}</div>\n")
 }
 
-/// What is wrong in full; what is worth knowing; what was checked and found good.
-fn findings(judgement: &Judgement) -> String {
-    let of = |severities: &[Severity]| -> Vec<String> {
-        let chosen = judgement.findings.iter().filter(|finding| severities.contains(&finding.severity));
-        chosen.map(finding).collect()
-    };
-    let mut text = String::new();
-    let wrong = of(&[Severity::Critical, Severity::Warning]);
-    if !wrong.is_empty() {
-        text += &format!("<h3>What is wrong</h3>\n<div class=\"findings\">{}</div>\n", wrong.concat());
-    }
-    let notes = of(&[Severity::Note]);
-    if (1..=MOST_NOTES).contains(&notes.len()) {
-        text += &format!("<h3>Worth knowing</h3>\n<div class=\"findings side\">{}</div>\n", notes.concat());
-    } else if !notes.is_empty() {
-        text += &folded("Worth knowing", &notes);
-    }
-    let good = of(&[Severity::Good]);
-    if !good.is_empty() {
-        text += &folded("Checks that passed", &good);
-    }
-    text
-}
-
-fn folded(title: &str, findings: &[String]) -> String {
-    format!(
-        "<details><summary>{title}: {}</summary><div class=\"findings side\">{}</div></details>\n",
-        findings.len(),
-        findings.concat()
-    )
-}
-
 /// A sweep: its figures, all its points, and its stages one by one.
 fn sweeping(index: usize, sweep: &Sweep<'_>, judgement: &Judgement, points: usize) -> String {
     let id = sweep_anchor(index);
@@ -213,6 +166,25 @@ fn sweeping(index: usize, sweep: &Sweep<'_>, judgement: &Judgement, points: usiz
     text + "</section>\n"
 }
 
+/// What the nodes did: during the only main stage, or from the run's start to its end.
+fn nodes(run: &Run, points: usize) -> String {
+    if run.nodes.is_empty() {
+        return String::new();
+    }
+    let mut main = run.stages.iter().enumerate().filter(|(_, stage)| content::is_main(stage));
+    let only = match (main.next(), main.next()) {
+        (Some((index, _)), None) => Some(index),
+        _ => None,
+    };
+    let mut text = String::from("<section id=\"nodes\"><h2>What the nodes did</h2>\n");
+    text += &charts("observed", &figures::timelines(run, only, points.min(MOST_NODE_POINTS)));
+    let gaps = content::gaps(run.nodes.iter());
+    if !gaps.is_empty() {
+        text += &format!("<h3>What could not be observed</h3>\n{}", list("", &gaps));
+    }
+    text + "</section>\n"
+}
+
 /// What the devices saw of the load; folded when there is much of it.
 fn proofs(run: &Run, judgement: &Judgement) -> String {
     let table = sweep::proofs(run, judgement);
@@ -230,14 +202,6 @@ fn proofs(run: &Run, judgement: &Judgement) -> String {
         length => format!("<details><summary>Stage by stage: {length}</summary>{}</details>\n", table.html()),
     };
     text + "</section>\n"
-}
-
-fn charts(id: &str, figures: &[Figure]) -> String {
-    let draw = |figure: &Figure| {
-        let id = format!("{id}-{}", figure.name);
-        format!("<figure><figcaption>{}</figcaption>{}</figure>\n", escape(&figure.title), figure.inline(&id))
-    };
-    format!("<div class=\"charts\">{}</div>\n", figures.iter().map(draw).collect::<String>())
 }
 
 /// A stage that measures: every table and figure that it has.
@@ -262,7 +226,12 @@ fn main_stage(stage: &Stage, points: usize) -> String {
 fn percentiles(stage: &Stage) -> String {
     let table = content::percentiles(stage);
     if table.is_empty() {
-        return paragraph("alarm", "No operation succeeded: there are no response times.");
+        let said = content::operations(stage)
+            .any(|(work, operation)| operation.throughput(work.window_seconds()) > 0.0);
+        return match said {
+            true => paragraph("", "The tool that measured it says no percentiles."),
+            false => paragraph("alarm", "No operation succeeded: there are no response times."),
+        };
     }
     table.html()
         + "<p class=\"legend\">p99: 99 % of the operations took at most this long. A dash stands where there are too \
@@ -345,16 +314,7 @@ fn repeat(run: &Run) -> String {
     }
     text += &content::provenance(run).html();
     if !source.document.is_empty() {
-        let shown: String = source.document.chars().take(MOST_OF_DOCUMENT).collect();
-        let cut = if shown.len() < source.document.len() {
-            paragraph("legend", "The document is longer than this; the JSON report has all of it.")
-        } else {
-            String::new()
-        };
-        text += &format!(
-            "<details><summary>The document, secrets removed</summary><pre><code>{}</code></pre>{cut}</details>\n",
-            escape(&shown)
-        );
+        text += &parts::document(&source.document);
     }
     text + "</section>\n"
 }

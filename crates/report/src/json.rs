@@ -33,6 +33,10 @@ struct Document<'a> {
     notes: &'a [record::Note],
     provenance: &'a record::Provenance,
     stages: Vec<Stage<'a>>,
+    /// Its place in an evaluation; null if it is not part of one.
+    member: Option<&'a tidemark_measure::evaluation::Member>,
+    /// What the nodes did meanwhile.
+    nodes: &'a [tidemark_measure::observation::Node],
 }
 
 #[derive(Serialize)]
@@ -109,6 +113,8 @@ struct Operation<'a> {
     first_byte: Option<Distribution<'a>>,
     lag: Option<Distribution<'a>>,
     failure: Option<Distribution<'a>>,
+    /// What another tool says that measured it and kept no distribution; null otherwise.
+    said: Option<&'a record::Said>,
 }
 
 #[derive(Serialize)]
@@ -143,6 +149,8 @@ pub fn json(run: &Run, judgement: &Judgement) -> String {
         notes: &run.notes,
         provenance: &run.provenance,
         stages: run.stages.iter().map(stage).collect(),
+        member: run.member.as_ref(),
+        nodes: &run.nodes,
     };
     // Only maps with keys that are not strings fail, and numbers never do: there are none of the former.
     serde_json::to_string_pretty(&document).expect("plain data with string keys is always JSON")
@@ -214,6 +222,7 @@ fn operation(operation: &record::Operation, window_seconds: f64) -> Operation<'_
         first_byte: distribution(&tally.first_byte),
         lag: distribution(&tally.lag),
         failure: distribution(&tally.failure),
+        said: operation.said.as_ref(),
     }
 }
 

@@ -1,20 +1,22 @@
-//! Turns a stored run into HTML, Markdown, CSV, JSON, SVG and a COSBench archive.
+//! Turns a stored run or evaluation into HTML, Markdown, CSV, JSON, SVG, PNG and a COSBench archive.
 //!
 //! Everything but [`cosbench_archive`] is a pure function from a [`Run`](tidemark_measure::record::Run) and the
 //! [`Judgement`](tidemark_judge::Judgement) about it to text.
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`figures`] | figures as SVG, for the report, for files and for the console |
+//! | [`figures`] | figures as SVG and PNG, for the report, for files and for the console |
 //! | `content` | what a report says: the tables that HTML and Markdown share |
 //! | `sweep` | the tables about sweeps and proofs |
 //! | `html`, `markdown` | how it looks |
+//! | [`evaluation`] | the report of an evaluation, in all these forms |
 //! | `csv`, `json` | the same numbers for machines |
 //! | `cosbench` | the archive directory of a COSBench controller |
 
 mod content;
 mod cosbench;
 mod csv;
+pub mod evaluation;
 pub mod figures;
 mod html;
 mod json;

@@ -73,7 +73,7 @@ fn summary(run: &Run, judgement: &Judgement) -> String {
 }
 
 /// A finding with its evidence; one that is good is a line.
-fn finding(finding: &Finding) -> String {
+pub(crate) fn finding(finding: &Finding) -> String {
     let mut text = format!(
         "- **{}** ({}, {}){}{}\n",
         plain(&content::capital(&finding.title)),

@@ -11,8 +11,19 @@ use tidemark_measure::tally::Tally;
 // The example includes this file by its path, so the module needs one too.
 #[path = "sample/block.rs"]
 mod block;
+#[path = "sample/evaluation.rs"]
+mod layouts;
 
 pub(crate) use block::sweeps;
+#[cfg(test)]
+pub(crate) use layouts::Shape;
+pub(crate) use layouts::{evaluation, heat, usual};
+
+// The example has this file outside of the crate.
+#[cfg(test)]
+use crate::evaluation::Heat;
+#[cfg(not(test))]
+use tidemark_report::evaluation::Heat;
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -158,6 +169,7 @@ fn run(name: &str, load: &Load, state: State) -> Run {
         provenance: provenance(),
         notes: notes.map(|(topic, text)| Note { topic: topic.into(), text: text.into() }).to_vec(),
         stages,
+        ..Run::default()
     }
 }
 
@@ -199,6 +211,7 @@ fn special(kind: &str, sample: &str, workers: u32, count: u64, bytes: u64) -> Wo
             weight: 100.0,
             config: "containers=r(1,32);objects=r(1,625);sizes=c(4)KB".into(),
             tally,
+            said: None,
         }],
         ..Work::default()
     }
@@ -361,7 +374,15 @@ fn summed(index: u32, second: &mut Collected, load: &Load) -> Second {
 
 fn named(kind: &str, weight: f64, tally: Tally) -> Operation {
     let config = "containers=u(1,32);objects=u(1,625);sizes=c(4)KB".into();
-    Operation { label: kind.into(), kind: kind.into(), sample: kind.into(), weight, config, tally }
+    Operation {
+        label: kind.into(),
+        kind: kind.into(),
+        sample: kind.into(),
+        weight,
+        config,
+        tally,
+        said: None,
+    }
 }
 
 fn examples(load: &Load) -> Vec<Example> {

@@ -8,6 +8,8 @@ pub(crate) struct Table {
     pub(crate) caption: String,
     columns: Vec<Column>,
     rows: Vec<Row>,
+    /// Whether rows with the same first cell are a group, which names it once.
+    is_grouped: bool,
 }
 
 struct Column {
@@ -16,7 +18,8 @@ struct Column {
 }
 
 struct Row {
-    cells: Vec<String>,
+    /// Each with its lines: the value, and what is said of it below in smaller type.
+    cells: Vec<Vec<String>>,
     tone: Tone,
 }
 
@@ -33,7 +36,7 @@ pub(crate) enum Tone {
 impl Table {
     /// A table without columns and rows.
     pub(crate) fn new(caption: impl Into<String>) -> Self {
-        Self { caption: caption.into(), columns: Vec::new(), rows: Vec::new() }
+        Self { caption: caption.into(), columns: Vec::new(), rows: Vec::new(), is_grouped: false }
     }
 
     /// Adds columns of words.
@@ -50,8 +53,19 @@ impl Table {
 
     /// Adds a row.
     pub(crate) fn row(&mut self, tone: Tone, cells: Vec<String>) {
+        self.lines(tone, cells.into_iter().map(|cell| vec![cell]).collect());
+    }
+
+    /// Adds a row whose cells have several lines. A line that begins with ✓ or ✕ has the colour of that mark.
+    pub(crate) fn lines(&mut self, tone: Tone, cells: Vec<Vec<String>>) {
         debug_assert_eq!(cells.len(), self.columns.len(), "{}", self.caption);
         self.rows.push(Row { cells, tone });
+    }
+
+    /// Makes groups of the rows that follow each other and have the same first cell; the second cell names the row.
+    pub(crate) fn grouped(mut self) -> Self {
+        self.is_grouped = true;
+        self
     }
 
     /// Leaves out a column that says the same in every row, the total aside.
@@ -81,7 +95,11 @@ impl Table {
     /// As an HTML table with headers for rows and columns, in a box that scrolls when the screen is narrow.
     pub(crate) fn html(&self) -> String {
         let caption = escape(&self.caption);
-        let kind = if self.columns.iter().any(|column| column.is_number) { "" } else { " class=\"facts\"" };
+        let kind = match (self.is_grouped, self.columns.iter().any(|column| column.is_number)) {
+            (true, _) => " class=\"grouped\"",
+            (false, true) => "",
+            (false, false) => " class=\"facts\"",
+        };
         let mut text = format!(
             "<div class=\"scroll\" role=\"region\" aria-label=\"{caption}\" tabindex=\"0\"><table{kind}>\
              <caption>{caption}</caption><thead><tr>"
@@ -89,20 +107,34 @@ impl Table {
         for column in &self.columns {
             text += &format!("<th scope=\"col\"{}>{}</th>", column.class(), escape(&column.title));
         }
-        text += "</tr></thead><tbody>\n";
-        for row in &self.rows {
-            text += match row.tone {
-                Tone::Plain => "<tr>",
-                Tone::Total => "<tr class=\"total\">",
-                Tone::Bad => "<tr class=\"bad\">",
-            };
-            for (index, (cell, column)) in row.cells.iter().zip(&self.columns).enumerate() {
-                let (open, close) = if index == 0 { ("th scope=\"row\"", "th") } else { ("td", "td") };
-                text += &format!("<{open}{}>{}</{close}>", column.class(), escape(cell));
+        text += "</tr></thead>\n";
+        for group in self.rows.chunk_by(|one, next| !self.is_grouped || one.cells[..1] == next.cells[..1]) {
+            text += "<tbody>\n";
+            for (number, row) in group.iter().enumerate() {
+                text += &self.row_html(row, number, group.len());
             }
-            text += "</tr>\n";
+            text += "</tbody>";
         }
-        text + "</tbody></table></div>\n"
+        text + "</table></div>\n"
+    }
+
+    /// A row, and which one of how many in its group it is.
+    fn row_html(&self, row: &Row, number: usize, of: usize) -> String {
+        let mut text = String::from(match row.tone {
+            Tone::Plain => "<tr>",
+            Tone::Total => "<tr class=\"total\">",
+            Tone::Bad => "<tr class=\"bad\">",
+        });
+        for (index, (cell, column)) in row.cells.iter().zip(&self.columns).enumerate() {
+            let (open, close) = match (self.is_grouped, index) {
+                (true, 0) if number > 0 => continue,
+                (true, 0) => (format!("th scope=\"rowgroup\" rowspan=\"{of}\""), "th"),
+                (false, 0) | (true, 1) => ("th scope=\"row\"".into(), "th"),
+                _ => ("td".into(), "td"),
+            };
+            text += &format!("<{open}{}>{}</{close}>", column.class(), lines_html(cell));
+        }
+        text + "</tr>\n"
     }
 
     /// As a table of GitHub's Markdown.
@@ -112,14 +144,27 @@ impl Table {
         let rule = |column: &Column| if column.is_number { "---:".to_string() } else { "---".into() };
         text += &line(self.columns.iter().map(rule).collect());
         for row in &self.rows {
-            let strong = |cell: &String| match (row.tone, cell.is_empty()) {
-                (Tone::Plain, _) | (_, true) => markdown(cell),
-                _ => format!("**{}**", markdown(cell)),
+            let strong = |cell: &Vec<String>| match (row.tone, cell.iter().all(String::is_empty)) {
+                (Tone::Plain, _) | (_, true) => markdown(&cell.join("; ")),
+                _ => format!("**{}**", markdown(&cell.join("; "))),
             };
             text += &line(row.cells.iter().map(strong).collect());
         }
         text + "\n"
     }
+}
+
+fn lines_html(lines: &[String]) -> String {
+    let mut text = lines.first().map(|line| escape(line)).unwrap_or_default();
+    for line in lines.iter().skip(1).filter(|line| !line.is_empty()) {
+        let class = match line.chars().next() {
+            Some('✓') => " class=\"good\"",
+            Some('✕') => " class=\"bad\"",
+            _ => "",
+        };
+        text += &format!("<small{class}>{}</small>", escape(line));
+    }
+    text
 }
 
 impl Column {
@@ -167,6 +212,23 @@ mod tests {
         let html = table.html();
         assert!(html.contains("<th scope=\"row\">a|&lt;b&gt;</th><td class=\"n\">1</td>"), "{html}");
         assert!(html.contains("<tr class=\"total\">"));
+    }
+
+    #[test]
+    fn a_group_names_itself_once() {
+        let mut table = Table::new("c").words(["Load", "Number"]).numbers(["disk"]).grouped();
+        for (load, number) in [("a", "p50"), ("a", "p99"), ("b", "p50")] {
+            let value = vec!["1 ms".to_string(), "✓ better".into()];
+            table.lines(Tone::Plain, vec![vec![load.into()], vec![number.into()], value]);
+        }
+        let html = table.html();
+        assert_eq!((html.matches("<tbody>").count(), html.matches("scope=\"rowgroup\"").count()), (2, 2));
+        assert!(
+            html.contains("<th scope=\"rowgroup\" rowspan=\"2\">a</th><th scope=\"row\">p50</th>"),
+            "{html}"
+        );
+        assert!(html.contains("1 ms<small class=\"good\">✓ better</small></td>"), "{html}");
+        assert!(table.markdown().contains("| a | p99 | 1 ms; ✓ better |"), "{}", table.markdown());
     }
 
     #[test]

@@ -5,8 +5,8 @@ use crate::{cosbench_archive, csv, csv_series, html, json, markdown, sample};
 use tidemark_judge::{Judgement, judge};
 use tidemark_measure::fault::Fault;
 use tidemark_measure::record::{
-    Cell, DeviceUse, Example, Note, Operation, Proof, Run, Second, SecondOfOperation, Silence, Stage, State,
-    Work, WorkerCount,
+    Cell, DeviceUse, Example, Note, Operation, Proof, Run, Said, Second, SecondOfOperation, Silence, Stage,
+    State, Work, WorkerCount,
 };
 
 const NASTY: &str =
@@ -326,4 +326,45 @@ fn figures_as_files() {
         names,
         ["throughput", "bandwidth", "latency-read", "percentiles", "distribution", "in-flight"]
     );
+}
+
+#[test]
+fn numbers_that_another_tool_says_are_shown_and_others_are_dashes() {
+    let mut run = sample::healthy(3);
+    run.stages.truncate(3);
+    let work = &mut run.stages[2].works[0];
+    work.series.clear();
+    for operation in &mut work.operations {
+        operation.tally = tidemark_measure::tally::Tally::default();
+        operation.said = Some(Said {
+            throughput: Some(5019.85),
+            mean_ns: Some(63.7e6),
+            percentiles: vec![(0.95, 106.67e6)],
+            ..Said::default()
+        });
+    }
+    let judgement = judge(&run);
+    let page = html(&run, &judgement);
+    let stage = &page[page.find("<h2>s3-main").unwrap()..];
+    for known in ["5\u{202f}020 op/s", "63.7 ms", "<td class=\"n\">107 ms</td>"] {
+        assert!(stage.contains(known), "{known}");
+    }
+    assert!(!stage.contains("No operation succeeded") && stage.contains("<td class=\"n\">–</td>"));
+    assert!(csv(&run).contains(",63700000,") && json(&run, &judgement).contains("5019.85"));
+}
+
+#[test]
+fn nodes_are_shown_under_the_load() {
+    let (_, runs) =
+        sample::evaluation(&sample::Shape { arms: 1, levels: 1, repeats: 1, seconds: 5, times: 1 });
+    let page = html(&runs[0], &judge(&runs[0]));
+    for text in [
+        "<section id=\"nodes\">",
+        "Node storage-1",
+        "The load: throughput",
+        "loop3 of 500/s",
+        "What could not be observed",
+    ] {
+        assert!(page.contains(text), "{text}");
+    }
 }

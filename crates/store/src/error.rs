@@ -94,6 +94,14 @@ pub enum StoreError {
         /// The number asked for.
         id: u64,
     },
+    /// There is no such evaluation.
+    #[error("there is no evaluation {id} in {}; `tidemark runs` lists them", path.display())]
+    NoSuchEvaluation {
+        /// The file.
+        path: PathBuf,
+        /// The number asked for.
+        id: u64,
+    },
     /// A run that goes on cannot be deleted.
     #[error("run {id} is still going on; end it first")]
     StillRunning {

@@ -10,6 +10,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `store` | the store and its list of runs |
+//! | `evaluations` | evaluations, and the runs that belong to them |
 //! | `schema` | the tables, and how older files are brought up to date |
 //! | `codec` | how records and seconds are written into blobs |
 //! | `recover` | what is left of a run whose process died |
@@ -18,6 +19,7 @@
 
 mod codec;
 mod error;
+mod evaluations;
 mod owner;
 mod recover;
 mod schema;
@@ -28,6 +30,7 @@ mod testing;
 mod tests;
 
 pub use error::StoreError;
+pub use evaluations::EvaluationSummary;
 pub use store::{RunSummary, Store};
 
 use std::ffi::OsString;

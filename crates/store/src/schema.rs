@@ -8,7 +8,8 @@ use std::path::Path;
 const APPLICATION: i64 = 0x5469_646d;
 
 /// Each step brings the schema from its index to the next number. Steps are never changed once released.
-const STEPS: &[&str] = &["
+const STEPS: &[&str] = &[
+    "
     CREATE TABLE runs (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
         name TEXT NOT NULL,
@@ -34,7 +35,25 @@ const STEPS: &[&str] = &["
         interval BLOB NOT NULL
     );
     CREATE INDEX seconds_in_order ON seconds (run, stage, work, second);
-"];
+",
+    "
+    CREATE TABLE evaluations (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        name TEXT NOT NULL,
+        started_unix_ns INTEGER NOT NULL,
+        state TEXT NOT NULL,
+        -- The process that carries it out, while it goes on.
+        owner TEXT NOT NULL,
+        -- NULL until it was judged.
+        valid INTEGER,
+        headline TEXT NOT NULL,
+        -- The whole record: JSON, deflated.
+        record BLOB NOT NULL
+    );
+    ALTER TABLE runs ADD COLUMN evaluation INTEGER REFERENCES evaluations (id) ON DELETE SET NULL;
+    CREATE INDEX runs_of_evaluations ON runs (evaluation) WHERE evaluation IS NOT NULL;
+",
+];
 
 /// The newest schema known here.
 pub(crate) const KNOWN: i64 = STEPS.len() as i64;

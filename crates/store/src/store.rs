@@ -17,8 +17,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The result store: one SQLite file in WAL mode, so that readers and one writer do not wait for each other.
 pub struct Store {
-    connection: Connection,
-    path: PathBuf,
+    pub(crate) connection: Connection,
+    pub(crate) path: PathBuf,
 }
 
 /// A run in a list.
@@ -42,6 +42,8 @@ pub struct RunSummary {
     pub valid: Option<bool>,
     /// The verdict's first sentence, or empty.
     pub headline: String,
+    /// The evaluation that it belongs to, if any.
+    pub evaluation: Option<u64>,
 }
 
 impl Store {
@@ -71,15 +73,16 @@ impl Store {
     /// Takes a run in, to be carried out by this process, and gives it its number.
     pub fn begin(&mut self, run: &Run) -> Result<u64, StoreError> {
         let record = codec::encode(run).map_err(|error| self.damaged(&error))?;
-        let sql = "INSERT INTO runs (name, started_unix_ns, elapsed_ns, state, owner, operations, failed, headline, record)
-                   VALUES (?, ?, ?, ?, ?, 0, 0, '', ?)";
+        let sql = "INSERT INTO runs (name, started_unix_ns, elapsed_ns, state, owner, operations, failed, headline, record, evaluation)
+                   VALUES (?, ?, ?, ?, ?, 0, 0, '', ?, ?)";
         let values = params![
             run.name,
             signed(run.started_unix_ns),
             signed(run.elapsed_ns),
             run.state.name(),
             owner::this_process(),
-            record
+            record,
+            run.member.as_ref().map(|member| signed(member.evaluation))
         ];
         self.connection.execute(sql, values).map_err(|error| self.trouble(error))?;
         Ok(self.connection.last_insert_rowid() as u64)
@@ -203,7 +206,7 @@ impl Store {
     /// All runs, the newest first.
     pub fn list(&self) -> Result<Vec<RunSummary>, StoreError> {
         let sql =
-            "SELECT id, name, started_unix_ns, elapsed_ns, state, owner, operations, failed, valid, headline
+            "SELECT id, name, started_unix_ns, elapsed_ns, state, owner, operations, failed, valid, headline, evaluation
                    FROM runs ORDER BY id DESC";
         let summary = |row: &rusqlite::Row<'_>| {
             let unsigned = |column| row.get::<_, i64>(column).map(|number| number as u64);
@@ -218,6 +221,7 @@ impl Store {
                 failed: unsigned(7)?,
                 valid: row.get(8)?,
                 headline: row.get(9)?,
+                evaluation: row.get::<_, Option<i64>>(10)?.map(|id| id as u64),
             })
         };
         self.rows(sql, [], summary)
@@ -248,7 +252,7 @@ impl Store {
         &self.connection
     }
 
-    fn rows<T>(
+    pub(crate) fn rows<T>(
         &self,
         sql: &str,
         values: impl rusqlite::Params,
@@ -260,7 +264,7 @@ impl Store {
         all().map_err(|error| self.trouble(error))
     }
 
-    fn trouble(&self, error: rusqlite::Error) -> StoreError {
+    pub(crate) fn trouble(&self, error: rusqlite::Error) -> StoreError {
         StoreError::from_sqlite(&self.path, error)
     }
 
@@ -276,18 +280,18 @@ impl Store {
         StoreError::NoSuchRun { path: self.path.clone(), id }
     }
 
-    fn damaged(&self, error: &std::io::Error) -> StoreError {
+    pub(crate) fn damaged(&self, error: &std::io::Error) -> StoreError {
         StoreError::Damaged { path: self.path.clone(), what: format!("a stored record is damaged: {error}") }
     }
 }
 
 /// SQLite has signed numbers only; times and counts stay far below the limit.
-fn signed(number: u64) -> i64 {
+pub(crate) fn signed(number: u64) -> i64 {
     number.min(i64::MAX as u64) as i64
 }
 
 /// A stored state. `running` holds only as long as the owner lives.
-fn state_of(name: &str, owner: &str) -> State {
+pub(crate) fn state_of(name: &str, owner: &str) -> State {
     let states = [State::Waiting, State::Running, State::Completed, State::Failed, State::Interrupted];
     match states.into_iter().find(|state| state.name() == name) {
         Some(State::Running) if !owner::lives(owner) => State::Interrupted,

@@ -2,6 +2,8 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
+use tidemark_layout::lab::Layout;
+use tidemark_measure::units::parse_bytes;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -10,7 +12,13 @@ Exit codes:
   2    the command line or the document is wrong
   3    could not begin: the target, the lab or the result store is not as needed
   4    done, but the run is INVALID: its numbers are not what they seem
-  130  ended by the user; what was measured is kept";
+  130  ended by the user; what was measured is kept
+
+`tidemark compare` ends with
+  0    no significant difference (with --gate also: better)
+  5    the second is better than the first
+  6    the second is worse, somewhere or everywhere
+  7    nothing could be compared: too few repeats, or nothing in common";
 
 /// Find your storage's high-water mark.
 ///
@@ -39,7 +47,7 @@ pub(crate) enum When {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run a Tidemark YAML, COSBench XML or fio document
+    /// Run a document: a workload (Tidemark YAML, COSBench XML, fio) or an evaluation of several arms
     Run(Run),
     /// Say what a document will do and need, without doing it
     Check(Check),
@@ -47,10 +55,18 @@ pub(crate) enum Command {
     Object(Box<Object>),
     /// Put block load on files or devices without writing a document
     Block(Box<Block>),
-    /// Write the report of a stored run
+    /// Write the report of a stored run or evaluation
     Report(Report),
-    /// List stored runs
+    /// List stored evaluations and runs
     Runs(Runs),
+    /// Compare two stored runs or evaluations: better, worse, or no significant difference
+    Compare(Compare),
+    /// Take results of other tools into the store: COSBench, fio, warp, elbencho, tables
+    Import(Import),
+    /// Observe this node while load is put on it from another, and serve what is seen
+    Observe(Observe),
+    /// Print the JSON Schema of documents, for editors
+    Schema,
     /// Bring real storage up and down on this machine, to try things on
     #[command(subcommand)]
     Lab(Lab),
@@ -112,6 +128,15 @@ pub(crate) struct Run {
     #[arg(long, value_name = "PAIRS", num_args = 0..=1, default_missing_value = "3",
         require_equals = true, value_parser = clap::value_parser!(u32).range(2..=100))]
     pub(crate) cross_check: Option<u32>,
+    /// Let the shell commands of an evaluation (set_up, reset, tear_down) run
+    #[arg(long)]
+    pub(crate) run_commands: bool,
+    /// Measure an evaluation anew, rather than go on where an earlier start ended
+    #[arg(long)]
+    pub(crate) again: bool,
+    /// Directory below which the labs of an evaluation's arms live [default: TIDEMARK_LAB_DIR, or ~/.local/state/tidemark/lab, and `-arms`]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) labs: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) running: Running,
 }
@@ -127,14 +152,14 @@ pub(crate) struct Check {
 
 #[derive(Args, Debug)]
 pub(crate) struct Report {
-    /// The run's number, or `last`
+    /// A run's number, an evaluation's such as `e3`, or `last`
     #[arg(default_value = "last")]
     pub(crate) run: String,
     /// What to write
     #[arg(long, short, default_value = "html")]
     pub(crate) format: Format,
-    /// Where to [default: a file named after the run, for HTML; standard output otherwise]
-    #[arg(long, short, value_name = "FILE")]
+    /// Where to [default: for HTML, SVG and PNG named after the run; standard output otherwise]
+    #[arg(long, short, value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
 }
 
@@ -145,12 +170,86 @@ pub(crate) enum Format {
     Html,
     /// Markdown
     Md,
-    /// One row per operation, base units
+    /// Every figure as an SVG file, into a directory
+    Svg,
+    /// Every figure as a PNG file, into a directory
+    Png,
+    /// One row per operation, base units; of an evaluation, one per cell
     Csv,
     /// One row per operation and second, base units
     SeriesCsv,
     /// Everything, for machines
     Json,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Compare {
+    /// The baseline: a run (`12`, `last`), several that are repeats of each other (`12,14,16`), an evaluation (`e3`) or one arm of it (`e3/disk`)
+    pub(crate) baseline: String,
+    /// What is compared with it
+    pub(crate) other: String,
+    /// End with 0 when it is better, too: a gate that only what is worse does not pass
+    #[arg(long)]
+    pub(crate) gate: bool,
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Also write an HTML report
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Import {
+    /// An archive directory of COSBench, a JSON of fio, results of warp or elbencho, or a CSV table with a row per level
+    #[arg(required = true, value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// What it is [default: found out by looking]
+    #[arg(long, short)]
+    pub(crate) format: Option<ImportFormat>,
+    /// Its name [default: that of the file]
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+    /// What the latencies of a table must stay within to count, such as `p95 <= 200ms + size / 1MBps`
+    #[arg(long, value_name = "CONDITIONS")]
+    pub(crate) service_level: Option<String>,
+    /// Bytes of an operation, where a table does not say, such as 128KB
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) size: Option<String>,
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Results that can be imported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ImportFormat {
+    /// COSBench's archive directory, or a CSV of it
+    Cosbench,
+    /// fio's JSON, with or without latency bins
+    Fio,
+    /// warp's analysis
+    Warp,
+    /// elbencho's CSV or JSON
+    Elbencho,
+    /// A table with a row per level
+    Table,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Observe {
+    /// Where to serve: /metrics in OpenMetrics, /samples for a Tidemark that puts the load on
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:9750")]
+    pub(crate) listen: std::net::SocketAddr,
+    /// Token that clients must show; needed for every address beyond this host
+    #[arg(long, env = "TIDEMARK_OBSERVE_TOKEN", hide_env_values = true)]
+    pub(crate) token: Option<String>,
+    /// Name of a process to observe, such as ceph-osd; several times for several
+    #[arg(long = "process", value_name = "NAME")]
+    pub(crate) processes: Vec<String>,
+    /// Directory with admin sockets of Ceph daemons, such as /var/run/ceph
+    #[arg(long = "ceph-sockets", value_name = "DIR")]
+    pub(crate) ceph_sockets: Vec<PathBuf>,
 }
 
 #[derive(Args, Debug)]
@@ -200,6 +299,22 @@ pub(crate) struct LabUp {
     /// Port of the gateway [default: a free one]
     #[arg(long)]
     pub(crate) port: Option<u16>,
+    /// What the storage lies on: plain (files), baseline (slow devices), reference-1 (metadata and WAL on fast ones) or
+    /// reference-2 (and a cache in front of the data); all but plain need root [default: plain, or as it is]
+    #[arg(long)]
+    pub(crate) layout: Option<Layout>,
+    /// Writes that each slow device does in a second; it does four times as many reads [default: 150]
+    #[arg(long, value_name = "WRITES")]
+    pub(crate) slow_iops: Option<u32>,
+    /// Bytes that each slow device reads, and writes, in a second [default: 40MB]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub(crate) slow_bandwidth: Option<u64>,
+    /// Size of each data OSD's metadata device, and of its WAL device, in memory [default: 512MiB]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub(crate) metadata_size: Option<u64>,
+    /// Size of each of the two cache OSDs, in memory [default: 1GiB]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub(crate) cache_size: Option<u64>,
 }
 
 /// What the lab can bring up.

@@ -13,6 +13,12 @@ pub(crate) enum Exit {
     NotReady = 3,
     /// The numbers are not what they seem.
     Invalid = 4,
+    /// A comparison found the second better.
+    Better = 5,
+    /// A comparison found the second worse.
+    Worse = 6,
+    /// Nothing could be compared.
+    NotCompared = 7,
     /// Ended by the user.
     Interrupted = 130,
 }

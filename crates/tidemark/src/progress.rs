@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tidemark_control::audience::{Audience, Event, Wish};
 use tidemark_load::work::Work;
 use tidemark_measure::histogram::Histogram;
-use tidemark_measure::record::Second;
+use tidemark_measure::record::{Second, State};
 use tidemark_measure::tally::{Interval, Tally};
 use tidemark_measure::units;
 use tidemark_plan::plan::{Plan, Stage};
@@ -32,6 +32,8 @@ pub(crate) struct Progress {
     terminal: Terminal,
     signals: Signals,
     stages: usize,
+    /// Whether ends of stages that went well are not worth a line: the run is one of many.
+    is_brief: bool,
     bar: Option<ProgressBar>,
     goals: Vec<Goal>,
     started: Instant,
@@ -68,12 +70,18 @@ impl Progress {
             terminal,
             signals,
             stages: plan.stages.len(),
+            is_brief: false,
             bar: None,
             goals: Vec::new(),
             started: now,
             last_line: now,
             told: Wish::GoOn,
         }
+    }
+
+    /// Shows one run of many: bars and trouble only.
+    pub(crate) fn brief(show: Show, terminal: Terminal, signals: Signals, plan: &Plan) -> Self {
+        Self { is_brief: true, ..Self::new(show, terminal, signals, plan) }
     }
 
     fn line(&self, text: &str) {
@@ -104,7 +112,7 @@ impl Progress {
             bar.set_prefix(label);
             bar.enable_steady_tick(Duration::from_millis(200));
             self.bar = Some(bar);
-        } else {
+        } else if !self.is_brief {
             self.line(&label);
         }
     }
@@ -124,7 +132,7 @@ impl Progress {
         if let Some(bar) = &self.bar {
             bar.set_position((self.share() * 1000.0) as u64);
             bar.set_message(text);
-        } else if self.last_line.elapsed() >= Duration::from_secs(10) {
+        } else if !self.is_brief && self.last_line.elapsed() >= Duration::from_secs(10) {
             self.last_line = Instant::now();
             self.line(&format!("    {:>4.0} %  {text}", self.share() * 100.0));
         }
@@ -184,7 +192,9 @@ impl Audience for Progress {
         match event {
             Event::Target(text) => {
                 self.json(&json!({"event": "target", "target": text}));
-                self.line(&format!("target: {text}"));
+                if !self.is_brief {
+                    self.line(&format!("target: {text}"));
+                }
             }
             Event::StageStarted { index, stage } => self.stage_started(index, stage),
             Event::Second { stage, work, interval } => self.second(stage, work, interval),
@@ -205,12 +215,10 @@ impl Audience for Progress {
                     false => format!(": {}", stage.reason),
                 };
                 let state = stage.state.name();
-                self.line(&format!(
-                    "[{}/{}] {} {state} after {took}{reason}",
-                    index + 1,
-                    self.stages,
-                    stage.name
-                ));
+                if !self.is_brief || stage.state != State::Completed {
+                    let (number, of) = (index + 1, self.stages);
+                    self.line(&format!("[{number}/{of}] {} {state} after {took}{reason}", stage.name));
+                }
                 let (name, reason) = (&stage.name, &stage.reason);
                 self.json(&json!({
                     "event": "stage_ended", "stage": index, "name": name, "state": stage.state, "reason": reason,

@@ -34,7 +34,10 @@ pub(super) fn nothing_measured(scene: &Scene<'_>, out: &mut Findings) {
     // A prefill that found its volumes filled has its reason, and has done what it was to do.
     let needless =
         !scene.measures() && scene.stage.state == State::Completed && !scene.stage.reason.is_empty();
-    if scene.total() > 0 || scene.work.operations.is_empty() || needless {
+    // Another tool may say how fast it was, and not how many operations that were.
+    let mut said = scene.work.operations.iter().filter_map(|operation| operation.said.as_ref()?.throughput);
+    let said = said.any(|throughput| throughput > 0.0);
+    if scene.total() > 0 || said || scene.work.operations.is_empty() || needless {
         return;
     }
     let outside = sum(scene.work.series.iter().map(|second| second.unmeasured));

@@ -177,6 +177,10 @@ pub(super) fn send_lag(scene: &Scene<'_>, out: &mut Findings) {
 pub(super) fn busy(scene: &Scene<'_>, out: &mut Findings) {
     let threads: u32 = scene.stage.works.iter().fold(0, |sum, work| sum.saturating_add(work.threads));
     let cores = scene.run.provenance.cores;
+    // What another tool has measured does not say.
+    if threads == 0 {
+        return;
+    }
     // More threads than processors cannot all be on one.
     let most = if cores == 0 || threads <= cores { 1.0 } else { f64::from(cores) / f64::from(threads) };
     let shares: Vec<f64> = scene.whole_seconds().map(|second| second.busy / most).collect();

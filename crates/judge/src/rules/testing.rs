@@ -2,10 +2,12 @@
 
 use crate::scene::SECOND_NS;
 use crate::{Finding, Judgement, Validity, judge};
+use tidemark_measure::evaluation::Member;
 use tidemark_measure::fault::Fault;
 use tidemark_measure::record::{
-    Cell, Operation, Run, Second, SecondOfOperation, Silence, Stage, State, Work, WorkerCount,
+    Cell, Operation, Run, Said, Second, SecondOfOperation, Silence, Stage, State, Work, WorkerCount,
 };
+use tidemark_measure::tally::Tally;
 
 pub(crate) const MS: u64 = 1_000_000;
 
@@ -92,6 +94,43 @@ pub(crate) fn sweep_run(sizes: &[&str], repeats: u32) -> Run {
             run.stages.push(Stage { id, cell, ..stage.clone() });
         }
     }
+    run
+}
+
+/// A healthy run at this rate, as a member of an evaluation: 4 workers in a closed loop, each operation 4 / rate.
+pub(crate) fn member_run(
+    arm: &str,
+    load: &str,
+    level: &[(&str, &str)],
+    repeat: u32,
+    turn: u32,
+    rate: f64,
+) -> Run {
+    let mut run = healthy();
+    let level = level.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let (arm, load) = (arm.to_owned(), load.to_owned());
+    run.id = turn.into();
+    run.member = Some(Member { evaluation: 1, arm, load, level, repeat, turn, ..Member::default() });
+    let tally = &mut work(&mut run).operations[0].tally;
+    tally.ok = (rate * 20.0) as u64;
+    tally.bytes = tally.ok * 4096;
+    tally.response.reset();
+    tally.response.record_many((4e9 / rate) as u64, tally.ok);
+    run
+}
+
+/// Such a run as another tool's table has it: no more than a throughput and a 95th percentile.
+pub(crate) fn said_run(level: &[(&str, &str)], turn: u32, throughput: f64, p95_ms: f64, bytes: f64) -> Run {
+    let mut run = member_run("table", "read", level, 1, turn, 400.0);
+    let work = work(&mut run);
+    (work.series, work.workers_counts, work.silence) = (Vec::new(), Vec::new(), None);
+    work.operations[0].tally = Tally::default();
+    work.operations[0].said = Some(Said {
+        throughput: Some(throughput),
+        bandwidth: Some(throughput * bytes),
+        percentiles: vec![(0.95, p95_ms * 1e6)],
+        ..Said::default()
+    });
     run
 }
 

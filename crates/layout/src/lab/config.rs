@@ -2,9 +2,12 @@
 
 use super::home::Home;
 use super::record::Shape;
+use super::tier;
 
 /// The most that one OSD plans to keep in memory, in bytes.
 const OSD_MEMORY_BYTES: u64 = 1 << 30;
+/// BlueStore's cache in each OSD of a layout that is not plain, in bytes.
+pub(super) const CACHE_BYTES: u64 = 64 << 20;
 
 /// The settings of a lab.
 ///
@@ -14,8 +17,8 @@ const OSD_MEMORY_BYTES: u64 = 1 << 30;
 pub(super) fn ceph_conf(home: &Home, shape: &Shape) -> String {
     let dir = home.dir().display();
     let Shape { fsid, monitor_port, gateway_port, .. } = shape;
-    let copies = copies(shape.osds);
-    format!(
+    let copies = shape.copies();
+    let text = format!(
         "\
 # Written by `tidemark lab up`, anew each time: changes made here are lost.
 [global]
@@ -63,14 +66,14 @@ mon data avail crit = 0
 mon data = {dir}/mon
 mon cluster log file = {dir}/log/cluster.log
 log file = {dir}/log/$name.log
-admin socket = {dir}/run/$name.asok
+admin socket = {dir}/run/$cluster-$name.asok
 
 [mgr]
 mgr data = {dir}/mgr
 # Without the default's `restful`, which wants a port of its own.
 mgr initial modules = iostat
 log file = {dir}/log/$name.log
-admin socket = {dir}/run/$name.asok
+admin socket = {dir}/run/$cluster-$name.asok
 
 [osd]
 osd data = {dir}/osd/$id
@@ -78,7 +81,7 @@ osd objectstore = bluestore
 # The default of 4 GiB for each OSD is more than a small machine has.
 osd memory target = {OSD_MEMORY_BYTES}
 log file = {dir}/log/$name.log
-admin socket = {dir}/run/$name.asok
+admin socket = {dir}/run/$cluster-$name.asok
 
 [client.rgw.lab]
 rgw data = {dir}/rgw
@@ -90,18 +93,72 @@ rgw usage log tick interval = 1
 # Without three lines for each request, which would fill the disk in a long run.
 debug rgw = 0/5
 log file = {dir}/log/$name.log
-admin socket = {dir}/run/$name.asok
+admin socket = {dir}/run/$cluster-$name.asok
+"
+    );
+    let cache = if shape.layout().has_cache() { cache_conf(shape) } else { String::new() };
+    let devices = if shape.media.is_some() { devices_conf() } else { String::new() };
+    text + &devices + &cache
+}
+
+/// What is the same in all layouts that are compared: settings that keep memory from hiding the devices.
+fn devices_conf() -> String {
+    format!(
+        "
+[osd]
+# The devices are what is compared, so no memory is to stand in front of them: little of BlueStore's own,
+# none of it for data, and no page cache below RocksDB.
+bluestore cache autotune = false
+bluestore cache size = {CACHE_BYTES}
+bluestore default buffered read = false
+bluefs buffered io = false
+# Short logs of placement groups: by default they alone take some hundred megabytes of each OSD.
+osd min pg log entries = 200
+osd max pg log entries = 500
+osd pg log dups tracked = 500
+# Not pieces of 64 KiB, or else large reads and writes would be counted as many.
+bluestore max blob size = 524288
+# The default, but for write buffers of 16 MiB instead of 256, and so a log that fits a small device.
+bluestore rocksdb options = compression=kNoCompression,max_write_buffer_number=4,\
+min_write_buffer_number_to_merge=1,recycle_log_file_num=4,write_buffer_size=16777216,\
+writable_file_max_buffer_size=0,compaction_readahead_size=2097152,\
+max_background_compactions=2,max_total_wal_size=134217728
+
+[client]
+# Otherwise librbd would say that a write is done before any OSD has it.
+rbd cache = false
 "
     )
 }
 
-/// How many copies of each object a lab with so many OSDs keeps: two, so that writes are replicated for real.
-fn copies(osds: usize) -> usize {
-    osds.min(2)
+/// The cache tier: its place in the CRUSH map, and the settings with which its pools are created.
+fn cache_conf(shape: &Shape) -> String {
+    let place = |osd| format!("\n[osd.{osd}]\ncrush location = root={} host={}\n", tier::ROOT, tier::HOST);
+    let places: String = shape.cache_osds().map(place).collect();
+    format!(
+        "
+[global]
+osd tier default cache mode = writeback
+# Without hit sets, whatever is not in the cache is taken into it at once and then read or written there, as
+# in a block cache. With them, what is new to the cache would be written to the slow pool first.
+osd tier default cache hit set type = bloom
+osd tier default cache hit set count = 0
+mon warn on cache pools without hit sets = false
+# Nothing but the slow devices themselves slows that down.
+osd tier promote max objects sec = 100000
+osd tier promote max bytes sec = 1073741824
+# Data are flushed when three quarters of the cache are dirty, and leave it when it is nearly full.
+osd pool default cache target dirty ratio = 0.75
+osd pool default cache target dirty high ratio = 0.85
+osd pool default cache target full ratio = 0.95
+{places}"
+    )
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::layout::Layout;
+    use super::super::layout::tests::media;
     use super::super::record::tests::shape;
     use super::*;
 
@@ -146,6 +203,28 @@ mod tests {
         for (osds, copies) in [(1, "1"), (2, "2"), (3, "2"), (8, "2")] {
             let (text, _) = text(&Shape { osds, ..shape() });
             assert_eq!(setting(&text, "global", "osd pool default size"), Some(copies));
+        }
+    }
+
+    #[test]
+    fn layouts_that_are_compared_have_the_same_settings() {
+        let conf = |layout| {
+            let media = (layout != Layout::Plain).then(|| media(layout));
+            text(&Shape { osds: 2, media, ..shape() })
+        };
+        let (plain, _) = conf(Layout::Plain);
+        assert!(!plain.contains("bluestore cache size") && !plain.contains("rbd cache"));
+        let (baseline, dir) = conf(Layout::Baseline);
+        assert!(baseline.contains("\nbluestore cache size = 67108864\n"));
+        assert_eq!(setting(&baseline, "client", "rbd cache"), Some("false"));
+        assert!(!baseline.contains("osd tier"));
+        let (one, other) = conf(Layout::Reference1);
+        assert_eq!(one.replace(&other, &dir), baseline);
+        let (two, other) = conf(Layout::Reference2);
+        assert!(two.replace(&other, &dir).starts_with(&baseline));
+        assert_eq!(setting(&two, "osd.1", "crush location"), None);
+        for osd in ["osd.2", "osd.3"] {
+            assert_eq!(setting(&two, osd, "crush location"), Some("root=fast host=memory"));
         }
     }
 

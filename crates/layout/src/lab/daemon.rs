@@ -6,6 +6,7 @@ use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::mem::discriminant;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -16,6 +17,7 @@ use super::command::{Programs, last_lines, undisturbed};
 use super::error::LabError;
 use super::home::Home;
 use super::process::Process;
+use super::throttle::Throttle;
 
 /// How long a daemon may take to end after SIGTERM. An OSD whose monitor is gone takes 5 s by itself.
 const TERMINATION: Duration = Duration::from_secs(15);
@@ -88,7 +90,8 @@ impl Daemon {
         }
     }
 
-    fn program(self) -> &'static str {
+    /// The name of the daemon's program, which is also that of its process.
+    pub(super) fn program(self) -> &'static str {
         match self {
             Daemon::Monitor => "ceph-mon",
             Daemon::Manager => "ceph-mgr",
@@ -123,15 +126,25 @@ impl Daemon {
             .map_err(LabError::file("look up the process of", path))
     }
 
-    /// Starts the daemon, which must not be running, and notes its process in the pid file.
-    pub(super) fn spawn(self, home: &Home, programs: &Programs) -> Result<Process, LabError> {
+    /// Starts the daemon, which must not be running, and notes its process in the pid file. An OSD is in the
+    /// group given, if any, before it opens its devices.
+    pub(super) fn spawn(
+        self,
+        home: &Home,
+        programs: &Programs,
+        group: Option<&Throttle>,
+    ) -> Result<Process, LabError> {
         let program = programs.path(self.program())?;
         self.set_log_aside(home)?;
         let path = home.errors(self);
         let errors = File::create(&path).map_err(LabError::file("create", &path))?;
         let output = errors.try_clone().map_err(LabError::file("open", &path))?;
         // A process group of its own: Ctrl-C in our terminal is not meant for the daemons.
-        let child = undisturbed(Command::new(&program).args(self.arguments(home)))
+        let mut command = match group {
+            Some(group) if matches!(self, Daemon::Osd(_)) => joining(group, &program),
+            _ => Command::new(&program),
+        };
+        let child = undisturbed(command.args(self.arguments(home)))
             .process_group(0)
             .stdout(output)
             .stderr(errors)
@@ -164,6 +177,13 @@ impl Daemon {
         let errors = end(home.errors(self));
         if errors.is_empty() { end(home.log(self)) } else { errors }
     }
+}
+
+/// A command that first joins a group, then becomes the program: what it opens, it opens as a member.
+fn joining(group: &Throttle, program: &Path) -> Command {
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", r#"echo $$ >"$0" && exec "$@""#]).arg(group.members()).arg(program);
+    command
 }
 
 /// Stops those of the daemons that run, clients before servers: the gateway, the OSDs together, the manager,
@@ -277,9 +297,9 @@ mod tests {
     #[test]
     fn a_daemon_that_dies_leaves_its_last_words_and_no_zombie() {
         let (_directory, home, programs) = lab("#!/no/such/interpreter\n");
-        assert!(matches!(Daemon::Monitor.spawn(&home, &programs), Err(LabError::File { .. })));
+        assert!(matches!(Daemon::Monitor.spawn(&home, &programs, None), Err(LabError::File { .. })));
         let (_directory, home, programs) = lab("#!/bin/sh\necho 'no room' >&2\nexit 7\n");
-        let process = Daemon::Osd(0).spawn(&home, &programs).unwrap();
+        let process = Daemon::Osd(0).spawn(&home, &programs, None).unwrap();
         assert!(process.ended_within(Duration::from_secs(10)).unwrap());
         assert_eq!(process.reap(), "exit status 7");
         assert_eq!(Daemon::Osd(0).last_words(&home), "no room");
@@ -290,7 +310,7 @@ mod tests {
     fn each_start_begins_a_new_log_and_keeps_one_old() {
         let (_directory, home, programs) = lab("#!/bin/sh\n");
         fs::write(home.log(Daemon::Manager), "of old").unwrap();
-        let process = Daemon::Manager.spawn(&home, &programs).unwrap();
+        let process = Daemon::Manager.spawn(&home, &programs, None).unwrap();
         assert!(process.ended_within(Duration::from_secs(10)).unwrap());
         process.reap();
         assert!(!home.log(Daemon::Manager).exists());

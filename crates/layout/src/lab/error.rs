@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::command::INSTALL;
 use super::daemon::Daemon;
+use super::layout::Layout;
 
 /// Why a lab could not be started, inspected or stopped.
 ///
@@ -65,11 +66,29 @@ pub enum LabError {
         /// The option, in words.
         option: &'static str,
         /// What the lab has.
-        has: u64,
+        has: String,
         /// What was asked for.
-        asked: u64,
+        asked: String,
         /// How to get what was asked for.
         advice: &'static str,
+    },
+    /// This machine, or this user, cannot have the layout.
+    #[error("the layout {layout} cannot be made: {why}")]
+    LayoutImpossible {
+        /// The layout asked for.
+        layout: Layout,
+        /// What is missing, and how to get it.
+        why: String,
+    },
+    /// The file of a device is gone.
+    #[error(
+        "{} is gone, and with it the data of the lab; files in memory do not outlive a restart of the machine: \
+         `tidemark lab down` removes the rest, and then `tidemark lab up ceph` makes another lab",
+        file.display()
+    )]
+    DeviceLost {
+        /// The file.
+        file: PathBuf,
     },
     /// The file system has too little space for a lab to start.
     #[error("{} has {free_bytes} bytes free and a lab needs {needed_bytes} to start; free some space, \
@@ -114,7 +133,7 @@ pub enum LabError {
         source: std::io::Error,
     },
     /// The lab's own record is damaged.
-    #[error("{} is damaged: {why}; restore it, or give the lab up with `tidemark lab down --purge`",
+    #[error("{} is damaged: {why}; restore it, or give the lab up with `tidemark lab down`",
             path.display())]
     BadRecord {
         /// The record, `lab.json`.

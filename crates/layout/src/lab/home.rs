@@ -23,7 +23,9 @@ const LOCK: &str = "lock";
 /// The longest path of a UNIX socket, in bytes, less its closing zero.
 const SOCKET_PATH_BYTES: usize = 107;
 /// The longest name of a daemon's socket below the directory.
-const LONGEST_SOCKET: &str = "/run/client.rgw.lab.asok";
+const LONGEST_SOCKET: &str = "/run/ceph-client.rgw.lab.asok";
+/// Where files lie in memory.
+const MEMORY: &str = "/dev/shm";
 /// What would end a value in ceph.conf, or be replaced in it.
 const UNFIT_CHARACTERS: &[char] = &['#', ';', '$', '"', '\'', '\\', '[', ']', '=', ','];
 
@@ -146,9 +148,26 @@ impl Home {
         self.dir.join("monmap")
     }
 
+    /// The directory of all OSDs' data.
+    pub(super) fn osds(&self) -> PathBuf {
+        self.dir.join("osd")
+    }
+
     /// The data of one OSD.
     pub(super) fn osd(&self, id: usize) -> PathBuf {
-        self.dir.join("osd").join(id.to_string())
+        self.osds().join(id.to_string())
+    }
+
+    /// The lab's name outside of its directory: the directory's path, percent-encoded (RFC 3986) as far as it
+    /// must be for a file's name. No two labs share one, and no record is needed to find it.
+    pub(super) fn mark(&self) -> String {
+        let path = self.dir.to_string_lossy();
+        format!("tidemark{}", path.replace('%', "%25").replace('/', "%2F"))
+    }
+
+    /// The directory of the files that lie in memory.
+    pub(super) fn memory(&self) -> PathBuf {
+        Path::new(MEMORY).join(self.mark())
     }
 
     /// The directory of pid files and sockets.
@@ -293,8 +312,16 @@ mod tests {
             assert!(error.contains(why), "{error}");
             assert!(!Path::new(path).exists());
         }
-        let error = Home::prepare(Path::new(&format!("/tmp/{}", "x".repeat(79)))).unwrap_err().to_string();
-        assert!(error.contains("its path has 84 bytes, and at most 83 leave room for sockets"), "{error}");
+        let error = Home::prepare(Path::new(&format!("/tmp/{}", "x".repeat(74)))).unwrap_err().to_string();
+        assert!(error.contains("its path has 79 bytes, and at most 78 leave room for sockets"), "{error}");
+    }
+
+    #[test]
+    fn labs_have_names_of_their_own_outside_of_their_directories() {
+        let mark = |dir: &str| Home { dir: dir.into() }.mark();
+        assert_eq!(mark("/home/ann/lab"), "tidemark%2Fhome%2Fann%2Flab");
+        assert_ne!(mark("/a/b"), mark("/a%2Fb"));
+        assert!(!mark("/a/b").contains('/'));
     }
 
     #[test]

@@ -6,6 +6,20 @@
 //! listen on 127.0.0.1 only. [`status`] tells how they are and [`down`] stops them. No root is needed, no
 //! systemd, no LVM.
 //!
+//! A lab of another [`Layout`] than the plain one has devices instead of files, slow ones and fast ones, so
+//! that layouts can be compared whose differences are known beforehand:
+//!
+//! - *baseline*: everything of BlueStore on slow devices. A slow device is a loop device on a sparse file,
+//!   with direct I/O, and a control group holds what the OSDs do on it to so many operations and bytes in a
+//!   second.
+//! - *reference-1*: data on slow devices; `block.db` and `block.wal` on fast ones, loop devices in memory.
+//! - *reference-2*: as reference-1, and a cache tier of Ceph on two more OSDs in memory in front of RBD's
+//!   pool and of the gateway's data: it stands for a block cache such as Open-CAS.
+//!
+//! These need root. [`Lab::labels`] says what is emulated. Nothing of them is left by [`down`]: no loop
+//! device, no control group, no file in memory, unless data are to be kept; then the files in memory stay,
+//! until the machine restarts.
+//!
 //! What is refused: to touch a directory that has files but no lab, and to signal a process that is not a
 //! daemon of this very lab (its pid file is checked against the process's command line).
 //!
@@ -27,10 +41,17 @@ mod daemon;
 mod error;
 mod gateway;
 mod home;
+mod labels;
+mod layout;
+mod loops;
+mod media;
+mod options;
 mod ports;
 mod process;
 mod record;
 mod start;
+mod throttle;
+mod tier;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -40,61 +61,21 @@ use serde::Serialize;
 use cluster::Cluster;
 use command::Programs;
 use home::Home;
-use record::{Record, Shape};
+use media::Contents;
+use options::{adapt, new_shape};
+use record::Record;
+use throttle::Throttle;
 
 pub use cluster::Health;
 pub use daemon::Daemon;
 pub use error::LabError;
+pub use layout::{Layout, UnknownLayout};
+pub use media::LabDevice;
+pub use options::LabOptions;
 pub use record::Credentials;
 
-/// How many OSDs a lab has unless asked otherwise.
-const USUAL_OSDS: usize = 3;
-/// The size of each OSD's store unless asked otherwise, in bytes. Its file is sparse: it takes what is
-/// written.
-const USUAL_OSD_BYTES: u64 = 10 << 30;
-/// The smallest store of an OSD, in bytes: BlueStore takes some 300 MB for itself.
-const LEAST_OSD_BYTES: u64 = 1 << 30;
-/// The most OSDs that the keys, ports and memory of one machine are meant for.
-const MOST_OSDS: usize = 16;
 /// What must be free to create a lab, in bytes: a new one takes a tenth of it.
 const FREE_BYTES: u64 = 1 << 30;
-
-/// What lab is wanted. What is `None` is as the existing lab has it, or as usual in a new one.
-#[derive(Clone, Debug)]
-pub struct LabOptions {
-    /// The lab's directory, made if it is missing; [`default_dir`] tells the usual one.
-    pub dir: PathBuf,
-    /// How many OSDs: 1 to 16, usually 3. With one, objects are kept once instead of twice.
-    pub osds: Option<usize>,
-    /// The size of each OSD's store in bytes: at least 1 GiB, usually 10 GiB. Disk is taken as data is
-    /// written.
-    pub osd_bytes: Option<u64>,
-    /// The gateway's port on 127.0.0.1; usually a free one is chosen, and kept.
-    pub gateway_port: Option<u16>,
-    /// Where programs are looked for, in the form of the variable PATH, which it replaces.
-    pub program_path: Option<OsString>,
-}
-
-impl LabOptions {
-    /// The usual lab, in the directory given.
-    pub fn new(dir: impl Into<PathBuf>) -> Self {
-        Self { dir: dir.into(), osds: None, osd_bytes: None, gateway_port: None, program_path: None }
-    }
-
-    fn check(&self) -> Result<(), LabError> {
-        let bad = |option, value, allowed| Err(LabError::BadOption { option, value, allowed });
-        match *self {
-            Self { osds: Some(osds), .. } if !(1..=MOST_OSDS).contains(&osds) => {
-                bad("the number of OSDs", osds as u64, "from 1 to 16")
-            }
-            Self { osd_bytes: Some(bytes), .. } if bytes < LEAST_OSD_BYTES => {
-                bad("the size of an OSD in bytes", bytes, "at least 1 GiB (1073741824)")
-            }
-            Self { gateway_port: Some(0), .. } => bad("the gateway's port", 0, "from 1 to 65535"),
-            _ => Ok(()),
-        }
-    }
-}
 
 /// A lab that was created to its end. It may be running or not.
 #[derive(Clone, Debug)]
@@ -110,6 +91,10 @@ pub struct LabStatus {
     pub dir: PathBuf,
     /// Whether the lab was created to its end. If not, [`up`] starts it anew.
     pub complete: bool,
+    /// What the storage lies on.
+    pub layout: Layout,
+    /// What each part of the lab is; see [`Lab::labels`].
+    pub labels: Vec<(String, String)>,
     /// Every daemon that the lab has.
     pub daemons: Vec<DaemonStatus>,
     /// What Ceph says of its health; none if the monitor does not run or does not answer within 10 s.
@@ -173,7 +158,8 @@ pub fn default_dir() -> Result<PathBuf, LabError> {
 /// is paused. It returns when every placement group takes reads and writes and the gateway answers; a lab
 /// that is up already is returned as it is. A cluster that serves but is not in full health 20 s later is
 /// reported through `progress` and is no error. Creating takes about 10 s on two idle cores and starting
-/// again about 6 s; after the crash of an OSD, up to 20 s.
+/// again about 6 s; after the crash of an OSD, up to 20 s. Slow devices
+/// make creating take 15 to 25 s.
 ///
 /// `progress` is told each step as it begins.
 ///
@@ -185,11 +171,13 @@ pub fn up(options: &LabOptions, progress: &mut dyn FnMut(&str)) -> Result<Lab, L
     options.check()?;
     let programs = Programs::new(options.program_path.clone().unwrap_or_else(environment_path));
     programs.check()?;
+    media::check(options.layout.unwrap_or_default(), &programs)?;
     let home = Home::prepare(&options.dir)?;
     let _lock = home.lock()?;
     match Record::load(&home)? {
         Some(Record { shape, credentials: Some(credentials) }) => {
             let shape = adapt(&home, shape, options)?;
+            media::check(shape.layout(), &programs)?;
             Record { shape: shape.clone(), credentials: Some(credentials.clone()) }.save(&home)?;
             let cluster = Cluster { home, shape, programs };
             start::resume(&cluster, progress)?;
@@ -199,6 +187,7 @@ pub fn up(options: &LabOptions, progress: &mut dyn FnMut(&str)) -> Result<Lab, L
             if unfinished_or_none.is_some() {
                 progress("clearing a lab that was not finished");
                 daemon::stop(&home, &Daemon::noted(&home)?, progress)?;
+                media::release(&home, &programs, Contents::Discard)?;
                 home.clear_cluster()?;
             }
             home.check_space(FREE_BYTES)?;
@@ -222,7 +211,7 @@ pub fn status(dir: &Path) -> Result<LabStatus, LabError> {
     let (home, record) = find(dir)?;
     let shape = record.shape;
     let mut daemons = Vec::new();
-    for daemon in Daemon::all(shape.osds) {
+    for daemon in Daemon::all(shape.all_osds()) {
         let process = daemon.find(&home)?;
         let state = match &process {
             None => DaemonState::Stopped,
@@ -239,6 +228,8 @@ pub fn status(dir: &Path) -> Result<LabStatus, LabError> {
     let health = has_monitor.then(|| cluster.health().ok()).flatten();
     Ok(LabStatus {
         complete: record.credentials.is_some(),
+        layout: cluster.shape.layout(),
+        labels: labels::labels(&cluster.shape),
         daemons,
         health,
         endpoint: cluster.shape.endpoint(),
@@ -266,6 +257,8 @@ pub fn down(dir: &Path, purge: bool, progress: &mut dyn FnMut(&str)) -> Result<(
     };
     let _lock = home.lock()?;
     daemon::stop(&home, &Daemon::noted(&home)?, progress)?;
+    let contents = if purge { Contents::Discard } else { Contents::Keep };
+    media::release(&home, &Programs::new(environment_path()), contents)?;
     if purge {
         progress(&format!("removing {}", home.dir().display()));
         home.purge()?;
@@ -310,6 +303,61 @@ impl Lab {
         self.cluster.home.ceph_conf()
     }
 
+    /// What the storage lies on.
+    pub fn layout(&self) -> Layout {
+        self.cluster.shape.layout()
+    }
+
+    /// What each part of the lab is, in words for a report: layout, data, metadata and WAL, cache, copies.
+    /// They say what is limited and what is emulated.
+    pub fn labels(&self) -> Vec<(String, String)> {
+        labels::labels(&self.cluster.shape)
+    }
+
+    /// Shell variables with the lab's addresses and keys, as `tidemark lab env` prints them. No value has
+    /// quotes or spaces.
+    pub fn variables(&self) -> Vec<(&'static str, String)> {
+        let keys = &self.credentials;
+        vec![
+            ("AWS_ACCESS_KEY_ID", keys.access_key.clone()),
+            ("AWS_SECRET_ACCESS_KEY", keys.secret_key.clone()),
+            ("TIDEMARK_LAB_S3", self.endpoint()),
+            ("TIDEMARK_LAB_SWIFT", self.swift_auth_url()),
+            ("TIDEMARK_LAB_SWIFT_USER", keys.swift_user.clone()),
+            ("TIDEMARK_LAB_SWIFT_KEY", keys.swift_key.clone()),
+            ("TIDEMARK_LAB_CEPH_CONF", self.ceph_conf().display().to_string()),
+        ]
+    }
+
+    /// The directory of the daemons' administration sockets, one each: `ceph-osd.0.asok`,
+    /// `ceph-mon.lab.asok`, `ceph-mgr.lab.asok`, `ceph-client.rgw.lab.asok`. Those of daemons that do not run
+    /// may be left there.
+    pub fn admin_sockets(&self) -> PathBuf {
+        self.cluster.home.run()
+    }
+
+    /// The names of the lab's processes. Other labs on the machine have processes of the same names: those of
+    /// this lab have [`Lab::ceph_conf`] as the word after `-c` on their command lines, and [`Lab::pid`] tells
+    /// their numbers.
+    pub fn process_names(&self) -> Vec<&'static str> {
+        let mut names: Vec<_> = self.daemons().into_iter().map(Daemon::program).collect();
+        names.dedup();
+        names
+    }
+
+    /// The control group that limits the slow devices of the lab, which its OSDs run in; none in a plain
+    /// layout.
+    pub fn control_group(&self) -> Option<PathBuf> {
+        let throttle = Throttle::named(self.cluster.home.mark())?;
+        self.cluster.shape.media.as_ref().map(|_| throttle.dir())
+    }
+
+    /// The devices that the OSDs have at this moment: the OSD, the part (`block`, `block.db` or `block.wal`),
+    /// the device, such as `/dev/loop3`, and whether it is a slow one. None in a plain layout.
+    pub fn devices(&self) -> Vec<LabDevice> {
+        media::present(&self.cluster)
+    }
+
     /// The log of a daemon. The log of its previous start has the same name and `.1`.
     pub fn log(&self, daemon: Daemon) -> PathBuf {
         self.cluster.home.log(daemon)
@@ -317,7 +365,7 @@ impl Lab {
 
     /// Every daemon that the lab has, in the order of their start.
     pub fn daemons(&self) -> Vec<Daemon> {
-        Daemon::all(self.cluster.shape.osds)
+        Daemon::all(self.cluster.shape.all_osds())
     }
 
     /// The process of a daemon, if it runs or is paused.
@@ -373,43 +421,6 @@ fn find(dir: &Path) -> Result<(Home, Record), LabError> {
     let home = Home::find(dir)?;
     let record = Record::load(&home)?.ok_or_else(|| LabError::NoLab { dir: dir.to_owned() })?;
     Ok((home, record))
-}
-
-/// The shape of a lab about to be created.
-fn new_shape(home: &Home, options: &LabOptions) -> Result<Shape, LabError> {
-    let gateway_port = match options.gateway_port {
-        Some(port) => ports::check(Daemon::Gateway, port).map(|()| port)?,
-        None => ports::choose(Daemon::Gateway, home.dir())?,
-    };
-    Ok(Shape {
-        fsid: start::uuid()?,
-        osds: options.osds.unwrap_or(USUAL_OSDS),
-        osd_bytes: options.osd_bytes.unwrap_or(USUAL_OSD_BYTES),
-        monitor_port: ports::choose(Daemon::Monitor, home.dir())?,
-        gateway_port,
-    })
-}
-
-/// The shape of an existing lab, with the gateway on another port if that is asked for and it does not run.
-fn adapt(home: &Home, shape: Shape, options: &LabOptions) -> Result<Shape, LabError> {
-    let differs = |option, has, asked, advice| {
-        Err(LabError::Differs { dir: home.dir().to_owned(), option, has, asked, advice })
-    };
-    let anew =
-        "`tidemark lab down --purge` removes it with its data, and then `tidemark lab up ceph` makes another";
-    let (osds, bytes) = (options.osds.unwrap_or(shape.osds), options.osd_bytes.unwrap_or(shape.osd_bytes));
-    let port = options.gateway_port.unwrap_or(shape.gateway_port);
-    if osds != shape.osds {
-        return differs("the number of OSDs", shape.osds as u64, osds as u64, anew);
-    }
-    if bytes != shape.osd_bytes {
-        return differs("the size of an OSD in bytes", shape.osd_bytes, bytes, anew);
-    }
-    if port != shape.gateway_port && Daemon::Gateway.find(home)?.is_some() {
-        let advice = "`tidemark lab down` stops it, and then `tidemark lab up ceph` can use the other port";
-        return differs("its gateway running on port", shape.gateway_port.into(), port.into(), advice);
-    }
-    Ok(Shape { gateway_port: port, ..shape })
 }
 
 #[cfg(test)]

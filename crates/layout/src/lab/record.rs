@@ -2,11 +2,13 @@
 
 use std::fmt;
 use std::io::{ErrorKind, Write};
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
 use super::error::LabError;
 use super::home::Home;
+use super::layout::{Layout, Media};
 
 /// The version of the record's form.
 const VERSION: u32 = 1;
@@ -36,22 +38,47 @@ impl fmt::Debug for Credentials {
     }
 }
 
-/// What a lab is made of. It is fixed when the lab is created, but for the gateway's port.
+/// What a lab is made of. It is fixed when the lab is created, but for the gateway's port and the limits of
+/// slow devices.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Shape {
     /// Ceph's name for the cluster.
     pub(super) fsid: String,
-    /// How many OSDs there are.
+    /// How many OSDs keep data. Those of a cache come on top.
     pub(super) osds: usize,
-    /// The size of each OSD's store, in bytes.
+    /// The size of each data OSD's store, in bytes.
     pub(super) osd_bytes: u64,
     /// The monitor's port on 127.0.0.1.
     pub(super) monitor_port: u16,
     /// The gateway's port on 127.0.0.1.
     pub(super) gateway_port: u16,
+    /// The devices below the OSDs; none in a plain layout, as in labs made before there were others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) media: Option<Media>,
 }
 
 impl Shape {
+    /// What the storage lies on.
+    pub(super) fn layout(&self) -> Layout {
+        self.media.as_ref().map_or(Layout::Plain, |media| media.layout)
+    }
+
+    /// The numbers of the OSDs that the cache consists of: they follow those of the data OSDs.
+    pub(super) fn cache_osds(&self) -> Range<usize> {
+        self.osds..self.osds + self.media.as_ref().map_or(0, Media::cache_osds)
+    }
+
+    /// How many OSDs there are, those of a cache included.
+    pub(super) fn all_osds(&self) -> usize {
+        self.cache_osds().end
+    }
+
+    /// How many copies of each object are kept: two where there are two OSDs, so that writes are replicated
+    /// for real.
+    pub(super) fn copies(&self) -> usize {
+        self.osds.min(2)
+    }
+
     /// The gateway's S3 endpoint.
     pub(super) fn endpoint(&self) -> String {
         format!("http://127.0.0.1:{}", self.gateway_port)
@@ -136,6 +163,7 @@ impl Record {
 pub(super) mod tests {
     use std::os::unix::fs::PermissionsExt;
 
+    use super::super::layout::tests::media;
     use super::*;
 
     pub(in super::super) fn shape() -> Shape {
@@ -145,6 +173,7 @@ pub(super) mod tests {
             osd_bytes: 10 << 30,
             monitor_port: 23_300,
             gateway_port: 27_480,
+            media: None,
         }
     }
 
@@ -179,6 +208,21 @@ pub(super) mod tests {
         assert_eq!(json["endpoint"], "http://127.0.0.1:27480");
         assert_eq!(json["swift_auth_url"], "http://127.0.0.1:27480/auth/v1.0");
         assert_eq!(json["secret_key"], "SECRET-1");
+    }
+
+    #[test]
+    fn the_devices_of_a_layout_are_recorded_and_a_record_without_any_is_plain() {
+        let (_directory, home) = home();
+        for layout in Layout::ALL {
+            let media = (layout != Layout::Plain).then(|| media(layout));
+            let shape = Shape { media, ..shape() };
+            Record { shape: shape.clone(), credentials: None }.save(&home).unwrap();
+            let text = std::fs::read_to_string(home.record()).unwrap();
+            assert_eq!(text.contains("media"), layout != Layout::Plain, "{text}");
+            let read = Record::load(&home).unwrap().unwrap().shape;
+            assert_eq!((read.layout(), &read), (layout, &shape));
+            assert_eq!(read.cache_osds().len(), if layout == Layout::Reference2 { 2 } else { 0 });
+        }
     }
 
     #[test]

@@ -14,9 +14,11 @@ use super::config::ceph_conf;
 use super::daemon::{self, Daemon};
 use super::error::LabError;
 use super::home::make_directory;
+use super::media::{self, Contents};
 use super::process::Process;
 use super::record::Credentials;
-use super::{gateway, ports};
+use super::throttle::Throttle;
+use super::{gateway, ports, tier};
 
 /// How long tools that work on files alone may take.
 const FILES: Duration = Duration::from_secs(60);
@@ -33,8 +35,9 @@ const SETTLING: Duration = Duration::from_secs(20);
 /// How long to wait between two looks.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Pools with their placement groups and what they are for. The gateway would create its own on first use; made
-/// beforehand, no request has to wait for that, and the pools of data are spread more evenly than 8 groups allow.
+/// Pools with their placement groups and what they are for. The gateway would create its own on first use;
+/// made beforehand, no request has to wait for that, and the pools of data are spread more evenly than 8
+/// groups allow.
 const POOLS: [(&str, &str, &str); 8] = [
     (".rgw.root", "8", "rgw"),
     ("default.rgw.log", "8", "rgw"),
@@ -46,23 +49,24 @@ const POOLS: [(&str, &str, &str); 8] = [
     ("rbd", "32", "rbd"),
 ];
 
-/// Creates the cluster in its empty home and starts it. If that fails, nothing is left running.
+/// Creates the cluster in its empty home and starts it. If that fails, nothing is left running, and no
+/// device.
 pub(super) fn create(cluster: &Cluster, progress: &mut dyn FnMut(&str)) -> Result<Credentials, LabError> {
-    let mut startup = Startup::new(cluster, progress);
+    let mut startup = Startup::new(cluster, progress, Contents::Discard);
     let result = startup.create();
     startup.conclude(result)
 }
 
 /// Starts what does not run of a cluster created before. If that fails, what it started is stopped again.
 pub(super) fn resume(cluster: &Cluster, progress: &mut dyn FnMut(&str)) -> Result<(), LabError> {
-    let mut startup = Startup::new(cluster, progress);
+    let mut startup = Startup::new(cluster, progress, Contents::Keep);
     let result = startup.resume();
     startup.conclude(result)
 }
 
 /// Starts the gateway, which must not be running, and waits for its answer.
 pub(super) fn start_gateway(cluster: &Cluster, progress: &mut dyn FnMut(&str)) -> Result<(), LabError> {
-    let mut startup = Startup::new(cluster, progress);
+    let mut startup = Startup::new(cluster, progress, Contents::Keep);
     let result = startup.start(Daemon::Gateway).and_then(|()| startup.await_gateway());
     startup.conclude(result)
 }
@@ -75,6 +79,10 @@ struct Startup<'a> {
     watched: Vec<(Daemon, Process)>,
     /// Those of them that this start has started.
     started: Vec<Daemon>,
+    /// What OSDs run in, if their devices are limited.
+    group: Option<Throttle>,
+    /// What becomes of the files in memory if the start fails.
+    if_failed: Contents,
 }
 
 /// Where one OSD keeps its data.
@@ -82,13 +90,14 @@ struct OsdStore {
     id: usize,
     /// The directory of its small files.
     data: PathBuf,
-    /// The size of its store, in bytes: a file in `data` that grows as it is written to.
-    block_bytes: u64,
+    /// The size of its store, in bytes, if that is to be a file in `data` that grows as it is written to.
+    /// Otherwise its devices are there already.
+    block_bytes: Option<u64>,
 }
 
 impl<'a> Startup<'a> {
-    fn new(cluster: &'a Cluster, progress: &'a mut dyn FnMut(&str)) -> Self {
-        Self { cluster, progress, watched: Vec::new(), started: Vec::new() }
+    fn new(cluster: &'a Cluster, progress: &'a mut dyn FnMut(&str), if_failed: Contents) -> Self {
+        Self { cluster, progress, watched: Vec::new(), started: Vec::new(), group: None, if_failed }
     }
 
     /// Stops what was started if the start failed.
@@ -102,8 +111,11 @@ impl<'a> Startup<'a> {
             Err(error) => error,
         };
         // A second error must not hide the first.
-        if let Err(second) = daemon::stop(&self.cluster.home, &self.started, self.progress) {
-            (self.progress)(&format!("not everything could be stopped: {second}"));
+        let Cluster { home, programs, .. } = self.cluster;
+        let undone = daemon::stop(home, &self.started, self.progress)
+            .and_then(|()| media::release(home, programs, self.if_failed));
+        if let Err(second) = undone {
+            (self.progress)(&format!("not everything could be undone: {second}"));
         }
         Err(error)
     }
@@ -112,13 +124,14 @@ impl<'a> Startup<'a> {
         self.say("creating a cluster");
         self.cluster.home.lay_out()?;
         self.write_conf()?;
+        self.group = media::create(self.cluster)?;
         self.make_keys()?;
         self.make_monitor()?;
         self.start(Daemon::Monitor)?;
         self.await_monitor()?;
         self.start(Daemon::Manager)?;
         self.make_osds()?;
-        for id in 0..self.cluster.shape.osds {
+        for id in 0..self.cluster.shape.all_osds() {
             self.start(Daemon::Osd(id))?;
         }
         self.await_serving()?;
@@ -133,8 +146,9 @@ impl<'a> Startup<'a> {
     fn resume(&mut self) -> Result<(), LabError> {
         self.cluster.home.lay_out()?;
         self.write_conf()?;
+        self.group = media::attach(self.cluster)?;
         let mut missing = Vec::new();
-        for daemon in Daemon::all(self.cluster.shape.osds) {
+        for daemon in Daemon::all(self.cluster.shape.all_osds()) {
             match daemon.find(&self.cluster.home)? {
                 Some(process) => self.keep(daemon, process)?,
                 None => missing.push(daemon),
@@ -181,7 +195,7 @@ impl<'a> Startup<'a> {
     fn start(&mut self, daemon: Daemon) -> Result<(), LabError> {
         self.say(&format!("starting {daemon}"));
         self.check_port(daemon)?;
-        let process = daemon.spawn(&self.cluster.home, &self.cluster.programs)?;
+        let process = daemon.spawn(&self.cluster.home, &self.cluster.programs, self.group.as_ref())?;
         self.started.push(daemon);
         self.watched.push((daemon, process));
         Ok(())
@@ -218,7 +232,7 @@ impl<'a> Startup<'a> {
         self.make_key("mon.", &[("mon", all)])?;
         self.make_key("client.admin", &[("mon", all), ("osd", all), ("mgr", all), ("mds", all)])?;
         self.make_key("mgr.lab", &[("mon", "allow profile mgr"), ("osd", all), ("mds", all)])?;
-        for id in 0..self.cluster.shape.osds {
+        for id in 0..self.cluster.shape.all_osds() {
             let profile = "allow profile osd";
             self.make_key(&Daemon::Osd(id).to_string(), &[("mon", profile), ("mgr", profile), ("osd", all)])?;
         }
@@ -254,15 +268,25 @@ impl<'a> Startup<'a> {
     /// Formats all OSDs at once, and creates the pools meanwhile: both mostly wait for the disk.
     fn make_osds(&mut self) -> Result<(), LabError> {
         let Cluster { home, shape, .. } = self.cluster;
-        self.say(&format!("formatting {} OSDs of {} bytes", shape.osds, shape.osd_bytes));
+        self.say(&match &shape.media {
+            None => format!("formatting {} OSDs of {} bytes", shape.osds, shape.osd_bytes),
+            Some(media) => format!("formatting {} OSDs in the layout {}", shape.all_osds(), media.layout),
+        });
+        if shape.layout().has_cache() {
+            tier::prepare(self.cluster)?;
+        }
         let mut formatting = Vec::new();
-        for id in 0..shape.osds {
-            let store = OsdStore { id, data: home.osd(id), block_bytes: shape.osd_bytes };
+        for id in 0..shape.all_osds() {
+            let block_bytes = shape.media.is_none().then_some(shape.osd_bytes);
+            let store = OsdStore { id, data: home.osd(id), block_bytes };
             formatting.push(self.format_osd(&store)?);
         }
         for (pool, groups, application) in POOLS {
             self.cluster.ceph(&["osd", "pool", "create", pool, groups])?;
             self.cluster.ceph(&["osd", "pool", "application", "enable", pool, application])?;
+        }
+        if let Some(media) = shape.media.as_ref().filter(|media| media.layout.has_cache()) {
+            tier::set_up(self.cluster, media)?;
         }
         formatting.into_iter().try_for_each(|running| running.finish(FORMAT).map(drop))
     }
@@ -273,13 +297,16 @@ impl<'a> Startup<'a> {
         let (id, uuid) = (store.id.to_string(), uuid()?);
         make_directory(&store.data)?;
         self.cluster.ceph(&["osd", "new", &uuid, &id])?;
-        let conf = home.ceph_conf();
-        let size = format!("--bluestore-block-size={}", store.block_bytes);
+        let (conf, data) = (home.ceph_conf(), &store.data);
+        let (conf, data) = (conf.to_string_lossy(), data.to_string_lossy());
+        let size = store.block_bytes.map(|bytes| format!("--bluestore-block-size={bytes}"));
         #[rustfmt::skip]
-        let format = [
-            "-c", &*conf.to_string_lossy(), "-i", &id, "--mkfs", "--osd-uuid", &uuid,
-            "--osd-data", &*store.data.to_string_lossy(), "--bluestore-block-create=true", &size,
+        let mut format = vec![
+            "-c", &*conf, "-i", &id, "--mkfs", "--osd-uuid", &uuid, "--osd-data", &*data,
         ];
+        if let Some(size) = &size {
+            format.extend(["--bluestore-block-create=true", size]);
+        }
         programs.start("ceph-osd", &format)
     }
 

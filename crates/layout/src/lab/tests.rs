@@ -4,6 +4,8 @@
 use std::fs;
 
 use super::command::tests::script;
+use super::layout::tests::media;
+use super::record::Shape;
 use super::record::tests::shape;
 use super::*;
 
@@ -65,8 +67,29 @@ fn options_that_no_lab_can_have_are_refused() {
     assert_eq!(error.to_string(), "the number of OSDs is 0, but must be from 1 to 16");
     let error = refusal(&LabOptions { osd_bytes: Some(4096), ..options.clone() });
     assert!(error.to_string().contains("at least 1 GiB"), "{error}");
-    let error = refusal(&LabOptions { gateway_port: Some(0), ..options });
+    let error = refusal(&LabOptions { gateway_port: Some(0), ..options.clone() });
     assert!(error.to_string().contains("from 1 to 65535"), "{error}");
+    let error = refusal(&LabOptions { slow_iops: Some(49), ..options.clone() });
+    assert_eq!(
+        error.to_string(),
+        "the limit of a slow device in writes per second is 49, but must be at least 50"
+    );
+    let error = refusal(&LabOptions { slow_bandwidth: Some(999_999), ..options.clone() });
+    assert!(error.to_string().contains("at least 1 MB/s"), "{error}");
+    let error = refusal(&LabOptions { metadata_bytes: Some(1), ..options.clone() });
+    assert!(error.to_string().contains("at least 256 MiB"), "{error}");
+    let error = refusal(&LabOptions { cache_bytes: Some(1), ..options });
+    assert!(error.to_string().contains("at least 1 GiB"), "{error}");
+}
+
+#[test]
+fn a_layout_with_devices_needs_more_than_a_plain_one() {
+    let (_directory, options) = place();
+    let error = refusal(&LabOptions { layout: Some(Layout::Baseline), ..options.clone() });
+    let LabError::LayoutImpossible { layout: Layout::Baseline, why } = &error else { panic!("{error}") };
+    // There is no losetup in the path; whoever is not root hears of that first.
+    assert!(why.contains("sudo") || why.contains("losetup"), "{why}");
+    assert!(!options.dir.exists());
 }
 
 #[test]
@@ -99,12 +122,28 @@ fn a_failed_creation_is_told_apart_from_a_lab_and_begun_anew() {
 fn a_lab_keeps_its_shape() {
     let (_directory, options) = stopped_lab();
     let error = refusal(&LabOptions { osds: Some(5), ..options.clone() }).to_string();
-    assert!(error.contains("the number of OSDs 3, not 5") && error.contains("--purge"), "{error}");
+    assert!(error.contains("the number of OSDs 3, not 5") && error.contains("lab down"), "{error}");
     let error = refusal(&LabOptions { osd_bytes: Some(2 << 30), ..options.clone() }).to_string();
     assert!(error.contains("10737418240, not 2147483648"), "{error}");
     let home = Home::find(&options.dir).unwrap();
     let moved = adapt(&home, shape(), &LabOptions { gateway_port: Some(7480), ..options }).unwrap();
     assert_eq!(moved, Shape { gateway_port: 7480, ..shape() });
+}
+
+#[test]
+fn limits_may_change_and_devices_may_not() {
+    let (_directory, options) = stopped_lab();
+    let home = Home::find(&options.dir).unwrap();
+    let laid_out = Shape { media: Some(media(Layout::Reference2)), ..shape() };
+    let slower = LabOptions { slow_iops: Some(70), ..options.clone() };
+    let adapted = adapt(&home, laid_out.clone(), &slower).unwrap().media.unwrap();
+    assert_eq!((adapted.limits.iops, adapted.limits.bandwidth), (70, 40_000_000));
+    let other = LabOptions { layout: Some(Layout::Baseline), ..options.clone() };
+    let error = adapt(&home, laid_out.clone(), &other).unwrap_err().to_string();
+    assert!(error.contains("has the layout reference-2, not baseline"), "{error}");
+    let larger = LabOptions { cache_bytes: Some(2 << 30), ..options };
+    let error = adapt(&home, laid_out, &larger).unwrap_err().to_string();
+    assert!(error.contains("1073741824, not 2147483648"), "{error}");
 }
 
 #[test]

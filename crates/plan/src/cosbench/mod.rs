@@ -18,11 +18,12 @@ mod workload;
 use crate::defaults;
 use crate::diagnostic::Diagnostic;
 use crate::object::{Http, Target, Verb};
-use crate::plan::{Engine, Plan, Work};
+use crate::plan::{Engine, Plan, Work, WorkKind};
 use crate::redact::redact;
 use crate::selector::OPEN_END;
 use crate::yaml::Environment;
 use remarks::Remarks;
+use tidemark_load::pacing::{Arrivals, Pacing, Rate};
 use tidemark_load::source::SourcePlan;
 use workload::Reader;
 
@@ -43,14 +44,48 @@ pub fn read_in(
     text: &str,
     environment: &Environment<'_>,
 ) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
-    let mut reader = Reader::default();
+    read_with(text, environment, Changes::default())
+}
+
+/// What an evaluation changes in a document.
+#[derive(Default)]
+pub(crate) struct Changes {
+    /// The workers of every normal work.
+    pub(crate) workers: Option<u32>,
+    /// Operations per second of every normal work, which makes it an open loop.
+    pub(crate) rate: Option<f64>,
+    /// What load is put on, in place of all `storage` and `auth`.
+    pub(crate) target: Option<Target>,
+    /// The seed.
+    pub(crate) seed: Option<u64>,
+}
+
+/// Reads a document with changes.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) fn read_with(
+    text: &str,
+    environment: &Environment<'_>,
+    changes: Changes,
+) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let mut reader = Reader::new(changes.target);
     let Some(mut root) = tree::read(text, &mut reader.remarks) else {
         return Err(reader.remarks.sorted());
     };
-    root.expand(environment.variable, &mut reader.remarks);
+    if !reader.has_target() {
+        root.expand(environment.variable, &mut reader.remarks);
+    }
+    if let Some(workers) = changes.workers {
+        work::set_workers(&mut root, workers);
+    }
     // Without the secrets: the seed is stored and shown, and the stored document gives the same one.
     let mut plan = reader.workload(&root, defaults::seed_of(&redact(text)));
+    plan.seed = changes.seed.unwrap_or(plan.seed);
     let mut remarks = reader.remarks;
+    if let Some(rate) = changes.rate {
+        open(&mut plan, rate);
+    }
     if remarks.failed() {
         return Err(remarks.sorted());
     }
@@ -58,6 +93,15 @@ pub fn read_in(
     notes::describe(&plan, &mut remarks);
     plan.notes = remarks.take_notes();
     Ok((plan, remarks.sorted()))
+}
+
+/// Makes every normal work an open loop.
+fn open(plan: &mut Plan, rate: f64) {
+    let works = plan.stages.iter_mut().flat_map(|stage| &mut stage.works);
+    for work in works.filter(|work| work.kind == WorkKind::Normal) {
+        let rate = Rate { points: vec![(0, rate)] };
+        work.load.pacing = Pacing::Open { rate, arrivals: Arrivals::Constant };
+    }
 }
 
 /// Decides what depends on the whole document: random streams, and how long to wait for what.

@@ -152,6 +152,20 @@ pub(super) fn resolve(
     }
 }
 
+/// Another target in place of a `<storage>`, of which what it says about operations stays.
+pub(super) fn on(target: Target, storage: Option<&Element>, remarks: &mut Remarks) -> Storage {
+    let Some(storage) = storage else { return Storage::plain(target) };
+    // What else is wrong with it does not matter: addresses and keys are often placeholders.
+    let words = Vocabulary { keys: &S3_KEYS, owner: "S3 storage" };
+    let settings = Settings::default().within(storage, words, &mut Remarks::default());
+    Storage {
+        target,
+        range: range(storage, &settings, remarks),
+        part_bytes: part_bytes(&settings, remarks),
+        restore_days: restore_days(&settings, remarks),
+    }
+}
+
 /// Says why a kind cannot be used, at the value of `type`.
 fn refuse(storage: &Element, kind: &str, remarks: &mut Remarks) {
     let span = storage.value("type").map_or(storage.span.clone(), |value| value.span.clone());
@@ -205,7 +219,7 @@ fn embedded(settings: &Settings<'_>, remarks: &mut Remarks) -> Option<Storage> {
             return None;
         }
     };
-    Some(Storage::plain(Target::Embedded(Embedded { place })))
+    Some(Storage::plain(Target::Embedded(Embedded { place, limit: None })))
 }
 
 fn swift(
@@ -269,7 +283,7 @@ fn s3(storage: &Element, kind: &str, settings: &Settings<'_>, remarks: &mut Rema
         || endpoints.iter().any(|endpoint| needs_path_style(endpoint));
     let range = range(storage, settings, remarks);
     let part_bytes = part_bytes(settings, remarks);
-    let restore_days = settings.number(&["restore_days"], remarks).unwrap_or(1).clamp(1, 36_500) as u32;
+    let restore_days = restore_days(settings, remarks);
     let target = Target::S3(S3 {
         http: http(settings, endpoints, remarks),
         access_key,
@@ -283,6 +297,10 @@ fn s3(storage: &Element, kind: &str, settings: &Settings<'_>, remarks: &mut Rema
         storage_class: settings.find(&["storage_class"]).map(|entry| entry.value.to_owned()),
     });
     Some(Storage { target, range, part_bytes, restore_days })
+}
+
+fn restore_days(settings: &Settings<'_>, remarks: &mut Remarks) -> u32 {
+    settings.number(&["restore_days"], remarks).unwrap_or(1).clamp(1, 36_500) as u32
 }
 
 fn endpoints(storage: &Element, settings: &Settings<'_>, remarks: &mut Remarks) -> Vec<String> {

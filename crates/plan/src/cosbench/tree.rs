@@ -37,6 +37,18 @@ impl Element {
         Some(&attribute.value).filter(|value| !value.text.trim().is_empty())
     }
 
+    /// Sets an attribute; it stands where the old one does, or the element.
+    pub(super) fn set(&mut self, name: &str, text: &str) {
+        let value = |span: Range<usize>| Value { text: text.to_owned(), span, steps: Vec::new() };
+        match self.attributes.iter_mut().find(|attribute| attribute.name == name) {
+            Some(known) => known.value = value(known.value.span.clone()),
+            None => {
+                let (name, span) = (name.to_owned(), self.span.clone());
+                self.attributes.push(Attribute { name, span: span.clone(), value: value(span) });
+            }
+        }
+    }
+
     /// Replaces `${NAME}` by environment variables in the configs of targets: `storage` and `auth`.
     pub(super) fn expand(&mut self, variable: &dyn Fn(&str) -> Option<String>, remarks: &mut Remarks) {
         if matches!(self.name.as_str(), "storage" | "auth") {

@@ -101,6 +101,16 @@ fn workers(element: &Element, reader: &mut Reader) -> u32 {
         .map_or(1, |workers| workers as u32)
 }
 
+/// Sets the workers of every normal work.
+pub(super) fn set_workers(element: &mut Element, workers: u32) {
+    let is_special = |kind: &str| TYPES.iter().any(|(name, known)| *name == kind && *known != Type::Normal);
+    let kind = element.value("type").map_or("", |value| value.text.trim());
+    if element.name == "work" && !is_special(kind) {
+        element.set("workers", &workers.to_string());
+    }
+    element.children.iter_mut().for_each(|child| set_workers(child, workers));
+}
+
 fn failures_allowed(element: &Element, default: u32, reader: &mut Reader) -> u32 {
     match reader.integer(element, "afr", -1..=1_000_000) {
         Some(afr) if afr >= 0 => afr as u32,

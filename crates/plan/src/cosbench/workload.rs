@@ -6,7 +6,8 @@ use super::storage::{self, Storage};
 use super::tree::Element;
 use super::work::{self, Turn};
 use crate::nearest::nearest;
-use crate::plan::{OnFailure, Plan, Stage};
+use crate::object::Target;
+use crate::plan::{Observe, OnFailure, Plan, Stage};
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
@@ -99,15 +100,29 @@ pub(super) struct Reader {
     pub(super) remarks: Remarks,
     /// What storage and auth mean together, by where they stand.
     storages: HashMap<(usize, usize), Storage>,
+    /// What load is put on, if it is not what the document says.
+    target: Option<Target>,
 }
 
 impl Reader {
+    /// A reader of a document whose load is put on another target, if there is one.
+    pub(super) fn new(target: Option<Target>) -> Self {
+        Self { target, ..Self::default() }
+    }
+
+    /// Whether load is put on something else than the document says.
+    pub(super) fn has_target(&self) -> bool {
+        self.target.is_some()
+    }
+
     /// The storage that works in this scope talk to; after an error, one that does nothing.
     pub(super) fn storage(&mut self, scope: &Scope<'_>) -> Storage {
         let place = |element: Option<&Element>| element.map_or(0, |element| element.span.start);
-        let Self { remarks, storages } = self;
-        let resolve =
-            || storage::resolve(scope.storage, scope.auth, remarks).unwrap_or_else(Storage::nothing);
+        let Self { remarks, storages, target } = self;
+        let resolve = || match target {
+            Some(target) => storage::on(target.clone(), scope.storage, remarks),
+            None => storage::resolve(scope.storage, scope.auth, remarks).unwrap_or_else(Storage::nothing),
+        };
         storages.entry((place(scope.storage), place(scope.auth))).or_insert_with(resolve).clone()
     }
 
@@ -133,6 +148,7 @@ impl Reader {
             seed: scope.settings.number(&["seed"], &mut self.remarks).unwrap_or(seed),
             stages: self.workflow(root, &scope),
             notes: Vec::new(),
+            observe: Observe::default(),
         }
     }
 

@@ -359,7 +359,7 @@ fn targets_are_checked() {
         ("{kind: rbd, size: 1GiB, path: /d/f}", "2:33 error `path` has no meaning here"),
         (
             "{kind: rbd, size: 1GiB, pol: x}",
-            "2:33 warning `pol` is not a key of `target` and is ignored | did you mean `pool`?",
+            "2:33 error `pol` is not a key of `target` | did you mean `pool`?",
         ),
     ] {
         let found = on(target);
@@ -465,7 +465,7 @@ fn loads_are_checked() {
             &format!("{at}, workers: 4"),
             "4:57 error `workers` has no meaning here: block load has `clients`",
         ),
-        ("", &format!("{at}, objects: 1-4"), "4:57 warning `objects` is not a key of `load` and is ignored"),
+        ("", &format!("{at}, objects: 1-4"), "4:57 error `objects` is not a key of `load`"),
         (
             ", count: 4",
             &format!("{at}, clients: 8"),
@@ -512,7 +512,7 @@ fn stages_are_checked() {
         ("- precondition: {pattern: randread}", "4:27 error `pattern`: 'randread' is not known"),
         ("- precondition: {passes: 0}", "4:26 error `passes`: 0 is out of bounds"),
         ("- precondition: {block_size: 4GiB}", "4:30 error `block_size`: '4GiB' is out of bounds"),
-        ("- prepare: {objects: 1-4}", "4:13 warning `objects` is not a key of `prepare` and is ignored"),
+        ("- prepare: {objects: 1-4}", "4:13 error `objects` is not a key of `prepare`"),
         (
             "- works: [{load: {pattern: [read, write], block_size: 4KiB, for: 1s}}]",
             "4:19 error `pattern` makes a sweep of a load, and one that runs beside others is none",

@@ -4,6 +4,7 @@ use super::environment::Environment;
 use super::table::Table;
 use crate::defaults;
 use std::cell::{Cell, RefCell};
+use std::ops::Range;
 use tidemark_measure::record::Note;
 use tidemark_measure::units;
 
@@ -13,6 +14,8 @@ pub(super) struct Context<'a> {
     pub(super) seed: u64,
     /// What its sweeps may still grow to.
     pub(super) budget: Budget,
+    /// Where and how to say that a work has no target.
+    pub(super) missing_target: (Range<usize>, String),
     /// What is worth saying about it.
     pub(super) notes: RefCell<Vec<Note>>,
 }

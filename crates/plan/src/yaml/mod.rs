@@ -3,27 +3,37 @@
 //! The text becomes a tree in which everything knows its place ([`tree`]); the tree is read mapping by mapping,
 //! with typed questions ([`table`]); what is given once holds for everything below ([`scope`]).
 
+mod arms;
+#[cfg(test)]
+pub(crate) mod asked;
 mod axes;
 mod block;
 mod context;
+mod documents;
 mod environment;
+mod evaluation;
+pub(crate) mod levels;
 mod load;
+mod observe;
 mod operation;
 mod scope;
 mod table;
 mod target;
 mod tree;
 mod volumes;
+pub(crate) mod words;
 mod work;
 
+pub(crate) use documents::Documents;
 pub use environment::Environment;
+pub(crate) use evaluation::{evaluation, is_evaluation};
 
 use crate::defaults;
 use crate::diagnostic::Diagnostic;
 use crate::plan::{OnFailure, Plan, Stage, Work, WorkKind};
 use crate::redact::redact;
 use context::{Budget, Context};
-use scope::Scope;
+use scope::{Lent, Scope};
 use std::cell::RefCell;
 use std::collections::HashSet;
 use table::{Log, Table};
@@ -49,21 +59,26 @@ pub fn read_in(
 ) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
     let root = tree::parse(text).map_err(|broken| vec![broken])?;
     let log = Log::default();
-    let plan = workload(Table::new("the document", &root, &(0..0), text, &log), environment, text);
+    let table = Table::new("the document", &root, &(0..0), text, &log);
+    let plan = workload(table, environment, text, Lent::default());
     match log.close() {
         (warnings, false) => Ok((plan, warnings)),
         (remarks, true) => Err(remarks),
     }
 }
 
-fn workload(mut table: Table<'_>, environment: &Environment<'_>, text: &str) -> Plan {
+fn workload(mut table: Table<'_>, environment: &Environment<'_>, text: &str, lent: Lent) -> Plan {
     let name = table.required("name", "begin with `name: my-workload`", table::text).unwrap_or_default();
     let description = table.text("description").unwrap_or_default();
     // Of the document without its secrets: the seed is stored and shown.
-    let seed = table.whole("seed", 0..=u64::MAX).unwrap_or_else(|| defaults::seed_of(&redact(text)));
+    let own = table.whole("seed", 0..=u64::MAX);
+    let seed = lent.seed.or(own).unwrap_or_else(|| defaults::seed_of(&redact(text)));
     let on_failure = on_failure(&mut table).unwrap_or_default();
-    let scope = Scope::default().within(&mut table, environment);
-    let context = Context { environment, seed, budget: Budget::default(), notes: RefCell::default() };
+    let scope = Scope { target: lent.target, ..Scope::default() }.within(&mut table, environment);
+    let observe = observe::observe(&mut table);
+    let missing_target = lent.missing.unwrap_or_else(|| (0..0, "the document has no `target`".to_owned()));
+    let context =
+        Context { environment, seed, budget: Budget::default(), missing_target, notes: RefCell::default() };
     let nodes = table.list("stages").filter(|nodes| !nodes.is_empty()).unwrap_or_else(|| {
         table.missing("stages", "write a list of stages, each with its works");
         &[]
@@ -74,7 +89,7 @@ fn workload(mut table: Table<'_>, environment: &Environment<'_>, text: &str) -> 
         stages.extend(made);
     }
     table.finish();
-    Plan { name, description, seed, trigger: None, stages, notes: context.notes.into_inner() }
+    Plan { name, description, seed, trigger: None, stages, notes: context.notes.into_inner(), observe }
 }
 
 /// Reads a stage, or those that a sweep makes of it. `index` is the first one's.

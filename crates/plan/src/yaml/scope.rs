@@ -5,6 +5,18 @@ use super::table::Table;
 use super::target::{self, Target};
 use super::tree::Value;
 use crate::object::{Content, Form, Naming};
+use std::ops::Range;
+
+/// What an evaluation lends to a workload document.
+#[derive(Default)]
+pub(super) struct Lent {
+    /// The seed, in place of the document's own.
+    pub(super) seed: Option<u64>,
+    /// The target of works that have none.
+    pub(super) target: Option<Target>,
+    /// Where and how to say that there is no target.
+    pub(super) missing: Option<(Range<usize>, String)>,
+}
 
 /// What holds at one level of the document: the levels above, and what this one says otherwise.
 #[derive(Clone, Default)]
@@ -34,7 +46,8 @@ impl Scope {
     }
 }
 
-fn read_target(table: &mut Table<'_>, environment: &Environment<'_>) -> Option<Target> {
+/// The target under `target`, if it is there and can be read.
+pub(super) fn read_target(table: &mut Table<'_>, environment: &Environment<'_>) -> Option<Target> {
     let entry = table.entry("target")?;
     match entry.node.value {
         Value::Scalar(_) => table.scalar(&entry.node, "target", target::named),
@@ -58,6 +71,9 @@ fn naming(table: &mut Table<'_>, above: &Naming) -> Option<Naming> {
     Some(naming)
 }
 
+/// What objects can be made of, as documents call it.
+pub(super) const FILLS: [&str; 3] = ["seeded", "zero", "hashed"];
+
 fn content(table: &mut Table<'_>, above: Content) -> Option<Content> {
     let mut table = table.table("content")?;
     let (mut compressible, mut duplicate) = (0.0, 0.0);
@@ -65,7 +81,7 @@ fn content(table: &mut Table<'_>, above: Content) -> Option<Content> {
         (compressible, duplicate) = (c, d);
     }
     let usual = Form::Seeded { compressible, duplicate };
-    let words = [("seeded", usual), ("zero", Form::Zero), ("hashed", Form::Hashed)];
+    let words = [(FILLS[0], usual), (FILLS[1], Form::Zero), (FILLS[2], Form::Hashed)];
     let mut form = table.word("fill", &words).unwrap_or(above.form);
     match &mut form {
         Form::Seeded { compressible, duplicate } => {

@@ -138,9 +138,16 @@ impl<'a> Table<'a> {
     pub(super) fn entry(&mut self, key: &'static str) -> Option<&'a Entry> {
         if !self.asked.contains(&key) {
             self.asked.push(key);
+            #[cfg(test)]
+            super::asked::note(&self.what, key);
         }
         let found = self.entries.iter().find(|entry| entry.key == key)?;
         (found.node.value != Value::Nothing).then_some(found)
+    }
+
+    /// Takes a key for one that is known, whoever reads it.
+    pub(super) fn expect(&mut self, key: &'static str) {
+        self.entry(key);
     }
 
     /// Whether a key is there with a value.
@@ -354,9 +361,11 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Ends the reading: keys that nobody asked for are reported.
+    /// Ends the reading: keys that nobody asked for are errors, for a slip of the pen would change the load unseen. Those
+    /// that begin with `x-` are the author's own, for anchors.
     pub(super) fn finish(self) {
-        for entry in self.entries.iter().filter(|entry| !self.asked.contains(&entry.key.as_str())) {
+        let known = |entry: &&Entry| self.asked.contains(&entry.key.as_str()) || entry.key.starts_with("x-");
+        for entry in self.entries.iter().filter(|entry| !known(entry)) {
             let known = |name: &&str| self.asked.contains(name);
             let synonym = FIO_WORDS.iter().find(|(word, _)| *word == entry.key).map(|(_, name)| *name);
             let near = || nearest(&entry.key, self.asked.iter().copied());
@@ -364,8 +373,8 @@ impl<'a> Table<'a> {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("known here: {}", self.asked.join(", ")),
             };
-            let message = format!("`{}` is not a key of {} and is ignored", entry.key, self.what);
-            self.log.warning(&entry.key_span, message, help);
+            let message = format!("`{}` is not a key of {}", entry.key, self.what);
+            self.log.error(&entry.key_span, message, help);
         }
     }
 }

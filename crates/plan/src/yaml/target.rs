@@ -4,6 +4,7 @@
 
 use super::environment::Environment;
 use super::table::{Problem, Table};
+use super::tree::{Node, Value};
 use super::volumes::{self, Volumes};
 use crate::defaults;
 use crate::object::{self, Embedded, Http, Mock, Place, S3, Swift, SwiftAuth};
@@ -21,7 +22,7 @@ pub(super) enum Target {
 
 /// The kinds of targets, as documents call them.
 #[derive(Clone, Copy)]
-enum Kind {
+pub(super) enum Kind {
     S3,
     Swift,
     Mock,
@@ -30,7 +31,7 @@ enum Kind {
     Volumes(volumes::Kind),
 }
 
-const KINDS: [(&str, Kind); 8] = [
+pub(super) const KINDS: [(&str, Kind); 8] = [
     ("s3", Kind::S3),
     ("swift", Kind::Swift),
     ("mock", Kind::Mock),
@@ -40,6 +41,14 @@ const KINDS: [(&str, Kind); 8] = [
     ("device", Kind::Volumes(volumes::Kind::Device)),
     ("rbd", Kind::Volumes(volumes::Kind::Rbd)),
 ];
+
+/// Whether a target is of volumes, as far as its kind says.
+pub(super) fn is_volumes(node: &Node) -> bool {
+    let kind = node.entry("kind").map_or(node, |entry| &entry.node);
+    let Value::Scalar(text) = &kind.value else { return false };
+    let known = KINDS.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
+    known.is_some_and(|(_, kind)| matches!(kind, Kind::Volumes(_)))
+}
 
 /// Reads the mapping under `target`; `None` after an error that leaves nothing to go on with.
 pub(super) fn target(mut table: Table<'_>, environment: &Environment<'_>) -> Option<Target> {
@@ -55,7 +64,16 @@ pub(super) fn target(mut table: Table<'_>, environment: &Environment<'_>) -> Opt
             delay_ns: table.duration("delay").unwrap_or(10_000_000),
             errors: table.share("errors").unwrap_or(0.0),
         })),
-        Kind::Embedded => on_objects(object::Target::Embedded(Embedded { place: place(&mut table) })),
+        Kind::Embedded => on_objects(object::Target::Embedded(Embedded {
+            place: place(&mut table),
+            limit: table.read("limit", |text| match super::work::rate(text)? {
+                0.0 => Err(Problem::new(
+                    "a server that serves nothing is no target",
+                    "write a rate such as 2000/s",
+                )),
+                rate => Ok(rate),
+            }),
+        })),
     };
     table.finish();
     Some(target)
@@ -74,7 +92,7 @@ pub(super) fn named(text: &str) -> Result<Target, Problem> {
     Ok(on_objects(match super::table::choose(text, &KINDS)? {
         Kind::Nothing => object::Target::Nothing,
         Kind::Mock => object::Target::Mock(Mock { size: 1000, delay_ns: 10_000_000, errors: 0.0 }),
-        Kind::Embedded => object::Target::Embedded(Embedded { place: Place::Memory }),
+        Kind::Embedded => object::Target::Embedded(Embedded { place: Place::Memory, limit: None }),
         Kind::S3 | Kind::Swift => return needs("its address and credentials"),
         Kind::Volumes(_) => return needs("its place and size"),
     }))
@@ -135,11 +153,14 @@ fn swift(table: &mut Table<'_>, environment: &Environment<'_>) -> Option<Swift> 
     Some(Swift { http, auth: swift_auth(auth?, environment)?, policy })
 }
 
+/// The ways to get a Swift token, as documents call them, and which of four they are.
+pub(super) const AUTHS: [(&str, u8); 5] =
+    [("token", 0), ("tempauth", 1), ("swauth", 1), ("keystone-v2", 2), ("keystone-v3", 3)];
+
 fn swift_auth(mut table: Table<'_>, environment: &Environment<'_>) -> Option<SwiftAuth> {
     let auth = &mut table;
-    let words = [("token", 0), ("tempauth", 1), ("swauth", 1), ("keystone-v2", 2), ("keystone-v3", 3)];
     let help = "write tempauth, keystone-v3, keystone-v2 or token";
-    let kind = auth.required("kind", help, |text| super::table::choose(text, &words))?;
+    let kind = auth.required("kind", help, |text| super::table::choose(text, &AUTHS))?;
     let text = |auth: &mut Table<'_>, key, example: &str| {
         if !auth.has(key) {
             auth.missing(key, &format!("such as {example}"));
@@ -205,7 +226,7 @@ fn http(table: &mut Table<'_>, environment: &Environment<'_>) -> Http {
 }
 
 /// Checks an address; without a path unless `with_path`. Gives it without a slash at its end.
-fn address(text: &str, with_path: bool) -> Result<String, Problem> {
+pub(super) fn address(text: &str, with_path: bool) -> Result<String, Problem> {
     let help = "write http://host:port or https://host:port";
     if text.contains(['<', '>']) {
         return Err(Problem::new(format!("`{text}` holds a placeholder"), "put the real host in its place"));

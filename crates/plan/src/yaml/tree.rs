@@ -25,6 +25,32 @@ pub(super) struct Node {
     pub(super) span: Range<usize>,
 }
 
+impl Node {
+    /// The entry of a key, if this is a mapping that has it.
+    pub(super) fn entry(&self, key: &str) -> Option<&Entry> {
+        match &self.value {
+            Value::Map(entries) => entries.iter().find(|entry| entry.key == key),
+            _ => None,
+        }
+    }
+
+    /// The same, to change it.
+    pub(super) fn entry_mut(&mut self, key: &str) -> Option<&mut Entry> {
+        match &mut self.value {
+            Value::Map(entries) => entries.iter_mut().find(|entry| entry.key == key),
+            _ => None,
+        }
+    }
+
+    /// The items of a list; a value alone is its own only item.
+    pub(super) fn items(&self) -> &[Node] {
+        match &self.value {
+            Value::List(items) => items,
+            _ => std::slice::from_ref(self),
+        }
+    }
+}
+
 /// What a value is.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Value {

@@ -66,7 +66,8 @@ pub(super) fn work(
         None => {
             let help =
                 "write `target: {kind: s3, endpoint: ..., ...}`, or `target: embedded` to try things out";
-            table.log().error(&(0..0), "the document has no `target`", help);
+            let (place, message) = &context.missing_target;
+            table.log().error(place, message, help);
             object::Target::Nothing
         }
     };
@@ -319,7 +320,8 @@ fn point(table: &Table<'_>, node: &Node, rate_entry: &Entry) -> Option<(u64, f64
     Some((at?, rate?))
 }
 
-fn rate(text: &str) -> Result<f64, Problem> {
+/// Operations per second.
+pub(super) fn rate(text: &str) -> Result<f64, Problem> {
     match units::parse_rate(text)? {
         rate if rate <= 1e9 => Ok(rate),
         _ => Err(Problem::new(format!("'{text}' is beyond any machine"), "write at most 1000M/s")),

@@ -1,21 +1,17 @@
 //! A drawing surface with axes, and the figure that comes out of it.
 
+use super::figure::{Figure, WIDTH};
+use super::path::{Path, put};
 use super::scale::{Scale, Tick};
 use super::series::Point;
-use crate::text::{escape, plain_name, shorten};
-use std::fmt::Write as _;
+use crate::text::{escape, shorten};
 
 /// The whole picture, and the part of it that the axes enclose, in pixels.
-const WIDTH: f64 = 540.0;
-const HEIGHT: f64 = 250.0;
+const HEIGHT: u32 = 250;
 const LEFT: f64 = 62.0;
 const ROOM: f64 = 80.0;
 const TOP: f64 = 26.0;
-const BOTTOM: f64 = HEIGHT - 40.0;
-
-/// Height of the title and width of the margin that only a stand-alone figure has: a page has its own.
-const TITLE_HEIGHT: f64 = 34.0;
-const MARGIN: f64 = 12.0;
+const BOTTOM: f64 = HEIGHT as f64 - 40.0;
 
 /// Room beside the lines for longer labels.
 const MORE_ROOM: f64 = 124.0;
@@ -23,55 +19,8 @@ const MORE_ROOM: f64 = 124.0;
 /// Distance between two labels beside the lines.
 const LABEL_HEIGHT: f64 = 14.0;
 
-/// How many colours there are for lines; further ones begin again, and are told apart by their labels.
-const COLOURS: usize = 6;
-
-/// Colours and strokes of figures, for the page that inlines them and for stand-alone files.
-///
-/// The hues are those of Okabe and Ito (Color Universal Design, 2008), darkened or lightened until text in them
-/// has a contrast of 4.5 to 1 on the paper.
-pub(crate) const STYLE: &str = include_str!("figure.css");
-
-/// A figure: what it shows, in words and as a drawing.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Figure {
-    /// A short stable name for files and links: `throughput`, `latency-read`.
-    pub name: String,
-    /// What it shows: its caption.
-    pub title: String,
-    /// The same in words and numbers, for those who do not see it.
-    pub description: String,
-    body: String,
-}
-
-impl Figure {
-    /// The figure as an element of a page that has [`STYLE`]; `id` must be unique in that page.
-    pub(crate) fn inline(&self, id: &str) -> String {
-        let id = plain_name(id);
-        format!(
-            "<svg class=\"fig\" role=\"img\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" aria-labelledby=\"{id}-t {id}-d\">\
-             <title id=\"{id}-t\">{}</title><desc id=\"{id}-d\">{}</desc>{}</svg>",
-            escape(&self.title),
-            escape(&self.description),
-            self.body
-        )
-    }
-
-    /// The figure as a complete SVG document that carries its own colours and follows dark mode.
-    pub fn standalone(&self) -> String {
-        let (left, top) = (-MARGIN, -TITLE_HEIGHT);
-        let (width, height) = (WIDTH + 2.0 * MARGIN, HEIGHT + TITLE_HEIGHT + MARGIN);
-        let (title, description) = (escape(&self.title), escape(&self.description));
-        format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"fig\" role=\"img\" width=\"{width}\" height=\"{height}\" \
-             viewBox=\"{left} {top} {width} {height}\" aria-labelledby=\"t d\">\n<title id=\"t\">{title}</title>\n\
-             <desc id=\"d\">{description}</desc>\n<style>{STYLE}</style>\n\
-             <rect class=\"paper\" x=\"{left}\" y=\"{top}\" width=\"{width}\" height=\"{height}\"/>\n\
-             <text class=\"headline\" x=\"0\" y=\"-8\">{title}</text>\n{}\n</svg>\n",
-            self.body
-        )
-    }
-}
+/// How many colours, dash patterns and marks there are; further lines begin again, and are told apart by their labels.
+pub(super) const COLOURS: usize = 6;
 
 /// One axis: how values become places, which ones are named, and what they are.
 pub(crate) struct Axis<'a> {
@@ -87,15 +36,19 @@ pub(crate) enum Stroke {
     Fine,
     Dashed,
     Dotted,
+    /// The pattern of dashes that belongs to the line's colour: lines that are told apart without colours.
+    Own,
 }
 
 impl Stroke {
-    const fn class(self) -> &'static str {
+    fn class(self, colour: usize) -> &'static str {
+        const PATTERNS: [&str; COLOURS] = ["line", "line p1", "line p2", "line p3", "line p4", "line p5"];
         match self {
             Stroke::Solid => "line",
             Stroke::Fine => "line fine",
             Stroke::Dashed => "line fine dashed",
             Stroke::Dotted => "line fine dotted",
+            Stroke::Own => PATTERNS[colour % COLOURS],
         }
     }
 }
@@ -109,6 +62,13 @@ pub(crate) struct Measured {
     pub(crate) high: f64,
 }
 
+impl Measured {
+    /// A value that has no range.
+    pub(crate) fn single(x: f64, value: f64) -> Self {
+        Self { x, value, low: value, high: value }
+    }
+}
+
 /// A figure in the making.
 pub(crate) struct Chart {
     /// Where the axes end, in pixels.
@@ -117,25 +77,30 @@ pub(crate) struct Chart {
     y: Scale,
     body: String,
     labels: Vec<Label>,
-    /// Where peaks have been named.
-    peaks: Vec<(f64, f64)>,
+    /// Boxes of the words that are within the axes: middle, height of the line, half of the width.
+    words: Vec<(f64, f64, f64)>,
+    /// Places along lines that words are not to cover.
+    inked: Vec<(f64, f64)>,
 }
 
 struct Label {
     y: f64,
     text: String,
-    colour: usize,
+    /// That of its line; none has that of the service level.
+    colour: Option<usize>,
+    /// Whether the line's mark stands before the words.
+    has_mark: bool,
 }
 
 impl Chart {
     /// An empty chart with its axes.
     pub(crate) fn new(x: &Axis, y: &Axis) -> Self {
-        Self::until(WIDTH - ROOM, x, y)
+        Self::until(f64::from(WIDTH) - ROOM, x, y)
     }
 
     /// One with room for longer labels.
     pub(crate) fn with_room(x: &Axis, y: &Axis) -> Self {
-        Self::until(WIDTH - MORE_ROOM, x, y)
+        Self::until(f64::from(WIDTH) - MORE_ROOM, x, y)
     }
 
     fn until(right: f64, x: &Axis, y: &Axis) -> Self {
@@ -160,13 +125,23 @@ impl Chart {
             put(&mut body, format_args!("<path class=\"axis\" d=\"M{place:.1} {BOTTOM}v4\"/>"));
             put(&mut body, format_args!("<text class=\"mid\" x=\"{place:.1}\" y=\"{below}\">{text}</text>"));
         }
+        let half = half_width(y.title);
+        let title = (half, 12.0, half);
         let (y_title, x_title) = (escape(y.title), escape(x.title));
         put(&mut body, format_args!("<text x=\"0\" y=\"12\">{y_title}</text>"));
         put(
             &mut body,
-            format_args!("<text class=\"end\" x=\"{right}\" y=\"{}\">{x_title}</text></g>", HEIGHT - 5.0),
+            format_args!("<text class=\"end\" x=\"{right}\" y=\"{}\">{x_title}</text></g>", HEIGHT - 5),
         );
-        Self { right, x: x.scale, y: y.scale, body, labels: Vec::new(), peaks: Vec::new() }
+        Self {
+            right,
+            x: x.scale,
+            y: y.scale,
+            body,
+            labels: Vec::new(),
+            words: vec![title],
+            inked: Vec::new(),
+        }
     }
 
     /// Shades the part from `from` to `to` and says what it is, if there is room for the words.
@@ -180,23 +155,32 @@ impl Chart {
                 "<rect class=\"{class}\" x=\"{left:.1}\" y=\"{TOP}\" width=\"{width:.1}\" height=\"{height}\"/>"
             ),
         );
-        // About half of the type size per character.
-        let half = words.chars().count() as f64 * 3.2;
+        let half = half_width(words);
         let middle = ((left + right) / 2.0).clamp(LEFT + half, (self.right - half).max(LEFT + half));
         if class == "outage" || width > 2.0 * half {
             let text = escape(words);
+            // Above the axes; inside them where the axis' title or other words are in the way.
+            let free = |y: &f64| self.is_free(middle, *y, half);
+            let y = [TOP - 6.0, TOP + 12.0, TOP + 26.0].into_iter().find(free).unwrap_or(TOP + 12.0);
+            self.words.push((middle, y, half));
             put(
                 &mut self.body,
-                format_args!(
-                    "<text class=\"mid {class}-words\" x=\"{middle:.1}\" y=\"{}\">{text}</text>",
-                    TOP - 6.0
-                ),
+                format_args!("<text class=\"mid {class}-words\" x=\"{middle:.1}\" y=\"{y}\">{text}</text>"),
             );
         }
     }
 
     /// Draws a line in the colour with this number; a label that is not empty is put beside its end.
     pub(crate) fn line(&mut self, points: &[Point], colour: usize, stroke: Stroke, label: &str) {
+        self.labelled(points, colour, stroke, &shorten(label, 12));
+    }
+
+    /// The same on a chart that has room for longer labels.
+    pub(crate) fn long_line(&mut self, points: &[Point], colour: usize, stroke: Stroke, label: &str) {
+        self.labelled(points, colour, stroke, &shorten(label, 17));
+    }
+
+    fn labelled(&mut self, points: &[Point], colour: usize, stroke: Stroke, label: &str) {
         let mut path = Path::default();
         for (x, value) in points {
             match value {
@@ -207,14 +191,19 @@ impl Chart {
         if path.last.is_none() {
             return;
         }
-        let (class, colour) = (stroke.class(), colour % COLOURS);
+        let (class, colour) = (stroke.class(colour), colour % COLOURS);
         put(&mut self.body, format_args!("<path class=\"{class} c{colour}\" d=\"{}\"/>", path.finish()));
         if !label.is_empty() {
             // Beside where the line usually is towards its end, not where its last point happens to be.
             let mut ends: Vec<f64> = points.iter().rev().filter_map(|(_, value)| *value).take(9).collect();
             ends.sort_by(f64::total_cmp);
             let usual = ends.get(ends.len() / 2).copied().unwrap_or_default();
-            self.labels.push(Label { y: self.place(0.0, usual).1, text: shorten(label, 12), colour });
+            self.labels.push(Label {
+                y: self.place(0.0, usual).1,
+                text: label.into(),
+                colour: Some(colour),
+                has_mark: false,
+            });
         }
     }
 
@@ -222,6 +211,8 @@ impl Chart {
     pub(crate) fn measured(&mut self, points: &[Measured], colour: usize, stroke: Stroke, label: &str) {
         let Some(last) = points.last() else { return };
         let joined: Vec<Point> = points.iter().map(|point| (point.x, Some(point.value))).collect();
+        let places: Vec<(f64, f64)> = points.iter().map(|point| self.place(point.x, point.value)).collect();
+        self.ink(&places);
         self.line(&joined, colour, stroke, "");
         let colour = colour % COLOURS;
         let mut ranges = String::new();
@@ -232,38 +223,124 @@ impl Chart {
                 let left = x - 3.0;
                 put(&mut ranges, format_args!("M{left:.1} {low:.1}h6m-3 0V{high:.1}m-3 0h6"));
             }
-            put(
-                &mut self.body,
-                format_args!("<circle class=\"f{colour}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"2.6\"/>"),
-            );
+            mark(&mut self.body, (x, y), if matches!(stroke, Stroke::Own) { colour } else { 0 }, colour);
         }
         if !ranges.is_empty() {
             put(&mut self.body, format_args!("<path class=\"line fine c{colour}\" d=\"{ranges}\"/>"));
         }
         if !label.is_empty() {
             let (y, text) = (self.place(last.x, last.value).1, shorten(label, 17));
-            self.labels.push(Label { y, text, colour });
+            self.labels.push(Label {
+                y,
+                text,
+                colour: Some(colour),
+                has_mark: matches!(stroke, Stroke::Own),
+            });
         }
     }
 
-    /// Names a line at its highest point, above the names that are there already.
+    /// Names a line at its highest point, beside the names that are there already.
     pub(crate) fn name_peak(&mut self, points: &[Point], colour: usize, label: &str) {
         let peaks = points.iter().filter_map(|(x, value)| Some((*x, (*value)?)));
         let Some((x, y)) = peaks.max_by(|left, right| left.1.total_cmp(&right.1)) else { return };
-        let (x, mut y) = self.place(x, y);
-        y -= 5.0;
-        let near = |&(other_x, other_y): &(f64, f64), y: f64| {
-            (other_x - x).abs() < 6.0 * LABEL_HEIGHT && (other_y - y).abs() < LABEL_HEIGHT
-        };
-        while self.peaks.iter().any(|peak| near(peak, y)) {
-            y -= LABEL_HEIGHT;
-        }
-        self.peaks.push((x, y));
-        let (colour, text) = (colour % COLOURS, escape(&shorten(label, 12)));
+        let (x, y) = self.place(x, y);
+        let text = shorten(label, 12);
+        let half = half_width(&text);
+        let x = x.clamp(LEFT + half, (self.right - half).max(LEFT + half));
+        // Upwards first; where there is no room above, downwards.
+        let steps =
+            (0..8).map(|step| -5.0 - f64::from(step) * 4.0).chain((1..40).map(|step| f64::from(step) * 4.0));
+        let free = |y: &f64| *y > TOP - 2.0 && *y < BOTTOM && self.is_free(x, *y, half);
+        let place = steps.map(|step| y + step).find(free).unwrap_or(y - 5.0);
+        self.words.push((x, place, half));
+        let (colour, text) = (colour % COLOURS, escape(&text));
         put(
             &mut self.body,
-            format_args!("<text class=\"mid name f{colour}\" x=\"{x:.1}\" y=\"{y:.1}\">{text}</text>"),
+            format_args!("<text class=\"mid name f{colour}\" x=\"{x:.1}\" y=\"{place:.1}\">{text}</text>"),
         );
+    }
+
+    /// Writes words beside a point where they cover nothing, or nowhere; those that must be there cover what there is.
+    pub(crate) fn note(&mut self, (x, y): (f64, f64), colour: usize, text: &str, must: bool) {
+        let (x, y) = self.place(x, y);
+        let (half, away) = (half_width(text), if must { 10.0 } else { 6.0 });
+        let [right, left] = [x + half + away, x - half - away];
+        let rows = [y + 4.0, y - away, y + away + 9.0];
+        let places = rows
+            .iter()
+            .flat_map(|row| [(right, *row), (left, *row)])
+            .chain([(x, rows[1] - 2.0), (x, rows[2])]);
+        let fits = |(x, y): &(f64, f64)| {
+            *x - half > LEFT
+                && *x + half < self.right + 4.0
+                && *y > TOP
+                && *y < BOTTOM - 2.0
+                && self.is_free(*x, *y, half)
+        };
+        let mut places = places.filter(fits);
+        let Some((x, y)) = places.next().or(must.then_some((right, y + 4.0))) else { return };
+        self.words.push((x, y, half));
+        let (colour, text) = (colour % COLOURS, escape(text));
+        put(
+            &mut self.body,
+            format_args!("<text class=\"mid f{colour}\" x=\"{x:.1}\" y=\"{y:.1}\">{text}</text>"),
+        );
+    }
+
+    /// Remembers where a line through these places is.
+    fn ink(&mut self, places: &[(f64, f64)]) {
+        self.inked.extend(places);
+        for pair in places.windows(2) {
+            let ((x, y), (to_x, to_y)) = (pair[0], pair[1]);
+            let steps = ((to_x - x).hypot(to_y - y) / 4.0).ceil().clamp(1.0, 500.0) as u32;
+            let at = |step: u32| f64::from(step) / f64::from(steps);
+            self.inked.extend((1..steps).map(|step| (across(x, to_x, at(step)), across(y, to_y, at(step)))));
+        }
+    }
+
+    /// Puts a ring around a point: the one that matters.
+    pub(crate) fn ring(&mut self, (x, y): (f64, f64), colour: usize) {
+        let ((x, y), colour) = (self.place(x, y), colour % COLOURS);
+        put(
+            &mut self.body,
+            format_args!("<circle class=\"line c{colour}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"7\"/>"),
+        );
+    }
+
+    /// Draws a level line across the chart and says what it is.
+    pub(crate) fn limit(&mut self, value: f64, words: &str) {
+        let y = self.place(0.0, value).1;
+        let (right, text, half) = (self.right, escape(words), half_width(words));
+        put(&mut self.body, format_args!("<path class=\"limit\" d=\"M{LEFT} {y:.1}H{right}\"/>"));
+        let (first, last) = (LEFT + 4.0 + half, (right - 2.0 - half).max(LEFT + 4.0 + half));
+        let along = (0..=12).map(|step| across(last, first, f64::from(step) / 12.0));
+        let places = along.flat_map(|x| [(x, y - 4.0), (x, y + 13.0)]);
+        let fits = |(x, y): &(f64, f64)| *y > TOP + 8.0 && *y < BOTTOM && self.is_free(*x, *y, half);
+        match places.rev().find(fits) {
+            Some((x, y)) => {
+                put(
+                    &mut self.body,
+                    format_args!("<text class=\"mid limit-words\" x=\"{x:.1}\" y=\"{y:.1}\">{text}</text>"),
+                );
+                self.words.push((x, y, half));
+            }
+            None => {
+                let text = "service level".into();
+                self.labels.push(Label { y, text, colour: None, has_mark: false });
+            }
+        }
+        self.ink(&[(LEFT, y), (right, y)]);
+    }
+
+    fn is_free(&self, x: f64, y: f64, half: f64) -> bool {
+        let meets = |(other_x, other_y, other_half): &(f64, f64, f64)| {
+            (other_x - x).abs() < other_half + half + 2.0 && (other_y - y).abs() < LABEL_HEIGHT - 2.0
+        };
+        // Words reach from 10 pixels above their line to 3 below.
+        let covers = |(other_x, other_y): &(f64, f64)| {
+            (other_x - x).abs() < half + 2.0 && *other_y > y - 11.0 && *other_y < y + 4.0
+        };
+        !self.words.iter().any(meets) && !self.inked.iter().any(covers)
     }
 
     /// Fills the area between two lines that have their gaps at the same places.
@@ -290,31 +367,52 @@ impl Chart {
         self.band(points, &floor, colour, 2);
     }
 
-    /// The figure, with the labels of its lines put where they do not cover each other.
+    /// The figure, with the labels of its lines as near to their ends as they can be without covering each other.
     pub(crate) fn finish(mut self, name: &str, title: &str, description: &str) -> Figure {
         self.labels.sort_by(|left, right| left.y.total_cmp(&right.y));
-        let count = self.labels.len();
-        let mut floor = TOP + 4.0;
-        for (index, label) in self.labels.iter().enumerate() {
-            // Room must remain below for the labels that follow.
-            let ceiling = BOTTOM + 4.0 - (count - 1 - index) as f64 * LABEL_HEIGHT;
-            let y = (label.y + 4.0).min(ceiling).max(floor);
-            floor = y + LABEL_HEIGHT;
-            let (x, colour, text) = (self.right + 6.0, label.colour, escape(&label.text));
+        let wanted: Vec<f64> = self.labels.iter().map(|label| label.y).collect();
+        let places = spread(&wanted, LABEL_HEIGHT, TOP, BOTTOM);
+        for (label, y) in self.labels.iter().zip(places) {
+            let (mut x, text) = (self.right + 9.0, escape(&label.text));
+            let class = label.colour.map_or("limit-words".into(), |colour| format!("name f{colour}"));
+            if let Some(colour) = label.colour.filter(|_| label.has_mark) {
+                mark(&mut self.body, (x + 5.0, y), colour, colour);
+                x += 12.0;
+            } else if let Some(colour) = label.colour.filter(|_| (y - label.y).abs() > 3.0) {
+                let (from, end) = (self.right + 2.0, y - label.y);
+                put(
+                    &mut self.body,
+                    format_args!(
+                        "<path class=\"leader c{colour}\" d=\"M{from} {:.1}l5 {end:.1}\"/>",
+                        label.y
+                    ),
+                );
+            }
             put(
                 &mut self.body,
-                format_args!("<text class=\"name f{colour}\" x=\"{x}\" y=\"{y:.1}\">{text}</text>"),
+                format_args!("<text class=\"{class}\" x=\"{x}\" y=\"{:.1}\">{text}</text>", y + 4.0),
             );
         }
-        Figure {
-            name: plain_name(name),
-            title: title.into(),
-            description: description.into(),
-            body: self.body,
-        }
+        Figure::new(name, title, description, HEIGHT, self.body)
     }
 
-    fn place(&self, x: f64, y: f64) -> (f64, f64) {
+    /// Fills fields of a heat map, a path for every step of darkness, and explains the steps beside it.
+    pub(super) fn heat(&mut self, paths: &[String], most: &str) {
+        let left = self.right + 12.0;
+        self.body.push_str("<g class=\"heat\">");
+        for (step, path) in paths.iter().enumerate() {
+            let y = BOTTOM - 40.0 - step as f64 * 13.0;
+            put(&mut self.body, format_args!("<path class=\"h{step}\" d=\"{path}M{left} {y}h16v13h-16z\"/>"));
+        }
+        self.body.push_str("</g>");
+        let (words, top) = (left + 22.0, BOTTOM - 40.0 - (paths.len() as f64 - 1.0) * 13.0);
+        let most = escape(most);
+        put(&mut self.body, format_args!("<text x=\"{words}\" y=\"{:.1}\">{most}</text>", top + 11.0));
+        put(&mut self.body, format_args!("<text x=\"{words}\" y=\"{:.1}\">1 op</text>", BOTTOM - 29.0));
+        put(&mut self.body, format_args!("<text x=\"{left}\" y=\"{:.1}\">in a field</text>", BOTTOM - 11.0));
+    }
+
+    pub(super) fn place(&self, x: f64, y: f64) -> (f64, f64) {
         (across(LEFT, self.right, self.x.place(x)), across(TOP, BOTTOM, 1.0 - self.y.place(y)))
     }
 }
@@ -323,66 +421,56 @@ fn across(from: f64, to: f64, share: f64) -> f64 {
     from + (to - from) * share
 }
 
-/// Writing to a string does not fail.
-fn put(body: &mut String, text: std::fmt::Arguments) {
-    let _ = body.write_fmt(text);
+/// Half of the width of words of the usual size, in pixels: a little more than they take.
+pub(super) fn half_width(words: &str) -> f64 {
+    words.chars().count() as f64 * 3.6
+}
+
+/// Puts a mark that belongs to a line: each of the first six has another shape.
+pub(super) fn mark(body: &mut String, (x, y): (f64, f64), shape: usize, colour: usize) {
+    let colour = colour % COLOURS;
+    let path = match shape % COLOURS {
+        0 => {
+            return put(
+                body,
+                format_args!("<circle class=\"f{colour}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"2.8\"/>"),
+            );
+        }
+        1 => "m-2.7-2.7h5.4v5.4h-5.4z",
+        2 => "m0-3.6l3.6 6.2h-7.2z",
+        3 => "m0-4l4 4-4 4-4-4z",
+        4 => "m0 3.6l3.6-6.2h-7.2z",
+        _ => "m-1-3.6h2v2.6h2.6v2h-2.6v2.6h-2v-2.6h-2.6v-2h2.6z",
+    };
+    put(body, format_args!("<path class=\"f{colour}\" d=\"M{x:.1} {y:.1}{path}\"/>"));
+}
+
+/// Places that are as near as can be to those wanted, which ascend, and at least `apart` from each other (less where
+/// there is no room): isotonic regression by pooling neighbours (Ayer et al. 1955).
+pub(super) fn spread(wanted: &[f64], apart: f64, low: f64, high: f64) -> Vec<f64> {
+    let gaps = wanted.len().saturating_sub(1) as f64;
+    let apart = if gaps > 0.0 { apart.min((high - low) / gaps) } else { apart };
+    // Blocks of neighbours that touch each other: the sum of the places wanted for their first, and how many.
+    let mut blocks: Vec<(f64, usize)> = Vec::new();
+    for (index, place) in wanted.iter().enumerate() {
+        blocks.push((place - index as f64 * apart, 1));
+        while let [.., (sum, count), (last_sum, last_count)] = blocks[..] {
+            if sum / count as f64 <= last_sum / last_count as f64 {
+                break;
+            }
+            blocks.pop();
+            blocks.pop();
+            blocks.push((sum + last_sum, count + last_count));
+        }
+    }
+    let firsts = blocks.iter().flat_map(|(sum, count)| std::iter::repeat_n(sum / *count as f64, *count));
+    let most = (high - gaps * apart).max(low);
+    firsts.enumerate().map(|(index, first)| first.clamp(low, most) + index as f64 * apart).collect()
 }
 
 /// The stretches of a line between its gaps.
 fn runs(points: &[Point]) -> Vec<&[Point]> {
     points.split(|(_, value)| value.is_none()).filter(|run| !run.is_empty()).collect()
-}
-
-/// An SVG path in relative tenths of a pixel: half as long as one in absolute numbers.
-#[derive(Default)]
-struct Path {
-    text: String,
-    /// Where the pen is, rounded as it was written, so that rounding does not add up.
-    last: Option<(f64, f64)>,
-    down: bool,
-}
-
-impl Path {
-    fn to(&mut self, (x, y): (f64, f64)) {
-        let (x, y) = ((x * 10.0).round() / 10.0, (y * 10.0).round() / 10.0);
-        match self.last.filter(|_| self.down) {
-            Some((last_x, last_y)) => {
-                self.text.push('l');
-                self.number(x - last_x);
-                self.number(y - last_y);
-            }
-            // The line of no length makes a point without neighbours visible.
-            None => put(&mut self.text, format_args!("M{x:.1} {y:.1}h0")),
-        }
-        (self.last, self.down) = (Some((x, y)), true);
-    }
-
-    fn number(&mut self, value: f64) {
-        let tenths = (value * 10.0).round() as i64;
-        if tenths >= 0 && !self.text.ends_with('l') {
-            self.text.push(' ');
-        }
-        let sign = if tenths < 0 { "-" } else { "" };
-        let (whole, rest) = (tenths.unsigned_abs() / 10, tenths.unsigned_abs() % 10);
-        match (whole, rest) {
-            (whole, 0) => put(&mut self.text, format_args!("{sign}{whole}")),
-            (0, rest) => put(&mut self.text, format_args!("{sign}.{rest}")),
-            (whole, rest) => put(&mut self.text, format_args!("{sign}{whole}.{rest}")),
-        }
-    }
-
-    fn lift(&mut self) {
-        self.down = false;
-    }
-
-    fn close(&mut self) {
-        self.text.push('z');
-        self.down = false;
-    }
-
-    fn finish(self) -> String {
-        self.text
-    }
 }
 
 #[cfg(test)]
@@ -408,8 +496,8 @@ mod tests {
             chart.line(&[(0.0, Some(0.0))], colour, Stroke::Solid, "same place");
         }
         let figure = chart.finish("a b", "t", "d");
-        let places: Vec<f64> = figure
-            .body
+        let drawn = figure.inline("f");
+        let places: Vec<f64> = drawn
             .split("<text class=\"name")
             .skip(1)
             .map(|text| text.split("y=\"").nth(1).unwrap().split('"').next().unwrap().parse().unwrap())
@@ -421,14 +509,12 @@ mod tests {
     }
 
     #[test]
-    fn rounding_does_not_add_up() {
-        let mut path = Path::default();
-        (0..1000).for_each(|i| path.to((f64::from(i) * 0.26, 0.0)));
-        let moved: f64 = path.finish()["M0.0 0.0h0".len()..]
-            .split('l')
-            .skip(1)
-            .map(|step| step.split(' ').next().unwrap().parse::<f64>().unwrap())
-            .sum();
-        assert!((moved - 999.0 * 0.26).abs() < 0.1, "{moved}");
+    fn labels_stay_near_their_lines() {
+        assert_eq!(spread(&[50.0, 51.0, 120.0], 14.0, 26.0, 210.0), [43.5, 57.5, 120.0]);
+        assert_eq!(spread(&[0.0, 0.0, 0.0], 14.0, 26.0, 210.0), [26.0, 40.0, 54.0]);
+        assert_eq!(spread(&[300.0, 300.0], 14.0, 26.0, 210.0), [196.0, 210.0]);
+        let crowded = spread(&[100.0; 40], 14.0, 26.0, 210.0);
+        assert!(crowded[0] >= 26.0 && crowded[39] <= 210.01, "{crowded:?}");
+        assert_eq!(spread(&[], 14.0, 0.0, 1.0), Vec::<f64>::new());
     }
 }

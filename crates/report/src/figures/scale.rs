@@ -19,6 +19,12 @@ impl Scale {
         Self { low, high: if high > low { high } else { low + 1.0 }, logarithmic: false }
     }
 
+    /// From `low` to `high` by factors.
+    pub(crate) fn between(low: f64, high: f64) -> Self {
+        let low = low.max(f64::MIN_POSITIVE);
+        Self { low, high: if high > low { high } else { low * 2.0 }, logarithmic: true }
+    }
+
     /// Values that grow by factors, with a little room at both ends.
     pub(crate) fn factors(lowest: f64, highest: f64) -> Self {
         let low = lowest.max(f64::MIN_POSITIVE);

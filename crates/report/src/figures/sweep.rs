@@ -1,7 +1,8 @@
 //! A sweep over its longest axis: throughput, and the 99th percentile of the response times.
 
 use super::bandwidth_unit;
-use super::chart::{Axis as Drawn, Chart, Figure, Measured, Stroke};
+use super::chart::{Axis as Drawn, Chart, Measured, Stroke};
+use super::figure::Figure;
 use super::scale::{Scale, Tick};
 use tidemark_judge::sweep::{Axis, Point, Spread, Sweep, axis_value};
 use tidemark_measure::units;

@@ -166,6 +166,7 @@ fn work(load: &Load) -> Work {
             weight: 100.0,
             config: format!("{} {}", load.pattern, load.block),
             tally,
+            said: None,
         }],
         series: (0..load.seconds).map(second).collect(),
         silence: Some(Silence { from_ns: 0, to_ns: 2_000_000 }),

@@ -29,6 +29,9 @@ pub(crate) fn block(
         seed: Some(arguments.seed),
         trigger_dir: None,
         cross_check: arguments.cross_check,
+        run_commands: false,
+        again: false,
+        labs: None,
         running: arguments.running.clone(),
     };
     run::execute(source, &run, store, terminal)

@@ -1,19 +1,25 @@
 //! `tidemark check FILE`.
 
-use super::document;
+use super::document::{self, Opened};
+use super::evaluate::level;
 use crate::cli;
 use crate::exit::{Exit, Stop};
 use crate::terminal::{Style, Terminal};
 use tidemark_measure::record::Cell;
 use tidemark_measure::units;
+use tidemark_plan::evaluation::{Arm, Evaluation, Levels};
 use tidemark_plan::forecast::{self, Amount, Forecast, Stage, Work};
+use tidemark_plan::yaml::Environment;
 
 /// Sweeps of more stages than this are shown by their axes.
 const MOST_POINTS: usize = 20;
 
 /// Says what a document will do and need.
 pub(crate) fn check(arguments: &cli::Check, terminal: Terminal) -> Result<Exit, Stop> {
-    let source = document::read(&arguments.file, terminal)?;
+    let source = match document::read(&arguments.file, terminal)? {
+        Opened::Workload(source) => source,
+        Opened::Evaluation(source) => return evaluation(&source.evaluation, arguments.json, terminal),
+    };
     let forecast = forecast::forecast(&source.document.plan);
     if arguments.json {
         terminal.print(&serde_json::to_string_pretty(&forecast).unwrap_or_default());
@@ -27,6 +33,72 @@ pub(crate) fn check(arguments: &cli::Check, terminal: Terminal) -> Result<Exit, 
             terminal.paint(Style::Warning, &format!("note ({}):", note.topic)),
             note.text
         ));
+    }
+    Ok(Exit::Done)
+}
+
+/// Says what an evaluation will do: its arms with their commands, its loads, how many runs, how long.
+fn evaluation(document: &Evaluation, json: bool, terminal: Terminal) -> Result<Exit, Stop> {
+    let cells = document.cells();
+    let mut forecasts = Vec::new();
+    for load in 0..document.loads.len() {
+        let first = document.loads[load].levels.known().into_iter().next().unwrap_or_default();
+        let plan = document.sketch(0, load, &first, 1, &Environment::process()).map_err(|diagnostics| {
+            let said: Vec<_> = diagnostics.iter().map(|one| one.message.as_str()).collect();
+            Stop::usage(format!("load `{}`: {}", document.loads[load].name, said.join("; ")))
+        })?;
+        forecasts.push(forecast::forecast(&plan));
+    }
+    if json {
+        let loads: Vec<_> = forecasts.iter().map(|forecast| serde_json::json!(forecast)).collect();
+        let runs = cells.len();
+        terminal.print(&serde_json::json!({"name": document.name, "runs": runs, "loads": loads}).to_string());
+        return Ok(Exit::Done);
+    }
+    terminal.print(&terminal.paint(Style::Strong, &document.name));
+    terminal.print(&format!("  arms      {} ({})", document.arms.len(), document.order.name()));
+    for (index, arm) in document.arms.iter().enumerate() {
+        let role = if index == 0 { "  (the baseline)" } else { "" };
+        let lab = arm.lab.as_ref().map(|lab| format!("  lab {}", lab.layout)).unwrap_or_default();
+        terminal.print(&format!("    {}{role}{lab}", arm.name));
+        for (key, commands) in [("set_up", &arm.set_up), ("reset", &arm.reset), ("tear_down", &arm.tear_down)]
+        {
+            commands.iter().for_each(|text| terminal.print(&format!("      {key}: {text}")));
+        }
+    }
+    terminal.print(&format!("  loads     {}", document.loads.len()));
+    for (load, forecast) in document.loads.iter().zip(&forecasts) {
+        let levels = match &load.levels {
+            Levels::Listed(levels) => {
+                let texts: Vec<_> = levels.iter().map(level).filter(|text| !text.is_empty()).collect();
+                if texts.is_empty() { String::new() } else { format!("  at {}", texts.join("; ")) }
+            }
+            Levels::Searched(search) => {
+                let ends: Vec<_> = load.levels.known().iter().map(level).collect();
+                format!("  a search from {}, within {}", ends.join(" to "), units::percent(search.within))
+            }
+        };
+        let within =
+            load.service_level.as_ref().map(|level| format!("  ({})", level.text)).unwrap_or_default();
+        terminal.print(&format!("    {}: {} a run{levels}{within}", load.name, forecast.time.describe()));
+    }
+    let searches = document.loads.iter().filter(|load| matches!(load.levels, Levels::Searched(_))).count();
+    let and = if searches > 0 { ", and what the searches need" } else { "" };
+    terminal.print(&format!(
+        "  runs      {} ({} repeats){and}",
+        units::count(cells.len() as u64),
+        document.repeats
+    ));
+    let planned = cells.iter().map(|cell| forecasts[cell.load].time.planned_ns).fold(0, u64::saturating_add);
+    let counted = forecasts.iter().any(|forecast| !forecast.time.until.is_empty());
+    let and = if counted { ", and what preparing and cleaning up take" } else { "" };
+    terminal.print(&format!("  in all    {} of load{and}", units::duration_ns(planned)));
+    if document.arms.iter().any(Arm::has_commands) {
+        terminal.print("  commands  run only with --run-commands");
+    }
+    for note in &document.notes {
+        let topic = terminal.paint(Style::Warning, &format!("note ({}):", note.topic));
+        terminal.print(&format!("{topic} {}", note.text));
     }
     Ok(Exit::Done)
 }

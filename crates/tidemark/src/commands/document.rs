@@ -4,21 +4,40 @@ use crate::exit::{Exit, Stop};
 use crate::terminal::Terminal;
 use std::io::Read;
 use std::path::Path;
-use tidemark_plan::diagnostic::Severity;
-use tidemark_plan::document::{self, Read as Document};
+use tidemark_plan::diagnostic::{Diagnostic, Severity};
+use tidemark_plan::document::{self, Document, Read as Workload};
+use tidemark_plan::evaluation;
 
-/// A document and its text.
+/// A workload and its text.
 pub(crate) struct Source {
     /// Its path, or `standard input`.
     pub(crate) path: String,
     /// Its text.
     pub(crate) text: String,
     /// What it says.
-    pub(crate) document: Document,
+    pub(crate) document: Workload,
+}
+
+/// An evaluation and its text.
+pub(crate) struct Evaluation {
+    /// Its path, or `standard input`.
+    pub(crate) path: String,
+    /// Its text.
+    pub(crate) text: String,
+    /// What it says.
+    pub(crate) evaluation: evaluation::Evaluation,
+}
+
+/// What a document turned out to be.
+pub(crate) enum Opened {
+    /// One load.
+    Workload(Source),
+    /// Several arms under several loads.
+    Evaluation(Evaluation),
 }
 
 /// Reads and validates `file` (`-`: standard input). Warnings are shown, errors end the command.
-pub(crate) fn read(file: &Path, terminal: Terminal) -> Result<Source, Stop> {
+pub(crate) fn read(file: &Path, terminal: Terminal) -> Result<Opened, Stop> {
     let (path, bytes) = match file.to_str() {
         Some("-") => {
             let mut bytes = Vec::new();
@@ -32,24 +51,38 @@ pub(crate) fn read(file: &Path, terminal: Terminal) -> Result<Source, Stop> {
         let at = error.utf8_error().valid_up_to();
         Stop::usage(format!("{path} is not UTF-8 text: the first strange byte is number {at}"))
     })?;
-    parse(path, text, terminal)
+    let directory = file.parent().unwrap_or(Path::new(""));
+    match document::open(&text, directory) {
+        Ok(Document::Workload(document)) => {
+            terminal.diagnose(&path, &text, &document.warnings);
+            Ok(Opened::Workload(Source { path, text, document }))
+        }
+        Ok(Document::Evaluation(evaluation, warnings)) => {
+            terminal.diagnose(&path, &text, &warnings);
+            Ok(Opened::Evaluation(Evaluation { path, text, evaluation: *evaluation }))
+        }
+        Err(diagnostics) => Err(refused(&path, &text, &diagnostics, terminal)),
+    }
 }
 
-/// Validates a text. Warnings are shown, errors end the command.
+/// Validates the text of a workload. Warnings are shown, errors end the command.
 pub(crate) fn parse(path: String, text: String, terminal: Terminal) -> Result<Source, Stop> {
     match document::read(&text) {
         Ok(document) => {
             terminal.diagnose(&path, &text, &document.warnings);
             Ok(Source { path, text, document })
         }
-        Err(diagnostics) => {
-            terminal.diagnose(&path, &text, &diagnostics);
-            let errors = diagnostics.iter().filter(|one| one.severity == Severity::Error).count();
-            let message = match errors {
-                1 => format!("{path}: 1 error; nothing was run"),
-                errors => format!("{path}: {errors} errors; nothing was run"),
-            };
-            Err(Stop { exit: Exit::Usage, message })
-        }
+        Err(diagnostics) => Err(refused(&path, &text, &diagnostics, terminal)),
     }
+}
+
+/// Shows what is wrong with a document.
+fn refused(path: &str, text: &str, diagnostics: &[Diagnostic], terminal: Terminal) -> Stop {
+    terminal.diagnose(path, text, diagnostics);
+    let errors = diagnostics.iter().filter(|one| one.severity == Severity::Error).count();
+    let message = match errors {
+        1 => format!("{path}: 1 error; nothing was run"),
+        errors => format!("{path}: {errors} errors; nothing was run"),
+    };
+    Stop { exit: Exit::Usage, message }
 }

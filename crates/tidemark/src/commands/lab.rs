@@ -1,6 +1,6 @@
 //! `tidemark lab up | status | env | down`.
 
-use crate::cli::{self, Lab};
+use crate::cli::{Lab, LabUp, System};
 use crate::exit::{Exit, Stop};
 use crate::terminal::Terminal;
 use serde_json::json;
@@ -11,8 +11,8 @@ use tidemark_layout::lab::{self, LabOptions, LabStatus};
 pub(crate) fn lab(command: &Lab, terminal: Terminal) -> Result<Exit, Stop> {
     let mut progress = |text: &str| terminal.remark(text);
     match command {
-        Lab::Up(cli::LabUp { system: cli::System::Ceph, dir, port }) => {
-            let options = LabOptions { gateway_port: *port, ..LabOptions::new(directory(dir.as_ref())?) };
+        Lab::Up(up) => {
+            let options = options(up)?;
             let lab = lab::up(&options, &mut progress).map_err(Stop::not_ready)?;
             show(&lab.status().map_err(Stop::not_ready)?, terminal);
             Ok(Exit::Done)
@@ -30,19 +30,10 @@ pub(crate) fn lab(command: &Lab, terminal: Terminal) -> Result<Exit, Stop> {
         }
         Lab::Env { dir } => {
             let lab = lab::Lab::open(&directory(dir.as_ref())?).map_err(Stop::not_ready)?;
-            let keys = lab.credentials();
-            let conf = lab.ceph_conf().display().to_string();
-            let variables = [
-                ("AWS_ACCESS_KEY_ID", &keys.access_key),
-                ("AWS_SECRET_ACCESS_KEY", &keys.secret_key),
-                ("TIDEMARK_LAB_S3", &lab.endpoint()),
-                ("TIDEMARK_LAB_SWIFT", &lab.swift_auth_url()),
-                ("TIDEMARK_LAB_SWIFT_USER", &keys.swift_user),
-                ("TIDEMARK_LAB_SWIFT_KEY", &keys.swift_key),
-                ("TIDEMARK_LAB_CEPH_CONF", &conf),
-            ];
             // Keys are letters and digits, addresses have no quotes: plain single quotes are enough.
-            variables.iter().for_each(|(name, value)| terminal.print(&format!("export {name}='{value}'")));
+            for (name, value) in lab.variables() {
+                terminal.print(&format!("export {name}='{value}'"));
+            }
             Ok(Exit::Done)
         }
         Lab::Down { dir, keep } => {
@@ -50,6 +41,20 @@ pub(crate) fn lab(command: &Lab, terminal: Terminal) -> Result<Exit, Stop> {
             Ok(Exit::Done)
         }
     }
+}
+
+/// The lab that the command line asks for.
+fn options(up: &LabUp) -> Result<LabOptions, Stop> {
+    let System::Ceph = up.system;
+    Ok(LabOptions {
+        gateway_port: up.port,
+        layout: up.layout,
+        slow_iops: up.slow_iops,
+        slow_bandwidth: up.slow_bandwidth,
+        metadata_bytes: up.metadata_size,
+        cache_bytes: up.cache_size,
+        ..LabOptions::new(directory(up.dir.as_ref())?)
+    })
 }
 
 fn directory(given: Option<&PathBuf>) -> Result<PathBuf, Stop> {
@@ -62,6 +67,9 @@ fn show(status: &LabStatus, terminal: Terminal) {
         let state = serde_json::to_value(daemon.state).unwrap_or_default();
         let state = state.as_str().unwrap_or_default().to_owned();
         terminal.print(&format!("{:12} {state:8} {pid}", daemon.daemon.to_string()));
+    }
+    for (name, value) in &status.labels {
+        terminal.print(&format!("{name:12} {value}"));
     }
     match &status.health {
         Some(health) => {

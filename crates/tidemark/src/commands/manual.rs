@@ -1,4 +1,4 @@
-//! `tidemark completions` and `tidemark man`: generated from the command line's own description.
+//! `tidemark completions`, `man` and `schema`: what describes the program to shells, readers and editors.
 
 use crate::cli::Cli;
 use crate::exit::{Exit, Stop};
@@ -11,6 +11,12 @@ pub(crate) fn completions(shell: clap_complete::Shell, terminal: Terminal) -> Re
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "tidemark", &mut script);
     terminal.print(&String::from_utf8_lossy(&script));
+    Ok(Exit::Done)
+}
+
+/// Prints the JSON Schema of documents.
+pub(crate) fn schema(terminal: Terminal) -> Result<Exit, Stop> {
+    terminal.print(&serde_json::to_string_pretty(&tidemark_plan::schema::schema()).unwrap_or_default());
     Ok(Exit::Done)
 }
 

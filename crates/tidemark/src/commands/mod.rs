@@ -1,12 +1,18 @@
 //! One module per command: read what it needs, call one library function, show the result.
 
+mod assessment;
 pub(crate) mod block;
 pub(crate) mod check;
+pub(crate) mod compare;
 pub(crate) mod document;
+mod evaluate;
+pub(crate) mod import;
 pub(crate) mod lab;
 pub(crate) mod manual;
 pub(crate) mod object;
+pub(crate) mod observe;
 pub(crate) mod outcome;
+mod reference;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod runs;

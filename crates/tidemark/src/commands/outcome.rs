@@ -67,14 +67,10 @@ pub(crate) fn execute(
         trigger_directory: origin.trigger_directory,
         skip_preflight: running.skip_preflight,
         allow_destroy: running.allow_destroy.clone(),
+        scratch: store.as_ref().and_then(|store| store.path().parent()).map(Path::to_owned),
+        member: None,
     };
-    let show = match (running.json, running.quiet, terminal.live) {
-        (true, ..) => Show::Json,
-        (_, true, _) => Show::Nothing,
-        (.., true) => Show::Bars,
-        _ => Show::Lines,
-    };
-    let mut progress = Progress::new(show, terminal, Signals::listen(), plan);
+    let mut progress = Progress::new(show(running, terminal), terminal, Signals::listen(), plan);
     let Executed { run, stored } =
         execute::execute(plan, provenance, &options, store.as_mut(), &mut progress)
             .map_err(Stop::not_ready)?;
@@ -104,8 +100,18 @@ pub(crate) fn execute(
     Ok(exit_of(&run, &judgement))
 }
 
+/// How a run is shown while it goes on.
+pub(crate) fn show(running: &Running, terminal: Terminal) -> Show {
+    match (running.json, running.quiet, terminal.live) {
+        (true, ..) => Show::Json,
+        (_, true, _) => Show::Nothing,
+        (.., true) => Show::Bars,
+        _ => Show::Lines,
+    }
+}
+
 /// The command line with the values of secrets left out.
-fn command_line() -> String {
+pub(crate) fn command_line() -> String {
     let mut words = Vec::new();
     let mut hide = false;
     for word in std::env::args() {
@@ -136,18 +142,18 @@ fn write_report(
         };
         store.with_file_name("reports").join(name)
     });
-    let written = path
-        .parent()
-        .map_or(Ok(()), std::fs::create_dir_all)
-        .and_then(|()| std::fs::write(&path, tidemark_report::html(run, judgement)));
-    match written {
-        Ok(()) => Some(path),
-        Err(error) => {
-            terminal
-                .remark(&format!("tidemark: the report could not be written to {}: {error}", path.display()));
-            None
-        }
+    let html = tidemark_report::html(run, judgement);
+    write(&path, html.as_bytes(), terminal).then_some(path)
+}
+
+/// Writes a report, and the directories that it lies in; says so when that cannot be done.
+pub(crate) fn write(path: &Path, content: &[u8], terminal: Terminal) -> bool {
+    let written =
+        path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(path, content));
+    if let Err(error) = &written {
+        terminal.remark(&format!("tidemark: the report could not be written to {}: {error}", path.display()));
     }
+    written.is_ok()
 }
 
 /// Checks that passed and are worth a line on the terminal: what makes the numbers evidence.

@@ -1,6 +1,6 @@
 //! `tidemark run FILE`.
 
-use super::document::Source;
+use super::document::{Opened, Source};
 use super::{document, outcome};
 use crate::cli;
 use crate::exit::{Exit, Stop};
@@ -13,8 +13,10 @@ use tidemark_plan::redact;
 
 /// Runs a document from beginning to end.
 pub(crate) fn run(arguments: &cli::Run, store: Option<PathBuf>, terminal: Terminal) -> Result<Exit, Stop> {
-    let source = document::read(&arguments.file, terminal)?;
-    execute(source, arguments, store, terminal)
+    match document::read(&arguments.file, terminal)? {
+        Opened::Workload(source) => execute(source, arguments, store, terminal),
+        Opened::Evaluation(source) => super::evaluate::execute(source, arguments, store, terminal),
+    }
 }
 
 /// Runs a document that was read already.

@@ -7,33 +7,60 @@ use crate::terminal::Terminal;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::path::PathBuf;
+use tidemark_measure::record::State;
 use tidemark_measure::units;
 
-/// Lists stored runs, newest first.
+/// Lists stored evaluations and runs, newest first.
 pub(crate) fn runs(arguments: &cli::Runs, store: Option<PathBuf>, terminal: Terminal) -> Result<Exit, Stop> {
-    let runs = open_store(store)?.list().map_err(Stop::not_ready)?;
+    let store = open_store(store)?;
+    let evaluations = store.evaluations().map_err(Stop::not_ready)?;
+    let runs = store.list().map_err(Stop::not_ready)?;
     if arguments.json {
-        terminal.print(&serde_json::to_string_pretty(&runs).unwrap_or_default());
+        let all = serde_json::json!({"evaluations": evaluations, "runs": runs});
+        terminal.print(&serde_json::to_string_pretty(&all).unwrap_or_default());
         return Ok(Exit::Done);
     }
-    if runs.is_empty() {
+    if runs.is_empty() && evaluations.is_empty() {
         terminal.remark("no runs yet; `tidemark run FILE` makes one");
         return Ok(Exit::Done);
+    }
+    let state =
+        |valid: Option<bool>, state: State| if valid == Some(false) { "INVALID" } else { state.name() };
+    if !evaluations.is_empty() {
+        terminal.print(&format!(
+            "{:>5}  {:16}  {:>9}  {:11}  {:28}  headline",
+            "eval", "started", "runs", "state", "name"
+        ));
+    }
+    for one in &evaluations {
+        let (id, started) = (format!("e{}", one.id), moment(one.started_unix_ns));
+        let (state, name) = (state(one.valid, one.state), &one.name);
+        terminal.print(&format!(
+            "{id:>5}  {started:16}  {:>9}  {state:11}  {name:28}  {}",
+            one.runs, one.headline
+        ));
+    }
+    if !evaluations.is_empty() {
+        terminal.print("");
     }
     terminal.print(&format!(
         "{:>5}  {:16}  {:>9}  {:11}  {:28}  headline",
         "run", "started", "took", "state", "name"
     ));
-    for run in runs {
-        let started = Timestamp::from_nanosecond(i128::from(run.started_unix_ns)).unwrap_or_default();
-        let started = started.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string();
-        let took = units::duration_ns(run.elapsed_ns);
-        let state = if run.valid == Some(false) { "INVALID" } else { run.state.name() };
-        let name = &run.name;
+    for run in &runs {
+        let (started, took) = (moment(run.started_unix_ns), units::duration_ns(run.elapsed_ns));
+        let state = state(run.valid, run.state);
+        let of = run.evaluation.map(|id| format!(" (e{id})")).unwrap_or_default();
+        let name = format!("{}{of}", run.name);
         terminal.print(&format!(
             "{:>5}  {started:16}  {took:>9}  {state:11}  {name:28}  {}",
             run.id, run.headline
         ));
     }
     Ok(Exit::Done)
+}
+
+fn moment(unix_ns: u64) -> String {
+    let moment = Timestamp::from_nanosecond(i128::from(unix_ns)).unwrap_or_default();
+    moment.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string()
 }

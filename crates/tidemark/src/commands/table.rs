@@ -92,7 +92,7 @@ fn measured(row: &Row<'_>) -> Vec<String> {
 }
 
 /// Rows in columns; the first `words` columns are flush left, the others right.
-fn aligned(rows: &[Vec<String>], words: usize) -> String {
+pub(super) fn aligned(rows: &[Vec<String>], words: usize) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
         rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)

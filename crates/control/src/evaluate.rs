@@ -1,0 +1,441 @@
+//! Carries an evaluation out: arms set up, cells measured in their order, those that are done already skipped, knees
+//! looked for.
+//!
+//! What is done already is known by the fingerprint of its cell, so that a second start goes on where the first one
+//! ended, and a cell that the document describes otherwise by now is measured again.
+
+mod arm;
+mod command;
+
+use crate::audience::{Audience, Wish};
+use crate::execute::{self, ExecuteError, Executed};
+use arm::Arm;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+use tidemark_judge::evaluation::is_within;
+use tidemark_judge::knee::{self, Seen};
+use tidemark_measure::evaluation::{self as record, Level, Member};
+use tidemark_measure::record::{Provenance, Run, State};
+use tidemark_plan::evaluation::{CellPlace, Evaluation, Levels, Order, level as level_at};
+use tidemark_plan::plan::Plan;
+use tidemark_plan::yaml::Environment;
+use tidemark_store::Store;
+
+/// How an evaluation is carried out.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// How each of its runs is.
+    pub run: execute::Options,
+    /// Whether the document's shell commands may run.
+    pub run_commands: bool,
+    /// Whether to measure everything anew, rather than go on where an earlier start ended.
+    pub again: bool,
+    /// Directory below which the labs of its arms live.
+    pub labs: PathBuf,
+}
+
+/// Something that happened.
+#[derive(Debug)]
+pub enum Step<'a> {
+    /// It begins, or goes on.
+    Begun {
+        /// Runs that an earlier start has done.
+        done: usize,
+        /// Runs that are left; those of searches are not known beforehand.
+        left: usize,
+    },
+    /// An arm is set up.
+    SettingUp(&'a str),
+    /// An arm is taken down.
+    TakingDown(&'a str),
+    /// A line of what sets an arm up, or takes it down.
+    Said(&'a str),
+    /// A run begins.
+    RunStarted {
+        /// Its place.
+        member: &'a Member,
+        /// How many runs there are in all, as far as that is known.
+        of: usize,
+    },
+    /// A run has ended.
+    RunEnded(&'a Run),
+}
+
+/// Follows an evaluation while it goes on.
+pub trait Spectator {
+    /// Something happened.
+    fn step(&mut self, step: Step<'_>);
+
+    /// What the user wants by now; asked several times a second.
+    fn wish(&mut self) -> Wish;
+
+    /// Who follows a run of it.
+    fn audience<'a>(&'a mut self, plan: &Plan) -> Box<dyn Audience + 'a>;
+}
+
+/// An evaluation that was carried out, or as much of it as the user let be.
+#[derive(Debug)]
+pub struct Evaluated {
+    /// Its record.
+    pub evaluation: record::Evaluation,
+    /// Its runs, in the order in which they were done.
+    pub runs: Vec<Run>,
+    /// How many of them were done by this call.
+    pub fresh: usize,
+}
+
+/// Carries an evaluation out. `provenance` says where the document came from. Everything that is measured is in the
+/// store by the time it ends, however it ends.
+///
+/// # Errors
+/// An arm that cannot be set up, a target that is not as needed, a store that fails: what is missing, and what to do.
+pub fn evaluate(
+    document: &Evaluation,
+    provenance: Provenance,
+    options: &Options,
+    store: Option<&mut Store>,
+    spectator: &mut dyn Spectator,
+) -> Result<Evaluated, ExecuteError> {
+    if !options.run_commands && document.arms.iter().any(tidemark_plan::evaluation::Arm::has_commands) {
+        return Err(ExecuteError(
+            "the document has shell commands (set_up, reset or tear_down), which run only with --run-commands: \
+             read them first, `tidemark check` shows them"
+                .into(),
+        ));
+    }
+    let mut evaluator = Evaluator {
+        document,
+        record: begun(document, provenance),
+        options,
+        store,
+        arms: document.arms.iter().map(|_| None).collect(),
+        runs: Vec::new(),
+        done: HashMap::new(),
+        before: 0,
+    };
+    evaluator.take_up()?;
+    let ended = evaluator.carry_out(spectator);
+    let down = evaluator.take_all_down(spectator);
+    evaluator.record.state = match &ended {
+        Ok(true) => State::Completed,
+        Ok(false) => State::Interrupted,
+        Err(_) => State::Failed,
+    };
+    evaluator.keep()?;
+    ended?;
+    down?;
+    let fresh = evaluator.runs.len() - evaluator.before;
+    Ok(Evaluated { evaluation: evaluator.record, runs: evaluator.runs, fresh })
+}
+
+/// The record of an evaluation that begins.
+fn begun(document: &Evaluation, provenance: Provenance) -> record::Evaluation {
+    let arm = |arm: &tidemark_plan::evaluation::Arm| record::Arm {
+        name: arm.name.clone(),
+        description: arm.description.clone(),
+        settings: arm.settings.clone(),
+    };
+    let load = |load: &tidemark_plan::evaluation::Load| {
+        let (levels, search) = match &load.levels {
+            Levels::Listed(levels) => (levels.clone(), None),
+            Levels::Searched(search) => (Vec::new(), Some(search.clone())),
+        };
+        record::Load {
+            name: load.name.clone(),
+            description: load.description.clone(),
+            levels,
+            search,
+            service_level: load.service_level.clone(),
+        }
+    };
+    record::Evaluation {
+        name: document.name.clone(),
+        description: document.description.clone(),
+        started_unix_ns: SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |since| since.as_nanos() as u64),
+        state: State::Running,
+        provenance: Provenance { seed: document.seed, ..provenance },
+        arms: document.arms.iter().map(arm).collect(),
+        loads: document.loads.iter().map(load).collect(),
+        repeats: document.repeats,
+        order: document.order.name().into(),
+        notes: document.notes.clone(),
+        ..record::Evaluation::default()
+    }
+}
+
+struct Evaluator<'a> {
+    document: &'a Evaluation,
+    record: record::Evaluation,
+    options: &'a Options,
+    store: Option<&'a mut Store>,
+    /// Those that are set up.
+    arms: Vec<Option<Arm>>,
+    runs: Vec<Run>,
+    /// Which of the runs measured a cell, by the cell's fingerprint.
+    done: HashMap<String, usize>,
+    /// How many of the runs were done before.
+    before: usize,
+}
+
+impl Evaluator<'_> {
+    /// Goes on with the newest evaluation of the same name, or begins one.
+    fn take_up(&mut self) -> Result<(), ExecuteError> {
+        let Some(store) = &mut self.store else { return Ok(()) };
+        let trouble = |error: tidemark_store::StoreError| ExecuteError(error.to_string());
+        let known = store.evaluations().map_err(trouble)?;
+        let earlier = known.into_iter().find(|known| known.name == self.record.name && !self.options.again);
+        let Some(earlier) = earlier else {
+            self.record.id = store.begin_evaluation(&self.record).map_err(trouble)?;
+            return Ok(());
+        };
+        if earlier.state == State::Running {
+            return Err(ExecuteError(format!(
+                "evaluation {} `{}` is going on in another process; wait for it, or use another name",
+                earlier.id, earlier.name
+            )));
+        }
+        let before = store.evaluation(earlier.id).map_err(trouble)?;
+        (self.record.id, self.record.started_unix_ns) = (before.id, before.started_unix_ns);
+        store.keep_evaluation(&self.record, None).map_err(trouble)?;
+        for run in store.runs_of(earlier.id).map_err(trouble)? {
+            let holds = run.state == State::Completed && fingerprint(self.document, &run).is_some();
+            if holds {
+                let print = run.member.as_ref().map(|member| member.fingerprint.clone()).unwrap_or_default();
+                self.done.insert(print, self.runs.len());
+                self.runs.push(run);
+            } else {
+                store.release(run.id).map_err(trouble)?;
+            }
+        }
+        self.before = self.runs.len();
+        Ok(())
+    }
+
+    /// Measures every cell and looks for every knee; false when the user ended it.
+    fn carry_out(&mut self, spectator: &mut dyn Spectator) -> Result<bool, ExecuteError> {
+        let cells = self.document.cells();
+        let left = cells.iter().filter(|cell| !self.done.contains_key(&self.fingerprint(cell))).count();
+        spectator.step(Step::Begun { done: self.before, left });
+        let searches = |arm: usize| {
+            let loads = self.document.loads.iter().enumerate();
+            let searched = loads.filter(|(_, load)| matches!(load.levels, Levels::Searched(_)));
+            searched.map(move |(load, _)| (arm, load)).collect::<Vec<_>>()
+        };
+        let all = cells.len();
+        let arms: Vec<usize> = (0..self.document.arms.len()).collect();
+        if self.document.order != Order::Blocks {
+            let searches = arms.iter().flat_map(|arm| searches(*arm)).collect::<Vec<_>>();
+            return Ok(self.measure_all(&cells, all, spectator)? && self.search_all(&searches, spectator)?);
+        }
+        for arm in arms {
+            let searches = searches(arm);
+            let own: Vec<CellPlace> = cells.iter().filter(|cell| cell.arm == arm).cloned().collect();
+            if !self.measure_all(&own, all, spectator)? || !self.search_all(&searches, spectator)? {
+                return Ok(false);
+            }
+            self.take_down(arm, spectator)?;
+        }
+        Ok(true)
+    }
+
+    fn measure_all(
+        &mut self,
+        cells: &[CellPlace],
+        of: usize,
+        spectator: &mut dyn Spectator,
+    ) -> Result<bool, ExecuteError> {
+        for cell in cells {
+            if self.measure(cell, of, spectator)?.is_none() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Looks for knees, a step of each search in turn: what drifts hits all arms alike.
+    fn search_all(
+        &mut self,
+        searches: &[(usize, usize)],
+        spectator: &mut dyn Spectator,
+    ) -> Result<bool, ExecuteError> {
+        let mut sights: Vec<Option<Vec<Seen>>> = searches.iter().map(|_| Some(Vec::new())).collect();
+        while sights.iter().any(Option::is_some) {
+            for ((arm, load), seen) in searches.iter().zip(&mut sights) {
+                let Some(so_far) = seen else { continue };
+                let Levels::Searched(range) = &self.document.loads[*load].levels else { continue };
+                match knee::next(range, so_far) {
+                    knee::Step::Measure(level) => {
+                        let again = so_far.iter().filter(|sight| sight.level == level).count();
+                        let Some(within) = self.see(*arm, *load, level, again as u32 + 1, spectator)? else {
+                            return Ok(false);
+                        };
+                        so_far.push(Seen { level, within });
+                    }
+                    knee::Step::Done { knee, beyond } => {
+                        // As many repeats of what the answer rests on as of any other cell.
+                        for level in [knee, beyond].into_iter().flatten() {
+                            let done = so_far.iter().filter(|sight| sight.level == level).count() as u32;
+                            for repeat in done + 1..=self.document.repeats {
+                                if self.see(*arm, *load, level, repeat, spectator)?.is_none() {
+                                    return Ok(false);
+                                }
+                            }
+                        }
+                        *seen = None;
+                    }
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Measures a level of a search, and says whether it is within the service level; `None` when the user ended it.
+    fn see(
+        &mut self,
+        arm: usize,
+        load: usize,
+        level: f64,
+        repeat: u32,
+        spectator: &mut dyn Spectator,
+    ) -> Result<Option<bool>, ExecuteError> {
+        let Levels::Searched(range) = &self.document.loads[load].levels else { return Ok(None) };
+        let cell = CellPlace { arm, load, level: level_at(range, level), repeat };
+        let Some(index) = self.measure(&cell, self.runs.len() + 1, spectator)? else { return Ok(None) };
+        let level = self.document.loads[load].service_level.as_ref();
+        Ok(Some(level.is_some_and(|level| is_within(&self.runs[index], level) == Some(true))))
+    }
+
+    /// Measures a cell unless that is done already; gives the run's place among the runs, `None` when the user ended it.
+    fn measure(
+        &mut self,
+        cell: &CellPlace,
+        of: usize,
+        spectator: &mut dyn Spectator,
+    ) -> Result<Option<usize>, ExecuteError> {
+        let fingerprint = self.fingerprint(cell);
+        if let Some(index) = self.done.get(&fingerprint) {
+            return Ok(Some(*index));
+        }
+        if spectator.wish() > Wish::GoOn || !self.ready(cell.arm, spectator)? {
+            return Ok(None);
+        }
+        let Some(arm) = &self.arms[cell.arm] else { return Ok(None) };
+        let plan = self.plan(cell, arm)?;
+        let load = &self.document.loads[cell.load];
+        let member = Member {
+            evaluation: self.record.id,
+            arm: self.document.arms[cell.arm].name.clone(),
+            load: load.name.clone(),
+            level: cell.level.clone(),
+            repeat: cell.repeat,
+            turn: self.runs.iter().filter_map(|run| Some(run.member.as_ref()?.turn)).max().unwrap_or(0) + 1,
+            fingerprint: fingerprint.clone(),
+        };
+        spectator.step(Step::RunStarted { member: &member, of: of.max(self.runs.len() + 1) });
+        let options = execute::Options { member: Some(member), ..self.options.run.clone() };
+        let provenance = Provenance {
+            path: load.path.clone().unwrap_or_else(|| self.record.provenance.path.clone()),
+            ..self.record.provenance.clone()
+        };
+        let store = self.store.as_deref_mut();
+        let mut audience = spectator.audience(&plan);
+        let Executed { run, .. } = execute::execute(&plan, provenance, &options, store, &mut *audience)?;
+        drop(audience);
+        spectator.step(Step::RunEnded(&run));
+        if run.state == State::Interrupted {
+            // What was measured of it stays in the store, by itself.
+            if let Some(store) = &mut self.store {
+                store.release(run.id).map_err(|error| ExecuteError(error.to_string()))?;
+            }
+            return Ok(None);
+        }
+        self.done.insert(fingerprint, self.runs.len());
+        self.runs.push(run);
+        Ok(Some(self.runs.len() - 1))
+    }
+
+    fn plan(&self, cell: &CellPlace, arm: &Arm) -> Result<Plan, ExecuteError> {
+        let variable = |name: &str| arm.variable(name).or_else(|| std::env::var(name).ok());
+        let environment = Environment { variable: &variable, ..Environment::process() };
+        let made = self.document.plan(cell.arm, cell.load, &cell.level, cell.repeat, &environment);
+        let (mut plan, _) = made.map_err(|diagnostics| {
+            let said: Vec<_> =
+                diagnostics.iter().map(|one| format!("{}; {}", one.message, one.help)).collect();
+            ExecuteError(format!(
+                "load `{}` on arm `{}`: {}",
+                self.document.loads[cell.load].name,
+                self.document.arms[cell.arm].name,
+                said.join("; ")
+            ))
+        })?;
+        plan.observe.join(arm.observe());
+        Ok(plan)
+    }
+
+    fn fingerprint(&self, cell: &CellPlace) -> String {
+        self.document.fingerprint(cell.arm, cell.load, &cell.level, cell.repeat)
+    }
+
+    /// Sees to it that an arm is set up and reset; false when the user ended it.
+    fn ready(&mut self, index: usize, spectator: &mut dyn Spectator) -> Result<bool, ExecuteError> {
+        let document = &self.document.arms[index];
+        if self.arms[index].is_none() {
+            spectator.step(Step::SettingUp(&document.name));
+            let directory =
+                self.options.labs.join(file_name(&self.record.name)).join(file_name(&document.name));
+            let Some(arm) = Arm::set_up(document, directory, spectator)? else { return Ok(false) };
+            let settings = &mut self.record.arms[index].settings;
+            settings.retain(|(name, _)| !arm.labels.iter().any(|(own, _)| own == name));
+            settings.extend(arm.labels.iter().cloned());
+            self.arms[index] = Some(arm);
+            self.keep()?;
+        }
+        match &mut self.arms[index] {
+            Some(arm) => arm.reset(document, spectator),
+            None => Ok(false),
+        }
+    }
+
+    fn take_down(&mut self, index: usize, spectator: &mut dyn Spectator) -> Result<(), ExecuteError> {
+        let Some(arm) = self.arms[index].take() else { return Ok(()) };
+        spectator.step(Step::TakingDown(&self.document.arms[index].name));
+        arm.take_down(&self.document.arms[index], spectator)
+    }
+
+    /// Takes down every arm that is up, whatever goes wrong with one of them; gives the first trouble.
+    fn take_all_down(&mut self, spectator: &mut dyn Spectator) -> Result<(), ExecuteError> {
+        let down: Vec<_> = (0..self.arms.len()).map(|index| self.take_down(index, spectator)).collect();
+        down.into_iter().collect()
+    }
+
+    fn keep(&mut self) -> Result<(), ExecuteError> {
+        let Some(store) = &mut self.store else { return Ok(()) };
+        store.keep_evaluation(&self.record, None).map_err(|error| ExecuteError(error.to_string()))
+    }
+}
+
+/// The fingerprint of a stored run's cell, if the document still has the cell as it was measured.
+fn fingerprint(document: &Evaluation, run: &Run) -> Option<String> {
+    let member = run.member.as_ref()?;
+    let arm = document.arms.iter().position(|arm| arm.name == member.arm)?;
+    let load = document.loads.iter().position(|load| load.name == member.load)?;
+    let now = document.fingerprint(arm, load, &member.level, member.repeat);
+    (now == member.fingerprint && is_wanted(document, load, &member.level, member.repeat)).then_some(now)
+}
+
+/// Whether the document asks for a cell; searches may ask for any.
+fn is_wanted(document: &Evaluation, load: usize, level: &Level, repeat: u32) -> bool {
+    match &document.loads[load].levels {
+        Levels::Listed(levels) => levels.contains(level) && repeat <= document.repeats,
+        Levels::Searched(search) => level.iter().all(|(axis, _)| *axis == search.axis),
+    }
+}
+
+/// A name that a directory can have.
+fn file_name(name: &str) -> String {
+    let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
+    name.chars().map(plain).take(40).collect()
+}

@@ -1,0 +1,387 @@
+//! fio's JSON: a stage for each group of jobs, a work for each job, or for each group with `group_reporting`.
+//!
+//! Bins (json+) are kept as they are, in the middle of each; without them fio's own percentiles and means are.
+
+use crate::Options;
+use crate::draft::{self, note};
+use crate::number::number;
+use crate::source::Source;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use tidemark_fio::json::{Direction, Document, Job, Latency, Piece, Stream};
+use tidemark_measure::fault::Fault;
+use tidemark_measure::record::{Example, Note, Operation, Run, Said, State, Work};
+use tidemark_measure::tally::Tally;
+
+const MS: u64 = 1_000_000;
+
+/// Engines that wait for each operation, whatever `iodepth` says.
+const WAITING: [&str; 7] = ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "falloc"];
+
+/// Reads the last report of a text: reports before it (`--status-interval`) count from the start, too.
+pub(crate) fn read(source: &Source, options: &Options) -> Result<Run, String> {
+    let document = last_document(&source.text)?;
+    if document.jobs.is_empty() {
+        return Err("holds no job: `jobs` is empty".into());
+    }
+    let mut run = draft::run(&source.path, draft::name(source, options), &format(&document));
+    run.provenance.document = tidemark_plan::redact::redact(&job_file(&document));
+    let elapsed_ms = document.jobs.iter().map(|job| job.elapsed).max().unwrap_or(0).saturating_mul(1_000);
+    let began_ms = began_ms(&document).unwrap_or_else(|| document.timestamp_ms.saturating_sub(elapsed_ms));
+    run.started_unix_ns = match began_ms {
+        0 => source.modified_unix_ns,
+        began_ms => began_ms.saturating_mul(MS),
+    };
+    let groups: Vec<&[Job]> = document.jobs.chunk_by(|one, other| one.groupid == other.groupid).collect();
+    let starts = starts(&groups, elapsed_ms, began_ms);
+    for (index, (jobs, started_ns)) in groups.iter().zip(starts).enumerate() {
+        let works: Vec<Work> = jobs.iter().map(|job| work(job, &document)).collect();
+        let name = jobs.first().map_or("", |job| job.jobname.as_str());
+        let ended_ns = started_ns.saturating_add(length_ms(jobs).saturating_mul(MS));
+        let mut stage = draft::stage(index + 1, name, started_ns, ended_ns, works);
+        if let Some(job) = jobs.iter().find(|job| job.error != 0) {
+            stage.state = State::Failed;
+            stage.reason = format!("job {}: {}", job.jobname, system(job.error));
+        }
+        run.stages.push(stage);
+    }
+    draft::close(&mut run);
+    run.notes.extend(remarks(&document));
+    Ok(run)
+}
+
+fn last_document(text: &str) -> Result<Document, String> {
+    let (mut stream, mut last, mut garbage) = (Stream::default(), None, None);
+    for line in text.lines() {
+        match stream.line(line) {
+            Some(Piece::Document(document)) => last = Some(*document),
+            Some(Piece::Garbage(why)) => garbage = Some(why),
+            Some(Piece::Chatter(_)) | None => {}
+        }
+    }
+    if let Some(document) = last {
+        return Ok(document);
+    }
+    // What another program has rewritten is not indented as fio does it.
+    let begins = text.find('{').ok_or("holds no JSON; run fio with `--output-format=json+`")?;
+    serde_json::Deserializer::from_str(&text[begins..])
+        .into_iter()
+        .next()
+        .ok_or("holds no JSON; run fio with `--output-format=json+`")?
+        .map_err(|error| format!("is no report of fio: {}", garbage.unwrap_or_else(|| error.to_string())))
+}
+
+fn format(document: &Document) -> String {
+    match document.version.as_str() {
+        "" => "fio JSON".into(),
+        version => format!("fio JSON ({version})"),
+    }
+}
+
+/// The options as a job file.
+fn job_file(document: &Document) -> String {
+    let mut text = String::new();
+    let mut section = |name: &str, options: &BTreeMap<String, Value>| {
+        text.push_str(&format!("[{name}]\n"));
+        for (key, value) in options {
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            text.push_str(&format!("{key}={value}\n"));
+        }
+    };
+    if !document.options.is_empty() {
+        section("global", &document.options);
+    }
+    document.jobs.iter().for_each(|job| section(&job.jobname, &job.options));
+    text
+}
+
+fn began_ms(document: &Document) -> Option<u64> {
+    document.jobs.iter().map(|job| job.job_start).filter(|start| *start > 0).min()
+}
+
+/// The longest run time of a job's directions, milliseconds.
+fn runtime_ms(job: &Job) -> u64 {
+    job.read.runtime.max(job.write.runtime).max(job.trim.runtime)
+}
+
+fn length_ms(jobs: &[Job]) -> u64 {
+    jobs.iter().map(runtime_ms).max().unwrap_or(0)
+}
+
+/// When each group began, nanoseconds since the first: as fio says; or one after the other if there was time for that, for
+/// fio before it said so does not tell a `stonewall` from a `new_group`; or all at once.
+fn starts(groups: &[&[Job]], elapsed_ms: u64, began_ms: u64) -> Vec<u64> {
+    let lengths = groups.iter().map(|jobs| length_ms(jobs));
+    let one_by_one = lengths.clone().fold(0, u64::saturating_add) <= elapsed_ms;
+    let mut next = 0u64;
+    let start = |(jobs, length): (&&[Job], u64)| {
+        let told = jobs.iter().map(|job| job.job_start).filter(|start| *start > 0).min();
+        let start = told.map_or(next, |told| told.saturating_sub(began_ms));
+        if one_by_one {
+            next = next.saturating_add(length);
+        }
+        start.saturating_mul(MS)
+    };
+    groups.iter().zip(lengths).map(start).collect()
+}
+
+/// An option of a job, or of all of them.
+fn option<'a>(job: &'a Job, document: &'a Document, name: &str) -> Option<&'a str> {
+    job.options.get(name).or_else(|| document.options.get(name))?.as_str()
+}
+
+fn work(job: &Job, document: &Document) -> Work {
+    let window_ns = runtime_ms(job).saturating_mul(MS);
+    let mut operations = operations(job, document);
+    let mut examples = Vec::new();
+    failures(job, &mut operations, &mut examples);
+    let mut work = draft::work(&job.jobname, workers(job, document), window_ns, operations);
+    let engine = option(job, document, "ioengine").unwrap_or("psync");
+    if !WAITING.contains(&engine) {
+        let depth = option(job, document, "iodepth").and_then(|depth| depth.trim().parse().ok());
+        work.depth = depth.unwrap_or(1).max(1);
+    }
+    work.examples = examples;
+    work
+}
+
+/// Jobs of a group that are reported together: their run times add up.
+fn workers(job: &Job, document: &Document) -> u64 {
+    let ratio = job.job_runtime as f64 / runtime_ms(job).max(1) as f64;
+    let together = option(job, document, "group_reporting").is_some_and(|value| value != "0");
+    let numbered = option(job, document, "numjobs").and_then(|jobs| jobs.trim().parse().ok());
+    // A job's own time is a little longer than that of its operations.
+    let least = (ratio - 0.05).ceil().max(1.0) as u64;
+    if together { least.max(numbered.unwrap_or(1)) } else { 1 }
+}
+
+fn operations(job: &Job, document: &Document) -> Vec<Operation> {
+    let synced = if option(job, document, "fdatasync").is_some() { "fdatasync" } else { "fsync" };
+    let parts = [
+        ("read", &job.read, job.read.total_ios),
+        ("write", &job.write, job.write.total_ios),
+        ("trim", &job.trim, job.trim.total_ios),
+        (synced, &job.sync, job.sync.lat_ns.count),
+    ];
+    let mut operations: Vec<Operation> = parts
+        .into_iter()
+        .filter(|(_, _, done)| *done > 0)
+        .map(|(kind, direction, done)| operation(kind, direction, done))
+        .collect();
+    if operations.is_empty() {
+        let writes = option(job, document, "rw").or_else(|| option(job, document, "readwrite"));
+        let kind = if writes.is_some_and(|pattern| pattern.contains("write")) { "write" } else { "read" };
+        operations.push(operation(kind, &Direction::default(), 0));
+    }
+    let reads = option(job, document, "rwmixread").and_then(number).unwrap_or(50.0);
+    if let [first, second, ..] = operations.as_mut_slice()
+        && (first.kind.as_str(), second.kind.as_str()) == ("read", "write")
+    {
+        (first.weight, second.weight) = (reads, 100.0 - reads);
+    }
+    operations
+}
+
+fn operation(kind: &str, direction: &Direction, done: u64) -> Operation {
+    let latency = latency(direction);
+    let mut tally = Tally { ok: done, bytes: direction.io_bytes, ..Tally::default() };
+    for (value, count) in &latency.bins {
+        tally.response.record_many(*value, *count);
+    }
+    let said = (latency.bins.is_empty() && latency.count > 0).then(|| said(latency));
+    draft::operation(kind, tally, said)
+}
+
+/// The distribution to keep: the whole latency where fio tells how it is distributed, else that of completion.
+fn latency(direction: &Direction) -> &Latency {
+    let (whole, completion) = (&direction.lat_ns, &direction.clat_ns);
+    let is_told = |latency: &Latency| !latency.bins.is_empty() || !latency.percentile.is_empty();
+    if is_told(whole) || completion.count == 0 { whole } else { completion }
+}
+
+fn said(latency: &Latency) -> Said {
+    // Rounded: 99.9 / 100 is 0.9990000000000001.
+    let point = |(percent, ns): (&String, &u64)| Some(((number(percent)? * 1e7).round() / 1e9, *ns as f64));
+    let mut percentiles: Vec<(f64, f64)> = latency.percentile.iter().filter_map(point).collect();
+    percentiles.retain(|(share, _)| *share > 0.0 && *share < 1.0);
+    percentiles.push((1.0, latency.max as f64));
+    percentiles.sort_by(|one, other| one.0.total_cmp(&other.0));
+    Said { mean_ns: Some(latency.mean), percentiles, ..Said::default() }
+}
+
+/// Counts what failed: fio counts operations when it issues them, those that fail later, too.
+fn failures(job: &Job, operations: &mut [Operation], examples: &mut Vec<Example>) {
+    let mut fail = |kind: &str, fault: Fault, count: u64, is_issued: bool, text: String| {
+        let place = operations.iter().position(|operation| operation.kind == kind).unwrap_or(0);
+        let Some(operation) = operations.get_mut(place).filter(|_| count > 0) else { return };
+        if is_issued {
+            operation.tally.ok = operation.tally.ok.saturating_sub(count);
+        }
+        draft::fail(&mut operation.tally, fault, count);
+        examples.push(Example { fault, text });
+    };
+    let errors = job.total_err.unwrap_or(0).max(u64::from(job.error != 0));
+    let text = format!("fio: job {}: {}", job.jobname, system(job.error));
+    fail("", tidemark_fio::class(job.error), errors, true, text);
+    let directions = [
+        ("read", &job.read, job.short_reads()),
+        ("write", &job.write, job.write.short_ios),
+        ("trim", &job.trim, job.trim.short_ios),
+    ];
+    for (kind, direction, short) in directions {
+        let text = format!("fio: {short} operations ({kind}) of job {} moved too little", job.jobname);
+        fail(kind, Fault::ShortTransfer, short, true, text);
+        let dropped = direction.drop_ios;
+        let text = format!("fio: {dropped} operations ({kind}) of job {} were dropped", job.jobname);
+        fail(kind, Fault::Abandoned, dropped, false, text);
+    }
+}
+
+fn system(errno: i64) -> String {
+    match i32::try_from(errno) {
+        Ok(errno) if errno != 0 => std::io::Error::from_raw_os_error(errno).to_string(),
+        _ => "operations failed".into(),
+    }
+}
+
+fn remarks(document: &Document) -> Vec<Note> {
+    let directions = || document.jobs.iter().flat_map(|job| [&job.read, &job.write, &job.trim]);
+    let used = || {
+        directions()
+            .filter(|direction| direction.total_ios > 0)
+            .map(|direction| (direction, latency(direction)))
+    };
+    let binned = used().any(|(_, latency)| !latency.bins.is_empty());
+    let whole = used().any(|(direction, latency)| std::ptr::eq(latency, &direction.lat_ns));
+    let what = match whole {
+        true => "Latencies are fio's lat, from an operation's creation to its completion",
+        false => {
+            "Latencies are fio's clat, from submission to completion: `lat_percentiles=1` would give the whole"
+        }
+    };
+    let how = match binned {
+        true => "fio's bins, the value in the middle of each: within 1/128.",
+        false => "fio's own means and percentiles; `--output-format=json+` would keep the distribution.",
+    };
+    let mut notes = vec![note("fio-latencies", format!("{what}. They are {how}"))];
+    let groups = document.jobs.chunk_by(|one, other| one.groupid == other.groupid).count();
+    if groups > 1 && began_ms(document).is_none() {
+        notes.push(note(
+            "fio-order",
+            "This fio does not say when its jobs began: groups are taken to have run one after the other where there was time for that.",
+        ));
+    }
+    for disk in &document.disk_util {
+        notes.push(note(
+            "fio-disks",
+            format!(
+                "fio counted on {}: {} reads, {} writes, {:.1} % busy.",
+                disk.name, disk.read_ios, disk.write_ios, disk.util
+            ),
+        ));
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+
+    const JSON: &str = include_str!("samples/fio.json");
+    const PLUS: &str = include_str!("samples/fio-plus.json");
+
+    fn imported(text: &str) -> Result<Run, String> {
+        let source = Source { path: PathBuf::from("x/fio.json"), text: text.into(), modified_unix_ns: 7 };
+        read(&source, &Options::default())
+    }
+
+    #[test]
+    fn a_report_without_bins_says_what_fio_says() {
+        let run = imported(JSON).unwrap();
+        assert_eq!((run.name.as_str(), run.provenance.format.as_str()), ("fio", "fio JSON (fio-3.33)"));
+        assert_eq!(
+            run.stages.iter().map(|stage| stage.id.as_str()).collect::<Vec<_>>(),
+            ["s1-mix", "s2-seq"]
+        );
+        let mix = &run.stages[0].works[0];
+        assert_eq!((mix.workers, mix.depth, mix.window_end_ns), (2, 4, 2_004 * MS));
+        let read = &mix.operations[0];
+        assert_eq!(
+            (read.label.as_str(), read.tally.ok, read.tally.bytes, read.weight),
+            ("read", 68_020, 278_609_920, 70.0)
+        );
+        assert_eq!(
+            (read.quantile_ns(0.95), read.quantile_ns(0.999), read.quantile_ns(1.0)),
+            (Some(148_480.0), Some(5_996_544.0), Some(53_487_442.0))
+        );
+        assert_eq!(read.mean_ns(), Some(122_692.822_038));
+        let seq = &run.stages[1];
+        assert_eq!(
+            (seq.started_ns, seq.works[0].workers, seq.works[0].depth),
+            (2_004 * MS, 1, 1),
+            "one after the other"
+        );
+        assert!(run.provenance.document.contains("[global]\ndirectory="));
+        assert_eq!(run.started_unix_ns, (1_795_288_769_739 - 5_000) * MS);
+    }
+
+    #[test]
+    fn bins_are_kept_exactly() {
+        let run = imported(&format!("fio: a warning\n{PLUS}\nfio: bye\n")).unwrap();
+        let document: Document = serde_json::from_str(PLUS).unwrap();
+        let response = &run.stages[0].works[0].operations[0].tally.response;
+        let mut bins: BTreeMap<u64, u64> = BTreeMap::new();
+        let mut expected = tidemark_measure::histogram::Histogram::new();
+        for (value, count) in &document.jobs[0].read.clat_ns.bins {
+            *bins.entry(*value).or_default() += count;
+            expected.record_many(*value, *count);
+        }
+        assert_eq!(response.count(), document.jobs[0].read.clat_ns.count);
+        assert_eq!(bins.values().sum::<u64>(), response.count());
+        assert!(response.buckets().eq(expected.buckets()));
+        assert!(run.stages[0].works[0].operations[0].said.is_none());
+        assert!(run.notes[0].text.contains("bins"));
+    }
+
+    #[test]
+    fn what_failed_is_failed() {
+        let text = r#"{"fio version":"fio-3.33","jobs":[{"jobname":"full","error":28,"elapsed":1,
+            "job options":{"rw":"write","ioengine":"psync","iodepth":"32"},"write":{"total_ios":3,"runtime":10}}]}"#;
+        let run = imported(text).unwrap();
+        assert_eq!((run.state, run.stages[0].works[0].depth), (State::Failed, 1));
+        let tally = &run.stages[0].works[0].operations[0].tally;
+        assert_eq!((tally.ok, tally.faults.of(Fault::NoSpace)), (2, 1));
+        assert!(run.stages[0].reason.contains("No space left"));
+    }
+
+    #[test]
+    fn jobs_at_once_begin_at_once_and_times_that_are_told_count() {
+        let jobs = |start: u64| {
+            format!(
+                r#"{{"timestamp_ms":9000,"jobs":[{{"groupid":0,"elapsed":3,"job_start":{start},"read":{{"runtime":2000}}}},
+            {{"groupid":1,"elapsed":3,"job_start":{},"read":{{"runtime":2000}}}}]}}"#,
+                start * 2
+            )
+        };
+        let starts = |text: &str| {
+            imported(text).unwrap().stages.iter().map(|stage| stage.started_ns).collect::<Vec<_>>()
+        };
+        assert_eq!(starts(&jobs(0)), [0, 0]);
+        assert_eq!(starts(&jobs(1_500)), [0, 1_500 * MS]);
+    }
+
+    #[test]
+    fn secrets_are_left_out() {
+        let text = r#"{"jobs":[{"jobname":"a","job options":{"http_s3_key":"hush","ioengine":"http"},"read":{"total_ios":1}}]}"#;
+        let run = imported(text).unwrap();
+        assert!(!run.provenance.document.contains("hush"), "{}", run.provenance.document);
+    }
+
+    #[test]
+    fn what_is_no_report_is_told() {
+        assert!(imported("hello").unwrap_err().contains("--output-format"));
+        assert!(imported("{\n \"jobs\" : 7\n}\n").unwrap_err().contains("no report of fio"));
+        assert!(imported("{\"jobs\": []}").unwrap_err().contains("no job"));
+    }
+}

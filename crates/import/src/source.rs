@@ -1,0 +1,133 @@
+//! A file's text: bounded, and decompressed if need be.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+/// More than this is not read, compressed or not, bytes: results are smaller, logs of requests should be.
+const LARGEST: u64 = 256 << 20;
+
+/// The first bytes of a Zstandard frame (RFC 8878, 3.1.1).
+const ZSTANDARD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+
+/// A file that was read.
+pub(crate) struct Source {
+    /// Where it is.
+    pub(crate) path: PathBuf,
+    /// What is in it.
+    pub(crate) text: String,
+    /// When it was last written, nanoseconds since 1970 UTC; 0 if that is not known.
+    pub(crate) modified_unix_ns: u64,
+}
+
+impl Source {
+    /// Reads a file.
+    pub(crate) fn read(path: &Path) -> Result<Self, String> {
+        let file = File::open(path).map_err(|error| format!("cannot be read: {error}"))?;
+        let modified = file.metadata().ok().and_then(|metadata| metadata.modified().ok());
+        let since = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        let bytes = bounded(file).map_err(|error| error.sentence("cannot be read"))?;
+        let bytes = if bytes.starts_with(&ZSTANDARD) { decompressed(&bytes)? } else { bytes };
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let at = error.utf8_error().valid_up_to();
+            format!("is not text in UTF-8 (byte {at}); convert it, or decompress it first")
+        })?;
+        let text = match text.strip_prefix('\u{feff}') {
+            Some(rest) => rest.to_owned(),
+            None => text,
+        };
+        let modified_unix_ns = since.and_then(|since| u64::try_from(since.as_nanos()).ok()).unwrap_or(0);
+        Ok(Self { path: path.into(), text, modified_unix_ns })
+    }
+
+    /// Its name without the endings that say how it is written.
+    pub(crate) fn stem(&self) -> String {
+        let name = self.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let mut stem = name.as_str();
+        for ending in [".zst", ".csv", ".tsv", ".json", ".txt"] {
+            stem = stem.strip_suffix(ending).filter(|rest| !rest.is_empty()).unwrap_or(stem);
+        }
+        stem.to_owned()
+    }
+}
+
+/// Why bytes could not be had.
+enum Trouble {
+    TooMany,
+    System(std::io::Error),
+}
+
+impl Trouble {
+    fn sentence(&self, what: &str) -> String {
+        match self {
+            Trouble::TooMany => {
+                format!("is larger than {} MiB; import a part of it, or an analysis of it", LARGEST >> 20)
+            }
+            Trouble::System(error) => format!("{what}: {error}"),
+        }
+    }
+}
+
+fn bounded(reader: impl Read) -> Result<Vec<u8>, Trouble> {
+    let mut bytes = Vec::new();
+    reader.take(LARGEST + 1).read_to_end(&mut bytes).map_err(Trouble::System)?;
+    if bytes.len() as u64 > LARGEST { Err(Trouble::TooMany) } else { Ok(bytes) }
+}
+
+/// All frames of a Zstandard file.
+fn decompressed(mut bytes: &[u8]) -> Result<Vec<u8>, String> {
+    const BROKEN: &str =
+        "cannot be decompressed; check it with `zstd -t`, or decompress it with `zstd -d` first";
+    let mut all = Vec::new();
+    while !bytes.is_empty() {
+        let decoder = ruzstd::decoding::StreamingDecoder::new(&mut bytes)
+            .map_err(|error| format!("{BROKEN}: {error}"))?;
+        let frame = bounded(decoder).map_err(|error| error.sentence(BROKEN))?;
+        all.extend_from_slice(&frame);
+        if all.len() as u64 > LARGEST {
+            return Err(Trouble::TooMany.sentence(BROKEN));
+        }
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `printf 'hello\n' | zstd -19`, twice, one behind the other.
+    const FRAME: [u8; 19] = [
+        0x28, 0xb5, 0x2f, 0xfd, 0x04, 0x68, 0x31, 0x00, 0x00, 0x68, 0x65, 0x6c, 0x6c, 0x6f, 0x0a, 0x53, 0x88,
+        0xbd, 0x91,
+    ];
+
+    #[test]
+    fn frames_are_decompressed_one_after_the_other() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("two.csv.zst");
+        std::fs::write(&path, [FRAME, FRAME].concat()).unwrap();
+        let source = Source::read(&path).unwrap();
+        assert_eq!((source.text.as_str(), source.stem().as_str()), ("hello\nhello\n", "two"));
+        assert!(source.modified_unix_ns > 0);
+    }
+
+    #[test]
+    fn what_is_no_text_is_refused_with_a_way_out() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x");
+        let refusal = |bytes: &[u8]| {
+            std::fs::write(&path, bytes).unwrap();
+            Source::read(&path).err().unwrap()
+        };
+        assert!(refusal(&[b'a', 0xff]).contains("byte 1"));
+        assert!(refusal(&FRAME[..12]).contains("zstd -d"));
+        assert!(refusal(&ZSTANDARD).contains("zstd -d"));
+        assert!(Source::read(&directory.path().join("none")).err().unwrap().contains("cannot be read"));
+    }
+
+    #[test]
+    fn endless_input_is_refused() {
+        assert!(matches!(bounded(std::io::repeat(b'a')), Err(Trouble::TooMany)));
+    }
+}

@@ -1,0 +1,258 @@
+//! Judgement of an evaluation: repeats into estimates, arms compared, knees found, bottlenecks named, one verdict.
+//!
+//! [`assess`] takes the record and all of its runs and gives an [`Assessment`]: all that the terminal, the report and
+//! the console show. Two runs or two evaluations that somebody wants compared come here too, as arms.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `members` | which runs count |
+//! | `parts`, `together`, `cells` | runs into cells |
+//! | `service`, `knees` | service levels, and the best load within; [`is_within`] for a single run |
+//! | `compare` | arms beside the baseline; [`sentence`] |
+//! | `bottlenecks`, `findings`, `drift` | what single runs say, together; what else there is to know |
+//! | `validity`, `verdict`, `words` | what it comes to |
+
+mod bottlenecks;
+mod cells;
+mod compare;
+mod drift;
+mod findings;
+mod knees;
+mod members;
+mod parts;
+mod service;
+mod together;
+mod validity;
+mod verdict;
+mod words;
+
+use crate::{Finding, Validity};
+use serde::Serialize;
+use tidemark_measure::evaluation::{Evaluation, Level};
+use tidemark_measure::histogram::Histogram;
+use tidemark_measure::record::Run;
+
+pub use compare::sentence;
+pub use service::is_within;
+
+/// All that there is to say about an evaluation.
+#[derive(Clone, Debug, Serialize)]
+pub struct Assessment {
+    /// Whether the numbers that are compared can be taken for what they seem to be.
+    pub validity: Validity,
+    /// Every cell that was measured: in the order of loads, subjects, levels and arms.
+    pub cells: Vec<Cell>,
+    /// Every arm beside the baseline, cell by cell.
+    pub comparisons: Vec<Comparison>,
+    /// The highest load within the service level, arm by arm.
+    pub knees: Vec<Knee>,
+    /// What limited each arm under each load, the likeliest first.
+    pub bottlenecks: Vec<Bottleneck>,
+    /// Everything else: drift, outliers, cells that lack repeats, what single runs' rules found. The gravest first.
+    pub findings: Vec<Finding>,
+    /// What it comes to for the arm after the baseline, or for all of them together.
+    pub outcome: Outcome,
+    /// The verdict in sentences, each with its full stop: which arm is better and by how much, or what was measured; then what
+    /// limited it, if that is known; then what else is to be known. Before all of it stands that it is INVALID, if it is.
+    pub verdict: Vec<String>,
+}
+
+/// What a comparison comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Better than the baseline somewhere, worse nowhere.
+    Better,
+    /// Worse than the baseline somewhere, better nowhere.
+    Worse,
+    /// Better here and worse there.
+    Mixed,
+    /// No significant difference.
+    NoDifference,
+    /// Nothing was compared: one arm, or too few repeats for any test.
+    NotCompared,
+}
+
+/// One arm under one load at one level, over all repeats.
+#[derive(Clone, Debug, Serialize)]
+pub struct Cell {
+    /// The arm's name.
+    pub arm: String,
+    /// The load's name.
+    pub load: String,
+    /// What of the load was measured, when there are several things: a stage's name; or empty.
+    pub subject: String,
+    /// The level, and the axes of a sweep within the run, if any.
+    pub level: Level,
+    /// The runs that it was measured by, by their numbers, in the order of repeats; only those that measured something.
+    pub runs: Vec<u64>,
+    /// Operations per second, all data operations together.
+    pub throughput: Estimate,
+    /// Bytes per second.
+    pub bandwidth: Estimate,
+    /// Response times of all data operations together; `None` where no run knows it. Nanoseconds.
+    pub mean_ns: Option<Estimate>,
+    /// The median.
+    pub p50_ns: Option<Estimate>,
+    /// The 95th percentile.
+    pub p95_ns: Option<Estimate>,
+    /// The 99th percentile.
+    pub p99_ns: Option<Estimate>,
+    /// The same numbers for each operation, when there are several.
+    pub operations: Vec<OperationEstimates>,
+    /// Measured operations over all repeats.
+    pub total: u64,
+    /// Those of them that failed.
+    pub failed: u64,
+    /// Whether it meets the service level, in the mean of its repeats; `None` without one.
+    pub meets: Option<bool>,
+    /// Whether a rule says that its numbers are not what they seem.
+    pub invalid: bool,
+    /// Response times of all repeats together, all data operations; empty where they are not known.
+    #[serde(skip)]
+    pub response: Histogram,
+}
+
+/// One operation of a cell.
+#[derive(Clone, Debug, Serialize)]
+pub struct OperationEstimates {
+    /// Its label.
+    pub label: String,
+    /// Operations per second.
+    pub throughput: Estimate,
+    /// Bytes per second.
+    pub bandwidth: Estimate,
+    /// Mean response time, nanoseconds.
+    pub mean_ns: Option<Estimate>,
+    /// The 95th percentile.
+    pub p95_ns: Option<Estimate>,
+    /// The 99th percentile.
+    pub p99_ns: Option<Estimate>,
+}
+
+/// A mean over repeats, and how sure it is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Estimate {
+    /// One value per repeat, in their order.
+    pub values: Vec<f64>,
+    /// Their mean.
+    pub mean: f64,
+    /// Their median.
+    pub median: f64,
+    /// Ends of the 95 % confidence interval of the mean (Student's t); `None` with fewer than two values.
+    pub interval: Option<(f64, f64)>,
+    /// Coefficient of variation: the sample's standard deviation as a share of the mean.
+    pub variation: f64,
+    /// Which repeats lie apart from the others, as places in `values`: reported, never dropped.
+    pub outliers: Vec<usize>,
+}
+
+/// One number of one arm beside the baseline's.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Comparison {
+    /// The arm.
+    pub arm: String,
+    /// What it is compared with.
+    pub baseline: String,
+    /// The load.
+    pub load: String,
+    /// What of the load, or empty.
+    pub subject: String,
+    /// The level.
+    pub level: Level,
+    /// Which number.
+    pub metric: Metric,
+    /// The arm's as a multiple of the baseline's: 1.20 is 20 % more.
+    pub ratio: f64,
+    /// Ends of its 95 % confidence interval; `None` with too few repeats.
+    pub interval: Option<(f64, f64)>,
+    /// The difference in pooled standard deviations (Hedges' g); `None` with too few repeats, or without spread.
+    pub effect: Option<f64>,
+    /// Probability of a difference this large or larger if there were none (Welch's test on logarithms), corrected for the
+    /// number of comparisons (Holm); `None` with too few repeats.
+    pub p: Option<f64>,
+    /// What it comes to.
+    pub outcome: Outcome,
+}
+
+/// A number that arms are compared by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// Operations per second: more is better. Of closed loops.
+    Throughput,
+    /// Mean response time: less is better. Of all loads.
+    MeanLatency,
+    /// 99th percentile of the response time: less is better.
+    TailLatency,
+}
+
+/// The best load within the service level: the one with the highest throughput among the levels within it. What lies less
+/// than the noise below the highest counts as equal, and of equals the lowest load is taken; in an open loop, whose
+/// throughput is given, it is the highest level within.
+///
+/// Without a service level it is the level after which throughput no longer grows.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Knee {
+    /// The arm.
+    pub arm: String,
+    /// The load.
+    pub load: String,
+    /// What of the load, or empty.
+    pub subject: String,
+    /// The axis that was varied: `workers`.
+    pub axis: String,
+    /// The service level as it was written; empty without one.
+    pub service_level: String,
+    /// The best level within it; `None` when even the lowest is outside.
+    pub level: Option<f64>,
+    /// What was achieved there, operations per second; 0 without a level.
+    pub throughput: f64,
+    /// The highest level that is within, as are all measured lower ones; `None` without a service level, or when even
+    /// the lowest is outside.
+    pub highest_within: Option<f64>,
+    /// The lowest level that was measured to be outside; `None` without a service level, or when even the highest is within.
+    pub next: Option<f64>,
+    /// The level with the highest throughput of all, within or without, and that throughput.
+    pub peak: (f64, f64),
+    /// How many levels were measured.
+    pub levels: usize,
+    /// What happens at the knee, between it and the peak, and beyond, in whole sentences.
+    pub story: Vec<String>,
+}
+
+/// What limited an arm under a load.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Bottleneck {
+    /// The arm.
+    pub arm: String,
+    /// The load.
+    pub load: String,
+    /// What is said about it, with evidence and the next experiment: the finding of one of its runs, with the number of
+    /// runs that agree.
+    pub finding: Finding,
+}
+
+/// Judges an evaluation. Runs that are no member of it are ignored; of several that are of the same arm, load, level and
+/// repeat the latest completed one counts.
+pub fn assess(evaluation: &Evaluation, runs: &[Run]) -> Assessment {
+    let members = members::choose(evaluation, runs);
+    let measured = cells::measure(evaluation, &members.used);
+    let comparisons = compare::compare(&measured);
+    let mut assessment = Assessment {
+        validity: validity::validity(evaluation, &members.used, &measured),
+        knees: knees::find(evaluation, &measured),
+        bottlenecks: bottlenecks::name(evaluation, &members.used),
+        findings: findings::findings(evaluation, &members, &measured),
+        outcome: compare::outcome(&comparisons),
+        comparisons,
+        verdict: Vec::new(),
+        cells: Vec::new(),
+    };
+    assessment.verdict = verdict::sentences(&assessment, &measured);
+    assessment.cells = measured.into_iter().map(|one| one.cell).collect();
+    assessment
+}
+
+#[cfg(test)]
+mod tests;

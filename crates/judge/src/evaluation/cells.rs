@@ -1,0 +1,261 @@
+//! Runs into cells: what every arm did under every load at every level, over all repeats.
+
+use super::members::Entry;
+use super::service::{Check, checks, meets};
+use super::together::{Together, labels};
+use super::{Cell, Estimate, OperationEstimates};
+use crate::Finding;
+use crate::statistics::estimate;
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use tidemark_measure::evaluation::{Evaluation, Level};
+use tidemark_measure::histogram::Histogram;
+use tidemark_measure::record::{Operation, Stage, Work};
+use tidemark_measure::units;
+
+/// A cell, and what else the judgement of the evaluation needs of it.
+pub(super) struct Measured<'a> {
+    pub(super) cell: Cell,
+    /// The arm's place in the evaluation.
+    pub(super) arm: usize,
+    /// The load's.
+    pub(super) load: usize,
+    /// Whether it is an open loop.
+    pub(super) open: bool,
+    /// Whether an open loop's rate was not reached because all workers were waiting: more than the storage sustains.
+    pub(super) overloaded: bool,
+    /// The turn of every repeat.
+    pub(super) turns: Vec<u32>,
+    /// The conditions of the service level.
+    pub(super) checks: Vec<Check>,
+    /// What makes it invalid, once for each run.
+    pub(super) faults: Vec<&'a Finding>,
+}
+
+impl Measured<'_> {
+    /// The number that tells how well it did: throughput, or the mean response time of an open loop, whose throughput is
+    /// given.
+    pub(super) fn main(&self) -> &Estimate {
+        match &self.cell.mean_ns {
+            Some(mean_ns) if self.open => mean_ns,
+            _ => &self.cell.throughput,
+        }
+    }
+}
+
+/// The runs of one cell, and the stages in them.
+struct Gathered<'r, 'a> {
+    arm: usize,
+    load: usize,
+    subject: String,
+    level: Level,
+    /// When its level was first seen among those of its load and subject.
+    first: usize,
+    runs: Vec<(&'r Entry<'a>, Vec<&'a Stage>)>,
+}
+
+impl Gathered<'_, '_> {
+    /// The level of its runs, without the axes of a sweep within them.
+    fn own_level(&self) -> Option<&Level> {
+        self.runs.first().map(|(entry, _)| &entry.member.level)
+    }
+}
+
+/// All cells, in the order of loads, subjects, levels and arms.
+pub(super) fn measure<'r>(evaluation: &Evaluation, entries: &'r [Entry<'_>]) -> Vec<Measured<'r>> {
+    let mut cells = gather(entries);
+    let rank = subject_ranks(&cells);
+    cells.sort_by(|left, right| {
+        let subject = |cell: &Gathered<'_, '_>| rank[&(cell.load, cell.subject.clone())];
+        let load = left.load.cmp(&right.load).then_with(|| subject(left).cmp(&subject(right)));
+        load.then_with(|| by_level(evaluation, left, right)).then_with(|| left.arm.cmp(&right.arm))
+    });
+    // A load with a single subject needs no name for it.
+    let named = |load: usize| rank.keys().filter(|(other, _)| *other == load).count() > 1;
+    cells
+        .into_iter()
+        .map(|mut cell| {
+            if !named(cell.load) {
+                cell.subject.clear();
+            }
+            weigh(evaluation, cell)
+        })
+        .collect()
+}
+
+fn gather<'r, 'a>(entries: &'r [Entry<'a>]) -> Vec<Gathered<'r, 'a>> {
+    let mut cells: Vec<Gathered<'r, 'a>> = Vec::new();
+    let mut places: HashMap<(usize, usize, String, Level), usize> = HashMap::new();
+    let mut firsts: HashMap<(usize, String, Level), usize> = HashMap::new();
+    for entry in entries {
+        for part in &entry.parts {
+            let level: Level = entry.member.level.iter().chain(&part.axes).cloned().collect();
+            let seen = firsts.len();
+            let first = *firsts.entry((entry.load, part.subject.clone(), level.clone())).or_insert(seen);
+            let key = (entry.arm, entry.load, part.subject.clone(), level.clone());
+            let place = *places.entry(key).or_insert_with(|| {
+                let (arm, load, subject) = (entry.arm, entry.load, part.subject.clone());
+                cells.push(Gathered { arm, load, subject, level, first, runs: Vec::new() });
+                cells.len() - 1
+            });
+            cells[place].runs.push((entry, part.stages.clone()));
+        }
+    }
+    cells
+}
+
+/// The order of the subjects of each load: that in which they were first seen.
+fn subject_ranks(cells: &[Gathered<'_, '_>]) -> HashMap<(usize, String), usize> {
+    let mut ranks = HashMap::new();
+    for cell in cells {
+        let next = ranks.len();
+        ranks.entry((cell.load, cell.subject.clone())).or_insert(next);
+    }
+    ranks
+}
+
+/// The document's order; that of numbers for what a search has found; that of time for the points of a sweep.
+fn by_level(evaluation: &Evaluation, left: &Gathered<'_, '_>, right: &Gathered<'_, '_>) -> Ordering {
+    let (Some(left_level), Some(right_level)) = (left.own_level(), right.own_level()) else {
+        return Ordering::Equal;
+    };
+    let listed = &evaluation.loads[left.load].levels;
+    let place = |level: &Level| listed.iter().position(|other| other == level).unwrap_or(usize::MAX);
+    let numbers = |level: &Level| -> Vec<f64> {
+        level.iter().map(|(name, value)| number(name, value).unwrap_or(f64::INFINITY)).collect()
+    };
+    let by_number = || {
+        let (left, right) = (numbers(left_level), numbers(right_level));
+        let differs =
+            left.iter().zip(&right).map(|(one, other)| one.total_cmp(other)).find(|order| order.is_ne());
+        differs.unwrap_or_else(|| left.len().cmp(&right.len()))
+    };
+    let order = place(left_level).cmp(&place(right_level));
+    order.then_with(by_number).then_with(|| left.first.cmp(&right.first))
+}
+
+/// The number that a level's value is, if it is one.
+pub(super) fn number(axis: &str, value: &str) -> Option<f64> {
+    let rate = || units::parse_rate(value).ok().filter(|_| axis == "rate");
+    value.trim().parse().ok().filter(|number: &f64| number.is_finite()).or_else(rate)
+}
+
+fn weigh<'r>(evaluation: &Evaluation, gathered: Gathered<'r, '_>) -> Measured<'r> {
+    let load = &evaluation.loads[gathered.load];
+    let repeats = repeats(evaluation, &gathered);
+    let all: Vec<Together<'_>> = repeats.iter().map(|(_, stages)| Together::new(stages, |_| true)).collect();
+    let (total, failed) = all
+        .iter()
+        .map(Together::counts)
+        .fold((0u64, 0u64), |sum, count| (sum.0.saturating_add(count.0), sum.1.saturating_add(count.1)));
+    let mut response = Histogram::new();
+    all.iter().for_each(|one| one.add_to(&mut response));
+    let stages: Vec<Vec<&Stage>> = repeats.iter().map(|(_, stages)| stages.clone()).collect();
+    let overloaded = stages.iter().flatten().any(|stage| stage.works.iter().any(overloaded));
+    let faults = faults(&gathered);
+    let unreached = faults.iter().any(|finding| is_unreached(finding));
+    let checks = load.service_level.as_ref().map(|level| (level, checks(level, &stages)));
+    let meets = checks.as_ref().and_then(|(level, checks)| {
+        let within = meets(level, checks.as_ref()?, total, failed);
+        Some(within && !unreached)
+    });
+    let cell = Cell {
+        arm: evaluation.arms[gathered.arm].name.clone(),
+        load: load.name.clone(),
+        subject: gathered.subject,
+        level: gathered.level,
+        runs: gathered.runs.iter().map(|(entry, _)| entry.run.id).collect(),
+        throughput: each(&all, Together::throughput),
+        bandwidth: each(&all, Together::bandwidth),
+        mean_ns: known(&all, Together::mean_ns),
+        p50_ns: known(&all, |one| one.quantile_ns(0.5)),
+        p95_ns: known(&all, |one| one.quantile_ns(0.95)),
+        p99_ns: known(&all, |one| one.quantile_ns(0.99)),
+        operations: operations(&stages),
+        total,
+        failed,
+        meets,
+        invalid: !faults.is_empty(),
+        response,
+    };
+    Measured {
+        cell,
+        arm: gathered.arm,
+        load: gathered.load,
+        open: all.iter().any(Together::is_open),
+        overloaded: unreached && overloaded,
+        turns: repeats.iter().map(|(turn, _)| *turn).collect(),
+        checks: checks.and_then(|(_, checks)| checks).unwrap_or_default(),
+        faults,
+    }
+}
+
+/// The stages of every repeat, with its turn. Repeats within a run count as such only when the evaluation has none of its
+/// own: they share whatever was particular to their run.
+fn repeats<'a>(evaluation: &Evaluation, gathered: &Gathered<'_, 'a>) -> Vec<(u32, Vec<&'a Stage>)> {
+    let runs = gathered.runs.iter().map(|(entry, stages)| (entry.member.turn, stages));
+    match evaluation.repeats {
+        0 | 1 => {
+            runs.flat_map(|(turn, stages)| stages.iter().map(move |stage| (turn, vec![*stage]))).collect()
+        }
+        _ => runs.map(|(turn, stages)| (turn, stages.clone())).collect(),
+    }
+}
+
+/// What the rules say against a cell's numbers: each rule once for each run.
+fn faults<'r>(gathered: &Gathered<'r, '_>) -> Vec<&'r Finding> {
+    let mut faults = Vec::new();
+    for (entry, stages) in &gathered.runs {
+        let of_run = |finding: &Finding| finding.stage.is_none() && finding.stages.is_empty();
+        let concerns = |finding: &&Finding| {
+            finding.invalidates && (of_run(finding) || stages.iter().any(|stage| finding.concerns(stage)))
+        };
+        let mut rules: Vec<&str> = Vec::new();
+        for finding in entry.findings.iter().filter(concerns) {
+            if !rules.contains(&finding.rule) {
+                rules.push(finding.rule);
+                faults.push(finding);
+            }
+        }
+    }
+    faults
+}
+
+/// Whether a finding says that an open loop's rate was not reached.
+pub(super) fn is_unreached(finding: &Finding) -> bool {
+    finding.rule == "offered-rate" && finding.invalidates
+}
+
+/// Whether an open loop had no worker free in some second of its window.
+pub(super) fn overloaded(work: &Work) -> bool {
+    let most = work.series.iter().map(|second| second.in_flight).max().unwrap_or(0);
+    work.offered_rate.is_some() && u64::from(most) >= work.slots()
+}
+
+fn each<'a>(all: &[Together<'a>], value: impl Fn(&Together<'a>) -> f64) -> Estimate {
+    estimate(all.iter().map(value).collect())
+}
+
+fn known<'a>(all: &[Together<'a>], value: impl Fn(&Together<'a>) -> Option<f64>) -> Option<Estimate> {
+    let values: Vec<f64> = all.iter().filter_map(value).collect();
+    (!values.is_empty()).then(|| estimate(values))
+}
+
+/// The numbers of each operation, when there are several.
+fn operations(repeats: &[Vec<&Stage>]) -> Vec<OperationEstimates> {
+    let labels = labels(repeats.iter().flatten().copied());
+    let several = labels.len() > 1;
+    let of = |label: &str| {
+        let wanted = |operation: &Operation| operation.label == label;
+        let all: Vec<_> = repeats.iter().map(|stages| Together::new(stages, wanted)).collect();
+        OperationEstimates {
+            label: label.to_owned(),
+            throughput: each(&all, Together::throughput),
+            bandwidth: each(&all, Together::bandwidth),
+            mean_ns: known(&all, Together::mean_ns),
+            p95_ns: known(&all, |one| one.quantile_ns(0.95)),
+            p99_ns: known(&all, |one| one.quantile_ns(0.99)),
+        }
+    };
+    labels.into_iter().filter(|_| several).map(of).collect()
+}

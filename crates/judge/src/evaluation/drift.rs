@@ -1,0 +1,87 @@
+//! Whether throughput drifted with time, over all cells.
+
+use super::cells::Measured;
+use super::words;
+use crate::statistics::{SIGNIFICANT, two_sided};
+use crate::{Finding, Severity};
+use tidemark_measure::evaluation::Evaluation;
+use tidemark_measure::units;
+
+/// Less than this over the whole evaluation is not worth a word, however certain it is.
+const DRIFT_LEAST: f64 = 0.01;
+
+/// A line through logarithms of throughput against turns, after each cell's mean is taken away from both: that leaves
+/// what time did (the regression with one constant for each cell; Frisch and Waugh, Econometrica 1, 1933).
+struct Line {
+    /// Change of the logarithm for each turn.
+    slope: f64,
+    /// Of Student's t, for a line without slope.
+    p: f64,
+    /// Turns from the first to the last.
+    turns: f64,
+    points: usize,
+    cells: usize,
+}
+
+/// Says whether throughput of closed loops rose or fell from the first run to the last.
+pub(super) fn drift(evaluation: &Evaluation, measured: &[Measured<'_>]) -> Option<Finding> {
+    let line = fit(measured)?;
+    let change = (line.slope * line.turns).exp() - 1.0;
+    if line.p >= SIGNIFICANT || change.abs() < DRIFT_LEAST {
+        return None;
+    }
+    let verb = if change < 0.0 { "fell" } else { "rose" };
+    let title = format!(
+        "throughput {verb} by {} from the first run of the evaluation to the last",
+        units::percent(change.abs())
+    );
+    let detail = match evaluation.order.as_str() {
+        "blocks" => {
+            "Arms were measured one after the other: the drift is part of their difference. Let the runs alternate, or measure the baseline again at the end."
+        }
+        _ => {
+            "Runs of the arms alternate, so that drift hits all of them alike; it widens the intervals. Something changes while it is measured: data grow, caches fill, devices wear or heat up."
+        }
+    };
+    let finding = Finding::about_run(Severity::Warning, "drift", title).detail(detail);
+    Some(finding.evidence(format!(
+        "log throughput against turn, {} repeats of {} cells, each cell's mean taken away: {:+.5} a turn over {} turns, {}",
+        line.points,
+        line.cells,
+        line.slope,
+        line.turns,
+        words::probability(line.p)
+    )))
+}
+
+fn fit(measured: &[Measured<'_>]) -> Option<Line> {
+    let (mut turns_squared, mut products, mut logs_squared) = (0.0, 0.0, 0.0);
+    let (mut points, mut cells, mut first, mut last) = (0, 0, f64::INFINITY, f64::NEG_INFINITY);
+    for one in measured.iter().filter(|one| !one.open) {
+        let values = &one.cell.throughput.values;
+        let usable =
+            values.len() > 1 && values.len() == one.turns.len() && values.iter().all(|value| *value > 0.0);
+        if !usable {
+            continue;
+        }
+        let turns: Vec<f64> = one.turns.iter().map(|turn| f64::from(*turn)).collect();
+        let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        let (turn_mean, log_mean) = (mean(&turns), mean(&logs));
+        for (turn, log) in turns.iter().zip(&logs) {
+            let (turn_apart, log_apart) = (turn - turn_mean, log - log_mean);
+            turns_squared += turn_apart * turn_apart;
+            products += turn_apart * log_apart;
+            logs_squared += log_apart * log_apart;
+            (first, last) = (turn.min(first), turn.max(last));
+        }
+        points += values.len();
+        cells += 1;
+    }
+    let freedom = points.checked_sub(cells + 1).filter(|freedom| *freedom >= 2)? as f64;
+    let slope = products / turns_squared;
+    let left = (logs_squared - slope * products).max(f64::EPSILON * logs_squared);
+    let error = (left / freedom / turns_squared).sqrt();
+    let p = two_sided(slope / error, freedom)?;
+    Some(Line { slope, p, turns: last - first, points, cells })
+}

@@ -1,0 +1,98 @@
+//! Whether a cell is within its service level.
+
+use super::cells::is_unreached;
+use super::parts::parts;
+use super::together::{Together, labels};
+use crate::judge;
+use crate::statistics::estimate;
+use tidemark_measure::record::{Operation, Run, Stage, State};
+use tidemark_measure::service_level::{Limit, ServiceLevel, Statistic};
+
+/// One condition of a service level at one cell.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Check {
+    /// The number: `p95`, or `read p95` where there are several operations.
+    pub(super) name: String,
+    /// What it was in the mean of the repeats, nanoseconds.
+    pub(super) value: f64,
+    /// What it may be, nanoseconds.
+    pub(super) limit: f64,
+}
+
+impl Check {
+    /// How much of the limit is used.
+    pub(super) fn use_of_limit(&self) -> f64 {
+        self.value / self.limit.max(1.0)
+    }
+}
+
+/// Whether a single run is within a service level: all that it measured, and an open loop's rate reached. A run in which
+/// nothing succeeded is outside. `None` when it cannot be told: the run was not completed, or its record lacks a statistic
+/// or the size of an operation.
+pub fn is_within(run: &Run, level: &ServiceLevel) -> Option<bool> {
+    if run.state != State::Completed {
+        return None;
+    }
+    let parts = parts(run);
+    if parts.is_empty() || judge(run).findings.iter().any(is_unreached) {
+        return Some(false);
+    }
+    parts.into_iter().try_fold(true, |within, part| {
+        let (total, failed) = Together::new(&part.stages, |_| true).counts();
+        let checks = checks(level, &[part.stages])?;
+        Some(within && meets(level, &checks, total, failed))
+    })
+}
+
+/// Every condition on response times at a cell, whose repeats are some stages each; `None` when one of them cannot be
+/// told, because the record lacks the statistic or the size of an operation.
+pub(super) fn checks(level: &ServiceLevel, repeats: &[Vec<&Stage>]) -> Option<Vec<Check>> {
+    let labels = labels(repeats.iter().flatten().copied());
+    let mut checks = Vec::new();
+    for limit in &level.limits {
+        for label in &labels {
+            let wanted = |operation: &Operation| operation.label == **label && concerns(limit, operation);
+            let all: Vec<_> = repeats.iter().map(|stages| Together::new(stages, wanted)).collect();
+            let all: Vec<_> = all.into_iter().filter(|together| !together.is_empty()).collect();
+            if !all.is_empty() {
+                let name = match labels.len() {
+                    1 => statistic_name(limit.statistic),
+                    _ => format!("{label} {}", statistic_name(limit.statistic)),
+                };
+                checks.push(check(limit, name, &all)?);
+            }
+        }
+    }
+    (!checks.is_empty() || level.limits.is_empty()).then_some(checks)
+}
+
+fn concerns(limit: &Limit, operation: &Operation) -> bool {
+    let names = [&operation.label, &operation.kind, &operation.sample];
+    limit.operation.is_empty() || names.contains(&&limit.operation)
+}
+
+fn check(limit: &Limit, name: String, repeats: &[Together<'_>]) -> Option<Check> {
+    let mean = |values: Vec<f64>| (!values.is_empty()).then(|| estimate(values).mean);
+    let value = mean(repeats.iter().filter_map(|one| one.statistic_ns(limit.statistic)).collect())?;
+    let bytes = match limit.ns_per_byte {
+        0.0 => 0.0,
+        _ => mean(repeats.iter().filter_map(Together::bytes_each).collect())?,
+    };
+    Some(Check { name, value, limit: limit.at(bytes) })
+}
+
+/// `p95`, `mean`, `largest`.
+fn statistic_name(statistic: Statistic) -> String {
+    match statistic {
+        Statistic::Mean => "mean".into(),
+        Statistic::Quantile(fraction) if fraction >= 1.0 => "largest".into(),
+        // Rounded: 0.999 x 100 is 99.900000000000006.
+        Statistic::Quantile(fraction) => format!("p{}", (fraction * 1e6).round() / 1e4),
+    }
+}
+
+/// Whether all conditions hold, the share of failures among them.
+pub(super) fn meets(level: &ServiceLevel, checks: &[Check], total: u64, failed: u64) -> bool {
+    let share = if total > 0 { failed as f64 / total as f64 } else { 0.0 };
+    share <= level.failures && checks.iter().all(|check| check.value <= check.limit)
+}

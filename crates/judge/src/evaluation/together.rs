@@ -1,0 +1,129 @@
+//! Operations taken together: all of a repeat, or those of one label.
+
+use crate::sweep::data_operations;
+use tidemark_measure::histogram::Histogram;
+use tidemark_measure::record::{Operation, Stage, Work};
+use tidemark_measure::service_level::Statistic;
+
+/// Some operations of the stages that make one repeat.
+pub(super) struct Together<'a> {
+    operations: Vec<(&'a Work, &'a Operation)>,
+    /// How many stages they are of: each is a measurement of its own, and rates are their mean.
+    stages: usize,
+    /// Their response times in one, where there are several and all of them are known.
+    merged: Option<Histogram>,
+}
+
+impl<'a> Together<'a> {
+    /// The data operations of some stages that are asked for.
+    pub(super) fn new(stages: &[&'a Stage], wanted: impl Fn(&Operation) -> bool) -> Self {
+        let all = stages.iter().copied().flat_map(data_operations);
+        let operations: Vec<_> = all.filter(|(_, operation)| wanted(operation)).collect();
+        let nothing = |operation: &Operation| operation.tally.ok == 0 && operation.said.is_none();
+        let known = |operation: &Operation| !operation.tally.response.is_empty() || nothing(operation);
+        let all_known = operations.iter().all(|(_, operation)| known(operation));
+        let merged = (operations.len() > 1 && all_known).then(|| {
+            let mut merged = Histogram::new();
+            operations.iter().for_each(|(_, operation)| merged.add(&operation.tally.response));
+            merged
+        });
+        Self { operations, stages: stages.len().max(1), merged: merged.filter(|merged| !merged.is_empty()) }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.operations.is_empty()
+    }
+
+    /// Operations per second.
+    pub(super) fn throughput(&self) -> f64 {
+        self.rate(|work, operation| operation.throughput(work.window_seconds()))
+    }
+
+    /// Bytes per second.
+    pub(super) fn bandwidth(&self) -> f64 {
+        self.rate(|work, operation| operation.bandwidth(work.window_seconds()))
+    }
+
+    fn rate(&self, value: impl Fn(&Work, &Operation) -> f64) -> f64 {
+        self.operations.iter().map(|(work, operation)| value(work, operation)).sum::<f64>()
+            / self.stages as f64
+    }
+
+    /// The mean response time, nanoseconds. Without histograms it is the mean of the operations' means, each of which
+    /// counts as much as its throughput.
+    pub(super) fn mean_ns(&self) -> Option<f64> {
+        if let Some(merged) = &self.merged {
+            return Some(merged.mean());
+        }
+        if let [(_, operation)] = self.operations.as_slice() {
+            return operation.mean_ns();
+        }
+        let mut weighed = self.operations.iter().map(|(work, operation)| {
+            let weight = operation.throughput(work.window_seconds());
+            if weight > 0.0 { Some((weight, weight * operation.mean_ns()?)) } else { Some((0.0, 0.0)) }
+        });
+        let (weight, sum) =
+            weighed.try_fold((0.0, 0.0), |sum, pair| pair.map(|pair| (sum.0 + pair.0, sum.1 + pair.1)))?;
+        (weight > 0.0).then_some(sum / weight)
+    }
+
+    /// The response time that a share of the operations does not exceed, nanoseconds. Without histograms it is that of the
+    /// worst operation: percentiles of several cannot be put together.
+    pub(super) fn quantile_ns(&self, fraction: f64) -> Option<f64> {
+        match &self.merged {
+            Some(merged) => Some(merged.quantile(fraction) as f64),
+            None => {
+                let known =
+                    self.operations.iter().filter_map(|(_, operation)| operation.quantile_ns(fraction));
+                known.max_by(f64::total_cmp)
+            }
+        }
+    }
+
+    /// A statistic of the response times, nanoseconds.
+    pub(super) fn statistic_ns(&self, statistic: Statistic) -> Option<f64> {
+        match statistic {
+            Statistic::Mean => self.mean_ns(),
+            Statistic::Quantile(fraction) => self.quantile_ns(fraction),
+        }
+    }
+
+    /// Operations that ended, and those of them that failed.
+    pub(super) fn counts(&self) -> (u64, u64) {
+        let counts =
+            self.operations.iter().map(|(_, operation)| (operation.tally.total(), operation.tally.failed()));
+        counts.fold((0, 0), |sum, count| (sum.0.saturating_add(count.0), sum.1.saturating_add(count.1)))
+    }
+
+    /// Mean bytes of a successful operation; `None` where that is not known.
+    pub(super) fn bytes_each(&self) -> Option<f64> {
+        let sums = self.operations.iter().map(|(_, operation)| (operation.tally.ok, operation.tally.bytes));
+        let (ok, bytes) = sums.fold((0.0, 0.0), |sum, one| (sum.0 + one.0 as f64, sum.1 + one.1 as f64));
+        if ok > 0.0 && bytes > 0.0 {
+            return Some(bytes / ok);
+        }
+        let (throughput, bandwidth) = (self.throughput(), self.bandwidth());
+        (throughput > 0.0 && bandwidth > 0.0).then(|| bandwidth / throughput)
+    }
+
+    /// Adds the response times to those of other repeats.
+    pub(super) fn add_to(&self, response: &mut Histogram) {
+        self.operations.iter().for_each(|(_, operation)| response.add(&operation.tally.response));
+    }
+
+    /// Whether any of the operations is of an open loop.
+    pub(super) fn is_open(&self) -> bool {
+        self.operations.iter().any(|(work, _)| work.offered_rate.is_some())
+    }
+}
+
+/// The labels of the operations that move data, in order.
+pub(super) fn labels<'a>(stages: impl Iterator<Item = &'a Stage>) -> Vec<&'a str> {
+    let mut labels: Vec<&str> = Vec::new();
+    for (_, operation) in stages.flat_map(data_operations) {
+        if !labels.contains(&operation.label.as_str()) {
+            labels.push(&operation.label);
+        }
+    }
+    labels
+}

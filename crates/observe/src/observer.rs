@@ -1,0 +1,127 @@
+//! The observer of a run: a thread for this node, and one for each node elsewhere.
+
+use crate::Options;
+use crate::recorder::Recorder;
+use crate::remote::Remote;
+use crate::sampler::{Sampler, host_name};
+use crate::stop::Stop;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+use tidemark_measure::observation::Node;
+
+/// Time between two looks.
+pub(crate) const PERIOD: Duration = Duration::from_secs(1);
+
+/// A last look at the end is taken if so much time went by since the one before: rates over less are noise.
+const LAST_LEAST: Duration = Duration::from_millis(250);
+
+/// Observes from its start until [`Observer::finish`], in a thread of its own. One that is dropped ends too.
+pub struct Observer {
+    stop: StopWhenDropped,
+    own: JoinHandle<Node>,
+    remotes: Vec<Remote>,
+}
+
+/// Nobody is left who could stop the threads.
+struct StopWhenDropped(Stop);
+
+impl Drop for StopWhenDropped {
+    fn drop(&mut self) {
+        self.0.set();
+    }
+}
+
+impl Observer {
+    /// Begins. Times are since `start`, the load's clock.
+    pub fn start(options: &Options, start: Instant) -> Self {
+        let stop = Stop::default();
+        let remote = |url: &String| Remote::start(url, options.token.as_deref(), start, stop.clone());
+        let remotes = options.nodes.iter().map(remote).collect();
+        let own = thread::spawn({
+            let (options, stop) = (options.clone(), stop.clone());
+            move || observe(&options, start, &stop)
+        });
+        Self { stop: StopWhenDropped(stop), own, remotes }
+    }
+
+    /// Ends, and gives what was seen: this node first. What could not be seen is in the nodes' gaps. Other nodes are waited
+    /// for up to three seconds.
+    pub fn finish(self) -> Vec<Node> {
+        drop(self.stop);
+        let failed = |_| Node {
+            name: host_name(),
+            gaps: vec!["The observer of this node failed: nothing is known of it.".into()],
+            ..Node::default()
+        };
+        let mut own = self.own.join().unwrap_or_else(failed);
+        (own.generates, own.source) = (true, "local".into());
+        let mut nodes = vec![own];
+        nodes.extend(self.remotes.into_iter().map(Remote::finish));
+        nodes
+    }
+}
+
+fn observe(options: &Options, start: Instant, stop: &Stop) -> Node {
+    let (mut sampler, mut recorder) = (Sampler::new(options), Recorder::default());
+    let mut last = look(&mut sampler, &mut recorder, start);
+    while !stop.sleep_until(next(start, Instant::now())) {
+        last = look(&mut sampler, &mut recorder, start);
+    }
+    if last.elapsed() >= LAST_LEAST {
+        look(&mut sampler, &mut recorder, start);
+    }
+    let (facts, mut gaps) = (sampler.facts(), sampler.gaps().to_vec());
+    if recorder.full {
+        gaps.push("There was more to observe than is kept.".into());
+    }
+    Node { name: host_name(), facts, gaps, ..recorder.node() }
+}
+
+/// Looks, and records what has rates: all but the first look.
+fn look(sampler: &mut Sampler, recorder: &mut Recorder, start: Instant) -> Instant {
+    let (at, sample) = sampler.look();
+    if sample.seconds.is_some() {
+        recorder.record(nanoseconds(at.saturating_duration_since(start)), sample.values);
+    }
+    at
+}
+
+/// The next whole second since the start. Seconds that were missed are not made up for.
+pub(crate) fn next(start: Instant, now: Instant) -> Instant {
+    let since = now.saturating_duration_since(start);
+    start + PERIOD * u32::try_from(since.as_secs() + 1).unwrap_or(u32::MAX)
+}
+
+pub(crate) fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidemark_measure::observation::Kind;
+
+    #[test]
+    fn looks_are_at_whole_seconds() {
+        let start = Instant::now();
+        let at = |ms| next(start, start + Duration::from_millis(ms)) - start;
+        assert_eq!(at(0), Duration::from_secs(1));
+        assert_eq!((at(999), at(1000)), (Duration::from_secs(1), Duration::from_secs(2)));
+        assert_eq!(at(5500), Duration::from_secs(6), "missed seconds are gone");
+    }
+
+    #[test]
+    fn a_short_run_is_observed_to_its_end() {
+        let start = Instant::now();
+        let observer = Observer::start(&Options::default(), start);
+        thread::sleep(Duration::from_millis(1400));
+        let nodes = observer.finish();
+        let [node] = nodes.as_slice() else { panic!("{nodes:?}") };
+        assert!(node.generates && node.source == "local" && !node.name.is_empty());
+        assert!(node.at_ns.len() >= 2 && node.at_ns[0] >= 1_000_000_000, "{:?}", node.at_ns);
+        assert!(node.at_ns.is_sorted());
+        let busy = node.find(Kind::Cpu, "all", "busy").unwrap();
+        assert_eq!(busy.values.len(), node.at_ns.len());
+        assert!(node.find(Kind::Process, "tidemark", "memory").is_some());
+    }
+}

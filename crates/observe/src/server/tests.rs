@@ -1,0 +1,143 @@
+use super::*;
+use crate::Observer;
+use std::io::{Read, Write};
+use std::sync::atomic::AtomicBool;
+
+/// A server on a free port, until it is dropped.
+struct Server {
+    address: SocketAddr,
+    stop: Arc<AtomicBool>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+impl Server {
+    fn start(token: Option<&str>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let (address, stop) = (listener.local_addr().unwrap(), Arc::new(AtomicBool::new(false)));
+        let thread = thread::spawn({
+            let (stop, token) = (Arc::clone(&stop), token.map(str::to_owned));
+            move || run(&listener, Options::default(), token, || stop.load(Ordering::Relaxed))
+        });
+        Self { address, stop, thread: Some(thread) }
+    }
+
+    fn ask(&self, head: &str) -> String {
+        let mut stream = TcpStream::connect(self.address).unwrap();
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).unwrap();
+        reply
+    }
+
+    /// Asks until there is a sample.
+    fn metrics(&self) -> String {
+        loop {
+            let reply = self.ask("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
+            if reply.contains("tidemark_cpu_busy_ratio") {
+                return reply;
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.take().map(thread::JoinHandle::join);
+    }
+}
+
+#[test]
+fn metrics_are_served_as_openmetrics() {
+    let server = Server::start(None);
+    let reply = server.metrics();
+    let (head, body) = reply.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("HTTP/1.1 200 OK\r\n") && head.contains(openmetrics::CONTENT_TYPE), "{head}");
+    assert!(head.contains(&format!("Content-Length: {}", body.len())), "{head}");
+    assert!(
+        body.contains("tidemark_network_rx_bytes_per_second{device=\"lo\"}") && body.ends_with("# EOF\n"),
+        "{body}"
+    );
+}
+
+#[test]
+fn what_is_not_offered_is_refused() {
+    let server = Server::start(None);
+    let status = |head: &str| server.ask(head)[9..12].to_owned();
+    assert_eq!(status("GET / HTTP/1.1\r\n\r\n"), "404");
+    assert_eq!(status("POST /metrics HTTP/1.1\r\n\r\n"), "405");
+    assert_eq!(status("\u{1}\u{2}\r\n\r\n"), "400");
+    assert_eq!(
+        status(&format!("GET / HTTP/1.1\r\nA: {}", "x".repeat(20_000))),
+        "400",
+        "no head is that long"
+    );
+}
+
+#[test]
+fn those_who_say_nothing_keep_nobody_waiting() {
+    let server = Server::start(None);
+    let silent: Vec<TcpStream> =
+        (0..CONNECTIONS_MOST - 1).map(|_| TcpStream::connect(server.address).unwrap()).collect();
+    assert!(server.ask("GET /samples HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 200"));
+    drop(silent);
+}
+
+#[test]
+fn a_token_is_wanted_of_everybody() {
+    let server = Server::start(Some("secret"));
+    let status =
+        |header: &str| server.ask(&format!("GET /samples HTTP/1.1\r\n{header}\r\n"))[9..12].to_owned();
+    assert_eq!(status(""), "401");
+    assert_eq!(status("Authorization: Bearer secre\r\n"), "401");
+    assert_eq!(status("Authorization: Bearer secrets\r\n"), "401");
+    assert_eq!(status("Authorization: Bearer secret\r\n"), "200");
+}
+
+#[test]
+fn other_machines_need_a_token() {
+    let listen = SocketAddr::from(([0, 0, 0, 0], 0));
+    for token in [None, Some(String::new())] {
+        let error = serve(listen, Options { token, ..Options::default() }, || true).unwrap_err();
+        assert!(matches!(error, ServeError::Token(_)), "{error}");
+    }
+    assert!(serve(SocketAddr::from(([127, 0, 0, 1], 0)), Options::default(), || true).is_ok());
+}
+
+#[test]
+fn a_run_elsewhere_sees_this_node() {
+    let server = Server::start(Some("secret"));
+    let url = format!("http://{}", server.address);
+    let options = Options { nodes: vec![url.clone()], token: Some("secret".into()), ..Options::default() };
+    let observer = Observer::start(&options, Instant::now());
+    thread::sleep(Duration::from_millis(3300));
+    let nodes = observer.finish();
+    let node = &nodes[1];
+    assert_eq!((node.source.as_str(), node.generates), (url.as_str(), false));
+    assert_eq!(node.name, nodes[0].name, "it is the same machine");
+    assert!(node.at_ns.len() >= 2, "{:?} {:?}", node.at_ns, node.gaps);
+    assert!(node.at_ns.is_sorted() && node.at_ns[0] < 3_300_000_000);
+    assert!(node.all(tidemark_measure::observation::Kind::Cpu, "busy").next().is_some());
+    let observer = Observer::start(&Options { token: None, ..options }, Instant::now());
+    thread::sleep(Duration::from_millis(1200));
+    let gaps = &observer.finish()[1].gaps;
+    assert!(gaps[0].contains("token"), "{gaps:?}");
+}
+
+#[test]
+fn those_who_were_away_get_what_they_missed() {
+    let mut shown = Shown::default();
+    shown.page.started_unix_ns = 5;
+    for number in 1..=4 {
+        shown.samples.push_back((Instant::now(), Numbered { number, ..Numbered::default() }));
+    }
+    let mut numbers = |query: &str| -> Vec<u64> {
+        page(&mut shown, query).samples.iter().map(|sample| sample.number).collect()
+    };
+    assert_eq!(numbers(""), [4]);
+    assert_eq!(numbers("started=5&after=2"), [3, 4]);
+    assert_eq!(numbers("started=4&after=9"), [4], "the observer was started anew");
+    assert_eq!(numbers("after=x&&="), [4]);
+}

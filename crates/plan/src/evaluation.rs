@@ -1,0 +1,241 @@
+//! Evaluation documents: arms x loads x levels x repeats.
+//!
+//! [`read`] checks all that can be known beforehand. What single cells do is known once their arm is set up, for its
+//! addresses and keys may come from there: [`Evaluation::plan`] makes the plan of one cell in the arm's environment, and
+//! [`Evaluation::sketch`] one with stand-ins for what is not known yet.
+
+mod cells;
+mod check;
+mod fingerprint;
+#[cfg(test)]
+mod tests;
+
+pub use cells::CellPlace;
+
+use crate::diagnostic::Diagnostic;
+use crate::plan::{Observe, Plan};
+use crate::yaml::{Documents, Environment};
+use std::path::Path;
+use tidemark_measure::evaluation::{Level, Search};
+use tidemark_measure::record::Note;
+use tidemark_measure::rng;
+use tidemark_measure::service_level::ServiceLevel;
+
+/// The variables that a cluster of the lab brings, and stand-ins for them while it is not up.
+pub const LAB_VARIABLES: [(&str, &str); 7] = [
+    ("TIDEMARK_LAB_S3", "http://127.0.0.1:1"),
+    ("TIDEMARK_LAB_SWIFT", "http://127.0.0.1:1/auth/v1.0"),
+    ("TIDEMARK_LAB_SWIFT_USER", "tidemark:swift"),
+    ("TIDEMARK_LAB_SWIFT_KEY", "not-known-yet"),
+    ("TIDEMARK_LAB_CEPH_CONF", "/nonexistent/ceph.conf"),
+    ("AWS_ACCESS_KEY_ID", "not-known-yet"),
+    ("AWS_SECRET_ACCESS_KEY", "not-known-yet"),
+];
+
+/// The layouts of the lab.
+pub const LAYOUTS: [&str; 3] = ["baseline", "reference-1", "reference-2"];
+
+/// A validated evaluation document.
+#[derive(Clone, Debug)]
+pub struct Evaluation {
+    /// Its name; not empty.
+    pub name: String,
+    /// Its description, or empty.
+    pub description: String,
+    /// Where random choices come from: all arms get the same in the same repeat.
+    pub seed: u64,
+    /// What is compared, at least one; the first is the baseline.
+    pub arms: Vec<Arm>,
+    /// What is put on each of them, at least one.
+    pub loads: Vec<Load>,
+    /// How often each cell is measured, at least once.
+    pub repeats: u32,
+    /// The order of the runs.
+    pub order: Order,
+    /// What behaves otherwise than the author may expect.
+    pub notes: Vec<Note>,
+    /// What the arms and loads were read from.
+    pub(crate) documents: Documents,
+}
+
+/// In which order runs are done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// Repeat by repeat, load by load, level by level; each of these on every arm in turn, every other repeat in the opposite
+    /// order of arms: what drifts hits all arms alike. All arms are set up at once.
+    #[default]
+    Interleaved,
+    /// As interleaved, the arms' order drawn from the seed each time.
+    Random,
+    /// Arm by arm: for arms that cannot be up at the same time.
+    Blocks,
+}
+
+/// The orders, as documents and records call them.
+pub const ORDERS: [(&str, Order); 3] =
+    [("interleaved", Order::Interleaved), ("random", Order::Random), ("blocks", Order::Blocks)];
+
+impl Order {
+    /// Its name in documents and records.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Order::Interleaved => "interleaved",
+            Order::Random => "random",
+            Order::Blocks => "blocks",
+        }
+    }
+}
+
+/// One thing compared.
+#[derive(Clone, Debug, Default)]
+pub struct Arm {
+    /// Its name; not empty, and of this arm only.
+    pub name: String,
+    /// Its description, or empty.
+    pub description: String,
+    /// A layout of the lab that is brought up for it: `baseline`.
+    pub lab: Option<Lab>,
+    /// Variables for `${NAME}` in its loads' documents, over those of the process; name and value.
+    pub environment: Vec<(String, String)>,
+    /// Shell commands that set it up. What they print as `NAME=value` or `export NAME=value`, a line each, become variables.
+    pub set_up: Vec<String>,
+    /// Shell commands before each of its runs.
+    pub reset: Vec<String>,
+    /// Shell commands at its end.
+    pub tear_down: Vec<String>,
+    /// What it is, for reports; name and value, secrets left out.
+    pub settings: Vec<(String, String)>,
+    /// What is observed of it.
+    pub observe: Observe,
+}
+
+/// A cluster of the lab.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lab {
+    /// Its layout: `baseline`, `reference-1`, `reference-2`.
+    pub layout: String,
+}
+
+/// One load.
+#[derive(Clone, Debug)]
+pub struct Load {
+    /// Its name; not empty, and of this load only.
+    pub name: String,
+    /// Its description, or empty.
+    pub description: String,
+    /// The intensities, at least one; the only one may be empty.
+    pub levels: Levels,
+    /// What its latencies must stay within to count.
+    pub service_level: Option<ServiceLevel>,
+    /// The path of the document that it refers to, as it is written; `None` when it is in the evaluation's.
+    pub path: Option<String>,
+}
+
+/// The intensities of a load.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Levels {
+    /// Those that the document lists, all combinations of its axes.
+    Listed(Vec<Level>),
+    /// Those that a search for the knee goes to.
+    Searched(Search),
+}
+
+impl Arm {
+    /// Whether anything of it is a shell command.
+    pub fn has_commands(&self) -> bool {
+        [&self.set_up, &self.reset, &self.tear_down].iter().any(|commands| !commands.is_empty())
+    }
+}
+
+impl Levels {
+    /// The levels that are known beforehand: those listed, or the two ends of a search.
+    pub fn known(&self) -> Vec<Level> {
+        match self {
+            Levels::Listed(levels) => levels.clone(),
+            Levels::Searched(search) => vec![level(search, search.from), level(search, search.to)],
+        }
+    }
+}
+
+/// The level of a search at a value, as documents write it: a whole number, or a rate with at most three decimals; never
+/// nothing.
+pub fn level(search: &Search, value: f64) -> Level {
+    let text = match search.axis.as_str() {
+        "rate" => format!("{}/s", (value * 1e3).round().max(1.0) / 1e3),
+        _ => format!("{}", value.round().max(1.0)),
+    };
+    vec![(search.axis.clone(), text)]
+}
+
+impl Evaluation {
+    /// The plan of one cell: the load's document for the arm, at the level, with the seed of the repeat (from 1). What
+    /// is observed is what the document, the arm and the evaluation name. With it come warnings.
+    ///
+    /// Variables come from `environment`: the arm's own must come first in it, then those of its lab and set-up.
+    ///
+    /// # Errors
+    /// All that is wrong with it; places are in [`Evaluation::source`] of the load.
+    pub fn plan(
+        &self,
+        arm: usize,
+        load: usize,
+        level: &Level,
+        repeat: u32,
+        environment: &Environment<'_>,
+    ) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
+        let Some(found) = self.arms.get(arm).filter(|_| load < self.loads.len()) else {
+            let message = format!("there is no arm {arm} or no load {load}");
+            return Err(vec![Diagnostic::error(0..0, message, "")]);
+        };
+        let seed = self.seed_of(repeat);
+        let (mut plan, warnings) = self.documents.plan((arm, &found.name), load, level, seed, environment)?;
+        plan.observe.join(&found.observe);
+        Ok((plan, warnings))
+    }
+
+    /// The plan of one cell before its arm is set up, for forecasts: what its lab or set-up brings is made up where
+    /// neither the arm nor `environment` has it.
+    ///
+    /// # Errors
+    /// As [`Evaluation::plan`].
+    pub fn sketch(
+        &self,
+        arm: usize,
+        load: usize,
+        level: &Level,
+        repeat: u32,
+        environment: &Environment<'_>,
+    ) -> Result<Plan, Vec<Diagnostic>> {
+        let variables = check::Variables::new(self.arms.get(arm), environment, true);
+        variables.lend(|lent| self.plan(arm, load, level, repeat, lent)).map(|(plan, _)| plan)
+    }
+
+    /// The seed of a repeat, the same for all arms. It has 32 bits, so that it can be typed.
+    pub fn seed_of(&self, repeat: u32) -> u64 {
+        rng::mix(self.seed, &[u64::from(repeat)]) & u64::from(u32::MAX)
+    }
+
+    /// The text that a load's diagnostics point into, and its name: the evaluation's own, or the document that it refers to.
+    pub fn source(&self, load: usize) -> (&str, &str) {
+        self.documents.source(load).unwrap_or((self.documents.text(), &self.name))
+    }
+}
+
+/// Whether a text is an evaluation document: YAML with `arms` at its top.
+pub fn is_evaluation(text: &str) -> bool {
+    text.contains("arms") && crate::yaml::is_evaluation(text)
+}
+
+/// Reads an evaluation document; documents that it refers to are looked for beside it, in `directory`. With it come
+/// warnings.
+///
+/// # Errors
+/// All that is wrong with it, in the order of the text, warnings included.
+pub fn read(
+    text: &str,
+    directory: &Path,
+    environment: &Environment<'_>,
+) -> Result<(Evaluation, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let (mut evaluation, remarks) = crate::yaml::evaluation(text, directory)?;
+    check::check(&mut evaluation, environment, remarks).map(|remarks| (evaluation, remarks))
+}

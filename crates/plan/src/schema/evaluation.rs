@@ -1,0 +1,140 @@
+//! The mappings of evaluation documents.
+
+use super::values::{Key, list, list_or, refer, share, table, text, whole, words};
+use crate::evaluation::{LAYOUTS, ORDERS};
+use crate::yaml::levels::AXES;
+use serde_json::{Value, json};
+
+/// All mappings, by name.
+pub(super) fn tables() -> Vec<Key> {
+    vec![
+        ("evaluation", evaluation()),
+        ("arm", arm()),
+        ("lab", lab()),
+        ("evaluation_load", load()),
+        ("levels", levels()),
+        ("search", search()),
+        ("observe", observe()),
+    ]
+}
+
+fn evaluation() -> Value {
+    let mut keys = vec![
+        ("name", text("Name of the evaluation")),
+        ("description", text("The question that it answers")),
+        ("seed", whole("Where all random choices come from; without it, from the name", 0)),
+        ("arms", list("What is compared; the first is the baseline", &refer("arm", "One thing compared"))),
+        ("loads", list("What is put on each arm", &refer("evaluation_load", "One load"))),
+        ("repeats", whole("How often each cell is measured; 1 if it is not given", 1)),
+        ("order", words("In which order runs are done", ORDERS.map(|(name, _)| name))),
+        ("observe", refer("observe", "What is observed of all arms")),
+    ];
+    keys.extend(intensities());
+    table("An evaluation: arms x loads x levels x repeats", &["name", "arms", "loads"], keys)
+}
+
+/// Keys of the evaluation that a load may have of its own.
+fn intensities() -> Vec<Key> {
+    vec![
+        ("levels", refer("levels", "Load intensities; several axes multiply")),
+        ("search", refer("search", "Looks for the highest load within the service level, instead of levels")),
+        ("service_level", service_level()),
+    ]
+}
+
+fn service_level() -> Value {
+    let mut level = text("What must hold for a load to count");
+    level["examples"] = json!(["p95 <= 200ms + size / 1MBps and failures <= 0.1%"]);
+    level
+}
+
+fn arm() -> Value {
+    let command = text("A shell command");
+    let target = refer("target", "What load is put on");
+    let target =
+        list_or("For loads that have no target: one, or one for objects and one for volumes", &target);
+    let layout = words("A layout of the lab", LAYOUTS);
+    let keys = vec![
+        ("name", text("Name of the arm")),
+        ("description", text("What it is")),
+        ("target", target),
+        (
+            "lab",
+            json!({"description": "The lab's cluster that it is", "anyOf": [layout, {"$ref": "#/$defs/lab"}]}),
+        ),
+        (
+            "environment",
+            json!({
+                "description": "Variables for ${NAME} in its loads, over those of the process",
+                "type": "object",
+                "propertyNames": {"pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},
+                "additionalProperties": {"type": ["string", "number", "boolean"]},
+            }),
+        ),
+        (
+            "set_up",
+            list_or("Commands that set it up; what they print as NAME=value becomes variables", &command),
+        ),
+        ("reset", list_or("Commands before each of its runs", &command)),
+        ("tear_down", list_or("Commands at its end", &command)),
+        ("observe", refer("observe", "What is observed of it")),
+    ];
+    table("One thing compared", &["name"], keys)
+}
+
+fn lab() -> Value {
+    table("A cluster of the lab", &["layout"], vec![("layout", words("Its layout", LAYOUTS))])
+}
+
+fn load() -> Value {
+    let mut keys = vec![
+        ("name", text("Name of the load")),
+        ("description", text("What it stands for")),
+        ("document", text("A workload, a COSBench file or a fio job file, relative to the evaluation")),
+        ("on_failure", super::workload::on_failure()),
+        ("target", refer("target", "What load is put on, whatever the arm")),
+        ("naming", refer("naming", "What containers and objects are called")),
+        ("content", refer("content", "What is written and checked")),
+        ("observe", refer("observe", "What is observed while it runs")),
+        ("stages", super::workload::stages()),
+    ];
+    keys.extend(intensities());
+    let mut load = table("One load: the keys of a workload, or the document that has them", &["name"], keys);
+    load["oneOf"] = json!([{"required": ["document"]}, {"required": ["stages"]}]);
+    load
+}
+
+/// The values of an axis.
+fn value(axis: &str) -> Value {
+    match axis {
+        "rate" => super::values::rate("Operations per time of each load"),
+        "depth" => whole("Operations of a client in flight at once", 1),
+        "clients" => whole("Clients of loads on volumes", 1),
+        _ => whole("Workers of loads on objects", 1),
+    }
+}
+
+fn levels() -> Value {
+    let axis = |axis: &'static str| (axis, list_or("One value, or several", &value(axis)));
+    table("Load intensities; several axes multiply, none is one level", &[], AXES.map(axis).to_vec())
+}
+
+fn search() -> Value {
+    let range =
+        |axis: &'static str| (axis, text("The lowest and the highest, such as 1-2560 or 100/s-20k/s"));
+    let mut keys = AXES.map(range).to_vec();
+    keys.push(("within", share("How exactly; 5% if it is not given")));
+    let mut search =
+        table("A search for the highest load within the service level, over one axis", &[], keys);
+    search["oneOf"] = AXES.map(|axis| json!({"required": [axis]})).into_iter().collect();
+    search
+}
+
+fn observe() -> Value {
+    let keys = vec![
+        ("nodes", list_or("Addresses of `tidemark observe`", &text("Such as http://10.0.0.2:9750"))),
+        ("processes", list_or("Processes of the system under test on this node", &text("Name of a process"))),
+        ("ceph_sockets", list_or("Directories with admin sockets of Ceph", &text("Such as /var/run/ceph"))),
+    ];
+    table("What is observed beside the load generator", &[], keys)
+}

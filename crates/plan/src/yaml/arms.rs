@@ -1,0 +1,176 @@
+//! The arms of an evaluation: what is compared.
+
+use super::documents::canonical;
+use super::observe::{observe, texts};
+use super::table::{Table, choose, text};
+use super::target;
+use super::tree::{Node, Value};
+use crate::evaluation::{Arm, LAYOUTS, Lab};
+use crate::plan::Observe;
+use crate::redact::{is_secret, redact};
+use std::ops::Range;
+
+/// More arms than this are taken for a mistake.
+const MOST_ARMS: usize = 100;
+
+/// What an arm was read from.
+#[derive(Clone, Debug)]
+pub(super) struct ArmSource {
+    /// Its targets, at most one for objects and one for volumes.
+    pub(super) targets: Vec<Node>,
+    /// Where `target` stands.
+    pub(super) place: Range<usize>,
+    /// All that it says that can change what is measured.
+    pub(super) definition: String,
+}
+
+/// Reads the list under `arms`; `shared` is what is observed of all of them.
+pub(super) fn arms(document: &mut Table<'_>, shared: &Observe) -> (Vec<Arm>, Vec<ArmSource>) {
+    let nodes = document.list("arms").unwrap_or_default();
+    if nodes.is_empty() {
+        document.missing(
+            "arms",
+            "write a list of what is compared, the baseline first: `- {name: disk, target: ...}`",
+        );
+    }
+    if nodes.len() > MOST_ARMS {
+        let message = format!("there are {} arms, more than {MOST_ARMS}", nodes.len());
+        document.log().error(document.place(), message, "compare fewer at once");
+        return (Vec::new(), Vec::new());
+    }
+    let (mut arms, mut sources) = (Vec::<Arm>::new(), Vec::new());
+    for node in nodes {
+        let table = document.part("an arm", node, &node.span);
+        let (arm, source) = arm(table, node, shared);
+        unique(document, node, "arm", &arm.name, arms.iter().map(|arm| arm.name.as_str()));
+        arms.push(arm);
+        sources.push(source);
+    }
+    (arms, sources)
+}
+
+/// Reports a name that another one of its kind has.
+pub(super) fn unique<'n>(
+    table: &Table<'_>,
+    node: &Node,
+    what: &str,
+    name: &str,
+    mut others: impl Iterator<Item = &'n str>,
+) {
+    if !name.is_empty() && others.any(|other| other == name) {
+        let place = node.entry("name").map_or(&node.span, |entry| &entry.node.span);
+        table.log().error(place, format!("there are two {what}s `{name}`"), "give each a name of its own");
+    }
+}
+
+fn arm(mut table: Table<'_>, node: &Node, shared: &Observe) -> (Arm, ArmSource) {
+    let name = table.required("name", "write what the arm is called, such as `name: disk`", text);
+    let description = table.text("description").unwrap_or_default();
+    let (targets, place) = targets(&mut table);
+    let mut observe = observe(&mut table);
+    observe.join(shared);
+    let mut arm = Arm {
+        name: name.unwrap_or_default(),
+        description,
+        lab: lab(&mut table),
+        environment: environment(&mut table),
+        set_up: texts(&mut table, "set_up", text),
+        reset: texts(&mut table, "reset", text),
+        tear_down: texts(&mut table, "tear_down", text),
+        settings: Vec::new(),
+        observe,
+    };
+    arm.settings = settings(&arm, &targets);
+    table.finish();
+    let definition = canonical(node, &["description", "observe"]);
+    (arm, ArmSource { targets, place, definition })
+}
+
+/// The targets under `target`: one, or one for objects and one for volumes.
+fn targets(table: &mut Table<'_>) -> (Vec<Node>, Range<usize>) {
+    let Some(entry) = table.entry("target") else { return (Vec::new(), table.place().clone()) };
+    let nodes = match &entry.node.value {
+        Value::List(nodes) => nodes.clone(),
+        _ => vec![entry.node.clone()],
+    };
+    let volumes = nodes.iter().filter(|node| target::is_volumes(node)).count();
+    if volumes > 1 || nodes.len() - volumes > 1 {
+        let help = "write at most one for objects and one for volumes; other targets are other arms";
+        table.log().error(&entry.key_span, "an arm has two targets of one kind", help);
+    }
+    (nodes, entry.key_span.clone())
+}
+
+fn lab(table: &mut Table<'_>) -> Option<Lab> {
+    let entry = table.entry("lab")?;
+    let words = LAYOUTS.map(|layout| (layout, layout));
+    let layout = |text: &str| choose(text, &words);
+    let layout = match entry.node.value {
+        Value::Map(_) => {
+            let mut own = table.below("`lab`", entry);
+            let layout = own.required("layout", &format!("write one of {}", LAYOUTS.join(", ")), layout);
+            own.finish();
+            layout
+        }
+        _ => table.scalar(&entry.node, "lab", layout),
+    };
+    layout.map(|layout| Lab { layout: layout.to_owned() })
+}
+
+/// The variables under `environment`.
+fn environment(table: &mut Table<'_>) -> Vec<(String, String)> {
+    let Some(entry) = table.entry("environment") else { return Vec::new() };
+    let Value::Map(entries) = &entry.node.value else {
+        table.log().error(
+            &entry.node.span,
+            "`environment` is not a mapping",
+            "write variables as `NAME: value`",
+        );
+        return Vec::new();
+    };
+    let mut variables = Vec::new();
+    for variable in entries {
+        if !is_variable(&variable.key) {
+            let message = format!("`environment`: '{}' is not the name of a variable", variable.key);
+            table.log().error(&variable.key_span, message, "write letters, digits and _, no digit first");
+        }
+        let value = table.scalar(&variable.node, "environment", |text| Ok(text.to_owned()));
+        variables.push((variable.key.clone(), value.unwrap_or_default()));
+    }
+    variables
+}
+
+fn is_variable(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    name.bytes().all(plain) && !name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// What the arm is, for reports, without secrets.
+fn settings(arm: &Arm, targets: &[Node]) -> Vec<(String, String)> {
+    let mut settings = Vec::new();
+    if let Some(lab) = &arm.lab {
+        settings.push(("lab".to_owned(), lab.layout.clone()));
+    }
+    for node in targets {
+        let mut parts = Vec::new();
+        describe(node, "", &mut parts);
+        settings.push(("target".to_owned(), redact(&parts.join(", "))));
+    }
+    let open = arm.environment.iter().filter(|(name, _)| !is_secret(name));
+    settings.extend(open.map(|(name, value)| (name.clone(), redact(value))));
+    settings
+}
+
+/// All values of a node that are no secrets, `key value` each; the kind of a target stands for itself.
+fn describe(node: &Node, key: &str, parts: &mut Vec<String>) {
+    match &node.value {
+        Value::Nothing => {}
+        Value::Scalar(text) if matches!(key, "" | "kind") => parts.push(text.clone()),
+        Value::Scalar(text) => parts.push(format!("{key} {text}")),
+        Value::List(nodes) => nodes.iter().for_each(|node| describe(node, key, parts)),
+        Value::Map(entries) => {
+            let open = entries.iter().filter(|entry| !is_secret(&entry.key));
+            open.for_each(|entry| describe(&entry.node, &entry.key, parts));
+        }
+    }
+}

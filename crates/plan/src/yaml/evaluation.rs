@@ -1,0 +1,262 @@
+//! Evaluation documents to an [`Evaluation`]: the outermost mapping, and its loads.
+
+use super::arms::{arms, unique};
+use super::documents::{Body, Documents, LoadSource, canonical};
+use super::levels::{self, Given, Places};
+use super::observe::observe;
+use super::table::{Log, Problem, Table, text};
+use super::tree::{self, Entry, Node, Value};
+use crate::defaults;
+use crate::diagnostic::Diagnostic;
+use crate::document::Format;
+use crate::evaluation::{Evaluation, Levels, Load, ORDERS};
+use crate::redact::redact;
+use std::ops::Range;
+use std::path::Path;
+use tidemark_measure::evaluation::Level;
+use tidemark_measure::record::Note;
+use tidemark_measure::service_level::ServiceLevel;
+use tidemark_measure::units;
+
+/// More loads than this are taken for a mistake.
+const MOST_LOADS: usize = 1000;
+
+/// More runs than this are taken for a mistake.
+const MOST_RUNS: u64 = 100_000;
+
+/// A document that a load refers to is not larger than this; bytes.
+const LARGEST: u64 = 8 << 20;
+
+/// The keys of a workload document that a load in an evaluation may have.
+const WORKLOAD_KEYS: [&str; 6] = ["on_failure", "target", "naming", "content", "observe", "stages"];
+
+/// The keys of a load that say nothing of what it does.
+const ABOUT: [&str; 5] = ["description", "levels", "search", "service_level", "observe"];
+
+/// Whether a text is YAML with `arms` at its top. Of a text that is not well-formed, its lines are asked.
+pub(crate) fn is_evaluation(text: &str) -> bool {
+    if Format::of(text) != Format::TidemarkYaml {
+        return false;
+    }
+    match tree::parse(text) {
+        Ok(root) => root.entry("arms").is_some(),
+        Err(_) => text.lines().any(|line| line.trim_end().starts_with("arms:")),
+    }
+}
+
+/// Reads an evaluation. Its cells are not looked at yet. With it come warnings.
+///
+/// # Errors
+/// All that is wrong with it, in the order of the text, warnings included.
+pub(crate) fn evaluation(
+    text: &str,
+    directory: &Path,
+) -> Result<(Evaluation, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let root = tree::parse(text).map_err(|broken| vec![broken])?;
+    let log = Log::default();
+    let evaluation = top(Table::new("the evaluation", &root, &(0..0), text, &log), text, directory);
+    match log.close() {
+        (warnings, false) => Ok((evaluation, warnings)),
+        (remarks, true) => Err(remarks),
+    }
+}
+
+/// What the evaluation gives for all loads.
+struct Common {
+    given: Option<Given>,
+    service_level: Option<(ServiceLevel, Range<usize>)>,
+}
+
+fn top(mut table: Table<'_>, whole: &str, directory: &Path) -> Evaluation {
+    let name = table.required("name", "begin with `name: my-evaluation`", text).unwrap_or_default();
+    let description = table.text("description").unwrap_or_default();
+    // Of the name alone: with another load, the random choices of the others stay what they were.
+    let seed = table.whole("seed", 0..=u64::MAX).unwrap_or_else(|| defaults::seed_of(&name));
+    let shared = observe(&mut table);
+    let (arms, arm_sources) = arms(&mut table, &shared);
+    let repeats = table.small("repeats", 1..=1000).unwrap_or(1);
+    let order = table.word("order", &ORDERS).unwrap_or_default();
+    let common = Common { given: levels::read(&mut table), service_level: service_level(&mut table) };
+    let (loads, load_sources) = loads(&mut table, &common, directory);
+    let runs: u64 = loads.iter().map(|load: &Load| load.levels.known().len() as u64).sum();
+    let runs = runs.saturating_mul(arms.len() as u64).saturating_mul(u64::from(repeats));
+    if runs > MOST_RUNS {
+        let message = format!("these are {} runs, more than {}", units::count(runs), units::count(MOST_RUNS));
+        table.log().error(table.place(), message, "use fewer levels, loads, arms or repeats");
+    }
+    table.finish();
+    let notes = fio_notes(&loads, &load_sources, arms.len());
+    Evaluation {
+        name,
+        description,
+        seed,
+        arms,
+        loads,
+        repeats,
+        order,
+        notes,
+        documents: Documents { text: whole.to_owned(), arms: arm_sources, loads: load_sources },
+    }
+}
+
+/// Says of which loads the arms' targets and variables change nothing.
+fn fio_notes(loads: &[Load], sources: &[LoadSource], arms: usize) -> Vec<Note> {
+    let fio = loads.iter().zip(sources).filter(|(_, source)| arms > 1 && matches!(source.body, Body::Fio));
+    let note = |(load, _): (&Load, &LoadSource)| Note {
+        topic: "fio".into(),
+        text: format!(
+            "The load `{}` is a fio job file, which runs as it stands: it does the same on every arm, unless the \
+             arm's set-up changes what is below it.",
+            load.name
+        ),
+    };
+    fio.map(note).collect()
+}
+
+fn service_level(table: &mut Table<'_>) -> Option<(ServiceLevel, Range<usize>)> {
+    let place = table.entry("service_level")?.node.span.clone();
+    Some((table.read("service_level", |text| Ok(ServiceLevel::parse(text)?))?, place))
+}
+
+fn loads(document: &mut Table<'_>, common: &Common, directory: &Path) -> (Vec<Load>, Vec<LoadSource>) {
+    let nodes = document.list("loads").unwrap_or_default();
+    if nodes.is_empty() {
+        document.missing("loads", "write a list of loads: `- {name: small-objects, document: small.xml}`");
+    }
+    if nodes.len() > MOST_LOADS {
+        let message = format!("there are {} loads, more than {MOST_LOADS}", nodes.len());
+        document.log().error(document.place(), message, "make several evaluations of them");
+        return (Vec::new(), Vec::new());
+    }
+    let (mut loads, mut sources) = (Vec::<Load>::new(), Vec::new());
+    for node in nodes {
+        let table = document.part("a load", node, &node.span);
+        let Some((load, source)) = load(table, node, common, directory) else { continue };
+        unique(document, node, "load", &load.name, loads.iter().map(|load| load.name.as_str()));
+        loads.push(load);
+        sources.push(source);
+    }
+    (loads, sources)
+}
+
+/// Reads one load; `None` after an error that leaves nothing to go on with.
+fn load(mut table: Table<'_>, node: &Node, common: &Common, directory: &Path) -> Option<(Load, LoadSource)> {
+    let name = table.required("name", "write what the load is called, such as `name: small`", text);
+    let description = table.text("description").unwrap_or_default();
+    let given = levels::read(&mut table);
+    let has_own = given.is_some();
+    let service_level = service_level(&mut table).or_else(|| common.service_level.clone());
+    let path = table.text("document");
+    let place = table.entry("document").map(|entry| entry.node.span.clone());
+    match table.has("document") {
+        true => table.meaningless(&WORKLOAD_KEYS, "the load's document says it"),
+        false => WORKLOAD_KEYS.iter().for_each(|key| table.expect(key)),
+    }
+    if path.is_none() && !table.has("stages") && !table.has("document") {
+        table.missing(
+            "stages",
+            "write what it does, or `document: path` of a workload, a COSBench or a fio file",
+        );
+    }
+    let fetched = path.as_ref().map(|path| table.read("document", |_| fetch(directory, path)));
+    let (body, referred) = match (path.clone(), fetched) {
+        (Some(path), Some(fetched)) => {
+            let text = fetched?;
+            let body = body(&table, &text, &path)?;
+            (body, Some((text, path)))
+        }
+        _ => (Body::Tree(workload_of(node)), None),
+    };
+    let given = given.or_else(|| common.given.clone());
+    let given = given.unwrap_or_else(|| Given {
+        levels: Levels::Listed(vec![Level::new()]),
+        places: Places::new(),
+        key: table.place().clone(),
+    });
+    check_levels(&table, &body, &given, has_own, service_level.is_some());
+    table.finish();
+    let own = canonical(node, &ABOUT);
+    let definition = match (&body, &referred) {
+        (Body::Tree(root), Some(_)) => own + &canonical(root, &["description", "observe"]),
+        (_, Some((text, _))) => own + &redact(text),
+        _ => own,
+    };
+    let source = LoadSource {
+        body,
+        referred,
+        place: place.unwrap_or_else(|| node.span.clone()),
+        levels: given.places,
+        service_level: service_level.as_ref().map_or(0..0, |(_, place)| place.clone()),
+        definition,
+    };
+    let load = Load {
+        name: name.unwrap_or_default(),
+        description,
+        levels: given.levels,
+        service_level: service_level.map(|(level, _)| level),
+        path,
+    };
+    Some((load, source))
+}
+
+/// The document that a load refers to.
+fn fetch(directory: &Path, path: &str) -> Result<String, Problem> {
+    let full = directory.join(path);
+    let read = || {
+        let found = std::fs::metadata(&full)?;
+        match found.is_file() && found.len() <= LARGEST {
+            true => std::fs::read_to_string(&full),
+            false => Err(std::io::Error::other("it is not a file of at most 8 MiB")),
+        }
+    };
+    read().map_err(|error| {
+        let help = "paths are relative to the evaluation's directory";
+        Problem::new(format!("{} cannot be read: {error}", full.display()), help)
+    })
+}
+
+/// What a referred document is; `None`, and an error, when it is nothing that a load can be.
+fn body(table: &Table<'_>, text: &str, path: &str) -> Option<Body> {
+    match Format::of(text) {
+        Format::CosbenchXml => return Some(Body::Cosbench),
+        Format::FioJob => return Some(Body::Fio),
+        Format::TidemarkYaml => {}
+    }
+    let refuse = |message: String, help: &str| {
+        table.log().error(table.place(), message, help);
+        None
+    };
+    match tree::parse(text) {
+        Ok(root) if root.entry("arms").is_some() => {
+            refuse(format!("{path} is an evaluation itself"), "refer to a workload, or copy its loads")
+        }
+        Ok(root) => Some(Body::Tree(root)),
+        Err(broken) => {
+            let line = broken.line_and_column(text).0;
+            refuse(format!("{path}, line {line}: {}", broken.message), &broken.help)
+        }
+    }
+}
+
+/// The workload that a load in the evaluation is: its keys that a workload document has, too.
+fn workload_of(node: &Node) -> Node {
+    let Value::Map(entries) = &node.value else { return node.clone() };
+    let kept = |entry: &&Entry| {
+        matches!(entry.key.as_str(), "name" | "description") || WORKLOAD_KEYS.contains(&entry.key.as_str())
+    };
+    Node { value: Value::Map(entries.iter().filter(kept).cloned().collect()), span: node.span.clone() }
+}
+
+/// Reports levels that a load cannot have, and a search that has nothing to go by.
+fn check_levels(table: &Table<'_>, body: &Body, given: &Given, own: bool, has_service_level: bool) {
+    let plain = matches!(&given.levels, Levels::Listed(levels) if levels.iter().all(Vec::is_empty));
+    if let (Body::Fio, false) = (body, plain) {
+        let place = if own { &given.key } else { table.place() };
+        let help = "write `levels: {}` for this load, or write it as a Tidemark document with `pattern`";
+        table.log().error(place, "a fio job file runs as it stands and takes no levels", help);
+    }
+    if let (Levels::Searched(_), false) = (&given.levels, has_service_level) {
+        let help = "write what must hold, such as `service_level: p95 <= 200ms`";
+        table.log().error(&given.key, "a search needs a `service_level`", help);
+    }
+}

@@ -1,0 +1,172 @@
+//! An evaluation for machines: CSV with a row for every cell, and JSON with everything but the seconds of its runs.
+
+use super::Subject;
+use super::tables::achieved;
+use crate::csv::row;
+use serde::Serialize;
+use tidemark_judge::evaluation::{Assessment, Cell, Comparison, Estimate, Metric};
+use tidemark_judge::{Validity, judge};
+use tidemark_measure::evaluation::{Evaluation, Member};
+use tidemark_measure::histogram::Histogram;
+use tidemark_measure::record::{Run, State};
+
+/// The version of the JSON form. Fields may be added within a schema; a change of meaning or a removal raises it.
+const SCHEMA: u32 = 1;
+
+/// Cells that say which cell it is.
+const PLACE: [&str; 8] =
+    ["evaluation_id", "evaluation_name", "load", "subject", "level", "arm", "repeats", "runs"];
+
+/// Numbers with estimates, and the ends of their names.
+const ESTIMATES: [&str; 6] =
+    ["throughput_op_per_s", "bandwidth_bytes_per_s", "mean_ns", "p50_ns", "p95_ns", "p99_ns"];
+const PARTS: [&str; 5] = ["", "_low", "_high", "_variation_ratio", "_values"];
+
+/// Numbers that are compared, and the ends of their names.
+const METRICS: [(Metric, &str); 3] =
+    [(Metric::Throughput, "throughput"), (Metric::MeanLatency, "mean"), (Metric::TailLatency, "p99")];
+const TESTS: [&str; 6] = ["_ratio", "_ratio_low", "_ratio_high", "_effect", "_p", "_outcome"];
+
+/// A row for every cell with its estimates and comparisons. Numbers are in base units, named in the headers; `_low` and
+/// `_high` are the ends of 95 % confidence intervals; `level` and `_values` are lists with `;` between.
+pub fn csv(subject: &Subject<'_>) -> String {
+    let mut header: Vec<String> = PLACE.map(String::from).to_vec();
+    header.extend(ESTIMATES.iter().flat_map(|name| PARTS.map(|part| format!("{name}{part}"))));
+    header.extend(["operations", "failed", "within_service_level", "invalid"].map(String::from));
+    header.extend(METRICS.iter().flat_map(|(_, name)| TESTS.map(|part| format!("{name}{part}"))));
+    let mut text = row(&header);
+    text.extend(subject.assessment.cells.iter().map(|cell| row(cells(subject, cell))));
+    text
+}
+
+fn cells(subject: &Subject<'_>, cell: &Cell) -> Vec<String> {
+    let evaluation = subject.evaluation;
+    let level: Vec<String> = cell.level.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let runs: Vec<String> = cell.runs.iter().map(ToString::to_string).collect();
+    let mut cells =
+        vec![evaluation.id.to_string(), evaluation.name.clone(), cell.load.clone(), cell.subject.clone()];
+    cells.extend([level.join(";"), cell.arm.clone(), cell.runs.len().to_string(), runs.join(";")]);
+    let latencies = [&cell.mean_ns, &cell.p50_ns, &cell.p95_ns, &cell.p99_ns];
+    let all =
+        [Some(&cell.throughput), Some(&cell.bandwidth)].into_iter().chain(latencies.map(Option::as_ref));
+    cells.extend(all.flat_map(estimate));
+    cells.extend([cell.total.to_string(), cell.failed.to_string()]);
+    cells.push(cell.meets.map(|meets| meets.to_string()).unwrap_or_default());
+    cells.push(cell.invalid.to_string());
+    for (metric, _) in METRICS {
+        let own = |one: &&Comparison| {
+            one.metric == metric
+                && (&one.arm, &one.load, &one.subject, &one.level)
+                    == (&cell.arm, &cell.load, &cell.subject, &cell.level)
+        };
+        cells.extend(tested(subject.assessment.comparisons.iter().find(own)));
+    }
+    cells
+}
+
+fn estimate(estimate: Option<&Estimate>) -> Vec<String> {
+    let Some(estimate) = estimate else { return vec![String::new(); PARTS.len()] };
+    let ends = estimate
+        .interval
+        .map_or([String::new(), String::new()], |(low, high)| [low, high].map(|n| n.to_string()));
+    let [low, high] = ends;
+    let values: Vec<String> = estimate.values.iter().map(ToString::to_string).collect();
+    vec![estimate.mean.to_string(), low, high, estimate.variation.to_string(), values.join(";")]
+}
+
+fn tested(comparison: Option<&Comparison>) -> Vec<String> {
+    let Some(one) = comparison else { return vec![String::new(); TESTS.len()] };
+    let optional = |number: Option<f64>| number.map(|number| number.to_string()).unwrap_or_default();
+    let (low, high) = one.interval.unzip();
+    let outcome = serde_json::to_value(one.outcome).ok().and_then(|value| value.as_str().map(String::from));
+    vec![
+        one.ratio.to_string(),
+        optional(low),
+        optional(high),
+        optional(one.effect),
+        optional(one.p),
+        outcome.unwrap_or_default(),
+    ]
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: u32,
+    /// The same as in the record, in RFC 3339.
+    started: String,
+    evaluation: &'a Evaluation,
+    assessment: &'a Assessment,
+    /// Response times of every cell, in the order of the assessment's cells; null where they are not known.
+    distributions: Vec<Option<Distribution>>,
+    runs: Vec<RunSummary<'a>>,
+}
+
+/// All repeats of a cell together.
+#[derive(Serialize)]
+struct Distribution {
+    count: u64,
+    mean_ns: f64,
+    min_ns: u64,
+    max_ns: u64,
+    /// By name: `p50` to `p99.99`.
+    percentiles_ns: std::collections::BTreeMap<String, u64>,
+}
+
+/// A run in a few numbers; the report of the run has all of them.
+#[derive(Serialize)]
+struct RunSummary<'a> {
+    id: u64,
+    member: Option<&'a Member>,
+    started_unix_ns: u64,
+    elapsed_ns: u64,
+    state: State,
+    valid: bool,
+    throughput_per_s: f64,
+    /// The highest of its operations; null where it is not known.
+    p99_ns: Option<f64>,
+    failed: u64,
+}
+
+/// The record and the assessment with all their numbers. Units are in the names: `_ns` nanoseconds, `_per_s` per second.
+pub fn json(subject: &Subject<'_>) -> String {
+    let started = subject.evaluation.started_unix_ns;
+    let document = Document {
+        schema: SCHEMA,
+        started: crate::text::moment(started, &jiff::tz::TimeZone::UTC, "%Y-%m-%dT%H:%M:%SZ"),
+        evaluation: subject.evaluation,
+        assessment: subject.assessment,
+        distributions: subject.assessment.cells.iter().map(|cell| distribution(&cell.response)).collect(),
+        runs: subject.runs.iter().map(summary).collect(),
+    };
+    // Only maps with keys that are not strings fail, and numbers never do: there are none of the former.
+    serde_json::to_string_pretty(&document).expect("plain data with string keys is always JSON")
+}
+
+fn distribution(histogram: &Histogram) -> Option<Distribution> {
+    (!histogram.is_empty()).then(|| Distribution {
+        count: histogram.count(),
+        mean_ns: histogram.mean(),
+        min_ns: histogram.min(),
+        max_ns: histogram.max(),
+        percentiles_ns: tidemark_measure::histogram::PERCENTILES
+            .into_iter()
+            .filter(|fraction| *fraction < 1.0)
+            .map(|fraction| (crate::csv::percentile_name(fraction), histogram.quantile(fraction)))
+            .collect(),
+    })
+}
+
+fn summary(run: &Run) -> RunSummary<'_> {
+    let (throughput_per_s, p99_ns, failed) = achieved(run);
+    RunSummary {
+        id: run.id,
+        member: run.member.as_ref(),
+        started_unix_ns: run.started_unix_ns,
+        elapsed_ns: run.elapsed_ns,
+        state: run.state,
+        valid: judge(run).validity == Validity::Valid,
+        throughput_per_s,
+        p99_ns,
+        failed,
+    }
+}

@@ -1,0 +1,94 @@
+//! The report of an evaluation as GitHub's Markdown: the same words and tables as in HTML, no figures.
+
+use super::panel::panels;
+use super::{Subject, tables};
+use crate::markdown::finding;
+use crate::table::{Table, fenced, markdown as plain};
+use crate::text::utc;
+use tidemark_judge::Validity;
+
+/// The report of an evaluation.
+pub fn markdown(subject: &Subject<'_>) -> String {
+    let (evaluation, assessment) = (subject.evaluation, subject.assessment);
+    let panels = panels(evaluation, assessment);
+    let mut text = format!("# {}\n\n", plain(&evaluation.name));
+    if !evaluation.description.is_empty() {
+        text += &format!("{}\n\n", plain(&evaluation.description));
+    }
+    text += &verdict(subject);
+    text += &section("Loads and arms", &tables::main(&panels));
+    let operations = tables::operations(&panels);
+    if !operations.is_empty() {
+        text += &section("Operation by operation", &operations);
+    }
+    for (panel, table) in panels.iter().filter_map(|panel| Some((panel, tables::levels(panel)?))) {
+        text += &section(&format!("Levels of {}", panel.title()), &table);
+        for knee in panel.knees() {
+            text += &format!("- **{}**: {}\n", plain(&knee.arm), plain(&knee.story.join(" ")));
+        }
+        text += "\n";
+    }
+    if !assessment.bottlenecks.is_empty() {
+        text += "## Bottlenecks\n\n";
+        for one in &assessment.bottlenecks {
+            text +=
+                &format!("{} under {}:\n\n{}\n", plain(&one.arm), plain(&one.load), finding(&one.finding));
+        }
+    }
+    if !assessment.findings.is_empty() {
+        text += "## Findings\n\n";
+        text += &assessment.findings.iter().map(finding).collect::<String>();
+        text += "\n";
+    }
+    text += &section("Comparisons and their tests", &tables::comparisons(subject, &panels));
+    text += &section("Proofs", &tables::proofs(subject, &panels));
+    text += &section("Arms", &tables::arms(subject));
+    text += &section("Loads", &tables::loads(subject));
+    text += &section("All runs", &tables::runs(subject));
+    text + &repeat(subject)
+}
+
+fn verdict(subject: &Subject<'_>) -> String {
+    let words = tables::badges(subject).into_iter().map(|(is_good, word)| match is_good {
+        Some(true) => format!("✓ {word}"),
+        Some(false) => format!("✕ {word}"),
+        None => format!("≈ {word}"),
+    });
+    let mut text = format!("**{}**\n\n", words.collect::<Vec<_>>().join(" · "));
+    let (answer, more) = subject.assessment.verdict.split_at(subject.assessment.verdict.len().min(2));
+    text += &format!("{}\n\n", plain(&answer.join(" ")));
+    text += &more.iter().map(|sentence| format!("{}\n\n", plain(sentence))).collect::<String>();
+    let reasons = match &subject.assessment.validity {
+        Validity::Valid => &[][..],
+        Validity::Invalid(reasons) => reasons,
+    };
+    for line in reasons.iter().chain(&subject.evaluation.missing) {
+        text += &format!("- **{}**\n", plain(line));
+    }
+    text + "\n"
+}
+
+/// A heading with its table; nothing when the table is empty.
+fn section(title: &str, table: &Table) -> String {
+    if table.is_empty() { String::new() } else { format!("## {}\n\n{}", plain(title), table.markdown()) }
+}
+
+fn repeat(subject: &Subject<'_>) -> String {
+    let source = &subject.evaluation.provenance;
+    let (words, command) = tables::again(subject);
+    let mut text = format!("## How to repeat it\n\n{}\n\n", plain(&words));
+    let commands: Vec<&str> = [source.command.as_str(), command.as_str()]
+        .into_iter()
+        .filter(|command| !command.is_empty())
+        .collect();
+    text += &format!("{}\n", fenced("sh", &commands.join("\n")));
+    text += &format!("Started {}.\n\n", utc(subject.evaluation.started_unix_ns));
+    text += &tables::provenance(subject).markdown();
+    for note in &subject.evaluation.notes {
+        text += &format!("- **{}**: {}\n", plain(&note.topic), plain(&note.text));
+    }
+    if !source.document.is_empty() {
+        text += &format!("\n{}", fenced("yaml", &source.document));
+    }
+    text
+}

@@ -1,0 +1,26 @@
+//! All figures of a run.
+
+use super::{Figure, MOST_POINTS, all, nodes, of_sweep};
+use crate::content::is_main;
+use tidemark_judge::sweep::sweeps;
+use tidemark_measure::record::Run;
+
+/// Every figure of a run's main stages, each with a name that is its own.
+pub fn of_run(run: &Run) -> Vec<Figure> {
+    let mut figures: Vec<Figure> = sweeps(run).iter().flat_map(of_sweep).collect();
+    let stages = run.stages.iter().enumerate();
+    for (index, stage) in stages.filter(|(_, stage)| stage.cell.is_none() && is_main(stage)) {
+        let within = |prefix: &str, figure: Figure| {
+            let name = format!("{prefix}-{}", figure.name);
+            figure.named(&name)
+        };
+        for work in &stage.works {
+            let prefix =
+                if stage.works.len() == 1 { stage.id.clone() } else { format!("{}-{}", stage.id, work.name) };
+            figures.extend(all(work, MOST_POINTS).into_iter().map(|figure| within(&prefix, figure)));
+        }
+        let timelines = nodes::timelines(run, Some(index), MOST_POINTS);
+        figures.extend(timelines.into_iter().map(|figure| within(&stage.id, figure)));
+    }
+    figures
+}

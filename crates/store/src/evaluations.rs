@@ -1,0 +1,184 @@
+//! Evaluations in the store: their records, and which runs belong to them.
+
+use crate::error::StoreError;
+use crate::store::{Store, signed, state_of};
+use crate::{codec, owner};
+use rusqlite::{OptionalExtension as _, params};
+use serde::Serialize;
+use tidemark_judge::Validity;
+use tidemark_judge::evaluation::Assessment;
+use tidemark_measure::evaluation::Evaluation;
+use tidemark_measure::record::{Run, State};
+
+/// A line of the list of evaluations.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct EvaluationSummary {
+    /// Its number.
+    pub id: u64,
+    /// Its name.
+    pub name: String,
+    /// When it was first started, nanoseconds since 1970 UTC.
+    pub started_unix_ns: u64,
+    /// How it ended. One whose process died is interrupted.
+    pub state: State,
+    /// How many runs it has.
+    pub runs: u64,
+    /// Whether the judge had no objections; `None` before it was judged.
+    pub valid: Option<bool>,
+    /// The verdict's first sentence, or empty.
+    pub headline: String,
+}
+
+impl Store {
+    /// Takes an evaluation in, to be carried out by this process, and gives it its number.
+    pub fn begin_evaluation(&mut self, evaluation: &Evaluation) -> Result<u64, StoreError> {
+        let record = codec::encode(evaluation).map_err(|error| self.damaged(&error))?;
+        let sql = "INSERT INTO evaluations (name, started_unix_ns, state, owner, headline, record)
+                   VALUES (?, ?, ?, ?, '', ?)";
+        let values = params![
+            evaluation.name,
+            signed(evaluation.started_unix_ns),
+            evaluation.state.name(),
+            owner::this_process(),
+            record
+        ];
+        self.connection.execute(sql, values).map_err(|error| self.trouble(error))?;
+        Ok(self.connection.last_insert_rowid() as u64)
+    }
+
+    /// Keeps an evaluation in place of what was kept under its number, and what the judge says of it, if it was
+    /// judged. One that is running belongs to this process.
+    pub fn keep_evaluation(
+        &mut self,
+        evaluation: &Evaluation,
+        assessment: Option<&Assessment>,
+    ) -> Result<(), StoreError> {
+        let record = codec::encode(evaluation).map_err(|error| self.damaged(&error))?;
+        let owner = if evaluation.state == State::Running { owner::this_process() } else { String::new() };
+        let headline = assessment.and_then(|assessment| assessment.verdict.first());
+        let sql = "UPDATE evaluations SET name = ?, started_unix_ns = ?, state = ?, owner = ?, valid = ?, headline = ?, record = ?
+                   WHERE id = ?";
+        let values = params![
+            evaluation.name,
+            signed(evaluation.started_unix_ns),
+            evaluation.state.name(),
+            owner,
+            assessment.map(|assessment| assessment.validity == Validity::Valid),
+            headline.map_or("", String::as_str),
+            record,
+            signed(evaluation.id)
+        ];
+        match self.connection.execute(sql, values).map_err(|error| self.trouble(error))? {
+            0 => Err(self.no_such_evaluation(evaluation.id)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads an evaluation. One whose process died is interrupted.
+    pub fn evaluation(&self, id: u64) -> Result<Evaluation, StoreError> {
+        let sql = "SELECT record, owner FROM evaluations WHERE id = ?";
+        let row =
+            self.connection.query_row(sql, [signed(id)], |row| Ok((row.get(0)?, row.get(1)?))).optional();
+        let (record, owner): (Vec<u8>, String) =
+            row.map_err(|error| self.trouble(error))?.ok_or_else(|| self.no_such_evaluation(id))?;
+        let mut evaluation: Evaluation = codec::decode(&record).map_err(|error| self.damaged(&error))?;
+        evaluation.id = id;
+        if evaluation.state == State::Running && !owner::lives(&owner) {
+            evaluation.state = State::Interrupted;
+        }
+        Ok(evaluation)
+    }
+
+    /// All evaluations, the newest first.
+    pub fn evaluations(&self) -> Result<Vec<EvaluationSummary>, StoreError> {
+        let sql = "SELECT id, name, started_unix_ns, state, owner, valid, headline,
+                   (SELECT count(*) FROM runs WHERE runs.evaluation = evaluations.id)
+                   FROM evaluations ORDER BY id DESC";
+        let summary = |row: &rusqlite::Row<'_>| {
+            let unsigned = |column| row.get::<_, i64>(column).map(|number| number as u64);
+            Ok(EvaluationSummary {
+                id: unsigned(0)?,
+                name: row.get(1)?,
+                started_unix_ns: unsigned(2)?,
+                state: state_of(&row.get::<_, String>(3)?, &row.get::<_, String>(4)?),
+                valid: row.get(5)?,
+                headline: row.get(6)?,
+                runs: unsigned(7)?,
+            })
+        };
+        self.rows(sql, [], summary)
+    }
+
+    /// The runs of an evaluation, in the order in which they were done. They are read one by one as they are asked for.
+    pub fn runs_of(&self, evaluation: u64) -> Result<Vec<Run>, StoreError> {
+        let id = |row: &rusqlite::Row<'_>| row.get::<_, i64>(0).map(|id| id as u64);
+        let sql = "SELECT id FROM runs WHERE evaluation = ? ORDER BY id";
+        self.rows(sql, [signed(evaluation)], id)?.into_iter().map(|id| self.load(id)).collect()
+    }
+
+    /// Takes a run out of its evaluation; it stays in the store.
+    pub fn release(&mut self, run: u64) -> Result<(), StoreError> {
+        let sql = "UPDATE runs SET evaluation = NULL WHERE id = ?";
+        self.connection.execute(sql, [signed(run)]).map_err(|error| self.trouble(error)).map(drop)
+    }
+
+    /// Keeps a run that was done elsewhere, and gives it its number.
+    pub fn add(&mut self, run: &Run) -> Result<u64, StoreError> {
+        let id = self.begin(run)?;
+        self.finish(id, run)?;
+        Ok(id)
+    }
+
+    fn no_such_evaluation(&self, id: u64) -> StoreError {
+        StoreError::NoSuchEvaluation { path: self.path.clone(), id }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidemark_measure::evaluation::Member;
+
+    #[test]
+    fn an_evaluation_is_kept_with_its_runs() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut store = Store::open(&directory.path().join("results.db")).unwrap();
+        let mut evaluation =
+            Evaluation { name: "layouts".into(), state: State::Running, ..Evaluation::default() };
+        evaluation.id = store.begin_evaluation(&evaluation).unwrap();
+        let run = |arm: &str| Run {
+            name: arm.into(),
+            state: State::Completed,
+            member: Some(Member { evaluation: evaluation.id, arm: arm.into(), ..Member::default() }),
+            ..Run::default()
+        };
+        let first = store.add(&run("disk")).unwrap();
+        store.add(&run("memory")).unwrap();
+        store.add(&Run { name: "alone".into(), ..Run::default() }).unwrap();
+        let names = |store: &Store| -> Vec<String> {
+            store.runs_of(evaluation.id).unwrap().into_iter().map(|run| run.name).collect()
+        };
+        assert_eq!(names(&store), ["disk", "memory"]);
+        store.release(first).unwrap();
+        assert_eq!(names(&store), ["memory"]);
+        assert_eq!(store.load(first).unwrap().name, "disk", "it is still there");
+        evaluation.state = State::Completed;
+        store.keep_evaluation(&evaluation, None).unwrap();
+        let listed = store.evaluations().unwrap();
+        assert_eq!((listed.len(), listed[0].runs, listed[0].state), (1, 1, State::Completed));
+        assert_eq!(store.evaluation(evaluation.id).unwrap().name, "layouts");
+        assert!(store.evaluation(99).unwrap_err().to_string().contains("99"));
+    }
+
+    #[test]
+    fn one_whose_process_died_is_interrupted() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut store = Store::open(&directory.path().join("results.db")).unwrap();
+        let evaluation = Evaluation { state: State::Running, ..Evaluation::default() };
+        let id = store.begin_evaluation(&evaluation).unwrap();
+        assert_eq!(store.evaluation(id).unwrap().state, State::Running);
+        store.connection.execute("UPDATE evaluations SET owner = 'another-boot 1 1'", []).unwrap();
+        assert_eq!(store.evaluation(id).unwrap().state, State::Interrupted);
+        assert_eq!(store.evaluations().unwrap()[0].state, State::Interrupted);
+    }
+}

@@ -1,0 +1,249 @@
+//! An evaluation's judgement on the terminal and as a report; also that of a comparison.
+
+use super::evaluate::level;
+use super::table::aligned;
+use crate::terminal::{Style, Terminal};
+use std::path::Path;
+use tidemark_judge::evaluation::{Assessment, Cell, Comparison, Estimate, Metric, Outcome};
+use tidemark_judge::{Severity, Validity};
+use tidemark_measure::evaluation::Evaluation;
+use tidemark_measure::record::{Run, State};
+use tidemark_measure::units;
+use tidemark_report::evaluation::{self as report, Heat, Subject};
+use tidemark_store::Store;
+
+/// An evaluation with its runs and what the judge says.
+pub(crate) struct Judged<'a> {
+    pub(crate) evaluation: &'a Evaluation,
+    pub(crate) assessment: &'a Assessment,
+    pub(crate) runs: &'a [Run],
+}
+
+impl Judged<'_> {
+    fn with_heat<T>(&self, heat: &[Heat], make: impl Fn(&Subject<'_>) -> T) -> T {
+        let Self { evaluation, assessment, runs } = *self;
+        make(&Subject { evaluation, assessment, runs, heat })
+    }
+
+    /// The page, with heat maps of what the store has seconds of.
+    pub(crate) fn html(&self, store: Option<&Store>) -> String {
+        self.with_heat(&self.heat(store), report::html)
+    }
+
+    /// Every figure.
+    pub(crate) fn figures(&self, store: Option<&Store>) -> Vec<tidemark_report::figures::Figure> {
+        self.with_heat(&self.heat(store), report::figures)
+    }
+
+    pub(crate) fn markdown(&self) -> String {
+        self.with_heat(&[], report::markdown)
+    }
+
+    pub(crate) fn csv(&self) -> String {
+        self.with_heat(&[], report::csv)
+    }
+
+    pub(crate) fn json(&self) -> String {
+        self.with_heat(&[], report::json)
+    }
+
+    fn heat(&self, store: Option<&Store>) -> Vec<Heat> {
+        let Some(store) = store else { return Vec::new() };
+        let wanted = report::wants_heat(self.evaluation, self.assessment, self.runs);
+        let read = |(id, stage, work): (u64, usize, usize)| {
+            let mut heat = Heat::new(id, stage, work);
+            // A heat map is a picture on the side: one whose seconds cannot be read is left out.
+            store.seconds(id, stage, work, |interval| heat.add(interval)).ok()?;
+            Some(heat)
+        };
+        wanted.into_iter().filter_map(read).collect()
+    }
+}
+
+/// Whether a run failed, or something critical was found.
+pub(crate) fn failed(judged: &Judged<'_>) -> bool {
+    judged.runs.iter().any(|run| run.state == State::Failed)
+        || judged.assessment.findings.iter().any(|finding| finding.severity == Severity::Critical)
+}
+
+/// The verdict, the cells, the comparisons, what was found.
+pub(crate) fn show(judged: &Judged<'_>, terminal: Terminal) {
+    let Judged { evaluation, assessment, .. } = judged;
+    terminal.print("");
+    let (style, word) = match (&assessment.validity, evaluation.state) {
+        (Validity::Invalid(_), _) => (Style::Bad, "INVALID"),
+        (_, State::Failed) => (Style::Bad, "FAILED"),
+        (_, State::Interrupted) => (Style::Warning, "INTERRUPTED"),
+        _ => (Style::Good, "VALID"),
+    };
+    terminal.print(&format!(
+        "{}  {}",
+        terminal.paint(style, word),
+        terminal.paint(Style::Strong, &evaluation.name)
+    ));
+    for sentence in &assessment.verdict {
+        terminal.print(&format!("  {sentence}"));
+    }
+    for bottleneck in &assessment.bottlenecks {
+        let place = terminal.paint(Style::Faint, &format!("({}, {})", bottleneck.arm, bottleneck.load));
+        terminal.print(&format!("  limit    {} {place}", bottleneck.finding.title));
+        bottleneck.finding.evidence.iter().for_each(|line| terminal.print(&format!("             {line}")));
+    }
+    for finding in &assessment.findings {
+        let (style, mark) = match finding.severity {
+            Severity::Critical => (Style::Bad, "critical"),
+            Severity::Warning => (Style::Warning, "warning "),
+            Severity::Note => (Style::Faint, "note    "),
+            Severity::Good => continue,
+        };
+        terminal.print(&format!("  {} {}", terminal.paint(style, mark), finding.title));
+        if finding.severity >= Severity::Warning {
+            finding.evidence.iter().for_each(|line| terminal.print(&format!("             {line}")));
+        }
+    }
+    terminal.print("");
+    terminal.print(&cells(assessment));
+    if !assessment.comparisons.is_empty() {
+        terminal.print("");
+        terminal.print(&comparisons(&assessment.comparisons));
+    }
+    for note in &evaluation.notes {
+        terminal.print(&terminal.paint(Style::Faint, &format!("note ({}): {}", note.topic, note.text)));
+    }
+}
+
+/// Where it is kept, and its report.
+pub(crate) fn closing(evaluation: &Evaluation, report: Option<&Path>, terminal: Terminal) {
+    terminal.print("");
+    if evaluation.id > 0 {
+        let id = evaluation.id;
+        terminal.print(&format!("evaluation  e{id} (`tidemark report e{id} --format md` and more)"));
+    }
+    if let Some(path) = report {
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        terminal.print(&format!("report      {}", path.display()));
+    }
+}
+
+/// A row per cell: means over the repeats, and half the width of their 95 % confidence intervals.
+fn cells(assessment: &Assessment) -> String {
+    let mut rows: Vec<Vec<String>> = vec![
+        [
+            "load",
+            "level",
+            "arm",
+            "repeats",
+            "rate",
+            "+-",
+            "bandwidth",
+            "mean",
+            "p50",
+            "p99",
+            "+-",
+            "failed",
+            "service level",
+            "",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
+    ];
+    rows.extend(assessment.cells.iter().map(row));
+    // What is the same in all rows says nothing.
+    let mut words = 3;
+    for column in [13, 12, 11, 1] {
+        let same = rows[1..].iter().all(|row| ["", "0", "-"].contains(&row[column].as_str()));
+        if same {
+            words -= usize::from(column < words);
+            rows.iter_mut().for_each(|row| {
+                row.remove(column);
+            });
+        }
+    }
+    aligned(&rows, words)
+}
+
+fn row(cell: &Cell) -> Vec<String> {
+    let time = |estimate: &Option<Estimate>| {
+        estimate.as_ref().map_or("-".into(), |estimate| units::duration_ns(estimate.mean as u64))
+    };
+    let load = [cell.load.as_str(), cell.subject.as_str()];
+    let meets = match cell.meets {
+        Some(true) => "within",
+        Some(false) => "OUTSIDE",
+        None => "",
+    };
+    vec![
+        load.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": "),
+        level(&cell.level),
+        cell.arm.clone(),
+        cell.throughput.values.len().to_string(),
+        units::rate(cell.throughput.mean),
+        half_width(&cell.throughput),
+        format!("{}/s", units::bytes(cell.bandwidth.mean as u64)),
+        time(&cell.mean_ns),
+        time(&cell.p50_ns),
+        time(&cell.p99_ns),
+        cell.p99_ns.as_ref().map_or("-".into(), half_width),
+        units::count(cell.failed),
+        meets.to_owned(),
+        if cell.invalid { "INVALID".into() } else { String::new() },
+    ]
+}
+
+/// Half of a confidence interval's width, as a share of the mean.
+fn half_width(estimate: &Estimate) -> String {
+    match estimate.interval {
+        Some((low, high)) if estimate.mean > 0.0 => {
+            format!("{:.1} %", 50.0 * (high - low) / estimate.mean)
+        }
+        _ => "-".into(),
+    }
+}
+
+/// A row per comparison.
+fn comparisons(all: &[Comparison]) -> String {
+    let heading = ["compared with the first arm", "of", "level", "ratio", "95 % interval", "p", "it is"];
+    let mut rows = vec![heading.map(str::to_owned).to_vec()];
+    for one in all {
+        let load = [one.load.as_str(), one.subject.as_str()];
+        rows.push(vec![
+            one.arm.clone(),
+            format!(
+                "{} {}",
+                load.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": "),
+                metric(one.metric)
+            ),
+            level(&one.level),
+            format!("{:.3}", one.ratio),
+            one.interval.map_or("-".into(), |(low, high)| format!("{low:.3} to {high:.3}")),
+            one.p.map_or("-".into(), |p| if p < 0.001 { "<0.001".into() } else { format!("{p:.3}") }),
+            outcome(one.outcome).to_owned(),
+        ]);
+    }
+    if rows[1..].iter().all(|row| row[2].is_empty()) {
+        rows.iter_mut().for_each(|row| {
+            row.remove(2);
+        });
+    }
+    aligned(&rows, 2)
+}
+
+/// What an arm is compared by.
+fn metric(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Throughput => "throughput",
+        Metric::MeanLatency => "mean latency",
+        Metric::TailLatency => "p99 latency",
+    }
+}
+
+/// What a comparison comes to, in words.
+pub(crate) fn outcome(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Better => "better",
+        Outcome::Worse => "worse",
+        Outcome::Mixed => "better here and worse there",
+        Outcome::NoDifference => "no significant difference",
+        Outcome::NotCompared => "not compared",
+    }
+}

@@ -1,0 +1,243 @@
+//! `tidemark run` of an evaluation: every cell, then the verdict.
+
+use super::assessment::{self, Judged};
+use super::document::Evaluation as Source;
+use super::outcome::{self, open_store};
+use crate::cli;
+use crate::exit::{Exit, Stop};
+use crate::progress::{Progress, Show};
+use crate::signals::Signals;
+use crate::terminal::Terminal;
+use serde_json::json;
+use std::path::PathBuf;
+use std::time::Instant;
+use tidemark_control::audience::{Audience, Wish};
+use tidemark_control::evaluate::{self, Evaluated, Options, Spectator, Step};
+use tidemark_control::{execute, provenance};
+use tidemark_judge::Validity;
+use tidemark_judge::evaluation::{Cell, assess};
+use tidemark_measure::evaluation::{Evaluation, Level, Member};
+use tidemark_measure::record::{Provenance, Run};
+use tidemark_measure::units;
+use tidemark_plan::plan::Plan;
+use tidemark_plan::redact;
+
+/// Carries an evaluation out, shows, keeps and reports what came of it.
+pub(crate) fn execute(
+    source: Source,
+    arguments: &cli::Run,
+    store_path: Option<PathBuf>,
+    terminal: Terminal,
+) -> Result<Exit, Stop> {
+    if arguments.cross_check.is_some() || arguments.running.cosbench_archive.is_some() {
+        return Err(Stop::usage(
+            "--cross-check and --cosbench-archive are for workloads, not for evaluations",
+        ));
+    }
+    let mut document = source.evaluation;
+    if let Some(seed) = arguments.seed {
+        document.seed = seed;
+    }
+    let running = &arguments.running;
+    let mut store = match running.no_store {
+        true => None,
+        false => Some(open_store(store_path.clone())?),
+    };
+    let provenance = Provenance {
+        command: outcome::command_line(),
+        path: source.path,
+        format: "Tidemark evaluation".into(),
+        document: redact::redact(&source.text),
+        ..provenance::of_this_machine(env!("CARGO_PKG_VERSION"))
+    };
+    let beside = store_path.unwrap_or_else(tidemark_store::default_path);
+    let options = Options {
+        run: execute::Options {
+            threads: running.threads,
+            trigger_directory: arguments.trigger_dir.clone(),
+            skip_preflight: running.skip_preflight,
+            allow_destroy: running.allow_destroy.clone(),
+            scratch: beside.parent().map(PathBuf::from),
+            member: None,
+        },
+        run_commands: arguments.run_commands,
+        again: arguments.again,
+        labs: labs(arguments)?,
+    };
+    let mut screen = Screen {
+        show: outcome::show(running, terminal),
+        terminal,
+        signals: Signals::listen(),
+        started: Instant::now(),
+        fresh: 0,
+    };
+    let evaluated = evaluate::evaluate(&document, provenance, &options, store.as_mut(), &mut screen);
+    let Evaluated { evaluation, runs, fresh } = evaluated.map_err(Stop::not_ready)?;
+    if fresh == 0 && !runs.is_empty() && !running.json {
+        terminal.remark("every run of this evaluation is there already; --again measures it anew");
+    }
+    let assessment = assess(&evaluation, &runs);
+    if let Some(store) = &mut store {
+        store.keep_evaluation(&evaluation, Some(&assessment)).map_err(Stop::not_ready)?;
+    }
+    let judged = Judged { evaluation: &evaluation, assessment: &assessment, runs: &runs };
+    let report = match running.no_report {
+        true => None,
+        false => {
+            let name = match evaluation.id {
+                0 => format!("unstored-evaluation-{}.html", evaluation.started_unix_ns / 1_000_000_000),
+                id => format!("evaluation-{id}.html"),
+            };
+            let usual = beside.with_file_name("reports").join(name);
+            let path = running.report.clone().unwrap_or(usual);
+            let html = judged.html(store.as_ref());
+            outcome::write(&path, html.as_bytes(), terminal).then_some(path)
+        }
+    };
+    if running.json {
+        let path = report.as_deref().map(|path| path.display().to_string());
+        let parsed: serde_json::Value = serde_json::from_str(&judged.json()).unwrap_or_default();
+        terminal.print(
+            &json!({"event": "evaluation", "stored": store.is_some(), "report": path, "evaluation": parsed})
+                .to_string(),
+        );
+    } else {
+        assessment::show(&judged, terminal);
+        assessment::closing(&evaluation, report.as_deref(), terminal);
+    }
+    Ok(match (screen.wish(), &assessment.validity) {
+        (Wish::Finish | Wish::Stop, _) => Exit::Interrupted,
+        (_, Validity::Invalid(_)) => Exit::Invalid,
+        _ if assessment::failed(&judged) => Exit::Failed,
+        _ => Exit::Done,
+    })
+}
+
+/// Where the labs of its arms live: beside the usual lab.
+fn labs(arguments: &cli::Run) -> Result<PathBuf, Stop> {
+    if let Some(directory) = &arguments.labs {
+        return Ok(directory.clone());
+    }
+    let usual = tidemark_layout::lab::default_dir().map_err(Stop::not_ready)?;
+    let name = usual.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    Ok(usual.with_file_name(format!("{name}-arms")))
+}
+
+/// What a run's place is called: `disk · small-objects · workers 32 · repeat 2`.
+pub(crate) fn place(member: &Member) -> String {
+    let mut parts = vec![member.arm.clone(), member.load.clone()];
+    if !member.level.is_empty() {
+        parts.push(level(&member.level));
+    }
+    parts.push(format!("repeat {}", member.repeat));
+    parts.join(", ")
+}
+
+/// `workers 32, depth 4`.
+pub(crate) fn level(level: &Level) -> String {
+    let parts: Vec<String> = level.iter().map(|(axis, value)| format!("{axis} {value}")).collect();
+    parts.join(", ")
+}
+
+/// Shows an evaluation as it goes on.
+struct Screen {
+    show: Show,
+    terminal: Terminal,
+    signals: Signals,
+    started: Instant,
+    /// Runs done by now.
+    fresh: usize,
+}
+
+impl Screen {
+    fn say(&self, text: &str) {
+        if matches!(self.show, Show::Bars | Show::Lines) {
+            self.terminal.remark(text);
+        }
+    }
+
+    fn json(&self, value: &serde_json::Value) {
+        if self.show == Show::Json {
+            self.terminal.print(&value.to_string());
+        }
+    }
+
+    /// How long the runs that are left take, if they take as long as those before.
+    fn left(&self, turn: usize, of: usize) -> String {
+        let left = of.saturating_sub(turn).saturating_add(1);
+        if self.fresh == 0 || left == 0 {
+            return String::new();
+        }
+        let each = self.started.elapsed().as_secs_f64() / self.fresh as f64;
+        format!("  (about {} left)", units::duration_ns((each * left as f64).ceil() as u64 * 1_000_000_000))
+    }
+}
+
+impl Spectator for Screen {
+    fn step(&mut self, step: Step<'_>) {
+        match step {
+            Step::Begun { done, left } => {
+                self.json(&json!({"event": "evaluation_started", "done": done, "left": left}));
+                if done > 0 {
+                    self.say(&format!("{done} runs are there already and are kept; {left} are left"));
+                }
+            }
+            Step::SettingUp(arm) => {
+                self.json(&json!({"event": "setting_up", "arm": arm}));
+                self.say(&format!("setting up {arm}"));
+            }
+            Step::TakingDown(arm) => {
+                self.json(&json!({"event": "taking_down", "arm": arm}));
+                self.say(&format!("taking down {arm}"));
+            }
+            Step::Said(text) => self.say(&format!("    {text}")),
+            Step::RunStarted { member, of } => {
+                self.json(&json!({"event": "run_started", "member": member}));
+                let left = self.left(member.turn as usize, of);
+                self.say(&format!("[{}/{of}] {}{left}", member.turn, place(member)));
+            }
+            Step::RunEnded(run) => {
+                self.fresh += 1;
+                let judgement = tidemark_judge::judge(run);
+                self.json(
+                    &json!({"event": "run_ended", "run": run.id, "state": run.state, "judgement": judgement}),
+                );
+                self.say(&format!("    {}", summary(run)));
+                if let Validity::Invalid(reasons) = &judgement.validity {
+                    self.say(&format!("    INVALID: {}", reasons.join("; ")));
+                }
+            }
+        }
+    }
+
+    fn wish(&mut self) -> Wish {
+        self.signals.wish()
+    }
+
+    fn audience<'a>(&'a mut self, plan: &Plan) -> Box<dyn Audience + 'a> {
+        Box::new(Progress::brief(self.show, self.terminal, self.signals.clone(), plan))
+    }
+}
+
+/// What a run came to, in a line.
+fn summary(run: &Run) -> String {
+    let single = |run: &Run| -> Vec<Cell> {
+        let member = run.member.clone().unwrap_or_default();
+        let arm = tidemark_measure::evaluation::Arm { name: member.arm, ..Default::default() };
+        let load = tidemark_measure::evaluation::Load { name: member.load, ..Default::default() };
+        let evaluation = Evaluation { arms: vec![arm], loads: vec![load], ..Evaluation::default() };
+        assess(&evaluation, std::slice::from_ref(run)).cells
+    };
+    let cells = single(run);
+    let line = |cell: &Cell| {
+        let subject = if cell.subject.is_empty() { String::new() } else { format!("{}: ", cell.subject) };
+        let tail = cell.p99_ns.as_ref().map(|p99| format!(", p99 {}", units::duration_ns(p99.mean as u64)));
+        let failed =
+            if cell.failed > 0 { format!(", {} FAILED", units::count(cell.failed)) } else { String::new() };
+        format!("{subject}{}{}{failed}", units::rate(cell.throughput.mean), tail.unwrap_or_default())
+    };
+    match cells.is_empty() {
+        true => format!("{}: nothing was measured", run.state.name()),
+        false => cells.iter().map(line).collect::<Vec<_>>().join("; "),
+    }
+}

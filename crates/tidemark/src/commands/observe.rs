@@ -1,0 +1,22 @@
+//! `tidemark observe`: what this node does, for a Tidemark elsewhere and for Prometheus.
+
+use crate::cli;
+use crate::exit::{Exit, Stop};
+use crate::signals::Signals;
+use crate::terminal::Terminal;
+use tidemark_control::audience::Wish;
+use tidemark_observe::{Options, server};
+
+/// Serves until the user ends it.
+pub(crate) fn observe(arguments: &cli::Observe, terminal: Terminal) -> Result<Exit, Stop> {
+    let options = Options {
+        processes: arguments.processes.clone(),
+        ceph_sockets: arguments.ceph_sockets.clone(),
+        token: arguments.token.clone(),
+        ..Options::default()
+    };
+    let signals = Signals::listen();
+    terminal.remark(&format!("serving http://{}/metrics; Ctrl-C ends it", arguments.listen));
+    server::serve(arguments.listen, options, || signals.wish() > Wish::GoOn).map_err(Stop::not_ready)?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,23 @@
+//! Any text is read as an evaluation, and what is read gives cells, fingerprints and plans: nothing may panic, hang or
+//! grow without bound.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use std::path::Path;
+use tidemark_plan::evaluation;
+use tidemark_plan::yaml::Environment;
+
+fuzz_target!(|text: &str| {
+    let _ = evaluation::is_evaluation(text);
+    // No file is read: what other documents hold is the other target's business.
+    let environment = Environment {
+        variable: &|_| None,
+        file: &|_| Err(std::io::ErrorKind::NotFound.into()),
+        device_size: &|_| Ok(1 << 30),
+    };
+    let Ok((found, _)) = evaluation::read(text, Path::new("/nonexistent"), &environment) else { return };
+    for cell in found.cells().iter().take(10) {
+        let _ = found.fingerprint(cell.arm, cell.load, &cell.level, cell.repeat);
+        let _ = found.sketch(cell.arm, cell.load, &cell.level, cell.repeat, &environment);
+    }
+});
