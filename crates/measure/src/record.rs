@@ -349,7 +349,8 @@ impl From<&Interval> for Second {
             in_flight: interval.in_flight,
             oldest_in_flight_ns: interval.oldest_in_flight_ns,
             backlog: interval.backlog,
-            busy: interval.cpu_ns as f64 / (interval.wall_ns.max(1)) as f64,
+            // A part of a second of which no time is known says nothing about how busy it was.
+            busy: if interval.wall_ns == 0 { 0.0 } else { interval.cpu_ns as f64 / interval.wall_ns as f64 },
         }
     }
 }
@@ -447,5 +448,28 @@ impl Operation {
             false => Some(self.tally.response.mean()),
             true => self.said.as_ref()?.mean_ns,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_of_a_second_without_time_was_not_busy() {
+        let mut interval = Interval { cpu_ns: 5_000_000, ..Interval::default() };
+        assert_eq!(Second::from(&interval).busy, 0.0);
+        interval.wall_ns = 10_000_000;
+        assert_eq!(Second::from(&interval).busy, 0.5);
+    }
+
+    #[test]
+    fn what_another_tool_says_stands_where_there_is_no_histogram() {
+        let said = Said { throughput: Some(9.0), percentiles: vec![(0.95, 7e6)], ..Said::default() };
+        let mut operation = Operation { said: Some(said), ..Operation::default() };
+        assert_eq!((operation.throughput(2.0), operation.bandwidth(2.0)), (9.0, 0.0));
+        assert_eq!((operation.quantile_ns(0.95), operation.quantile_ns(0.5)), (Some(7e6), None));
+        operation.tally.response.record(1_000);
+        assert_eq!(operation.quantile_ns(0.95), Some(1_000.0));
     }
 }

@@ -55,6 +55,8 @@ pub(crate) const METRICS: &[Metric] = &[
     (Disk, "flush_ops", PerSecond, "Flushes completed"),
     (Disk, "read_ops_limit", PerSecond, "Reads that control groups allow"),
     (Disk, "write_ops_limit", PerSecond, "Writes that control groups allow"),
+    (Disk, "read_ops_metered", PerSecond, "Reads that control groups with limits let through"),
+    (Disk, "write_ops_metered", PerSecond, "Writes that control groups with limits let through"),
     (Disk, "read_bytes_limit", BytesPerSecond, "Bytes that control groups allow to be read"),
     (Disk, "write_bytes_limit", BytesPerSecond, "Bytes that control groups allow to be written"),
     (Network, "rx_bytes", BytesPerSecond, "Bytes received"),

@@ -4,6 +4,7 @@
 //! (Documentation/admin-guide/cgroup-v1, cgroup-v2), either or both may be mounted.
 
 use crate::disk::{Disks, Number};
+use crate::metered::Metered;
 use crate::pressure::{RESOURCES, share, stalled};
 use crate::process::Process;
 use crate::reader::{Reader, number_in};
@@ -33,6 +34,8 @@ pub(crate) struct Cgroups {
     members: Vec<Member>,
     quotas: BTreeMap<PathBuf, Quota>,
     devices: BTreeMap<(Number, &'static str), f64>,
+    /// What the groups that limit devices have let through, by their directories.
+    metered: BTreeMap<PathBuf, Metered>,
 }
 
 /// Where a hierarchy is mounted.
@@ -87,7 +90,8 @@ impl Cgroups {
                     .into(),
             );
         }
-        Self { mounts, members: Vec::new(), quotas: BTreeMap::new(), devices: BTreeMap::new() }
+        let (quotas, devices, metered) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Self { mounts, members: Vec::new(), quotas, devices, metered }
     }
 
     /// Looks at the limits of these processes anew.
@@ -116,6 +120,13 @@ impl Cgroups {
         }
         let bound = |path: &PathBuf| self.members.iter().any(|member| member.quotas.contains(path));
         self.quotas.retain(|path, _| bound(path));
+        let limiting = |path: &PathBuf| devices.values().any(|groups| groups.contains_key(path));
+        self.metered.retain(|path, _| limiting(path));
+        for path in devices.values().flat_map(BTreeMap::keys) {
+            if !self.metered.contains_key(path) {
+                self.metered.extend(Metered::open(path).map(|metered| (path.clone(), metered)));
+            }
+        }
         self.devices = devices.into_iter().map(|(key, groups)| (key, groups.values().sum())).collect();
     }
 
@@ -174,6 +185,18 @@ impl Cgroups {
         for ((number, metric), limit) in &self.devices {
             if let Some(name) = disks.name(*number) {
                 out.put(Kind::Disk, name, metric, *limit);
+            }
+        }
+        let mut through: BTreeMap<Number, (f64, f64)> = BTreeMap::new();
+        for (number, reads, writes) in self.metered.values_mut().flat_map(|group| group.look(out.seconds)) {
+            let own = through.entry(number).or_default();
+            *own = (own.0 + reads, own.1 + writes);
+        }
+        let limited = |number: &Number| self.devices.keys().any(|(limited, _)| limited == number);
+        for (number, (reads, writes)) in through.into_iter().filter(|(number, _)| limited(number)) {
+            if let Some(name) = disks.name(number) {
+                out.put(Kind::Disk, name, "read_ops_metered", reads);
+                out.put(Kind::Disk, name, "write_ops_metered", writes);
             }
         }
     }
@@ -342,7 +365,8 @@ fn io_max(line: &str) -> Vec<(Number, &'static str, f64)> {
     words.filter_map(limit).collect()
 }
 
-fn number(text: &str) -> Option<Number> {
+/// Reads `7:3`.
+pub(crate) fn number(text: &str) -> Option<Number> {
     let (major, minor) = text.split_once(':')?;
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
@@ -371,6 +395,7 @@ mod tests {
     #[test]
     fn a_process_is_bound_by_all_groups_above_it() {
         let groups = Cgroups {
+            metered: BTreeMap::new(),
             mounts: mounts(MOUNTS),
             members: Vec::new(),
             quotas: BTreeMap::new(),

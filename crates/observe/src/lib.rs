@@ -39,6 +39,7 @@
 //! | | | `busy` | share | of the time with a request in flight; no limit for a device that works on many at once | |
 //! | | | `flush_ops` | 1/s | flushes completed | |
 //! | | | `read_ops_limit`, `write_ops_limit` | 1/s | allowed by the control groups of the processes | cgroup `blkio.throttle.*`, `io.max` |
+//! | | | `read_ops_metered`, `write_ops_metered` | 1/s | let through by the groups with these limits; devices merge them later | cgroup `io_serviced`, `io.stat` |
 //! | | | `read_bytes_limit`, `write_bytes_limit` | bytes/s | likewise | |
 //! | network | `eth0`, `lo` ... | `rx_bytes`, `tx_bytes` | bytes/s | received, sent | `/proc/net/dev` |
 //! | | | `rx_packets`, `tx_packets` | 1/s | | |
@@ -108,6 +109,7 @@ mod cpu;
 mod disk;
 mod http;
 mod memory;
+mod metered;
 mod network;
 mod observer;
 mod openmetrics;

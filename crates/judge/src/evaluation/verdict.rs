@@ -8,6 +8,9 @@ use tidemark_measure::units;
 /// Parts of one sentence, at most.
 const PARTS_MOST: usize = 4;
 
+/// Comparisons that the first sentence tells of with their intervals, at most.
+const WHOLE_MOST: usize = 2;
+
 /// Knees that are told of, at most.
 const KNEES_MOST: usize = 8;
 
@@ -21,11 +24,13 @@ pub(super) fn sentences(assessment: &Assessment, measured: &[Measured<'_>]) -> V
         return vec!["Nothing was measured.".into()];
     }
     let mut told = Vec::new();
-    let mut sentences = match compared(&assessment.comparisons, measured) {
-        Some(sentence) => vec![sentence],
-        None => vec![results(assessment, measured, &mut told)],
+    let (first, details) = match compared(&assessment.comparisons, measured) {
+        Some(compared) => compared,
+        None => (results(assessment, measured, &mut told), Vec::new()),
     };
+    let mut sentences = vec![first];
     sentences.extend(limit(assessment));
+    sentences.extend(details);
     sentences.extend(overview(&assessment.comparisons));
     sentences.extend(assessment.knees.iter().take(KNEES_MOST).flat_map(|knee| match told.contains(&knee) {
         true => after(knee, told.len()),
@@ -38,11 +43,49 @@ pub(super) fn sentences(assessment: &Assessment, measured: &[Measured<'_>]) -> V
     sentences
 }
 
-/// Every arm beside the baseline, in one sentence; `None` without comparisons.
-fn compared(comparisons: &[Comparison], measured: &[Measured<'_>]) -> Option<String> {
+/// Every arm beside the baseline, in one sentence, and what had to be left out of it to keep it short; `None` without
+/// comparisons.
+fn compared(comparisons: &[Comparison], measured: &[Measured<'_>]) -> Option<(String, Vec<String>)> {
     let arms = by_arm(comparisons);
-    let each: Vec<String> = arms.iter().map(|(arm, own)| arm_beside(arm, own, measured)).collect();
-    (!each.is_empty()).then(|| format!("{}.", each.join("; ")))
+    let told: Vec<_> = arms.iter().map(|(arm, own)| (*arm, headlines(own, measured))).collect();
+    let whole = || arms.iter().map(|(arm, own)| arm_beside(arm, own, measured));
+    match told.iter().map(|(_, told)| told.len()).sum::<usize>() {
+        0 => None,
+        1..=WHOLE_MOST => Some((format!("{}.", whole().collect::<Vec<_>>().join("; ")), Vec::new())),
+        _ => Some((brief(&told), whole().map(|sentence| format!("{sentence}.")).collect())),
+    }
+}
+
+/// `In throughput, beside baseline, reference-1 has 2.03 x for small, no significant difference for large; reference-2 has 4.74 x
+/// for small, 3.10 x for large.`
+fn brief(told: &[(&str, Vec<&Comparison>)]) -> String {
+    let all = || told.iter().flat_map(|(_, told)| told);
+    let first = all().next().map(|one| one.metric);
+    let same = all().all(|one| Some(one.metric) == first);
+    let part = |one: &&Comparison| {
+        let place = words::place(&one.load, &one.subject, &one.level);
+        let of = if same { String::new() } else { format!(" the {}", one.metric.name()) };
+        match one.outcome {
+            Outcome::NoDifference => {
+                format!("no significant difference{} for {place}", of.replace(" the", " in"))
+            }
+            Outcome::NotCompared => {
+                format!("{} x{of} for {place}, not tested for want of repeats", words::ratio(one.ratio))
+            }
+            Outcome::Better | Outcome::Worse | Outcome::Mixed => {
+                format!("{} x{of} for {place}", words::ratio(one.ratio))
+            }
+        }
+    };
+    let arm = |(arm, told): &(&str, Vec<&Comparison>)| {
+        format!("{arm} has {}", some(told.iter().map(part).collect(), ", "))
+    };
+    let arms: Vec<String> = told.iter().map(arm).collect();
+    let baseline = all().next().map_or("", |one| one.baseline.as_str());
+    match first.filter(|_| same) {
+        Some(metric) => format!("In {}, beside {baseline}, {}.", metric.name(), some(arms, "; ")),
+        None => format!("Beside {baseline}, {}.", some(arms, "; ")),
+    }
 }
 
 /// The comparisons of each arm, in order.
@@ -207,17 +250,32 @@ fn beside(knee: &Knee, all: &[Knee]) -> Vec<String> {
     knee.story.first().map(|sentence| told_of(knee, sentence)).into_iter().chain(times).collect()
 }
 
-/// The likeliest limit of each arm under each load, in one sentence.
+/// The likeliest limit of each arm under each load, in one sentence; of each arm under one of its loads, where there would
+/// be too many.
 fn limit(assessment: &Assessment) -> Option<String> {
     let mut named: Vec<(&str, &str)> = Vec::new();
-    let mut parts = Vec::new();
+    let mut first = Vec::new();
     for one in &assessment.bottlenecks {
         if !named.contains(&(&one.arm, &one.load)) {
             named.push((&one.arm, &one.load));
-            parts.push(format!("{} ({}, {})", one.finding.title, one.arm, one.load));
+            first.push(one);
         }
     }
-    (!parts.is_empty()).then(|| format!("What limited it: {}.", some(parts, "; ")))
+    if first.len() > PARTS_MOST {
+        let mut arms: Vec<&str> = Vec::new();
+        first.retain(|one| {
+            !arms.contains(&one.arm.as_str()) && {
+                arms.push(&one.arm);
+                true
+            }
+        });
+    }
+    let left = named.len() - first.len();
+    let mut parts: Vec<String> =
+        first.iter().map(|one| format!("{} ({}, {})", one.finding.title, one.arm, one.load)).collect();
+    parts = vec![some(parts, "; ")];
+    parts.extend((left > 0).then(|| format!("and so on for {left} more")));
+    (!named.is_empty()).then(|| format!("What limited it: {}.", parts.join("; ")))
 }
 
 /// Whether the numbers hold: whether they do not, and the sentence.

@@ -32,7 +32,12 @@ pub(super) fn at_limit(view: &View<'_>) -> Vec<Finding> {
 
 fn one_limit(view: &View<'_>, metric: &str, limit: &str, what: &str) -> Option<Finding> {
     let limits = view.means(Kind::Disk, limit);
-    let used = |disk: &str| view.level(Kind::Disk, disk, metric);
+    // What the limit meters is what was let through to the disk, which may merge requests before it counts them.
+    let metered = format!("{metric}_metered");
+    let used = |disk: &str| {
+        let metered = view.mean(Kind::Disk, disk, &metered);
+        metered.unwrap_or_else(|| view.level(Kind::Disk, disk, metric))
+    };
     let (at, below): (Vec<(&str, f64)>, Vec<_>) = limits
         .into_iter()
         .filter(|(_, limit)| *limit > 0.0)
