@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tidemark_judge::evaluation::is_within;
 use tidemark_judge::knee::{self, Seen};
-use tidemark_measure::evaluation::{self as record, Level, Member};
+use tidemark_measure::evaluation::{self as record, Member};
 use tidemark_measure::record::{Provenance, Run, State};
 use tidemark_plan::evaluation::{CellPlace, Evaluation, Levels, Order, level as level_at};
 use tidemark_plan::plan::Plan;
@@ -181,34 +181,42 @@ struct Evaluator<'a> {
 }
 
 impl Evaluator<'_> {
-    /// Goes on with the newest evaluation of the same name, or begins one.
+    /// Goes on with the newest evaluation of the same name, or begins one. One that was complete and whose document has
+    /// changed stays as it is: a new one takes over what still holds.
     fn take_up(&mut self) -> Result<(), ExecuteError> {
         let Some(store) = &mut self.store else { return Ok(()) };
         let trouble = |error: tidemark_store::StoreError| ExecuteError(error.to_string());
-        let known = store.evaluations().map_err(trouble)?;
-        let earlier = known.into_iter().find(|known| known.name == self.record.name && !self.options.again);
-        let Some(earlier) = earlier else {
+        let Some(earlier) = earlier(store, &self.record, self.options.again).map_err(trouble)? else {
             self.record.id = store.begin_evaluation(&self.record).map_err(trouble)?;
             return Ok(());
         };
         if earlier.state == State::Running {
             return Err(ExecuteError(format!(
-                "evaluation {} `{}` is going on in another process; wait for it, or use another name",
+                "evaluation e{} `{}` is going on in another process; wait for it, or use another name",
                 earlier.id, earlier.name
             )));
         }
-        let before = store.evaluation(earlier.id).map_err(trouble)?;
-        (self.record.id, self.record.started_unix_ns) = (before.id, before.started_unix_ns);
-        store.keep_evaluation(&self.record, None).map_err(trouble)?;
-        for run in store.runs_of(earlier.id).map_err(trouble)? {
-            let holds = run.state == State::Completed && fingerprint(self.document, &run).is_some();
-            if holds {
-                let print = run.member.as_ref().map(|member| member.fingerprint.clone()).unwrap_or_default();
-                self.done.insert(print, self.runs.len());
-                self.runs.push(run);
-            } else {
-                store.release(run.id).map_err(trouble)?;
+        let document = self.document;
+        let holds = |run: &Run| run.state == State::Completed && is_wanted(document, run);
+        let (kept, stale): (Vec<Run>, Vec<Run>) =
+            store.runs_of(earlier.id).map_err(trouble)?.into_iter().partition(holds);
+        if earlier.state == State::Completed && !stale.is_empty() {
+            self.record.id = store.begin_evaluation(&self.record).map_err(trouble)?;
+            for run in &kept {
+                store.adopt(self.record.id, run.id).map_err(trouble)?;
             }
+        } else {
+            (self.record.id, self.record.started_unix_ns) = (earlier.id, earlier.started_unix_ns);
+            store.keep_evaluation(&self.record, None).map_err(trouble)?;
+            for run in &stale {
+                store.release(earlier.id, run.id).map_err(trouble)?;
+            }
+        }
+        for mut run in kept {
+            let Some(member) = &mut run.member else { continue };
+            member.evaluation = self.record.id;
+            self.done.insert(member.fingerprint.clone(), self.runs.len());
+            self.runs.push(run);
         }
         self.before = self.runs.len();
         Ok(())
@@ -348,7 +356,7 @@ impl Evaluator<'_> {
         if run.state == State::Interrupted {
             // What was measured of it stays in the store, by itself.
             if let Some(store) = &mut self.store {
-                store.release(run.id).map_err(|error| ExecuteError(error.to_string()))?;
+                store.release(self.record.id, run.id).map_err(|error| ExecuteError(error.to_string()))?;
             }
             return Ok(None);
         }
@@ -417,21 +425,33 @@ impl Evaluator<'_> {
     }
 }
 
-/// The fingerprint of a stored run's cell, if the document still has the cell as it was measured.
-fn fingerprint(document: &Evaluation, run: &Run) -> Option<String> {
-    let member = run.member.as_ref()?;
-    let arm = document.arms.iter().position(|arm| arm.name == member.arm)?;
-    let load = document.loads.iter().position(|load| load.name == member.load)?;
-    let now = document.fingerprint(arm, load, &member.level, member.repeat);
-    (now == member.fingerprint && is_wanted(document, load, &member.level, member.repeat)).then_some(now)
+/// The newest evaluation of the same name that was carried out here, if it is to be gone on with.
+fn earlier(
+    store: &Store,
+    record: &record::Evaluation,
+    again: bool,
+) -> Result<Option<record::Evaluation>, tidemark_store::StoreError> {
+    for known in store.evaluations()?.into_iter().filter(|known| known.name == record.name && !again) {
+        let known = store.evaluation(known.id)?;
+        // Results of other tools may have any name.
+        if known.provenance.format == record.provenance.format {
+            return Ok(Some(known));
+        }
+    }
+    Ok(None)
 }
 
-/// Whether the document asks for a cell; searches may ask for any.
-fn is_wanted(document: &Evaluation, load: usize, level: &Level, repeat: u32) -> bool {
-    match &document.loads[load].levels {
-        Levels::Listed(levels) => levels.contains(level) && repeat <= document.repeats,
+/// Whether the document still has a stored run's cell as it was measured, and asks for it; searches may ask for any level.
+fn is_wanted(document: &Evaluation, run: &Run) -> bool {
+    let Some(Member { arm, load, level, repeat, fingerprint, .. }) = &run.member else { return false };
+    let arm = document.arms.iter().position(|own| own.name == *arm);
+    let load = document.loads.iter().position(|own| own.name == *load);
+    let (Some(arm), Some(load)) = (arm, load) else { return false };
+    let asked = match &document.loads[load].levels {
+        Levels::Listed(levels) => levels.contains(level) && *repeat <= document.repeats,
         Levels::Searched(search) => level.iter().all(|(axis, _)| *axis == search.axis),
-    }
+    };
+    asked && document.fingerprint(arm, load, level, *repeat) == *fingerprint
 }
 
 /// A name that a directory can have.

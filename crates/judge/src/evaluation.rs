@@ -113,6 +113,19 @@ pub struct Cell {
     pub response: Histogram,
 }
 
+impl Cell {
+    /// What stands beside its numbers where a rule objects to them: that an open loop asked for more than the storage could
+    /// do and is outside the service level for it is what a search looks for, and no fault of the numbers.
+    pub fn objection(&self) -> Option<&'static str> {
+        let is_open = self.level.iter().any(|(axis, _)| axis == "rate");
+        match (self.invalid, self.meets) {
+            (false, _) => None,
+            (true, Some(false)) if is_open => Some("overloaded"),
+            (true, _) => Some("INVALID"),
+        }
+    }
+}
+
 /// One operation of a cell.
 #[derive(Clone, Debug, Serialize)]
 pub struct OperationEstimates {

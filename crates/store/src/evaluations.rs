@@ -92,7 +92,7 @@ impl Store {
     /// All evaluations, the newest first.
     pub fn evaluations(&self) -> Result<Vec<EvaluationSummary>, StoreError> {
         let sql = "SELECT id, name, started_unix_ns, state, owner, valid, headline,
-                   (SELECT count(*) FROM runs WHERE runs.evaluation = evaluations.id)
+                   (SELECT count(*) FROM members WHERE members.evaluation = evaluations.id)
                    FROM evaluations ORDER BY id DESC";
         let summary = |row: &rusqlite::Row<'_>| {
             let unsigned = |column| row.get::<_, i64>(column).map(|number| number as u64);
@@ -109,17 +109,30 @@ impl Store {
         self.rows(sql, [], summary)
     }
 
-    /// The runs of an evaluation, in the order in which they were done. They are read one by one as they are asked for.
+    /// The runs of an evaluation, in the order in which they were done, each with its place in this one.
     pub fn runs_of(&self, evaluation: u64) -> Result<Vec<Run>, StoreError> {
         let id = |row: &rusqlite::Row<'_>| row.get::<_, i64>(0).map(|id| id as u64);
-        let sql = "SELECT id FROM runs WHERE evaluation = ? ORDER BY id";
-        self.rows(sql, [signed(evaluation)], id)?.into_iter().map(|id| self.load(id)).collect()
+        let sql = "SELECT run FROM members WHERE evaluation = ? ORDER BY run";
+        let load = |id| {
+            let mut run = self.load(id)?;
+            run.member.iter_mut().for_each(|member| member.evaluation = evaluation);
+            Ok(run)
+        };
+        self.rows(sql, [signed(evaluation)], id)?.into_iter().map(load).collect()
     }
 
-    /// Takes a run out of its evaluation; it stays in the store.
-    pub fn release(&mut self, run: u64) -> Result<(), StoreError> {
-        let sql = "UPDATE runs SET evaluation = NULL WHERE id = ?";
-        self.connection.execute(sql, [signed(run)]).map_err(|error| self.trouble(error)).map(drop)
+    /// Makes a stored run one of an evaluation's.
+    pub fn adopt(&mut self, evaluation: u64, run: u64) -> Result<(), StoreError> {
+        let sql = "INSERT OR IGNORE INTO members (evaluation, run) VALUES (?, ?)";
+        let added = self.connection.execute(sql, [signed(evaluation), signed(run)]);
+        added.map_err(|error| self.trouble(error)).map(drop)
+    }
+
+    /// Takes a run out of an evaluation; it stays in the store.
+    pub fn release(&mut self, evaluation: u64, run: u64) -> Result<(), StoreError> {
+        let sql = "DELETE FROM members WHERE evaluation = ? AND run = ?";
+        let released = self.connection.execute(sql, [signed(evaluation), signed(run)]);
+        released.map_err(|error| self.trouble(error)).map(drop)
     }
 
     /// Keeps a run that was done elsewhere, and gives it its number.
@@ -159,13 +172,18 @@ mod tests {
             store.runs_of(evaluation.id).unwrap().into_iter().map(|run| run.name).collect()
         };
         assert_eq!(names(&store), ["disk", "memory"]);
-        store.release(first).unwrap();
+        store.release(evaluation.id, first).unwrap();
         assert_eq!(names(&store), ["memory"]);
         assert_eq!(store.load(first).unwrap().name, "disk", "it is still there");
+        let next = store.begin_evaluation(&evaluation).unwrap();
+        store.adopt(next, first).unwrap();
+        let adopted = store.runs_of(next).unwrap();
+        assert_eq!((adopted.len(), adopted[0].member.as_ref().unwrap().evaluation), (1, next));
+        assert_eq!(store.list().unwrap()[2].evaluation, Some(next));
         evaluation.state = State::Completed;
         store.keep_evaluation(&evaluation, None).unwrap();
         let listed = store.evaluations().unwrap();
-        assert_eq!((listed.len(), listed[0].runs, listed[0].state), (1, 1, State::Completed));
+        assert_eq!((listed.len(), listed[1].runs, listed[1].state), (2, 1, State::Completed));
         assert_eq!(store.evaluation(evaluation.id).unwrap().name, "layouts");
         assert!(store.evaluation(99).unwrap_err().to_string().contains("99"));
     }

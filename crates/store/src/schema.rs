@@ -50,8 +50,13 @@ const STEPS: &[&str] = &[
         -- The whole record: JSON, deflated.
         record BLOB NOT NULL
     );
-    ALTER TABLE runs ADD COLUMN evaluation INTEGER REFERENCES evaluations (id) ON DELETE SET NULL;
-    CREATE INDEX runs_of_evaluations ON runs (evaluation) WHERE evaluation IS NOT NULL;
+    -- A run may belong to several: a new one takes over what an earlier one has measured.
+    CREATE TABLE members (
+        evaluation INTEGER NOT NULL REFERENCES evaluations (id) ON DELETE CASCADE,
+        run INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+        PRIMARY KEY (evaluation, run)
+    ) WITHOUT ROWID;
+    CREATE INDEX members_by_run ON members (run);
 ",
 ];
 

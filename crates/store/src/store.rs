@@ -42,7 +42,7 @@ pub struct RunSummary {
     pub valid: Option<bool>,
     /// The verdict's first sentence, or empty.
     pub headline: String,
-    /// The evaluation that it belongs to, if any.
+    /// The newest evaluation that it belongs to, if any.
     pub evaluation: Option<u64>,
 }
 
@@ -73,19 +73,23 @@ impl Store {
     /// Takes a run in, to be carried out by this process, and gives it its number.
     pub fn begin(&mut self, run: &Run) -> Result<u64, StoreError> {
         let record = codec::encode(run).map_err(|error| self.damaged(&error))?;
-        let sql = "INSERT INTO runs (name, started_unix_ns, elapsed_ns, state, owner, operations, failed, headline, record, evaluation)
-                   VALUES (?, ?, ?, ?, ?, 0, 0, '', ?, ?)";
+        let sql = "INSERT INTO runs (name, started_unix_ns, elapsed_ns, state, owner, operations, failed, headline, record)
+                   VALUES (?, ?, ?, ?, ?, 0, 0, '', ?)";
         let values = params![
             run.name,
             signed(run.started_unix_ns),
             signed(run.elapsed_ns),
             run.state.name(),
             owner::this_process(),
-            record,
-            run.member.as_ref().map(|member| signed(member.evaluation))
+            record
         ];
         self.connection.execute(sql, values).map_err(|error| self.trouble(error))?;
-        Ok(self.connection.last_insert_rowid() as u64)
+        let id = self.connection.last_insert_rowid() as u64;
+        match run.member.as_ref().map(|member| member.evaluation) {
+            None | Some(0) => {}
+            Some(evaluation) => self.adopt(evaluation, id)?,
+        }
+        Ok(id)
     }
 
     /// Keeps seconds of a work: all of them or none. `stage` and `work` are places in the run's lists. Seconds of
@@ -206,7 +210,8 @@ impl Store {
     /// All runs, the newest first.
     pub fn list(&self) -> Result<Vec<RunSummary>, StoreError> {
         let sql =
-            "SELECT id, name, started_unix_ns, elapsed_ns, state, owner, operations, failed, valid, headline, evaluation
+            "SELECT id, name, started_unix_ns, elapsed_ns, state, owner, operations, failed, valid, headline,
+                   (SELECT max(evaluation) FROM members WHERE run = runs.id)
                    FROM runs ORDER BY id DESC";
         let summary = |row: &rusqlite::Row<'_>| {
             let unsigned = |column| row.get::<_, i64>(column).map(|number| number as u64);

@@ -165,6 +165,9 @@ fn killed_in_the_middle_it_goes_on_and_a_changed_cell_is_measured_again() {
     let (output, event) = evaluate(&place, &file, &[]);
     assert_eq!(started(&output), 4, "the cells of one arm");
     assert_eq!(event["evaluation"]["runs"].as_array().unwrap().len(), 8);
+    let before = place.tidemark(&["report", "e1", "--format", "json"]);
+    let before: Value = serde_json::from_str(&before.stdout).unwrap();
+    assert_eq!(before["runs"].as_array().unwrap().len(), 8, "what was complete stays as it was");
 }
 
 #[test]

@@ -86,7 +86,7 @@ fn throughput(panel: &Panel<'_>, arm: &str, level: &Level) -> Option<Vec<String>
     let cell = panel.cell(arm, level)?;
     let mut lines = vec![units::rate(cell.throughput.mean), plus_minus(&cell.throughput)];
     lines.extend(panel.comparison(arm, level, Metric::Throughput).map(outcome));
-    lines.extend(cell.invalid.then(|| "✕ INVALID".to_owned()));
+    lines.extend(cell.objection().map(|word| format!("✕ {word}")));
     lines.extend((cell.meets == Some(false)).then(|| "✕ outside the service level".to_owned()));
     Some(lines)
 }
@@ -177,7 +177,7 @@ pub(super) fn levels(panel: &Panel<'_>) -> Option<Table> {
             let mut remarks = Vec::new();
             remarks.extend(panel.is_knee(arm, level).then_some("knee"));
             remarks.extend((cell.throughput.mean >= peak).then_some("highest throughput"));
-            remarks.extend(cell.invalid.then_some("INVALID"));
+            remarks.extend(cell.objection());
             let meets = cell.meets.map_or(NONE, |meets| if meets { "✓ within" } else { "✕ outside" });
             let cells = vec![
                 arm.to_owned(),

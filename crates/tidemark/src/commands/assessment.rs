@@ -186,7 +186,7 @@ fn row(cell: &Cell) -> Vec<String> {
         cell.p99_ns.as_ref().map_or("-".into(), half_width),
         units::count(cell.failed),
         meets.to_owned(),
-        if cell.invalid { "INVALID".into() } else { String::new() },
+        cell.objection().unwrap_or_default().to_owned(),
     ]
 }
 

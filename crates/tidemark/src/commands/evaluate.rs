@@ -204,7 +204,14 @@ impl Spectator for Screen {
                 );
                 self.say(&format!("    {}", summary(run)));
                 if let Validity::Invalid(reasons) = &judgement.validity {
-                    self.say(&format!("    INVALID: {}", reasons.join("; ")));
+                    // A search has to go beyond what the storage can take.
+                    let mut against = judgement.findings.iter().filter(|finding| finding.invalidates);
+                    let word = if against.all(|finding| finding.rule == "offered-rate") {
+                        "overloaded"
+                    } else {
+                        "INVALID"
+                    };
+                    self.say(&format!("    {word}: {}", reasons.join("; ")));
                 }
             }
         }
