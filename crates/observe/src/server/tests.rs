@@ -1,3 +1,5 @@
+//! The server asked over loopback, politely and not.
+
 use super::*;
 use crate::Observer;
 use std::io::{Read, Write};

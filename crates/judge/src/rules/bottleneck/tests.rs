@@ -1,3 +1,5 @@
+//! Nodes made up so that each rule fires for its reason and for no other.
+
 use super::super::testing::{healthy, healthy_open, invalid_for, work};
 use super::*;
 use crate::judge;

@@ -1,0 +1,112 @@
+//! Open loops, and the knees of several arms.
+
+use super::*;
+
+/// Open loops at these rates, of which `sent` gives the share that is sent by the end.
+pub(super) fn open_run(rate: f64, turn: u32, response_ms: u64, unsent: u64) -> Run {
+    let mut run = healthy_open();
+    let level = vec![("rate".to_owned(), format!("{rate}"))];
+    run.id = turn.into();
+    run.member = Some(Member {
+        evaluation: 1,
+        arm: "a".into(),
+        load: "open".into(),
+        level,
+        repeat: 1,
+        turn,
+        ..Member::default()
+    });
+    let work = work(&mut run);
+    work.offered_rate = Some(rate);
+    work.unsent = unsent;
+    let tally = &mut work.operations[0].tally;
+    tally.ok = (rate * 20.0) as u64 - unsent;
+    for histogram in [&mut tally.response, &mut tally.service_open] {
+        histogram.reset();
+        histogram.record_many(response_ms * MS, tally.ok);
+    }
+    if unsent > 0 {
+        work.series.iter_mut().for_each(|second| second.in_flight = 64);
+    }
+    run
+}
+
+#[test]
+fn a_search_that_goes_beyond_the_limit_is_valid() {
+    let search = Search { axis: "rate".into(), from: 100.0, to: 1_000.0, within: 0.05 };
+    let load = Load { service_level: p95_limit(50, 0.0), search: Some(search), ..load("open", vec![]) };
+    let mut evaluation = evaluation(&["a"], vec![load], 1);
+    let runs = [open_run(800.0, 3, 40, 8_000), open_run(400.0, 2, 20, 0), open_run(100.0, 1, 10, 0)];
+    let assessment = assess(&evaluation, &runs);
+    println!("{:#?}", assessment.verdict);
+    let knee = &assessment.knees[0];
+    assert_eq!(
+        (knee.level, knee.next, assessment.cells.len()),
+        (Some(400.0), Some(800.0), 3),
+        "in the order of numbers"
+    );
+    assert_eq!(assessment.cells[2].meets, Some(false), "40 ms of what was sent is not the rate's");
+    assert!(
+        assessment.cells[2].invalid && assessment.validity == Validity::Valid,
+        "{:?}",
+        assessment.validity
+    );
+    assert!(knee.story[1].contains("800 op/s offered: the rate was not reached"), "{:?}", knee.story);
+    assert!(
+        assessment.findings.iter().all(|one| one.severity < Severity::Critical),
+        "{:?}",
+        assessment.findings
+    );
+    assert!(assessment.bottlenecks.is_empty(), "all workers waited: {:?}", assessment.bottlenecks);
+    let first = assess(&evaluation, &runs[..1]).knees.remove(0);
+    assert_eq!((first.level, first.next), (None, Some(800.0)), "it may end at its first level");
+    (evaluation.loads[0].search, evaluation.loads[0].service_level) = (None, None);
+    assert!(assess(&evaluation, &runs).validity != Validity::Valid, "a rate that was asked for");
+}
+
+#[test]
+fn open_loops_are_compared_by_latency() {
+    let mut runs = Vec::new();
+    for repeat in 1..=3u32 {
+        for (arm, ms) in [("a", 20), ("b", 30)] {
+            let mut run = open_run(400.0, runs.len() as u32 + 1, ms, 0);
+            let member = member(&mut run);
+            (member.arm, member.repeat) = (arm.into(), repeat);
+            runs.push(run);
+        }
+    }
+    let assessment = assess(&evaluation(&["a", "b"], vec![load("open", levels("rate", &["400"]))], 3), &runs);
+    let metrics: Vec<_> = assessment.comparisons.iter().map(|one| (one.metric, one.outcome)).collect();
+    assert_eq!(metrics, [(Metric::MeanLatency, Outcome::Worse), (Metric::TailLatency, Outcome::Worse)]);
+}
+
+#[test]
+fn knees_stand_beside_the_first_arms() {
+    let mut runs = Vec::new();
+    for (arm, times) in [("slow", 1.0), ("fast", 2.0)] {
+        for (workers, rate) in [("10", 400.0), ("20", 500.0), ("40", 450.0)] {
+            let turn = runs.len() as u32 + 1;
+            runs.push(member_run(arm, "l", &[("workers", workers)], 1, turn, rate * times));
+        }
+    }
+    let load = load("l", levels("workers", &["10", "20", "40"]));
+    let assessment = assess(&evaluation(&["slow", "fast"], vec![load], 1), &runs);
+    let knees: Vec<_> = assessment.knees.iter().map(|knee| (knee.arm.as_str(), knee.level)).collect();
+    assert_eq!(knees, [("slow", Some(20.0)), ("fast", Some(20.0))]);
+    let verdict = assessment.verdict.join(" ");
+    assert!(
+        verdict.contains("2.00 x the throughput for l at workers 20"),
+        "where the baseline does most: {verdict}"
+    );
+    assert!(verdict.contains("That is 2.00 x the throughput of slow at its own."), "{verdict}");
+}
+
+#[test]
+fn ties_go_to_the_lowest_load() {
+    let at = |workers, turn, rate| member_run("a", "l", &[("workers", workers)], 1, turn, rate);
+    let runs = [at("10", 1, 400.0), at("20", 2, 500.0), at("40", 3, 503.0)];
+    let load = load("l", levels("workers", &["10", "20", "40"]));
+    let knee = assess(&evaluation(&["a"], vec![load], 1), &runs).knees.remove(0);
+    assert_eq!((knee.level, knee.peak), (Some(20.0), (40.0, 503.0)));
+    assert!(knee.story[1].contains("within the noise"), "{:?}", knee.story);
+}
