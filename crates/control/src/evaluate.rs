@@ -55,8 +55,10 @@ pub enum Step<'a> {
     RunStarted {
         /// Its place.
         member: &'a Member,
-        /// How many runs there are in all, as far as that is known.
-        of: usize,
+        /// Which of all runs of the evaluation it is, those of earlier starts included; from 1.
+        number: usize,
+        /// How many there are in all; `None` in a search, which decides on its way.
+        of: Option<usize>,
     },
     /// A run has ended.
     RunEnded(&'a Run),
@@ -83,6 +85,8 @@ pub struct Evaluated {
     pub runs: Vec<Run>,
     /// How many of them were done by this call.
     pub fresh: usize,
+    /// What went wrong when arms were taken down, after everything was measured.
+    pub trouble: Option<ExecuteError>,
 }
 
 /// Carries an evaluation out. `provenance` says where the document came from. Everything that is measured is in the
@@ -123,10 +127,15 @@ pub fn evaluate(
         Err(_) => State::Failed,
     };
     evaluator.keep()?;
-    ended?;
-    down?;
     let fresh = evaluator.runs.len() - evaluator.before;
-    Ok(Evaluated { evaluation: evaluator.record, runs: evaluator.runs, fresh })
+    if let Err(ExecuteError(error)) = ended {
+        let go_on = match (evaluator.record.id, evaluator.runs.len()) {
+            (0, _) | (_, 0) => String::new(),
+            (id, runs) => format!("\n{runs} runs are kept in e{id}: start it again to go on"),
+        };
+        return Err(ExecuteError(error + &go_on));
+    }
+    Ok(Evaluated { evaluation: evaluator.record, runs: evaluator.runs, fresh, trouble: down.err() })
 }
 
 /// The record of an evaluation that begins.
@@ -232,16 +241,15 @@ impl Evaluator<'_> {
             let searched = loads.filter(|(_, load)| matches!(load.levels, Levels::Searched(_)));
             searched.map(move |(load, _)| (arm, load)).collect::<Vec<_>>()
         };
-        let all = cells.len();
         let arms: Vec<usize> = (0..self.document.arms.len()).collect();
         if self.document.order != Order::Blocks {
             let searches = arms.iter().flat_map(|arm| searches(*arm)).collect::<Vec<_>>();
-            return Ok(self.measure_all(&cells, all, spectator)? && self.search_all(&searches, spectator)?);
+            return Ok(self.measure_all(&cells, spectator)? && self.search_all(&searches, spectator)?);
         }
         for arm in arms {
             let searches = searches(arm);
             let own: Vec<CellPlace> = cells.iter().filter(|cell| cell.arm == arm).cloned().collect();
-            if !self.measure_all(&own, all, spectator)? || !self.search_all(&searches, spectator)? {
+            if !self.measure_all(&own, spectator)? || !self.search_all(&searches, spectator)? {
                 return Ok(false);
             }
             self.take_down(arm, spectator)?;
@@ -252,11 +260,12 @@ impl Evaluator<'_> {
     fn measure_all(
         &mut self,
         cells: &[CellPlace],
-        of: usize,
         spectator: &mut dyn Spectator,
     ) -> Result<bool, ExecuteError> {
-        for cell in cells {
-            if self.measure(cell, of, spectator)?.is_none() {
+        for (index, cell) in cells.iter().enumerate() {
+            let left = cells[index..].iter().filter(|cell| !self.done.contains_key(&self.fingerprint(cell)));
+            let of = self.runs.len() + left.count();
+            if self.measure(cell, Some(of), spectator)?.is_none() {
                 return Ok(false);
             }
         }
@@ -311,7 +320,7 @@ impl Evaluator<'_> {
     ) -> Result<Option<bool>, ExecuteError> {
         let Levels::Searched(range) = &self.document.loads[load].levels else { return Ok(None) };
         let cell = CellPlace { arm, load, level: level_at(range, level), repeat };
-        let Some(index) = self.measure(&cell, self.runs.len() + 1, spectator)? else { return Ok(None) };
+        let Some(index) = self.measure(&cell, None, spectator)? else { return Ok(None) };
         let level = self.document.loads[load].service_level.as_ref();
         Ok(Some(level.is_some_and(|level| is_within(&self.runs[index], level) == Some(true))))
     }
@@ -320,7 +329,7 @@ impl Evaluator<'_> {
     fn measure(
         &mut self,
         cell: &CellPlace,
-        of: usize,
+        of: Option<usize>,
         spectator: &mut dyn Spectator,
     ) -> Result<Option<usize>, ExecuteError> {
         let fingerprint = self.fingerprint(cell);
@@ -342,7 +351,7 @@ impl Evaluator<'_> {
             turn: self.runs.iter().filter_map(|run| Some(run.member.as_ref()?.turn)).max().unwrap_or(0) + 1,
             fingerprint: fingerprint.clone(),
         };
-        spectator.step(Step::RunStarted { member: &member, of: of.max(self.runs.len() + 1) });
+        spectator.step(Step::RunStarted { member: &member, number: self.runs.len() + 1, of });
         let options = execute::Options { member: Some(member), ..self.options.run.clone() };
         let provenance = Provenance {
             path: load.path.clone().unwrap_or_else(|| self.record.provenance.path.clone()),

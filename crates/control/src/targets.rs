@@ -152,7 +152,8 @@ impl Targets {
                 Ok(Player::Crew(work, engine))
             }
             plan::Engine::Fio(_) => Ok(Player::Fio(vec![work], fio()?)),
-            plan::Engine::Block(job) if job.through == Through::Native => {
+            // fio does not remove files: that is done natively.
+            plan::Engine::Block(job) if job.through == Through::Native || removes_files(job) => {
                 let purpose = if work.kind == WorkKind::Prepare { Use::Fill } else { Use::Load };
                 if purpose == Use::Fill {
                     job.volumes.iter().try_for_each(tidemark_block::claim)?;
@@ -247,6 +248,11 @@ fn needs_fio(plan: &Plan) -> bool {
         plan::Engine::Block(job) => job.through == Through::Fio && job.actions != [Action::Remove],
         plan::Engine::Object(_) => false,
     })
+}
+
+fn removes_files(job: &block::Job) -> bool {
+    let on_files = job.volumes.iter().all(|volume| !matches!(volume.place, block::Place::Rbd(_)));
+    job.actions == [Action::Remove] && on_files
 }
 
 /// The distinct volumes of a plan, and whether it writes to them. Of what a fio job file names, the devices: files

@@ -251,12 +251,13 @@ pub struct Bottleneck {
 pub fn assess(evaluation: &Evaluation, runs: &[Run]) -> Assessment {
     let members = members::choose(evaluation, runs);
     let measured = cells::measure(evaluation, &members.used);
-    let comparisons = compare::compare(&measured);
+    let knees = knees::find(evaluation, &measured);
+    let comparisons = compare::compare(evaluation, &measured, &knees);
     let mut assessment = Assessment {
-        validity: validity::validity(evaluation, &members.used, &measured),
-        knees: knees::find(evaluation, &measured),
+        validity: validity::validity(evaluation, &members.used, &measured, &knees),
         bottlenecks: bottlenecks::name(evaluation, &members.used),
-        findings: findings::findings(evaluation, &members, &measured),
+        findings: findings::findings(evaluation, &members, &measured, &knees),
+        knees,
         outcome: compare::outcome(&comparisons),
         comparisons,
         verdict: Vec::new(),

@@ -26,7 +26,7 @@ const OUTLIER_VALUES: usize = 4;
 const OUTLIER_LEAST: f64 = 0.02;
 
 /// More repeats than this are never recommended.
-const REPEATS_MOST: u32 = 1_000;
+pub(crate) const REPEATS_MOST: u32 = 1_000;
 
 /// Mean, median, interval, variation and outliers of one value per repeat. Values that are no finite numbers are left
 /// out; zeros and negative ones are not, and a mean that is not above zero has variation 0.

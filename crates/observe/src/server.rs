@@ -60,19 +60,25 @@ struct Shown {
 }
 
 /// Samples this node once a second and serves `GET /metrics` (OpenMetrics 1.0) and `GET /samples` (JSON), until `stop`
-/// says so. [`Options::nodes`] are not asked.
+/// says so. [`Options::nodes`] are not asked. `ready` is told the address once it listens.
 ///
 /// # Errors
 ///
 /// When it cannot listen, or when others than this machine could ask and no token of at least one character is given.
 /// With a token, every request needs `Authorization: Bearer TOKEN`.
-pub fn serve(listen: SocketAddr, options: Options, stop: impl Fn() -> bool) -> Result<(), ServeError> {
+pub fn serve(
+    listen: SocketAddr,
+    options: Options,
+    ready: impl FnOnce(SocketAddr),
+    stop: impl Fn() -> bool,
+) -> Result<(), ServeError> {
     let token = options.token.clone().filter(|token| !token.is_empty());
     if !listen.ip().is_loopback() && token.is_none() {
         return Err(ServeError::Token(listen));
     }
     let listener = TcpListener::bind(listen).map_err(|error| ServeError::Listen(listen, error))?;
     listener.set_nonblocking(true).map_err(|error| ServeError::Listen(listen, error))?;
+    ready(listener.local_addr().unwrap_or(listen));
     run(&listener, options, token, stop);
     Ok(())
 }

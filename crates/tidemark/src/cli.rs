@@ -16,6 +16,7 @@ Exit codes:
 
 `tidemark compare` ends with
   0    no significant difference (with --gate also: better)
+  4    a side is INVALID
   5    the second is better than the first
   6    the second is worse, somewhere or everywhere
   7    nothing could be compared: too few repeats, or nothing in common";
@@ -254,6 +255,9 @@ pub(crate) struct Observe {
 
 #[derive(Args, Debug)]
 pub(crate) struct Runs {
+    /// Also list the runs of evaluations, one by one
+    #[arg(long)]
+    pub(crate) all: bool,
     /// Print as JSON
     #[arg(long)]
     pub(crate) json: bool,

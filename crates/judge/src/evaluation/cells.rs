@@ -1,7 +1,7 @@
 //! Runs into cells: what every arm did under every load at every level, over all repeats.
 
 use super::members::Entry;
-use super::service::{Check, checks, meets};
+use super::service::{Check, checks, falls_behind, meets};
 use super::together::{Together, labels};
 use super::{Cell, Estimate, OperationEstimates};
 use crate::Finding;
@@ -22,8 +22,6 @@ pub(super) struct Measured<'a> {
     pub(super) load: usize,
     /// Whether it is an open loop.
     pub(super) open: bool,
-    /// Whether an open loop's rate was not reached because all workers were waiting: more than the storage sustains.
-    pub(super) overloaded: bool,
     /// The turn of every repeat.
     pub(super) turns: Vec<u32>,
     /// The conditions of the service level.
@@ -151,13 +149,13 @@ fn weigh<'r>(evaluation: &Evaluation, gathered: Gathered<'r, '_>) -> Measured<'r
     let mut response = Histogram::new();
     all.iter().for_each(|one| one.add_to(&mut response));
     let stages: Vec<Vec<&Stage>> = repeats.iter().map(|(_, stages)| stages.clone()).collect();
-    let overloaded = stages.iter().flatten().any(|stage| stage.works.iter().any(overloaded));
     let faults = faults(&gathered);
     let unreached = faults.iter().any(|finding| is_unreached(finding));
     let checks = load.service_level.as_ref().map(|level| (level, checks(level, &stages)));
     let meets = checks.as_ref().and_then(|(level, checks)| {
         let within = meets(level, checks.as_ref()?, total, failed);
-        Some(within && !unreached)
+        let behind = stages.iter().flatten().any(|stage| stage.works.iter().any(falls_behind));
+        Some(within && !unreached && !behind)
     });
     let cell = Cell {
         arm: evaluation.arms[gathered.arm].name.clone(),
@@ -183,7 +181,6 @@ fn weigh<'r>(evaluation: &Evaluation, gathered: Gathered<'r, '_>) -> Measured<'r
         arm: gathered.arm,
         load: gathered.load,
         open: all.iter().any(Together::is_open),
-        overloaded: unreached && overloaded,
         turns: repeats.iter().map(|(turn, _)| *turn).collect(),
         checks: checks.and_then(|(_, checks)| checks).unwrap_or_default(),
         faults,

@@ -1,15 +1,17 @@
 //! Every arm beside the baseline, cell by cell.
 
-use super::cells::Measured;
-use super::{Comparison, Estimate, Metric, Outcome, words};
+use super::cells::{Measured, number};
+use super::{Comparison, Estimate, Knee, Metric, Outcome, words};
 use crate::statistics::{SIGNIFICANT, holm, ratio};
+use tidemark_measure::evaluation::Evaluation;
 
-/// All comparisons, in the order of the cells. Their probabilities are corrected for their number.
-pub(super) fn compare(measured: &[Measured<'_>]) -> Vec<Comparison> {
+/// All comparisons, in the order of the cells; then those of knees. Their probabilities are corrected for their number.
+pub(super) fn compare(evaluation: &Evaluation, measured: &[Measured<'_>], knees: &[Knee]) -> Vec<Comparison> {
     let mut comparisons = Vec::new();
     let mut baseline: Option<&Measured<'_>> = None;
-    // Arms come last in the order of cells: the baseline's stands right before those that are compared with it.
-    for one in measured {
+    // Arms come last in the order of cells: the baseline's stands right before those that are compared with it. The levels
+    // that a search went through are stations on its way, not what is asked for.
+    for one in measured.iter().filter(|one| evaluation.loads[one.load].search.is_none()) {
         match baseline {
             _ if one.arm == 0 => baseline = Some(one),
             Some(baseline) if same_place(baseline, one) => {
@@ -19,8 +21,41 @@ pub(super) fn compare(measured: &[Measured<'_>]) -> Vec<Comparison> {
             _ => {}
         }
     }
+    comparisons.extend(of_knees(evaluation, measured, knees));
     correct(&mut comparisons);
     comparisons
+}
+
+/// What each arm does at its own knee beside what the baseline does at its own, for loads with a search.
+fn of_knees(evaluation: &Evaluation, measured: &[Measured<'_>], knees: &[Knee]) -> Vec<Comparison> {
+    let mut comparisons = Vec::new();
+    for (load, _) in evaluation.loads.iter().enumerate().filter(|(_, load)| load.search.is_some()) {
+        let mut baseline: Option<&Measured<'_>> = None;
+        let at_knee =
+            measured.iter().filter(|one| one.load == load && knees.iter().any(|knee| is_at(knee, one)));
+        let mut at_knee: Vec<_> = at_knee.collect();
+        at_knee.sort_by(|left, right| (&left.cell.subject, left.arm).cmp(&(&right.cell.subject, right.arm)));
+        for one in at_knee {
+            match baseline {
+                _ if one.arm == 0 => baseline = Some(one),
+                Some(baseline) if baseline.cell.subject == one.cell.subject => {
+                    comparisons.extend(comparison(one, baseline, Metric::Throughput));
+                }
+                _ => {}
+            }
+        }
+    }
+    comparisons
+}
+
+/// Whether a cell is where an arm's knee is.
+fn is_at(knee: &Knee, one: &Measured<'_>) -> bool {
+    let cell = &one.cell;
+    let value = cell.level.iter().find(|(name, _)| *name == knee.axis);
+    let value = value.and_then(|(name, value)| number(name, value));
+    (&knee.arm, &knee.load, &knee.subject) == (&cell.arm, &cell.load, &cell.subject)
+        && value.is_some()
+        && value == knee.level
 }
 
 fn same_place(one: &Measured<'_>, other: &Measured<'_>) -> bool {

@@ -1,12 +1,13 @@
 //! What else there is to know: what is missing, what lies apart, what varies, what single runs suffered.
 
-use super::cells::{Measured, is_unreached, overloaded};
+use super::Knee;
+use super::cells::{Measured, is_unreached};
 use super::drift::drift;
 use super::members::{Entry, Members, Unused};
-use super::validity::looks_for_limit;
+use super::validity::{looks_for_limit, matters};
 use super::words;
 use crate::fold::skeleton;
-use crate::statistics::repeats_needed;
+use crate::statistics::{REPEATS_MOST, repeats_needed};
 use crate::{Finding, Severity};
 use std::cmp::Reverse;
 use tidemark_measure::evaluation::{Evaluation, Level};
@@ -29,8 +30,9 @@ pub(super) fn findings(
     evaluation: &Evaluation,
     members: &Members<'_>,
     measured: &[Measured<'_>],
+    knees: &[Knee],
 ) -> Vec<Finding> {
-    let mut findings = grave(evaluation, &members.used);
+    let mut findings = grave(evaluation, &members.used, knees);
     findings.extend(not_measured(evaluation));
     findings.extend(not_completed(members));
     findings.extend(too_few(evaluation, &members.used));
@@ -49,19 +51,24 @@ type Grave<'r> = (usize, &'r Finding);
 /// Arm, load, rule and words that make findings the same.
 type Alike<'r> = (usize, usize, &'r str, String);
 
-/// Critical findings of a run. That a rate is more than the storage sustains is not one where just that is looked for.
-fn critical<'r>(evaluation: &Evaluation, entry: &'r Entry<'_>) -> impl Iterator<Item = &'r Finding> {
-    let mut works = entry.run.stages.iter().flat_map(|stage| &stage.works);
-    let excused = looks_for_limit(evaluation, entry.load) && works.any(overloaded);
+/// Critical findings of a run. That a rate is more than the storage sustains is not one where just that is looked for, nor
+/// that the generator could not keep up at a level on which no answer rests.
+fn critical<'r>(
+    evaluation: &Evaluation,
+    entry: &'r Entry<'_>,
+    knees: &[Knee],
+) -> impl Iterator<Item = &'r Finding> {
+    let excused = looks_for_limit(evaluation, entry.load);
+    let matters = matters(evaluation, knees, (entry.arm, entry.load), &entry.member.level);
     let critical = entry.findings.iter().filter(|finding| finding.severity == Severity::Critical);
-    critical.filter(move |finding| !(excused && is_unreached(finding)))
+    critical.filter(move |finding| !(excused && is_unreached(finding)) && (matters || !finding.invalidates))
 }
 
 /// Critical findings of single runs, the same ones of an arm under a load in one.
-fn grave(evaluation: &Evaluation, entries: &[Entry<'_>]) -> Vec<Finding> {
+fn grave(evaluation: &Evaluation, entries: &[Entry<'_>], knees: &[Knee]) -> Vec<Finding> {
     let mut families: Vec<(Alike<'_>, Vec<Grave<'_>>)> = Vec::new();
     for (index, entry) in entries.iter().enumerate() {
-        for finding in critical(evaluation, entry) {
+        for finding in critical(evaluation, entry, knees) {
             let key = (entry.arm, entry.load, finding.rule, skeleton(&finding.title));
             match families.iter_mut().find(|(other, _)| *other == key) {
                 Some((_, family)) => family.push((index, finding)),
@@ -174,7 +181,8 @@ fn varying(measured: &[Measured<'_>], degree: Severity) -> Option<Finding> {
     );
     let detail = match degree {
         Severity::Warning => format!(
-            "Differences of that size cannot be seen. At this spread it takes {} repeats until the interval of a mean reaches {} to each side; measuring for longer, on machines that do nothing else, takes fewer.",
+            "Differences of that size cannot be seen. At this spread it takes {}{} repeats until the interval of a mean reaches {} to each side; measuring for longer, on machines that do nothing else, takes fewer.",
+            if repeats_needed(most, HALF_WIDTH) >= REPEATS_MOST { "more than " } else { "" },
             repeats_needed(most, HALF_WIDTH),
             units::percent(HALF_WIDTH)
         ),

@@ -63,7 +63,9 @@ fn knee(load: &Load, own: &[&Measured<'_>]) -> Option<Knee> {
     let judged = points.iter().any(|point| point.measured.cell.meets.is_some());
     let first_outside = points.iter().position(|point| !point.within()).filter(|_| judged);
     let within = if judged { &points[..first_outside.unwrap_or(points.len())] } else { &points[..] };
-    let given = judged && (axis == "rate" || points.iter().any(|point| point.measured.open));
+    // A search asks for the highest load, whatever it brings.
+    let given =
+        judged && (load.search.is_some() || axis == "rate" || points.iter().any(|point| point.measured.open));
     let level = if given { within.last() } else { lowest_best(within) };
     let peak = highest(&points)?;
     let seen = Around { axis: &axis, points: &points, level, within: within.last().filter(|_| judged), peak };
@@ -137,8 +139,10 @@ impl Around<'_, '_, '_> {
             return vec![even, peak];
         };
         let is_peak = if level.level == self.peak.level { "; no level has more throughput" } else { "" };
+        let is_highest = self.within.is_some_and(|within| within.level == level.level);
+        let word = if is_highest { "highest" } else { "best" };
         let best = format!(
-            "The best load within {named} is {}: {}{}{is_peak}.",
+            "The {word} load within {named} is {}: {}{}{is_peak}.",
             self.at(level),
             units::rate(level.throughput()),
             limits(level).map(|text| format!(", {text}")).unwrap_or_default()

@@ -5,7 +5,7 @@ use super::parts::parts;
 use super::together::{Together, labels};
 use crate::judge;
 use crate::statistics::estimate;
-use tidemark_measure::record::{Operation, Run, Stage, State};
+use tidemark_measure::record::{Operation, Run, Stage, State, Work};
 use tidemark_measure::service_level::{Limit, ServiceLevel, Statistic};
 
 /// One condition of a service level at one cell.
@@ -34,7 +34,8 @@ pub fn is_within(run: &Run, level: &ServiceLevel) -> Option<bool> {
         return None;
     }
     let parts = parts(run);
-    if parts.is_empty() || judge(run).findings.iter().any(is_unreached) {
+    let mut works = run.stages.iter().flat_map(|stage| &stage.works);
+    if parts.is_empty() || judge(run).findings.iter().any(is_unreached) || works.any(falls_behind) {
         return Some(false);
     }
     parts.into_iter().try_fold(true, |within, part| {
@@ -42,6 +43,18 @@ pub fn is_within(run: &Run, level: &ServiceLevel) -> Option<bool> {
         let checks = checks(level, &[part.stages])?;
         Some(within && meets(level, &checks, total, failed))
     })
+}
+
+/// Share of an open loop's rate that has to be done within the window: below it a queue grows, and response times are those
+/// of a window that ended before it was long.
+const DONE_LEAST: f64 = 0.98;
+
+/// Whether an open loop did so much less than was asked of it that its queue grew.
+pub(super) fn falls_behind(work: &Work) -> bool {
+    let done: f64 = work.operations.iter().map(|operation| operation.throughput(work.window_seconds())).sum();
+    let failed: u64 = work.operations.iter().map(|operation| operation.tally.failed()).sum();
+    let done = done + failed as f64 / work.window_seconds();
+    work.offered_rate.is_some_and(|offered| done < DONE_LEAST * offered)
 }
 
 /// Every condition on response times at a cell, whose repeats are some stages each; `None` when one of them cannot be

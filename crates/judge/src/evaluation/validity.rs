@@ -1,6 +1,7 @@
 //! Whether the numbers of an evaluation are what they seem to be.
 
-use super::cells::{Measured, is_unreached};
+use super::Knee;
+use super::cells::{Measured, is_unreached, number};
 use super::members::Entry;
 use super::words;
 use crate::fold::skeleton;
@@ -32,8 +33,12 @@ pub(super) fn validity(
     evaluation: &Evaluation,
     entries: &[Entry<'_>],
     measured: &[Measured<'_>],
+    knees: &[Knee],
 ) -> Validity {
-    let cells = measured.iter().filter(|one| !excused(evaluation, one)).map(|one| Objection {
+    let counts = |one: &&Measured<'_>| {
+        !excused(evaluation, one) && matters(evaluation, knees, (one.arm, one.load), &one.cell.level)
+    };
+    let cells = measured.iter().filter(counts).map(|one| Objection {
         place: (one.arm, one.load),
         subject: &one.cell.subject,
         level: &one.cell.level,
@@ -62,11 +67,26 @@ pub(super) fn looks_for_limit(evaluation: &Evaluation, load: usize) -> bool {
     load.search.is_some() || (load.service_level.is_some() && load.levels.len() > 1)
 }
 
+/// Whether the answer rests on a level: of those that a search went through only the knee and the first one outside.
+pub(super) fn matters(
+    evaluation: &Evaluation,
+    knees: &[Knee],
+    (arm, load): (usize, usize),
+    level: &Level,
+) -> bool {
+    let (arm, load) = (&evaluation.arms[arm].name, &evaluation.loads[load]);
+    let Some(knee) = knees.iter().find(|knee| (&knee.arm, &knee.load) == (arm, &load.name)) else {
+        return true;
+    };
+    let value = level.iter().find(|(name, _)| *name == knee.axis);
+    let value = value.and_then(|(name, value)| number(name, value));
+    load.search.is_none() || value == knee.level || value == knee.next
+}
+
 /// Whether a cell's only fault is that an open loop's rate was more than the storage sustains, in a load that looks for
 /// just that.
 fn excused(evaluation: &Evaluation, one: &Measured<'_>) -> bool {
-    let only_that = one.faults.iter().all(|finding| is_unreached(finding));
-    one.overloaded && only_that && looks_for_limit(evaluation, one.load)
+    one.faults.iter().all(|finding| is_unreached(finding)) && looks_for_limit(evaluation, one.load)
 }
 
 fn add<'r>(reasons: &mut Vec<Reason<'r>>, evaluation: &Evaluation, objection: &Objection<'r>) {

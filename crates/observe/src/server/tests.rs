@@ -102,10 +102,10 @@ fn a_token_is_wanted_of_everybody() {
 fn other_machines_need_a_token() {
     let listen = SocketAddr::from(([0, 0, 0, 0], 0));
     for token in [None, Some(String::new())] {
-        let error = serve(listen, Options { token, ..Options::default() }, || true).unwrap_err();
+        let error = serve(listen, Options { token, ..Options::default() }, |_| {}, || true).unwrap_err();
         assert!(matches!(error, ServeError::Token(_)), "{error}");
     }
-    assert!(serve(SocketAddr::from(([127, 0, 0, 1], 0)), Options::default(), || true).is_ok());
+    assert!(serve(SocketAddr::from(([127, 0, 0, 1], 0)), Options::default(), |_| {}, || true).is_ok());
 }
 
 #[test]

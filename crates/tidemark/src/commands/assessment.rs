@@ -119,6 +119,9 @@ pub(crate) fn closing(evaluation: &Evaluation, report: Option<&Path>, terminal: 
         let id = evaluation.id;
         terminal.print(&format!("evaluation  e{id} (`tidemark report e{id} --format md` and more)"));
     }
+    if evaluation.state == State::Interrupted {
+        terminal.print("interrupted: start it again to go on");
+    }
     if let Some(path) = report {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         terminal.print(&format!("report      {}", path.display()));
@@ -138,6 +141,7 @@ fn cells(assessment: &Assessment) -> String {
             "bandwidth",
             "mean",
             "p50",
+            "p95",
             "p99",
             "+-",
             "failed",
@@ -150,7 +154,7 @@ fn cells(assessment: &Assessment) -> String {
     rows.extend(assessment.cells.iter().map(row));
     // What is the same in all rows says nothing.
     let mut words = 3;
-    for column in [13, 12, 11, 1] {
+    for column in (0..rows[0].len()).rev().filter(|column| *column != 3) {
         let same = rows[1..].iter().all(|row| ["", "0", "-"].contains(&row[column].as_str()));
         if same {
             words -= usize::from(column < words);
@@ -179,9 +183,13 @@ fn row(cell: &Cell) -> Vec<String> {
         cell.throughput.values.len().to_string(),
         units::rate(cell.throughput.mean),
         half_width(&cell.throughput),
-        format!("{}/s", units::bytes(cell.bandwidth.mean as u64)),
+        match cell.bandwidth.mean as u64 {
+            0 => "-".into(),
+            bytes => format!("{}/s", units::bytes(bytes)),
+        },
         time(&cell.mean_ns),
         time(&cell.p50_ns),
+        time(&cell.p95_ns),
         time(&cell.p99_ns),
         cell.p99_ns.as_ref().map_or("-".into(), half_width),
         units::count(cell.failed),
@@ -202,7 +210,8 @@ fn half_width(estimate: &Estimate) -> String {
 
 /// A row per comparison.
 fn comparisons(all: &[Comparison]) -> String {
-    let heading = ["compared with the first arm", "of", "level", "ratio", "95 % interval", "p", "it is"];
+    let heading =
+        ["compared with the first arm", "of", "level", "ratio", "95 % interval", "p, corrected", "it is"];
     let mut rows = vec![heading.map(str::to_owned).to_vec()];
     for one in all {
         let load = [one.load.as_str(), one.subject.as_str()];

@@ -61,6 +61,9 @@ fn evaluation(document: &Evaluation, json: bool, terminal: Terminal) -> Result<E
         let role = if index == 0 { "  (the baseline)" } else { "" };
         let lab = arm.lab.as_ref().map(|lab| format!("  lab {}", lab.layout)).unwrap_or_default();
         terminal.print(&format!("    {}{role}{lab}", arm.name));
+        for (name, value) in &arm.settings {
+            terminal.print(&terminal.paint(Style::Faint, &format!("      {name}: {value}")));
+        }
         for (key, commands) in [("set_up", &arm.set_up), ("reset", &arm.reset), ("tear_down", &arm.tear_down)]
         {
             commands.iter().for_each(|text| terminal.print(&format!("      {key}: {text}")));

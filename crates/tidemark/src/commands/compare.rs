@@ -8,6 +8,7 @@ use crate::exit::{Exit, Stop};
 use crate::terminal::Terminal;
 use serde_json::json;
 use std::path::PathBuf;
+use tidemark_judge::Validity;
 use tidemark_judge::evaluation::{Outcome, assess};
 use tidemark_measure::evaluation::{Arm, Evaluation, Load, Member};
 use tidemark_measure::record::{Run, State};
@@ -25,6 +26,12 @@ pub(crate) fn compare(
     for name in names {
         sides.push(side(name, &store)?);
     }
+    let ids = |side: &Side| side.runs.iter().map(|run| run.id).collect::<Vec<_>>();
+    let (first, second) = (ids(&sides[0]), ids(&sides[1]));
+    let shared = first.iter().filter(|id| second.contains(id)).count();
+    if shared > 0 {
+        terminal.remark(&format!("note: {shared} runs are on both sides: they say nothing of a difference"));
+    }
     let (evaluation, runs) = together(names.map(String::as_str), sides);
     let assessment = assess(&evaluation, &runs);
     let judged = Judged { evaluation: &evaluation, assessment: &assessment, runs: &runs };
@@ -37,6 +44,9 @@ pub(crate) fn compare(
     } else {
         assessment::show(&judged, terminal);
         terminal.print(&format!("\n{}: {}", arguments.other, outcome(assessment.outcome)));
+    }
+    if assessment.validity != Validity::Valid {
+        return Ok(Exit::Invalid);
     }
     Ok(match assessment.outcome {
         Outcome::NoDifference => Exit::Done,
@@ -60,6 +70,11 @@ fn side(name: &str, store: &Store) -> Result<Side, Stop> {
         Reference::Runs(ids) => {
             let mut runs = Vec::new();
             for (index, id) in ids.iter().enumerate() {
+                if ids[..index].contains(id) {
+                    return Err(Stop::usage(format!(
+                        "run {id} is named twice in `{name}`: repeats are runs of their own"
+                    )));
+                }
                 let mut run = store.load(*id).map_err(Stop::usage)?;
                 let member = Member { load: run.name.clone(), repeat: index as u32 + 1, ..Member::default() };
                 run.member = Some(member);

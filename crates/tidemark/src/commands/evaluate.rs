@@ -72,7 +72,10 @@ pub(crate) fn execute(
         fresh: 0,
     };
     let evaluated = evaluate::evaluate(&document, provenance, &options, store.as_mut(), &mut screen);
-    let Evaluated { evaluation, runs, fresh } = evaluated.map_err(Stop::not_ready)?;
+    let Evaluated { evaluation, runs, fresh, trouble } = evaluated.map_err(Stop::not_ready)?;
+    if let Some(trouble) = &trouble {
+        terminal.remark(&format!("tidemark: {trouble}"));
+    }
     if fresh == 0 && !runs.is_empty() && !running.json {
         terminal.remark("every run of this evaluation is there already; --again measures it anew");
     }
@@ -108,7 +111,7 @@ pub(crate) fn execute(
     Ok(match (screen.wish(), &assessment.validity) {
         (Wish::Finish | Wish::Stop, _) => Exit::Interrupted,
         (_, Validity::Invalid(_)) => Exit::Invalid,
-        _ if assessment::failed(&judged) => Exit::Failed,
+        _ if trouble.is_some() || assessment::failed(&judged) => Exit::Failed,
         _ => Exit::Done,
     })
 }
@@ -163,9 +166,9 @@ impl Screen {
     }
 
     /// How long the runs that are left take, if they take as long as those before.
-    fn left(&self, turn: usize, of: usize) -> String {
-        let left = of.saturating_sub(turn).saturating_add(1);
-        if self.fresh == 0 || left == 0 {
+    fn left(&self, number: usize, of: usize) -> String {
+        let left = of.saturating_sub(number).saturating_add(1);
+        if self.fresh == 0 {
             return String::new();
         }
         let each = self.started.elapsed().as_secs_f64() / self.fresh as f64;
@@ -179,7 +182,7 @@ impl Spectator for Screen {
             Step::Begun { done, left } => {
                 self.json(&json!({"event": "evaluation_started", "done": done, "left": left}));
                 if done > 0 {
-                    self.say(&format!("{done} runs are there already and are kept; {left} are left"));
+                    self.say(&format!("{done} runs are there already and are kept; {left} are left, beside what searches need"));
                 }
             }
             Step::SettingUp(arm) => {
@@ -191,10 +194,13 @@ impl Spectator for Screen {
                 self.say(&format!("taking down {arm}"));
             }
             Step::Said(text) => self.say(&format!("    {text}")),
-            Step::RunStarted { member, of } => {
-                self.json(&json!({"event": "run_started", "member": member}));
-                let left = self.left(member.turn as usize, of);
-                self.say(&format!("[{}/{of}] {}{left}", member.turn, place(member)));
+            Step::RunStarted { member, number, of } => {
+                self.json(&json!({"event": "run_started", "number": number, "of": of, "member": member}));
+                let (of, left) = match of {
+                    Some(of) => (format!("/{of}"), self.left(number, of)),
+                    None => (String::new(), "  (a step of a search)".to_owned()),
+                };
+                self.say(&format!("[{number}{of}] {}{left}", place(member)));
             }
             Step::RunEnded(run) => {
                 self.fresh += 1;
@@ -243,8 +249,9 @@ fn summary(run: &Run) -> String {
             if cell.failed > 0 { format!(", {} FAILED", units::count(cell.failed)) } else { String::new() };
         format!("{subject}{}{}{failed}", units::rate(cell.throughput.mean), tail.unwrap_or_default())
     };
+    let reason = run.stages.iter().map(|stage| stage.reason.as_str()).find(|reason| !reason.is_empty());
     match cells.is_empty() {
-        true => format!("{}: nothing was measured", run.state.name()),
+        true => format!("{}: {}", run.state.name(), reason.unwrap_or("nothing was measured")),
         false => cells.iter().map(line).collect::<Vec<_>>().join("; "),
     }
 }

@@ -16,7 +16,8 @@ pub(crate) fn observe(arguments: &cli::Observe, terminal: Terminal) -> Result<Ex
         ..Options::default()
     };
     let signals = Signals::listen();
-    terminal.remark(&format!("serving http://{}/metrics; Ctrl-C ends it", arguments.listen));
-    server::serve(arguments.listen, options, || signals.wish() > Wish::GoOn).map_err(Stop::not_ready)?;
+    let ready = |address| terminal.remark(&format!("serving http://{address}/metrics; Ctrl-C ends it"));
+    server::serve(arguments.listen, options, ready, || signals.wish() > Wish::GoOn)
+        .map_err(Stop::not_ready)?;
     Ok(Exit::Done)
 }

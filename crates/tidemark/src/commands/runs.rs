@@ -47,7 +47,8 @@ pub(crate) fn runs(arguments: &cli::Runs, store: Option<PathBuf>, terminal: Term
         "{:>5}  {:16}  {:>9}  {:11}  {:28}  headline",
         "run", "started", "took", "state", "name"
     ));
-    for run in &runs {
+    let shown = runs.iter().filter(|run| arguments.all || run.evaluation.is_none());
+    for run in shown {
         let (started, took) = (moment(run.started_unix_ns), units::duration_ns(run.elapsed_ns));
         let state = state(run.valid, run.state);
         let of = run.evaluation.map(|id| format!(" (e{id})")).unwrap_or_default();
@@ -56,6 +57,10 @@ pub(crate) fn runs(arguments: &cli::Runs, store: Option<PathBuf>, terminal: Term
             "{:>5}  {started:16}  {took:>9}  {state:11}  {name:28}  {}",
             run.id, run.headline
         ));
+    }
+    let hidden = runs.iter().filter(|run| !arguments.all && run.evaluation.is_some()).count();
+    if hidden > 0 {
+        terminal.print(&format!("and {hidden} runs of evaluations, which --all lists"));
     }
     Ok(Exit::Done)
 }

@@ -39,7 +39,9 @@ fn row(stage: &Stage, work: &Work, operation: &Operation) -> Vec<String> {
         units::rate(operation.throughput(seconds)),
         format!("{}/s", units::bytes(operation.bandwidth(seconds) as u64)),
     ];
-    cells.extend(latencies(&tally.response, [0.5, 0.95, 0.99, 1.0]));
+    let time = |ns: Option<f64>| ns.map_or("-".to_owned(), |ns| units::duration_ns(ns as u64));
+    cells.push(time(operation.mean_ns()));
+    cells.extend([0.5, 0.95, 0.99, 1.0].map(|fraction| time(operation.quantile_ns(fraction))));
     cells
 }
 

@@ -20,6 +20,9 @@ const STEAL: f64 = 0.02;
 /// Processes that are named as users of processors.
 const USERS: usize = 6;
 
+/// Cores used by what is not observed that are worth a word.
+const OTHERS: f64 = 0.1;
+
 /// Whether daemons were stopped by their quota of processor time.
 pub(super) fn throttled(view: &View<'_>) -> Vec<Finding> {
     let stopped: Vec<_> = view.means(Kind::Cgroup, "throttled_periods");
@@ -77,10 +80,13 @@ pub(super) fn node(view: &View<'_>) -> Vec<Finding> {
         ));
     let mut users = view.means(Kind::Process, "cpu");
     users.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+    let known: f64 = users.iter().map(|(_, cores)| cores).sum();
     users.truncate(USERS);
     if !users.is_empty() {
-        let users: Vec<String> =
+        let mut users: Vec<String> =
             users.iter().map(|(process, cores)| format!("{process} {cores:.2} cores")).collect();
+        let others = view.cores().map_or(0.0, |cores| busy * cores) - known;
+        users.extend((others >= OTHERS).then(|| format!("what is not observed {others:.2} cores")));
         finding = finding.evidence(format!("used by: {}", users.join(", ")));
     }
     let waiting = view.level(Kind::Pressure, "cpu", "some");
