@@ -110,3 +110,64 @@ fn ties_go_to_the_lowest_load() {
     assert_eq!((knee.level, knee.peak), (Some(20.0), (40.0, 503.0)));
     assert!(knee.story[1].contains("within the noise"), "{:?}", knee.story);
 }
+
+/// Two arms with a search for the highest rate: `a` meets the service level up to 400 op/s, `b` up to 800.
+fn searched() -> (Evaluation, Vec<Run>) {
+    let search = Search { axis: "rate".into(), from: 100.0, to: 2_000.0, within: 0.05 };
+    let load = Load { service_level: p95_limit(50, 0.0), search: Some(search), ..load("open", vec![]) };
+    let mut runs = Vec::new();
+    for repeat in 1..=3u32 {
+        for (arm, rate, ms) in
+            [("a", 200.0, 10), ("a", 400.0, 20), ("a", 800.0, 60), ("b", 800.0, 20), ("b", 1_000.0, 60)]
+        {
+            // Repeats differ a little, as repeats do.
+            let mut run = open_run(rate, runs.len() as u32 + 1, ms, u64::from(repeat));
+            let member = member(&mut run);
+            (member.arm, member.repeat) = (arm.into(), repeat);
+            runs.push(run);
+        }
+    }
+    (evaluation(&["a", "b"], vec![load], 3), runs)
+}
+
+#[test]
+fn searches_are_compared_at_their_knees_alone() {
+    let (evaluation, runs) = searched();
+    let assessment = assess(&evaluation, &runs);
+    let shown: Vec<_> = assessment
+        .comparisons
+        .iter()
+        .map(|one| (one.arm.as_str(), one.metric, one.level[0].1.as_str(), one.outcome))
+        .collect();
+    assert_eq!(shown, [("b", Metric::Throughput, "800", Outcome::Better)]);
+    assert!((assessment.comparisons[0].ratio - 2.0).abs() < 0.01, "{:?}", assessment.comparisons);
+}
+
+#[test]
+fn a_station_on_the_way_of_a_search_does_not_spoil_its_answer() {
+    let (evaluation, mut runs) = searched();
+    assert_eq!(assess(&evaluation, &runs).validity, Validity::Valid);
+    let starve = |runs: &mut [Run], rate: &str| {
+        for run in runs.iter_mut().filter(|run| run.member.as_ref().unwrap().level[0].1 == rate) {
+            let tally = &mut work(run).operations[0].tally;
+            tally.lag.reset();
+            tally.lag.record_many(15 * MS, tally.ok);
+        }
+    };
+    starve(&mut runs, "200");
+    let assessment = assess(&evaluation, &runs);
+    assert!(assessment.cells.iter().any(|cell| cell.invalid), "the cell is marked");
+    assert_eq!(assessment.validity, Validity::Valid, "nothing rests on it");
+    starve(&mut runs, "400");
+    assert!(assess(&evaluation, &runs).validity != Validity::Valid, "the knee rests on this one");
+}
+
+#[test]
+fn a_rate_that_is_not_done_is_outside_whatever_its_latencies() {
+    let level = p95_limit(50, 0.0).unwrap();
+    assert_eq!(is_within(&open_run(400.0, 1, 20, 0), &level), Some(true));
+    let mut run = open_run(400.0, 1, 20, 0);
+    let tally = &mut work(&mut run).operations[0].tally;
+    tally.late = tally.ok / 25;
+    assert_eq!(is_within(&run, &level), Some(false), "96 % ended within the window: a queue grew");
+}
