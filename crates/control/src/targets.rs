@@ -210,7 +210,9 @@ impl Targets {
     fn start(&self, plan: &Embedded) -> Result<Server, String> {
         let (place, directory) = match &plan.place {
             Place::Memory => (ServerPlace::Memory, None),
-            Place::Disk(Some(path)) => (ServerPlace::Directory { path: path.clone(), durable: false }, None),
+            Place::Disk(Some(path)) => {
+                (ServerPlace::Directory { path: path.clone(), durable: plan.durable }, None)
+            }
             Place::Disk(None) => {
                 let beside = self.scratch.clone().unwrap_or_else(|| PathBuf::from("."));
                 let made = std::fs::create_dir_all(&beside)
@@ -222,7 +224,7 @@ impl Targets {
                     )
                 })?;
                 let path = directory.path().to_owned();
-                (ServerPlace::Directory { path, durable: false }, Some(directory))
+                (ServerPlace::Directory { path, durable: plan.durable }, Some(directory))
             }
         };
         let options = EmbeddedOptions { place, ..EmbeddedOptions::default() };

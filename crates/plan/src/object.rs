@@ -166,6 +166,8 @@ pub struct Mock {
 pub struct Embedded {
     /// Where objects are kept.
     pub place: Place,
+    /// Whether a write to disk is answered only once it is on stable storage (`fsync`).
+    pub durable: bool,
     /// Requests per second that it serves at most, if it is slowed down on purpose.
     pub limit: Option<f64>,
 }

@@ -280,7 +280,7 @@ mod tests {
     fn one(mix: Mix) -> OneLiner {
         OneLiner {
             mix,
-            target: Target::Embedded(Embedded { place: Place::Memory, limit: None }),
+            target: Target::Embedded(Embedded { place: Place::Memory, limit: None, durable: false }),
             size: Size { pick: Pick::Constant(4096), unit: 1 },
             containers: 2,
             objects: 500,

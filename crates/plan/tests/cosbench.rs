@@ -417,11 +417,11 @@ fn other_targets_and_ranged_reads() {
     );
     assert_eq!(
         target("<storage type=\"embedded\"/>"),
-        Target::Embedded(Embedded { place: Place::Memory, limit: None })
+        Target::Embedded(Embedded { place: Place::Memory, limit: None, durable: false })
     );
     assert_eq!(
         target("<storage type=\"embedded\" config=\"place=disk;directory=/d\"/>"),
-        Target::Embedded(Embedded { place: Place::Disk(Some("/d".into())), limit: None })
+        Target::Embedded(Embedded { place: Place::Disk(Some("/d".into())), limit: None, durable: false })
     );
     let camel = "<storage type=\"s3\" config=\"accessKey=a;secretKey=s;endpoint=http://s3.local;pathStyleAccess=true;signerOverride=AWS4SignerType;insecure=true\"/>";
     let Target::S3(camel) = target(camel) else { panic!() };

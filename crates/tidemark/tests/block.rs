@@ -177,6 +177,18 @@ fn small_files_and_odd_blocks_are_clear_errors() {
 
 #[test]
 #[ignore = "needs fio; `make test` runs it"]
+fn a_file_that_fio_loads_is_cleaned_up() {
+    let (place, disk) = (Place::new(), on_disk());
+    let path = disk.path().join("volume");
+    let stages =
+        "  - prepare: {}\n  - load: {pattern: randread, block_size: 4KiB, for: 1s}\n  - cleanup: {}\n";
+    let (record, output) = run(&place, &document(&path, "size: 64MiB, engine: fio", stages), &[]);
+    assert_eq!(record.state(), "completed", "{}", output.stderr);
+    assert!(!path.exists());
+}
+
+#[test]
+#[ignore = "needs fio; `make test` runs it"]
 fn a_fio_job_file_runs_unchanged_and_native_agrees_with_fio() {
     let (place, disk) = (Place::new(), on_disk());
     let path = disk.path().join("volume");

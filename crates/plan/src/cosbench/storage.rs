@@ -219,7 +219,7 @@ fn embedded(settings: &Settings<'_>, remarks: &mut Remarks) -> Option<Storage> {
             return None;
         }
     };
-    Some(Storage::plain(Target::Embedded(Embedded { place, limit: None })))
+    Some(Storage::plain(Target::Embedded(Embedded { place, limit: None, durable: false })))
 }
 
 fn swift(

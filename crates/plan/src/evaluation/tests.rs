@@ -80,7 +80,7 @@ fn a_short_evaluation_is_enough() {
     let targets: Vec<_> = (0..2)
         .map(|arm| normal(&plan(&found, arm, 0, &vec![], 1)).engine.object().unwrap().target.clone())
         .collect();
-    let embedded = Target::Embedded(Embedded { place: Place::Memory, limit: None });
+    let embedded = Target::Embedded(Embedded { place: Place::Memory, limit: None, durable: false });
     assert_eq!(targets, [Target::Nothing, embedded]);
     assert_eq!(plan(&found, 0, 0, &vec![], 1).name, "l");
 }
@@ -149,7 +149,10 @@ fn the_arms_target_takes_the_place_of_a_cosbench_storage() {
     let xml = plan(&found, 0, 0, &vec![], 1);
     for work in xml.stages.iter().flat_map(|stage| &stage.works) {
         let target = &work.engine.object().unwrap().target;
-        assert_eq!(*target, Target::Embedded(Embedded { place: Place::Disk(None), limit: None }));
+        assert_eq!(
+            *target,
+            Target::Embedded(Embedded { place: Place::Disk(None), limit: None, durable: false })
+        );
     }
     let SourcePlan::Mix { choices, .. } = &normal(&xml).load.source else { panic!() };
     assert_eq!(

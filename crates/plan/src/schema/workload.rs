@@ -295,6 +295,10 @@ fn target() -> Value {
         ("ca_file", text("PEM file of authorities to trust")),
         ("keep_alive", flag("Keep connections")),
         ("place", words("Where the embedded server keeps objects", ["memory", "disk"])),
+        (
+            "durable",
+            flag("Whether the embedded server answers a write to disk only once it is on stable storage"),
+        ),
         ("limit", rate("Requests that the embedded server serves at most")),
         ("directory", text("Directory of the embedded server")),
         ("size", bytes("Size of an object of the mock, or of each volume")),

@@ -65,6 +65,7 @@ pub(super) fn target(mut table: Table<'_>, environment: &Environment<'_>) -> Opt
             errors: table.share("errors").unwrap_or(0.0),
         })),
         Kind::Embedded => on_objects(object::Target::Embedded(Embedded {
+            durable: table.flag("durable").unwrap_or(false),
             place: place(&mut table),
             limit: table.read("limit", |text| match super::work::rate(text)? {
                 0.0 => Err(Problem::new(
@@ -92,13 +93,18 @@ pub(super) fn named(text: &str) -> Result<Target, Problem> {
     Ok(on_objects(match super::table::choose(text, &KINDS)? {
         Kind::Nothing => object::Target::Nothing,
         Kind::Mock => object::Target::Mock(Mock { size: 1000, delay_ns: 10_000_000, errors: 0.0 }),
-        Kind::Embedded => object::Target::Embedded(Embedded { place: Place::Memory, limit: None }),
+        Kind::Embedded => {
+            object::Target::Embedded(Embedded { place: Place::Memory, limit: None, durable: false })
+        }
         Kind::S3 | Kind::Swift => return needs("its address and credentials"),
         Kind::Volumes(_) => return needs("its place and size"),
     }))
 }
 
 fn place(table: &mut Table<'_>) -> Place {
+    if !table.has("directory") && table.word("place", &[("memory", true), ("disk", false)]).unwrap_or(true) {
+        table.meaningless(&["durable"], "objects are kept in memory");
+    }
     let disk = table.word("place", &[("memory", false), ("disk", true)]);
     let directory = table.text("directory").map(PathBuf::from);
     match (disk, directory) {

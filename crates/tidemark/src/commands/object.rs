@@ -54,7 +54,7 @@ fn target(arguments: &cli::Object, terminal: Terminal) -> Result<Target, Stop> {
         if arguments.endpoint.len() > 1 {
             return Err(Stop::usage("`--endpoint embedded` stands alone"));
         }
-        return Ok(Target::Embedded(Embedded { place: Place::Memory, limit: None }));
+        return Ok(Target::Embedded(Embedded { place: Place::Memory, limit: None, durable: false }));
     }
     if arguments.access_key.is_empty() {
         let advice = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY unless anonymous access is meant";
