@@ -247,6 +247,9 @@ fn outside_words(point: &Point<'_, '_>) -> String {
         _ if cell.failed > 0 => {
             format!("{} of {} operations failed", units::count(cell.failed), units::count(cell.total))
         }
+        _ if point.measured.open && !point.measured.checks.is_empty() => {
+            "less was done than was asked for, and a queue grew".into()
+        }
         _ => "its response times are not known".into(),
     }
 }

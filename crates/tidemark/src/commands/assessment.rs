@@ -1,6 +1,7 @@
 //! An evaluation's judgement on the terminal and as a report; also that of a comparison.
 
 use super::evaluate::level;
+use super::outcome::not_observed;
 use super::table::aligned;
 use crate::terminal::{Style, Terminal};
 use std::path::Path;
@@ -107,6 +108,7 @@ pub(crate) fn show(judged: &Judged<'_>, terminal: Terminal) {
         terminal.print("");
         terminal.print(&comparisons(&assessment.comparisons));
     }
+    not_observed(judged.runs, terminal);
     for note in &evaluation.notes {
         terminal.print(&terminal.paint(Style::Faint, &format!("note ({}): {}", note.topic, note.text)));
     }

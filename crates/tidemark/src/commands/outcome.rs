@@ -16,6 +16,9 @@ use tidemark_plan::forecast::forecast;
 use tidemark_plan::plan::Plan;
 use tidemark_store::Store;
 
+/// Lines about what could not be observed, at most.
+const GAPS_MOST: usize = 4;
+
 /// Where a plan came from.
 pub(crate) struct Origin {
     /// The document's path, or empty.
@@ -196,8 +199,26 @@ pub(crate) fn summary(run: &Run, judgement: &Judgement, terminal: Terminal) {
     }
     terminal.print("");
     terminal.print(&super::table::table(run));
+    not_observed(std::slice::from_ref(run), terminal);
     for note in &run.notes {
         terminal.print(&terminal.paint(Style::Faint, &format!("note ({}): {}", note.topic, note.text)));
+    }
+}
+
+/// What observers could not see, each thing once: an empty chart would say nothing.
+pub(crate) fn not_observed(runs: &[Run], terminal: Terminal) {
+    let mut gaps: Vec<&str> = Vec::new();
+    for gap in runs.iter().flat_map(|run| &run.nodes).flat_map(|node| &node.gaps) {
+        if !gaps.contains(&gap.as_str()) {
+            gaps.push(gap);
+        }
+    }
+    for gap in gaps.iter().take(GAPS_MOST) {
+        terminal.print(&terminal.paint(Style::Faint, &format!("not observed: {gap}")));
+    }
+    if gaps.len() > GAPS_MOST {
+        let more = gaps.len() - GAPS_MOST;
+        terminal.print(&terminal.paint(Style::Faint, &format!("not observed: {more} more, see the report")));
     }
 }
 

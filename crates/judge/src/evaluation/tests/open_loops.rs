@@ -170,4 +170,9 @@ fn a_rate_that_is_not_done_is_outside_whatever_its_latencies() {
     let tally = &mut work(&mut run).operations[0].tally;
     tally.late = tally.ok / 25;
     assert_eq!(is_within(&run, &level), Some(false), "96 % ended within the window: a queue grew");
+    let load = Load { service_level: Some(level), ..load("open", levels("rate", &["200", "400"])) };
+    let runs = [open_run(200.0, 2, 20, 0), run];
+    let knee = assess(&evaluation(&["a"], vec![load], 1), &runs).knees.remove(0);
+    assert_eq!((knee.level, knee.next), (Some(200.0), Some(400.0)));
+    assert!(knee.story[1].contains("a queue grew"), "{:?}", knee.story);
 }
