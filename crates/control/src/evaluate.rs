@@ -262,10 +262,11 @@ impl Evaluator<'_> {
         cells: &[CellPlace],
         spectator: &mut dyn Spectator,
     ) -> Result<bool, ExecuteError> {
-        for (index, cell) in cells.iter().enumerate() {
-            let left = cells[index..].iter().filter(|cell| !self.done.contains_key(&self.fingerprint(cell)));
-            let of = self.runs.len() + left.count();
-            if self.measure(cell, Some(of), spectator)?.is_none() {
+        let is_left = |cell: &&CellPlace| !self.done.contains_key(&self.fingerprint(cell));
+        let left: Vec<&CellPlace> = cells.iter().filter(is_left).collect();
+        let all = self.runs.len() + left.len();
+        for cell in left {
+            if self.measure(cell, Some(all), spectator)?.is_none() {
                 return Ok(false);
             }
         }

@@ -108,7 +108,7 @@ fn side(name: &str, store: &Store) -> Result<Side, Stop> {
                 let of = evaluation.arms.iter().filter(|own| arm.as_ref().is_none_or(|arm| own.name == *arm));
                 for own in of.take(if single { 1 } else { usize::MAX }) {
                     let name = if single { load.name.clone() } else { on(&load.name, &own.name) };
-                    loads.push(Load { name, search: None, ..load.clone() });
+                    loads.push(Load { name, ..load.clone() });
                 }
             }
             if !single {
