@@ -5,7 +5,7 @@ set -euo pipefail
 
 declare -A package_of=(
   [ceph-mon]=ceph-mon [ceph-mgr]=ceph-mgr [ceph-osd]=ceph-osd [radosgw]=radosgw [ceph]=ceph-common
-  [rbd]=ceph-common [fio]=fio
+  [rbd]=ceph-common [rados]=ceph-common [fio]=fio [curl]=curl [losetup]=mount
 )
 missing=()
 for program in "${!package_of[@]}"; do

@@ -85,7 +85,7 @@ pub struct Evaluated {
     pub runs: Vec<Run>,
     /// How many of them were done by this call.
     pub fresh: usize,
-    /// What went wrong when arms were taken down, after everything was measured.
+    /// What went wrong after everything was measured: arms that could not be taken down, a record that could not be kept.
     pub trouble: Option<ExecuteError>,
 }
 
@@ -126,7 +126,8 @@ pub fn evaluate(
         Ok(false) => State::Interrupted,
         Err(_) => State::Failed,
     };
-    evaluator.keep()?;
+    // What was measured is worth more than its record in the store.
+    let kept = evaluator.keep();
     let fresh = evaluator.runs.len() - evaluator.before;
     if let Err(ExecuteError(error)) = ended {
         let go_on = match (evaluator.record.id, evaluator.runs.len()) {
@@ -135,7 +136,7 @@ pub fn evaluate(
         };
         return Err(ExecuteError(error + &go_on));
     }
-    Ok(Evaluated { evaluation: evaluator.record, runs: evaluator.runs, fresh, trouble: down.err() })
+    Ok(Evaluated { evaluation: evaluator.record, runs: evaluator.runs, fresh, trouble: down.and(kept).err() })
 }
 
 /// The record of an evaluation that begins.
@@ -205,6 +206,7 @@ impl Evaluator<'_> {
                 earlier.id, earlier.name
             )));
         }
+        inherit_labels(self.document, &mut self.record.arms, &earlier.arms);
         let document = self.document;
         let holds = |run: &Run| run.state == State::Completed && is_wanted(document, run);
         let (kept, stale): (Vec<Run>, Vec<Run>) =
@@ -409,7 +411,6 @@ impl Evaluator<'_> {
             settings.retain(|(name, _)| !arm.labels.iter().any(|(own, _)| own == name));
             settings.extend(arm.labels.iter().cloned());
             self.arms[index] = Some(arm);
-            self.keep()?;
         }
         match &mut self.arms[index] {
             Some(arm) => arm.reset(document, spectator),
@@ -451,6 +452,21 @@ fn earlier(
     Ok(None)
 }
 
+/// Takes over what the labs of an earlier start said of themselves: an arm of which nothing is left to measure is not
+/// brought up again.
+fn inherit_labels(document: &Evaluation, arms: &mut [record::Arm], earlier: &[record::Arm]) {
+    for (arm, own) in document.arms.iter().zip(arms) {
+        let Some(lab) = &arm.lab else { continue };
+        let before = earlier.iter().find(|before| before.name == own.name);
+        let labels = before.map(|before| before.settings.as_slice()).unwrap_or_default();
+        if labels.contains(&("layout".to_owned(), lab.layout.clone())) {
+            let is_new = |label: &&(String, String)| own.settings.iter().all(|(known, _)| *known != label.0);
+            let new: Vec<_> = labels.iter().filter(is_new).cloned().collect();
+            own.settings.extend(new);
+        }
+    }
+}
+
 /// Whether the document still has a stored run's cell as it was measured, and asks for it; searches may ask for any level.
 fn is_wanted(document: &Evaluation, run: &Run) -> bool {
     let Some(Member { arm, load, level, repeat, fingerprint, .. }) = &run.member else { return false };
@@ -468,4 +484,27 @@ fn is_wanted(document: &Evaluation, run: &Run) -> bool {
 fn file_name(name: &str) -> String {
     let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
     name.chars().map(plain).take(40).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_arm_that_is_not_brought_up_again_keeps_what_its_lab_said() {
+        let text = "name: e\narms: [{name: a, lab: baseline}, {name: b, lab: reference-1}]\nloads:\n  - name: l\n    \
+                    target: {kind: mock, delay: 1ms}\n    stages: [{load: {for: 1s, containers: 1, operations: [{get: {objects: 1}}]}}]\n";
+        let read = tidemark_plan::evaluation::read(text, std::path::Path::new(""), &Environment::process());
+        let document = read.unwrap().0;
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let arm = |name: &str| record::Arm {
+            name: name.into(),
+            settings: vec![pair("layout", "baseline"), pair("data", "emulated")],
+            ..record::Arm::default()
+        };
+        let mut arms = begun(&document, Provenance::default()).arms;
+        inherit_labels(&document, &mut arms, &[arm("a"), arm("b")]);
+        assert!(arms[0].settings.contains(&pair("data", "emulated")), "{arms:?}");
+        assert!(!arms[1].settings.contains(&pair("data", "emulated")), "it was another layout: {arms:?}");
+    }
 }

@@ -106,7 +106,7 @@ fn side(name: &str, store: &Store) -> Result<Side, Stop> {
             let mut loads = Vec::new();
             for load in &evaluation.loads {
                 let of = evaluation.arms.iter().filter(|own| arm.as_ref().is_none_or(|arm| own.name == *arm));
-                for own in of.take(if single { 1 } else { usize::MAX }) {
+                for own in of {
                     let name = if single { load.name.clone() } else { on(&load.name, &own.name) };
                     loads.push(Load { name, ..load.clone() });
                 }

@@ -80,8 +80,10 @@ pub(crate) fn execute(
         terminal.remark("every run of this evaluation is there already; --again measures it anew");
     }
     let assessment = assess(&evaluation, &runs);
-    if let Some(store) = &mut store {
-        store.keep_evaluation(&evaluation, Some(&assessment)).map_err(Stop::not_ready)?;
+    if let Some(store) = &mut store
+        && let Err(error) = store.keep_evaluation(&evaluation, Some(&assessment))
+    {
+        terminal.remark(&format!("tidemark: the verdict is not in the result store: {error}"));
     }
     let judged = Judged { evaluation: &evaluation, assessment: &assessment, runs: &runs };
     let report = match running.no_report {
