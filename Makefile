@@ -3,18 +3,30 @@
 CARGO ?= cargo
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 TIDEMARK = $(TARGET)/release/tidemark
+CONSOLE = $(shell find console/src console/public console/index.html console/vite.config.ts -type f 2>/dev/null)
 
-.PHONY: demo build test lint unit e2e setup bench fuzz docs clean
+.PHONY: demo build test lint unit e2e setup bench fuzz docs clean console
 
 ## demo: build, compare the embedded object store on disk with itself in memory, and say where the report is
 demo: build
 	$(TIDEMARK) run examples/demo.yaml --again --store $(TARGET)/demo/results.db --report $(TARGET)/demo/report.html
 
-build:
+build: console
 	$(CARGO) build --release --locked -p tidemark
 
+## console: the web console, which the binary carries within it (needs Node.js; without it the rest is built all the same)
+console:
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory console/dist/index.html; \
+	else echo "npm is not installed: the binary will have no web console"; fi
+
+console/dist/index.html: console/node_modules/.package-lock.json $(CONSOLE)
+	cd console && npm run build
+
+console/node_modules/.package-lock.json: console/package.json console/package-lock.json
+	cd console && npm ci --no-audit --no-fund && touch node_modules/.package-lock.json
+
 ## test: install what the tests need, then lint, unit tests and end-to-end tests against real servers
-test: setup lint unit e2e
+test: setup console lint unit e2e
 
 setup:
 	scripts/setup-tests.sh
@@ -22,9 +34,11 @@ setup:
 lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	cd console && npm run lint
 
 unit:
 	$(CARGO) test --locked --workspace
+	cd console && npm test
 
 # One at a time: they bring up clusters of their own.
 e2e:
@@ -34,8 +48,9 @@ e2e:
 
 ## bench: measure Tidemark itself beside its peers (fio, wrk); the figures are in docs/performance.md
 bench:
-	$(CARGO) build --release --locked -p tidemark-bench
+	$(CARGO) build --release --locked -p tidemark-bench -p tidemark
 	$(TARGET)/release/tidemark-bench
+	$(TARGET)/release/tidemark-bench fleet
 
 ## fuzz: every fuzz target for a minute (needs `cargo install cargo-fuzz`)
 fuzz:

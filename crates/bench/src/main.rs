@@ -6,6 +6,7 @@
 
 mod block;
 mod client;
+mod fleet;
 mod null;
 mod sink;
 mod wrk;
@@ -26,11 +27,13 @@ fn main() -> ExitCode {
         ["client", task] => work(task, client::run),
         ["block-client", task] => work(task, block::run),
         ["block"] => blocks(10.0),
+        ["fleet"] => drivers(20),
+        ["fleet", seconds] => drivers(seconds.parse().map_err(|_| "seconds are a number").unwrap_or(20)),
         [] => everything(5.0, false),
         ["quick"] => everything(1.0, false),
         ["long"] => everything(5.0, true),
         ["memory"] => memory_over_time(60.0, 600.0),
-        _ => Err("usage: tidemark-bench [quick | long | memory | block]".into()),
+        _ => Err("usage: tidemark-bench [quick | long | memory | block | fleet [SECONDS]]".into()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -119,6 +122,28 @@ fn child<T: serde::Serialize, C: serde::de::DeserializeOwned>(role: &str, task: 
     let output = Command::new(own_path()?).args([role, &text]).stderr(Stdio::inherit()).output();
     let output = output.map_err(|error| error.to_string())?;
     serde_json::from_slice(&output.stdout).map_err(|error| format!("{role}: {error}"))
+}
+
+/// A controller with 1,000 drivers.
+fn drivers(seconds: u32) -> Done {
+    let tidemark = own_path()?.with_file_name("tidemark");
+    if !tidemark.exists() {
+        return Err(format!("{} is not there: `make build` first", tidemark.display()));
+    }
+    let cost = fleet::run(&tidemark, 1000, seconds.max(3))?;
+    let (counted, sent) = cost.counted;
+    println!(
+        "a controller with 1,000 drivers, each with a second of 4 operations a second, for {seconds} s\n"
+    );
+    row("processors of the controller", &format!("{:.2}", cost.cores), "< 1", cost.cores < 1.0);
+    let megabytes = cost.memory as f64 / 1e6;
+    row("its most memory", &format!("{megabytes:.0} MB"), "< 1000 MB", megabytes < 1000.0);
+    let (middle, worst) = cost.lag_ms;
+    row("live view behind the load, median", &format!("{middle:.0} ms"), "< 2000 ms", middle < 2000.0);
+    row("live view behind the load, worst", &format!("{worst:.0} ms"), "< 2000 ms", worst < 2000.0);
+    row("seconds seen live", &cost.seen.to_string(), &seconds.to_string(), cost.seen as u32 >= seconds);
+    row("operations counted", &counted.to_string(), &sent.to_string(), counted == sent);
+    Ok(())
 }
 
 fn median(mut values: Vec<f64>) -> f64 {

@@ -2,6 +2,7 @@
 
 use tidemark_measure::record::Stage;
 use tidemark_measure::tally::Interval;
+use tidemark_measure::wire::Glance;
 use tidemark_plan::plan;
 
 /// Something that happened.
@@ -24,6 +25,17 @@ pub enum Event<'a> {
         work: usize,
         /// The second, merged over all threads.
         interval: &'a Interval,
+    },
+    /// What one driver did in a second of a work; the second itself follows.
+    DriverSecond {
+        /// Which stage.
+        stage: usize,
+        /// Which work of it.
+        work: usize,
+        /// The driver's name.
+        driver: &'a str,
+        /// What it did.
+        glance: &'a Glance,
     },
     /// The stage waits before the next one begins (COSBench `closuredelay`).
     Pausing {

@@ -89,8 +89,8 @@ pub struct Evaluated {
     pub trouble: Option<ExecuteError>,
 }
 
-/// Carries an evaluation out. `provenance` says where the document came from. Everything that is measured is in the
-/// store by the time it ends, however it ends.
+/// Carries an evaluation out. `provenance` says where the document came from, `environment` what it may refer to besides
+/// what its arms bring. Everything that is measured is in the store by the time it ends, however it ends.
 ///
 /// # Errors
 /// An arm that cannot be set up, a target that is not as needed, a store that fails: what is missing, and what to do.
@@ -98,6 +98,7 @@ pub fn evaluate(
     document: &Evaluation,
     provenance: Provenance,
     options: &Options,
+    environment: &Environment<'_>,
     store: Option<&mut Store>,
     spectator: &mut dyn Spectator,
 ) -> Result<Evaluated, ExecuteError> {
@@ -112,6 +113,7 @@ pub fn evaluate(
         document,
         record: begun(document, provenance),
         options,
+        environment,
         store,
         arms: document.arms.iter().map(|_| None).collect(),
         runs: Vec::new(),
@@ -180,6 +182,7 @@ struct Evaluator<'a> {
     document: &'a Evaluation,
     record: record::Evaluation,
     options: &'a Options,
+    environment: &'a Environment<'a>,
     store: Option<&'a mut Store>,
     /// Those that are set up.
     arms: Vec<Option<Arm>>,
@@ -378,8 +381,8 @@ impl Evaluator<'_> {
     }
 
     fn plan(&self, cell: &CellPlace, arm: &Arm) -> Result<Plan, ExecuteError> {
-        let variable = |name: &str| arm.variable(name).or_else(|| std::env::var(name).ok());
-        let environment = Environment { variable: &variable, ..Environment::process() };
+        let variable = |name: &str| arm.variable(name).or_else(|| (self.environment.variable)(name));
+        let environment = Environment { variable: &variable, ..*self.environment };
         let made = self.document.plan(cell.arm, cell.load, &cell.level, cell.repeat, &environment);
         let (mut plan, _) = made.map_err(|diagnostics| {
             let said: Vec<_> =

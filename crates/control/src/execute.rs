@@ -1,13 +1,14 @@
 //! From a plan to a run's record.
 
 use crate::audience::{Audience, Event, Wish};
+use crate::field::{Fields, Opened, StagePlace};
+use crate::here::Here;
 use crate::keep::Keep;
-use crate::method::{self, Method};
 use crate::provenance;
 use crate::stage::{self, Place};
-use crate::targets::Targets;
 use crate::trigger::Trigger;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 use tidemark_measure::evaluation::Member;
 use tidemark_measure::record::{Note, Provenance, Run, Stage, State};
@@ -30,6 +31,10 @@ pub struct Options {
     pub scratch: Option<PathBuf>,
     /// The run's place in an evaluation, if it is part of one.
     pub member: Option<Member>,
+    /// Where it is carried out, if not in this process.
+    pub fields: Option<Arc<dyn Fields>>,
+    /// Tells what this process writes apart from what others write for the same run; `None`: by its number.
+    pub writer: Option<u32>,
 }
 
 /// A plan could not be begun: one clear sentence with the remedy, never a secret.
@@ -55,20 +60,24 @@ pub fn execute(
     store: Option<&mut Store>,
     audience: &mut dyn Audience,
 ) -> Result<Executed, ExecuteError> {
-    let mut targets = Targets::prepare(plan, options, audience)?;
+    let mut field = match &options.fields {
+        Some(fields) => fields.field(),
+        None => Box::new(Here::default()),
+    };
+    let targets = field.prepare(plan, options, audience)?;
     let start = Instant::now();
     let mut run = Run {
         name: plan.name.clone(),
         description: plan.description.clone(),
         started_unix_ns: unix_now_ns(),
         state: State::Running,
-        provenance: Provenance { seed: plan.seed, targets: targets.descriptions(), ..provenance },
+        provenance: Provenance { seed: plan.seed, targets, ..provenance },
         notes: plan.notes.clone(),
         stages: plan.stages.iter().enumerate().map(waiting).collect(),
         member: options.member.clone(),
         ..Run::default()
     };
-    let observer = Observer::start(&observed(plan), start);
+    let observer = Observer::start(&observed(plan, options), start);
     if options.trigger_directory.is_none() && has_triggers(plan) {
         run.notes.push(Note {
             topic: "trigger".into(),
@@ -95,26 +104,18 @@ pub fn execute(
         record.started_ns = start.elapsed().as_nanos() as u64;
         record.state = State::Completed;
         let trigger = start_trigger(stage.trigger.as_deref(), options, audience);
-        if let Some(why) = method::already_filled(stage) {
-            record.reason = why;
-        } else {
-            for name in method::changed_since(stage) {
-                let text = format!(
-                    "{name} does not hold what Tidemark wrote there, in this size and with this content: it is filled again. \
-                     To check what it holds, run a verifying load without `prepare`."
-                );
-                audience.event(Event::Trouble(&text));
-                run.notes.push(Note { topic: "refilled".into(), text });
-            }
-            match targets.players(stage) {
-                Ok(players) => {
-                    let method = Method::begin(stage);
-                    let place = Place { index, run_start: start, asked };
-                    let mut remarks = stage::run(place, &players, threads, record, audience, &mut keep);
-                    remarks.extend(targets.block_notes());
-                    record.proof = method.map(|method| method.end(remarks));
-                }
-                Err(reason) => (record.state, record.reason) = (State::Failed, reason),
+        let opened = {
+            let place = StagePlace { index, run_start: start };
+            field.open(place, stage, &mut run.notes, audience)
+        };
+        let record = &mut run.stages[index];
+        match opened {
+            Opened::Nothing(why) => record.reason = why,
+            Opened::Failed(reason) => (record.state, record.reason) = (State::Failed, reason),
+            Opened::Players(players) => {
+                let place = Place { index, run_start: start, asked };
+                let remarks = stage::run(place, &players, threads, record, audience, &mut keep);
+                field.close(stage, remarks, record);
             }
         }
         end_trigger(trigger, audience);
@@ -127,15 +128,21 @@ pub fn execute(
     }
     end_trigger(around, audience);
     run.nodes = observer.finish();
+    field.finish(&mut run);
     run.elapsed_ns = start.elapsed().as_nanos() as u64;
     run.state = state_of(&run.stages, audience.wish());
     let stored = keep.finish(&run, audience);
     Ok(Executed { run, stored })
 }
 
-fn observed(plan: &Plan) -> tidemark_observe::Options {
-    let Observe { nodes, processes, ceph_sockets } = plan.observe.clone();
-    let token = std::env::var("TIDEMARK_OBSERVE_TOKEN").ok();
+fn observed(plan: &Plan, options: &Options) -> tidemark_observe::Options {
+    let Observe { nodes, processes, mut ceph_sockets } = plan.observe.clone();
+    let mut token = std::env::var("TIDEMARK_OBSERVE_TOKEN").ok();
+    if options.fields.is_some() {
+        // The document came over the network: it must not learn the token by naming a node, nor reach sockets here.
+        token = None;
+        ceph_sockets.clear();
+    }
     tidemark_observe::Options { nodes, processes, ceph_sockets, token }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::audience::{Audience, Event, Wish};
 use crate::keep::Keep;
-use crate::player::{Line, Played, Player};
+use crate::player::{Line, Played, Player, Told};
 use crossbeam_channel::bounded;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use tidemark_load::crew::{self, Wish as CrewWish};
 use tidemark_load::engine::OpenError;
 use tidemark_measure::fault::Fault;
 use tidemark_measure::record::{Operation, Stage, State, Work};
-use tidemark_measure::tally::{Interval, Tally};
+use tidemark_measure::tally::Tally;
 use tidemark_plan::plan;
 
 /// Where a stage stands in its run.
@@ -32,20 +32,25 @@ pub(crate) fn run(
     keep: &mut Keep<'_>,
 ) -> Vec<String> {
     let wish = AtomicU8::new(0);
-    let (seconds_in, seconds_out) = bounded::<(usize, Box<Interval>)>(64);
+    let (told_in, told_out) = bounded::<(usize, Told)>(64);
     std::thread::scope(|scope| {
         let mut handles = Vec::new();
         let mut first = 0;
         for player in players {
-            let line = Line { run_start: place.run_start, threads, seconds: seconds_in.clone(), wish: &wish };
+            let line = Line { run_start: place.run_start, threads, told: told_in.clone(), wish: &wish };
             handles.push(scope.spawn(move || player.play(first, &line)));
             first += player.works().len();
         }
-        drop(seconds_in);
+        drop(told_in);
         loop {
             wish.store(crew_wish(audience.wish(), place.asked) as u8, Ordering::Relaxed);
-            match seconds_out.recv_timeout(Duration::from_millis(50)) {
-                Ok((work, interval)) => {
+            match told_out.recv_timeout(Duration::from_millis(50)) {
+                Ok((work, Told::Share(driver, glance))) => {
+                    let (stage, driver, glance) = (place.index, driver.as_str(), &glance);
+                    audience.event(Event::DriverSecond { stage, work, driver, glance });
+                }
+                Ok((_, Told::Trouble(text))) => audience.event(Event::Trouble(&text)),
+                Ok((work, Told::Second(interval))) => {
                     audience.event(Event::Second { stage: place.index, work, interval: &interval });
                     keep.second(place.index, work, &interval, audience);
                 }

@@ -47,7 +47,8 @@ impl Targets {
         options: &Options,
         audience: &mut dyn Audience,
     ) -> Result<Self, ExecuteError> {
-        let data = DataSet::new(plan.seed, std::process::id(), followed_keys(plan));
+        let data =
+            DataSet::new(plan.seed, options.writer.unwrap_or_else(std::process::id), followed_keys(plan));
         let verifies = blocks_of(plan).any(|(_, job)| job.content.verify);
         let blocks = Arc::new(Blocks::new(plan.seed, verifies));
         let (servers, descriptions, scratch) = (Vec::new(), Vec::new(), options.scratch.clone());

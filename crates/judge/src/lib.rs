@@ -9,6 +9,7 @@
 //! | `rules` | the rules, their limits and the reasons for those; [`success_percent`], [`samples_needed`], [`claimed`] |
 //! | [`sweep`] | the stages of a sweep put together by the points that they measured |
 //! | [`evaluation`] | many runs of several arms: estimates, comparisons, knees, bottlenecks, the verdict |
+//! | [`beside`] | two stored results as the arms of an evaluation |
 //! | [`knee`] | where to look next for the highest load within a service level |
 //! | [`statistics`] | estimates, ratios and tests for few repeats |
 //! | `fold` | what is said of many stages of a sweep, said once |
@@ -17,6 +18,7 @@
 use serde::Serialize;
 use tidemark_measure::record::{Run, Stage};
 
+pub mod beside;
 pub mod evaluation;
 mod fold;
 pub mod knee;

@@ -8,6 +8,7 @@ use tidemark_measure::record::Run;
 
 mod bottleneck;
 mod conduct;
+mod drivers;
 mod failures;
 mod generator;
 mod outage;
@@ -18,13 +19,15 @@ mod stalls;
 mod steadiness;
 #[cfg(test)]
 pub(crate) mod testing;
+mod usage;
 
 pub use failures::success_percent;
 pub use proof::claimed;
 pub use samples::samples_needed;
 
 /// Rules about a run as a whole.
-const RUN_RULES: &[fn(&Run, &mut Findings)] = &[conduct::states, repeats::repeats, repeats::cross_check];
+const RUN_RULES: &[fn(&Run, &mut Findings)] =
+    &[conduct::states, drivers::lost, repeats::repeats, repeats::cross_check];
 
 /// Rules about one stage that was started and that has a proof.
 const STAGE_RULES: &[fn(&Evidence<'_>, &mut Findings)] =
@@ -47,6 +50,8 @@ const WORK_RULES: &[fn(&Scene<'_>, &mut Findings)] = &[
     generator::send_lag,
     generator::busy,
     generator::littles_law,
+    drivers::skew,
+    drivers::slow,
     conduct::unequal_workers,
     conduct::idle_workers,
     conduct::short_window,

@@ -2,7 +2,7 @@
 
 use crate::{Finding, Severity};
 use tidemark_measure::histogram::Histogram;
-use tidemark_measure::record::{Operation, Run, Second, Stage, State, Work};
+use tidemark_measure::record::{Operation, Run, Second, Share, ShareSecond, Stage, State, Work};
 use tidemark_measure::tally::FaultCounts;
 
 /// Nanoseconds in a second.
@@ -77,6 +77,15 @@ impl<'a> Scene<'a> {
         self.work.window_end_ns.saturating_sub(self.work.window_start_ns)
     }
 
+    /// What each driver did of the work; none where there were no drivers.
+    pub(crate) fn shares(&self) -> impl Iterator<Item = &'a Share> + use<'a> {
+        let (stage, work) = (self.stage, self.work);
+        let own = move |share: &&Share| {
+            stage.works.get(share.work as usize).is_some_and(|other| std::ptr::eq(other, work))
+        };
+        stage.shares.iter().filter(own)
+    }
+
     /// The median response time, nanoseconds.
     pub(crate) fn median_ns(&self) -> u64 {
         self.response.quantile(0.5)
@@ -86,6 +95,15 @@ impl<'a> Scene<'a> {
     pub(crate) fn whole_seconds(&self) -> impl Iterator<Item = &'a Second> {
         let (start, end) = (self.work.window_start_ns, self.work.window_end_ns);
         self.work.series.iter().filter(move |second| {
+            let from = u64::from(second.index) * SECOND_NS;
+            from >= start && from + SECOND_NS <= end
+        })
+    }
+
+    /// The seconds of a driver's share that lie wholly in the window.
+    pub(crate) fn seconds_of(&self, share: &'a Share) -> impl Iterator<Item = &'a ShareSecond> + use<'a> {
+        let (start, end) = (self.work.window_start_ns, self.work.window_end_ns);
+        share.series.iter().filter(move |second| {
             let from = u64::from(second.index) * SECOND_NS;
             from >= start && from + SECOND_NS <= end
         })

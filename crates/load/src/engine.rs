@@ -27,7 +27,13 @@ impl Clock {
     /// Now; 0 before the epoch.
     #[inline]
     pub fn now(&self) -> Tick {
-        Instant::now().saturating_duration_since(self.epoch).as_nanos() as u64
+        self.at(Instant::now())
+    }
+
+    /// What it reads at `instant`; 0 before the epoch.
+    #[inline]
+    pub fn at(&self, instant: Instant) -> Tick {
+        instant.saturating_duration_since(self.epoch).as_nanos() as u64
     }
 }
 

@@ -11,14 +11,17 @@
 //! | what is kept of it? | [`recorder`] |
 //!
 //! [`work`] describes a work in these terms; [`seat`] is the loop that runs a share of its workers on one
-//! thread; [`crew`] runs all seats of a work and merges what they record.
+//! thread; [`crew`] runs all seats that a process has of a work; [`merge`] adds up what all processes record,
+//! and decides when the load is steady and when it is given up.
 
 pub mod crew;
 pub mod engine;
+pub mod merge;
 pub mod pacing;
 pub mod pool;
 pub mod recorder;
 pub mod seat;
+mod seconds;
 pub mod source;
 pub mod stopping;
 pub mod work;

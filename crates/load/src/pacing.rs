@@ -4,11 +4,12 @@
 //! due times are fixed in advance, whatever the target does, so that waiting counts (no coordinated
 //! omission). The rate may change over time; due times are found by inverting its integral.
 
+use serde::{Deserialize, Serialize};
 use tidemark_measure::pick::Part;
 use tidemark_measure::rng::Rng;
 
 /// When operations are due.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Pacing {
     /// A worker issues its next operation when the last one ended, after a pause.
     Closed {
@@ -25,7 +26,7 @@ pub enum Pacing {
 }
 
 /// How the due times of an open loop spread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Arrivals {
     /// Evenly.
     Constant,
@@ -37,7 +38,7 @@ pub enum Arrivals {
 ///
 /// Two points at the same time make a step. Before the first point the rate is the first point's, after
 /// the last the last's.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rate {
     /// (nanoseconds since the work's start, operations per second), times ascending; never empty.
     pub points: Vec<(u64, f64)>,

@@ -42,8 +42,8 @@ pub struct Standing {
 
 /// How the recorder reaches the crew.
 pub struct Outlet {
-    /// Finished intervals go here, with the thread's number.
-    pub full: Sender<(u32, Box<Interval>)>,
+    /// Finished intervals go here, with the thread's number; `None` when there will be no more.
+    pub full: Sender<(u32, Option<Box<Interval>>)>,
     /// Empty ones come back here.
     pub empty: Receiver<Box<Interval>>,
     /// The thread's number.
@@ -185,12 +185,13 @@ impl Recorder {
         next.reset(next_index);
         let full = std::mem::replace(&mut self.current, next);
         // A crew that is gone has no use for it.
-        let _ = self.outlet.full.send((self.outlet.thread, full));
+        let _ = self.outlet.full.send((self.outlet.thread, Some(full)));
     }
 
     /// Ends the last interval and gives the workers' counts.
     pub fn finish(mut self, now: Tick) -> Vec<WorkerCount> {
         self.cut(now, Standing::default());
+        let _ = self.outlet.full.send((self.outlet.thread, None));
         self.workers
     }
 }

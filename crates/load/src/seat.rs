@@ -37,6 +37,8 @@ pub struct Harvest {
     pub unsent: u64,
     /// Operations that the plan asked for and that were never begun.
     pub undone: u64,
+    /// When the first operation was sent, or `Tick::MAX`.
+    pub first_sent: Tick,
     /// When the last operation ended.
     pub last_done: Tick,
     /// The same of the load, without what is done once when it is over.
@@ -83,6 +85,7 @@ pub struct Seat<'a> {
     /// Streams that will be due.
     later: BinaryHeap<Reverse<(Tick, u32)>>,
     in_flight: u32,
+    first_sent: Tick,
     last_done: Tick,
     load_done: Tick,
     last_measured: Tick,
@@ -126,6 +129,7 @@ impl<'a> Seat<'a> {
             ready: VecDeque::with_capacity(lanes as usize),
             later: BinaryHeap::with_capacity(lanes as usize),
             in_flight: 0,
+            first_sent: Tick::MAX,
             last_done: origin,
             load_done: origin,
             last_measured: 0,
@@ -346,6 +350,7 @@ impl<'a> Seat<'a> {
             return self.retire(stream);
         }
         let sent = self.clock.now();
+        self.first_sent = self.first_sent.min(sent);
         self.lanes[lane as usize] = Lane { busy: true, measured, stream, operation, receipt, due, sent };
         match self.session.begin(lane, &operation, sent) {
             Begin::Started => self.in_flight += 1,
@@ -418,7 +423,7 @@ impl<'a> Seat<'a> {
     /// Operations of an open loop that are due in the window, were due before `now`, and have not been sent.
     fn due_unsent(&self, now: Tick) -> u64 {
         let Pacing::Open { rate, .. } = &self.work.pacing else { return 0 };
-        let until = (now - self.origin).min(self.phases.window_end);
+        let until = now.saturating_sub(self.origin).min(self.phases.window_end);
         let per_stream = f64::from(self.work.workers).recip();
         let waiting = self.later.iter().map(|Reverse((due, _))| due - self.origin).filter(|due| *due < until);
         waiting.map(|due| 1 + (rate.due_between(due, until) * per_stream) as u64).sum()
@@ -441,6 +446,7 @@ impl<'a> Seat<'a> {
             workers: self.recorder.finish(now),
             unsent: self.unsent,
             undone,
+            first_sent: self.first_sent,
             last_done: self.last_done,
             load_done: self.load_done,
             last_measured: self.last_measured,

@@ -2,11 +2,12 @@
 
 use crate::engine::{Operation, Outcome};
 use crate::pool::{Pool, Ticket};
+use serde::{Deserialize, Serialize};
 use tidemark_measure::pick::{Cursor, Part, Pick};
 use tidemark_measure::rng::Rng;
 
 /// What a worker does.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum SourcePlan {
     /// Picks one of several actions by weight, again and again.
     Mix {
@@ -29,7 +30,7 @@ pub enum SourcePlan {
 }
 
 /// One action of a mix.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Choice {
     /// Which action.
     pub action: u16,
@@ -52,7 +53,7 @@ pub struct Choice {
 }
 
 /// How the items of a choice follow each other.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Order {
     /// As the choice's pick says.
     #[default]
@@ -66,7 +67,7 @@ pub enum Order {
 }
 
 /// An operation that a worker does after every so many operations of a choice, on the same space: a sync.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Follow {
     /// Which action.
     pub action: u16,
@@ -75,7 +76,7 @@ pub struct Follow {
 }
 
 /// How many bytes: a pick in some unit.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Size {
     /// How many units.
     pub pick: Pick,
@@ -84,7 +85,7 @@ pub struct Size {
 }
 
 /// What is divided among the workers of a work, so that each has a part of its own.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Division {
     /// Nothing: all workers use all of it.
     #[default]
@@ -97,7 +98,7 @@ pub enum Division {
 
 /// What an action does to the pool of existing objects. With a pool, items are picked by the pool, all that
 /// qualify being equally likely; the choice's own pick is used by `Free` alone.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Effect {
     /// Takes any item, existing or not (its own pick decides).
     #[default]
@@ -111,7 +112,7 @@ pub enum Effect {
 }
 
 /// The live pool: which items exist. Every worker has its own slice of the items.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PoolPlan {
     /// Spaces of the pool, low to high.
     pub spaces: (u64, u64),

@@ -1,7 +1,9 @@
 //! When a work is over: after a time, a number of operations, a number of bytes, whichever comes first.
 
+use serde::{Deserialize, Serialize};
+
 /// When a work is over. Times are nanoseconds; `None` means no such limit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stop {
     /// Workers start one after the other over this time (an open loop's rate rises over it); not measured.
     pub ramp_up_ns: u64,
@@ -24,7 +26,7 @@ pub struct Stop {
 }
 
 /// Until when a load goes on before it is measured: the SNIA's steady state over five rounds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Steady {
     /// Length of a round, whole seconds, nanoseconds.
     pub round_ns: u64,

@@ -3,9 +3,10 @@
 use crate::pacing::Pacing;
 use crate::source::SourcePlan;
 use crate::stopping::Stop;
+use serde::{Deserialize, Serialize};
 
 /// Everything that the load core needs to know of a work. Times are nanoseconds.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Work {
     /// Logical clients; at least 1. In an open loop: the most operations in flight at once.
     pub workers: u32,
@@ -30,10 +31,91 @@ pub struct Work {
 
 /// An operation done once on every space of a range after the end of the load, divided among the workers: an
 /// end-of-run sync. It is recorded like any other; it ends after the window, so it counts in no throughput.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finale {
     /// Which action.
     pub action: u16,
     /// Lowest and highest space.
     pub spaces: (u64, u64),
+}
+
+/// Which workers of a work a process has. They keep their numbers within the whole work, so that they do the same
+/// however a work is cut into shares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// Number of the first.
+    pub first: u32,
+    /// How many.
+    pub count: u32,
+}
+
+impl Share {
+    /// All of them.
+    pub fn whole(work: &Work) -> Self {
+        Self { first: 0, count: work.workers }
+    }
+
+    /// The part of one of the process's threads.
+    pub(crate) fn of_thread(self, thread: u32, threads: u32) -> Self {
+        let before = |thread: u32| (u64::from(self.count) * u64::from(thread) / u64::from(threads)) as u32;
+        Self { first: self.first + before(thread), count: before(thread + 1) - before(thread) }
+    }
+
+    /// What these workers have of a volume that is divided evenly among all `workers`: shares that add up to the work
+    /// add up to the volume.
+    pub fn of_volume(self, volume: u64, workers: u32) -> u64 {
+        let before = |worker: u32| {
+            let product = u128::from(volume) * u128::from(worker.min(workers));
+            (product / u128::from(workers.max(1))) as u64
+        };
+        before(self.first.saturating_add(self.count)) - before(self.first)
+    }
+}
+
+/// Deals a work's workers out to drivers: in order, as evenly as can be. `offset` is the driver that gets the first of
+/// the workers that do not divide evenly; who turns it from work to work spreads them over all drivers. A driver's share
+/// may be empty.
+pub fn deal(workers: u32, drivers: u32, offset: u32) -> Vec<Share> {
+    let remainder = workers.checked_rem(drivers).unwrap_or(0);
+    let mut first = 0;
+    let share = |driver: u32| {
+        let turn =
+            (u64::from(driver) + u64::from(drivers) - u64::from(offset % drivers)) % u64::from(drivers);
+        let share = Share { first, count: workers / drivers + u32::from(turn < u64::from(remainder)) };
+        first += share.count;
+        share
+    };
+    (0..drivers).map(share).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_does_not_divide_goes_round() {
+        let counts = |offset| deal(10, 4, offset).iter().map(|share| share.count).collect::<Vec<_>>();
+        assert_eq!(counts(0), [3, 3, 2, 2]);
+        assert_eq!(counts(3), [3, 2, 2, 3]);
+        assert_eq!(counts(5), [2, 3, 3, 2]);
+        assert_eq!(deal(1, 3, 1).iter().map(|share| share.count).collect::<Vec<_>>(), [0, 1, 0]);
+        assert!(deal(5, 0, 1).is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn shares_lose_and_double_nothing(
+            workers in 0u32..5000, drivers in 1u32..300, offset: u32, volume: u64,
+        ) {
+            let shares = deal(workers, drivers, offset);
+            prop_assert_eq!(shares.len(), drivers as usize);
+            let all: Vec<u32> = shares.iter().flat_map(|share| share.first..share.first + share.count).collect();
+            prop_assert!(all.into_iter().eq(0..workers));
+            let sizes = || shares.iter().map(|share| share.count);
+            prop_assert!(sizes().max().unwrap() - sizes().min().unwrap() <= 1);
+            let moved: u64 = shares.iter().map(|share| share.of_volume(volume, workers)).sum();
+            prop_assert_eq!(moved, if workers == 0 { 0 } else { volume });
+        }
+    }
 }

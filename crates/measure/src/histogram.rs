@@ -55,6 +55,15 @@ impl Histogram {
         self.inner().saturating_record_n(value_ns, count);
     }
 
+    /// Counts values (nanoseconds, how many), one after the other.
+    pub(crate) fn record_all(&mut self, counted: impl Iterator<Item = (u64, u64)>) {
+        let mut counted = counted.peekable();
+        if counted.peek().is_some() {
+            let inner = self.inner();
+            counted.for_each(|(value, count)| inner.saturating_record_n(value, count));
+        }
+    }
+
     /// Adds every count of `other` to this histogram.
     pub fn add(&mut self, other: &Histogram) {
         if let Some(other) = other.recorded() {

@@ -8,6 +8,7 @@
 //! | [`fault`] | the closed list of ways in which an operation can fail |
 //! | [`histogram`] | HdrHistograms of nanoseconds: recorded, merged, stored |
 //! | [`tally`] | one operation's numbers over any span of time, and one second of them |
+//! | [`wire`] | one second of load as a few kilobytes, for the way from a driver to its controller |
 //! | [`steady`] | steady state by the SNIA's rule |
 //! | [`service_level`] | what latency a load may have to count |
 //! | [`observation`] | what nodes did while a load was on |
@@ -25,3 +26,4 @@ pub mod service_level;
 pub mod steady;
 pub mod tally;
 pub mod units;
+pub mod wire;

@@ -6,9 +6,10 @@
 
 use crate::rng::Rng;
 use rand_distr::Distribution as _;
+use serde::{Deserialize, Serialize};
 
 /// How a number is chosen: containers, objects, sizes, offsets.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Pick {
     /// Always the same.
     Constant(u64),
@@ -80,7 +81,7 @@ pub enum Pick {
 }
 
 /// One weighted range of [`Pick::Weighted`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bucket {
     /// Lowest.
     pub low: u64,

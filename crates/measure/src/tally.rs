@@ -105,16 +105,16 @@ impl From<FaultCounts> for Vec<(Fault, u64)> {
 }
 
 impl Tally {
-    /// Adds the numbers of `other`.
+    /// Adds the numbers of `other`; sums stop at the largest number, whatever a driver says.
     pub fn add(&mut self, other: &Tally) {
-        self.ok += other.ok;
-        self.bytes += other.bytes;
-        self.late += other.late;
-        self.late_bytes += other.late_bytes;
-        self.early += other.early;
-        self.early_bytes += other.early_bytes;
-        self.outside_bytes += other.outside_bytes;
-        self.retries += other.retries;
+        self.ok = self.ok.saturating_add(other.ok);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.late = self.late.saturating_add(other.late);
+        self.late_bytes = self.late_bytes.saturating_add(other.late_bytes);
+        self.early = self.early.saturating_add(other.early);
+        self.early_bytes = self.early_bytes.saturating_add(other.early_bytes);
+        self.outside_bytes = self.outside_bytes.saturating_add(other.outside_bytes);
+        self.retries = self.retries.saturating_add(other.retries);
         self.faults.add(&other.faults);
         for (own, other) in self.histograms_mut().into_iter().zip(other.histograms()) {
             own.add(other);
@@ -157,11 +157,11 @@ impl Tally {
         if self.service_open.is_empty() { &self.response } else { &self.service_open }
     }
 
-    fn histograms(&self) -> [&Histogram; 5] {
+    pub(crate) fn histograms(&self) -> [&Histogram; 5] {
         [&self.response, &self.service_open, &self.lag, &self.first_byte, &self.failure]
     }
 
-    fn histograms_mut(&mut self) -> [&mut Histogram; 5] {
+    pub(crate) fn histograms_mut(&mut self) -> [&mut Histogram; 5] {
         [&mut self.response, &mut self.service_open, &mut self.lag, &mut self.first_byte, &mut self.failure]
     }
 }
@@ -209,14 +209,14 @@ impl Interval {
         for (own, other) in self.actions.iter_mut().zip(&other.actions) {
             own.add(other);
         }
-        self.unmeasured += other.unmeasured;
-        self.in_flight += other.in_flight;
+        self.unmeasured = self.unmeasured.saturating_add(other.unmeasured);
+        self.in_flight = self.in_flight.saturating_add(other.in_flight);
         self.oldest_in_flight_ns = self.oldest_in_flight_ns.max(other.oldest_in_flight_ns);
-        self.backlog += other.backlog;
+        self.backlog = self.backlog.saturating_add(other.backlog);
         self.first_ok_ns = [self.first_ok_ns, other.first_ok_ns].into_iter().flatten().min();
         self.last_ok_ns = [self.last_ok_ns, other.last_ok_ns].into_iter().flatten().max();
-        self.cpu_ns += other.cpu_ns;
-        self.wall_ns += other.wall_ns;
+        self.cpu_ns = self.cpu_ns.saturating_add(other.cpu_ns);
+        self.wall_ns = self.wall_ns.saturating_add(other.wall_ns);
     }
 
     /// Empties it for reuse as second `index`; keeps the memory.

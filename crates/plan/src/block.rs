@@ -1,5 +1,7 @@
 //! The block engine's part of a plan: volumes and what is done to them, typed and validated.
 
+use serde::{Deserialize, Serialize};
+
 mod crosscheck;
 pub(crate) mod pattern;
 pub(crate) mod profile;
@@ -17,7 +19,7 @@ pub const FILL_BYTES: u64 = 1 << 20;
 /// An [`Operation`](tidemark_load::engine::Operation)'s `space` is a volume's number, from 1; its `item` is an
 /// offset in units of [`Job::unit`]; its `bytes` are the length. An operation that would go beyond the volume's end
 /// is cut there (the last one of a prefill).
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Job {
     /// What load is put on; space k is `volumes[k - 1]`.
     pub volumes: Vec<Volume>,
@@ -43,7 +45,7 @@ pub struct Job {
 }
 
 /// What load is put on.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Volume {
     /// Where it is.
     pub place: Place,
@@ -52,7 +54,7 @@ pub struct Volume {
 }
 
 /// Where a volume is.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Place {
     /// A file in a file system; made by the prefill if it is not there.
     File(PathBuf),
@@ -63,7 +65,7 @@ pub enum Place {
 }
 
 /// An image of a Ceph cluster.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Rbd {
     /// The cluster's configuration file; `None`: Ceph's default one.
     pub conf: Option<PathBuf>,
@@ -86,7 +88,7 @@ impl Volume {
 }
 
 /// What issues the operations.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Through {
     /// Tidemark's own engine, on io_uring.
     #[default]
@@ -106,7 +108,7 @@ impl Through {
 }
 
 /// The declared state of the page cache at the start of the load.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Cache {
     /// What the page cache holds of the volumes is dropped before the load, and reads must come from the device.
     #[default]
@@ -116,7 +118,7 @@ pub enum Cache {
 }
 
 /// What is written and what is checked.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Content {
     /// Share of every block that a compressor can remove, 0 to 1.
     pub compressible: f64,
@@ -133,7 +135,7 @@ impl Default for Content {
 }
 
 /// What an operation does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Action {
     /// Reads.
     Read,
@@ -165,7 +167,7 @@ impl Action {
 
 /// One job of a fio job file. The works of a stage that have the same `text` and `sections` are jobs of one fio
 /// process, which runs the file as it stands (`--section`).
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FioFile {
     /// The job file.
     pub text: String,

@@ -55,6 +55,7 @@ pub struct Read {
 
 /// A document of any kind.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one document at a time, and it is not moved about")]
 pub enum Document {
     /// A workload: one run.
     Workload(Read),
@@ -68,18 +69,38 @@ pub enum Document {
 /// # Errors
 /// All that is wrong with it, in the order of the text, warnings included; at least one is an error.
 pub fn open(text: &str, directory: &Path) -> Result<Document, Vec<Diagnostic>> {
+    open_in(text, directory, &Environment::process())
+}
+
+/// Reads a document of any kind; all that it refers to outside itself is asked of `environment`.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_in(
+    text: &str,
+    directory: &Path,
+    environment: &Environment<'_>,
+) -> Result<Document, Vec<Diagnostic>> {
     if text.len() > LARGEST || !evaluation::is_evaluation(text) {
-        return read(text).map(Document::Workload);
+        return read_in(text, environment).map(Document::Workload);
     }
-    let (evaluation, warnings) = evaluation::read(text, directory, &Environment::process())?;
+    let (evaluation, warnings) = evaluation::read(text, directory, environment)?;
     Ok(Document::Evaluation(Box::new(evaluation), warnings))
 }
 
-/// Reads a workload.
+/// Reads a workload in this process's environment.
 ///
 /// # Errors
 /// All that is wrong with it, in the order of the text, warnings included; at least one is an error.
 pub fn read(text: &str) -> Result<Read, Vec<Diagnostic>> {
+    read_in(text, &Environment::process())
+}
+
+/// Reads a workload; all that it refers to outside itself is asked of `environment`.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_in(text: &str, environment: &Environment<'_>) -> Result<Read, Vec<Diagnostic>> {
     if text.len() > LARGEST {
         let message = format!("the document is {} bytes long", text.len());
         return Err(vec![Diagnostic::error(
@@ -101,8 +122,8 @@ pub fn read(text: &str) -> Result<Read, Vec<Diagnostic>> {
     }
     let format = Format::of(text);
     let (plan, warnings) = match format {
-        Format::CosbenchXml => cosbench::read(text)?,
-        Format::TidemarkYaml => yaml::read(text)?,
+        Format::CosbenchXml => cosbench::read_in(text, environment)?,
+        Format::TidemarkYaml => yaml::read_in(text, environment)?,
         Format::FioJob => fiofile::read(text)?,
     };
     Ok(Read { plan, warnings, format })
@@ -119,6 +140,95 @@ mod tests {
         }
         assert_eq!(Format::of("name: a <b>"), Format::TidemarkYaml);
         assert_eq!(Format::of("# c\n\n ; d\n[job]\nrw=read"), Format::FioJob);
+    }
+
+    /// Reads a document in an environment that refuses all but says what it was asked for.
+    fn refused(text: &str, directory: &Path) -> (Result<Document, Vec<Diagnostic>>, Vec<String>) {
+        let asked = std::cell::RefCell::new(Vec::new());
+        let refuse = |what: &str, path: &Path| {
+            asked.borrow_mut().push(format!("{what} {}", path.display()));
+            std::io::Error::other("nothing is read here")
+        };
+        let environment = Environment {
+            variable: &|name| {
+                asked.borrow_mut().push(format!("variable {name}"));
+                None
+            },
+            file: &|path| Err(refuse("file", path)),
+            document: &|path| Err(refuse("document", path)),
+            device_size: &|path| Err(refuse("device", path)),
+        };
+        let read = open_in(text, directory, &environment);
+        (read, asked.into_inner())
+    }
+
+    #[test]
+    fn nothing_is_touched_but_what_the_environment_gives() {
+        let place = tempfile::tempdir().unwrap();
+        let path = |name: &str| place.path().join(name).display().to_string();
+        let hidden = "name: hidden-content\nstages: [{pause: 1s}]\n";
+        for name in ["key", "load.yaml", "load.xml"] {
+            std::fs::write(place.path().join(name), hidden).unwrap();
+        }
+        let load = "\nstages:\n- load: {pattern: randread, block_size: 4KiB, for: 60s}\n";
+        let objects = "\nstages:\n- init: {containers: 1}\n";
+        let s3 = format!(
+            "target: {{kind: s3, endpoint: 'http://h', access_key: a, secret_key_file: {}}}",
+            path("key")
+        );
+        let cases = [
+            (format!("name: t\n{s3}{objects}"), vec![format!("file {}", path("key"))]),
+            (
+                format!("name: t\ntarget: {{kind: device, path: {}}}{load}", path("key")),
+                vec![format!("device {}", path("key"))],
+            ),
+            (
+                "name: t\narms: [{name: a}]\nloads: [{name: l, document: load.yaml}, {name: m, document: ./load.xml}]\n".into(),
+                vec![format!("document {}", path("load.yaml")), format!("document {}", path("./load.xml"))],
+            ),
+            (
+                format!("name: t\narms: [{{name: a, {s3}}}]\nloads: [{{name: l, document: {}}}]\n", path("key")),
+                vec![format!("document {}", path("key"))],
+            ),
+        ];
+        for (text, wanted) in cases {
+            let (read, asked) = refused(&text, place.path());
+            assert_eq!(asked, wanted, "{text}");
+            let told = format!("{:?}", read.expect_err(&text));
+            assert!(told.contains("nothing is read here") && !told.contains("hidden-content"), "{told}");
+        }
+        let variable = "target: {kind: s3, endpoint: '${PATH}', access_key: a, secret_key: b}";
+        let (read, asked) = refused(&format!("name: t\n{variable}{objects}"), place.path());
+        assert!(format!("{:?}", read.unwrap_err()).contains("the environment variable PATH is not set"));
+        assert_eq!(asked, ["variable PATH"]);
+        let xml = "<workload name=\"t\"><storage type=\"s3\" config=\"accesskey=${PATH};secretkey=b;endpoint=http://h\"/>\
+                   <workflow><workstage name=\"a\"><work type=\"init\" workers=\"1\" config=\"containers=r(1,2)\"/>\
+                   </workstage></workflow></workload>";
+        let (read, asked) = refused(xml, place.path());
+        assert!(
+            read.is_err() && asked.iter().all(|asked| asked == "variable PATH") && !asked.is_empty(),
+            "{asked:?}"
+        );
+    }
+
+    #[test]
+    fn examples_ask_for_nothing_that_they_do_not_name() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        for directory in
+            [root.join("../../examples"), root.join("src/evaluation/fixtures"), root.join("tests/fixtures")]
+        {
+            for entry in std::fs::read_dir(&directory).unwrap() {
+                let path = entry.unwrap().path();
+                let Ok(text) = std::fs::read_to_string(&path) else { continue };
+                for asked in refused(&text, &directory).1 {
+                    let (_, name) = asked.split_once(' ').unwrap();
+                    let name = name.strip_prefix(&format!("{}/", directory.display())).unwrap_or(name);
+                    let told = format!("{} asks for {name}", path.display());
+                    let lent = crate::evaluation::LAB_VARIABLES.iter().any(|(known, _)| *known == name);
+                    assert!(text.contains(name) || (lent && text.contains("document:")), "{told}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -236,6 +236,6 @@ pub fn read(
     directory: &Path,
     environment: &Environment<'_>,
 ) -> Result<(Evaluation, Vec<Diagnostic>), Vec<Diagnostic>> {
-    let (mut evaluation, remarks) = crate::yaml::evaluation(text, directory)?;
+    let (mut evaluation, remarks) = crate::yaml::evaluation(text, directory, environment)?;
     check::check(&mut evaluation, environment, remarks).map(|remarks| (evaluation, remarks))
 }

@@ -4,7 +4,7 @@
 //! (cut by `stonewall`), directions, jobs, depths, times and the files and devices that are named.
 
 mod advice;
-mod ini;
+pub(crate) mod ini;
 mod job;
 #[cfg(test)]
 mod tests;
@@ -12,7 +12,7 @@ mod tests;
 use crate::block::{Action, FioFile};
 use crate::defaults;
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::plan::{Engine, Label, Observe, OnFailure, Plan, Stage, Work, WorkKind};
+use crate::plan::{Drivers, Engine, Label, Observe, OnFailure, Plan, Stage, Work, WorkKind};
 use ini::{GLOBAL, Section, Setting};
 use job::Job;
 use std::collections::HashSet;
@@ -66,6 +66,7 @@ pub fn read(text: &str) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
             text: "The job file runs as it stands in fio; Tidemark imports its latency bins.".into(),
         }],
         observe: Observe::default(),
+        drivers: Drivers::default(),
     };
     Ok((plan, found))
 }

@@ -148,6 +148,7 @@ pub fn forecast(plan: &Plan) -> Forecast {
         time.then(&forecast.time);
         stages.push(forecast);
     }
+    surprises::of_pins(plan, &mut look.remarks);
     look.volumes.left_over(&mut look.remarks);
     if look.objects.lost() || look.containers.lost() {
         look.remarks

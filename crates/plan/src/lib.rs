@@ -16,6 +16,7 @@ mod nearest;
 pub mod object;
 pub mod oneliner;
 pub mod plan;
+pub mod policy;
 pub mod redact;
 pub mod schema;
 pub mod secret;

@@ -1,10 +1,11 @@
 //! The object engine's part of a plan: targets and actions, typed and validated.
 
 use crate::secret::Secret;
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// A target and what the work's actions do to it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Job {
     /// What it talks to.
     pub target: Target,
@@ -13,7 +14,7 @@ pub struct Job {
 }
 
 /// What an object work talks to.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Target {
     /// Amazon S3 and what speaks its protocol.
     S3(S3),
@@ -28,7 +29,7 @@ pub enum Target {
 }
 
 /// How HTTP is spoken, whatever the storage.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Http {
     /// `http://host:port` or `https://host:port`, at least one; worker i uses endpoint i modulo their number.
     pub endpoints: Vec<String>,
@@ -64,7 +65,7 @@ impl Default for Http {
 }
 
 /// An S3 target.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct S3 {
     /// The transport.
     pub http: Http,
@@ -85,7 +86,7 @@ pub struct S3 {
 }
 
 /// A Swift target.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Swift {
     /// The transport; `endpoints` may be empty when authentication tells the storage URL.
     pub http: Http,
@@ -96,7 +97,7 @@ pub struct Swift {
 }
 
 /// How a Swift token is got.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum SwiftAuth {
     /// A token and a storage URL given in advance.
     Token {
@@ -151,7 +152,7 @@ pub enum SwiftAuth {
 }
 
 /// COSBench's mock storage.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Mock {
     /// Bytes of an object read.
     pub size: u64,
@@ -162,7 +163,7 @@ pub struct Mock {
 }
 
 /// The embedded server.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Embedded {
     /// Where objects are kept.
     pub place: Place,
@@ -173,7 +174,7 @@ pub struct Embedded {
 }
 
 /// Where the embedded server keeps objects.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Place {
     /// In memory.
     Memory,
@@ -182,7 +183,7 @@ pub enum Place {
 }
 
 /// One action: what an operation means.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Action {
     /// What it does.
     pub verb: Verb,
@@ -193,7 +194,7 @@ pub struct Action {
 }
 
 /// What an operation does.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Verb {
     /// Makes a container; one that exists already and is ours is a success.
     CreateContainer,
@@ -272,7 +273,7 @@ pub enum Verb {
 }
 
 /// How containers and objects are called: prefix, number, suffix.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Naming {
     /// Before the container's number.
     pub container_prefix: String,
@@ -297,7 +298,7 @@ impl Default for Naming {
 }
 
 /// What is written and what is checked.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Content {
     /// What the bytes are.
     pub form: Form,
@@ -312,7 +313,7 @@ impl Default for Content {
 }
 
 /// What the bytes of an object are.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Form {
     /// Seeded and self-describing: a stamp (object, size, version, seed), then pseudo-random bytes.
     Seeded {

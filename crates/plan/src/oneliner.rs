@@ -5,7 +5,7 @@
 
 use crate::defaults;
 use crate::object::{Action, Content, Form, Job, Naming, Target, Verb};
-use crate::plan::{Engine, Label, Observe, OnFailure, Plan, Stage, Work, WorkKind};
+use crate::plan::{Drivers, Engine, Label, Observe, OnFailure, Plan, Stage, Work, WorkKind};
 use crate::selector;
 use tidemark_load::pacing::{Arrivals, Pacing, Rate};
 use tidemark_load::source::{Choice, Division, Effect, Order, PoolPlan, Size, SourcePlan};
@@ -94,6 +94,7 @@ impl OneLiner {
             stages,
             notes,
             observe: Observe::default(),
+            drivers: Drivers::default(),
         })
     }
 

@@ -1,12 +1,13 @@
 //! The validated plan: what runs, in which order, on what. Every document format ends here.
 
 use crate::{block, object};
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use tidemark_load::work::Work as Load;
 use tidemark_measure::record::{Cell, Note};
 
 /// A validated document.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// The workload's name; not empty.
     pub name: String,
@@ -22,10 +23,12 @@ pub struct Plan {
     pub notes: Vec<Note>,
     /// What is observed while it runs, beside the generator itself.
     pub observe: Observe,
+    /// How it is spread over the drivers of a controller.
+    pub drivers: Drivers,
 }
 
 /// What is observed while load is on, beside the generator itself.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Observe {
     /// Addresses of `tidemark observe` on other nodes: `http://10.0.0.2:9750`.
     pub nodes: Vec<String>,
@@ -34,6 +37,45 @@ pub struct Observe {
     pub processes: Vec<String>,
     /// Directories on this node with admin sockets of Ceph daemons: `/var/run/ceph`.
     pub ceph_sockets: Vec<PathBuf>,
+}
+
+/// How a plan is spread over the drivers of a controller. A run in one process has no use for it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Drivers {
+    /// Which drivers take part.
+    pub wanted: Wanted,
+    /// What happens to a stage that loses one.
+    pub on_loss: OnLoss,
+    /// A driver that says nothing for so long is lost, nanoseconds.
+    pub lost_after_ns: u64,
+}
+
+impl Default for Drivers {
+    fn default() -> Self {
+        Self { wanted: Wanted::All, on_loss: OnLoss::Stop, lost_after_ns: 10_000_000_000 }
+    }
+}
+
+/// Which drivers a plan wants.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Wanted {
+    /// All that are there when it begins.
+    #[default]
+    All,
+    /// So many of them, whichever are free.
+    Count(u32),
+    /// These.
+    Named(Vec<String>),
+}
+
+/// What happens to a stage that loses a driver.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OnLoss {
+    /// It ends and has failed; only the stages that clean up still run.
+    #[default]
+    Stop,
+    /// It goes on with the drivers that are left. A work that has to do each of its operations once fails all the same.
+    Continue,
 }
 
 impl Observe {
@@ -64,7 +106,7 @@ impl Plan {
 }
 
 /// One stage: works that run side by side, then a pause.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stage {
     /// Its name; not empty.
     pub name: String,
@@ -81,7 +123,7 @@ pub struct Stage {
 }
 
 /// What happens to the stages after one that failed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OnFailure {
     /// Only the stages that clean up still run.
     #[default]
@@ -91,7 +133,7 @@ pub enum OnFailure {
 }
 
 /// What a work is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WorkKind {
     /// Makes containers.
     Init,
@@ -124,7 +166,7 @@ impl WorkKind {
 }
 
 /// One work.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Work {
     /// Its name; not empty.
     pub name: String,
@@ -143,7 +185,7 @@ pub struct Work {
 }
 
 /// How an action is shown.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Label {
     /// Its name in reports.
     pub label: String,
@@ -158,7 +200,7 @@ pub struct Label {
 }
 
 /// What a work talks to, and how: one variant per engine.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Engine {
     /// Object storage.
     Object(object::Job),

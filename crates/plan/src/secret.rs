@@ -1,7 +1,13 @@
 //! Secrets: usable, never printable.
 
-/// A password, key or token. It never shows in debug output, and has neither `Display` nor `Serialize`.
-#[derive(Clone, Default, PartialEq, Eq)]
+use serde::{Deserialize, Serialize};
+
+/// A password, key or token. It never shows in debug output and has no `Display`.
+///
+/// It is serialized for one purpose: a plan on its way to a driver. What is kept and shown is made of `tidemark-measure`, which
+/// does not know this type.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Secret(String);
 
 impl Secret {

@@ -18,6 +18,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ("all-failed", sample::all_failed()),
         ("long", sample::healthy(1200)),
         ("sweeps", sample::sweeps(60)),
+        ("drivers-4", sample::by_drivers(4, 60)),
+        ("drivers-16", sample::by_drivers(16, 60)),
+        ("drivers-100", sample::by_drivers(100, 60)),
         ("empty", tidemark_measure::record::Run::default()),
     ];
     for (name, run) in runs {

@@ -15,6 +15,9 @@ pub(crate) const NONE: &str = "–";
 /// Examples of failures shown per work: the record holds the first few of each class.
 const MOST_EXAMPLES: usize = 40;
 
+/// Drivers that are named with what made the run.
+const MOST_DRIVERS: usize = 20;
+
 /// Gaps of the observation that are listed.
 const MOST_GAPS: usize = 40;
 
@@ -452,7 +455,15 @@ pub(crate) fn provenance(run: &Run) -> Table {
         ("Started", crate::text::utc(run.started_unix_ns)),
         ("Took", units::duration_ns(run.elapsed_ns)),
     ];
-    made_by("What made this run", &run.provenance, own)
+    let mut table = made_by("What made this run", &run.provenance, own);
+    if !run.drivers.is_empty() {
+        let names: Vec<&str> =
+            run.drivers.iter().take(MOST_DRIVERS).map(|driver| driver.name.as_str()).collect();
+        let more = if run.drivers.len() > MOST_DRIVERS { ", ..." } else { "" };
+        let told = format!("{}: {}{more}", units::count(run.drivers.len() as u64), names.join(", "));
+        table.row(Tone::Plain, vec!["Drivers".into(), told]);
+    }
+    table
 }
 
 /// What made something, and facts of its own.

@@ -5,6 +5,7 @@
 
 mod bars;
 mod chart;
+mod drivers;
 mod figure;
 mod heat;
 mod levels;
@@ -17,6 +18,7 @@ mod series;
 mod sweep;
 
 pub(crate) use bars::{Bar, Group, bars};
+pub use drivers::throughput_of_drivers;
 pub use figure::Figure;
 pub(crate) use figure::STYLE;
 pub(crate) use heat::heat_map;

@@ -4,6 +4,7 @@
 pub(crate) mod parts;
 
 use crate::content;
+use crate::drivers;
 use crate::figures;
 use crate::sweep;
 use crate::text::{escape, plain_name, utc};
@@ -25,6 +26,9 @@ const MOST_NODE_POINTS: usize = 160;
 /// Main stages with sentences and cards in the summary; more of them are in its table only.
 const MOST_CARDS: usize = 4;
 
+/// Drivers whose table is shown unfolded.
+const MOST_DRIVERS: usize = 20;
+
 /// Stages whose proofs are shown unfolded.
 const MOST_PROOFS: usize = 8;
 
@@ -43,6 +47,7 @@ pub fn html(run: &Run, judgement: &Judgement) -> String {
             main_stage(stage, points)
         );
     }
+    page += &by_drivers(run, points);
     page += &nodes(run, points);
     page += &proofs(run, judgement);
     page += &other_stages(run);
@@ -56,7 +61,11 @@ fn head(run: &Run) -> String {
     let facts = [
         utc(run.started_unix_ns),
         format!("took {}", units::duration_ns(run.elapsed_ns)),
-        format!("load from {}", run.provenance.host),
+        match run.drivers.len() {
+            0 => format!("load from {}", run.provenance.host),
+            1 => format!("load from the driver {}", run.drivers[0].name),
+            count => format!("load from {count} drivers"),
+        },
     ];
     let facts: Vec<String> =
         facts.into_iter().filter(|fact| !fact.is_empty() && !fact.ends_with("from ")).collect();
@@ -82,6 +91,9 @@ fn contents(run: &Run) -> String {
     links.extend(named);
     for stage in run.stages.iter().filter(|stage| content::has_section(stage)) {
         links.push((anchor(stage), stage.id.clone()));
+    }
+    if drivers::stages(run).next().is_some() {
+        links.push(("drivers".into(), "Drivers".into()));
     }
     if !run.nodes.is_empty() {
         links.push(("nodes".into(), "Nodes".into()));
@@ -164,6 +176,33 @@ fn sweeping(index: usize, sweep: &Sweep<'_>, judgement: &Judgement, points: usiz
         each.collect::<String>()
     );
     text + "</section>\n"
+}
+
+/// What each driver did, in every stage that measures; folded when there is much of it.
+fn by_drivers(run: &Run, points: usize) -> String {
+    let stages: Vec<&Stage> = drivers::stages(run).collect();
+    if stages.is_empty() {
+        return String::new();
+    }
+    let mut text = String::from("<section id=\"drivers\" class=\"stage\"><h2>Drivers</h2>\n");
+    for stage in &stages {
+        let table = drivers::table(run, stage);
+        let fold =
+            |what: String, inner: String| format!("<details><summary>{what}</summary>{inner}</details>\n");
+        let told = match table.length() {
+            0..=MOST_DRIVERS => table.html(),
+            length => fold(format!("Driver by driver: {length}"), table.html()),
+        };
+        let drawn = figures::throughput_of_drivers(run, stage, points);
+        let charts =
+            drawn.map(|figure| charts(&format!("drivers-{}", anchor(stage)), &[figure])).unwrap_or_default();
+        text += &match stages.len() {
+            1 => told + &charts,
+            2..=MOST_CARDS => format!("<h3>{}</h3>\n{told}{charts}", escape(&stage.id)),
+            _ => fold(escape(&stage.id), told + &charts),
+        };
+    }
+    text + &paragraph("legend", drivers::LEGEND) + "</section>\n"
 }
 
 /// What the nodes did: during the only main stage, or from the run's start to its end.

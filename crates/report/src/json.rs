@@ -37,6 +37,9 @@ struct Document<'a> {
     member: Option<&'a tidemark_measure::evaluation::Member>,
     /// What the nodes did meanwhile.
     nodes: &'a [tidemark_measure::observation::Node],
+    /// The drivers that put the load on; left out where the process that keeps the record did it itself.
+    #[serde(skip_serializing_if = "none")]
+    drivers: &'a [record::Driver],
 }
 
 #[derive(Serialize)]
@@ -52,6 +55,13 @@ struct Stage<'a> {
     cell: Option<&'a record::Cell>,
     /// What was done around the load and what the devices counted; null where there are none.
     proof: Option<&'a record::Proof>,
+    /// What each driver did, by its place in `drivers` and the work's in `works`; left out where there were none.
+    #[serde(skip_serializing_if = "none")]
+    shares: &'a [record::Share],
+}
+
+fn none<T>(items: &&[T]) -> bool {
+    items.is_empty()
 }
 
 #[derive(Serialize)]
@@ -151,6 +161,7 @@ pub fn json(run: &Run, judgement: &Judgement) -> String {
         stages: run.stages.iter().map(stage).collect(),
         member: run.member.as_ref(),
         nodes: &run.nodes,
+        drivers: &run.drivers,
     };
     // Only maps with keys that are not strings fail, and numbers never do: there are none of the former.
     serde_json::to_string_pretty(&document).expect("plain data with string keys is always JSON")
@@ -167,6 +178,7 @@ fn stage(stage: &record::Stage) -> Stage<'_> {
         works: stage.works.iter().map(work).collect(),
         cell: stage.cell.as_ref(),
         proof: stage.proof.as_ref(),
+        shares: &stage.shares,
     }
 }
 

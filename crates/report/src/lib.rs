@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`figures`] | figures as SVG and PNG, for the report, for files and for the console |
 //! | `content` | what a report says: the tables that HTML and Markdown share |
+//! | `drivers` | the tables about drivers |
 //! | `sweep` | the tables about sweeps and proofs |
 //! | `html`, `markdown` | how it looks |
 //! | [`evaluation`] | the report of an evaluation, in all these forms |
@@ -16,6 +17,7 @@
 mod content;
 mod cosbench;
 mod csv;
+mod drivers;
 pub mod evaluation;
 pub mod figures;
 mod html;

@@ -1,6 +1,7 @@
 //! The report as Markdown, for a pull request or a wiki: the same words and tables as in HTML, no figures.
 
 use crate::content;
+use crate::drivers;
 use crate::html::repeat_sentence;
 use crate::sweep;
 use crate::table::{Table, fenced, markdown as plain};
@@ -27,6 +28,11 @@ pub fn markdown(run: &Run, judgement: &Judgement) -> String {
     }
     for stage in run.stages.iter().filter(|stage| content::has_section(stage)) {
         text += &main_stage(stage);
+    }
+    if drivers::stages(run).next().is_some() {
+        let told = |stage| drivers::table(run, stage).markdown();
+        let tables: String = drivers::stages(run).map(told).collect();
+        text += &format!("## Drivers\n\n{tables}{}\n\n", plain(drivers::LEGEND));
     }
     let proofs = sweep::proofs(run, judgement);
     if !proofs.is_empty() {

@@ -11,10 +11,13 @@ use tidemark_measure::tally::Tally;
 // The example includes this file by its path, so the module needs one too.
 #[path = "sample/block.rs"]
 mod block;
+#[path = "sample/drivers.rs"]
+mod drivers;
 #[path = "sample/evaluation.rs"]
 mod layouts;
 
 pub(crate) use block::sweeps;
+pub(crate) use drivers::by_drivers;
 #[cfg(test)]
 pub(crate) use layouts::Shape;
 pub(crate) use layouts::{evaluation, heat, usual};

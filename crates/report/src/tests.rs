@@ -5,8 +5,8 @@ use crate::{cosbench_archive, csv, csv_series, html, json, markdown, sample};
 use tidemark_judge::{Judgement, judge};
 use tidemark_measure::fault::Fault;
 use tidemark_measure::record::{
-    Cell, DeviceUse, Example, Note, Operation, Proof, Run, Said, Second, SecondOfOperation, Silence, Stage,
-    State, Work, WorkerCount,
+    Cell, DeviceUse, Driver, Example, Lost, Note, Operation, Proof, Run, Said, Second, SecondOfOperation,
+    Share, ShareSecond, Silence, Stage, State, Work, WorkerCount,
 };
 
 const NASTY: &str =
@@ -32,6 +32,24 @@ fn nasty() -> Run {
         *field = text();
     }
     source.targets = vec![text()];
+    let driver = Driver {
+        name: text(),
+        host: text(),
+        lost: Some(Lost { at_ns: 1, reason: text() }),
+        ..Driver::default()
+    };
+    run.drivers = vec![driver];
+    let seconds =
+        vec![ShareSecond { index: u32::MAX, ok: u64::MAX, busy: f64::NAN, ..ShareSecond::default() }];
+    let share = Share {
+        workers: u32::MAX,
+        ok: u64::MAX,
+        first_sent_ns: Some(u64::MAX),
+        series: seconds,
+        ..Share::default()
+    };
+    run.stages[2].shares =
+        vec![Share { driver: 7, ..share.clone() }, Share { work: 7, ..share.clone() }, share];
     for (index, stage) in run.stages.iter_mut().enumerate() {
         // One stage is part of a sweep, the others are not.
         let axes = vec![(text(), text()), (text(), text())];
@@ -351,6 +369,35 @@ fn numbers_that_another_tool_says_are_shown_and_others_are_dashes() {
     }
     assert!(!stage.contains("No operation succeeded") && stage.contains("<td class=\"n\">–</td>"));
     assert!(csv(&run).contains(",63700000,") && json(&run, &judgement).contains("5019.85"));
+}
+
+#[test]
+fn drivers_have_a_section_where_there_are_any() {
+    let run = sample::by_drivers(4, 30);
+    let judgement = judge(&run);
+    let (page, text) = (html(&run, &judgement), markdown(&run, &judgement));
+    let section =
+        &page[page.find("<section id=\"drivers\"").unwrap()..page.find("<section id=\"stages\"").unwrap()];
+    for wanted in
+        ["d-4", "loadgen-4", "✕ lost 40.0 s into the run: it said nothing for 10 s", "✓ complete", "<svg"]
+    {
+        assert!(section.contains(wanted), "{wanted} in {section}");
+    }
+    assert!(page.contains("load from 4 drivers") && page.contains("<a href=\"#drivers\">Drivers</a>"));
+    assert!(text.contains("## Drivers\n") && text.contains("d-3"), "{text}");
+    let value: serde_json::Value = serde_json::from_str(&json(&run, &judgement)).unwrap();
+    assert_eq!(value["drivers"][2]["lost"]["at_ns"], 40_000_000_000u64);
+    assert_eq!(value["stages"][2]["shares"][3]["workers"], 16);
+    let names: Vec<String> = figures::of_run(&run).into_iter().map(|figure| figure.name).collect();
+    assert!(names.contains(&"s3-main-drivers".to_owned()), "{names:?}");
+    let local = sample::healthy(3);
+    let judgement = judge(&local);
+    let value: serde_json::Value = serde_json::from_str(&json(&local, &judgement)).unwrap();
+    assert!(value.get("drivers").is_none() && value["stages"][2].get("shares").is_none());
+    assert!(
+        !html(&local, &judgement).contains("id=\"drivers\"")
+            && !markdown(&local, &judgement).contains("## Drivers")
+    );
 }
 
 #[test]

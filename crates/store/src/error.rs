@@ -108,6 +108,28 @@ pub enum StoreError {
         /// Its number.
         id: u64,
     },
+    /// There is no such submission.
+    #[error("there is no submission {id} in {}", path.display())]
+    NoSuchSubmission {
+        /// The file.
+        path: PathBuf,
+        /// The number asked for.
+        id: u64,
+    },
+    /// A token cannot be made or revoked, and why.
+    #[error("{0}")]
+    Token(String),
+    /// Another controller has the store.
+    #[error(
+        "another controller has {}: {holder}; end it first, or name another file with --store or TIDEMARK_STORE",
+        path.display()
+    )]
+    Controlled {
+        /// The file.
+        path: PathBuf,
+        /// What the other one says of itself: `process 4711 at https://10.0.0.1:19088, since ...`.
+        holder: String,
+    },
     /// What was read makes no sense.
     #[error(
         "{}: {what}; restore the file from a backup, or start a new one with --store or TIDEMARK_STORE",

@@ -11,27 +11,42 @@
 //! |---|---|
 //! | `store` | the store and its list of runs |
 //! | `evaluations` | evaluations, and the runs that belong to them |
+//! | `operations` | the numbers of every operation of every run, for lists over all of them |
+//! | `submissions` | documents that a controller was asked to run, and what came of them |
+//! | `tokens` | who may speak to a controller |
+//! | `audit` | who did what |
+//! | `lock` | one controller to a store |
 //! | `schema` | the tables, and how older files are brought up to date |
 //! | `codec` | how records and seconds are written into blobs |
 //! | `recover` | what is left of a run whose process died |
 //! | `owner` | whether the process of a run still lives |
 //! | `error` | what can go wrong, and what to do then |
 
+mod audit;
 mod codec;
 mod error;
 mod evaluations;
+mod lock;
+mod operations;
 mod owner;
 mod recover;
 mod schema;
 mod store;
+mod submissions;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
+mod tokens;
 
+pub use audit::AuditEntry;
 pub use error::StoreError;
 pub use evaluations::EvaluationSummary;
+pub use lock::{Lock, controller_lock};
+pub use operations::OperationRow;
 pub use store::{RunSummary, Store};
+pub use submissions::Submission;
+pub use tokens::Token;
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -58,6 +58,83 @@ const STEPS: &[&str] = &[
     ) WITHOUT ROWID;
     CREATE INDEX members_by_run ON members (run);
 ",
+    "
+    -- Documents that a controller was asked to run, and what came of them.
+    CREATE TABLE submissions (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        name TEXT NOT NULL,
+        format TEXT NOT NULL,
+        by TEXT NOT NULL,
+        priority INTEGER NOT NULL,
+        -- Among those of its priority.
+        position INTEGER NOT NULL,
+        state TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        submitted_unix_ns INTEGER NOT NULL,
+        started_unix_ns INTEGER,
+        ended_unix_ns INTEGER,
+        -- What was asked for beside the document: JSON.
+        request TEXT NOT NULL,
+        -- Sealed by the controller.
+        document BLOB NOT NULL,
+        document_redacted TEXT NOT NULL,
+        idempotency_key TEXT,
+        -- No references: what came of a submission may be deleted, and its number comes before it is stored.
+        run INTEGER,
+        evaluation INTEGER,
+        valid INTEGER,
+        headline TEXT NOT NULL,
+        operations TEXT NOT NULL
+    );
+    CREATE UNIQUE INDEX submissions_by_key ON submissions (by, idempotency_key) WHERE idempotency_key IS NOT NULL;
+    CREATE INDEX submissions_by_state ON submissions (state, id);
+    CREATE INDEX submissions_by_run ON submissions (run) WHERE run IS NOT NULL;
+
+    CREATE TABLE tokens (
+        name TEXT PRIMARY KEY,
+        role TEXT NOT NULL,
+        -- SHA-256 of the token, which itself is nowhere.
+        hash BLOB NOT NULL UNIQUE,
+        created_unix_ns INTEGER NOT NULL,
+        used_unix_ns INTEGER,
+        revoked_unix_ns INTEGER
+    );
+
+    CREATE TABLE audit (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        unix_ns INTEGER NOT NULL,
+        by TEXT NOT NULL,
+        address TEXT NOT NULL,
+        what TEXT NOT NULL,
+        detail TEXT NOT NULL
+    );
+
+    -- The numbers of every operation of every run that has ended, for lists over all runs.
+    CREATE TABLE operations (
+        run INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+        place INTEGER NOT NULL,
+        stage TEXT NOT NULL,
+        work TEXT NOT NULL,
+        operation TEXT NOT NULL,
+        sample TEXT NOT NULL,
+        weight REAL,
+        workers INTEGER NOT NULL,
+        drivers INTEGER NOT NULL,
+        ok INTEGER NOT NULL,
+        failed INTEGER NOT NULL,
+        bytes INTEGER NOT NULL,
+        throughput REAL,
+        bandwidth REAL,
+        mean_ns REAL,
+        -- Little-endian doubles, see operations.rs.
+        percentiles BLOB NOT NULL,
+        config TEXT NOT NULL,
+        PRIMARY KEY (run, place)
+    ) WITHOUT ROWID;
+    -- Whether the operations of a run are in the table above.
+    ALTER TABLE runs ADD COLUMN indexed INTEGER NOT NULL DEFAULT 0;
+    CREATE INDEX runs_not_indexed ON runs (id) WHERE indexed = 0;
+",
 ];
 
 /// The newest schema known here.
@@ -99,4 +176,50 @@ fn version(connection: &Connection, path: &Path) -> Result<i64, StoreError> {
         return Err(StoreError::NewerSchema { path: path.to_path_buf(), found: version, known: KNOWN });
     }
     Ok(version)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Store;
+    use crate::testing::{ended, interval};
+
+    /// A file as the step before the newest left it.
+    fn older(path: &Path) {
+        let connection = Connection::open(path).unwrap();
+        STEPS[..2].iter().for_each(|step| connection.execute_batch(step).unwrap());
+        connection.pragma_update(None, "application_id", APPLICATION).unwrap();
+        connection.pragma_update(None, "user_version", 2).unwrap();
+        let record = crate::codec::encode(&ended("old", &[interval(0)])).unwrap();
+        let sql = "INSERT INTO runs (name, started_unix_ns, elapsed_ns, state, owner, operations, failed, valid, headline, record)
+                   VALUES ('old', 5, 6, 'completed', '', 7, 8, 1, 'fine', ?)";
+        connection.execute(sql, [record]).unwrap();
+        connection.execute("INSERT INTO seconds VALUES (1, 1, 0, 0, x'00')", []).unwrap();
+    }
+
+    #[test]
+    fn an_older_file_is_brought_up_to_date_and_keeps_what_it_has() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("results.db");
+        older(&path);
+        let mut store = Store::open(&path).unwrap();
+        assert_eq!(store.list().unwrap()[0].headline, "fine");
+        assert_eq!(store.load(1).unwrap().stages[1].works[0].operations.len(), 2);
+        assert!(store.matrix(10, None).unwrap().is_empty(), "not indexed yet");
+        assert_eq!(store.index_operations().unwrap(), 1);
+        assert_eq!(store.matrix(10, None).unwrap().len(), 2);
+        assert_eq!(version(store.connection(), &path).unwrap(), KNOWN);
+    }
+
+    #[test]
+    fn several_may_bring_it_up_to_date_at_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("results.db");
+        older(&path);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| assert_eq!(Store::open(&path).unwrap().list().unwrap().len(), 1));
+            }
+        });
+    }
 }

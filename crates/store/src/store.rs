@@ -2,11 +2,13 @@
 
 use crate::codec;
 use crate::error::StoreError;
-use crate::{owner, recover, schema};
-use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+use crate::{operations, owner, recover, schema};
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tidemark_judge::{Validity, judge, verdict_sentences};
 use tidemark_measure::record::{Run, State};
 use tidemark_measure::tally::Interval;
@@ -19,6 +21,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 pub struct Store {
     pub(crate) connection: Connection,
     pub(crate) path: PathBuf,
+    begun: Arc<AtomicU64>,
 }
 
 /// A run in a list.
@@ -62,12 +65,18 @@ impl Store {
         // In WAL mode NORMAL cannot damage the file; a power cut may cost the last seconds of a run.
         connection.execute_batch("PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON").map_err(sqlite)?;
         connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(())).map_err(sqlite)?;
-        Ok(Self { connection, path: path.to_path_buf() })
+        Ok(Self { connection, path: path.to_path_buf(), begun: Arc::default() })
     }
 
     /// Where it lies.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The number of the run that was taken in last through this, 0 before the first: for whoever follows a run while
+    /// another one writes it.
+    pub fn begun(&self) -> Arc<AtomicU64> {
+        self.begun.clone()
     }
 
     /// Takes a run in, to be carried out by this process, and gives it its number.
@@ -85,6 +94,7 @@ impl Store {
         ];
         self.connection.execute(sql, values).map_err(|error| self.trouble(error))?;
         let id = self.connection.last_insert_rowid() as u64;
+        self.begun.store(id, Ordering::Relaxed);
         match run.member.as_ref().map(|member| member.evaluation) {
             None | Some(0) => {}
             Some(evaluation) => self.adopt(evaluation, id)?,
@@ -134,7 +144,7 @@ impl Store {
         let tallies = || run.stages.iter().flat_map(|stage| &stage.works).flat_map(|work| &work.operations);
         let count = |numbers: &mut dyn Iterator<Item = u64>| signed(numbers.fold(0, u64::saturating_add));
         let sql = "UPDATE runs SET name = ?, started_unix_ns = ?, elapsed_ns = ?, state = ?, owner = '',
-                   operations = ?, failed = ?, valid = ?, headline = ?, record = ? WHERE id = ?";
+                   operations = ?, failed = ?, valid = ?, headline = ?, record = ?, indexed = 1 WHERE id = ?";
         let values = params![
             run.name,
             signed(run.started_unix_ns),
@@ -147,8 +157,17 @@ impl Store {
             record,
             signed(id)
         ];
-        let changed = self.connection.execute(sql, values).map_err(|error| self.trouble(error))?;
-        if changed == 0 { Err(self.no_such_run(id)) } else { Ok(()) }
+        let write = || -> rusqlite::Result<usize> {
+            // `&self` is enough for SQLite, and there is no other transaction in this connection.
+            let transaction = Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)?;
+            let changed = transaction.execute(sql, values)?;
+            if changed > 0 {
+                operations::write(&transaction, id, run)?;
+            }
+            transaction.commit()?;
+            Ok(changed)
+        };
+        if write().map_err(|error| self.trouble(error))? == 0 { Err(self.no_such_run(id)) } else { Ok(()) }
     }
 
     /// Reads a run. One whose process died before it was finished is interrupted, and has what its stored seconds
@@ -303,4 +322,9 @@ pub(crate) fn state_of(name: &str, owner: &str) -> State {
         Some(state) => state,
         None => State::Interrupted,
     }
+}
+
+/// Now, nanoseconds since 1970 UTC.
+pub(crate) fn now_ns() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
 }

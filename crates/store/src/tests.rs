@@ -122,7 +122,7 @@ fn a_newer_schema_is_refused_with_advice() {
     drop(store);
     sql(&path, "PRAGMA user_version = 99");
     let error = Store::open(&path).err().unwrap();
-    assert!(matches!(error, StoreError::NewerSchema { found: 99, known: 2, .. }), "{error}");
+    assert!(matches!(error, StoreError::NewerSchema { found: 99, known: 3, .. }), "{error}");
     assert!(error.to_string().contains("TIDEMARK_STORE"));
 }
 

@@ -1,6 +1,9 @@
 //! The command line's shape. Help texts live here, next to what they describe.
 
+mod controller;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
+pub(crate) use controller::{Cancel, Driver, Reach, Remote, Serve, Status, Submit, Token, TokenRole, Watch};
 use std::path::PathBuf;
 use tidemark_layout::lab::Layout;
 use tidemark_measure::units::parse_bytes;
@@ -66,6 +69,21 @@ pub(crate) enum Command {
     Import(Import),
     /// Observe this node while load is put on it from another, and serve what is seen
     Observe(Observe),
+    /// Serve as a controller: a queue, drivers, an API and a web console
+    Serve(Box<Serve>),
+    /// Put load on as a controller says
+    Driver(Box<Driver>),
+    /// Give a document to a controller
+    Submit(Box<Submit>),
+    /// Show what a controller does, or how a submission stands
+    Status(Status),
+    /// Cancel a submission
+    Cancel(Cancel),
+    /// Follow a submission to its end
+    Watch(Watch),
+    /// Make, list and revoke the tokens of a controller on this machine
+    #[command(subcommand)]
+    Token(Token),
     /// Print the JSON Schema of documents, for editors
     Schema,
     /// Bring real storage up and down on this machine, to try things on

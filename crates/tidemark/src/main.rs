@@ -6,6 +6,7 @@ mod cli;
 mod commands;
 mod exit;
 mod progress;
+mod remote;
 mod signals;
 mod terminal;
 
@@ -29,6 +30,13 @@ fn main() -> ExitCode {
         Command::Compare(arguments) => commands::compare::compare(&arguments, store, terminal),
         Command::Import(arguments) => commands::import::import(&arguments, store, terminal),
         Command::Observe(arguments) => commands::observe::observe(&arguments, terminal),
+        Command::Serve(arguments) => commands::serve::serve(&arguments, store, terminal),
+        Command::Driver(arguments) => commands::driver::driver(&arguments, terminal),
+        Command::Submit(arguments) => commands::submissions::submit(&arguments, terminal),
+        Command::Status(arguments) => commands::submissions::status(&arguments, terminal),
+        Command::Cancel(arguments) => commands::submissions::cancel(&arguments, terminal),
+        Command::Watch(arguments) => commands::submissions::watch(&arguments, terminal),
+        Command::Token(arguments) => commands::token::token(&arguments, store, terminal),
         Command::Schema => commands::manual::schema(terminal),
         Command::Lab(arguments) => commands::lab::lab(&arguments, terminal),
         Command::Completions { shell } => commands::manual::completions(shell, terminal),

@@ -9,7 +9,7 @@ use super::Findings;
 use crate::scene::{SECOND_NS, measures, sum};
 use crate::{Finding, Severity};
 use tidemark_measure::observation::{Kind, Node};
-use tidemark_measure::record::{Run, Stage, State, Work};
+use tidemark_measure::record::{Driver, Run, Share, Stage, State, Work};
 
 mod ceph;
 mod disk;
@@ -114,7 +114,10 @@ impl<'a> View<'a> {
     fn cores(&self) -> Option<f64> {
         let fact = self.node.facts.iter().find(|(name, _)| name == "processors");
         let told = fact.and_then(|(_, value)| value.parse::<f64>().ok());
-        let own = || self.node.generates.then(|| f64::from(self.run.provenance.cores));
+        let own = || match self.run.drivers.is_empty() {
+            true => self.node.generates.then(|| f64::from(self.run.provenance.cores)),
+            false => self.drivers().map(|(_, driver)| f64::from(driver.cores)).reduce(f64::max),
+        };
         told.or_else(own).filter(|cores| *cores >= 1.0 && cores.is_finite())
     }
 
@@ -122,22 +125,45 @@ impl<'a> View<'a> {
         self.stage.works.iter().filter(|work| measures(work))
     }
 
-    /// Cores that the generator's own threads used: no server that runs in the same process is among them.
+    /// The drivers on this node, with their numbers within the run: a node has the name of its host, and says which driver
+    /// observed it.
+    fn drivers(&self) -> impl Iterator<Item = (usize, &'a Driver)> {
+        let node = self.node;
+        let here = move |driver: &Driver| {
+            driver.host == node.name || node.source.strip_prefix("driver ") == Some(&driver.name)
+        };
+        self.run.drivers.iter().enumerate().filter(move |(_, driver)| node.generates && here(driver))
+    }
+
+    /// The shares of the drivers on this node in works that measure something.
+    fn shares(&self) -> impl Iterator<Item = (&'a Work, &'a Share)> {
+        let (stage, here) = (self.stage, self.drivers().map(|(index, _)| index).collect::<Vec<_>>());
+        let own = stage.shares.iter().filter(move |share| here.contains(&(share.driver as usize)));
+        own.filter_map(|share| Some((stage.works.get(share.work as usize)?, share)))
+            .filter(|(work, _)| measures(work))
+    }
+
+    /// Cores that the generator's own threads on this node used: no server that runs in the same process is among them.
     fn generator_cores(&self) -> f64 {
+        if !self.run.drivers.is_empty() {
+            let of = |(work, share): (&Work, &Share)| {
+                let busy = share.series.iter().map(|second| (second.index, second.busy));
+                mean_in_window(work, busy) * f64::from(share.threads)
+            };
+            return self.shares().map(of).sum();
+        }
         let of = |work: &Work| {
-            let seconds = work.series.iter().filter(|second| {
-                let from = u64::from(second.index).saturating_mul(SECOND_NS);
-                from >= work.window_start_ns && from.saturating_add(SECOND_NS) <= work.window_end_ns
-            });
-            let (busy, count) =
-                seconds.fold((0.0, 0u32), |(busy, count), second| (busy + second.busy, count + 1));
-            busy / f64::from(count.max(1)) * f64::from(work.threads)
+            let busy = work.series.iter().map(|second| (second.index, second.busy));
+            mean_in_window(work, busy) * f64::from(work.threads)
         };
         self.works().map(of).sum()
     }
 
     fn generator_threads(&self) -> u64 {
-        sum(self.works().map(|work| u64::from(work.threads)))
+        match self.run.drivers.is_empty() {
+            true => sum(self.works().map(|work| u64::from(work.threads))),
+            false => sum(self.shares().map(|(_, share)| u64::from(share.threads))),
+        }
     }
 
     /// A finding about the stage, with the node's name where there are several.
@@ -148,6 +174,16 @@ impl<'a> View<'a> {
         };
         Finding::about_stage(self.stage, severity, rule, title)
     }
+}
+
+/// The mean of what holds for single seconds of a work, over those that lie wholly in its window.
+fn mean_in_window(work: &Work, seconds: impl Iterator<Item = (u32, f64)>) -> f64 {
+    let within = seconds.filter(|(index, _)| {
+        let from = u64::from(*index).saturating_mul(SECOND_NS);
+        from >= work.window_start_ns && from.saturating_add(SECOND_NS) <= work.window_end_ns
+    });
+    let (total, count) = within.fold((0.0, 0u32), |(total, count), (_, value)| (total + value, count + 1));
+    total / f64::from(count.max(1))
 }
 
 /// `a`, `a and b`, `a, b and c`.

@@ -3,7 +3,8 @@
 //! In works that measure, what is found here makes the run invalid or is a warning; in works that prepare or
 //! clean up it is left unsaid.
 
-use super::Findings;
+use super::usage::{BUSY_FULL, BUSY_HIGH, Use};
+use super::{Findings, drivers};
 use crate::Severity;
 use crate::scene::Scene;
 use std::collections::BTreeMap;
@@ -28,14 +29,8 @@ const LAG_SHARE: f64 = 0.1;
 /// Lag that makes the run invalid: a third of the response time (half of the service time) is the generator's.
 const LAG_SHARE_MOST: f64 = 0.5;
 
-/// A generator thread that is on a processor for this share of a second has no reserve: operations wait for it.
-const BUSY_FULL: f64 = 0.95;
-
-/// A thread this busy is close to it.
-const BUSY_HIGH: f64 = 0.90;
-
-/// What holds for more than this share of the window's seconds is called sustained.
-const SUSTAINED: f64 = 0.5;
+/// Drivers whose evidence is shown, at most.
+const NAMED_MOST: usize = 3;
 
 /// By how much the sum of latencies may exceed the workers' time, and how much of it may be the generator's own.
 /// Histograms are exact to 0.1 %, so more than a tenth is no rounding; and a tenth less load is a different load.
@@ -175,58 +170,38 @@ pub(super) fn send_lag(scene: &Scene<'_>, out: &mut Findings) {
 /// In an open loop the send lag is the direct measure of what a busy generator does to the numbers, and a pacer
 /// may spin while it waits; being busy is only noted there.
 pub(super) fn busy(scene: &Scene<'_>, out: &mut Findings) {
-    let threads: u32 = scene.stage.works.iter().fold(0, |sum, work| sum.saturating_add(work.threads));
-    let cores = scene.run.provenance.cores;
-    // What another tool has measured does not say.
-    if threads == 0 {
-        return;
-    }
-    // More threads than processors cannot all be on one.
-    let most = if cores == 0 || threads <= cores { 1.0 } else { f64::from(cores) / f64::from(threads) };
-    let shares: Vec<f64> = scene.whole_seconds().map(|second| second.busy / most).collect();
-    if shares.is_empty() {
-        return;
-    }
-    let above = |limit: f64| shares.iter().filter(|share| **share >= limit).count();
-    let sustained = |limit| above(limit) as f64 > shares.len() as f64 * SUSTAINED;
-    let mean = shares.iter().sum::<f64>() / shares.len() as f64;
-    let evidence = [
-        format!(
-            "on a processor: {} of the threads' time on average, in the busiest second {}",
-            units::percent(mean),
-            units::percent(shares.iter().copied().fold(0.0, f64::max))
-        ),
-        format!(
-            "seconds at {} or more: {} of {}; at {} or more: {}",
-            units::percent(BUSY_FULL),
-            above(BUSY_FULL),
-            shares.len(),
-            units::percent(BUSY_HIGH),
-            above(BUSY_HIGH)
-        ),
-        format!("threads of the stage: {threads}, processors: {cores}"),
-    ];
+    let all = Use::all(scene);
+    let Some(busiest) = all.iter().max_by(|one, other| one.mean().total_cmp(&other.mean())) else { return };
+    let above = |limit| all.iter().filter(move |one| one.sustained(limit)).collect::<Vec<_>>();
+    let (full, high) = (above(BUSY_FULL), above(BUSY_HIGH));
+    let on = |some: &[&Use<'_>]| match all[0].driver {
+        Some(_) => format!(" on {}", drivers::named(some.iter().filter_map(|one| one.driver))),
+        None => String::new(),
+    };
+    let evidence =
+        |some: &[&Use<'_>]| some.iter().take(NAMED_MOST).flat_map(|one| one.evidence()).collect::<Vec<_>>();
     let advice = "Use more threads, or a larger machine. Until then these numbers show the generator's limit, not the storage's.";
-    if !sustained(BUSY_HIGH) {
-        let title = format!("the load generator had reserve: {} busy on average", units::percent(mean));
-        out.say(scene.finding(Severity::Good, "generator-busy", title).evidences(evidence));
+    if high.is_empty() {
+        let mean = units::percent(busiest.mean());
+        let title = match busiest.driver {
+            None => format!("the load generator had reserve: {mean} busy on average"),
+            Some(name) => format!(
+                "all {} drivers had reserve: the busiest, {name}, was {mean} busy on average",
+                all.len()
+            ),
+        };
+        out.say(scene.finding(Severity::Good, "generator-busy", title).evidences(evidence(&[busiest])));
     } else if scene.work.offered_rate.is_some() {
-        let title = "the load generator had little reserve";
-        out.say(scene.finding(Severity::Note, "generator-busy", title).evidences(evidence));
-    } else if sustained(BUSY_FULL) {
-        let finding = scene.finding(
-            weigh(scene, Severity::Critical),
-            "generator-busy",
-            "the load generator was the bottleneck",
-        );
-        out.invalidate(scene, finding.detail(advice).evidences(evidence));
+        let title = format!("the load generator had little reserve{}", on(&high));
+        out.say(scene.finding(Severity::Note, "generator-busy", title).evidences(evidence(&high)));
+    } else if !full.is_empty() {
+        let title = format!("the load generator was the bottleneck{}", on(&full));
+        let finding = scene.finding(weigh(scene, Severity::Critical), "generator-busy", title);
+        out.invalidate(scene, finding.detail(advice).evidences(evidence(&full)));
     } else {
-        let finding = scene.finding(
-            weigh(scene, Severity::Warning),
-            "generator-busy",
-            "the load generator was near its limit",
-        );
-        out.say(finding.detail(advice).evidences(evidence));
+        let title = format!("the load generator was near its limit{}", on(&high));
+        let finding = scene.finding(weigh(scene, Severity::Warning), "generator-busy", title);
+        out.say(finding.detail(advice).evidences(evidence(&high)));
     }
 }
 

@@ -6,8 +6,11 @@ use crate::pacing::{Arrivals, Rate};
 use crate::source::{Choice, Division, Effect, Follow, Order, Size, SourcePlan};
 use crate::stopping::{Steady, Stop};
 use crate::work::Finale;
+use std::collections::VecDeque;
 use tidemark_measure::fault::Fault;
 use tidemark_measure::pick::Pick;
+
+mod shares;
 
 const MS: u64 = 1_000_000;
 

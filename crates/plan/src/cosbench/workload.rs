@@ -7,7 +7,7 @@ use super::tree::Element;
 use super::work::{self, Turn};
 use crate::nearest::nearest;
 use crate::object::Target;
-use crate::plan::{Observe, OnFailure, Plan, Stage};
+use crate::plan::{Drivers, Observe, OnFailure, Plan, Stage};
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
@@ -149,6 +149,7 @@ impl Reader {
             stages: self.workflow(root, &scope),
             notes: Vec::new(),
             observe: Observe::default(),
+            drivers: Drivers::default(),
         }
     }
 

@@ -21,6 +21,11 @@ impl Evaluation {
         add("tidemark cell 1");
         add(self.documents.arm_definition(arm));
         add(self.documents.load_definition(load));
+        // Where it says nothing, fingerprints are what they were before there were drivers.
+        let drivers = self.documents.drivers_definition();
+        if !drivers.is_empty() {
+            add(&drivers);
+        }
         for (axis, value) in level {
             add(axis);
             add(value);

@@ -283,6 +283,25 @@ fn a_fingerprint_follows_the_document_that_a_load_refers_to() {
 }
 
 #[test]
+fn drivers_hold_for_all_loads_that_do_not_say_otherwise() {
+    use crate::plan::Wanted;
+    let loads = "loads:\n- {name: own, drivers: 2, stages: [{init: {containers: 1}}]}\n- {name: plain, stages: [{init: \
+                 {containers: 1}}]}\n- {name: xml, document: small.xml}\n- {name: fio, document: job.fio}\n";
+    let text = |top: &str| format!("name: t\n{top}arms: [{{name: a, target: none}}]\n{loads}");
+    let (with, without) = (outcome(&text("drivers: 3\n")).unwrap().0, outcome(&text("")).unwrap().0);
+    let wanted = |evaluation: &Evaluation| -> Vec<Wanted> {
+        (0..4).map(|load| plan(evaluation, 0, load, &vec![], 1).drivers.wanted).collect()
+    };
+    let three = || Wanted::Count(3);
+    assert_eq!(wanted(&with), [Wanted::Count(2), three(), three(), three()]);
+    assert_eq!(wanted(&without), [Wanted::Count(2), Wanted::All, Wanted::All, Wanted::All]);
+    let print = |evaluation: &Evaluation| evaluation.fingerprint(0, 1, &vec![], 1);
+    assert_ne!(print(&with), print(&without));
+    let patient = outcome(&text("drivers: {use: all, lost_after: 60s}\n")).unwrap().0;
+    assert_eq!(plan(&patient, 0, 2, &vec![], 1).drivers.lost_after_ns, 60_000_000_000);
+}
+
+#[test]
 fn mistakes_point_at_their_place() {
     let table = [
         (short("repeat: 3"), "9:1 error `repeat` is not a key of the evaluation | did you mean `repeats`?"),

@@ -4,26 +4,26 @@ use crate::diagnostic::Diagnostic;
 use std::ops::Range;
 
 /// The section whose options hold for the sections after it.
-pub(super) const GLOBAL: &str = "global";
+pub(crate) const GLOBAL: &str = "global";
 
 /// A section as it stands in the file.
-pub(super) struct Section<'a> {
-    pub(super) name: &'a str,
-    pub(super) span: Range<usize>,
-    pub(super) options: Vec<Setting<'a>>,
+pub(crate) struct Section<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) span: Range<usize>,
+    pub(crate) options: Vec<Setting<'a>>,
 }
 
 /// One `name=value`; a name alone has an empty value.
 #[derive(Clone)]
-pub(super) struct Setting<'a> {
-    pub(super) name: &'a str,
-    pub(super) value: &'a str,
-    pub(super) span: Range<usize>,
+pub(crate) struct Setting<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) value: &'a str,
+    pub(crate) span: Range<usize>,
 }
 
 /// The sections in the order of the text, `[global]` ones among them. fio cuts a line at the first `;` or `#`
 /// wherever it stands.
-pub(super) fn sections<'a>(text: &'a str, found: &mut Vec<Diagnostic>) -> Vec<Section<'a>> {
+pub(crate) fn sections<'a>(text: &'a str, found: &mut Vec<Diagnostic>) -> Vec<Section<'a>> {
     let mut sections: Vec<Section<'a>> = Vec::new();
     for (span, line) in lines(text) {
         if let Some(rest) = line.strip_prefix('[') {
@@ -39,8 +39,9 @@ pub(super) fn sections<'a>(text: &'a str, found: &mut Vec<Diagnostic>) -> Vec<Se
         }
         let (name, value) = line.split_once('=').unwrap_or((line, ""));
         let setting = Setting { name: name.trim(), value: value.trim(), span };
-        match (sections.last_mut(), line.split_whitespace().next()) {
-            (_, Some("include")) => found.push(Diagnostic::error(
+        // fio takes whatever begins so for an inclusion, with any one character between the word and the file's name.
+        match (sections.last_mut(), line.starts_with("include")) {
+            (_, true) => found.push(Diagnostic::error(
                 setting.span,
                 "`include` is not followed",
                 "a run keeps the whole of its document: write the options of the other file into this one",

@@ -3,7 +3,7 @@
 use super::world::{self, Area, Place, World};
 use super::{Does, Touch, has_form, highest_rate};
 use crate::object::{Form, Target, Verb};
-use crate::plan::Work as PlanWork;
+use crate::plan::{Plan, Work as PlanWork};
 use std::collections::BTreeMap;
 use tidemark_load::source::{Choice, Division, Effect, SourcePlan};
 use tidemark_measure::pick::Pick;
@@ -43,6 +43,25 @@ impl Remarks {
     /// The remarks.
     pub(super) fn into_notes(self) -> Vec<Note> {
         self.0
+    }
+}
+
+/// Says which drivers works are pinned to, for whoever has none.
+pub(super) fn of_pins(plan: &Plan, remarks: &mut Remarks) {
+    let works = plan.stages.iter().flat_map(|stage| &stage.works);
+    let mut names: Vec<&str> = Vec::new();
+    for name in works.filter_map(|work| work.driver.as_deref()) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    if !names.is_empty() {
+        let text = format!(
+            "works are pinned to {}: a controller gives them to these drivers and to no others; where there is no controller, \
+             as in `tidemark run`, pins are ignored and one process does all works",
+            names.join(", ")
+        );
+        remarks.add("drivers", text);
     }
 }
 

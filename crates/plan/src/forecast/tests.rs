@@ -25,6 +25,17 @@ fn topics(forecast: &Forecast) -> Vec<&str> {
 const SMALL: u64 = 4_000;
 
 #[test]
+fn pins_are_told_to_whoever_has_no_drivers() {
+    let text = "name: t\ntarget: none\nstages:\n- init: {containers: 1-2, driver: d1}\n- dispose: {containers: 1-2, driver: \
+                d1}\n";
+    let notes = |text: &str| forecast(&yaml::read(text).unwrap().0).notes;
+    let pins: Vec<_> = notes(text).into_iter().filter(|note| note.topic == "drivers").collect();
+    assert_eq!(pins.len(), 1);
+    assert!(pins[0].text.starts_with("works are pinned to d1:"), "{}", pins[0].text);
+    assert!(notes(&text.replace(", driver: d1", "")).iter().all(|note| note.topic != "drivers"));
+}
+
+#[test]
 fn the_whitepaper_s_workload_in_numbers() {
     let forecast = forecast(&plan(include_str!("../../../../examples/whitepaper-4k.yaml")));
     let action = |stage: usize, index: usize| forecast.stages[stage].works[0].actions[index].clone();

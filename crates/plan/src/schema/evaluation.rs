@@ -28,6 +28,7 @@ fn evaluation() -> Value {
         ("repeats", whole("How often each cell is measured; 1 if it is not given", 1)),
         ("order", words("In which order runs are done", ORDERS.map(|(name, _)| name))),
         ("observe", refer("observe", "What is observed of all arms")),
+        ("drivers", super::values::drivers()),
     ];
     keys.extend(intensities());
     table("An evaluation: arms x loads x levels x repeats", &["name", "arms", "loads"], keys)
@@ -96,6 +97,7 @@ fn load() -> Value {
         ("naming", refer("naming", "What containers and objects are called")),
         ("content", refer("content", "What is written and checked")),
         ("observe", refer("observe", "What is observed while it runs")),
+        ("drivers", super::values::drivers()),
         ("stages", super::workload::stages()),
     ];
     keys.extend(intensities());

@@ -55,6 +55,7 @@ fn read(text: &str) {
             Some(value.to_owned())
         },
         file: &|_: &Path| Ok("from a file".to_owned()),
+        document: &|path: &Path| std::fs::read_to_string(path),
         device_size: &|_: &Path| Ok(1 << 40),
     };
     let directory = match text.contains("small.xml") {

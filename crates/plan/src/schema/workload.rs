@@ -29,7 +29,17 @@ pub(super) fn tables() -> Vec<Key> {
         ("pool", pool()),
         ("rate_point", rate_point()),
         ("steady", steady()),
+        ("drivers", drivers()),
     ]
+}
+
+fn drivers() -> Value {
+    let keys = vec![
+        ("use", super::values::wanted("Which drivers take part; all if it is not given")),
+        ("on_loss", words("When one is lost: the stage ends, or goes on without it", ["stop", "continue"])),
+        ("lost_after", duration("A driver that says nothing for so long is lost")),
+    ];
+    table("How a run is spread over the drivers of a controller", &[], keys)
 }
 
 fn workload() -> Value {
@@ -39,6 +49,7 @@ fn workload() -> Value {
         ("seed", whole("Where all random choices come from; without it, from the text", 0)),
         ("on_failure", on_failure()),
         ("observe", refer("observe", "What is observed while it runs")),
+        ("drivers", super::values::drivers()),
         ("stages", stages()),
     ];
     keys.extend(scope());

@@ -11,7 +11,7 @@ use crate::cosbench::{self, Changes};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::fiofile;
 use crate::object;
-use crate::plan::Plan;
+use crate::plan::{Drivers, Plan};
 use crate::redact::is_secret;
 use std::ops::Range;
 use tidemark_measure::evaluation::Level;
@@ -25,6 +25,8 @@ const AXES_OF_LOADS: &str =
 pub(crate) struct Documents {
     /// The evaluation's text.
     pub(super) text: String,
+    /// The drivers of loads that do not say which.
+    pub(super) drivers: Option<Drivers>,
     pub(super) arms: Vec<ArmSource>,
     pub(super) loads: Vec<LoadSource>,
 }
@@ -101,6 +103,11 @@ impl Documents {
     /// All that makes a load what it is, but for its levels.
     pub(crate) fn load_definition(&self, load: usize) -> &str {
         self.loads.get(load).map_or("", |load| &load.definition)
+    }
+
+    /// What the evaluation says about drivers, spelled so that different ones differ; empty if it says nothing.
+    pub(crate) fn drivers_definition(&self) -> String {
+        self.drivers.as_ref().map(|drivers| format!("{:?}", drivers.wanted)).unwrap_or_default()
     }
 
     /// Where a load's service level stands in the evaluation.
@@ -187,7 +194,12 @@ impl Documents {
                 let place = if load.referred.is_some() { 0..0 } else { load.place.clone() };
                 let kind = if volumes { "volumes" } else { "objects" };
                 let message = format!("neither the load nor the arm `{}` has a `target` for {kind}", arm.1);
-                let lent = Lent { seed: Some(seed), target, missing: Some((place, message)) };
+                let lent = Lent {
+                    seed: Some(seed),
+                    target,
+                    missing: Some((place, message)),
+                    drivers: self.drivers.clone(),
+                };
                 (remarks, tree_plan(root, text, level, load, lent, environment))
             }
             Body::Cosbench => {
@@ -199,6 +211,12 @@ impl Documents {
                 (Vec::new(), read.map(|(plan, warnings)| (plan.with_seed(seed), warnings)))
             }
         };
+        let planned = planned.map(|(mut plan, warnings)| {
+            if let (Body::Cosbench | Body::Fio, Some(drivers)) = (&load.body, &self.drivers) {
+                plan.drivers = drivers.clone();
+            }
+            (plan, warnings)
+        });
         let failed = remarks.iter().any(|remark| remark.severity == Severity::Error);
         match planned {
             Ok((plan, warnings)) => {

@@ -1,4 +1,6 @@
-//! What a document refers to outside itself: environment variables, files that hold secrets, sizes of devices.
+//! What a document refers to outside itself: environment variables, files that hold secrets, other documents, sizes of devices.
+//!
+//! Nothing else of the machine is touched while a document is read, whatever its format.
 
 use super::table::{Problem, Table};
 use crate::secret::Secret;
@@ -9,13 +11,19 @@ use std::path::Path;
 /// A file with a secret is not larger than this; bytes.
 const LARGEST_SECRET: u64 = 64 << 10;
 
-/// Where environment variables, secret files and devices are looked up.
+/// A document that another one refers to is not larger than this; bytes.
+const LARGEST_DOCUMENT: u64 = 8 << 20;
+
+/// Where environment variables, secret files, documents and devices are looked up. What comes over a network is read with
+/// one that refuses; its errors are shown to whoever wrote the document.
 #[derive(Clone, Copy)]
 pub struct Environment<'a> {
     /// The value of an environment variable, if it is set.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
     /// The content of a file.
     pub file: &'a dyn Fn(&Path) -> std::io::Result<String>,
+    /// The text of a document that another one refers to.
+    pub document: &'a dyn Fn(&Path) -> std::io::Result<String>,
     /// The size of a block device, bytes.
     pub device_size: &'a dyn Fn(&Path) -> std::io::Result<u64>,
 }
@@ -23,7 +31,12 @@ pub struct Environment<'a> {
 impl Environment<'static> {
     /// This process's environment and file system: the one place that reads them.
     pub fn process() -> Self {
-        Self { variable: &|name| std::env::var(name).ok(), file: &read_file, device_size: &device_size }
+        Self {
+            variable: &|name| std::env::var(name).ok(),
+            file: &read_file,
+            document: &read_document,
+            device_size: &device_size,
+        }
     }
 }
 
@@ -33,6 +46,15 @@ fn device_size(path: &Path) -> std::io::Result<u64> {
         return Err(std::io::Error::other("it is not a block device"));
     }
     std::fs::File::open(path)?.seek(SeekFrom::End(0))
+}
+
+fn read_document(path: &Path) -> std::io::Result<String> {
+    // Asked before it is opened, as above.
+    let found = std::fs::metadata(path)?;
+    match found.is_file() && found.len() <= LARGEST_DOCUMENT {
+        true => std::fs::read_to_string(path),
+        false => Err(std::io::Error::other("it is not a file of at most 8 MiB")),
+    }
 }
 
 fn read_file(path: &Path) -> std::io::Result<String> {

@@ -1,7 +1,9 @@
 //! Evaluation documents to an [`Evaluation`]: the outermost mapping, and its loads.
 
+use super::Environment;
 use super::arms::{arms, unique};
 use super::documents::{Body, Documents, LoadSource, canonical};
+use super::drivers::drivers;
 use super::levels::{self, Given, Places};
 use super::observe::observe;
 use super::table::{Log, Problem, Table, text};
@@ -24,11 +26,9 @@ const MOST_LOADS: usize = 1000;
 /// More runs than this are taken for a mistake.
 const MOST_RUNS: u64 = 100_000;
 
-/// A document that a load refers to is not larger than this; bytes.
-const LARGEST: u64 = 8 << 20;
-
 /// The keys of a workload document that a load in an evaluation may have.
-const WORKLOAD_KEYS: [&str; 6] = ["on_failure", "target", "naming", "content", "observe", "stages"];
+const WORKLOAD_KEYS: [&str; 7] =
+    ["on_failure", "target", "naming", "content", "observe", "drivers", "stages"];
 
 /// The keys of a load that say nothing of what it does.
 const ABOUT: [&str; 5] = ["description", "levels", "search", "service_level", "observe"];
@@ -44,6 +44,12 @@ pub(crate) fn is_evaluation(text: &str) -> bool {
     }
 }
 
+/// Where the documents of loads are looked for, and how they are read.
+struct Beside<'a> {
+    directory: &'a Path,
+    environment: &'a Environment<'a>,
+}
+
 /// Reads an evaluation. Its cells are not looked at yet. With it come warnings.
 ///
 /// # Errors
@@ -51,10 +57,12 @@ pub(crate) fn is_evaluation(text: &str) -> bool {
 pub(crate) fn evaluation(
     text: &str,
     directory: &Path,
+    environment: &Environment<'_>,
 ) -> Result<(Evaluation, Vec<Diagnostic>), Vec<Diagnostic>> {
     let root = tree::parse(text).map_err(|broken| vec![broken])?;
     let log = Log::default();
-    let evaluation = top(Table::new("the evaluation", &root, &(0..0), text, &log), text, directory);
+    let beside = Beside { directory, environment };
+    let evaluation = top(Table::new("the evaluation", &root, &(0..0), text, &log), text, &beside);
     match log.close() {
         (warnings, false) => Ok((evaluation, warnings)),
         (remarks, true) => Err(remarks),
@@ -67,17 +75,18 @@ struct Common {
     service_level: Option<(ServiceLevel, Range<usize>)>,
 }
 
-fn top(mut table: Table<'_>, whole: &str, directory: &Path) -> Evaluation {
+fn top(mut table: Table<'_>, whole: &str, beside: &Beside<'_>) -> Evaluation {
     let name = table.required("name", "begin with `name: my-evaluation`", text).unwrap_or_default();
     let description = table.text("description").unwrap_or_default();
     // Of the name alone: with another load, the random choices of the others stay what they were.
     let seed = table.whole("seed", 0..=u64::MAX).unwrap_or_else(|| defaults::seed_of(&name));
     let shared = observe(&mut table);
+    let drivers = drivers(&mut table);
     let (arms, arm_sources) = arms(&mut table, &shared);
     let repeats = table.small("repeats", 1..=1000).unwrap_or(1);
     let order = table.word("order", &ORDERS).unwrap_or_default();
     let common = Common { given: levels::read(&mut table), service_level: service_level(&mut table) };
-    let (loads, load_sources) = loads(&mut table, &common, directory);
+    let (loads, load_sources) = loads(&mut table, &common, beside);
     let runs: u64 = loads.iter().map(|load: &Load| load.levels.known().len() as u64).sum();
     let runs = runs.saturating_mul(arms.len() as u64).saturating_mul(u64::from(repeats));
     if runs > MOST_RUNS {
@@ -95,7 +104,7 @@ fn top(mut table: Table<'_>, whole: &str, directory: &Path) -> Evaluation {
         repeats,
         order,
         notes,
-        documents: Documents { text: whole.to_owned(), arms: arm_sources, loads: load_sources },
+        documents: Documents { text: whole.to_owned(), drivers, arms: arm_sources, loads: load_sources },
     }
 }
 
@@ -118,7 +127,7 @@ fn service_level(table: &mut Table<'_>) -> Option<(ServiceLevel, Range<usize>)> 
     Some((table.read("service_level", |text| Ok(ServiceLevel::parse(text)?))?, place))
 }
 
-fn loads(document: &mut Table<'_>, common: &Common, directory: &Path) -> (Vec<Load>, Vec<LoadSource>) {
+fn loads(document: &mut Table<'_>, common: &Common, beside: &Beside<'_>) -> (Vec<Load>, Vec<LoadSource>) {
     let nodes = document.list("loads").unwrap_or_default();
     if nodes.is_empty() {
         document.missing("loads", "write a list of loads: `- {name: small-objects, document: small.xml}`");
@@ -131,7 +140,7 @@ fn loads(document: &mut Table<'_>, common: &Common, directory: &Path) -> (Vec<Lo
     let (mut loads, mut sources) = (Vec::<Load>::new(), Vec::new());
     for node in nodes {
         let table = document.part("a load", node, &node.span);
-        let Some((load, source)) = load(table, node, common, directory) else { continue };
+        let Some((load, source)) = load(table, node, common, beside) else { continue };
         unique(document, node, "load", &load.name, loads.iter().map(|load| load.name.as_str()));
         loads.push(load);
         sources.push(source);
@@ -140,7 +149,12 @@ fn loads(document: &mut Table<'_>, common: &Common, directory: &Path) -> (Vec<Lo
 }
 
 /// Reads one load; `None` after an error that leaves nothing to go on with.
-fn load(mut table: Table<'_>, node: &Node, common: &Common, directory: &Path) -> Option<(Load, LoadSource)> {
+fn load(
+    mut table: Table<'_>,
+    node: &Node,
+    common: &Common,
+    beside: &Beside<'_>,
+) -> Option<(Load, LoadSource)> {
     let name = table.required("name", "write what the load is called, such as `name: small`", text);
     let description = table.text("description").unwrap_or_default();
     let given = levels::read(&mut table);
@@ -158,7 +172,7 @@ fn load(mut table: Table<'_>, node: &Node, common: &Common, directory: &Path) ->
             "write what it does, or `document: path` of a workload, a COSBench or a fio file",
         );
     }
-    let fetched = path.as_ref().map(|path| table.read("document", |_| fetch(directory, path)));
+    let fetched = path.as_ref().map(|path| table.read("document", |_| fetch(beside, path)));
     let (body, referred) = match (path.clone(), fetched) {
         (Some(path), Some(fetched)) => {
             let text = fetched?;
@@ -200,16 +214,9 @@ fn load(mut table: Table<'_>, node: &Node, common: &Common, directory: &Path) ->
 }
 
 /// The document that a load refers to.
-fn fetch(directory: &Path, path: &str) -> Result<String, Problem> {
-    let full = directory.join(path);
-    let read = || {
-        let found = std::fs::metadata(&full)?;
-        match found.is_file() && found.len() <= LARGEST {
-            true => std::fs::read_to_string(&full),
-            false => Err(std::io::Error::other("it is not a file of at most 8 MiB")),
-        }
-    };
-    read().map_err(|error| {
+fn fetch(beside: &Beside<'_>, path: &str) -> Result<String, Problem> {
+    let full = beside.directory.join(path);
+    (beside.environment.document)(&full).map_err(|error| {
         let help = "paths are relative to the evaluation's directory";
         Problem::new(format!("{} cannot be read: {error}", full.display()), help)
     })

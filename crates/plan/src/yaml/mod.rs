@@ -10,6 +10,7 @@ mod axes;
 mod block;
 mod context;
 mod documents;
+mod drivers;
 mod environment;
 mod evaluation;
 pub(crate) mod levels;
@@ -76,6 +77,7 @@ fn workload(mut table: Table<'_>, environment: &Environment<'_>, text: &str, len
     let on_failure = on_failure(&mut table).unwrap_or_default();
     let scope = Scope { target: lent.target, ..Scope::default() }.within(&mut table, environment);
     let observe = observe::observe(&mut table);
+    let drivers = drivers::drivers(&mut table).or(lent.drivers).unwrap_or_default();
     let missing_target = lent.missing.unwrap_or_else(|| (0..0, "the document has no `target`".to_owned()));
     let context =
         Context { environment, seed, budget: Budget::default(), missing_target, notes: RefCell::default() };
@@ -88,8 +90,18 @@ fn workload(mut table: Table<'_>, environment: &Environment<'_>, text: &str, len
         let made = stage(&table, node, stages.len(), &mut names, &scope, on_failure, &context);
         stages.extend(made);
     }
+    drivers::check_pins(&mut table, &drivers, &stages);
     table.finish();
-    Plan { name, description, seed, trigger: None, stages, notes: context.notes.into_inner(), observe }
+    Plan {
+        name,
+        description,
+        seed,
+        trigger: None,
+        stages,
+        notes: context.notes.into_inner(),
+        observe,
+        drivers,
+    }
 }
 
 /// Reads a stage, or those that a sweep makes of it. `index` is the first one's.

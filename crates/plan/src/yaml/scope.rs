@@ -5,6 +5,7 @@ use super::table::Table;
 use super::target::{self, Target};
 use super::tree::Value;
 use crate::object::{Content, Form, Naming};
+use crate::plan::Drivers;
 use std::ops::Range;
 
 /// What an evaluation lends to a workload document.
@@ -16,6 +17,8 @@ pub(super) struct Lent {
     pub(super) target: Option<Target>,
     /// Where and how to say that there is no target.
     pub(super) missing: Option<(Range<usize>, String)>,
+    /// Its drivers, where the document does not say.
+    pub(super) drivers: Option<Drivers>,
 }
 
 /// What holds at one level of the document: the levels above, and what this one says otherwise.

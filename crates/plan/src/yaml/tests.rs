@@ -35,7 +35,18 @@ fn device_size(path: &std::path::Path) -> std::io::Result<u64> {
 }
 
 pub(super) fn outcome(text: &str) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
-    read_in(text, &Environment { variable: &variable, file: &file, device_size: &device_size })
+    read_in(text, &environment(&variable, &file))
+}
+
+fn environment<'a>(
+    variable: &'a dyn Fn(&str) -> Option<String>,
+    file: &'a dyn Fn(&std::path::Path) -> std::io::Result<String>,
+) -> Environment<'a> {
+    Environment { variable, file, document: &file_of_nobody, device_size: &device_size }
+}
+
+fn file_of_nobody(_: &std::path::Path) -> std::io::Result<String> {
+    Err(std::io::ErrorKind::NotFound.into())
 }
 
 pub(super) fn plan(text: &str) -> Plan {
@@ -321,6 +332,61 @@ fn secrets_are_in_no_remark_and_no_debug_output() {
 }
 
 #[test]
+fn drivers_are_said_shortly_or_in_full() {
+    use crate::plan::{Drivers, OnLoss, Wanted};
+    let with = |drivers: &str| {
+        format!("{drivers}{}", with_load("for: 60s\noperations: [{get: {containers: 1, objects: 1}}]"))
+    };
+    let named = |names: &[&str]| Wanted::Named(names.iter().map(|name| (*name).to_owned()).collect());
+    for (text, wanted) in [
+        ("", Wanted::All),
+        ("drivers: all\n", Wanted::All),
+        ("drivers: 4\n", Wanted::Count(4)),
+        ("drivers: [d1, 2]\n", named(&["d1", "2"])),
+        ("drivers: {use: 3}\n", Wanted::Count(3)),
+        ("drivers: {on_loss: stop}\n", Wanted::All),
+    ] {
+        assert_eq!(plan(&with(text)).drivers, Drivers { wanted, ..Drivers::default() }, "{text}");
+    }
+    let full =
+        Drivers { wanted: named(&["d1", "d2"]), on_loss: OnLoss::Continue, lost_after_ns: 30_000_000_000 };
+    assert_eq!(plan(FULL).drivers, full);
+    for (text, remark) in [
+        (
+            "drivers: 0\n",
+            "1:10 error `drivers`: 0 is out of bounds | write all, a number of drivers up to 10000, or a list \
+                          of names: [d1, d2]",
+        ),
+        (
+            "drivers: some\n",
+            "1:10 error `drivers`: 'some' is not a whole number | write all, a number of drivers up to \
+                             10000, or a list of names: [d1, d2]",
+        ),
+        ("drivers: []\n", "1:1 error `drivers` names no driver | write names, or all"),
+        ("drivers: {use: [a, a]}\n", "1:11 error `use` names a twice | name each driver once"),
+        (
+            "drivers: {lost_after: 1s}\n",
+            "1:23 error `lost_after`: '1s' is out of bounds | write a duration from 2s to 1h",
+        ),
+        (
+            "drivers: {on_los: stop}\n",
+            "1:11 error `on_los` is not a key of `drivers` | did you mean `on_loss`?",
+        ),
+    ] {
+        assert_eq!(remarks(&with(text)), [remark], "{text}");
+    }
+    let pinned = with("drivers: [d1]\n").replace("for: 60s", "for: 60s\n    driver: d9");
+    assert_eq!(
+        remarks(&pinned),
+        [
+            "1:1 error a work is pinned to the driver d9, which `drivers` leaves out | add d9 to the list, or change the \
+          work's `driver`"
+        ]
+    );
+    assert_eq!(plan(&pinned.replace("[d1]", "[d1, d9]")).stages[0].works[0].driver.as_deref(), Some("d9"));
+}
+
+#[test]
 fn examples_are_documents() {
     for (name, text) in [
         ("whitepaper-4k", include_str!("../../../../examples/whitepaper-4k.yaml")),
@@ -331,8 +397,7 @@ fn examples_are_documents() {
         ("block-oltp", include_str!("../../../../examples/block-oltp.yaml")),
     ] {
         let variable = |_: &str| Some("http://10.0.0.1".to_owned());
-        let read =
-            read_in(text, &Environment { variable: &variable, file: &file, device_size: &device_size });
+        let read = read_in(text, &environment(&variable, &file));
         let (plan, warnings) = read.unwrap_or_else(|errors| panic!("{name}: {errors:#?}"));
         assert_eq!((plan.name.as_str(), warnings), (name, vec![]));
     }
@@ -356,8 +421,7 @@ fn the_examples_of_the_reference_are_documents() {
             assert_eq!(warnings, [], "{block}");
             continue;
         }
-        let read =
-            read_in(block, &Environment { variable: &variable, file: &file, device_size: &device_size });
+        let read = read_in(block, &environment(&variable, &file));
         let (_, warnings) = read.unwrap_or_else(|errors| panic!("{block}\n{errors:#?}"));
         assert_eq!(warnings, [], "{block}");
     }

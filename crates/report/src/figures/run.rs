@@ -1,6 +1,6 @@
 //! All figures of a run.
 
-use super::{Figure, MOST_POINTS, all, nodes, of_sweep};
+use super::{Figure, MOST_POINTS, all, drivers, nodes, of_sweep};
 use crate::content::is_main;
 use tidemark_judge::sweep::sweeps;
 use tidemark_measure::record::Run;
@@ -19,6 +19,8 @@ pub fn of_run(run: &Run) -> Vec<Figure> {
                 if stage.works.len() == 1 { stage.id.clone() } else { format!("{}-{}", stage.id, work.name) };
             figures.extend(all(work, MOST_POINTS).into_iter().map(|figure| within(&prefix, figure)));
         }
+        let drivers = drivers::throughput_of_drivers(run, stage, MOST_POINTS);
+        figures.extend(drivers.map(|figure| within(&stage.id, figure)));
         let timelines = nodes::timelines(run, Some(index), MOST_POINTS);
         figures.extend(timelines.into_iter().map(|figure| within(&stage.id, figure)));
     }

@@ -21,6 +21,7 @@ use tidemark_measure::record::{Provenance, Run};
 use tidemark_measure::units;
 use tidemark_plan::plan::Plan;
 use tidemark_plan::redact;
+use tidemark_plan::yaml::Environment;
 
 /// Carries an evaluation out, shows, keeps and reports what came of it.
 pub(crate) fn execute(
@@ -59,6 +60,8 @@ pub(crate) fn execute(
             allow_destroy: running.allow_destroy.clone(),
             scratch: beside.parent().map(PathBuf::from),
             member: None,
+            fields: None,
+            writer: None,
         },
         run_commands: arguments.run_commands,
         again: arguments.again,
@@ -71,7 +74,9 @@ pub(crate) fn execute(
         started: Instant::now(),
         fresh: 0,
     };
-    let evaluated = evaluate::evaluate(&document, provenance, &options, store.as_mut(), &mut screen);
+    let environment = Environment::process();
+    let evaluated =
+        evaluate::evaluate(&document, provenance, &options, &environment, store.as_mut(), &mut screen);
     let Evaluated { evaluation, runs, fresh, trouble } = evaluated.map_err(Stop::not_ready)?;
     if let Some(trouble) = &trouble {
         terminal.remark(&format!("tidemark: {trouble}"));

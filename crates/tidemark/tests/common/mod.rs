@@ -6,6 +6,8 @@
     reason = "a failed test may panic; not every test uses all of it"
 )]
 
+pub mod fleet;
+
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};

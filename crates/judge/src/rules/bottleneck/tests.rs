@@ -207,6 +207,43 @@ fn generator(threads: u32, busy: f64, values: &[(Kind, &str, &str, f64)]) -> Run
     run
 }
 
+/// The healthy run by two drivers on nodes of their own, with so many busy threads each.
+fn two_drivers(threads: [u32; 2], busy: [f64; 2]) -> Run {
+    use tidemark_measure::record::{Driver, Share, ShareSecond};
+    let mut run = healthy();
+    for (index, (threads, busy)) in threads.into_iter().zip(busy).enumerate() {
+        let (name, host) = (format!("d{}", index + 1), format!("host-{}", index + 1));
+        let values = [(Kind::Cpu, "all", "busy", busy * f64::from(threads) / 4.0)];
+        run.nodes.push(Node { name: host.clone(), source: format!("driver {name}"), ..node(&values) });
+        run.drivers.push(Driver { name, host, cores: 4, ..Driver::default() });
+        let series =
+            (0..20).map(|index| ShareSecond { index, ok: 200, busy, ..ShareSecond::default() }).collect();
+        let share = Share {
+            driver: index as u32,
+            workers: 2,
+            first_worker: index as u32 * 2,
+            threads,
+            complete: true,
+            series,
+            ..Share::default()
+        };
+        run.stages[0].shares.push(share);
+    }
+    run
+}
+
+#[test]
+fn each_driver_is_looked_at_on_its_own_node() {
+    // Eight threads at 46 % on four processors use up the node; the mean of both drivers does not.
+    let run = two_drivers([8, 2], [0.46, 0.2]);
+    assert!(invalid_for(&run, "it used 3.68 of 4.00 cores (on host-1)"), "{:?}", said(&run));
+    assert!(said(&run).iter().all(|(.., title)| !title.contains("host-2")), "{:?}", said(&run));
+    assert_eq!(said(&two_drivers([2, 2], [0.2, 0.2])), []);
+    let mut without_facts = two_drivers([8, 2], [0.46, 0.2]);
+    without_facts.nodes.iter_mut().for_each(|node| node.facts.clear());
+    assert!(invalid_for(&without_facts, "of 4.00 cores"), "the driver says how many processors it has");
+}
+
 #[test]
 fn a_generator_that_uses_up_its_node_invalidates() {
     let full = [(Kind::Cpu, "all", "busy", 0.95), (Kind::Process, "tidemark", "cpu", 3.4)];

@@ -1,0 +1,139 @@
+/** What was measured before: runs, the matrix, evaluations, comparisons, the audit log. */
+
+import { chance } from './chance.mjs';
+
+const minute = 60_000;
+const started = Date.now();
+const names = ['web-4k', 'web-64k', 'archive-8m', 'oltp-mixed', 'whitepaper-4k', 'backup-nightly', 'ceph-rgw-70-30'];
+const kinds = ['read', 'write', 'delete', 'list'];
+
+/** Numbers of one operation of one run, from its place alone. */
+export function numbers(run, index) {
+  const random = chance(run * 7 + index);
+  const workers = [8, 16, 32, 64, 128][run % 5];
+  const throughput = (9000 * (0.7 + random() * 0.6) * Math.sqrt(workers / 32)) / (index * 2 + 1);
+  const mean = (workers / throughput) * 1e6 * (0.3 + index * 0.2);
+  const percentiles = [0.9, 1, 1.3, 1.7, 2.1, 3.6, 7, 11, 24].map((times) => mean * times * (0.9 + random() * 0.2));
+  percentiles.sort((a, b) => a - b);
+  const ok = Math.round(throughput * 60);
+  const failed = run % 37 === 0 ? Math.round(ok * 0.002) : 0;
+  const size = index < 2 ? 65_536 : 0;
+  return { workers, throughput, mean, percentiles, ok, failed, size };
+}
+
+export function runRow(id) {
+  const random = chance(id);
+  const first = numbers(id, 0);
+  const state = id % 41 === 0 ? 'failed' : id % 53 === 0 ? 'interrupted' : 'completed';
+  return {
+    id,
+    name: `${names[id % names.length]}${id % 3 === 0 ? '-repeat' : ''}`,
+    started_unix_ms: started - (1001 - id) * 97 * minute,
+    elapsed_ms: 60_000 + Math.round(random() * 600_000),
+    state,
+    valid: state === 'interrupted' ? null : id % 19 !== 0,
+    operations: first.ok * 2,
+    failed: first.failed,
+    headline: `main: 70 % read / 30 % write, ${first.workers} workers: ${Math.round(first.throughput * 1.4).toLocaleString('en-US')} op/s, read p99 ${(first.percentiles[5] / 1000).toFixed(2)} ms`,
+    evaluation: id % 25 === 0 ? id / 25 : null,
+    submission: id > 900 ? id - 900 : null,
+  };
+}
+
+export const runs = Array.from({ length: 1000 }, (_, index) => runRow(1000 - index));
+
+export const matrix = runs.flatMap((run) =>
+  kinds.map((kind, index) => {
+    const { workers, throughput, mean, percentiles, ok, failed, size } = numbers(run.id, index);
+    return {
+      run: run.id,
+      name: run.name,
+      started_unix_ms: run.started_unix_ms,
+      state: run.state,
+      valid: run.valid,
+      stage: 's3-main',
+      work: 'main',
+      operation: kind,
+      sample: kind,
+      weight: [60, 20, 15, 5][index],
+      workers,
+      drivers: 1 + (run.id % 4),
+      ok,
+      failed,
+      bytes: ok * size,
+      throughput,
+      bandwidth: throughput * size,
+      mean_us: mean,
+      percentiles_us: percentiles,
+      success_ratio: ok / (ok + failed),
+      config: 'containers=u(1,4);objects=u(1,1000);sizes=c(64)KB',
+    };
+  }),
+);
+
+export const evaluations = Array.from({ length: 24 }, (_, index) => 24 - index).map((id) => ({
+  id,
+  name: ['disk-against-memory', 'rgw-knee', 'ec-against-replica'][id % 3],
+  started_unix_ms: started - (25 - id) * 1440 * minute,
+  state: id === 24 ? 'running' : id % 11 === 0 ? 'failed' : 'completed',
+  valid: id === 24 ? null : id % 7 !== 0,
+  headline: id === 24 ? '' : 'memory is better than disk: 2.41 times the throughput (95 % interval 2.20 to 2.64)',
+  runs: id === 24 ? 3 : 6 + (id % 4) * 6,
+}));
+
+export const audit = Array.from({ length: 400 }, (_, index) => 400 - index).map((id) => ({
+  id,
+  unix_ms: started - (401 - id) * 7 * minute,
+  by: ['anna', 'ci', '', 'boris'][id % 4],
+  address: `10.0.0.${(id % 30) + 2}:51${String(id).padStart(3, '0')}`,
+  what: ['submit', 'login', 'driver joined', 'cancel', 'change', 'refused', 'delete run'][id % 7],
+  detail: [
+    'submission 107, priority 0',
+    'operator',
+    'driver-017',
+    'submission 98, at once',
+    'submission 101, priority 5',
+    'wrong token',
+    'run 311',
+  ][id % 7],
+}));
+
+export function comparison(a, b) {
+  const mean = (runs, index, of) => runs.reduce((sum, run) => sum + of(numbers(run, index)), 0) / runs.length;
+  const metrics = kinds.slice(0, 2).flatMap((kind, index) => [
+    [`${kind} throughput (op/s)`, (of) => of.throughput, index, true],
+    [`${kind} mean (µs)`, (of) => of.mean, index, false],
+    [`${kind} p99 (µs)`, (of) => of.percentiles[5], index, false],
+  ]);
+  const rows = metrics.map(([metric, of, index, more]) => {
+    const [one, other] = [mean(a, index, of), mean(b, index, of)];
+    const ratio = other / one;
+    const repeats = a.length > 1 && b.length > 1;
+    const better = more ? ratio > 1 : ratio < 1;
+    const outcome = !repeats
+      ? 'one run each: no statistics'
+      : Math.abs(ratio - 1) < 0.03
+        ? 'no significant difference'
+        : better
+          ? 'better'
+          : 'worse';
+    return {
+      load: 'main',
+      metric,
+      a: one,
+      b: other,
+      ratio,
+      interval: repeats ? [ratio * 0.94, ratio * 1.06] : null,
+      outcome,
+    };
+  });
+  const outcome = rows[0].outcome.startsWith('one') ? 'no significant difference' : rows[0].outcome;
+  return {
+    outcome,
+    sentence: `Runs ${b.join(', ')} against ${a.join(', ')}: read throughput is ${rows[0].ratio.toFixed(2)} times as high: ${outcome}.`,
+    invalid: [...a, ...b]
+      .filter((run) => run % 19 === 0)
+      .map((run) => `run ${run} is INVALID: the load generator was saturated`),
+    rows,
+  };
+}

@@ -1,0 +1,94 @@
+/** The frame around all pages: who is looking, the head with its links, and the page that the address names. */
+
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { Info } from './api';
+import * as client from './client';
+import { Login } from './login';
+import { announce } from './lib/announce';
+import { followLinks, useAddress } from './lib/router';
+import { Session } from './lib/session';
+import { duration, fullMoment } from './lib/format';
+import { Failure, Notice } from './parts/notice';
+import { Head } from './head';
+import { Page } from './routes';
+
+export function App() {
+  const [info, setInfo] = useState<Info | null>(null);
+  const [login, setLogin] = useState(false);
+  const [error, setError] = useState<Error>();
+  const ask = () => {
+    setError(undefined);
+    client.info().then(setInfo, (error: Error) => {
+      if (!(error instanceof client.Refused && error.status === 401)) setError(error);
+    });
+  };
+  useEffect(() => {
+    const needed = () => setLogin(true);
+    client.unauthorized.addEventListener('unauthorized', needed);
+    ask();
+    return () => client.unauthorized.removeEventListener('unauthorized', needed);
+  }, []);
+  if (login) {
+    const entered = (info: Info) => {
+      setInfo(info);
+      setLogin(false);
+    };
+    return <Login entered={entered} />;
+  }
+  if (error) {
+    return (
+      <main>
+        <Failure error={error} again={ask} />
+      </main>
+    );
+  }
+  if (!info) return null;
+  return (
+    <Session.Provider value={info}>
+      <Frame info={info} leave={() => void client.logOut().then(() => location.assign('/'))} />
+    </Session.Provider>
+  );
+}
+
+function Frame({ info, leave }: { info: Info; leave: () => void }) {
+  const address = useAddress();
+  const main = useRef<HTMLElement>(null);
+  const first = useRef(true);
+  // Another page begins at its top and, for the keyboard and screen readers, at its content.
+  useEffect(() => {
+    if (!first.current) {
+      scrollTo({ top: 0 });
+      main.current?.focus({ preventScroll: true });
+      announce(document.title);
+    }
+    first.current = false;
+  }, [address.pathname]);
+  return (
+    <div onClick={followLinks}>
+      <a class="skip" href="#main">
+        Skip to the content
+      </a>
+      <Head info={info} path={address.pathname} leave={leave} />
+      <main id="main" tabIndex={-1} ref={main}>
+        {info.troubles.length > 0 && address.pathname !== '/' && (
+          <Notice tone="bad">
+            {info.troubles.map((trouble) => (
+              <p key={trouble}>{trouble}</p>
+            ))}
+          </Notice>
+        )}
+        <Page address={address} />
+      </main>
+      <footer class="foot">
+        Tidemark {info.version} ·{' '}
+        <span title={fullMoment(info.started_unix_ms)}>
+          controller up for {duration(Math.max(0, Date.now() - info.started_unix_ms))}
+        </span>{' '}
+        ·{' '}
+        <a href="/api/v1/openapi.json" target="_blank">
+          API
+        </a>
+      </footer>
+    </div>
+  );
+}

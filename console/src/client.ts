@@ -1,0 +1,102 @@
+/** Asks the controller: one function for each endpoint that the console uses. */
+
+import type * as api from './api';
+import type { RunRecord } from './record';
+
+const base = '/api/v1';
+
+/** Why the controller did not do what was asked. */
+export class Refused extends Error {
+  constructor(
+    readonly status: number,
+    message: string,
+    readonly problems: api.Problem[] = [],
+  ) {
+    super(message);
+  }
+}
+
+/** Told when an answer says that a login is needed. */
+export const unauthorized = new EventTarget();
+
+async function send(method: string, path: string, body?: unknown, headers: Record<string, string> = {}) {
+  const init: RequestInit = { method, headers: { accept: 'application/json', ...headers } };
+  if (body !== undefined) {
+    init.body = JSON.stringify(body);
+    init.headers = { ...init.headers, 'content-type': 'application/json' };
+  }
+  let response: Response;
+  try {
+    response = await fetch(base + path, init);
+  } catch {
+    throw new Refused(0, 'The controller does not answer. Is it running, and is the network up?');
+  }
+  if (response.ok) return response;
+  if (response.status === 401 && path !== '/session') unauthorized.dispatchEvent(new Event('unauthorized'));
+  throw await refusal(response);
+}
+
+async function refusal(response: Response): Promise<Refused> {
+  const text = await response.text();
+  try {
+    const trouble = JSON.parse(text) as api.Trouble;
+    return new Refused(response.status, trouble.message, trouble.problems ?? []);
+  } catch {
+    return new Refused(response.status, text.slice(0, 300) || `The controller answered ${response.status}.`);
+  }
+}
+
+async function json<T>(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<T> {
+  return (await (await send(method, path, body, headers)).json()) as T;
+}
+
+const get = <T>(path: string) => json<T>('GET', path);
+const text = async (path: string) => (await send('GET', path, undefined, { accept: '*/*' })).text();
+
+/** A key that makes a repeated submission harmless. `randomUUID` is missing where the page came without TLS. */
+function idempotencyKey(): string {
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+export const info = () => get<api.Info>('/info');
+export const logIn = (token: string) => json<api.Info>('POST', '/session', { token });
+export const logOut = () => send('DELETE', '/session');
+export const overview = () => get<api.Overview>('/overview');
+export const drivers = () => get<api.Driver[]>('/drivers');
+
+export const check = (document: string) => json<api.Check>('POST', '/check', { document });
+export const submit = (submit: api.Submit) =>
+  json<api.Submission>('POST', '/submissions', submit, { 'idempotency-key': idempotencyKey() });
+export const submission = (id: number) => get<api.Submission>(`/submissions/${id}`);
+export const change = (id: number, change: api.Change) => json<api.Submission>('PATCH', `/submissions/${id}`, change);
+export const cancel = (id: number, at_once: boolean) =>
+  json<api.Submission>('POST', `/submissions/${id}/cancel`, { at_once });
+export const resubmit = (id: number) => json<api.Submission>('POST', `/submissions/${id}/resubmit`);
+export const submittedDocument = (id: number) => text(`/submissions/${id}/document`);
+export const live = (id: number) => get<api.LiveRun>(`/submissions/${id}/live`);
+
+export const run = (id: number) => get<RunRecord>(`/runs/${id}`);
+export const deleteRun = (id: number) => send('DELETE', `/runs/${id}`);
+export const figures = (run: number) => get<api.Figure[]>(`/runs/${run}/figures`);
+export const figure = (run: number, name: string) => text(`/runs/${run}/figures/${encodeURIComponent(name)}.svg`);
+export const compare = (a: number[], b: number[]) => get<api.Comparison>(`/compare?a=${a.join(',')}&b=${b.join(',')}`);
+export const evaluations = () => get<api.EvaluationRow[]>('/evaluations');
+
+/** A page of a list that is told newest first. */
+const paged =
+  <T>(path: string) =>
+  (limit: number, before?: number) =>
+    get<T[]>(`${path}?limit=${limit}${before === undefined ? '' : `&before=${before}`}`);
+
+export const runs = paged<api.RunRow>('/runs');
+export const submissions = paged<api.Submission>('/submissions');
+export const matrix = paged<api.MatrixRow>('/matrix');
+export const audit = paged<api.AuditRow>('/audit');
+
+/** Where a run's report can be fetched. */
+export const runReport = (id: number, format: string) => `${base}/runs/${id}/report?format=${format}`;
+/** Where an evaluation's report can be fetched. */
+export const evaluationReport = (id: number, format: string) => `${base}/evaluations/${id}/report?format=${format}`;
+/** Where events are told; those of a submission, or overviews only. */
+export const eventsAddress = (submission?: number) =>
+  `${base}/events${submission === undefined ? '' : `?submission=${submission}`}`;

@@ -1,0 +1,45 @@
+/** Asks for a token where the controller wants one. */
+
+import { useId, useState } from 'preact/hooks';
+import type { Info } from './api';
+import * as client from './client';
+import { useAction } from './parts/action';
+import { Notice } from './parts/notice';
+
+export function Login({ entered }: { entered: (info: Info) => void }) {
+  const [token, setToken] = useState('');
+  const { busy, error, act } = useAction();
+  const id = useId();
+  const submit = (event: Event) => {
+    event.preventDefault();
+    act(async () => entered(await client.logIn(token)));
+  };
+  return (
+    <main class="login">
+      <form class="panel" onSubmit={submit}>
+        <div class="body">
+          <p class="brand">
+            <img src="/mark.svg" alt="" /> Tidemark
+          </p>
+          <h1>Log in</h1>
+          <p class="meta">This controller asks for a token. Whoever runs it can give you one.</p>
+          {error && <Notice tone="bad">{error.message}</Notice>}
+          <div class="field">
+            <label for={id}>Token</label>
+            <input
+              id={id}
+              type="password"
+              autocomplete="current-password"
+              required
+              value={token}
+              onInput={(event) => setToken(event.currentTarget.value)}
+            />
+          </div>
+          <button class="main" disabled={busy || !token}>
+            Log in
+          </button>
+        </div>
+      </form>
+    </main>
+  );
+}

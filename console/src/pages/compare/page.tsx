@@ -1,0 +1,127 @@
+/** Two groups of runs beside each other. */
+
+import { useState } from 'preact/hooks';
+import type { ComparisonRow } from '../../api';
+import * as client from '../../client';
+import { short } from '../../lib/format';
+import { go } from '../../lib/router';
+import { useResource } from '../../lib/resource';
+import { State } from '../../parts/badge';
+import { Figure } from '../../parts/figure';
+import { Failure, Notice } from '../../parts/notice';
+import { Panel } from '../../parts/panel';
+import type { PageProps } from '../../routes';
+import { Groups } from './groups';
+import { parseRuns } from './parse';
+import './compare.css';
+
+export function ComparePage({ address }: PageProps) {
+  const a = address.searchParams.get('a') ?? '';
+  const b = address.searchParams.get('b') ?? '';
+  const [one, other] = [parseRuns(a), parseRuns(b)];
+  const asked = one && other && one.length > 0 && other.length > 0;
+  return (
+    <>
+      <div class="page-head">
+        <h1>Compare</h1>
+        <p class="meta">
+          The second group against the first. With two or more runs on each side there are intervals; with one there is
+          only a ratio. <a href="/runs">Choose runs from the list</a>
+        </p>
+      </div>
+      <Groups key={`${a} ${b}`} a={a} b={b} compare={(a, b) => go(`/compare?a=${a.join(',')}&b=${b.join(',')}`)} />
+      {asked && <Result key={`result ${a} ${b}`} a={one} b={other} />}
+    </>
+  );
+}
+
+function Result({ a, b }: { a: number[]; b: number[] }) {
+  const { data, error, reload } = useResource(`${a} against ${b}`, () => client.compare(a, b));
+  const [drawn, setDrawn] = useState(true);
+  if (error) return <Failure error={error} again={reload} />;
+  if (!data) return <p class="meta">Comparing…</p>;
+  const tone = data.outcome === 'better' ? 'good' : data.outcome === 'worse' ? 'bad' : 'note';
+  return (
+    <>
+      <Notice tone={tone}>
+        <strong>{data.sentence}</strong>
+      </Notice>
+      {data.invalid.length > 0 && (
+        <Notice tone="warn">
+          These numbers cannot be relied upon:
+          <ul>
+            {data.invalid.map((reason) => (
+              <li key={reason}>{reason}</li>
+            ))}
+          </ul>
+        </Notice>
+      )}
+      <Panel title="Metrics" flush>
+        <div class="scroll" tabIndex={0} role="region" aria-label="Metrics of both groups">
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">Load</th>
+                <th scope="col">Metric</th>
+                <th scope="col" class="n">
+                  A
+                </th>
+                <th scope="col" class="n">
+                  B
+                </th>
+                <th scope="col" class="n">
+                  B ÷ A
+                </th>
+                <th scope="col" class="n">
+                  95 % interval
+                </th>
+                <th scope="col">Outcome</th>
+              </tr>
+            </thead>
+            <tbody>
+              {data.rows.map((row, index) => (
+                <Row key={index} row={row} />
+              ))}
+            </tbody>
+          </table>
+        </div>
+      </Panel>
+      {data.figures.length > 0 && (
+        <Panel
+          title="Figures"
+          aside={
+            <button class="small end" aria-expanded={drawn} onClick={() => setDrawn(!drawn)}>
+              {drawn ? 'Hide' : 'Show'}
+            </button>
+          }
+        >
+          {drawn && (
+            <div class="figures">
+              {data.figures.map(([title, svg]) => (
+                <figure key={title} aria-label={title}>
+                  <Figure svg={svg} />
+                </figure>
+              ))}
+            </div>
+          )}
+        </Panel>
+      )}
+    </>
+  );
+}
+
+function Row({ row }: { row: ComparisonRow }) {
+  const times = (ratio: number) => `${ratio.toFixed(3)}`;
+  const plain = row.outcome === 'better' || row.outcome === 'worse';
+  return (
+    <tr>
+      <td>{row.load}</td>
+      <th scope="row">{row.metric}</th>
+      <td class="n">{short(row.a)}</td>
+      <td class="n">{short(row.b)}</td>
+      <td class="n">{times(row.ratio)}</td>
+      <td class="n">{row.interval ? `${times(row.interval[0])} to ${times(row.interval[1])}` : '–'}</td>
+      <td>{plain ? <State state={row.outcome} /> : <small>{row.outcome}</small>}</td>
+    </tr>
+  );
+}

@@ -1,0 +1,152 @@
+/** The latest seconds of a run that goes on, ready to be drawn: filled from `live`, then from events. */
+
+import type { LiveNode, LiveOperation, LiveRun, LiveSecond, LiveStage } from '../../api';
+
+/** Seconds kept of each work: an hour. */
+const keptSeconds = 3600;
+/** Samples kept of each node. */
+const keptSamples = 120;
+
+/** The seconds of one work, by their index and without doubles. */
+export interface WorkSeconds {
+  stage: number;
+  work: number;
+  seconds: LiveSecond[];
+}
+
+export interface Buffer {
+  stages: LiveStage[];
+  works: WorkSeconds[];
+  nodes: Map<string, LiveNode[]>;
+  troubles: string[];
+  /** The number of the last event that is in it. */
+  last: number;
+  /** Counts up with every change, so that what is drawn knows. */
+  turn: number;
+}
+
+export function fromLive(live: LiveRun): Buffer {
+  const buffer: Buffer = { stages: [], works: [], nodes: new Map(), troubles: [], last: 0, turn: 0 };
+  refresh(buffer, live);
+  return buffer;
+}
+
+/** Takes up what `live` has, after events may have been missed; seconds older than those stay. */
+export function refresh(buffer: Buffer, live: LiveRun): void {
+  putStages(buffer, live.stages);
+  buffer.troubles = [...live.troubles];
+  // Not the higher of both: a controller that was restarted counts from the beginning. To take an event twice is harmless.
+  buffer.last = live.last_event;
+  for (const second of live.seconds) putSecond(buffer, second);
+  putNodes(buffer, live.nodes);
+}
+
+/**
+ * Takes the stages as they are now. A stage that waits and did not before belongs to another run, the next one of an
+ * evaluation: its seconds count from the beginning, and those of the last run go.
+ */
+export function putStages(buffer: Buffer, stages: LiveStage[]): void {
+  const anew = stages.some(
+    (stage, index) => stage.state === 'waiting' && (buffer.stages[index]?.state ?? 'waiting') !== 'waiting',
+  );
+  if (anew) buffer.works = [];
+  buffer.stages = stages;
+  buffer.turn++;
+}
+
+/** Whether an event is news to what is there; those before `live` was asked are in it already. */
+export function isNews(buffer: Buffer, event: number): boolean {
+  // A stream without numbers is taken as it comes.
+  if (!event) return true;
+  if (event <= buffer.last) return false;
+  buffer.last = event;
+  return true;
+}
+
+/** Puts a second at its place; the same second again replaces what was told before. */
+export function putSecond(buffer: Buffer, second: LiveSecond): void {
+  let of = buffer.works.find((one) => one.stage === second.stage && one.work === second.work);
+  if (!of) {
+    of = { stage: second.stage, work: second.work, seconds: [] };
+    buffer.works.push(of);
+  }
+  const { seconds } = of;
+  let at = seconds.length;
+  while (at > 0 && seconds[at - 1]!.index >= second.index) at--;
+  seconds.splice(at, seconds[at]?.index === second.index ? 1 : 0, second);
+  if (seconds.length > keptSeconds) seconds.splice(0, seconds.length - keptSeconds);
+  buffer.turn++;
+}
+
+export function putNodes(buffer: Buffer, nodes: readonly LiveNode[]): void {
+  for (const node of nodes) {
+    const samples = buffer.nodes.get(node.name) ?? [];
+    if (samples[samples.length - 1]?.unix_ms === node.unix_ms) continue;
+    samples.push(node);
+    if (samples.length > keptSamples) samples.shift();
+    buffer.nodes.set(node.name, samples);
+  }
+  buffer.turn++;
+}
+
+/** The work that a viewer wants to see first: of the stage that runs, or of the one that told something last, the one with the most done. */
+export function liveliest(buffer: Buffer): WorkSeconds | undefined {
+  const running = buffer.stages.findIndex((stage) => stage.state === 'running');
+  const latest = Math.max(...buffer.works.map((one) => one.stage));
+  const stage = buffer.works.some((one) => one.stage === running) ? running : latest;
+  const done = (one: WorkSeconds) => sum(one.seconds[one.seconds.length - 1]?.operations ?? [], 'ok');
+  return buffer.works.filter((one) => one.stage === stage).sort((a, b) => done(b) - done(a))[0];
+}
+
+export const sum = (operations: readonly LiveOperation[], field: 'ok' | 'failed' | 'bytes') =>
+  operations.reduce((sum, operation) => sum + operation[field], 0);
+
+/** A line for each of the values, over the seconds' indexes; a second that was not told is a gap. */
+export type Lines = [x: number[], ...y: (number | null)[][]];
+
+/** Lines over the last `span` seconds of a work. */
+export function lines(
+  work: WorkSeconds,
+  span: number,
+  values: readonly ((second: LiveSecond) => number | null)[],
+): Lines {
+  const { seconds } = work;
+  const end = seconds[seconds.length - 1]?.index ?? 0;
+  const start = Math.max(seconds[0]?.index ?? 0, end - span + 1);
+  const x = Array.from({ length: end - start + 1 }, (_, at) => start + at);
+  const y = values.map(() => x.map((): number | null => null));
+  for (const second of seconds) {
+    if (second.index < start) continue;
+    values.forEach((value, line) => (y[line]![second.index - start] = value(second)));
+  }
+  return [x, ...y];
+}
+
+/** What all works that tell seconds together did at last; latencies cannot be added, so there are none. */
+export interface Totals {
+  ok: number;
+  failed: number;
+  bytes: number;
+  inFlight: number;
+  backlog: number;
+  /** Failures in all seconds that are kept. */
+  failedInAll: number;
+  /** How many seconds these are. */
+  kept: number;
+}
+
+export function totals(buffer: Buffer, stage: number): Totals {
+  const all = { ok: 0, failed: 0, bytes: 0, inFlight: 0, backlog: 0, failedInAll: 0, kept: 0 };
+  for (const { seconds } of buffer.works.filter((one) => one.stage === stage)) {
+    const last = seconds[seconds.length - 1];
+    if (!last) continue;
+    all.ok += sum(last.operations, 'ok');
+    all.failed += sum(last.operations, 'failed');
+    all.bytes += sum(last.operations, 'bytes');
+    all.inFlight += last.in_flight;
+    all.backlog += last.backlog;
+    all.kept = Math.max(all.kept, seconds.length);
+    all.failedInAll += seconds.reduce((failed, second) => failed + sum(second.operations, 'failed'), 0);
+  }
+  return all;
+}

@@ -1,0 +1,167 @@
+/** The performance matrix: every operation of every run, filtered, sorted, drawn and saved. */
+
+import { useMemo, useState } from 'preact/hooks';
+import type { MatrixRow } from '../../api';
+import * as client from '../../client';
+import { csv, save } from '../../lib/csv';
+import { plural } from '../../lib/format';
+import { matches, type Sorting } from '../../lib/order';
+import { usePages } from '../../lib/pages';
+import { validWord } from '../../parts/badge';
+import { Pick, Search } from '../../parts/filter';
+import { Failure } from '../../parts/notice';
+import { arranged, Table } from '../../parts/table';
+import { columns } from './columns';
+import { Drawn } from './drawn';
+import { metrics } from './metrics';
+import './matrix.css';
+
+/** What is done around a load, by the names and types of its operations. */
+const around = new Set(['init', 'prepare', 'precondition', 'cleanup', 'dispose']);
+
+interface Filters {
+  /** Whether what is done around loads is there too. */
+  all: boolean;
+  search: string;
+  sample: string;
+  state: string;
+  valid: string;
+  workers: string;
+}
+
+const first: Filters = { all: false, search: '', sample: '', state: '', valid: '', workers: '' };
+
+const fits = (row: MatrixRow, { all, search, sample, state, valid, workers }: Filters) =>
+  (all || !(around.has(row.operation) || around.has(row.sample))) &&
+  (!sample || row.sample === sample) &&
+  (!state || row.state === state) &&
+  (!valid || validWord(row.valid) === valid) &&
+  (!workers || row.workers === Number(workers)) &&
+  matches(search, row.name, String(row.run), row.stage, row.work, row.config);
+
+export function MatrixPage() {
+  const { rows, done, error } = usePages(client.matrix, (row) => row.run);
+  const [filters, setFilters] = useState(first);
+  const [sorting, sort] = useState<Sorting | null>(null);
+  const [hidden, hide] = useState(() => new Set(columns.filter((column) => !column.shown).map((column) => column.id)));
+  const [metric, setMetric] = useState('throughput');
+
+  const values = useMemo(() => choices(rows), [rows]);
+  const shown = useMemo(() => rows.filter((row) => fits(row, filters)), [rows, filters]);
+  // The chosen metric has its column, whatever is hidden.
+  const visible = useMemo(() => columns.filter(({ id }) => !hidden.has(id) || id === metric), [hidden, metric]);
+  const drawn = metrics.find(({ id }) => id === metric) ?? metrics[0]!;
+  const set = (changes: Partial<Filters>) => setFilters({ ...filters, ...changes });
+
+  const saveShown = () => {
+    const sorted = arranged(shown, visible, sorting);
+    const body = sorted.map((row) => visible.map((column) => column.value?.(row) ?? null));
+    save('tidemark-matrix.csv', csv([visible.map((column) => column.title), ...body]));
+  };
+  return (
+    <>
+      <div class="page-head">
+        <h1>Performance matrix</h1>
+        <p class="meta">
+          One row for each operation of each run. In files, times are microseconds and bandwidths bytes per second.
+        </p>
+      </div>
+      {error && <Failure error={error} />}
+      <section class="panel" aria-label="Matrix">
+        <div class="filters">
+          <Search label="Run, stage or settings" value={filters.search} change={(search) => set({ search })} />
+          <Pick
+            label="Operation"
+            value={filters.sample}
+            options={[['', 'all'], ...values.samples]}
+            change={(sample) => set({ sample })}
+          />
+          <Pick
+            label="State"
+            value={filters.state}
+            options={[['', 'all'], ...values.states]}
+            change={(state) => set({ state })}
+          />
+          <Pick
+            label="Numbers"
+            value={filters.valid}
+            options={[['', 'all'], 'VALID', 'INVALID', 'not judged']}
+            change={(valid) => set({ valid })}
+          />
+          <Pick
+            label="Workers"
+            value={filters.workers}
+            options={[['', 'all'], ...values.workers]}
+            change={(workers) => set({ workers })}
+          />
+          <Pick
+            label="Metric"
+            value={metric}
+            options={metrics.filter((one) => one.drawn).map((one) => [one.id, one.title] as const)}
+            change={setMetric}
+          />
+          <label class="inline">
+            <input
+              type="checkbox"
+              checked={filters.all}
+              onChange={(event) => set({ all: event.currentTarget.checked })}
+            />
+            Preparation and clean-up too
+          </label>
+          <Columns hidden={hidden} hide={hide} />
+          <span class="row end">
+            <small role="status">
+              {plural(shown.length, 'row')}
+              {!done && ', loading…'}
+            </small>
+            <button class="small" disabled={shown.length === 0} onClick={saveShown}>
+              Save as CSV
+            </button>
+          </span>
+        </div>
+        {shown.length > 0 && <Drawn rows={shown} metric={drawn} />}
+        <Table
+          label="Performance matrix"
+          rows={shown}
+          columns={visible}
+          sorting={sorting}
+          sort={sort}
+          most={Math.max(360, innerHeight - 240)}
+        />
+        {done && rows.length === 0 && <p class="empty">No run is stored yet.</p>}
+      </section>
+    </>
+  );
+}
+
+/** What there is to choose from. */
+function choices(rows: readonly MatrixRow[]) {
+  const distinct = (value: (row: MatrixRow) => string) =>
+    [...new Set(rows.map(value))].sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
+  return {
+    samples: distinct((row) => row.sample),
+    states: distinct((row) => row.state),
+    workers: distinct((row) => String(row.workers)),
+  };
+}
+
+function Columns({ hidden, hide }: { hidden: Set<string>; hide: (hidden: Set<string>) => void }) {
+  const toggle = (id: string) => {
+    const next = new Set(hidden);
+    if (!next.delete(id)) next.add(id);
+    hide(next);
+  };
+  return (
+    <details class="columns-menu">
+      <summary class="button">Columns</summary>
+      <div role="group" aria-label="Columns that are shown">
+        {columns.map(({ id, title }) => (
+          <label key={id} class="inline">
+            <input type="checkbox" checked={!hidden.has(id)} onChange={() => toggle(id)} />
+            {title}
+          </label>
+        ))}
+      </div>
+    </details>
+  );
+}

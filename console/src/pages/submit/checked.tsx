@@ -1,0 +1,121 @@
+/** What the controller says about a document: whether it runs, what is wrong, what it will do and how long that takes. */
+
+import { useEffect } from 'preact/hooks';
+import type { Check, Problem } from '../../api';
+import { announce } from '../../lib/announce';
+import { bytes, duration, plural } from '../../lib/format';
+import { Failure } from '../../parts/notice';
+import { Panel } from '../../parts/panel';
+import { Badge } from '../../parts/badge';
+
+interface Props {
+  check: Check | undefined;
+  pending: boolean;
+  trouble: Error | undefined;
+  empty: boolean;
+  /** Goes to the place of a problem. */
+  show: (problem: Problem) => void;
+}
+
+function verdict(check: Check): string {
+  const errors = check.problems.filter((problem) => !problem.warning).length;
+  return check.ok ? `${check.format}: it can run` : `${plural(errors, 'error')}: it cannot run`;
+}
+
+export function Checked({ check, pending, trouble, empty, show }: Props) {
+  const words = check && !pending ? verdict(check) : '';
+  useEffect(() => {
+    if (words) announce(words);
+  }, [words]);
+  const title = check?.ok && check.name ? `What ${check.name} will do` : 'What it will do';
+  return (
+    <Panel
+      title={title}
+      class={pending ? 'pending' : ''}
+      aside={
+        check && (
+          <span class="end">
+            <Badge tone={check.ok ? 'good' : 'bad'} mark={check.ok ? '✓' : '✕'}>
+              {verdict(check)}
+            </Badge>
+          </span>
+        )
+      }
+    >
+      {trouble && <Failure error={trouble} />}
+      {empty && (
+        <p class="meta">
+          As soon as there is a document, this says what it does, how long it takes and what is wrong with it.
+        </p>
+      )}
+      {check && check.problems.length > 0 && <Problems problems={check.problems} show={show} />}
+      {check && check.stages.length > 0 && <Stages check={check} />}
+      {check && check.explanation.length > 0 && (
+        <details>
+          <summary>In words</summary>
+          <pre>{check.explanation.join('\n')}</pre>
+        </details>
+      )}
+    </Panel>
+  );
+}
+
+function Problems({ problems, show }: { problems: Problem[]; show: (problem: Problem) => void }) {
+  return (
+    <ul class="problems">
+      {problems.map((problem, index) => (
+        <li key={index} class={problem.warning ? 'warning' : 'error'}>
+          <button onClick={() => show(problem)} disabled={problem.line === 0}>
+            <span class={problem.warning ? 'warn' : 'bad'}>
+              <span class="mark" aria-hidden="true">
+                {problem.warning ? '▲' : '✕'}
+              </span>
+              {problem.warning ? 'Warning' : 'Error'}
+              {problem.line > 0 && `, line ${problem.line}`}
+            </span>
+            <span>{problem.message}</span>
+            {problem.help && <small>{problem.help}</small>}
+          </button>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Stages({ check }: { check: Check }) {
+  return (
+    <div class="scroll">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Stage</th>
+            <th scope="col">Works</th>
+            <th scope="col" class="n">
+              Takes
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {check.stages.map((stage, index) => (
+            <tr key={index}>
+              <th scope="row">{stage.name}</th>
+              <td>
+                {stage.works.map((work) => (
+                  <div key={work}>{work}</div>
+                ))}
+              </td>
+              <td class="n">{stage.expected_ms === null ? <small>until done</small> : duration(stage.expected_ms)}</td>
+            </tr>
+          ))}
+        </tbody>
+        <tfoot>
+          <tr>
+            <th scope="row">In all</th>
+            <td>{check.bytes !== null && `stores up to ${bytes(check.bytes)}`}</td>
+            <td class="n">{check.expected_ms === null ? <small>until done</small> : duration(check.expected_ms)}</td>
+          </tr>
+        </tfoot>
+      </table>
+    </div>
+  );
+}

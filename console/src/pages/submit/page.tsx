@@ -1,0 +1,125 @@
+/** Submitting: a document that is uploaded, written or made by a form, checked as it grows, and what to do with it. */
+
+import { useCallback, useMemo, useState } from 'preact/hooks';
+import type { Problem } from '../../api';
+import * as client from '../../client';
+import { firstLoad, objections, type Load } from '../../document/load';
+import { write } from '../../document/write';
+import { announce } from '../../lib/announce';
+import { bytes } from '../../lib/format';
+import { go } from '../../lib/router';
+import { useInfo, useOperator } from '../../lib/session';
+import { useAction } from '../../parts/action';
+import { Choice } from '../../parts/choice';
+import { Notice } from '../../parts/notice';
+import { Panel } from '../../parts/panel';
+import { Checked } from './checked';
+import { useCheck } from './check';
+import { Editor } from './editor';
+import { LoadForm } from './form';
+import { asSubmit, firstOptions, Options, type Chosen } from './options';
+import { Upload } from './upload';
+import './submit.css';
+
+type Way = 'text' | 'form';
+
+export function SubmitPage() {
+  const operator = useOperator();
+  const { largest_document } = useInfo();
+  const [way, setWay] = useState<Way>('text');
+  const [typed, setTyped] = useState('');
+  const [load, setLoad] = useState<Load>(firstLoad);
+  const [options, setOptions] = useState<Chosen>(firstOptions);
+  const [goTo, setGoTo] = useState<Problem>();
+  const { busy, error, act } = useAction();
+
+  const said = useMemo(() => objections(load), [load]);
+  const text = way === 'form' ? write(load) : typed;
+  const { check, pending, trouble } = useCheck(text);
+  const tooLarge = new TextEncoder().encode(text).length > largest_document;
+  const ready = operator && check?.ok && !pending && !tooLarge && (way === 'text' || Object.keys(said).length === 0);
+
+  const take = useCallback((text: string, name: string) => {
+    setTyped(text);
+    setWay('text');
+    announce(`${name} was read.`);
+  }, []);
+  const submit = () =>
+    act(async () => {
+      const submission = await client.submit(asSubmit(text, options));
+      announce(`${submission.name} was submitted.`);
+      go(`/w/${submission.id}`);
+    });
+
+  return (
+    <Upload take={take} most={largest_document}>
+      {(choose) => (
+        <>
+          <div class="page-head">
+            <h1>Submit</h1>
+            <Choice
+              label="How the document is made"
+              value={way}
+              options={[
+                ['text', 'Upload or write'],
+                ['form', 'Write it for me'],
+              ]}
+              change={setWay}
+            />
+          </div>
+          {!operator && <Notice tone="note">You can check documents here; to submit one takes an operator.</Notice>}
+          {error && <Notice tone="bad">{error.message}</Notice>}
+          {tooLarge && (
+            <Notice tone="bad">The document is larger than the {bytes(largest_document)} that are taken.</Notice>
+          )}
+          {way === 'form' && (
+            <LoadForm load={load} said={said} change={(changes) => setLoad({ ...load, ...changes })} />
+          )}
+          <div class="columns">
+            <div>
+              <Panel
+                title="Document"
+                flush
+                aside={
+                  <span class="row end">
+                    {way === 'form' ? (
+                      <button class="small" onClick={() => take(text, 'The document of the form')}>
+                        Edit it by hand
+                      </button>
+                    ) : (
+                      choose
+                    )}
+                  </span>
+                }
+              >
+                <Editor
+                  text={text}
+                  change={way === 'text' ? setTyped : undefined}
+                  problems={check?.problems ?? []}
+                  goTo={goTo}
+                />
+              </Panel>
+            </div>
+            <div>
+              <Checked
+                check={check}
+                pending={pending}
+                trouble={trouble}
+                empty={!text.trim()}
+                show={(problem) => setGoTo({ ...problem })}
+              />
+              {operator && (
+                <Panel title="How to run it">
+                  <Options chosen={options} change={(changes) => setOptions({ ...options, ...changes })} />
+                  <button class="main" disabled={!ready || busy} onClick={submit}>
+                    {busy ? 'Submitting…' : 'Submit'}
+                  </button>
+                </Panel>
+              )}
+            </div>
+          </div>
+        </>
+      )}
+    </Upload>
+  );
+}

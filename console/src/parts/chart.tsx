@@ -1,0 +1,244 @@
+/** A chart of live data or of many runs (uPlot), with its numbers as a table for those who cannot see it. */
+
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import uPlot from 'uplot';
+import 'uplot/dist/uPlot.min.css';
+import { colour, useColours } from '../lib/theme';
+import './chart.css';
+
+export interface Line {
+  name: string;
+  /** A variable of the style sheet. */
+  colour: string;
+  dash?: number[];
+  /** Dots instead of a line. */
+  dots?: boolean;
+}
+
+interface Props {
+  title: string;
+  lines: readonly Line[];
+  /** Positions, ascending, then the values of each line. */
+  data: readonly (readonly (number | null)[])[];
+  /** A value with its unit. */
+  format: (value: number) => string;
+  /** A position in words. */
+  place: (x: number) => string;
+  /** What the positions are. */
+  axis: string;
+  log?: boolean;
+  height?: number;
+  /** Charts of the same name move their cursors together. */
+  together?: string;
+  aside?: preact.ComponentChildren;
+}
+
+/** Rows of the table, at most. */
+const mostRows = 60;
+
+export function Chart(props: Props) {
+  const { title, lines, data, format, place, axis } = props;
+  const [table, setTable] = useState(false);
+  const [at, setAt] = useState<number | null>(null);
+  const last = (data[0]?.length ?? 0) - 1;
+  const shown = Math.min(at ?? last, last);
+  return (
+    <figure class="chart">
+      <figcaption>
+        <span class="row">
+          {title}
+          <span class="row end">
+            {props.aside}
+            <button
+              class="small plain"
+              aria-pressed={table}
+              aria-label={`${title} as a table`}
+              onClick={() => setTable(!table)}
+            >
+              Table
+            </button>
+          </span>
+        </span>
+        <span class="legend">
+          {lines.map((line, index) => {
+            const value = data[index + 1]?.[shown];
+            return (
+              <span key={line.name}>
+                <Swatch line={line} />
+                {line.name} <b>{value === null || value === undefined ? '–' : format(value)}</b>
+              </span>
+            );
+          })}
+          {at !== null && <small>at {place(data[0]?.[shown] ?? 0)}</small>}
+        </span>
+      </figcaption>
+      {table ? (
+        <div class="data" tabIndex={0} role="region" aria-label={`${title}, table`} style={{ maxHeight: '240px' }}>
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">
+                  <span>{axis}</span>
+                </th>
+                {lines.map((line) => (
+                  <th scope="col" class="n" key={line.name}>
+                    <span>{line.name}</span>
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {latest(data).map((row) => (
+                <tr key={row[0]}>
+                  <th scope="row">{place(row[0] ?? 0)}</th>
+                  {row.slice(1).map((value, index) => (
+                    <td class="n" key={index}>
+                      {value === null ? '–' : format(value)}
+                    </td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      ) : (
+        <Drawing {...props} hover={setAt} />
+      )}
+    </figure>
+  );
+}
+
+/** The latest rows, the newest first. */
+function latest(data: Props['data']): (number | null)[][] {
+  const length = data[0]?.length ?? 0;
+  return Array.from({ length: Math.min(length, mostRows) }, (_, at) =>
+    data.map((column) => column[length - 1 - at] ?? null),
+  );
+}
+
+function Swatch({ line }: { line: Line }) {
+  return (
+    <svg width="18" height="8" aria-hidden="true">
+      {line.dots ? (
+        <circle cx="9" cy="4" r="3.5" style={{ fill: `var(${line.colour})` }} />
+      ) : (
+        <path
+          d="M0 4H18"
+          style={{ stroke: `var(${line.colour})`, strokeWidth: '2.5', strokeDasharray: line.dash?.join(' ') ?? 'none' }}
+        />
+      )}
+    </svg>
+  );
+}
+
+/** In words, for screen readers: what each line is at its end, and between what it was. */
+function inWords({ title, lines, data, format }: Props): string {
+  const said = lines.map(({ name }, index) => {
+    const values = (data[index + 1] ?? []).filter((value) => value !== null);
+    if (values.length === 0) return `${name}: nothing yet.`;
+    const [least, most] = values.reduce(
+      ([a, b], value) => [Math.min(a, value), Math.max(b, value)],
+      [Infinity, -Infinity],
+    );
+    return `${name}: between ${format(least)} and ${format(most)}.`;
+  });
+  return `${title}. ${said.join(' ')}`;
+}
+
+function Drawing(props: Props & { hover: (at: number | null) => void }) {
+  const { lines, data, log = false, height = 190, format, place, together, hover } = props;
+  const host = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot | undefined>(undefined);
+  const colours = useColours();
+  const key = JSON.stringify(lines);
+  // A logarithm has no zero.
+  const drawn = useMemo(
+    () =>
+      log
+        ? data.map((column, index) => (index ? column.map((value) => (value && value > 0 ? value : null)) : column))
+        : data,
+    [data, log],
+  );
+  useEffect(() => {
+    const place_ = host.current;
+    if (!place_) return;
+    const options = asOptions({ lines, log, height, format, place, together, hover, width: place_.clientWidth });
+    plot.current = new uPlot(options, drawn as unknown as uPlot.AlignedData, place_);
+    const sizes = new ResizeObserver(() => plot.current?.setSize({ width: place_.clientWidth, height }));
+    sizes.observe(place_);
+    return () => {
+      sizes.disconnect();
+      plot.current?.destroy();
+    };
+  }, [key, log, height, colours, format, together]);
+  useEffect(() => {
+    plot.current?.setData(drawn as unknown as uPlot.AlignedData);
+  }, [drawn]);
+  return <div class="drawing" ref={host} role="img" aria-label={inWords(props)} style={{ height: `${height}px` }} />;
+}
+
+/** Whole powers of ten around the values. */
+const decades = (least: number | null, most: number | null): [number, number] =>
+  least && most ? [10 ** Math.floor(Math.log10(least)), 10 ** Math.ceil(Math.log10(most * 1.001))] : [1, 10];
+
+/** From zero to a little above the values. */
+const fromZero = (least: number | null, most: number | null): [number, number] => [
+  Math.min(0, least ?? 0),
+  most && most > 0 ? most * 1.08 : 1,
+];
+
+type Drawn = Pick<Props, 'lines' | 'format' | 'place' | 'together'> & {
+  log: boolean;
+  width: number;
+  height: number;
+  hover: (at: number | null) => void;
+};
+
+function asOptions({ lines, log, width, height, format, place, together, hover }: Drawn): uPlot.Options {
+  const font = '11px system-ui, sans-serif';
+  const axis = {
+    stroke: colour('--muted'),
+    font,
+    grid: { stroke: colour('--grid'), width: 1 },
+    ticks: { show: false },
+  };
+  return {
+    width,
+    height,
+    legend: { show: false },
+    cursor: {
+      y: false,
+      points: { size: 6 },
+      drag: { x: false, y: false },
+      ...(together ? { sync: { key: together } } : {}),
+    },
+    scales: {
+      x: { time: false },
+      y: log
+        ? { distr: 3, range: (_, least, most) => decades(least, most) }
+        : { range: (_, least, most) => fromZero(least, most) },
+    },
+    axes: [
+      { ...axis, size: 26, values: (_, values) => values.map(place), space: 70 },
+      {
+        ...axis,
+        size: 68,
+        values: (_, values) => values.map((value) => (value === null ? '' : format(value))),
+        space: 32,
+      },
+    ],
+    series: [
+      {},
+      ...lines.map((line): uPlot.Series => ({
+        label: line.name,
+        stroke: colour(line.colour),
+        width: line.dots ? 0 : 1.8,
+        ...(line.dots
+          ? { paths: () => null, points: { show: true, size: 6, fill: colour(line.colour) } }
+          : { points: { show: false } }),
+        ...(line.dash ? { dash: line.dash } : {}),
+      })),
+    ],
+    hooks: { setCursor: [(plot) => hover(plot.cursor.idx ?? null)] },
+  };
+}

@@ -1,0 +1,41 @@
+/** The first load: below 100 KB compressed and there within a second. */
+
+import assert from 'node:assert/strict';
+import { open } from './harness.mjs';
+
+export const name = 'load';
+
+/** Milliseconds until the overview's queue can be used, by the page's own clock. */
+const there = () =>
+  new Promise((resolve) => {
+    const look = () =>
+      document.querySelector('.queue button') ? resolve(performance.now()) : requestAnimationFrame(look);
+    look();
+  });
+
+export async function test(chrome, address) {
+  const times = [];
+  let size = 0;
+  for (let turn = 0; turn < 3; turn++) {
+    const { page, close } = await open(chrome, 'about:blank');
+    const session = await page.context().newCDPSession(page);
+    await session.send('Network.enable');
+    size = 0;
+    const own = new Set();
+    session.on(
+      'Network.responseReceived',
+      ({ requestId, response }) => !response.url.includes('/api/') && own.add(requestId),
+    );
+    session.on(
+      'Network.loadingFinished',
+      ({ requestId, encodedDataLength }) => own.has(requestId) && (size += encodedDataLength),
+    );
+    await page.goto(address);
+    times.push(Math.round(await page.evaluate(there)));
+    await close();
+  }
+  const fastest = Math.min(...times);
+  console.log(`  first load ${(size / 1000).toFixed(1)} KB compressed, usable after ${times.join(', ')} ms`);
+  assert.ok(size > 0 && size < 100_000, `the first load has ${size} bytes`);
+  assert.ok(fastest < 1000, `the overview is there after ${fastest} ms`);
+}

@@ -1,0 +1,61 @@
+//! Where the stages of a run are carried out: in this process ([`Here`](crate::here::Here)), or on the drivers of a
+//! controller, which is not known here.
+
+use crate::audience::Audience;
+use crate::execute::{ExecuteError, Options};
+use crate::player::Player;
+use std::time::Instant;
+use tidemark_measure::record::{Note, Run, Stage as Record};
+use tidemark_plan::plan::{Plan, Stage};
+
+/// Where the stages of one run are carried out. Its methods are called in this order: `prepare`, then `open` and `close`
+/// for every stage, then `finish`.
+pub trait Field {
+    /// Makes the plan's targets ready: gives one line for each of them. Errors mean that no load was put on anything.
+    fn prepare(
+        &mut self,
+        plan: &Plan,
+        options: &Options,
+        audience: &mut dyn Audience,
+    ) -> Result<Vec<String>, ExecuteError>;
+
+    /// Makes everything ready for the load of a stage. Notes are for the run's record.
+    fn open<'a>(
+        &mut self,
+        place: StagePlace,
+        stage: &'a Stage,
+        notes: &mut Vec<Note>,
+        audience: &mut dyn Audience,
+    ) -> Opened<'a>;
+
+    /// The load of the stage has ended: adds what is known besides its works. The engines remarked `remarks`.
+    fn close(&mut self, stage: &Stage, remarks: Vec<String>, record: &mut Record);
+
+    /// The run has ended: adds what is known besides its stages.
+    fn finish(&mut self, run: &mut Run);
+}
+
+/// Makes a field for a run, where that is not this process.
+pub trait Fields: Send + Sync + std::fmt::Debug {
+    /// A field for one run of this plan.
+    fn field(&self) -> Box<dyn Field>;
+}
+
+/// Which stage of which run.
+#[derive(Clone, Copy, Debug)]
+pub struct StagePlace {
+    /// Which stage, from 0.
+    pub index: usize,
+    /// When the run began.
+    pub run_start: Instant,
+}
+
+/// What came of opening a stage.
+pub enum Opened<'a> {
+    /// These run its works, in their order.
+    Players(Vec<Player<'a>>),
+    /// There is nothing to do, and why.
+    Nothing(String),
+    /// It cannot be run, and why.
+    Failed(String),
+}

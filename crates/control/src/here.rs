@@ -1,0 +1,70 @@
+//! This process as the place where stages are carried out; a driver does its part of them with it too.
+
+use crate::audience::{Audience, Event};
+use crate::execute::{ExecuteError, Options};
+use crate::field::{Field, Opened, StagePlace};
+use crate::method::{self, Method};
+use crate::targets::Targets;
+use tidemark_measure::record::{Note, Proof, Run, Stage as Record};
+use tidemark_plan::plan::{Plan, Stage};
+
+/// This process.
+#[derive(Default)]
+pub struct Here {
+    targets: Option<Targets>,
+    method: Option<Method>,
+}
+
+impl Here {
+    /// What was learned of the stage's volumes, after its load; `None` when it moved no blocks.
+    pub fn proof(&mut self, mut remarks: Vec<String>) -> Option<Proof> {
+        remarks.extend(self.targets.iter().flat_map(Targets::block_notes));
+        self.method.take().map(|method| method.end(remarks))
+    }
+}
+
+impl Field for Here {
+    fn prepare(
+        &mut self,
+        plan: &Plan,
+        options: &Options,
+        audience: &mut dyn Audience,
+    ) -> Result<Vec<String>, ExecuteError> {
+        let targets = self.targets.insert(Targets::prepare(plan, options, audience)?);
+        Ok(targets.descriptions())
+    }
+
+    fn open<'a>(
+        &mut self,
+        _place: StagePlace,
+        stage: &'a Stage,
+        notes: &mut Vec<Note>,
+        audience: &mut dyn Audience,
+    ) -> Opened<'a> {
+        if let Some(why) = method::already_filled(stage) {
+            return Opened::Nothing(why);
+        }
+        for name in method::changed_since(stage) {
+            let text = format!(
+                "{name} does not hold what Tidemark wrote there, in this size and with this content: it is filled again. \
+                 To check what it holds, run a verifying load without `prepare`."
+            );
+            audience.event(Event::Trouble(&text));
+            notes.push(Note { topic: "refilled".into(), text });
+        }
+        let Some(targets) = &mut self.targets else { return Opened::Failed("nothing was prepared".into()) };
+        match targets.players(stage) {
+            Ok(players) => {
+                self.method = Method::begin(stage);
+                Opened::Players(players)
+            }
+            Err(reason) => Opened::Failed(reason),
+        }
+    }
+
+    fn close(&mut self, _stage: &Stage, remarks: Vec<String>, record: &mut Record) {
+        record.proof = self.proof(remarks);
+    }
+
+    fn finish(&mut self, _run: &mut Run) {}
+}

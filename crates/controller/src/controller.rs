@@ -1,0 +1,502 @@
+//! The queue and what comes of it; knows no HTTP.
+
+use crate::api::{self, SubmissionState};
+use crate::core::{Core, Entry, Request, now_ns};
+use crate::explain::{evaluation_ms, expected_ms, explain};
+use crate::keeper::Added;
+use crate::queue::{self, Wants};
+use crate::reading::{LARGEST_DOCUMENT, Reading, Unread, What};
+use crate::view;
+use crate::work::Work;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError};
+use tidemark_control::audience::Wish;
+use tidemark_fleet::Fleet;
+use tidemark_plan::plan::Plan;
+use tidemark_plan::redact::redact;
+use tidemark_store::{AuditEntry, Store, StoreError, Submission};
+use tokio::sync::broadcast;
+
+/// Priorities reach from minus this to this.
+const PRIORITY_MOST: i32 = 100;
+
+/// Names of documents and drivers, and keys, are not longer than this; characters.
+const LONGEST_NAME: usize = 200;
+
+/// Drivers that a submission may name: more than any controller has.
+const MOST_NAMED: usize = 10_000;
+
+/// Operations that a list names of a submission.
+const MOST_LABELS: usize = 20;
+
+/// Submissions of a list that are given at once, whatever is asked for.
+const MOST_LISTED: usize = 1_000;
+
+/// How a controller works.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Its name.
+    pub name: String,
+    /// Tidemark's version.
+    pub version: String,
+    /// The result store.
+    pub store: PathBuf,
+    /// Directory of files with secrets that documents may refer to, if any.
+    pub secrets: Option<PathBuf>,
+    /// Most submissions that may wait.
+    pub queue_most: usize,
+}
+
+/// Why the controller does not start.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct StartError(pub String);
+
+/// Why something was not done.
+#[derive(Clone, Debug)]
+pub enum Refusal {
+    /// There is no such thing.
+    Missing(String),
+    /// It does not fit the state that things are in.
+    Conflict(String),
+    /// The document is wrong.
+    Document(String, Vec<api::Problem>),
+    /// A value is out of its range.
+    Bad(String),
+    /// There is too much of it, or the controller is ending, or its store cannot be written.
+    Unavailable(String),
+}
+
+/// A numbered event, and the submission that it is about, if any.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// Counts up.
+    pub id: u64,
+    /// Which submission.
+    pub submission: Option<u64>,
+    /// What.
+    pub live: api::Live,
+}
+
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::NoSuchSubmission { id, .. } => Self::Missing(format!("there is no submission w{id}")),
+            StoreError::NoSuchRun { .. } | StoreError::NoSuchEvaluation { .. } => {
+                Self::Missing(error.to_string())
+            }
+            StoreError::StillRunning { .. } => Self::Conflict(error.to_string()),
+            StoreError::Token(reason) => Self::Bad(reason),
+            error => Self::Unavailable(error.to_string()),
+        }
+    }
+}
+
+impl From<Unread> for Refusal {
+    fn from(unread: Unread) -> Self {
+        match unread {
+            Unread::Wrong(problems) => Self::Document("the document cannot be run".into(), problems),
+            Unread::Refused(reason) => Self::Document(reason, Vec::new()),
+            Unread::Busy => Self::Unavailable(
+                "too many documents are being read at the moment: try again in a few seconds".into(),
+            ),
+        }
+    }
+}
+
+/// The controller.
+pub struct Controller {
+    core: Arc<Core>,
+}
+
+impl Controller {
+    /// Largest document that is taken, bytes.
+    pub const LARGEST_DOCUMENT: usize = LARGEST_DOCUMENT;
+
+    /// Opens the store (refused while another controller has it), takes up the queue where it was left, and begins to work on
+    /// it.
+    ///
+    /// # Errors
+    /// The store or its key cannot be used, or another controller has the store: a sentence.
+    pub fn start(options: Options, fleet: Arc<Fleet>) -> Result<Arc<Self>, StartError> {
+        Self::start_with(options, Work::on(fleet))
+    }
+
+    /// As [`Controller::start`], with other ways to carry things out.
+    ///
+    /// # Errors
+    /// As [`Controller::start`].
+    pub fn start_with(options: Options, work: Work) -> Result<Arc<Self>, StartError> {
+        let core = Core::open(options, work)?;
+        // What has started ends when this is dropped.
+        let controller = Self { core };
+        controller.keep("queue", Core::keep_queue)?;
+        controller.keep("overview", |core| core.keep_telling())?;
+        controller.keep("keeper", |core| core.keep_trying())?;
+        Ok(Arc::new(controller))
+    }
+
+    /// Does something in a thread of its own until the controller ends.
+    fn keep(&self, name: &str, doing: fn(&Arc<Core>)) -> Result<(), StartError> {
+        let core = self.core.clone();
+        let thread = std::thread::Builder::new().name(name.into()).spawn(move || doing(&core));
+        self.core
+            .join_at_end(thread.map_err(|error| StartError(format!("the system gives no thread: {error}")))?);
+        Ok(())
+    }
+
+    /// Says where this controller is to be found, for another one that is refused at its store.
+    pub fn found_at(&self, address: &str) {
+        let mut lock = self.core.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        // It is a courtesy: the lock holds without it.
+        let _ = lock.found_at(address);
+    }
+
+    /// Takes a document into the queue. With a key that was used before: the submission that it made then.
+    ///
+    /// # Errors
+    /// The document or a value is wrong, the queue is full, the store cannot be written, or the controller is ending.
+    pub fn submit(
+        &self,
+        submit: api::Submit,
+        by: &str,
+        key: Option<&str>,
+    ) -> Result<api::Submission, Refusal> {
+        self.can_take(&submit, key)?;
+        if let Some(key) = key
+            && let Some(before) = self.core.keeper.read(|store| store.submission_by_key(by, key))?
+        {
+            return self.submission(before.id);
+        }
+        self.has_room()?;
+        let reading = self.core.reader.read(&submit.document)?;
+        if reading.name.chars().count() > LONGEST_NAME {
+            return Err(Refusal::Document(
+                format!("its name is longer than {LONGEST_NAME} characters"),
+                Vec::new(),
+            ));
+        }
+        let sealed = self.core.seal.seal(&submit.document).map_err(Refusal::Unavailable)?;
+        let redacted = redact(&submit.document);
+        let priority = submit.priority;
+        let request = request(submit, &reading);
+        let position = self.core.state().waiting().iter().map(|one| one.position).max().unwrap_or(0);
+        let submission = Submission {
+            name: reading.name.clone(),
+            format: reading.format.into(),
+            by: by.to_owned(),
+            priority,
+            position: position.saturating_add(1),
+            state: view::state_name(SubmissionState::Queued).into(),
+            reason: "waits for its turn".into(),
+            submitted_unix_ns: now_ns(),
+            request: serde_json::to_string(&request).unwrap_or_default(),
+            operations: operations(&reading),
+            ..Submission::default()
+        };
+        match self.core.keeper.add(submission, &sealed, &redacted, key)? {
+            Added::Before(id) => self.submission(id),
+            Added::New(kept) => {
+                let entry = Entry { kept: *kept, request, going: None };
+                let own = view::present(&entry);
+                self.core.state().entries.insert(own.id, entry);
+                self.core.wake();
+                Ok(own)
+            }
+        }
+    }
+
+    fn can_take(&self, submit: &api::Submit, key: Option<&str>) -> Result<(), Refusal> {
+        let bad = |text: String| Err(Refusal::Bad(text));
+        in_range(submit.priority)?;
+        let is_name = |name: &str| (1..=LONGEST_NAME).contains(&name.chars().count());
+        if submit.driver_count == Some(0) {
+            return bad("`driver_count` is at least 1".into());
+        }
+        if submit.driver_count.is_some() && !submit.drivers.is_empty() {
+            return bad("give `drivers` or `driver_count`, not both".into());
+        }
+        if submit.drivers.len() > MOST_NAMED || !submit.drivers.iter().all(|name| is_name(name)) {
+            return bad(format!(
+                "`drivers` has at most {MOST_NAMED} names of 1 to {LONGEST_NAME} characters"
+            ));
+        }
+        if key.is_some_and(|key| !is_name(key)) {
+            return bad(format!("an Idempotency-Key has 1 to {LONGEST_NAME} characters"));
+        }
+        Ok(())
+    }
+
+    fn has_room(&self) -> Result<(), Refusal> {
+        let state = self.core.state();
+        if state.ending {
+            return Err(Refusal::Unavailable("the controller is ending".into()));
+        }
+        let waiting = state.entries.values().filter(|entry| entry.going.is_none()).count();
+        if waiting >= self.core.options.queue_most {
+            return Err(Refusal::Unavailable(format!(
+                "{waiting} submissions are waiting, which is the most that this controller takes: try again later"
+            )));
+        }
+        Ok(())
+    }
+
+    /// What a document would do.
+    pub fn check(&self, document: &str) -> api::Check {
+        explain(self.core.reader.read(document))
+    }
+
+    /// Submissions, the newest first: at most `limit` (and 1,000), those in a state and those before the submission `before`,
+    /// as far as these are given.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn submissions(
+        &self,
+        state: Option<SubmissionState>,
+        limit: usize,
+        before: Option<u64>,
+    ) -> Result<Vec<api::Submission>, Refusal> {
+        let limit = limit.min(MOST_LISTED);
+        let stored =
+            self.core.keeper.read(|store| store.submissions(state.map(view::state_name), limit, before))?;
+        let mut found: BTreeMap<u64, api::Submission> =
+            stored.iter().map(|kept| (kept.id, self.past(kept))).collect();
+        // What is known here is newer than what the store says.
+        found.extend(self.core.keeper.unsaved().iter().map(|kept| (kept.id, self.past(kept))));
+        found.extend(self.core.state().entries.iter().map(|(id, entry)| (*id, view::present(entry))));
+        let wanted = |one: &api::Submission| {
+            before.is_none_or(|before| one.id < before) && state.is_none_or(|state| one.state == state)
+        };
+        Ok(found.into_values().rev().filter(wanted).take(limit).collect())
+    }
+
+    fn past(&self, kept: &Submission) -> api::Submission {
+        view::past(kept, self.core.keeper.unsaved_run(kept.id))
+    }
+
+    /// One submission.
+    ///
+    /// # Errors
+    /// There is none of that number, or the store cannot be read.
+    pub fn submission(&self, id: u64) -> Result<api::Submission, Refusal> {
+        if let Some(entry) = self.core.state().entries.get(&id) {
+            return Ok(view::present(entry));
+        }
+        match self.core.keeper.unsaved().iter().find(|kept| kept.id == id) {
+            Some(kept) => Ok(self.past(kept)),
+            None => Ok(self.past(&self.core.keeper.read(|store| store.submission(id))?)),
+        }
+    }
+
+    /// Gives a submission that waits another priority or place.
+    ///
+    /// # Errors
+    /// It does not wait, a value is out of its range, or the store cannot be written.
+    pub fn change(&self, id: u64, change: &api::Change) -> Result<api::Submission, Refusal> {
+        // Whether there is one at all is another question than whether it waits.
+        let found = self.submission(id)?;
+        let mut state = self.core.state();
+        let not_waiting =
+            |id: u64| Refusal::Conflict(format!("w{id} does not wait: only what waits can be moved"));
+        if state.entries.get(&id).is_none_or(|entry| entry.going.is_some()) {
+            return Err(not_waiting(id));
+        }
+        let order = match (change.priority, change.before) {
+            (Some(_), Some(_)) => return Err(Refusal::Bad("give `priority` or `before`, not both".into())),
+            (None, None) => return Ok(found),
+            (None, Some(before)) if before == id => return Ok(found),
+            (None, Some(before)) => {
+                queue::moved(state.waiting(), id, before).ok_or_else(|| not_waiting(before))?
+            }
+            (Some(priority), None) => {
+                in_range(priority)?;
+                let position = state.entries.get(&id).map_or(0, |entry| entry.kept.position);
+                vec![(id, priority, position)]
+            }
+        };
+        self.core.keeper.write(|store| store.reorder_submissions(&order))?;
+        for (id, priority, position) in order {
+            if let Some(entry) = state.entries.get_mut(&id) {
+                (entry.kept.priority, entry.kept.position) = (priority, position);
+            }
+        }
+        let own = state.entries.get(&id).map_or(found, view::present);
+        drop(state);
+        self.core.wake();
+        Ok(own)
+    }
+
+    /// Cancels a submission: one that waits leaves the queue, one that goes on is ended, with what was measured kept.
+    ///
+    /// # Errors
+    /// There is none of that number, or it has ended.
+    pub fn cancel(&self, id: u64, cancel: &api::Cancel) -> Result<api::Submission, Refusal> {
+        let found = self.submission(id)?;
+        let mut state = self.core.state();
+        let Some(entry) = state.entries.get_mut(&id) else {
+            return Err(Refusal::Conflict(format!(
+                "w{id} has ended: it is {}",
+                view::state_name(found.state)
+            )));
+        };
+        if let Some(going) = &mut entry.going {
+            going.cancelled = true;
+            going.live.ask(if cancel.at_once { Wish::Stop } else { Wish::Finish });
+            return Ok(view::present(entry));
+        }
+        let Some(Entry { mut kept, .. }) = state.entries.remove(&id) else { return Ok(found) };
+        kept.state = view::state_name(SubmissionState::Cancelled).into();
+        kept.reason.clear();
+        kept.ended_unix_ns = Some(now_ns());
+        self.core.keeper.keep(&kept);
+        let own = view::past(&kept, false);
+        state.remember(kept, None);
+        drop(state);
+        self.core.events.tell(Some(id), api::Live::Ended(Box::new(own.clone())));
+        self.core.wake();
+        Ok(own)
+    }
+
+    /// Submits a document again, as it was submitted.
+    ///
+    /// # Errors
+    /// As [`Controller::submit`]; or there is none of that number, or its document was sealed with another key.
+    pub fn resubmit(&self, id: u64, by: &str) -> Result<api::Submission, Refusal> {
+        let (kept, (sealed, _)) =
+            self.core.keeper.read(|store| Ok((store.submission(id)?, store.submitted_document(id)?)))?;
+        let document = self.core.seal.open(&sealed).map_err(Refusal::Conflict)?;
+        let Request { drivers, driver_count, seed, skip_preflight, .. } = Request::of(&kept);
+        let submit =
+            api::Submit { document, priority: kept.priority, drivers, driver_count, seed, skip_preflight };
+        self.submit(submit, by, None)
+    }
+
+    /// The document, secrets redacted.
+    ///
+    /// # Errors
+    /// There is none of that number, or the store cannot be read.
+    pub fn document(&self, id: u64) -> Result<String, Refusal> {
+        Ok(self.core.keeper.read(|store| store.submitted_document(id))?.1)
+    }
+
+    /// What goes on in a run, for a page that is opened now; of one that ended lately, what went on.
+    ///
+    /// # Errors
+    /// There is none of that number, or it ended long ago.
+    pub fn live(&self, id: u64) -> Result<api::LiveRun, Refusal> {
+        let found = self.submission(id)?;
+        let state = self.core.state();
+        let live = match state.entries.get(&id) {
+            Some(entry) => entry.going.as_ref().map(|going| going.live.clone()),
+            None => match state.past.iter().find(|past| past.kept.id == id) {
+                Some(past) if past.live.is_some() => past.live.clone(),
+                _ => {
+                    let run = found.run.map(|run| format!(": its result is run {run}")).unwrap_or_default();
+                    return Err(Refusal::Missing(format!("w{id} does not go on any more{run}")));
+                }
+            },
+        };
+        drop(state);
+        let waits = || api::LiveRun {
+            submission: id,
+            last_event: self.core.events.last(),
+            ..api::LiveRun::default()
+        };
+        Ok(live.map_or_else(waits, |live| live.snapshot()))
+    }
+
+    /// Everything that the first page shows.
+    pub fn overview(&self) -> api::Overview {
+        view::overview(&self.core, &(self.core.work.members)())
+    }
+
+    /// All drivers by name.
+    pub fn drivers(&self) -> Vec<api::Driver> {
+        let members = (self.core.work.members)();
+        view::drivers(&members, &self.core.state().holders())
+    }
+
+    /// Trouble that an operator should know of.
+    pub fn troubles(&self) -> Vec<String> {
+        self.core.keeper.troubles()
+    }
+
+    /// All that happens from now on.
+    pub fn events(&self) -> broadcast::Receiver<Arc<Event>> {
+        self.core.events.listen()
+    }
+
+    /// Opens the store to read.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub fn store(&self) -> Result<Store, Refusal> {
+        Ok(Store::open(self.core.keeper.path())?)
+    }
+
+    /// Notes something in the audit log; trouble with it goes to [`Controller::troubles`].
+    pub fn audit(&self, by: &str, address: &str, what: &str, detail: &str) {
+        self.core.keeper.note(AuditEntry {
+            id: 0,
+            unix_ns: now_ns(),
+            by: by.to_owned(),
+            address: address.to_owned(),
+            what: what.to_owned(),
+            detail: detail.to_owned(),
+        });
+    }
+
+    /// Ends: nothing new begins, what goes on is interrupted with its data kept. Returns when that is done.
+    pub fn shut_down(&self) {
+        self.core.shut_down();
+    }
+}
+
+impl Drop for Controller {
+    fn drop(&mut self) {
+        self.core.shut_down();
+    }
+}
+
+fn in_range(priority: i32) -> Result<(), Refusal> {
+    match (-PRIORITY_MOST..=PRIORITY_MOST).contains(&priority) {
+        true => Ok(()),
+        false => Err(Refusal::Bad(format!("a priority is from -{PRIORITY_MOST} to {PRIORITY_MOST}"))),
+    }
+}
+
+fn request(submit: api::Submit, reading: &Reading) -> Request {
+    let (plans, expected_ms): (&[Plan], _) = match &reading.what {
+        What::Workload { plan, forecast } => (std::slice::from_ref(plan), expected_ms(&forecast.time)),
+        What::Evaluation { evaluation, plans, loads } => (plans, evaluation_ms(evaluation, loads)),
+    };
+    let wants = Wants::new(&submit.drivers, submit.driver_count, plans);
+    Request {
+        drivers: submit.drivers,
+        driver_count: submit.driver_count,
+        seed: submit.seed,
+        skip_preflight: submit.skip_preflight,
+        wanted: wants.wanted,
+        pinned: wants.pinned.into_iter().collect(),
+        expected_ms,
+    }
+}
+
+/// What is measured, for lists: `read, write`.
+fn operations(reading: &Reading) -> String {
+    let mut labels: Vec<&str> = Vec::new();
+    let forecasts = match &reading.what {
+        What::Workload { forecast, .. } => std::slice::from_ref(forecast),
+        What::Evaluation { loads, .. } => loads.as_slice(),
+    };
+    let works = || forecasts.iter().flat_map(|forecast| &forecast.stages).flat_map(|stage| &stage.works);
+    let measured = works().any(|work| work.kind == "normal");
+    for action in works().filter(|work| !measured || work.kind == "normal").flat_map(|work| &work.actions) {
+        if !labels.contains(&action.label.as_str()) && labels.len() < MOST_LABELS {
+            labels.push(&action.label);
+        }
+    }
+    labels.join(", ")
+}

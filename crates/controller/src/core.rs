@@ -1,0 +1,425 @@
+//! What the controller knows and does: submissions that wait and go on, who has which driver, and the threads that keep it
+//! going. [`crate::controller`] is how others see it.
+
+use crate::api::{self, SubmissionState};
+use crate::controller::{Options, StartError};
+use crate::events::Events;
+use crate::keeper::Keeper;
+use crate::live::{Live, unix_now_ms};
+use crate::queue::{self, Decision, Driver, Held, Waiting, Wants};
+use crate::reading::Reader;
+use crate::runner;
+use crate::seal::Seal;
+use crate::view;
+use crate::work::Work;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use tidemark_control::audience::Wish;
+use tidemark_fleet::fleet::{Member, Presence};
+use tidemark_measure::record::Run;
+use tidemark_plan::plan::Wanted;
+use tidemark_store::{Lock, Submission, controller_lock};
+
+/// How often the queue is looked at: drivers come and go by themselves.
+const QUEUE_EVERY: Duration = Duration::from_millis(250);
+
+/// How often everybody who looks on is told what is new.
+const OVERVIEW_EVERY: Duration = Duration::from_secs(1);
+
+/// Submissions that ended and stand on the first page.
+const RECENT: usize = 20;
+
+/// What was asked for beside the document, and what it takes to decide when it begins: kept as JSON.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Request {
+    pub(crate) drivers: Vec<String>,
+    pub(crate) driver_count: Option<u32>,
+    pub(crate) seed: Option<u64>,
+    pub(crate) skip_preflight: bool,
+    /// As [`Wants`].
+    pub(crate) wanted: Wanted,
+    pub(crate) pinned: Vec<String>,
+    pub(crate) expected_ms: Option<u64>,
+}
+
+impl Request {
+    pub(crate) fn of(submission: &Submission) -> Self {
+        serde_json::from_str(&submission.request).unwrap_or_default()
+    }
+
+    fn wants(&self) -> Wants {
+        Wants { wanted: self.wanted.clone(), pinned: self.pinned.iter().cloned().collect() }
+    }
+}
+
+/// A submission that waits or goes on.
+pub(crate) struct Entry {
+    pub(crate) kept: Submission,
+    pub(crate) request: Request,
+    /// Once it goes on.
+    pub(crate) going: Option<Going>,
+}
+
+/// What a submission that goes on has.
+pub(crate) struct Going {
+    pub(crate) drivers: Vec<String>,
+    pub(crate) live: Arc<Live>,
+    pub(crate) cancelled: bool,
+}
+
+/// A submission that ended while this controller was there, or shortly before.
+pub(crate) struct Past {
+    pub(crate) kept: Submission,
+    pub(crate) live: Option<Arc<Live>>,
+}
+
+/// How a submission ended.
+#[derive(Default)]
+pub(crate) struct Outcome {
+    pub(crate) state: SubmissionState,
+    pub(crate) reason: String,
+    pub(crate) run: Option<u64>,
+    pub(crate) evaluation: Option<u64>,
+    pub(crate) valid: Option<bool>,
+    pub(crate) headline: String,
+    /// A run that the store does not have, or not whole.
+    pub(crate) unstored: Option<Box<Run>>,
+}
+
+#[derive(Default)]
+pub(crate) struct State {
+    pub(crate) ending: bool,
+    pub(crate) entries: BTreeMap<u64, Entry>,
+    /// The newest first.
+    pub(crate) past: VecDeque<Past>,
+    /// Threads that end with the controller, or before.
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// The controller.
+pub(crate) struct Core {
+    pub(crate) options: Options,
+    pub(crate) reader: Reader,
+    pub(crate) seal: Seal,
+    pub(crate) keeper: Keeper,
+    pub(crate) work: Work,
+    pub(crate) events: Arc<Events>,
+    pub(crate) lock: Mutex<Lock>,
+    state: Mutex<State>,
+    /// Something changed that concerns the queue, or the controller ends.
+    changed: Condvar,
+}
+
+impl Core {
+    /// Takes the store, and takes up the queue where it was left.
+    pub(crate) fn open(options: Options, work: Work) -> Result<Arc<Self>, StartError> {
+        let sentence = |error: tidemark_store::StoreError| StartError(error.to_string());
+        let since = now_text();
+        let lock = controller_lock(&options.store, &since).map_err(sentence)?;
+        let seal = Seal::beside(&options.store)?;
+        let keeper = Keeper::open(&options.store).map_err(sentence)?;
+        // What it cannot add now is added at another start; nothing but lists over all runs wants it.
+        let _ = keeper.write(tidemark_store::Store::index_operations);
+        let core = Arc::new(Self {
+            reader: Reader::new(options.secrets.clone()),
+            seal,
+            keeper,
+            work,
+            events: Arc::new(Events::new()),
+            lock: Mutex::new(lock),
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            options,
+        });
+        core.take_up().map_err(sentence)?;
+        Ok(core)
+    }
+
+    fn take_up(&self) -> Result<(), tidemark_store::StoreError> {
+        let of = |state: SubmissionState| {
+            self.keeper.read(|store| store.submissions(Some(view::state_name(state)), usize::MAX, None))
+        };
+        for mut left in of(SubmissionState::Running)? {
+            left.state = view::state_name(SubmissionState::Interrupted).into();
+            left.ended_unix_ns = Some(now_ns());
+            left.reason = match left.run {
+                Some(run) => {
+                    format!(
+                        "the controller ended while it went on; what was measured until then is in run {run}"
+                    )
+                }
+                None => "the controller ended while it went on, before anything was measured".into(),
+            };
+            self.keeper.keep(&left);
+        }
+        let mut state = self.state();
+        for kept in of(SubmissionState::Queued)? {
+            let request = Request::of(&kept);
+            state.entries.insert(kept.id, Entry { kept, request, going: None });
+        }
+        let all = self.keeper.read(|store| store.submissions(None, RECENT * 10, None))?;
+        let ended = all.into_iter().filter(|kept| !state.entries.contains_key(&kept.id));
+        state.past = ended.take(RECENT).map(|kept| Past { kept, live: None }).collect();
+        Ok(())
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has the queue looked at now.
+    pub(crate) fn wake(&self) {
+        self.changed.notify_all();
+    }
+
+    /// Waits for so long, or until the controller ends: false then.
+    fn rest(&self, pause: Duration) -> bool {
+        let until = Instant::now() + pause;
+        let mut state = self.state();
+        while !state.ending {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return true;
+            }
+            state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        false
+    }
+
+    /// A thread whose end is waited for when the controller ends.
+    pub(crate) fn join_at_end(&self, thread: JoinHandle<()>) {
+        self.state().threads.push(thread);
+    }
+
+    /// Begins what can begin, again and again, until the controller ends.
+    pub(crate) fn keep_queue(self: &Arc<Self>) {
+        loop {
+            let members = (self.work.members)();
+            let state = self.state();
+            if state.ending {
+                return;
+            }
+            self.schedule(state, &members);
+            let state = self.state();
+            if !state.ending {
+                drop(self.changed.wait_timeout(state, QUEUE_EVERY));
+            }
+        }
+    }
+
+    fn schedule(self: &Arc<Self>, mut state: MutexGuard<'_, State>, members: &[Member]) {
+        state.threads.retain(|thread| !thread.is_finished());
+        let waiting = state.waiting();
+        if waiting.is_empty() {
+            return;
+        }
+        let drivers = state.drivers(members);
+        for (id, decision) in queue::decide(&waiting, &drivers) {
+            match decision {
+                Decision::Begin(drivers) => self.begin(&mut state, id, drivers),
+                Decision::Wait(reason) => {
+                    if let Some(entry) = state.entries.get_mut(&id) {
+                        entry.kept.reason = reason;
+                    }
+                }
+            }
+        }
+    }
+
+    fn begin(self: &Arc<Self>, state: &mut State, id: u64, drivers: Vec<String>) {
+        let Some(entry) = state.entries.get_mut(&id) else { return };
+        let live = Arc::new(Live::new(id, self.events.clone()));
+        entry.kept.state = view::state_name(SubmissionState::Running).into();
+        entry.kept.started_unix_ns = Some(now_ns());
+        entry.kept.reason.clear();
+        entry.going = Some(Going { drivers: drivers.clone(), live: live.clone(), cancelled: false });
+        let (kept, request) = (entry.kept.clone(), entry.request.clone());
+        self.keeper.keep(&kept);
+        let core = self.clone();
+        let thread = std::thread::Builder::new().name(format!("w{id}"));
+        match thread.spawn(move || runner::run(&core, &kept, &request, drivers, &live)) {
+            Ok(runner) => state.threads.push(runner),
+            Err(error) => {
+                let reason = format!("the system gives no thread: {error}");
+                let outcome = Outcome { state: SubmissionState::Failed, reason, ..Outcome::default() };
+                self.end(state, id, outcome);
+            }
+        }
+    }
+
+    /// The store has begun this run for a submission: whatever happens, it can be found.
+    pub(crate) fn numbered(&self, id: u64, run: u64) {
+        let mut state = self.state();
+        if let Some(entry) = state.entries.get_mut(&id) {
+            entry.kept.run = Some(run);
+            self.keeper.keep(&entry.kept);
+        }
+    }
+
+    /// A submission has ended.
+    pub(crate) fn ended(&self, id: u64, outcome: Outcome) {
+        self.end(&mut self.state(), id, outcome);
+        self.wake();
+    }
+
+    fn end(&self, state: &mut State, id: u64, mut outcome: Outcome) {
+        let Some(Entry { mut kept, going, .. }) = state.entries.remove(&id) else { return };
+        let cancelled = going.as_ref().is_some_and(|going| going.cancelled);
+        if outcome.state != SubmissionState::Completed {
+            if cancelled {
+                outcome.state = SubmissionState::Cancelled;
+            } else if state.ending {
+                let run = outcome.run.or(kept.run);
+                let data = run.map(|run| format!("; what was measured until then is in run {run}"));
+                outcome.state = SubmissionState::Interrupted;
+                outcome.reason = format!("the controller ended while it went on{}", data.unwrap_or_default());
+            }
+        }
+        kept.state = view::state_name(outcome.state).into();
+        kept.reason = outcome.reason;
+        kept.ended_unix_ns = Some(now_ns());
+        kept.run = outcome.run.or(kept.run);
+        kept.evaluation = outcome.evaluation.or(kept.evaluation);
+        kept.valid = outcome.valid;
+        kept.headline = outcome.headline;
+        self.keeper.keep(&kept);
+        if let Some(run) = outcome.unstored {
+            self.keeper.keep_run(id, *run);
+        }
+        let ended = view::past(&kept, self.keeper.unsaved_run(id));
+        state.remember(kept, going.map(|going| going.live));
+        state.number(&self.keeper.take_stored());
+        self.events.tell(Some(id), api::Live::Ended(Box::new(ended)));
+    }
+
+    /// Tells everybody once a second what is new, until the controller ends.
+    pub(crate) fn keep_telling(&self) {
+        let mut told = Vec::new();
+        while self.rest(OVERVIEW_EVERY) {
+            let members = (self.work.members)();
+            self.tell_nodes(&members);
+            if !self.events.has_listeners() {
+                continue;
+            }
+            let overview = view::overview(self, &members);
+            let essence = view::essence(&overview);
+            if essence != told {
+                told = essence;
+                self.events.tell(None, api::Live::Overview(Box::new(overview)));
+            }
+        }
+    }
+
+    /// What the hosts of drivers did, to those who look at their runs.
+    fn tell_nodes(&self, members: &[Member]) {
+        let going: Vec<(Arc<Live>, Vec<String>)> = {
+            let state = self.state();
+            let going = state.entries.values().filter_map(|entry| entry.going.as_ref());
+            going.map(|going| (going.live.clone(), going.drivers.clone())).collect()
+        };
+        let by_name: BTreeMap<&str, &Member> =
+            members.iter().map(|member| (member.hello.name.as_str(), member)).collect();
+        for (live, drivers) in going {
+            let own = drivers.iter().filter_map(|name| by_name.get(name.as_str()));
+            let nodes: Vec<_> = own
+                .filter(|member| member.presence == Presence::Present)
+                .map(|member| view::node(member, unix_now_ms()))
+                .collect();
+            if !nodes.is_empty() {
+                live.nodes(nodes);
+            }
+        }
+    }
+
+    /// Tries again and again to write what could not be written, until the controller ends.
+    pub(crate) fn keep_trying(&self) {
+        while self.rest(self.work.retry) {
+            self.keeper.retry();
+            self.state().number(&self.keeper.take_stored());
+        }
+    }
+
+    /// Nothing new begins, what goes on is stopped; returns when it has ended.
+    pub(crate) fn shut_down(&self) {
+        let threads = {
+            let mut state = self.state();
+            state.ending = true;
+            for going in state.entries.values().filter_map(|entry| entry.going.as_ref()) {
+                going.live.ask(Wish::Stop);
+            }
+            std::mem::take(&mut state.threads)
+        };
+        self.wake();
+        for thread in threads {
+            // A run has told its end, or that it has crashed.
+            let _ = thread.join();
+        }
+        self.keeper.retry();
+    }
+}
+
+impl State {
+    /// What waits, in its order.
+    pub(crate) fn waiting(&self) -> Vec<Waiting> {
+        let waits = self.entries.values().filter(|entry| entry.going.is_none());
+        let one = |entry: &Entry| Waiting {
+            id: entry.kept.id,
+            priority: entry.kept.priority,
+            position: entry.kept.position,
+            wants: entry.request.wants(),
+        };
+        let mut waiting: Vec<Waiting> = waits.map(one).collect();
+        queue::sort(&mut waiting);
+        waiting
+    }
+
+    /// Who has which driver.
+    pub(crate) fn holders(&self) -> BTreeMap<&str, u64> {
+        let going = self.entries.values().filter_map(|entry| Some((entry.kept.id, entry.going.as_ref()?)));
+        going.flat_map(|(id, going)| going.drivers.iter().map(move |name| (name.as_str(), id))).collect()
+    }
+
+    fn drivers(&self, members: &[Member]) -> BTreeMap<String, Driver> {
+        let holders = self.holders();
+        let there = members.iter().filter(|member| member.presence != Presence::Gone);
+        let driver = |member: &Member| {
+            let held = match holders.get(member.hello.name.as_str()) {
+                Some(id) => Held::By(*id),
+                None if member.run.is_some() => Held::Leaving,
+                None => Held::Free,
+            };
+            let answers = member.presence == Presence::Present;
+            (member.hello.name.clone(), Driver { answers, held })
+        };
+        there.map(driver).collect()
+    }
+
+    /// Runs of submissions that ended were stored.
+    fn number(&mut self, stored: &[(u64, u64)]) {
+        for (id, run) in stored {
+            self.past
+                .iter_mut()
+                .filter(|past| past.kept.id == *id)
+                .for_each(|past| past.kept.run = Some(*run));
+        }
+    }
+
+    pub(crate) fn remember(&mut self, kept: Submission, live: Option<Arc<Live>>) {
+        self.past.push_front(Past { kept, live });
+        self.past.truncate(RECENT);
+    }
+}
+
+/// Now, nanoseconds since 1970 UTC.
+pub(crate) fn now_ns() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
+}
+
+/// Now, for people.
+fn now_text() -> String {
+    jiff::Timestamp::now().strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
+}

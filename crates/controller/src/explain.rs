@@ -1,0 +1,174 @@
+//! What a document would do, in words: what `tidemark check` says, for the console.
+
+use crate::api::{Check, CheckedStage, Problem};
+use crate::reading::{Reading, Unread, What};
+use tidemark_measure::units;
+use tidemark_plan::evaluation::Evaluation;
+use tidemark_plan::forecast::{Action, Amount, Forecast, Stage, Time, Work};
+
+/// Says what a document would do, or why it would not.
+pub(crate) fn explain(outcome: Result<Reading, Unread>) -> Check {
+    match outcome {
+        Ok(reading) => check(reading),
+        Err(Unread::Wrong(problems)) => Check { problems, ..Check::default() },
+        Err(Unread::Refused(message)) => refused(message, ""),
+        Err(Unread::Busy) => {
+            refused("too many documents are being read at the moment".into(), "try again in a few seconds")
+        }
+    }
+}
+
+fn refused(message: String, help: &str) -> Check {
+    Check { problems: vec![Problem { message, help: help.into(), ..Problem::whole() }], ..Check::default() }
+}
+
+impl Problem {
+    /// One that concerns the whole document.
+    fn whole() -> Self {
+        Self { warning: false, line: 0, column: 0, length: 0, message: String::new(), help: String::new() }
+    }
+}
+
+fn check(reading: Reading) -> Check {
+    let mut check = Check {
+        ok: true,
+        format: reading.format.into(),
+        name: reading.name,
+        problems: reading.warnings,
+        ..Check::default()
+    };
+    let remark = |message: &str| Problem { warning: true, message: message.into(), ..Problem::whole() };
+    match &reading.what {
+        What::Workload { plan, forecast } => {
+            check.explanation = workload(forecast);
+            check.stages = forecast.stages.iter().map(stage).collect();
+            check.expected_ms = expected_ms(&forecast.time);
+            check.bytes = Some(forecast.stored_bytes);
+            // Warnings are among the notes too, by their lines.
+            let notes = plan.notes.iter().filter(|note| !note.topic.starts_with("line "));
+            check.problems.extend(notes.map(|note| remark(&note.text)));
+        }
+        What::Evaluation { evaluation, loads, .. } => {
+            check.explanation = self::evaluation(evaluation, loads);
+            check.stages = evaluation
+                .loads
+                .iter()
+                .zip(loads)
+                .map(|(load, forecast)| CheckedStage {
+                    name: load.name.clone(),
+                    works: forecast.stages.iter().flat_map(|stage| stage.works.iter().map(work)).collect(),
+                    expected_ms: expected_ms(&forecast.time),
+                })
+                .collect();
+            check.expected_ms = evaluation_ms(evaluation, loads);
+            check.problems.extend(evaluation.notes.iter().map(|note| remark(&note.text)));
+        }
+    }
+    check
+}
+
+/// Milliseconds, where time alone decides.
+pub(crate) fn expected_ms(time: &Time) -> Option<u64> {
+    time.until.is_empty().then_some(time.planned_ns / 1_000_000)
+}
+
+/// How long an evaluation takes, where all its loads are listed and time alone decides.
+pub(crate) fn evaluation_ms(evaluation: &Evaluation, loads: &[Forecast]) -> Option<u64> {
+    let each: Option<Vec<u64>> = loads.iter().map(|load| expected_ms(&load.time)).collect();
+    let searches = evaluation
+        .loads
+        .iter()
+        .any(|load| matches!(load.levels, tidemark_plan::evaluation::Levels::Searched(_)));
+    let each = each.filter(|_| !searches)?;
+    Some(evaluation.cells().iter().map(|cell| each[cell.load]).fold(0, u64::saturating_add))
+}
+
+fn workload(forecast: &Forecast) -> Vec<String> {
+    let mut lines = vec![format!("It takes {} in all.", forecast.time.describe())];
+    let connections = match forecast.connections {
+        0 => String::new(),
+        some => format!(" over {} connections", units::count(some)),
+    };
+    lines.push(format!(
+        "At most {} workers are at work at once{connections}.",
+        units::count(forecast.workers)
+    ));
+    lines.push(format!("The drivers need about {} of memory together.", units::bytes(forecast.memory_bytes)));
+    if forecast.volume_bytes > 0 {
+        lines.push(format!("It uses volumes of {} in all.", units::bytes(forecast.volume_bytes)));
+    }
+    if forecast.stored_bytes > 0 || forecast.volume_bytes == 0 {
+        lines.push(format!("It stores up to {} of objects.", units::bytes(forecast.stored_bytes)));
+    }
+    lines
+}
+
+fn evaluation(evaluation: &Evaluation, loads: &[Forecast]) -> Vec<String> {
+    let arms: Vec<&str> = evaluation.arms.iter().map(|arm| arm.name.as_str()).collect();
+    let mut lines =
+        vec![format!("It compares {} arms ({}): {}.", arms.len(), evaluation.order.name(), arms.join(", "))];
+    for (load, forecast) in evaluation.loads.iter().zip(loads) {
+        lines.push(format!("A run of {} takes {}.", load.name, forecast.time.describe()));
+    }
+    let runs = units::count(evaluation.cells().len() as u64);
+    lines.push(format!("It has {runs} runs ({} repeats), beside what searches need.", evaluation.repeats));
+    lines
+}
+
+fn stage(stage: &Stage) -> CheckedStage {
+    CheckedStage {
+        name: stage.name.clone(),
+        works: stage.works.iter().map(work).collect(),
+        expected_ms: expected_ms(&stage.time),
+    }
+}
+
+fn work(work: &Work) -> String {
+    let depth = if work.depth > 1 { format!(", {} operations each", work.depth) } else { String::new() };
+    let actions: Vec<String> = work.actions.iter().map(action).collect();
+    let workers = units::count(work.workers.into());
+    let head = format!("{}: {workers} workers{depth}, {}", work.name, work.time.describe());
+    if actions.is_empty() { head } else { format!("{head}: {}", actions.join("; ")) }
+}
+
+fn action(action: &Action) -> String {
+    let does = serde_json::to_value(action.does).unwrap_or_default();
+    let does = does.as_str().unwrap_or_default().replace('_', " ");
+    let operations = match action.operations {
+        Amount::Open => "as many as the target allows".to_owned(),
+        amount => format!("{} operations", amount.describe(units::count)),
+    };
+    let bytes = match action.bytes {
+        Amount::Open | Amount::Exactly(0) => String::new(),
+        bytes => format!(", {}", bytes.describe(units::bytes)),
+    };
+    format!("{} {does}, {operations}{bytes}", action.label)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reading::Reader;
+
+    #[test]
+    fn a_document_is_explained() {
+        let text = "name: small\ntarget: {kind: mock, delay: 1ms}\nstages:\n\
+                    - {name: main, load: {for: 90s, workers: 8, containers: 1, operations: [{get: {objects: 10}}]}}\n- {name: rest, pause: 10s}\n";
+        let check = explain(Reader::new(None).read(text));
+        assert!(check.ok, "{check:?}");
+        assert_eq!((check.name.as_str(), check.format.as_str()), ("small", "Tidemark YAML"));
+        assert_eq!(check.expected_ms, Some(100_000), "{check:?}");
+        assert_eq!(check.stages.len(), 2);
+        assert!(check.stages[0].works[0].contains("8 workers"), "{:?}", check.stages);
+        assert!(check.explanation.iter().all(|line| line.ends_with('.')), "{:?}", check.explanation);
+        assert!(check.problems.iter().all(|problem| problem.warning), "{:?}", check.problems);
+    }
+
+    #[test]
+    fn what_cannot_run_says_why() {
+        let check = explain(Reader::new(None).read("name: x\n"));
+        assert!(!check.ok && check.problems.iter().any(|problem| !problem.warning), "{check:?}");
+        let check = explain(Err(Unread::Busy));
+        assert!(!check.ok && check.problems[0].help.contains("again"));
+    }
+}

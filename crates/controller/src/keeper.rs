@@ -1,0 +1,278 @@
+//! The controller's pen: everything that it writes into the store goes through here. What cannot be written is kept in memory
+//! and tried again; trouble with the store stops no run.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tidemark_measure::record::Run;
+use tidemark_store::{AuditEntry, Store, StoreError, Submission};
+
+/// Entries of the audit log that are kept in memory while they cannot be written; then the oldest go.
+const MOST_ENTRIES: usize = 10_000;
+
+/// Writes into the store.
+pub(crate) struct Keeper {
+    path: PathBuf,
+    inner: Mutex<Inner>,
+}
+
+struct Inner {
+    store: Store,
+    /// Where submissions stand, of which the store does not know yet.
+    submissions: BTreeMap<u64, Submission>,
+    /// Runs of submissions that are not in the store, or not whole.
+    runs: Vec<(u64, Run)>,
+    /// Submissions whose runs were stored after all, and the runs' numbers.
+    stored: Vec<(u64, u64)>,
+    entries: Vec<AuditEntry>,
+    /// What went wrong last.
+    trouble: Option<String>,
+}
+
+impl Keeper {
+    pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
+        let inner = Inner {
+            store: Store::open(path)?,
+            submissions: BTreeMap::new(),
+            runs: Vec::new(),
+            stored: Vec::new(),
+            entries: Vec::new(),
+            trouble: None,
+        };
+        Ok(Self { path: path.to_path_buf(), inner: Mutex::new(inner) })
+    }
+
+    /// Where the store lies.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads from the store.
+    pub(crate) fn read<T>(
+        &self,
+        read: impl FnOnce(&Store) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        read(&self.inner().store)
+    }
+
+    /// Writes what must be written now or not at all.
+    pub(crate) fn write<T>(
+        &self,
+        write: impl FnOnce(&mut Store) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let mut inner = self.inner();
+        let written = write(&mut inner.store);
+        inner.trouble = written.as_ref().err().map(ToString::to_string).or(inner.trouble.take());
+        written
+    }
+
+    /// Keeps a new submission, or gives the one that its submitter's key made before.
+    pub(crate) fn add(
+        &self,
+        submission: Submission,
+        sealed: &[u8],
+        redacted: &str,
+        key: Option<&str>,
+    ) -> Result<Added, StoreError> {
+        self.write(|store| {
+            if let Some(key) = key
+                && let Some(before) = store.submission_by_key(&submission.by, key)?
+            {
+                return Ok(Added::Before(before.id));
+            }
+            let id = store.add_submission(&submission, sealed, redacted, key)?;
+            Ok(Added::New(Box::new(Submission { id, ..submission })))
+        })
+    }
+
+    /// Keeps where a submission stands.
+    pub(crate) fn keep(&self, submission: &Submission) {
+        let mut inner = self.inner();
+        inner.submissions.insert(submission.id, submission.clone());
+        inner.settle();
+    }
+
+    /// Keeps a run that could not be stored while it went on.
+    pub(crate) fn keep_run(&self, submission: u64, run: Run) {
+        let mut inner = self.inner();
+        inner.runs.push((submission, run));
+        inner.settle();
+    }
+
+    /// Notes something in the audit log.
+    pub(crate) fn note(&self, entry: AuditEntry) {
+        let mut inner = self.inner();
+        if inner.entries.len() >= MOST_ENTRIES {
+            inner.entries.remove(0);
+        }
+        inner.entries.push(entry);
+        inner.settle();
+    }
+
+    /// Tries again to write what could not be written.
+    pub(crate) fn retry(&self) {
+        let mut inner = self.inner();
+        if inner.trouble.is_some() {
+            inner.settle();
+        }
+    }
+
+    /// Submissions whose runs were stored since this was asked last, and the runs' numbers.
+    pub(crate) fn take_stored(&self) -> Vec<(u64, u64)> {
+        std::mem::take(&mut self.inner().stored)
+    }
+
+    /// Submissions as they stand, of which the store does not know yet.
+    pub(crate) fn unsaved(&self) -> Vec<Submission> {
+        self.inner().submissions.values().cloned().collect()
+    }
+
+    /// Whether a submission's run is not in the store yet.
+    pub(crate) fn unsaved_run(&self, id: u64) -> bool {
+        self.inner().runs.iter().any(|(own, _)| *own == id)
+    }
+
+    /// What an operator should know.
+    pub(crate) fn troubles(&self) -> Vec<String> {
+        let inner = self.inner();
+        let Some(trouble) = &inner.trouble else { return Vec::new() };
+        let mut troubles = vec![format!("the result store cannot be written: {trouble}")];
+        if !inner.runs.is_empty() {
+            let runs: Vec<String> = inner.runs.iter().map(|(id, _)| format!("w{id}")).collect();
+            troubles.push(format!(
+                "results are only in the controller's memory, and are stored as soon as that is possible: {}",
+                runs.join(", ")
+            ));
+        }
+        troubles
+    }
+}
+
+/// What came of adding a submission.
+pub(crate) enum Added {
+    /// It is new.
+    New(Box<Submission>),
+    /// Its key made this one before.
+    Before(u64),
+}
+
+impl Inner {
+    /// Writes as much as can be written.
+    fn settle(&mut self) {
+        self.trouble = self.try_to_settle().err().map(|error| error.to_string());
+    }
+
+    fn try_to_settle(&mut self) -> Result<(), StoreError> {
+        while let Some((submission, run)) = self.runs.first() {
+            let (submission, id) = (*submission, store_run(&mut self.store, run)?);
+            self.runs.remove(0);
+            self.stored.push((submission, id));
+            let own = match self.submissions.get(&submission) {
+                Some(unsaved) => Ok(unsaved.clone()),
+                None => self.store.submission(submission),
+            };
+            match own {
+                Ok(own) => drop(self.submissions.insert(submission, Submission { run: Some(id), ..own })),
+                // Somebody has removed it from the store.
+                Err(StoreError::NoSuchSubmission { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        while let Some((id, submission)) = self.submissions.first_key_value() {
+            let id = *id;
+            match self.store.keep_submission(submission) {
+                // Somebody has removed it from the store: there is nothing to keep.
+                Ok(()) | Err(StoreError::NoSuchSubmission { .. }) => {}
+                Err(error) => return Err(error),
+            }
+            self.submissions.remove(&id);
+        }
+        while let Some(entry) = self.entries.first() {
+            self.store.note(entry)?;
+            self.entries.remove(0);
+        }
+        Ok(())
+    }
+}
+
+/// Stores a run under the number that it has, if it has one.
+fn store_run(store: &mut Store, run: &Run) -> Result<u64, StoreError> {
+    if run.id != 0 {
+        match store.finish(run.id, run) {
+            Err(StoreError::NoSuchRun { .. }) => {}
+            finished => return finished.map(|()| run.id),
+        }
+    }
+    store.add(run)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidemark_measure::record::State;
+
+    /// SQL behind the keeper's back: `query_only` is what a disk does that cannot be written any more.
+    fn read_only(path: &Path, on: bool) {
+        let trigger = match on {
+            true => ["submissions", "runs", "audit"].map(|table| ["INSERT", "UPDATE"].map(|what| {
+                format!("CREATE TRIGGER no_{what}_{table} BEFORE {what} ON {table} BEGIN SELECT RAISE(ABORT, 'no'); END;")
+            }).concat()).concat(),
+            false => ["submissions", "runs", "audit"].map(|table| ["INSERT", "UPDATE"].map(|what| {
+                format!("DROP TRIGGER no_{what}_{table};")
+            }).concat()).concat(),
+        };
+        rusqlite::Connection::open(path).unwrap().execute_batch(&trigger).unwrap();
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_written_later() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("results.db");
+        let keeper = Keeper::open(&path).unwrap();
+        let new = Submission { by: "anna".into(), state: "queued".into(), ..Submission::default() };
+        let Ok(Added::New(mut own)) = keeper.add(new.clone(), b"", "", Some("k")) else {
+            panic!("it is new")
+        };
+        assert!(matches!(keeper.add(new.clone(), b"", "", Some("k")), Ok(Added::Before(id)) if id == own.id));
+        read_only(&path, true);
+        assert!(keeper.add(new, b"", "", None).is_err());
+        own.state = "completed".into();
+        keeper.keep(&own);
+        let run = Run { name: "kept".into(), state: State::Completed, ..Run::default() };
+        keeper.keep_run(own.id, run);
+        keeper.note(AuditEntry { what: "submit".into(), ..AuditEntry::default() });
+        let troubles = keeper.troubles();
+        assert!(troubles.len() == 2 && troubles[1].ends_with(&format!(": w{}", own.id)), "{troubles:?}");
+        assert_eq!(keeper.unsaved()[0].state, "completed");
+        assert_eq!(keeper.read(|store| store.submission(own.id)).unwrap().state, "queued");
+        keeper.retry();
+        assert_eq!(keeper.unsaved().len(), 1, "still in trouble");
+        read_only(&path, false);
+        keeper.retry();
+        assert_eq!((keeper.troubles(), keeper.unsaved()), (vec![], vec![]));
+        let stored = keeper.read(|store| store.submission(own.id)).unwrap();
+        assert_eq!(stored.state, "completed");
+        let run = keeper.read(|store| store.load(stored.run.unwrap())).unwrap();
+        assert_eq!((run.name.as_str(), run.state), ("kept", State::Completed));
+        assert_eq!(keeper.read(|store| store.audit(10, None)).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_run_that_has_a_number_keeps_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let keeper = Keeper::open(&directory.path().join("results.db")).unwrap();
+        let Ok(Added::New(own)) = keeper.add(Submission::default(), b"", "", None) else {
+            panic!("it is new")
+        };
+        let begun = Run { state: State::Running, ..Run::default() };
+        let id = keeper.write(|store| store.begin(&begun)).unwrap();
+        keeper.keep_run(own.id, Run { id, state: State::Completed, ..begun });
+        assert_eq!(keeper.read(Store::list).unwrap().len(), 1);
+        assert_eq!(keeper.read(|store| store.load(id)).unwrap().state, State::Completed);
+        assert_eq!(keeper.read(|store| store.submission(own.id)).unwrap().run, Some(id));
+    }
+}

@@ -1,0 +1,465 @@
+//! A run while it goes on: what happens is kept for pages that are opened now, and told to those that are open.
+
+use crate::api::{self, LiveNode, LiveOperation, LiveRun, LiveSecond, LiveShare, LiveStage, LiveWork};
+use crate::events::Events;
+use crate::explain::expected_ms;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use tidemark_control::audience::{Audience, Event, Wish};
+use tidemark_measure::record::{Second, SecondOfOperation, Stage, State as Ended};
+use tidemark_measure::tally::{Interval, Tally};
+use tidemark_plan::forecast::{Amount, Forecast, forecast};
+use tidemark_plan::plan::{self, Plan};
+
+/// Seconds of a work that are kept.
+const SECONDS: usize = 600;
+
+/// Shares of drivers in all kept seconds of a work: ten minutes of a hundred drivers. Of more drivers the latest seconds have
+/// theirs.
+const SHARES: usize = 60_000;
+
+/// Samples of nodes that are kept.
+const NODES: usize = 6_000;
+
+/// Remarks that are kept.
+const TROUBLES: usize = 100;
+
+/// Stages are told again at most so often while one comes on.
+const TOLD_EVERY: Duration = Duration::from_secs(1);
+
+/// A submission that goes on.
+pub(crate) struct Live {
+    submission: u64,
+    events: Arc<Events>,
+    /// A number of [`Wish`]: what the user wants by now.
+    wish: AtomicU8,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    run: Option<u64>,
+    /// Runs that are done and runs in all, of an evaluation.
+    turns: Option<(usize, usize)>,
+    stages: Vec<LiveStage>,
+    /// When the stage that goes on began.
+    begun: Option<Instant>,
+    told: Option<Instant>,
+    /// Seconds of the works that go on or went on last, by stage and work.
+    seconds: BTreeMap<(u32, u32), VecDeque<LiveSecond>>,
+    /// What drivers did in a second that is not complete yet.
+    shares: BTreeMap<(u32, u32, u32), Vec<LiveShare>>,
+    nodes: VecDeque<LiveNode>,
+    troubles: VecDeque<String>,
+}
+
+impl Live {
+    pub(crate) fn new(submission: u64, events: Arc<Events>) -> Self {
+        Self { submission, events, wish: AtomicU8::new(0), state: Mutex::default() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks for more than was asked for before.
+    pub(crate) fn ask(&self, wish: Wish) {
+        self.wish.fetch_max(wish as u8, Ordering::Relaxed);
+    }
+
+    /// What was asked for.
+    pub(crate) fn wish(&self) -> Wish {
+        match self.wish.load(Ordering::Relaxed) {
+            0 => Wish::GoOn,
+            1 => Wish::Finish,
+            _ => Wish::Stop,
+        }
+    }
+
+    /// A run of this plan begins.
+    pub(crate) fn begin(&self, plan: &Plan) {
+        let forecast = forecast(plan);
+        let stages = plan.stages.iter().enumerate().map(|(index, stage)| waiting(index, stage, &forecast));
+        let mut state = self.state();
+        let kept = (state.turns, std::mem::take(&mut state.troubles), std::mem::take(&mut state.nodes));
+        *state = State { stages: stages.collect(), ..State::default() };
+        (state.turns, state.troubles, state.nodes) = kept;
+        self.tell_stages(&mut state);
+    }
+
+    /// How many runs of an evaluation are done, and how many there are.
+    pub(crate) fn turn(&self, done: usize, of: Option<usize>) {
+        self.state().turns = of.map(|of| (done, of));
+    }
+
+    /// The stage that goes on, or empty, and how far the whole is.
+    pub(crate) fn progress(&self) -> (String, Option<f32>) {
+        let state = self.state();
+        let stage = state.stages.iter().find(|stage| stage.state == "running");
+        let stage = stage.map(|stage| stage.id.clone()).unwrap_or_default();
+        let own = state.progress();
+        let progress = match state.turns {
+            Some((done, of)) => Some((done as f32 + own.unwrap_or(0.0)) / of.max(1) as f32),
+            None => own,
+        };
+        (stage, progress.map(|progress| progress.clamp(0.0, 1.0)))
+    }
+
+    /// All of it, for a page that is opened now.
+    pub(crate) fn snapshot(&self) -> LiveRun {
+        let state = self.state();
+        LiveRun {
+            submission: self.submission,
+            run: state.run,
+            stages: state.stages.clone(),
+            seconds: state.seconds.values().flatten().cloned().collect(),
+            nodes: state.nodes.iter().cloned().collect(),
+            troubles: state.troubles.iter().cloned().collect(),
+            // Nothing of this submission is told without the state.
+            last_event: self.events.last(),
+        }
+    }
+
+    /// What nodes did.
+    pub(crate) fn nodes(&self, nodes: Vec<LiveNode>) {
+        let mut state = self.state();
+        state.nodes.extend(nodes.iter().cloned());
+        let surplus = state.nodes.len().saturating_sub(NODES);
+        state.nodes.drain(..surplus);
+        self.tell(api::Live::Nodes(nodes));
+    }
+
+    /// Something that the user should know.
+    pub(crate) fn trouble(&self, text: &str) {
+        let mut state = self.state();
+        if state.troubles.len() == TROUBLES {
+            state.troubles.pop_front();
+        }
+        state.troubles.push_back(text.to_owned());
+        self.tell(api::Live::Trouble(text.to_owned()));
+    }
+
+    fn tell(&self, live: api::Live) {
+        self.events.tell(Some(self.submission), live);
+    }
+
+    fn tell_stages(&self, state: &mut State) {
+        state.told = Some(Instant::now());
+        self.tell(api::Live::Stages(state.stages.clone()));
+    }
+
+    fn stage_started(&self, index: usize) {
+        let mut state = self.state();
+        state.begun = Some(Instant::now());
+        state.shares.clear();
+        if let Some(stage) = state.stages.get_mut(index) {
+            stage.state = Ended::Running.name().into();
+            stage.started_unix_ms = Some(unix_now_ms());
+        }
+        self.tell_stages(&mut state);
+    }
+
+    fn stage_ended(&self, index: usize, record: &Stage) {
+        let mut state = self.state();
+        if let Some(stage) = state.stages.get_mut(index) {
+            stage.state = record.state.name().into();
+            stage.reason.clone_from(&record.reason);
+            stage.ended_unix_ms = Some(unix_now_ms());
+        }
+        state.begun = None;
+        self.tell_stages(&mut state);
+    }
+
+    fn driver_second(&self, place: (usize, usize), share: LiveShare, index: u32) {
+        let place = (place.0 as u32, place.1 as u32, index);
+        self.state().shares.entry(place).or_default().push(share);
+    }
+
+    fn second(&self, stage: usize, work: usize, interval: &Interval) {
+        let place = (stage as u32, work as u32);
+        let mut state = self.state();
+        let shares = state.shares.remove(&(place.0, place.1, interval.index)).unwrap_or_default();
+        let second = live_second(place, interval, shares);
+        let done: u64 =
+            interval.actions.iter().map(Tally::total).fold(interval.unmeasured, u64::saturating_add);
+        let elapsed = state.begun.map(|begun| begun.elapsed());
+        if let Some(stage) = state.stages.get_mut(stage) {
+            stage.operations = stage.operations.saturating_add(done);
+            estimate(stage, elapsed);
+        }
+        state.seconds.retain(|(own, _), _| *own == place.0);
+        let kept = state.seconds.entry(place).or_default();
+        kept.push_back(second.clone());
+        shorten(kept);
+        self.tell(api::Live::Second(Box::new(second)));
+        if state.told.is_none_or(|told| told.elapsed() >= TOLD_EVERY) {
+            self.tell_stages(&mut state);
+        }
+    }
+}
+
+impl State {
+    /// How far the run is: stages count for as long as they take; those of which nothing is known do not count until they go on.
+    fn progress(&self) -> Option<f32> {
+        let (mut done, mut all) = (0.0, 0.0);
+        for stage in &self.stages {
+            let took =
+                stage.started_unix_ms.zip(stage.ended_unix_ms).map(|(from, to)| to.saturating_sub(from));
+            let ended = !matches!(stage.state.as_str(), "waiting" | "running");
+            let weight = match (ended, stage.expected_ms.or(took)) {
+                (true, weight) => weight.unwrap_or(0) as f64,
+                (false, Some(weight)) => weight as f64,
+                (false, None) if stage.state == "running" => return None,
+                (false, None) => 0.0,
+            };
+            let fraction = match (ended, stage.expected_operations, self.begun) {
+                (true, ..) => 1.0,
+                _ if stage.state == "waiting" => 0.0,
+                (_, Some(of), _) if of > 0 => stage.operations as f64 / of as f64,
+                (.., Some(begun)) if weight > 0.0 => begun.elapsed().as_millis() as f64 / weight,
+                _ => 0.0,
+            };
+            done += weight * fraction.min(1.0);
+            all += weight;
+        }
+        (all > 0.0).then_some((done / all) as f32)
+    }
+}
+
+/// How long a stage will take that ends by a count, from how fast it was so far.
+fn estimate(stage: &mut LiveStage, elapsed: Option<Duration>) {
+    if let (Some(of), Some(elapsed)) = (stage.expected_operations, elapsed)
+        && stage.operations > 0
+        && elapsed >= Duration::from_millis(500)
+    {
+        let each = elapsed.as_secs_f64() / stage.operations as f64;
+        stage.expected_ms = Some((each * of as f64 * 1e3) as u64);
+    }
+}
+
+fn waiting(index: usize, stage: &plan::Stage, forecast: &Forecast) -> LiveStage {
+    let seen = forecast.stages.get(index);
+    let exact = |work: &tidemark_plan::forecast::Work| {
+        let each = work.actions.iter().map(|action| match action.operations {
+            Amount::Exactly(number) => Some(number),
+            Amount::UpTo(_) | Amount::Open => None,
+        });
+        each.sum::<Option<u64>>()
+    };
+    let counted = seen.and_then(|seen| seen.works.iter().map(exact).sum::<Option<u64>>());
+    let works = stage.works.iter().map(|work| LiveWork {
+        name: work.name.clone(),
+        workers: work.load.workers,
+        operations: work.labels.iter().map(|label| label.label.clone()).collect(),
+    });
+    LiveStage {
+        id: format!("s{}-{}", index + 1, stage.name),
+        name: stage.name.clone(),
+        state: Ended::Waiting.name().into(),
+        expected_ms: seen.and_then(|seen| expected_ms(&seen.time)),
+        expected_operations: counted.filter(|number| *number > 0),
+        works: works.collect(),
+        ..LiveStage::default()
+    }
+}
+
+/// Drops the oldest seconds, and what drivers did in those that stay if that is too much.
+fn shorten(seconds: &mut VecDeque<LiveSecond>) {
+    while seconds.len() > SECONDS {
+        seconds.pop_front();
+    }
+    let mut room = SHARES;
+    for second in seconds.iter_mut().rev() {
+        match room.checked_sub(second.drivers.len()) {
+            Some(left) => room = left,
+            // Those before it have none any more.
+            None if second.drivers.is_empty() => break,
+            None => {
+                second.drivers.clear();
+                room = 0;
+            }
+        }
+    }
+}
+
+fn live_second((stage, work): (u32, u32), interval: &Interval, drivers: Vec<LiveShare>) -> LiveSecond {
+    let second = Second::from(interval);
+    LiveSecond {
+        stage,
+        work,
+        index: second.index,
+        unix_ms: unix_now_ms(),
+        operations: second.operations.iter().map(live_operation).collect(),
+        unmeasured: second.unmeasured,
+        in_flight: second.in_flight,
+        backlog: second.backlog,
+        busy: second.busy as f32,
+        drivers,
+    }
+}
+
+fn live_operation(operation: &SecondOfOperation) -> LiveOperation {
+    let us = |ns: u64| ns as f64 / 1e3;
+    LiveOperation {
+        ok: operation.ok,
+        failed: operation.failed,
+        bytes: operation.bytes,
+        mean_us: us(operation.mean_ns),
+        p50_us: us(operation.p50_ns),
+        p95_us: us(operation.p95_ns),
+        p99_us: us(operation.p99_ns),
+        max_us: us(operation.max_ns),
+    }
+}
+
+/// Now, milliseconds since 1970 UTC.
+pub(crate) fn unix_now_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+}
+
+/// Follows a run for those who look on.
+pub(crate) struct Follower<'a> {
+    live: &'a Live,
+    /// The number of the run that the store has begun, see [`tidemark_store::Store::begun`].
+    begun: Arc<AtomicU64>,
+    /// Is told that number once.
+    numbered: &'a dyn Fn(u64),
+    told: u64,
+}
+
+impl<'a> Follower<'a> {
+    /// Whoever follows a run of `plan`, which is about to begin.
+    pub(crate) fn new(live: &'a Live, plan: &Plan, begun: Arc<AtomicU64>, numbered: &'a dyn Fn(u64)) -> Self {
+        live.begin(plan);
+        let told = begun.load(Ordering::Relaxed);
+        Self { live, begun, numbered, told }
+    }
+}
+
+impl Audience for Follower<'_> {
+    fn event(&mut self, event: Event<'_>) {
+        let number = self.begun.load(Ordering::Relaxed);
+        if number != self.told {
+            self.told = number;
+            self.live.state().run = Some(number);
+            (self.numbered)(number);
+        }
+        match event {
+            Event::StageStarted { index, .. } => self.live.stage_started(index),
+            Event::StageEnded { index, stage } => self.live.stage_ended(index, stage),
+            Event::Second { stage, work, interval } => self.live.second(stage, work, interval),
+            Event::DriverSecond { stage, work, driver, glance } => {
+                let share = LiveShare {
+                    driver: driver.to_owned(),
+                    ok: glance.ok,
+                    failed: glance.failed,
+                    bytes: glance.bytes,
+                    p50_us: glance.p50_ns as f64 / 1e3,
+                    p99_us: glance.p99_ns as f64 / 1e3,
+                    busy: glance.busy as f32,
+                };
+                self.live.driver_second((stage, work), share, glance.index);
+            }
+            Event::Trouble(text) => self.live.trouble(text),
+            Event::Target(_) | Event::Pausing { .. } => {}
+        }
+    }
+
+    fn wish(&mut self) -> Wish {
+        self.live.wish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reading::{Reader, What};
+    use tidemark_measure::wire::Glance;
+
+    fn plan() -> Plan {
+        let text = "name: small\ntarget: {kind: mock, delay: 1ms}\nstages:\n\
+                    - {name: fill, prepare: {containers: 1, objects: 1-100, sizes: 1KB}}\n\
+                    - {name: main, load: {for: 100s, workers: 2, containers: 1, operations: [{get: {objects: 1-100}}]}}\n";
+        match Reader::new(None).read(text).unwrap().what {
+            What::Workload { plan, .. } => *plan,
+            What::Evaluation { .. } => panic!("it is a workload"),
+        }
+    }
+
+    fn second(index: u32, ok: u64) -> Interval {
+        let mut interval = Interval::new(index, 1);
+        interval.actions[0].ok = ok;
+        (0..ok).for_each(|_| interval.actions[0].response.record(2_000_000));
+        interval
+    }
+
+    #[test]
+    fn what_happens_is_kept_and_told() {
+        let events = Arc::new(Events::new());
+        let mut listener = events.listen();
+        let live = Live::new(7, events);
+        let plan = plan();
+        let numbers = Mutex::new(Vec::new());
+        let numbered = |number| numbers.lock().unwrap().push(number);
+        let begun = Arc::new(AtomicU64::new(0));
+        let mut follower = Follower::new(&live, &plan, begun.clone(), &numbered);
+        begun.store(42, Ordering::Relaxed);
+        follower.event(Event::StageStarted { index: 1, stage: &plan.stages[1] });
+        let glance = Glance { index: 0, ok: 3, ..Glance::default() };
+        follower.event(Event::DriverSecond { stage: 1, work: 0, driver: "d1", glance: &glance });
+        for index in 0..SECONDS as u32 + 5 {
+            follower.event(Event::Second { stage: 1, work: 0, interval: &second(index, 3) });
+        }
+        follower.event(Event::Trouble("mind the gap"));
+        let run = live.snapshot();
+        assert_eq!((run.submission, run.run, run.seconds.len()), (7, Some(42), SECONDS));
+        assert_eq!(*numbers.lock().unwrap(), [42], "told once");
+        assert_eq!(
+            (run.stages[1].state.as_str(), run.stages[1].operations),
+            ("running", 3 * (SECONDS as u64 + 5))
+        );
+        assert!((run.seconds[0].operations[0].p50_us - 2000.0).abs() < 5.0);
+        assert_eq!(run.troubles, ["mind the gap"]);
+        let told: Vec<_> = std::iter::from_fn(|| listener.try_recv().ok()).collect();
+        assert_eq!(told.last().unwrap().id, run.last_event);
+        let seconds = |event: &Arc<crate::controller::Event>| match &event.live {
+            api::Live::Second(second) => Some(second.clone()),
+            _ => None,
+        };
+        let first = told.iter().find_map(seconds).unwrap();
+        assert_eq!((first.drivers.len(), first.drivers[0].ok), (1, 3));
+        let (stage, progress) = live.progress();
+        assert_eq!(stage, "s2-main");
+        assert!(progress.is_some_and(|progress| progress < 0.5), "{progress:?}");
+        follower.event(Event::StageEnded {
+            index: 1,
+            stage: &Stage { state: Ended::Completed, ..Stage::default() },
+        });
+        assert_eq!(live.snapshot().stages[1].state, "completed");
+    }
+
+    #[test]
+    fn shares_of_many_drivers_are_bounded() {
+        let share = LiveShare::default();
+        let with = |index| LiveSecond { index, drivers: vec![share.clone(); 1_000], ..LiveSecond::default() };
+        let mut seconds: VecDeque<LiveSecond> = VecDeque::new();
+        for index in 0..100 {
+            seconds.push_back(with(index));
+            shorten(&mut seconds);
+        }
+        assert_eq!(seconds.len(), 100);
+        assert_eq!(seconds.iter().map(|second| second.drivers.len()).sum::<usize>(), SHARES);
+        assert_eq!(seconds[99].drivers.len(), 1_000);
+    }
+
+    #[test]
+    fn later_wishes_do_not_take_back_earlier_ones() {
+        let live = Live::new(1, Arc::new(Events::new()));
+        assert_eq!(live.wish(), Wish::GoOn);
+        live.ask(Wish::Stop);
+        live.ask(Wish::Finish);
+        assert_eq!(live.wish(), Wish::Stop);
+    }
+}

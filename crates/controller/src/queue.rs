@@ -1,0 +1,248 @@
+//! Who is next: the order of the queue, and which submissions can begin with the drivers that are free. Pure.
+//!
+//! [`decide`] goes through the queue in order. What can begin takes its drivers. What cannot reserves the drivers that it waits
+//! for, so that nothing behind it takes them; what does not touch them may pass. A submission that wants drivers which are not
+//! joined reserves nothing: nobody knows when they come, and the others would stand idle.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use tidemark_plan::plan::{Plan, Wanted};
+
+/// A submission that waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Waiting {
+    pub(crate) id: u64,
+    /// Higher ones come first.
+    pub(crate) priority: i32,
+    /// Lower ones come first among those of the same priority.
+    pub(crate) position: i64,
+    pub(crate) wants: Wants,
+}
+
+/// Which drivers a submission wants.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Wants {
+    pub(crate) wanted: Wanted,
+    /// Those that works are pinned to: they must be among those taken.
+    pub(crate) pinned: BTreeSet<String>,
+}
+
+/// A driver that the controller knows of. Those that are gone are not among them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Driver {
+    /// Whether it answers; if not, it may come back.
+    pub(crate) answers: bool,
+    pub(crate) held: Held,
+}
+
+/// Who has a driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Held {
+    /// Nobody.
+    Free,
+    /// A submission.
+    By(u64),
+    /// It is being let go of.
+    Leaving,
+}
+
+/// What is to happen with a submission.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Decision {
+    /// It begins on these drivers, in the order of their names.
+    Begin(Vec<String>),
+    /// It waits, and why: a clause for the user.
+    Wait(String),
+}
+
+impl Wants {
+    /// What was asked for at submission, else what the plans say that are carried out one after the other: the first of them
+    /// that does not want all.
+    pub(crate) fn new(names: &[String], count: Option<u32>, plans: &[Plan]) -> Self {
+        let wanted = match (names, count) {
+            ([], Some(count)) => Wanted::Count(count),
+            ([], None) => {
+                let mut wanted = plans.iter().map(|plan| &plan.drivers.wanted);
+                wanted.find(|wanted| **wanted != Wanted::All).cloned().unwrap_or_default()
+            }
+            (names, _) => Wanted::Named(names.to_vec()),
+        };
+        let works = plans.iter().flat_map(|plan| &plan.stages).flat_map(|stage| &stage.works);
+        Self { wanted, pinned: works.filter_map(|work| work.driver.clone()).collect() }
+    }
+
+    /// The drivers that it wants by name.
+    pub(crate) fn names(&self) -> BTreeSet<String> {
+        match &self.wanted {
+            Wanted::Named(names) => names.iter().chain(&self.pinned).cloned().collect(),
+            Wanted::All | Wanted::Count(_) => self.pinned.clone(),
+        }
+    }
+}
+
+/// Puts the queue into the order in which it is gone through.
+pub(crate) fn sort(queue: &mut [Waiting]) {
+    queue.sort_by_key(|one| (std::cmp::Reverse(one.priority), one.position, one.id));
+}
+
+/// The queue with `id` moved right before `before`, whose priority it gets: number, priority and position of all. `None` when
+/// one of them does not wait.
+pub(crate) fn moved(mut queue: Vec<Waiting>, id: u64, before: u64) -> Option<Vec<(u64, i32, i64)>> {
+    sort(&mut queue);
+    let mut own = queue.remove(queue.iter().position(|one| one.id == id)?);
+    let at = queue.iter().position(|one| one.id == before)?;
+    own.priority = queue[at].priority;
+    queue.insert(at, own);
+    Some(queue.iter().zip(0..).map(|(one, position)| (one.id, one.priority, position)).collect())
+}
+
+/// Decides for every submission of the queue, in its order.
+pub(crate) fn decide(queue: &[Waiting], drivers: &BTreeMap<String, Driver>) -> Vec<(u64, Decision)> {
+    let mut round = Round { drivers, taken: BTreeMap::new() };
+    queue.iter().map(|one| (one.id, round.decide(one))).collect()
+}
+
+/// One way through the queue.
+struct Round<'a> {
+    drivers: &'a BTreeMap<String, Driver>,
+    /// Drivers that earlier submissions of the queue take or wait for, and which of them.
+    taken: BTreeMap<&'a str, u64>,
+}
+
+impl<'a> Round<'a> {
+    fn decide(&mut self, one: &Waiting) -> Decision {
+        let names = one.wants.names();
+        if let Some(reason) = self.missing(&one.wants, &names) {
+            return Decision::Wait(reason);
+        }
+        let free: Vec<&'a str> = self.known().filter(|name| self.is_free(name)).collect();
+        let (enough, reserved): (Option<Vec<&str>>, Vec<&'a str>) = match &one.wants.wanted {
+            Wanted::All => {
+                let all: Vec<&str> = self.known().filter(|name| self.drivers[*name].answers).collect();
+                let can = !all.is_empty()
+                    && all.iter().all(|name| self.is_free(name))
+                    && names.iter().all(|name| self.is_free(name));
+                (can.then_some(all), self.known().collect())
+            }
+            Wanted::Count(count) => {
+                let others = free.iter().copied().filter(|name| !names.contains(*name));
+                let wanted = (*count as usize).max(names.len());
+                let chosen: Vec<&str> = names.iter().map(String::as_str).chain(others).take(wanted).collect();
+                let can = chosen.len() == wanted && names.iter().all(|name| self.is_free(name));
+                // Those named too: they are the ones that it waits for.
+                let named = self.known().filter(|name| names.contains(*name));
+                (can.then_some(chosen), free.iter().copied().chain(named).collect())
+            }
+            Wanted::Named(_) => {
+                let can = names.iter().all(|name| self.is_free(name));
+                let chosen = names.iter().map(String::as_str).collect();
+                (can.then_some(chosen), self.known().filter(|name| names.contains(*name)).collect())
+            }
+        };
+        let Some(chosen) = enough else {
+            let reason = self.reason(&one.wants, &names, free.len());
+            for name in reserved {
+                self.taken.entry(name).or_insert(one.id);
+            }
+            return Decision::Wait(reason);
+        };
+        let mut chosen: Vec<String> = chosen.into_iter().map(str::to_owned).collect();
+        chosen.sort_unstable();
+        for name in self.known().filter(|name| chosen.iter().any(|own| own == name)).collect::<Vec<_>>() {
+            self.taken.insert(name, one.id);
+        }
+        Decision::Begin(chosen)
+    }
+
+    fn known(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        self.drivers.keys().map(String::as_str)
+    }
+
+    fn is_free(&self, name: &str) -> bool {
+        let free = self.drivers.get(name).is_some_and(|driver| driver.answers && driver.held == Held::Free);
+        free && !self.taken.contains_key(name)
+    }
+
+    /// What is wanted and not joined.
+    fn missing(&self, wants: &Wants, names: &BTreeSet<String>) -> Option<String> {
+        let missing: Vec<&str> =
+            names.iter().filter(|name| !self.drivers.contains_key(*name)).map(String::as_str).collect();
+        match missing.as_slice() {
+            [] => {}
+            [only] => return Some(format!("waits for driver {only}, which is not joined")),
+            several => return Some(format!("waits for drivers {}, which are not joined", listed(several))),
+        }
+        let wanted = match &wants.wanted {
+            Wanted::Count(count) => *count as usize,
+            Wanted::All | Wanted::Named(_) => 1,
+        };
+        match wanted.saturating_sub(self.drivers.len()) {
+            0 => None,
+            1 => Some("waits for a driver to join".into()),
+            more => Some(format!("waits for {more} more drivers to join")),
+        }
+    }
+
+    /// Why one waits all of whose drivers are joined.
+    fn reason(&self, wants: &Wants, names: &BTreeSet<String>, free: usize) -> String {
+        let by_name = !matches!(wants.wanted, Wanted::All) && !names.iter().all(|name| self.is_free(name));
+        let relevant = |name: &&'a str| match by_name {
+            true => names.contains(*name),
+            false => true,
+        };
+        let silent: Vec<&str> =
+            self.known().filter(relevant).filter(|name| !self.drivers[*name].answers).collect();
+        let (mut holders, mut ahead) = (BTreeSet::new(), BTreeSet::new());
+        let mut held = 0;
+        for name in self.known().filter(relevant) {
+            match (self.drivers[name].held, self.taken.get(name)) {
+                (Held::By(id), _) => {
+                    held += 1;
+                    holders.insert(id);
+                }
+                (Held::Leaving, _) => held += 1,
+                (Held::Free, Some(id)) => {
+                    ahead.insert(*id);
+                }
+                (Held::Free, None) => {}
+            }
+        }
+        let needed = match &wants.wanted {
+            Wanted::Count(count) if !by_name => (*count as usize).saturating_sub(free).min(held),
+            _ => held,
+        };
+        let drivers = |number: usize| match number {
+            1 => "1 driver".to_owned(),
+            more => format!("{more} drivers"),
+        };
+        let numbers =
+            |ids: &BTreeSet<u64>| listed(&ids.iter().map(|id| format!("w{id}")).collect::<Vec<_>>());
+        // Drivers that are free and promised to another one are what a count waits for, rather than those in use.
+        let promised = matches!(wants.wanted, Wanted::Count(_)) && !by_name && !ahead.is_empty();
+        match (holders.is_empty() || promised, ahead.is_empty(), silent.as_slice()) {
+            (false, _, _) => format!("waits for {} to free {}", numbers(&holders), drivers(needed.max(1))),
+            (_, false, _) => format!("waits behind {}", numbers(&ahead)),
+            (.., []) if held > 0 => format!("waits until {} let go of", drivers_are(held)),
+            (.., []) => "waits for a driver to join".into(),
+            (.., [only]) => format!("waits for driver {only}, which says nothing"),
+            (.., several) => format!("waits for drivers {}, which say nothing", listed(several)),
+        }
+    }
+}
+
+fn drivers_are(number: usize) -> String {
+    if number == 1 { "1 driver is".into() } else { format!("{number} drivers are") }
+}
+
+/// `a, b and c`; of many the first ones.
+fn listed<T: AsRef<str>>(names: &[T]) -> String {
+    const MOST: usize = 5;
+    let texts: Vec<&str> = names.iter().take(MOST).map(AsRef::as_ref).collect();
+    match (names.len(), texts.as_slice()) {
+        (more, _) if more > MOST => format!("{} and {} more", texts.join(", "), more - MOST),
+        (_, [before @ .., last]) if !before.is_empty() => format!("{} and {last}", before.join(", ")),
+        _ => texts.join(", "),
+    }
+}

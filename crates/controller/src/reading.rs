@@ -1,0 +1,377 @@
+//! Reading documents that anybody may have written: in a thread of its own with a deep stack, for a limited time, with nothing
+//! of this machine in reach but what the operator has laid out.
+
+use crate::api::Problem;
+use crate::environment::restricted;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tidemark_measure::record::Note;
+use tidemark_measure::units;
+use tidemark_plan::diagnostic::{Diagnostic, Severity};
+use tidemark_plan::document::{self, Document};
+use tidemark_plan::evaluation::Evaluation;
+use tidemark_plan::forecast::{Forecast, forecast};
+use tidemark_plan::plan::Plan;
+
+/// The largest document, bytes. COSBench's and ours are a few kilobytes; an evaluation of a hundred arms is some tens of them.
+pub(crate) const LARGEST_DOCUMENT: usize = 1 << 20;
+
+/// Reading takes milliseconds. What takes longer than this was not written to be run.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Readers at once. One whose time is over ends by itself and counts until then, so that no flood of documents takes all
+/// processors.
+const READERS: usize = 4;
+
+/// Stack of a reader, bytes: deep nesting costs stack. Only what is used of it takes memory.
+const STACK: usize = 256 << 20;
+
+/// Stages of a document beyond this are taken for a mistake: all of them are shown, told and kept.
+const MOST_STAGES: usize = 10_000;
+
+/// Workers of one stage beyond this are taken for a mistake: 24 kB each, on all drivers together.
+const MOST_WORKERS: u64 = 10_000_000;
+
+/// A document that can be run.
+#[derive(Debug)]
+pub(crate) struct Reading {
+    pub(crate) name: String,
+    pub(crate) format: &'static str,
+    /// What may surprise its author.
+    pub(crate) warnings: Vec<Problem>,
+    pub(crate) what: What,
+}
+
+/// What a document is.
+#[derive(Debug)]
+pub(crate) enum What {
+    /// One run. Its plan has the warnings and the forecast's remarks among its notes.
+    Workload { plan: Box<Plan>, forecast: Forecast },
+    /// Many of them; one plan of each load, and what it does.
+    Evaluation { evaluation: Box<Evaluation>, plans: Vec<Plan>, loads: Vec<Forecast> },
+}
+
+/// Why a document was not read.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Unread {
+    /// It is wrong.
+    Wrong(Vec<Problem>),
+    /// It cannot be read: a sentence.
+    Refused(String),
+    /// Too many are being read.
+    Busy,
+}
+
+/// Reads documents.
+#[derive(Clone)]
+pub(crate) struct Reader {
+    secrets: Option<PathBuf>,
+    slots: Arc<Slots>,
+    patience: Duration,
+}
+
+#[derive(Default)]
+struct Slots {
+    taken: Mutex<usize>,
+    freed: Condvar,
+}
+
+/// A place among the readers; free again when it is dropped.
+struct Slot(Arc<Slots>);
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        *self.0.taken.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        self.0.freed.notify_one();
+    }
+}
+
+impl Reader {
+    pub(crate) fn new(secrets: Option<PathBuf>) -> Self {
+        Self { secrets, slots: Arc::default(), patience: PATIENCE }
+    }
+
+    /// Reads a document as far as it can be known before it runs.
+    pub(crate) fn read(&self, text: &str) -> Result<Reading, Unread> {
+        if text.len() > LARGEST_DOCUMENT {
+            return Err(Unread::Refused(format!(
+                "the document has {}, and {} are the most that a controller takes",
+                units::bytes(text.len() as u64),
+                units::bytes(LARGEST_DOCUMENT as u64)
+            )));
+        }
+        let (text, secrets) = (text.to_owned(), self.secrets.clone());
+        self.guarded(move || open(&text, secrets.as_deref()))?
+    }
+
+    /// Does something that may take too long or panic, and gives up on it then.
+    fn guarded<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Unread> {
+        let slot = self.slot()?;
+        let (sender, receiver) = std::sync::mpsc::sync_channel(1);
+        let guarded = move || {
+            let done = catch_unwind(AssertUnwindSafe(work));
+            drop(slot);
+            // Nobody waits for it any more when its time was over.
+            let _ = sender.send(done);
+        };
+        let thread = std::thread::Builder::new().name("reader".into()).stack_size(STACK);
+        thread.spawn(guarded).map_err(|_| Unread::Busy)?;
+        match receiver.recv_timeout(self.patience) {
+            Ok(Ok(done)) => Ok(done),
+            Ok(Err(_)) => Err(Unread::Refused(
+                "the document cannot be read: Tidemark itself has failed at it; please report this as a bug, with the document"
+                    .into(),
+            )),
+            Err(_) => Err(Unread::Refused(format!(
+                "the document takes longer than {} to read: make it simpler",
+                units::duration_ns(self.patience.as_nanos() as u64)
+            ))),
+        }
+    }
+
+    fn slot(&self) -> Result<Slot, Unread> {
+        let until = Instant::now() + self.patience;
+        let mut taken = self.slots.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        while *taken >= READERS {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(Unread::Busy);
+            }
+            taken = self.slots.freed.wait_timeout(taken, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        *taken += 1;
+        Ok(Slot(self.slots.clone()))
+    }
+}
+
+fn open(text: &str, secrets: Option<&Path>) -> Result<Reading, Unread> {
+    restricted(secrets, |environment| {
+        let wrong = |diagnostics: Vec<Diagnostic>| Unread::Wrong(problems(text, &diagnostics));
+        match document::open_in(text, Path::new(""), environment).map_err(wrong)? {
+            Document::Workload(read) => {
+                let mut plan = read.plan;
+                within_limits(&plan)?;
+                let forecast = forecast(&plan);
+                plan.notes.extend(forecast.notes.iter().cloned());
+                plan.notes.extend(read.warnings.iter().map(|warning| noted(warning, text)));
+                Ok(Reading {
+                    name: plan.name.clone(),
+                    format: read.format.name(),
+                    warnings: problems(text, &read.warnings),
+                    what: What::Workload { plan: Box::new(plan), forecast },
+                })
+            }
+            Document::Evaluation(evaluation, warnings) => {
+                not_here(&evaluation)?;
+                let (mut plans, mut loads) = (Vec::new(), Vec::new());
+                for load in 0..evaluation.loads.len() {
+                    let first = evaluation.loads[load].levels.known().into_iter().next().unwrap_or_default();
+                    let plan = evaluation.sketch(0, load, &first, 1, environment).map_err(|diagnostics| {
+                        // They point into the load's own text.
+                        Unread::Wrong(problems(evaluation.source(load).0, &diagnostics))
+                    })?;
+                    within_limits(&plan)?;
+                    loads.push(forecast(&plan));
+                    plans.push(plan);
+                }
+                Ok(Reading {
+                    name: evaluation.name.clone(),
+                    format: "Tidemark evaluation",
+                    warnings: problems(text, &warnings),
+                    what: What::Evaluation { evaluation, plans, loads },
+                })
+            }
+        }
+    })
+}
+
+fn within_limits(plan: &Plan) -> Result<(), Unread> {
+    if plan.stages.len() > MOST_STAGES {
+        return Err(Unread::Refused(format!(
+            "the document has {} stages, and {} are the most that a controller takes",
+            units::count(plan.stages.len() as u64),
+            units::count(MOST_STAGES as u64)
+        )));
+    }
+    for stage in &plan.stages {
+        let workers =
+            stage.works.iter().map(|work| u64::from(work.load.workers)).fold(0, u64::saturating_add);
+        if workers > MOST_WORKERS {
+            return Err(Unread::Refused(format!(
+                "the stage {} has {} workers, and {} are the most that a controller takes",
+                stage.name,
+                units::count(workers),
+                units::count(MOST_WORKERS)
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// What an evaluation may do only where its user sits.
+fn not_here(evaluation: &Evaluation) -> Result<(), Unread> {
+    for arm in &evaluation.arms {
+        let what = match arm.has_commands() {
+            true => "has shell commands (set_up, reset or tear_down), which a controller does not run",
+            false if arm.lab.is_some() => "brings up a lab, which a controller does not do",
+            false => continue,
+        };
+        return Err(Unread::Refused(format!(
+            "the arm `{}` {what}: run the document with `tidemark run` where the arm is to be set up",
+            arm.name
+        )));
+    }
+    Ok(())
+}
+
+/// A warning as a note of the plan, as `tidemark run` has it.
+fn noted(warning: &Diagnostic, text: &str) -> Note {
+    let (line, _) = warning.line_and_column(text);
+    let said = [warning.message.as_str(), &warning.help].join("; ");
+    Note { topic: format!("line {line}"), text: said.trim_end_matches("; ").to_owned() }
+}
+
+/// Remarks with their places in the text.
+fn problems(text: &str, diagnostics: &[Diagnostic]) -> Vec<Problem> {
+    diagnostics.iter().map(|diagnostic| problem(text, diagnostic)).collect()
+}
+
+fn problem(text: &str, diagnostic: &Diagnostic) -> Problem {
+    let span = &diagnostic.span;
+    let (line, column) = match span.start == 0 && span.end == 0 {
+        true => (0, 0),
+        false => diagnostic.line_and_column(text),
+    };
+    let length = text.get(span.clone()).map_or(span.len(), |place| place.chars().count());
+    let is_variable =
+        diagnostic.message.contains("environment variable") && diagnostic.message.ends_with("is not set");
+    let help = match is_variable {
+        true => "a controller gives documents only variables whose name begins with TIDEMARK_SECRET_; set it where the \
+                 controller is started"
+            .into(),
+        false => diagnostic.help.clone(),
+    };
+    Problem {
+        warning: diagnostic.severity == Severity::Warning,
+        line: line as u32,
+        column: column as u32,
+        length: length as u32,
+        message: diagnostic.message.clone(),
+        help,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Reading, Unread> {
+        Reader::new(None).read(text)
+    }
+
+    #[test]
+    fn problems_have_their_places() {
+        let text = "name: x\nstages:\n  - load: {for: 1s, wörkers: 3}\n";
+        let Err(Unread::Wrong(problems)) = read(text) else { panic!("it is wrong") };
+        let typo = problems.iter().find(|problem| problem.message.contains("wörkers")).unwrap();
+        assert_eq!((typo.line, typo.column, typo.length, typo.warning), (3, 21, 7, false), "{typo:?}");
+        let Err(Unread::Wrong(problems)) = read("") else { panic!("it is empty") };
+        assert_eq!(problems[0].line, 0);
+    }
+
+    #[test]
+    fn a_variable_of_the_controller_is_not_given_away() {
+        let text = "name: x\ntarget: {kind: s3, endpoint: 'http://127.0.0.1:1', access_key: '${PATH}', secret_key: b}\n\
+                    stages: [{load: {for: 1s, containers: 1, operations: [{get: {objects: 1}}]}}]\n";
+        let Err(Unread::Wrong(problems)) = read(text) else { panic!("PATH is not for documents") };
+        assert!(problems.iter().any(|problem| problem.help.contains("TIDEMARK_SECRET_")), "{problems:?}");
+        let home = std::env::var("PATH").unwrap();
+        assert!(!format!("{problems:?}").contains(&home));
+    }
+
+    #[test]
+    fn what_an_evaluation_may_not_do_here_is_said() {
+        let load = "loads:\n  - name: l\n    target: {kind: mock, delay: 1ms}\n    \
+                    stages: [{load: {for: 1s, containers: 1, operations: [{get: {objects: 1}}]}}]\n";
+        let with = |arm: &str| read(&format!("name: e\narms: [{{name: a}}, {arm}]\n{load}"));
+        let reading = with("{name: b}").unwrap();
+        assert!(matches!(reading.what, What::Evaluation { .. }) && reading.format == "Tidemark evaluation");
+        for (arm, why) in
+            [("{name: b, lab: baseline}", "lab"), ("{name: b, set_up: [echo A=b]}", "shell commands")]
+        {
+            let Err(Unread::Refused(reason)) = with(arm) else { panic!("{arm}") };
+            assert!(reason.contains(why) && reason.contains("tidemark run"), "{reason}");
+        }
+    }
+
+    #[test]
+    fn hostile_documents_are_refused_or_cheap() {
+        let deep = "[".repeat(LARGEST_DOCUMENT / 2);
+        let deep_map = "{a: ".repeat(LARGEST_DOCUMENT / 8);
+        let deep_xml = "<workload>".repeat(LARGEST_DOCUMENT / 16);
+        let nested = format!("name: x\nstages: {}", "- ".repeat(100_000));
+        let laughs = "a: &a [x,x,x,x,x,x,x,x,x]\n".to_owned()
+            + &('b'..='k')
+                .map(|n| {
+                    format!("{n}: &{n} [{}]\n", vec![format!("*{}", (n as u8 - 1) as char); 9].join(","))
+                })
+                .collect::<String>();
+        let entities = "<!DOCTYPE w [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b \"&a;&a;&a;&a;&a;&a;&a;&a;\">]><workload name=\"&b;\"/>";
+        let too_large = "x".repeat(LARGEST_DOCUMENT + 1);
+        let stages = format!(
+            "name: x\ntarget: {{kind: mock, delay: 1ms}}\nstages:\n{}",
+            "- pause: 1s\n".repeat(80_000)
+        );
+        for text in
+            [deep.as_str(), &deep_map, &deep_xml, &nested, &laughs, entities, &too_large, "\0", "\u{feff}"]
+        {
+            let start = Instant::now();
+            let outcome = read(text);
+            assert!(outcome.is_err(), "{}", &text[..text.len().min(40)]);
+            assert!(start.elapsed() < PATIENCE * 2);
+            if let Err(Unread::Refused(reason)) = outcome {
+                assert!(!reason.contains("bug"), "{}: {reason}", &text[..text.len().min(40)]);
+            }
+        }
+        let Err(Unread::Refused(reason)) = read(&stages) else { panic!("it has too many stages") };
+        assert!(reason.contains("stages") || reason.contains("longer"), "{reason}");
+        for workers in ["1000000000", "18446744073709551615", "-1", "1e9"] {
+            let yaml = format!(
+                "name: x\ntarget: {{kind: mock, delay: 1ms}}\nstages: [{{load: {{for: 1s, workers: {workers}, containers: 1, operations: [{{get: {{objects: 1}}}}]}}}}]\n"
+            );
+            assert!(read(&yaml).is_err(), "{workers}");
+            let xml = format!(
+                "<workload name=\"x\"><storage type=\"none\"/><workflow><workstage name=\"m\"><work name=\"w\" workers=\"{workers}\" \
+                 runtime=\"1\"><operation type=\"read\" ratio=\"100\" config=\"containers=c(1);objects=c(1)\"/></work></workstage>\
+                 </workflow></workload>"
+            );
+            assert!(read(&xml).is_err(), "{workers}");
+        }
+    }
+
+    #[test]
+    fn a_panic_becomes_a_sentence_and_a_slow_one_is_given_up() {
+        let patient = Reader { patience: Duration::from_secs(120), ..Reader::new(None) };
+        let Err(Unread::Refused(bug)) = patient.guarded(|| panic!("for the test")) else {
+            panic!("it went well")
+        };
+        assert!(bug.contains("report this as a bug"), "{bug}");
+        let reader = Reader { patience: Duration::from_millis(200), ..patient };
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let ended = Arc::new(Mutex::new(ended));
+        for _ in 0..READERS {
+            let ended = ended.clone();
+            let slow =
+                reader.guarded(move || ended.lock().map(|ended| ended.recv().is_ok()).unwrap_or_default());
+            assert!(matches!(slow, Err(Unread::Refused(reason)) if reason.contains("longer")));
+        }
+        assert_eq!(reader.guarded(|| 1), Err(Unread::Busy), "they have not ended yet");
+        drop(end);
+        let until = Instant::now() + Duration::from_secs(60);
+        while reader.guarded(|| 1) != Ok(1) {
+            assert!(Instant::now() < until, "their places are free again");
+        }
+    }
+}

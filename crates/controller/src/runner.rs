@@ -1,0 +1,191 @@
+//! One submission while it goes on: its document opened, carried out, judged.
+
+use crate::api::SubmissionState;
+use crate::core::{Core, Outcome, Request};
+use crate::live::{Follower, Live};
+use crate::reading::{Unread, What};
+use crate::work::Task;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use tidemark_control::audience::{Audience, Wish};
+use tidemark_control::evaluate::{Evaluated, Spectator, Step};
+use tidemark_control::execute::Executed;
+use tidemark_control::provenance;
+use tidemark_judge::evaluation::assess;
+use tidemark_judge::{Validity, judge, verdict_sentences};
+use tidemark_measure::record::{Provenance, Run, State};
+use tidemark_plan::evaluation::Evaluation;
+use tidemark_plan::plan::Plan;
+use tidemark_store::{Store, Submission};
+
+/// Carries a submission out to its end, whatever happens.
+pub(crate) fn run(core: &Arc<Core>, kept: &Submission, request: &Request, drivers: Vec<String>, live: &Live) {
+    let carried = catch_unwind(AssertUnwindSafe(|| carry_out(core, kept, request, drivers, live)));
+    let failed = |reason| Outcome { state: SubmissionState::Failed, reason, ..Outcome::default() };
+    let outcome = match carried {
+        Ok(Ok(outcome)) => outcome,
+        Ok(Err(reason)) => failed(reason),
+        Err(_) => {
+            failed("Tidemark itself has failed at it; please report this as a bug, with the document".into())
+        }
+    };
+    core.ended(kept.id, outcome);
+}
+
+fn carry_out(
+    core: &Arc<Core>,
+    kept: &Submission,
+    request: &Request,
+    drivers: Vec<String>,
+    live: &Live,
+) -> Result<Outcome, String> {
+    let document = core.keeper.read(|store| store.submitted_document(kept.id));
+    let (sealed, redacted) = document.map_err(|error| error.to_string())?;
+    let text = core.seal.open(&sealed)?;
+    // Read anew: what it refers to may have changed while it waited.
+    let reading = core.reader.read(&text).map_err(unread)?;
+    let provenance = Provenance {
+        command: format!("submitted as w{} by {} to {}", kept.id, kept.by, core.options.name),
+        format: reading.format.into(),
+        document: redacted,
+        ..provenance::of_this_machine(&core.options.version)
+    };
+    let task = Task {
+        id: kept.id,
+        drivers,
+        provenance,
+        skip_preflight: request.skip_preflight,
+        scratch: core.keeper.path().parent().map(std::path::Path::to_path_buf),
+        secrets: core.options.secrets.clone(),
+    };
+    let mut store = match Store::open(core.keeper.path()) {
+        Ok(store) => Some(store),
+        Err(error) => {
+            live.trouble(&format!("the run goes on without the result store: {error}"));
+            None
+        }
+    };
+    match reading.what {
+        What::Workload { plan, .. } => {
+            let plan = match request.seed {
+                Some(seed) => plan.with_seed(seed),
+                None => *plan,
+            };
+            workload(core, kept.id, &plan, task, store.as_mut(), live)
+        }
+        What::Evaluation { mut evaluation, .. } => {
+            evaluation.seed = request.seed.unwrap_or(evaluation.seed);
+            self::evaluation(core, kept.id, &evaluation, task, store.as_mut(), live)
+        }
+    }
+}
+
+fn unread(unread: Unread) -> String {
+    match unread {
+        Unread::Wrong(problems) => {
+            let said = problems.iter().filter(|problem| !problem.warning);
+            let said: Vec<String> =
+                said.map(|problem| format!("{}; {}", problem.message, problem.help)).collect();
+            format!("the document cannot be run any more: {}", said.join("; ").trim_end_matches("; "))
+        }
+        Unread::Refused(reason) => reason,
+        Unread::Busy => "too many documents were being read at the moment: submit it again".into(),
+    }
+}
+
+fn workload(
+    core: &Arc<Core>,
+    id: u64,
+    plan: &Plan,
+    task: Task,
+    store: Option<&mut Store>,
+    live: &Live,
+) -> Result<Outcome, String> {
+    let begun = store.as_ref().map(|store| store.begun()).unwrap_or_default();
+    let numbered = |run| core.numbered(id, run);
+    let mut follower = Follower::new(live, plan, begun, &numbered);
+    let Executed { run, stored } = (core.work.execute)(plan, task, store, &mut follower)?;
+    let judgement = judge(&run);
+    Ok(Outcome {
+        state: state_of(run.state),
+        reason: reason(&run),
+        run: stored.then_some(run.id),
+        valid: Some(judgement.validity == Validity::Valid),
+        headline: verdict_sentences(&run, &judgement).into_iter().next().unwrap_or_default(),
+        unstored: (!stored).then(|| Box::new(run)),
+        ..Outcome::default()
+    })
+}
+
+fn evaluation(
+    core: &Arc<Core>,
+    id: u64,
+    document: &Evaluation,
+    task: Task,
+    mut store: Option<&mut Store>,
+    live: &Live,
+) -> Result<Outcome, String> {
+    let begun = store.as_ref().map(|store| store.begun()).unwrap_or_default();
+    let numbered = |run| core.numbered(id, run);
+    let mut spectator = Onlooker { live, begun, numbered: &numbered };
+    let evaluated = (core.work.evaluate)(document, task, store.as_deref_mut(), &mut spectator)?;
+    let Evaluated { evaluation, runs, trouble, .. } = evaluated;
+    let assessment = assess(&evaluation, &runs);
+    if let Some(store) = store
+        && let Err(error) = store.keep_evaluation(&evaluation, Some(&assessment))
+    {
+        live.trouble(&format!("the verdict is not in the result store: {error}"));
+    }
+    let state = match (&trouble, evaluation.state) {
+        (Some(_), State::Completed) => SubmissionState::Failed,
+        (_, state) => state_of(state),
+    };
+    let number = |id: u64| Some(id).filter(|id| *id != 0);
+    Ok(Outcome {
+        state,
+        reason: trouble.map(|trouble| trouble.to_string()).unwrap_or_default(),
+        run: runs.last().and_then(|run| number(run.id)),
+        evaluation: number(evaluation.id),
+        valid: Some(assessment.validity == Validity::Valid),
+        headline: assessment.verdict.into_iter().next().unwrap_or_default(),
+        unstored: None,
+    })
+}
+
+fn state_of(state: State) -> SubmissionState {
+    match state {
+        State::Completed => SubmissionState::Completed,
+        State::Failed => SubmissionState::Failed,
+        State::Waiting | State::Running | State::Interrupted => SubmissionState::Interrupted,
+    }
+}
+
+/// Why a run failed: the first of its stages that did.
+fn reason(run: &Run) -> String {
+    let failed = run.stages.iter().find(|stage| stage.state == State::Failed);
+    failed.map(|stage| format!("{}: {}", stage.id, stage.reason)).unwrap_or_default()
+}
+
+/// Follows an evaluation.
+struct Onlooker<'a> {
+    live: &'a Live,
+    begun: Arc<AtomicU64>,
+    numbered: &'a dyn Fn(u64),
+}
+
+impl Spectator for Onlooker<'_> {
+    fn step(&mut self, step: Step<'_>) {
+        if let Step::RunStarted { number, of, .. } = step {
+            self.live.turn(number.saturating_sub(1), of);
+        }
+    }
+
+    fn wish(&mut self) -> Wish {
+        self.live.wish()
+    }
+
+    fn audience<'a>(&'a mut self, plan: &Plan) -> Box<dyn Audience + 'a> {
+        Box::new(Follower::new(self.live, plan, self.begun.clone(), self.numbered))
+    }
+}

@@ -1,0 +1,144 @@
+//! What the controller knows, in the words of the API.
+
+use crate::api::{self, DriverState, LiveNode, SubmissionState};
+use crate::core::{Core, Entry, Request};
+use std::collections::BTreeMap;
+use tidemark_fleet::fleet::{Member, Presence};
+use tidemark_store::Submission;
+
+/// States and their names in the store.
+const STATES: [(SubmissionState, &str); 6] = [
+    (SubmissionState::Queued, "queued"),
+    (SubmissionState::Running, "running"),
+    (SubmissionState::Completed, "completed"),
+    (SubmissionState::Failed, "failed"),
+    (SubmissionState::Cancelled, "cancelled"),
+    (SubmissionState::Interrupted, "interrupted"),
+];
+
+/// A state's name in the store.
+pub(crate) fn state_name(state: SubmissionState) -> &'static str {
+    STATES.iter().find(|(own, _)| *own == state).map_or("interrupted", |(_, name)| name)
+}
+
+fn state_of(name: &str) -> SubmissionState {
+    STATES.iter().find(|(_, own)| *own == name).map_or(SubmissionState::Interrupted, |(state, _)| *state)
+}
+
+/// A submission that has ended. `unsaved`: whether its run is not in the store yet.
+pub(crate) fn past(kept: &Submission, unsaved: bool) -> api::Submission {
+    let ms = |ns: u64| ns / 1_000_000;
+    let request = Request::of(kept);
+    let reason = match unsaved {
+        true if kept.reason.is_empty() => "its result waits in the controller's memory to be stored".into(),
+        true => format!("{}; its result waits in the controller's memory to be stored", kept.reason),
+        false => kept.reason.clone(),
+    };
+    api::Submission {
+        id: kept.id,
+        name: kept.name.clone(),
+        format: kept.format.clone(),
+        by: kept.by.clone(),
+        priority: kept.priority,
+        state: state_of(&kept.state),
+        reason,
+        submitted_unix_ms: ms(kept.submitted_unix_ns),
+        started_unix_ms: kept.started_unix_ns.map(ms),
+        ended_unix_ms: kept.ended_unix_ns.map(ms),
+        expected_ms: request.expected_ms,
+        progress: None,
+        stage: String::new(),
+        drivers: request.drivers,
+        run: kept.run,
+        evaluation: kept.evaluation,
+        valid: kept.valid,
+        headline: kept.headline.clone(),
+        operations: kept.operations.clone(),
+    }
+}
+
+/// A submission that waits or goes on.
+pub(crate) fn present(entry: &Entry) -> api::Submission {
+    let own = past(&entry.kept, false);
+    let Some(going) = &entry.going else { return own };
+    let (stage, progress) = going.live.progress();
+    let reason = match going.cancelled {
+        true => "is being cancelled".into(),
+        false => own.reason,
+    };
+    api::Submission { stage, progress, reason, drivers: going.drivers.clone(), ..own }
+}
+
+/// A driver; `submission` has it.
+fn driver(member: &Member, submission: Option<u64>) -> api::Driver {
+    let (hello, health) = (&member.hello, &member.health);
+    api::Driver {
+        name: hello.name.clone(),
+        state: match (member.presence, submission) {
+            (Presence::Gone, _) => DriverState::Gone,
+            (Presence::Silent, _) => DriverState::Silent,
+            (Presence::Present, Some(_)) => DriverState::Busy,
+            (Presence::Present, None) => DriverState::Idle,
+        },
+        host: hello.host.clone(),
+        address: member.address.clone(),
+        version: hello.tidemark.clone(),
+        cpu: hello.cpu.clone(),
+        cores: hello.cores,
+        memory_bytes: hello.memory_bytes,
+        cpu_busy: health.cpu_busy,
+        memory_used_bytes: health.memory_used_bytes,
+        received_per_s: health.received_per_s,
+        sent_per_s: health.sent_per_s,
+        clock_error_us: member.clock_error_ns as f64 / 1e3,
+        silent_ms: member.silent.as_millis() as u64,
+        joined_unix_ms: member.joined_unix_ms,
+        submission,
+    }
+}
+
+/// All drivers by name.
+pub(crate) fn drivers(members: &[Member], holders: &BTreeMap<&str, u64>) -> Vec<api::Driver> {
+    let one = |member: &Member| driver(member, holders.get(member.hello.name.as_str()).copied());
+    members.iter().map(one).collect()
+}
+
+/// What a driver's host did.
+pub(crate) fn node(member: &Member, unix_ms: u64) -> LiveNode {
+    LiveNode {
+        name: member.hello.name.clone(),
+        generates: true,
+        unix_ms,
+        cpu_busy: member.health.cpu_busy,
+        memory_used_bytes: member.health.memory_used_bytes,
+        received_per_s: member.health.received_per_s,
+        sent_per_s: member.health.sent_per_s,
+    }
+}
+
+/// Everything that the first page shows.
+pub(crate) fn overview(core: &Core, members: &[Member]) -> api::Overview {
+    let troubles = core.keeper.troubles();
+    let state = core.state();
+    let queue = state.waiting().iter().filter_map(|one| state.entries.get(&one.id)).map(present).collect();
+    api::Overview {
+        drivers: drivers(members, &state.holders()),
+        active: state.entries.values().filter(|entry| entry.going.is_some()).map(present).collect(),
+        queue,
+        recent: state.past.iter().map(|one| past(&one.kept, core.keeper.unsaved_run(one.kept.id))).collect(),
+        troubles,
+    }
+}
+
+/// What of an overview is worth telling: that a driver has been silent for some milliseconds more is not.
+pub(crate) fn essence(overview: &api::Overview) -> Vec<u8> {
+    let mut essence = overview.clone();
+    for driver in essence
+        .drivers
+        .iter_mut()
+        .filter(|driver| matches!(driver.state, DriverState::Idle | DriverState::Busy))
+    {
+        (driver.silent_ms, driver.clock_error_us) = (0, 0.0);
+    }
+    serde_json::to_vec(&essence).unwrap_or_default()
+}

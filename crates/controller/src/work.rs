@@ -1,0 +1,95 @@
+//! What a controller needs of the world around it, as closures: the drivers that there are, and how a plan is carried out on
+//! some of them. Tests carry plans out in their own process.
+
+use crate::environment::restricted;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tidemark_control::audience::Audience;
+use tidemark_control::evaluate::{self, Evaluated, Spectator, evaluate};
+use tidemark_control::execute::{self, Executed, execute};
+use tidemark_fleet::Fleet;
+use tidemark_fleet::fleet::Member;
+use tidemark_measure::record::Provenance;
+use tidemark_plan::evaluation::Evaluation;
+use tidemark_plan::plan::Plan;
+use tidemark_store::Store;
+
+/// How often what could not be stored is tried again.
+const RETRY: Duration = Duration::from_secs(10);
+
+/// What is to be carried out, besides the document.
+#[derive(Clone, Debug)]
+pub struct Task {
+    /// The submission's number.
+    pub id: u64,
+    /// The drivers that are its own until it ends.
+    pub drivers: Vec<String>,
+    /// Where the document came from.
+    pub provenance: Provenance,
+    /// Whether to begin without asking the targets first.
+    pub skip_preflight: bool,
+    /// Directory for temporary files.
+    pub scratch: Option<PathBuf>,
+    /// Directory of files with secrets that the document may refer to.
+    pub secrets: Option<PathBuf>,
+}
+
+/// Carries a plan out. Errors are sentences, and mean that no load was put on anything.
+pub type Execute =
+    Arc<dyn Fn(&Plan, Task, Option<&mut Store>, &mut dyn Audience) -> Result<Executed, String> + Send + Sync>;
+
+/// Carries an evaluation out. Errors are sentences.
+pub type Evaluate = Arc<
+    dyn Fn(&Evaluation, Task, Option<&mut Store>, &mut dyn Spectator) -> Result<Evaluated, String>
+        + Send
+        + Sync,
+>;
+
+/// What a controller works with.
+#[derive(Clone)]
+pub struct Work {
+    /// All drivers by name.
+    pub members: Arc<dyn Fn() -> Vec<Member> + Send + Sync>,
+    /// Carries a plan out.
+    pub execute: Execute,
+    /// Carries an evaluation out.
+    pub evaluate: Evaluate,
+    /// How often what could not be stored is tried again.
+    pub retry: Duration,
+}
+
+impl Work {
+    /// On the drivers of a fleet.
+    pub fn on(fleet: Arc<Fleet>) -> Self {
+        let members = fleet.clone();
+        let options = move |task: &Task| execute::Options {
+            skip_preflight: task.skip_preflight,
+            scratch: task.scratch.clone(),
+            fields: Some(tidemark_fleet::field::on(fleet.clone(), task.drivers.clone())),
+            ..execute::Options::default()
+        };
+        Self { members: Arc::new(move || members.members()), ..Self::with(options) }
+    }
+
+    /// Without drivers; `options` says how a task is carried out.
+    pub(crate) fn with(options: impl Fn(&Task) -> execute::Options + Send + Sync + Clone + 'static) -> Self {
+        let of_runs = options.clone();
+        Self {
+            members: Arc::new(Vec::new),
+            execute: Arc::new(move |plan, task, store, audience| {
+                let options = options(&task);
+                execute(plan, task.provenance, &options, store, audience).map_err(|error| error.to_string())
+            }),
+            evaluate: Arc::new(move |document, task, store, spectator| {
+                let options = evaluate::Options { run: of_runs(&task), ..evaluate::Options::default() };
+                let Task { provenance, secrets, .. } = task;
+                let evaluated = restricted(secrets.as_deref(), |environment| {
+                    evaluate(document, provenance, &options, environment, store, spectator)
+                });
+                evaluated.map_err(|error| error.to_string())
+            }),
+            retry: RETRY,
+        }
+    }
+}

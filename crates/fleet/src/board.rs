@@ -1,0 +1,371 @@
+//! What is known of the drivers of one run, by those who carry it out: written by one thread that listens to all of them.
+
+use crate::Fleet;
+use crate::deal::Seats;
+use crate::field::record;
+use crate::fleet::Heard;
+use crate::protocol::{Down, Opened, Second, Up};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use tidemark_load::crew::Ending;
+use tidemark_measure::observation::Node;
+use tidemark_measure::record::{Driver, Lost, Note, Proof, Share};
+
+/// How often the listener looks for drivers that are lost.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// What a work hears of its drivers, each with the driver's number on the board.
+#[derive(Debug)]
+pub(crate) enum News {
+    /// A second, encoded.
+    Second(usize, Vec<u8>),
+    /// Its share has ended there.
+    Ended(usize, Result<Box<Ending>, String>),
+    /// The stage is over there.
+    Over(usize),
+    /// It cannot be heard.
+    Away(usize),
+    /// It can be heard again.
+    Back(usize),
+    /// It is lost, and why: a clause.
+    Lost(usize, String),
+}
+
+/// When a stage started.
+#[derive(Clone, Debug)]
+pub(crate) struct Started {
+    /// On this process's clock.
+    pub(crate) at: Instant,
+    /// Since the run's start.
+    pub(crate) since_run_ns: u64,
+    /// How far each driver's clock was taken to be ahead.
+    pub(crate) offsets: Vec<i64>,
+}
+
+#[derive(Default)]
+struct OfDriver {
+    name: String,
+    record: Driver,
+    away: Option<Instant>,
+    lost: Option<(Instant, String)>,
+    prepared: Option<Result<Vec<String>, String>>,
+    ready: Option<(Opened, Vec<Note>)>,
+    ended: bool,
+    proof: Option<Proof>,
+    released: Option<(Vec<Node>, u64)>,
+}
+
+#[derive(Default)]
+struct State {
+    drivers: Vec<OfDriver>,
+    stage: Option<u32>,
+    routes: Vec<Sender<News>>,
+    shares: Vec<Share>,
+}
+
+/// The drivers of one run.
+pub(crate) struct Board {
+    fleet: Arc<Fleet>,
+    pub(crate) run: u64,
+    state: Mutex<State>,
+    news: Condvar,
+}
+
+impl Board {
+    pub(crate) fn new(fleet: Arc<Fleet>, run: u64, names: &[String]) -> Self {
+        let driver = |name: &String| OfDriver { name: name.clone(), ..OfDriver::default() };
+        let state = State { drivers: names.iter().map(driver).collect(), ..State::default() };
+        Self { fleet, run, state: Mutex::new(state), news: Condvar::new() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn drivers(&self) -> usize {
+        self.state().drivers.len()
+    }
+
+    pub(crate) fn name(&self, driver: usize) -> String {
+        self.state().drivers[driver].name.clone()
+    }
+
+    pub(crate) fn is_lost(&self, driver: usize) -> bool {
+        self.state().drivers[driver].lost.is_some()
+    }
+
+    /// That a driver was lost and why, as a sentence.
+    pub(crate) fn loss_of(&self, driver: usize) -> Option<String> {
+        let state = self.state();
+        let OfDriver { name, lost, .. } = &state.drivers[driver];
+        lost.as_ref().map(|(_, reason)| format!("driver {name} was lost: {reason}"))
+    }
+
+    pub(crate) fn prepared(&self, driver: usize) -> Option<Result<Vec<String>, String>> {
+        self.state().drivers[driver].prepared.clone()
+    }
+
+    pub(crate) fn ready(&self, driver: usize) -> Option<(Opened, Vec<Note>)> {
+        self.state().drivers[driver].ready.clone()
+    }
+
+    pub(crate) fn stage_ended(&self, driver: usize) -> bool {
+        self.state().drivers[driver].ended
+    }
+
+    pub(crate) fn proof(&self, driver: usize) -> Option<Proof> {
+        self.state().drivers[driver].proof.take()
+    }
+
+    /// What a driver saw of its node, and how its clock is to be shifted to be this process's.
+    pub(crate) fn released(&self, driver: usize) -> Option<(Vec<Node>, i64)> {
+        let state = self.state();
+        let (nodes, origin_ns) = state.drivers[driver].released.as_ref()?;
+        let offset = state.drivers[driver].record.clock_offset_ns;
+        Some((nodes.clone(), (*origin_ns as i64).saturating_sub(offset)))
+    }
+
+    pub(crate) fn wait_for_news(&self, most: Duration) {
+        drop(self.news.wait_timeout(self.state(), most));
+    }
+
+    pub(crate) fn send(&self, driver: usize, down: Down) {
+        let name = self.name(driver);
+        self.fleet.send(&name, down);
+    }
+
+    /// Gives a driver up: what it has not said is lost.
+    pub(crate) fn give_up(&self, driver: usize, reason: &str) {
+        let name = self.name(driver);
+        self.fleet.give_up(&name);
+        self.lose(driver, reason);
+    }
+
+    fn lose(&self, driver: usize, reason: &str) {
+        let mut state = self.state();
+        if state.drivers[driver].lost.is_some() {
+            return;
+        }
+        state.drivers[driver].lost = Some((Instant::now(), reason.to_owned()));
+        state.tell_all(|| News::Lost(driver, reason.to_owned()));
+        drop(state);
+        self.news.notify_all();
+    }
+
+    /// A moment on the fleet's clock.
+    pub(crate) fn clock_of(&self, instant: Instant) -> i64 {
+        let now = Instant::now();
+        let (past, ahead) = (now.saturating_duration_since(instant), instant.saturating_duration_since(now));
+        self.fleet.clock_ns() - past.as_nanos() as i64 + ahead.as_nanos() as i64
+    }
+
+    /// Begins a stage: gives one route for each of its works.
+    pub(crate) fn open(&self, stage: u32, works: &[Vec<Seats>]) -> Vec<Receiver<News>> {
+        let mut state = self.state();
+        state.stage = Some(stage);
+        for driver in &mut state.drivers {
+            (driver.ready, driver.ended, driver.proof) = (None, false, None);
+        }
+        let (routes, receivers) = works.iter().map(|_| unbounded()).unzip();
+        state.routes = routes;
+        state.shares = Vec::new();
+        receivers
+    }
+
+    /// Starts the stage on all drivers at one time.
+    pub(crate) fn start(&self, stage: u32, of: &[usize], ahead: Duration, run_start: Instant) -> Started {
+        let offsets = self.offsets();
+        let at = Instant::now() + ahead;
+        let clock = self.clock_of(at);
+        for driver in of {
+            let at_ns = clock.saturating_add(offsets[*driver]).max(0) as u64;
+            self.send(*driver, Down::Start { run: self.run, stage, at_ns });
+        }
+        let since_run_ns = at.saturating_duration_since(run_start).as_nanos() as u64;
+        Started { at, since_run_ns, offsets }
+    }
+
+    /// How far each driver's clock is ahead, as far as is known now.
+    pub(crate) fn offsets(&self) -> Vec<i64> {
+        let members = self.fleet.members();
+        let state = self.state();
+        let offset = |driver: &OfDriver| {
+            let member = members.iter().find(|member| member.hello.name == driver.name);
+            member.map_or(driver.record.clock_offset_ns, |member| member.clock_offset_ns)
+        };
+        state.drivers.iter().map(offset).collect()
+    }
+
+    pub(crate) fn keep_shares(&self, shares: Vec<Share>) {
+        self.state().shares.extend(shares);
+    }
+
+    /// The shares of the stage's works, by work and driver.
+    pub(crate) fn take_shares(&self) -> Vec<Share> {
+        let mut shares = std::mem::take(&mut self.state().shares);
+        shares.sort_by_key(|share| (share.work, share.driver));
+        shares
+    }
+
+    /// What the run's record says of a driver.
+    pub(crate) fn record(&self, driver: usize, run_start: Instant) -> Driver {
+        let state = self.state();
+        let OfDriver { record, lost, .. } = &state.drivers[driver];
+        let lost = lost.as_ref().map(|(at, reason)| Lost {
+            at_ns: at.saturating_duration_since(run_start).as_nanos() as u64,
+            reason: reason.clone(),
+        });
+        Driver { lost, ..record.clone() }
+    }
+
+    fn claim(&self, heard: &Sender<(u32, Heard)>) -> Result<(), String> {
+        for driver in 0..self.drivers() {
+            let name = self.name(driver);
+            self.fleet
+                .claim(&name, self.run, driver as u32, heard.clone())
+                .map_err(|error| error.to_string())?;
+        }
+        let members = self.fleet.members();
+        for driver in &mut self.state().drivers {
+            if let Some(member) = members.iter().find(|member| member.hello.name == driver.name) {
+                driver.record = record(member);
+            }
+        }
+        Ok(())
+    }
+
+    fn release(&self) {
+        for driver in 0..self.drivers() {
+            if !self.is_lost(driver) && self.released(driver).is_none() {
+                self.send(driver, Down::Release { run: self.run });
+            }
+            let name = self.name(driver);
+            self.fleet.release_from(&name, self.run);
+        }
+    }
+
+    fn hear(&self, driver: usize, heard: Heard) {
+        match heard {
+            Heard::Second(Second { run, stage, work, interval }) if run == self.run => {
+                self.state().tell(stage, work, News::Second(driver, interval));
+            }
+            Heard::Second(_) => {}
+            Heard::Said(up) => self.said(driver, *up),
+            Heard::Away => {
+                let mut state = self.state();
+                state.drivers[driver].away = Some(Instant::now());
+                state.tell_all(|| News::Away(driver));
+            }
+            Heard::Back => {
+                let mut state = self.state();
+                state.drivers[driver].away = None;
+                state.tell_all(|| News::Back(driver));
+            }
+            Heard::Gone(reason) => self.lose(driver, &reason),
+        }
+    }
+
+    fn said(&self, driver: usize, up: Up) {
+        let mut state = self.state();
+        let own = &mut state.drivers[driver];
+        match up {
+            Up::Prepared { run, targets } if run == self.run => own.prepared = Some(Ok(targets)),
+            Up::Refused { run, reason } if run == self.run => own.prepared = Some(Err(reason)),
+            Up::Released { run, nodes, origin_ns } if run == self.run => {
+                own.released = Some((nodes, origin_ns))
+            }
+            Up::Ready { run, stage, opened, notes } if run == self.run && state.stage == Some(stage) => {
+                state.drivers[driver].ready = Some((opened, notes));
+            }
+            Up::Ended { run, stage, work, ending } if run == self.run => {
+                state.tell(stage, work, News::Ended(driver, ending));
+            }
+            Up::StageEnded { run, stage, proof } if run == self.run && state.stage == Some(stage) => {
+                let own = &mut state.drivers[driver];
+                (own.ended, own.proof) = (true, proof.map(|proof| *proof));
+                state.tell_all(|| News::Over(driver));
+            }
+            // Of a run or a stage that is over here.
+            _ => {}
+        }
+        drop(state);
+        self.news.notify_all();
+    }
+
+    fn look_for_lost(&self, lost_after: Duration) {
+        let is_lost = |driver: &OfDriver| {
+            driver.lost.is_none() && driver.away.is_some_and(|since| since.elapsed() >= lost_after)
+        };
+        let lost: Vec<_> = self
+            .state()
+            .drivers
+            .iter()
+            .enumerate()
+            .filter(|(_, driver)| is_lost(driver))
+            .map(|(n, _)| n)
+            .collect();
+        for driver in lost {
+            self.give_up(driver, &format!("it could not be heard for {} s", lost_after.as_secs_f64()));
+        }
+    }
+}
+
+impl State {
+    /// Tells one work of the stage that goes on. One that has ended has no use for it.
+    fn tell(&self, stage: u32, work: u32, news: News) {
+        if self.stage == Some(stage)
+            && let Some(route) = self.routes.get(work as usize)
+        {
+            let _ = route.send(news);
+        }
+    }
+
+    fn tell_all(&self, news: impl Fn() -> News) {
+        for route in &self.routes {
+            let _ = route.send(news());
+        }
+    }
+}
+
+/// The thread that listens to a run's drivers. When it is dropped, they are released.
+pub(crate) struct Listener {
+    board: Arc<Board>,
+    ended: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Listener {
+    /// Claims the drivers and listens to them. Errors say which driver is not to be had.
+    pub(crate) fn start(board: &Arc<Board>, lost_after: Duration) -> Result<Self, String> {
+        let (heard_in, heard) = unbounded();
+        let ended = Arc::new(AtomicBool::new(false));
+        let mut listener = Self { board: Arc::clone(board), ended: Arc::clone(&ended), thread: None };
+        board.claim(&heard_in)?;
+        let board = Arc::clone(board);
+        listener.thread = Some(std::thread::spawn(move || {
+            while !ended.load(Ordering::Relaxed) {
+                match heard.recv_timeout(LOOK) {
+                    Ok((driver, heard)) => board.hear(driver as usize, heard),
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Disconnected) => break,
+                }
+                board.look_for_lost(lost_after);
+            }
+        }));
+        Ok(listener)
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.board.release();
+        self.ended.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // A listener that crashed has lost its drivers already.
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! The controller's side of a run: its stages on the drivers instead of in this process.
+
+use crate::Fleet;
+use crate::board::{Board, Listener};
+use crate::deal::{Seats, deal};
+use crate::follow::{Line, Remote};
+use crate::protocol::{Down, Opened, Order};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use tidemark_control::audience::{Audience, Event, Wish};
+use tidemark_control::execute::{ExecuteError, Options};
+use tidemark_control::field::{self, Field, Fields, StagePlace};
+use tidemark_control::player::Player;
+use tidemark_measure::observation::Node;
+use tidemark_measure::record::{Driver, Note, Proof, Run, Stage as Record};
+use tidemark_plan::plan::{OnLoss, Plan, Stage};
+
+/// From the order to start to the start itself: time for it to reach every driver.
+const START_AHEAD: Duration = Duration::from_millis(150);
+
+/// How long drivers may take to say that a stage is over when all its works have ended, or to let go of a run.
+const LAST_WORD: Duration = Duration::from_secs(60);
+
+/// Drivers on which runs are carried out.
+pub struct OnFleet {
+    fleet: Arc<Fleet>,
+    drivers: Vec<String>,
+}
+
+impl std::fmt::Debug for OnFleet {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_tuple("OnFleet").field(&self.drivers).finish()
+    }
+}
+
+/// Runs on these drivers of a fleet, in this order: workers are dealt to the first ones first.
+pub fn on(fleet: Arc<Fleet>, drivers: Vec<String>) -> Arc<dyn Fields> {
+    Arc::new(OnFleet { fleet, drivers })
+}
+
+impl Fields for OnFleet {
+    fn field(&self) -> Box<dyn Field> {
+        let run = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
+        let board = Arc::new(Board::new(Arc::clone(&self.fleet), run, &self.drivers));
+        Box::new(OnDrivers {
+            board,
+            listener: None,
+            on_loss: OnLoss::Stop,
+            run_start: None,
+            proofs_of: Vec::new(),
+        })
+    }
+}
+
+/// One run on drivers.
+struct OnDrivers {
+    board: Arc<Board>,
+    listener: Option<Listener>,
+    on_loss: OnLoss,
+    run_start: Option<Instant>,
+    /// Drivers that have a part of the stage that goes on.
+    proofs_of: Vec<usize>,
+}
+
+impl OnDrivers {
+    /// Waits until `done` of every driver of `of` that is not lost; false when the user ends the run before.
+    fn wait(
+        &self,
+        of: &[usize],
+        audience: &mut dyn Audience,
+        asked: Wish,
+        done: impl Fn(&Board, usize) -> bool,
+    ) -> bool {
+        while of.iter().any(|driver| !self.board.is_lost(*driver) && !done(&self.board, *driver)) {
+            if audience.wish() > asked {
+                return false;
+            }
+            self.board.wait_for_news(Duration::from_millis(50));
+        }
+        true
+    }
+
+    fn living(&self) -> Vec<usize> {
+        (0..self.board.drivers()).filter(|driver| !self.board.is_lost(*driver)).collect()
+    }
+
+    /// What stops the stage, if a driver of it was lost and the document does not go on without.
+    fn loss(&self, of: &[usize]) -> Option<String> {
+        let lost = of.iter().find_map(|driver| self.board.loss_of(*driver))?;
+        (self.on_loss == OnLoss::Stop || of.iter().all(|driver| self.board.is_lost(*driver))).then_some(lost)
+    }
+}
+
+impl Field for OnDrivers {
+    fn prepare(
+        &mut self,
+        plan: &Plan,
+        options: &Options,
+        audience: &mut dyn Audience,
+    ) -> Result<Vec<String>, ExecuteError> {
+        self.on_loss = plan.drivers.on_loss;
+        let lost_after = Duration::from_nanos(plan.drivers.lost_after_ns);
+        self.listener = Some(Listener::start(&self.board, lost_after).map_err(ExecuteError)?);
+        let all: Vec<_> = (0..self.board.drivers()).collect();
+        for driver in &all {
+            let prepare = Down::Prepare {
+                run: self.board.run,
+                plan: Box::new(plan.clone()),
+                writer: self.board.run as u32 ^ (*driver as u32).wrapping_mul(0x9e37_79b9),
+                skip_preflight: options.skip_preflight,
+                lost_after_ns: plan.drivers.lost_after_ns,
+            };
+            self.board.send(*driver, prepare);
+        }
+        if !self.wait(&all, audience, Wish::GoOn, |board, driver| board.prepared(driver).is_some()) {
+            return Err(ExecuteError("it was ended before its drivers were ready".into()));
+        }
+        if let Some(loss) = self.loss(&all) {
+            return Err(ExecuteError(loss));
+        }
+        let mut targets: Vec<String> = Vec::new();
+        for driver in self.living() {
+            let told = self.board.prepared(driver).unwrap_or_else(|| Ok(Vec::new()));
+            let own =
+                told.map_err(|reason| ExecuteError(format!("driver {}: {reason}", self.board.name(driver))))?;
+            for target in own.into_iter().filter(|own| !own.is_empty()) {
+                if !targets.contains(&target) {
+                    audience.event(Event::Target(&target));
+                    targets.push(target);
+                }
+            }
+        }
+        Ok(targets)
+    }
+
+    fn open<'a>(
+        &mut self,
+        place: StagePlace,
+        stage: &'a Stage,
+        notes: &mut Vec<Note>,
+        audience: &mut dyn Audience,
+    ) -> field::Opened<'a> {
+        self.run_start = Some(place.run_start);
+        let living = self.living();
+        let names: Vec<_> = living.iter().map(|driver| self.board.name(*driver)).collect();
+        let dealt = match deal(stage, &names) {
+            Ok(dealt) => dealt,
+            Err(reason) => return field::Opened::Failed(reason),
+        };
+        for note in dealt.notes {
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
+        let index = place.index as u32;
+        let works: Vec<Vec<Seats>> = dealt.works.into_iter().map(|seats| of_board(seats, &living)).collect();
+        let of: Vec<_> = living.iter().copied().filter(|driver| seated(&works, *driver)).collect();
+        let receivers = self.board.open(index, &works);
+        self.proofs_of.clone_from(&of);
+        for driver in &of {
+            let parts = works.iter().enumerate().flat_map(|(work, seats)| {
+                seats.iter().filter(|seats| seats.driver == *driver).map(move |seats| seats.part(work as u32))
+            });
+            self.board
+                .send(*driver, Down::Open { run: self.board.run, stage: index, parts: parts.collect() });
+        }
+        let asked = audience.wish();
+        let all_said = self.wait(&of, audience, asked, |board, driver| board.ready(driver).is_some());
+        let mut nothing = Vec::new();
+        let mut trouble = match all_said {
+            false => Some("the user ended the run".to_owned()),
+            true => self.loss(&of),
+        };
+        for driver in of.iter().filter(|driver| !self.board.is_lost(**driver)) {
+            let Some((opened, own)) = self.board.ready(*driver) else { continue };
+            notes.extend(own.into_iter().filter(|note| !notes.contains(note)).collect::<Vec<_>>());
+            match opened {
+                Opened::Ready => {}
+                Opened::Nothing(reason) => nothing.push(reason),
+                Opened::Failed(reason) => {
+                    trouble.get_or_insert(format!("driver {}: {reason}", self.board.name(*driver)));
+                }
+            }
+        }
+        if let Some(trouble) = trouble {
+            let order = Down::Order { run: self.board.run, stage: index, work: None, order: Order::Stop };
+            of.iter().for_each(|driver| self.board.send(*driver, order.clone()));
+            self.wait_for_the_end(&of);
+            return field::Opened::Failed(trouble);
+        }
+        if !nothing.is_empty()
+            && nothing.len() == of.iter().filter(|driver| !self.board.is_lost(**driver)).count()
+        {
+            return field::Opened::Nothing(nothing.swap_remove(0));
+        }
+        let (on_loss, started) = (self.on_loss, self.board.start(index, &of, START_AHEAD, place.run_start));
+        let players =
+            stage.works.iter().zip(receivers).zip(works).enumerate().map(|(work, ((plan, heard), seats))| {
+                let line = Line { stage: index, work: work as u32, seats, on_loss, started: started.clone() };
+                let board = Arc::clone(&self.board);
+                Player::Elsewhere(plan, Box::new(Remote { board, line, heard }))
+            });
+        field::Opened::Players(players.collect())
+    }
+
+    fn close(&mut self, _stage: &Stage, remarks: Vec<String>, record: &mut Record) {
+        let of = std::mem::take(&mut self.proofs_of);
+        self.wait_for_the_end(&of);
+        record.shares = self.board.take_shares();
+        let proofs =
+            of.iter().filter_map(|driver| Some((self.board.name(*driver), self.board.proof(*driver)?)));
+        record.proof = join(proofs.collect(), remarks);
+    }
+
+    fn finish(&mut self, run: &mut Run) {
+        let living = self.living();
+        living.iter().for_each(|driver| self.board.send(*driver, Down::Release { run: self.board.run }));
+        let until = Instant::now() + LAST_WORD;
+        while living
+            .iter()
+            .any(|driver| !self.board.is_lost(*driver) && self.board.released(*driver).is_none())
+            && Instant::now() < until
+        {
+            self.board.wait_for_news(Duration::from_millis(50));
+        }
+        let start = self.run_start.unwrap_or_else(Instant::now);
+        run.drivers = (0..self.board.drivers()).map(|driver| self.board.record(driver, start)).collect();
+        run.nodes.iter_mut().for_each(|node| node.generates = false);
+        for driver in living {
+            if let Some((nodes, shift_ns)) = self.board.released(driver) {
+                add_nodes(
+                    run,
+                    nodes,
+                    shift_ns.saturating_sub(self.board.clock_of(start)),
+                    &self.board.name(driver),
+                );
+            }
+        }
+        self.listener = None;
+    }
+}
+
+impl OnDrivers {
+    /// Waits until every driver has said that the stage is over there. One that does not is given up.
+    fn wait_for_the_end(&self, of: &[usize]) {
+        let until = Instant::now() + LAST_WORD;
+        for driver in of {
+            while !self.board.is_lost(*driver) && !self.board.stage_ended(*driver) {
+                if Instant::now() > until {
+                    self.board.give_up(*driver, "it did not end its stage");
+                    break;
+                }
+                self.board.wait_for_news(Duration::from_millis(50));
+            }
+        }
+    }
+}
+
+/// Seats as numbered among the living, as numbered on the board.
+fn of_board(seats: Vec<Seats>, living: &[usize]) -> Vec<Seats> {
+    seats.into_iter().map(|seats| Seats { driver: living[seats.driver], ..seats }).collect()
+}
+
+fn seated(works: &[Vec<Seats>], driver: usize) -> bool {
+    works.iter().flatten().any(|seats| seats.driver == driver)
+}
+
+/// The proofs of several drivers as one: what they did and could not check is said with their names.
+fn join(mut proofs: Vec<(String, Proof)>, remarks: Vec<String>) -> Option<Proof> {
+    if proofs.len() < 2 {
+        let (_, mut proof) = proofs.pop()?;
+        proof.setup.extend(remarks);
+        return Some(proof);
+    }
+    let mut all = Proof { direct: true, setup: remarks, ..Proof::default() };
+    for (name, proof) in proofs {
+        all.cache = proof.cache;
+        all.direct &= proof.direct;
+        all.setup.extend(proof.setup.into_iter().map(|text| format!("{name}: {text}")));
+        all.unchecked.extend(proof.unchecked.into_iter().map(|text| format!("{name}: {text}")));
+        all.devices.extend(proof.devices.into_iter().map(|mut device| {
+            device.device = format!("{name}:{}", device.device);
+            device
+        }));
+    }
+    Some(all)
+}
+
+/// Adds what a driver saw of its own node, on the run's clock. A node that is there already is the same machine.
+fn add_nodes(run: &mut Run, nodes: Vec<Node>, shift_ns: i64, driver: &str) {
+    for mut node in nodes.into_iter().filter(|node| node.generates) {
+        if let Some(known) = run.nodes.iter_mut().find(|known| known.name == node.name) {
+            known.generates = true;
+            continue;
+        }
+        for at in &mut node.at_ns {
+            *at = (*at).saturating_add_signed(shift_ns);
+        }
+        node.source = format!("driver {driver}");
+        run.nodes.push(node);
+    }
+}
+
+/// A driver as it was when the run began.
+pub(crate) fn record(member: &crate::fleet::Member) -> Driver {
+    Driver {
+        name: member.hello.name.clone(),
+        host: member.hello.host.clone(),
+        kernel: member.hello.kernel.clone(),
+        cpu: member.hello.cpu.clone(),
+        cores: member.hello.cores,
+        memory_bytes: member.hello.memory_bytes,
+        clock_offset_ns: member.clock_offset_ns,
+        clock_error_ns: member.clock_error_ns,
+        lost: None,
+    }
+}

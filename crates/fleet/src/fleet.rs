@@ -1,0 +1,276 @@
+//! All drivers of a controller, and which run each of them works for.
+
+mod seat;
+
+use crate::link::frame::{Body, excerpt};
+use crate::link::server;
+use crate::protocol::{Down, Health, Hello, Second, Up, VERSION};
+use crossbeam_channel::Sender;
+pub(crate) use seat::{Arrival, Entry, Line, Message, Seat, Word};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+
+/// Most drivers that a controller has.
+const DRIVERS_MOST: usize = 10_000;
+
+/// Most bytes that a driver's name has.
+const NAME_MOST: usize = 128;
+
+/// How drivers are dealt with.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Tidemark's version: drivers of another one are refused.
+    pub version: String,
+    /// A driver that says nothing for so long is [`Presence::Silent`]. Usually 2 s.
+    pub silent_after: Duration,
+    /// A driver that works for nobody and says nothing for so long is gone, and forgotten after ten times as long.
+    pub gone_after: Duration,
+    /// The controller's name, as drivers hear it.
+    pub name: String,
+}
+
+/// A driver as its controller sees it.
+#[derive(Clone, Debug)]
+pub struct Member {
+    /// Who it is.
+    pub hello: Hello,
+    /// Where it connects from.
+    pub address: String,
+    /// Whether it is there.
+    pub presence: Presence,
+    /// How its host fares, as it said last.
+    pub health: Health,
+    /// How far its clock is ahead of the controller's, nanoseconds.
+    pub clock_offset_ns: i64,
+    /// The most that this can be wrong, nanoseconds: half of the shortest round trip lately, and what the clocks may have drifted
+    /// since. `u64::MAX` while nothing is known.
+    pub clock_error_ns: u64,
+    /// Since it was last heard of.
+    pub silent: Duration,
+    /// When it joined, milliseconds since 1970 UTC.
+    pub joined_unix_ms: u64,
+    /// The run that has claimed it, if any.
+    pub run: Option<u64>,
+}
+
+/// Whether a driver is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// It answers.
+    Present,
+    /// It is connected or was a moment ago, and says nothing.
+    Silent,
+    /// It is gone.
+    Gone,
+}
+
+/// What the run that has claimed a driver hears of it.
+#[derive(Clone, Debug)]
+pub enum Heard {
+    /// It said something.
+    Said(Box<Up>),
+    /// A second of load.
+    Second(Second),
+    /// Its connection is cut, or it is silent. What it has to say comes later, if it comes back.
+    Away,
+    /// It is back: nothing that it said is missing.
+    Back,
+    /// It will not come back to this run, and why, as a clause: `it was started anew`.
+    Gone(String),
+}
+
+/// Why a driver cannot be claimed: a sentence.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct ClaimError(pub String);
+
+/// All drivers of a controller.
+pub struct Fleet {
+    options: Options,
+    /// When the controller's clock began.
+    origin: Instant,
+    seats: Mutex<BTreeMap<String, Arc<Seat>>>,
+    changes: watch::Sender<u64>,
+    /// Whether somebody looks after the silent ones.
+    watched: Once,
+}
+
+impl Fleet {
+    /// No drivers yet.
+    pub fn new(options: Options) -> Arc<Self> {
+        Arc::new(Self {
+            options,
+            origin: Instant::now(),
+            seats: Mutex::default(),
+            changes: watch::Sender::default(),
+            watched: Once::new(),
+        })
+    }
+
+    /// The controller's monotonic clock, nanoseconds since the fleet was made.
+    pub fn clock_ns(&self) -> i64 {
+        i64::try_from(self.origin.elapsed().as_nanos()).unwrap_or(i64::MAX)
+    }
+
+    /// When that clock shows, or showed, `ns`.
+    pub fn instant_of(&self, ns: i64) -> Instant {
+        crate::link::instant_of(self.origin, ns)
+    }
+
+    /// All drivers by name.
+    pub fn members(&self) -> Vec<Member> {
+        let seats: Vec<_> = self.seats().values().cloned().collect();
+        seats.iter().map(|seat| seat.member(self.clock_ns())).collect()
+    }
+
+    /// Takes a driver for a run: what it says goes to `heard`, which is unbounded, marked with `tag`, until it is released.
+    /// After [`Heard::Gone`] nothing follows, and the driver still has to be released.
+    ///
+    /// # Errors
+    /// When there is no such driver, it does not answer, or it works for another run.
+    pub fn claim(
+        &self,
+        name: &str,
+        run: u64,
+        tag: u32,
+        heard: Sender<(u32, Heard)>,
+    ) -> Result<(), ClaimError> {
+        let seat = self.seat(name).ok_or_else(|| ClaimError(format!("no driver is named {name}")))?;
+        seat.claim(run, tag, heard)?;
+        self.changed();
+        Ok(())
+    }
+
+    /// Says something to a driver. It gets there once and in order, cuts or not, unless the driver is gone.
+    #[expect(clippy::needless_pass_by_value, reason = "what is said is handed over")]
+    pub fn send(&self, name: &str, down: Down) {
+        if let Some(seat) = self.seat(name) {
+            // Large plans are written before the seat is locked.
+            seat.send(Body::word(&down));
+        }
+    }
+
+    /// Lets a driver go: it is free for another run. What was sent to it still gets there.
+    pub fn release(&self, name: &str) {
+        self.let_go(name, None);
+    }
+
+    /// Lets a driver go if it is this run that has claimed it.
+    pub fn release_from(&self, name: &str, run: u64) {
+        self.let_go(name, Some(run));
+    }
+
+    /// Gives a driver up for this run: its session is void, it has to join anew, and what it has not said is lost. It hears that
+    /// it was given up as soon as it can, the run hears nothing more of it, and it still has to be released.
+    pub fn give_up(&self, name: &str) {
+        if let Some(seat) = self.seat(name) {
+            seat.give_up();
+            self.changed();
+        }
+    }
+
+    /// Talks with a driver until the connection is over. The caller has checked its token, and has taken the
+    /// connection with [`crate::link::limits`].
+    pub async fn serve(self: &Arc<Self>, socket: axum::extract::ws::WebSocket, address: String) {
+        self.watch();
+        server::serve(self, socket, address).await;
+    }
+
+    /// Wakes up whenever a driver came, went, fell silent, was claimed or released.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// Something changed.
+    pub(crate) fn changed(&self) {
+        self.changes.send_modify(|count| *count += 1);
+    }
+
+    /// The controller's name.
+    pub(crate) fn name(&self) -> &str {
+        &self.options.name
+    }
+
+    /// Lets a driver in.
+    ///
+    /// # Errors
+    /// When it cannot be: a sentence for the driver.
+    pub(crate) fn enter(&self, arrival: Arrival) -> Result<(Arc<Seat>, Entry), String> {
+        self.check(&arrival.hello)?;
+        // The list stays locked until the driver has its seat, or the seat could be forgotten in between.
+        let mut seats = self.seats();
+        let name = &arrival.hello.name;
+        if !seats.contains_key(name) && seats.len() >= DRIVERS_MOST {
+            return Err(format!("this controller has {DRIVERS_MOST} drivers, which is the most"));
+        }
+        let seat = seats.entry(name.clone()).or_insert_with(|| Arc::new(Seat::new(arrival.hello.clone())));
+        let entry = seat.enter(arrival)?;
+        let seat = Arc::clone(seat);
+        drop(seats);
+        self.changed();
+        Ok((seat, entry))
+    }
+
+    fn check(&self, hello: &Hello) -> Result<(), String> {
+        let ours = &self.options.version;
+        if hello.protocol != VERSION || hello.tidemark != *ours {
+            return Err(format!(
+                "this controller is Tidemark {ours} (protocol {VERSION}) and the driver Tidemark {} (protocol {}): install the \
+                 same version on both",
+                excerpt(&hello.tidemark),
+                hello.protocol
+            ));
+        }
+        if hello.name.is_empty() || hello.name.len() > NAME_MOST || hello.name.chars().any(char::is_control) {
+            return Err(format!(
+                "a driver needs a name of 1 to {NAME_MOST} printable characters: give it one with --name"
+            ));
+        }
+        Ok(())
+    }
+
+    fn let_go(&self, name: &str, run: Option<u64>) {
+        if let Some(seat) = self.seat(name) {
+            seat.release(run);
+            self.changed();
+        }
+    }
+
+    fn seats(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Seat>>> {
+        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn seat(&self, name: &str) -> Option<Arc<Seat>> {
+        self.seats().get(name).cloned()
+    }
+
+    /// Looks after those who say nothing, for as long as there is a fleet: one task for all.
+    fn watch(self: &Arc<Self>) {
+        self.watched.call_once(|| {
+            let every =
+                (self.options.silent_after / 8).clamp(Duration::from_millis(10), Duration::from_millis(250));
+            let fleet = Arc::downgrade(self);
+            tokio::spawn(async move {
+                loop {
+                    tokio::time::sleep(every).await;
+                    let Some(fleet) = fleet.upgrade() else { return };
+                    fleet.tick();
+                }
+            });
+        });
+    }
+
+    fn tick(&self) {
+        let mut changed = false;
+        self.seats().retain(|_, seat| {
+            let (differs, forgotten) = seat.tick(&self.options);
+            changed |= differs || forgotten;
+            !forgotten
+        });
+        if changed {
+            self.changed();
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! The driver's connections to its controller, one after the other.
+
+use super::client::{FromController, Shared, State};
+use super::dial::{Dial, Pulse, Wire};
+use super::frame::{Frame, Packet, Resume, SessionId, excerpt};
+use crate::protocol::{Down, Hello};
+use futures_util::{SinkExt, StreamExt};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::{Instant, timeout, timeout_at};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::{self, Message};
+
+/// How long a connection may take until the controller has let the driver in.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// A controller that says nothing for so long is not there: it pings every second.
+const SILENT: Duration = Duration::from_secs(3);
+
+/// Between attempts: from, to. Doubles each time, give or take a half.
+const BACKOFF: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(2)];
+
+/// The same trouble is told again after so long.
+const TOLD_AGAIN: Duration = Duration::from_secs(30);
+
+/// Most packets that are sent at once.
+const BATCH: usize = 64;
+
+/// How a connection ended.
+pub(super) enum End {
+    /// It is to be tried again: a sentence.
+    Cut(String),
+    /// The session is void.
+    Void,
+    /// There is no use in trying again: a sentence.
+    Refused(String),
+}
+
+/// Keeps the driver joined, for as long as the controller will have it.
+pub(super) async fn keep(shared: &Shared, dial: &Dial, hello: &Hello) {
+    let mut attempts = 0;
+    let mut told: Option<(String, Instant)> = None;
+    let mut visit = Visit { shared, hello, joined: false, away: false, well: false };
+    loop {
+        visit.well = false;
+        let end = visit.talk(dial).await;
+        // Whatever ended it, the driver is to know that it is alone before it hears why.
+        if visit.joined && !visit.away && !matches!(end, End::Void) {
+            visit.away = true;
+            shared.tell(FromController::Away);
+        }
+        match end {
+            End::Refused(reason) => return shared.tell(FromController::Refused(reason)),
+            End::Void => {}
+            End::Cut(reason) => {
+                let old = |(before, at): &(String, Instant)| *before == reason && at.elapsed() < TOLD_AGAIN;
+                if !told.as_ref().is_some_and(old) {
+                    told = Some((reason.clone(), Instant::now()));
+                    shared.tell(FromController::Trying(reason));
+                }
+            }
+        }
+        attempts = if visit.well { 0 } else { attempts + 1 };
+        tokio::time::sleep(backoff(attempts)).await;
+    }
+}
+
+/// How long to wait after so many failed attempts.
+fn backoff(attempts: u32) -> Duration {
+    let doubled = BACKOFF[0].saturating_mul(1 << attempts.min(16)).min(BACKOFF[1]);
+    // Without randomness, no jitter.
+    let random = getrandom::u32().unwrap_or(u32::MAX / 2);
+    doubled.mul_f64(0.5 + f64::from(random) / f64::from(u32::MAX))
+}
+
+/// What goes on from one connection to the next.
+struct Visit<'a> {
+    shared: &'a Shared,
+    hello: &'a Hello,
+    /// Whether there has been a session.
+    joined: bool,
+    /// Whether the driver has been told that it is alone.
+    away: bool,
+    /// Whether the connection was more than a beginning.
+    well: bool,
+}
+
+impl Visit<'_> {
+    /// Connects, goes on with the session or begins one, and talks until the connection ends.
+    async fn talk(&mut self, dial: &Dial) -> End {
+        let pulse = Arc::new(Pulse::new());
+        match timeout(CONNECT, self.begin(dial, &pulse)).await {
+            Err(_) => End::Cut(format!(
+                "the controller at {} does not answer within {} s",
+                dial.there(),
+                CONNECT.as_secs()
+            )),
+            Ok(Err(end)) => end,
+            Ok(Ok((socket, generation, cursor))) => {
+                let (mut sink, mut stream) = socket.split();
+                let shared = self.shared;
+                // Both go on at once: neither side waits to be read while it does not read.
+                tokio::select! {
+                    end = self.read(&mut stream, &pulse, generation) => end,
+                    end = write(shared, &mut sink, generation, cursor) => end,
+                }
+            }
+        }
+    }
+
+    async fn begin(
+        &mut self,
+        dial: &Dial,
+        pulse: &Arc<Pulse>,
+    ) -> Result<(WebSocketStream<Box<dyn Wire>>, u64, u64), End> {
+        let mut socket = dial.connect(pulse).await?;
+        let (resume, generation) = {
+            let mut state = self.shared.lock();
+            // The controller learns of what is void by the new session.
+            state.last_words = None;
+            let received = state.stream.received();
+            let resume = state.session.clone().map(|session| Resume { session, received });
+            (resume, state.generation)
+        };
+        let hello = Frame::Hello { hello: Box::new(self.hello.clone()), resume };
+        socket.send(wrap(hello.packet())).await.map_err(|error| lost(&error))?;
+        loop {
+            let message = match socket.next().await {
+                Some(message) => message.map_err(|error| lost(&error))?,
+                None => return Err(lost(&"it hung up")),
+            };
+            let Message::Text(text) = message else { continue };
+            match serde_json::from_str(&text) {
+                Ok(Frame::Welcome { controller, session, resumed }) => {
+                    let (generation, cursor) = self.welcome(controller, session, resumed, generation)?;
+                    return Ok((socket, generation, cursor));
+                }
+                Ok(Frame::Refused { reason }) => return Err(End::Refused(reason)),
+                _ => return Err(lost(&"its first word cannot be read")),
+            }
+        }
+    }
+
+    /// The controller has let the driver in. Returns the stream's generation and the last message that the controller has.
+    fn welcome(
+        &mut self,
+        name: String,
+        session: SessionId,
+        resumed: Option<u64>,
+        generation: u64,
+    ) -> Result<(u64, u64), End> {
+        let mut state = self.shared.lock();
+        if state.generation != generation {
+            return Err(End::Void);
+        }
+        if let Some(received) = resumed {
+            if state.session.is_some() && state.stream.resume(received) {
+                self.shared.acknowledge(&mut state, received).map_err(|error| lost(&error))?;
+                if std::mem::take(&mut self.away) {
+                    self.shared.tell(FromController::Back);
+                }
+                return Ok((generation, received));
+            }
+            self.shared.void(&mut state, "the controller has lost what this driver said".into());
+            return Err(End::Void);
+        }
+        if state.session.is_some() {
+            self.shared
+                .void(&mut state, "the controller was started anew, or has given this driver up".into());
+        }
+        state.session = Some(session);
+        self.away = false;
+        let anew = std::mem::replace(&mut self.joined, true);
+        self.shared.tell(FromController::Joined { name, anew });
+        Ok((state.generation, 0))
+    }
+
+    async fn read(
+        &mut self,
+        stream: &mut (impl StreamExt<Item = Result<Message, tungstenite::Error>> + Unpin),
+        pulse: &Pulse,
+        generation: u64,
+    ) -> End {
+        loop {
+            let message = match timeout_at(pulse.last() + SILENT, stream.next()).await {
+                // A large message may take its time, as long as it comes.
+                Err(_) if pulse.last().elapsed() < SILENT => continue,
+                Err(_) => return lost(&format!("it said nothing for {} s", SILENT.as_secs())),
+                Ok(None) => return lost(&"it hung up"),
+                Ok(Some(Err(error))) => return lost(&error),
+                Ok(Some(Ok(message))) => message,
+            };
+            let Message::Text(text) = message else { continue };
+            match self.hear(&text, generation) {
+                Ok(None) => {}
+                Ok(Some(end)) => return end,
+                Err(reason) => {
+                    let mut state = self.shared.lock();
+                    if state.generation == generation {
+                        state.last_words = Some(reason.clone());
+                        self.shared
+                            .void(&mut state, format!("what the controller said makes no sense: {reason}"));
+                    }
+                    // The other half says the last word.
+                    drop(state);
+                    self.shared.wake.notify_one();
+                }
+            }
+        }
+    }
+
+    /// The controller said something.
+    ///
+    /// # Errors
+    /// When it makes no sense: a clause.
+    fn hear(&mut self, text: &str, generation: u64) -> Result<Option<End>, String> {
+        let now_ns = self.shared.now_ns();
+        let unreadable = |error: serde_json::Error| excerpt(&error.to_string());
+        let frame: Frame = serde_json::from_str(text).map_err(unreadable)?;
+        let current = |state: &State| state.generation == generation;
+        match frame {
+            Frame::Said { number, ack, body } => {
+                let down: Box<Down> = serde_json::from_str(body.get()).map_err(unreadable)?;
+                let mut state = self.shared.lock();
+                if current(&state) {
+                    self.shared.acknowledge(&mut state, ack)?;
+                    if state.stream.receive(number)? {
+                        self.shared.tell(FromController::Said(down));
+                    }
+                }
+            }
+            Frame::Ping { at_ns, ack } => {
+                self.well = true;
+                let mut state = self.shared.lock();
+                if current(&state) {
+                    self.shared.acknowledge(&mut state, ack)?;
+                    state.pinged = Some((at_ns, now_ns));
+                    self.shared.wake.notify_one();
+                }
+            }
+            Frame::Void { reason } => {
+                let mut state = self.shared.lock();
+                if current(&state) {
+                    self.shared.void(&mut state, reason);
+                }
+                return Ok(Some(End::Void));
+            }
+            _ => return Err("a word that is a driver's to say".into()),
+        }
+        Ok(None)
+    }
+}
+
+/// Sends what there is to send until the connection ends.
+async fn write(
+    shared: &Shared,
+    sink: &mut (impl SinkExt<Message, Error = tungstenite::Error> + Unpin),
+    generation: u64,
+    mut cursor: u64,
+) -> End {
+    loop {
+        let packets = outgoing(shared, generation, &mut cursor);
+        let Some(packets) = packets else {
+            let words = shared.lock().last_words.take();
+            if let Some(reason) = words {
+                // If this does not get there, the next session says it.
+                let _ = timeout(SILENT, sink.send(wrap(Frame::Void { reason }.packet()))).await;
+            }
+            return End::Void;
+        };
+        if packets.is_empty() {
+            shared.wake.notified().await;
+            continue;
+        }
+        for packet in packets {
+            if let Err(error) = sink.feed(wrap(packet)).await {
+                return lost(&error);
+            }
+        }
+        if let Err(error) = sink.flush().await {
+            return lost(&error);
+        }
+    }
+}
+
+/// What is to be sent behind message `cursor`. `None`: the session is void.
+fn outgoing(shared: &Shared, generation: u64, cursor: &mut u64) -> Option<Vec<Packet>> {
+    let mut state = shared.lock();
+    if state.generation != generation {
+        return None;
+    }
+    let mut packets = Vec::new();
+    if let Some((at_ns, received_ns)) = state.pinged.take() {
+        let ack = state.stream.received();
+        packets.push(Frame::Pong { at_ns, received_ns, sent_ns: shared.now_ns(), ack }.packet());
+    }
+    if let Some(health) = state.health.take() {
+        packets.push(Frame::Health { health }.packet());
+    }
+    packets.extend(std::iter::from_fn(|| state.stream.next(cursor)).take(BATCH));
+    Some(packets)
+}
+
+fn lost(error: &dyn std::fmt::Display) -> End {
+    End::Cut(format!("the connection to the controller was lost: {error}"))
+}
+
+fn wrap(packet: Packet) -> Message {
+    match packet {
+        // It was written as JSON, which is UTF-8.
+        Packet::Text(bytes) => Message::Text(bytes.try_into().unwrap_or_default()),
+        Packet::Binary(bytes) => Message::Binary(bytes),
+    }
+}

@@ -1,0 +1,174 @@
+//! What travels: JSON for words, a fixed header for seconds.
+
+use super::{MESSAGE_MOST, SECOND_MOST};
+use crate::protocol::{Health, Hello, Second};
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// One word between controller and driver. `ack` is always the number of the last message that the sender received.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Frame {
+    /// The driver's first word on every connection.
+    Hello { hello: Box<Hello>, resume: Option<Resume> },
+    /// The controller's answer: the session goes on, after the last message that the controller received, or a new
+    /// one begins.
+    Welcome { controller: String, session: SessionId, resumed: Option<u64> },
+    /// The controller's answer to a driver that it will not have.
+    Refused { reason: String },
+    /// The session is void: the last word on a connection.
+    Void { reason: String },
+    /// A numbered message, in JSON.
+    Said { number: u64, ack: u64, body: Box<RawValue> },
+    /// From the controller: its clock.
+    Ping { at_ns: i64, ack: u64 },
+    /// The driver's answer at once: the controller's clock as it was told, the driver's when the ping came and when this left.
+    Pong { at_ns: i64, received_ns: i64, sent_ns: i64, ack: u64 },
+    /// How a driver's host fares.
+    Health { health: Health },
+}
+
+/// Which session a driver wants to go on with.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Resume {
+    /// Its secret.
+    pub(crate) session: SessionId,
+    /// The last message that the driver received.
+    pub(crate) received: u64,
+}
+
+/// A session's secret name: who knows it is the driver that was given it.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct SessionId(String);
+
+impl SessionId {
+    /// 128 random bits.
+    pub(crate) fn random() -> Result<Self, getrandom::Error> {
+        let high = getrandom::u64()?;
+        Ok(Self(format!("{high:016x}{:016x}", getrandom::u64()?)))
+    }
+}
+
+impl PartialEq for SessionId {
+    fn eq(&self, other: &Self) -> bool {
+        subtle::ConstantTimeEq::ct_eq(self.0.as_bytes(), other.0.as_bytes()).into()
+    }
+}
+
+impl std::fmt::Debug for SessionId {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("SessionId(hidden)")
+    }
+}
+
+impl Frame {
+    /// The frame as it travels.
+    pub(crate) fn packet(&self) -> Packet {
+        // A frame is made of numbers, strings and text that is JSON already: none of it can fail to be written.
+        Packet::Text(serde_json::to_vec(self).unwrap_or_default().into())
+    }
+}
+
+/// A WebSocket message, whichever library sends it. Cheap to clone.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Packet {
+    /// A [`Frame`].
+    Text(Bytes),
+    /// A second of load.
+    Binary(Bytes),
+}
+
+impl Packet {
+    /// How long it is.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Packet::Text(bytes) | Packet::Binary(bytes) => bytes.len(),
+        }
+    }
+}
+
+/// What is to be said, not numbered yet.
+pub(crate) enum Body {
+    /// A word.
+    Word(Box<RawValue>),
+    /// A second of load.
+    Second(Second),
+}
+
+impl Body {
+    /// Writes a word down.
+    ///
+    /// # Errors
+    /// When it cannot be written, or is too long: a clause.
+    pub(crate) fn word<T: Serialize>(word: &T) -> Result<Self, String> {
+        let text = serde_json::value::to_raw_value(word)
+            .map_err(|error| format!("a message could not be written: {error}"))?;
+        // What the frame adds to the body is short.
+        if text.get().len() > MESSAGE_MOST - 1024 {
+            return Err(format!(
+                "a message of {} MiB was to be sent, and {} MiB is the most",
+                text.get().len() >> 20,
+                MESSAGE_MOST >> 20
+            ));
+        }
+        Ok(Body::Word(text))
+    }
+
+    /// Takes a second.
+    ///
+    /// # Errors
+    /// When it is too long: a clause.
+    pub(crate) fn second(second: Second) -> Result<Self, String> {
+        if second.interval.len() > SECOND_MOST - HEADER {
+            return Err(format!(
+                "a second of load of {} MiB was to be sent, and {} MiB is the most",
+                second.interval.len() >> 20,
+                SECOND_MOST >> 20
+            ));
+        }
+        Ok(Body::Second(second))
+    }
+
+    /// The message as it travels.
+    pub(crate) fn numbered(self, number: u64, ack: u64) -> Packet {
+        match self {
+            Body::Word(body) => Frame::Said { number, ack, body }.packet(),
+            Body::Second(second) => {
+                let mut bytes = Vec::with_capacity(HEADER + second.interval.len());
+                bytes.extend(number.to_le_bytes());
+                bytes.extend(ack.to_le_bytes());
+                bytes.extend(second.run.to_le_bytes());
+                bytes.extend(second.stage.to_le_bytes());
+                bytes.extend(second.work.to_le_bytes());
+                bytes.extend(second.interval);
+                Packet::Binary(bytes.into())
+            }
+        }
+    }
+}
+
+/// Length of a second's header: number, acknowledgement and run of 8 bytes, stage and work of 4, little endian.
+const HEADER: usize = 8 + 8 + 8 + 4 + 4;
+
+/// A second of load that came: its number, the acknowledgement that came with it, and itself. `None` if it is none.
+pub(crate) fn read_second(bytes: &[u8]) -> Option<(u64, u64, Second)> {
+    let (number, rest) = bytes.split_first_chunk::<8>()?;
+    let (ack, rest) = rest.split_first_chunk::<8>()?;
+    let (run, rest) = rest.split_first_chunk::<8>()?;
+    let (stage, rest) = rest.split_first_chunk::<4>()?;
+    let (work, interval) = rest.split_first_chunk::<4>()?;
+    let second = Second {
+        run: u64::from_le_bytes(*run),
+        stage: u32::from_le_bytes(*stage),
+        work: u32::from_le_bytes(*work),
+        interval: interval.to_vec(),
+    };
+    Some((u64::from_le_bytes(*number), u64::from_le_bytes(*ack), second))
+}
+
+/// The beginning of what the other side said, fit for a message.
+pub(crate) fn excerpt(text: &str) -> String {
+    text.chars().take(200).map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
+}

@@ -1,0 +1,58 @@
+//! A connection that survives cuts: numbered messages over WebSocket, clocks compared.
+//!
+//! | module | idea |
+//! |---|---|
+//! | `client` | the driver's side: joins, stays joined, joins anew |
+//! | `caller` | its connections, one after the other |
+//! | `dial` | how to reach the controller |
+//! | `server` | the controller's side of one connection |
+//! | `trust` | whom a driver believes to be its controller |
+//! | `frame` | what travels: JSON for words, a fixed header for seconds |
+//! | `stream` | numbers, acknowledgements, what is to be sent again |
+//! | `clock` | how far the driver's clock is ahead |
+
+mod caller;
+pub mod client;
+pub(crate) mod clock;
+mod dial;
+pub(crate) mod frame;
+pub(crate) mod server;
+pub(crate) mod stream;
+mod trust;
+
+pub use client::{FromController, Join, JoinError, Link, Trust, join};
+pub use trust::tls;
+
+use std::time::{Duration, Instant};
+
+/// Most that one message may have, bytes: a plan with all that it refers to, or what the nodes of a long run did.
+pub const MESSAGE_MOST: usize = 64 << 20;
+
+/// Most that one second of load may have, bytes.
+pub const SECOND_MOST: usize = 4 << 20;
+
+/// Most that may wait for being acknowledged on either side of a session, bytes.
+pub const KEPT_MOST: usize = 256 << 20;
+
+/// Where drivers connect to: a path of the controller.
+pub const PATH: &str = "/api/v1/link";
+
+/// Sets what a driver's connection needs: room for large messages, small buffers for many drivers.
+pub fn limits<F>(upgrade: axum::extract::ws::WebSocketUpgrade<F>) -> axum::extract::ws::WebSocketUpgrade<F> {
+    const BUFFER: usize = 16 << 10;
+    upgrade
+        .max_message_size(MESSAGE_MOST)
+        .max_frame_size(MESSAGE_MOST)
+        .read_buffer_size(BUFFER)
+        .write_buffer_size(BUFFER)
+}
+
+/// When a clock that began at `origin` shows, or showed, `ns`. Out of reach of this host's clock: `origin`.
+pub(crate) fn instant_of(origin: Instant, ns: i64) -> Instant {
+    let distance = Duration::from_nanos(ns.unsigned_abs());
+    let instant = if ns < 0 { origin.checked_sub(distance) } else { origin.checked_add(distance) };
+    instant.unwrap_or(origin)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,193 @@
+//! The controller's side of one connection: what comes is read and handed over, what is to be sent is sent, and the
+//! clock is told at even intervals.
+
+use super::SECOND_MOST;
+use super::frame::{Frame, Packet, excerpt, read_second};
+use crate::Fleet;
+use crate::fleet::{Arrival, Line, Message, Seat, Word};
+use axum::extract::ws;
+use futures_util::{SinkExt, Stream, StreamExt};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::{Instant, timeout, timeout_at};
+use tokio_tungstenite::tungstenite;
+
+/// How long a driver may take for its first word.
+const FIRST_WORD: Duration = Duration::from_secs(10);
+
+/// Most that the first word may have, bytes.
+const HELLO_MOST: usize = 64 << 10;
+
+/// How long a driver may take to hear the last word.
+const LAST_WORD: Duration = Duration::from_secs(1);
+
+/// How often a driver is pinged that works for a run, and one that does not.
+const PING: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(1)];
+
+/// Talks with a driver until the connection is over.
+pub(crate) async fn serve(fleet: &Arc<Fleet>, socket: ws::WebSocket, address: String) {
+    let (mut sink, mut stream) = socket.split();
+    let arrival = match timeout(FIRST_WORD, stream.next()).await {
+        Ok(Some(Ok(message))) => read_hello(&message, address),
+        Ok(None | Some(Err(_))) => return,
+        Err(_) => Err(format!("the driver did not say who it is within {} s", FIRST_WORD.as_secs())),
+    };
+    let last = match arrival.and_then(|arrival| fleet.enter(arrival)) {
+        Err(reason) => Some(Frame::Refused { reason }),
+        Ok((seat, entry)) => {
+            let line = Arc::clone(&entry.line);
+            let welcome = Frame::Welcome {
+                controller: fleet.name().to_owned(),
+                session: entry.session,
+                resumed: entry.resumed.map(|(received, _)| received),
+            };
+            let cursor = entry.resumed.map_or(0, |(_, cursor)| cursor);
+            // Both go on at once: neither side waits to be read while it does not read.
+            tokio::select! {
+                () = read(fleet, &seat, &line, &mut stream) => {}
+                _ = write(fleet, &seat, &line, &mut sink, welcome, cursor) => {}
+                () = line.over.notified() => {}
+            }
+            if seat.cut(&line) {
+                fleet.changed();
+            }
+            line.farewell.get().map(|reason| Frame::Void { reason: reason.clone() })
+        }
+    };
+    // What the driver has sent meanwhile is read and dropped, or the last word would be lost with it.
+    let _ = timeout(LAST_WORD, async {
+        if let Some(last) = last {
+            sink.send(wrap(last.packet())).await?;
+        }
+        sink.close().await?;
+        while stream.next().await.is_some_and(|message| message.is_ok()) {}
+        Ok::<_, axum::Error>(())
+    })
+    .await;
+}
+
+fn read_hello(message: &ws::Message, address: String) -> Result<Arrival, String> {
+    let text = message.to_text().unwrap_or_default();
+    if text.len() <= HELLO_MOST
+        && let Ok(Frame::Hello { hello, resume }) = serde_json::from_str(text)
+    {
+        return Ok(Arrival { hello: *hello, resume, address });
+    }
+    Err("the driver's first word cannot be read: install the same version of Tidemark on both".into())
+}
+
+/// Reads until the connection is over.
+async fn read(
+    fleet: &Fleet,
+    seat: &Seat,
+    line: &Arc<Line>,
+    stream: &mut (impl Stream<Item = Result<ws::Message, axum::Error>> + Unpin),
+) {
+    while let Some(message) = stream.next().await {
+        let heard = match message {
+            Ok(message) => parse(message),
+            Err(error) => match nonsense(error) {
+                Some(reason) => Err(reason),
+                None => return,
+            },
+        };
+        let heard = heard.and_then(|word| match word {
+            Some(word) => seat.hear(line, word, fleet.clock_ns()),
+            None => Ok(false),
+        });
+        match heard {
+            Ok(false) => {}
+            Ok(true) => fleet.changed(),
+            Err(reason) => {
+                seat.void_of(line, &reason);
+                fleet.changed();
+                return;
+            }
+        }
+    }
+}
+
+/// What a driver said; `None` if it is none of our business.
+fn parse(message: ws::Message) -> Result<Option<Word>, String> {
+    match message {
+        ws::Message::Binary(bytes) => {
+            if bytes.len() > SECOND_MOST {
+                return Err(format!(
+                    "it sent a second of load of {} MiB, and {} MiB is the most",
+                    bytes.len() >> 20,
+                    SECOND_MOST >> 20
+                ));
+            }
+            let (number, ack, second) =
+                read_second(&bytes).ok_or("it sent a second of load without its header")?;
+            Ok(Some(Word::Numbered(number, ack, Message::Second(second))))
+        }
+        ws::Message::Text(text) => match serde_json::from_str(&text).map_err(unreadable)? {
+            Frame::Said { number, ack, body } => {
+                let up = serde_json::from_str(body.get()).map_err(unreadable)?;
+                Ok(Some(Word::Numbered(number, ack, Message::Up(up))))
+            }
+            Frame::Pong { at_ns, received_ns, sent_ns, ack } => {
+                Ok(Some(Word::Pong(ack, [at_ns, received_ns, sent_ns])))
+            }
+            Frame::Health { health } => Ok(Some(Word::Health(health))),
+            Frame::Void { reason } => Err(format!("it made its session void: {}", excerpt(&reason))),
+            _ => Err("it sent a word that is the controller's to say".into()),
+        },
+        ws::Message::Ping(_) | ws::Message::Pong(_) | ws::Message::Close(_) => Ok(None),
+    }
+}
+
+#[allow(clippy::needless_pass_by_value, reason = "as map_err wants it")]
+fn unreadable(error: serde_json::Error) -> String {
+    format!("it sent what cannot be read: {}", excerpt(&error.to_string()))
+}
+
+/// Why a connection failed, if it is for what the driver sent. Otherwise it is just over.
+fn nonsense(error: axum::Error) -> Option<String> {
+    match *error.into_inner().downcast::<tungstenite::Error>().ok()? {
+        error @ (tungstenite::Error::Capacity(_) | tungstenite::Error::Utf8(_)) => {
+            Some(format!("it sent what cannot be read: {}", excerpt(&error.to_string())))
+        }
+        _ => None,
+    }
+}
+
+/// Sends what there is to send until the connection is over. Ends with an error, or when the connection is not the
+/// driver's any more.
+async fn write(
+    fleet: &Fleet,
+    seat: &Seat,
+    line: &Arc<Line>,
+    sink: &mut (impl SinkExt<ws::Message, Error = axum::Error> + Unpin),
+    welcome: Frame,
+    mut cursor: u64,
+) -> Result<(), axum::Error> {
+    sink.send(wrap(welcome.packet())).await?;
+    let mut pinged: Option<Instant> = None;
+    while let Some((packets, ack, claimed)) = seat.outgoing(line, &mut cursor) {
+        let every = if claimed { PING[0] } else { PING[1] };
+        let due = pinged.map_or_else(Instant::now, |pinged| pinged + every);
+        if due <= Instant::now() {
+            pinged = Some(Instant::now());
+            let ping = Frame::Ping { at_ns: fleet.clock_ns(), ack };
+            sink.send(wrap(ping.packet())).await?;
+        } else if packets.is_empty() {
+            // Woken up or not, there is a ping to send then.
+            let _ = timeout_at(due, line.wake.notified()).await;
+        }
+        for packet in packets {
+            sink.feed(wrap(packet)).await?;
+        }
+        sink.flush().await?;
+    }
+    Ok(())
+}
+
+fn wrap(packet: Packet) -> ws::Message {
+    match packet {
+        // It was written as JSON, which is UTF-8.
+        Packet::Text(bytes) => ws::Message::Text(bytes.try_into().unwrap_or_default()),
+        Packet::Binary(bytes) => ws::Message::Binary(bytes),
+    }
+}

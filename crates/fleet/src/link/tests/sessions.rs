@@ -1,0 +1,184 @@
+//! Who is let in, with which session, and who is there.
+
+use super::*;
+use crate::protocol::{Down, Health, Up};
+
+#[test]
+fn a_driver_that_the_controller_gave_up_begins_a_new_session() {
+    let host = Host::new(options());
+    let link = host.driver("d1", host.address);
+    let heard = host.claim("d1", 3);
+    let (sender, _) = crossbeam_channel::unbounded();
+    let refused = host.fleet.claim("d1", 4, 0, sender).unwrap_err();
+    assert_eq!(refused.to_string(), "driver d1 works for run 3");
+    host.fleet.give_up("d1");
+    assert!(matches!(next(&link), FromController::Void(reason) if reason.contains("gave this driver up")));
+    assert!(matches!(next(&link), FromController::Joined { anew: true, .. }));
+    link.say(Up::Prepared { run: 3, targets: Vec::new() });
+    assert!(link.settle(PATIENCE));
+    wait(|| host.presence("d1") == Some(Presence::Present));
+    assert_eq!(host.member("d1").unwrap().run, Some(3));
+    assert!(heard.try_recv().is_err(), "the run hears of a driver that it gave up");
+    host.fleet.release_from("d1", 4);
+    assert_eq!(host.member("d1").unwrap().run, Some(3));
+    host.fleet.release_from("d1", 3);
+    let heard = host.claim("d1", 5);
+    link.say(Up::Prepared { run: 5, targets: Vec::new() });
+    assert!(
+        matches!(heard.recv_timeout(PATIENCE), Ok((7, Heard::Said(up))) if matches!(*up, Up::Prepared { run: 5, .. }))
+    );
+}
+
+#[test]
+fn a_controller_that_does_not_know_the_session_begins_a_new_one() {
+    let host = Host::new(options());
+    let network = Network::new(&host);
+    let link = host.driver("d1", network.address);
+    link.say(Up::Prepared { run: 3, targets: Vec::new() });
+    assert!(link.settle(PATIENCE));
+    // Another controller answers at the same address from now on.
+    let other = Host::new(options());
+    *network.state.target.lock().unwrap() = other.address;
+    network.cut();
+    assert!(matches!(next(&link), FromController::Away));
+    assert!(matches!(next(&link), FromController::Void(reason) if reason.contains("started anew")));
+    assert!(matches!(next(&link), FromController::Joined { anew: true, .. }));
+    wait(|| other.presence("d1") == Some(Presence::Present));
+    let heard = other.claim("d1", 1);
+    link.say(Up::Prepared { run: 1, targets: Vec::new() });
+    assert!(
+        matches!(heard.recv_timeout(PATIENCE), Ok((7, Heard::Said(up))) if matches!(*up, Up::Prepared { run: 1, .. }))
+    );
+}
+
+#[test]
+fn a_driver_of_another_version_or_without_a_name_is_refused() {
+    let host = Host::new(options());
+    let refusal = |hello: Hello| {
+        let link = join(to(host.address), hello).unwrap();
+        match next(&link) {
+            FromController::Refused(reason) => reason,
+            other => panic!("{other:?}"),
+        }
+    };
+    let version = refusal(Hello { tidemark: "1.2.4".into(), ..hello("d1") });
+    assert!(
+        version.contains("1.2.3") && version.contains("1.2.4") && version.contains("same version"),
+        "{version}"
+    );
+    let protocol = refusal(Hello { protocol: VERSION + 1, ..hello("d1") });
+    assert!(protocol.contains("same version"), "{protocol}");
+    assert!(refusal(hello("")).contains("--name"));
+    assert!(refusal(hello("a\nb")).contains("--name"));
+    assert!(refusal(hello(&"x".repeat(200))).contains("--name"));
+    assert!(host.fleet.members().is_empty());
+}
+
+#[test]
+fn a_driver_without_the_token_is_refused_and_the_token_is_never_shown() {
+    let host = Host::new(options());
+    let options = Join { token: Some(Secret::new("open sesame")), ..to(host.address) };
+    assert!(!format!("{options:?}").contains("sesame"));
+    let link = join(options, hello("d1")).unwrap();
+    let FromController::Refused(reason) = next(&link) else { panic!("not refused") };
+    assert!(reason.contains("--token") && !reason.contains("sesame"), "{reason}");
+    assert!(join(Join { token: Some(Secret::new("a\nb")), ..to(host.address) }, hello("d1")).is_err());
+}
+
+#[test]
+fn a_name_is_taken_while_its_driver_answers_and_free_afterwards() {
+    let host = Host::new(options());
+    let network = Network::new(&host);
+    let first = host.driver("d1", network.address);
+    let heard = host.claim("d1", 3);
+    let second = join(to(host.address), hello("d1")).unwrap();
+    let FromController::Refused(reason) = next(&second) else { panic!("not refused") };
+    assert_eq!(reason, "a driver named d1 is joined already from somewhere: give this one another --name");
+    assert_eq!(host.presence("d1"), Some(Presence::Present));
+
+    network.swallow(true);
+    wait(|| host.presence("d1") == Some(Presence::Silent));
+    let third = join(to(host.address), hello("d1")).unwrap();
+    assert!(matches!(next(&third), FromController::Joined { anew: false, .. }));
+    let gone = heard.iter().find(|(_, heard)| !matches!(heard, Heard::Away | Heard::Back));
+    assert!(matches!(gone, Some((7, Heard::Gone(reason))) if reason == "it was started anew"));
+    wait(|| host.presence("d1") == Some(Presence::Present));
+    network.swallow(false);
+    network.cut();
+    while !matches!(next(&first), FromController::Refused(_)) {}
+    assert_eq!(host.fleet.members().len(), 1);
+}
+
+#[test]
+fn a_driver_waits_for_a_controller_that_is_not_there_yet() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let link = join(to(address), hello("d1")).unwrap();
+    let FromController::Trying(reason) = link.heard.recv_timeout(PATIENCE).unwrap() else {
+        panic!("it does not say that it tries")
+    };
+    assert!(reason.contains(&address.to_string()), "{reason}");
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let fleet = Fleet::new(options());
+    let listener = runtime.block_on(TcpListener::bind(address)).unwrap();
+    let router = router(&fleet);
+    runtime.spawn(async move { axum::serve(listener, router).await });
+    assert!(matches!(next(&link), FromController::Joined { anew: false, .. }));
+}
+
+#[test]
+fn clocks_are_compared() {
+    let host = Host::new(options());
+    let link = host.driver("d1", host.address);
+    let member = host.member("d1").unwrap();
+    // One host, one clock: both count from when they were made.
+    let truth = link.now_ns() - host.fleet.clock_ns();
+    assert!((member.clock_offset_ns - truth).abs() < 50_000_000, "{} is not {truth}", member.clock_offset_ns);
+    assert!(member.clock_error_ns > 0 && member.clock_error_ns < 5_000_000_000);
+    let now = link.now_ns();
+    assert!(link.instant_of(now) <= Instant::now());
+    assert!(link.instant_of(now + 1_000_000_000_000) > Instant::now());
+    link.instant_of(i64::MAX);
+    link.instant_of(i64::MIN);
+}
+
+#[test]
+fn health_is_the_latest() {
+    let host = Host::new(options());
+    let link = host.driver("d1", host.address);
+    for busy in [0.25, 0.5] {
+        link.health(Health { cpu_busy: busy, sent_per_s: f64::NAN, ..Health::default() });
+    }
+    wait(|| host.member("d1").unwrap().health.cpu_busy == 0.5);
+}
+
+#[test]
+fn a_driver_that_ends_is_gone_and_forgotten_but_not_while_a_run_has_it() {
+    let gone_after = Duration::from_millis(200);
+    let host = Host::new(Options { gone_after, ..options() });
+    let link = host.driver("d1", host.address);
+    let heard = host.claim("d1", 3);
+    drop(link);
+    assert!(matches!(heard.recv_timeout(PATIENCE), Ok((7, Heard::Away))));
+    std::thread::sleep(gone_after * 3);
+    assert_eq!(host.presence("d1"), Some(Presence::Silent));
+    let (sender, _) = crossbeam_channel::unbounded();
+    host.fleet.release("d1");
+    assert_eq!(
+        host.fleet.claim("d1", 4, 0, sender.clone()).unwrap_err().to_string(),
+        "driver d1 does not answer"
+    );
+    let mut changes = host.fleet.changes();
+    wait(|| host.presence("d1") != Some(Presence::Silent));
+    host.runtime.block_on(async {
+        while host.member("d1").is_some() {
+            changes.changed().await.unwrap();
+        }
+    });
+    assert_eq!(host.fleet.claim("d1", 4, 0, sender).unwrap_err().to_string(), "no driver is named d1");
+    // Nothing comes of what is said to those who are not there.
+    host.fleet.send("d1", Down::Release { run: 3 });
+    host.fleet.release("d1");
+    host.fleet.give_up("d1");
+}

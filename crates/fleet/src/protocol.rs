@@ -1,0 +1,217 @@
+//! What controller and driver say to each other. Both are of the same version: the link refuses others.
+//!
+//! Times are nanoseconds on the driver's monotonic clock (since its process began); the controller, which has measured
+//! how far that clock is ahead of its own, translates. Seconds of load do not travel as [`Up`]: they are binary, see
+//! [`Second`].
+
+use serde::{Deserialize, Serialize};
+use tidemark_load::crew::Ending;
+use tidemark_measure::observation::Node;
+use tidemark_measure::record::{Note, Proof};
+use tidemark_plan::plan::Plan;
+
+/// The protocol's number: a driver of another one is refused.
+pub const VERSION: u32 = 1;
+
+/// Who joins: the first thing that a driver says.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Hello {
+    /// [`VERSION`].
+    pub protocol: u32,
+    /// Tidemark's version.
+    pub tidemark: String,
+    /// The driver's name: unique among the drivers of a controller.
+    pub name: String,
+    /// A random number of this driver process.
+    pub instance: u64,
+    /// Its host.
+    pub host: String,
+    /// Operating system and kernel release.
+    pub kernel: String,
+    /// Processor model.
+    pub cpu: String,
+    /// Processors that it may use.
+    pub cores: u32,
+    /// Memory of its host, bytes.
+    pub memory_bytes: u64,
+}
+
+/// How a driver's host fares. Sent every two seconds; those that are lost are not sent again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Health {
+    /// Share of all processors that are busy, 0 to 1.
+    pub cpu_busy: f32,
+    /// Memory in use, bytes.
+    pub memory_used_bytes: u64,
+    /// Received by all network interfaces but loopback, bytes per second.
+    pub received_per_s: f64,
+    /// Sent by them, bytes per second.
+    pub sent_per_s: f64,
+}
+
+/// Which workers of a work a driver has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// Which work of the stage.
+    pub work: u32,
+    /// Its first worker within the work.
+    pub first: u32,
+    /// How many, at least 1.
+    pub count: u32,
+}
+
+/// What the controller says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Down {
+    /// Make everything ready for a run: answered by [`Up::Prepared`] or [`Up::Refused`].
+    Prepare {
+        /// A number of the controller's choice, never used twice.
+        run: u64,
+        /// What is to be run, in whole.
+        plan: Box<Plan>,
+        /// Marks what this driver writes: another number for every driver of the run.
+        writer: u32,
+        /// Whether to begin without asking the targets first.
+        skip_preflight: bool,
+        /// Without a word from the controller for so long, the load is ended, nanoseconds.
+        lost_after_ns: u64,
+    },
+    /// Open the sessions of a stage's works: answered by [`Up::Ready`].
+    Open {
+        /// Which run.
+        run: u64,
+        /// Which stage.
+        stage: u32,
+        /// This driver's part of it.
+        parts: Vec<Part>,
+    },
+    /// Start the load of the stage that is open.
+    Start {
+        /// Which run.
+        run: u64,
+        /// Which stage.
+        stage: u32,
+        /// When.
+        at_ns: u64,
+    },
+    /// A word on the load of a work that goes on. Later ones override earlier ones.
+    Order {
+        /// Which run.
+        run: u64,
+        /// Which stage.
+        stage: u32,
+        /// Which work; `None` for all.
+        work: Option<u32>,
+        /// What.
+        order: Order,
+    },
+    /// Let go of a run: stop what is still going on, answered by [`Up::Released`].
+    Release {
+        /// Which run.
+        run: u64,
+    },
+}
+
+/// A word on a load that goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// The load is steady: the window opens.
+    Window {
+        /// When.
+        at_ns: u64,
+    },
+    /// End the load, let what is in flight finish.
+    Finish,
+    /// Stop at once.
+    Stop,
+}
+
+/// What a driver says.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Up {
+    /// The run can begin.
+    Prepared {
+        /// Which.
+        run: u64,
+        /// One line per distinct target.
+        targets: Vec<String>,
+    },
+    /// The run cannot begin here: one clear sentence with the remedy, never a secret.
+    Refused {
+        /// Which.
+        run: u64,
+        /// Why.
+        reason: String,
+    },
+    /// The sessions of the stage are open, or will not be.
+    Ready {
+        /// Which run.
+        run: u64,
+        /// Which stage.
+        stage: u32,
+        /// What came of it.
+        opened: Opened,
+        /// What the user should know.
+        notes: Vec<Note>,
+    },
+    /// A work has ended here.
+    Ended {
+        /// Which run.
+        run: u64,
+        /// Which stage.
+        stage: u32,
+        /// Which work.
+        work: u32,
+        /// What it left behind, or why there is nothing.
+        ending: Result<Box<Ending>, String>,
+    },
+    /// All works of the stage have ended here.
+    StageEnded {
+        /// Which run.
+        run: u64,
+        /// Which stage.
+        stage: u32,
+        /// What makes its numbers evidence, if it moved blocks.
+        proof: Option<Box<Proof>>,
+    },
+    /// The run was let go of.
+    Released {
+        /// Which.
+        run: u64,
+        /// What this driver's node did meanwhile; times since the start of the run here, `origin_ns`.
+        nodes: Vec<Node>,
+        /// When the run began here.
+        origin_ns: u64,
+    },
+}
+
+/// What came of opening a stage.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Opened {
+    /// It can start.
+    Ready,
+    /// There is nothing to do, and why.
+    Nothing(String),
+    /// It cannot start, and why.
+    Failed(String),
+}
+
+/// One second of a work's load on a driver. It travels as a binary message: run, stage and work, little endian, then
+/// the interval in the encoding of `tidemark_measure::wire`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Second {
+    /// Which run.
+    pub run: u64,
+    /// Which stage.
+    pub stage: u32,
+    /// Which work.
+    pub work: u32,
+    /// The interval.
+    pub interval: Vec<u8>,
+}

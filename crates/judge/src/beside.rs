@@ -1,0 +1,138 @@
+//! Two stored results beside each other: an evaluation of two arms is made of them, and judged like any other.
+
+use tidemark_measure::evaluation::{Arm, Evaluation, Load, Member};
+use tidemark_measure::record::{Run, State};
+
+/// One side: its loads as evaluations know them, and its runs with their places.
+pub struct Side {
+    loads: Vec<Load>,
+    /// Whether its loads have names of their own, rather than that of a workload.
+    is_evaluation: bool,
+    runs: Vec<Run>,
+}
+
+impl Side {
+    /// Runs that are repeats of each other, or of several workloads.
+    pub fn of_runs(mut runs: Vec<Run>) -> Self {
+        let mut loads: Vec<Load> = Vec::new();
+        for (index, run) in runs.iter_mut().enumerate() {
+            let member = Member { load: run.name.clone(), repeat: index as u32 + 1, ..Member::default() };
+            run.member = Some(member);
+            if !loads.iter().any(|load| load.name == run.name) {
+                loads.push(Load { name: run.name.clone(), ..Load::default() });
+            }
+        }
+        Self { loads, is_evaluation: false, runs }
+    }
+
+    /// An evaluation with its runs, or one arm of it.
+    pub fn of_evaluation(evaluation: &Evaluation, arm: Option<&str>, mut runs: Vec<Run>) -> Self {
+        let single = arm.is_some() || evaluation.arms.len() == 1;
+        runs.retain(|run| arm.is_none() || run.member.as_ref().map(|member| member.arm.as_str()) == arm);
+        let mut loads = Vec::new();
+        for load in &evaluation.loads {
+            for own in evaluation.arms.iter().filter(|own| arm.is_none_or(|arm| own.name == arm)) {
+                let name = if single { load.name.clone() } else { on(&load.name, &own.name) };
+                loads.push(Load { name, ..load.clone() });
+            }
+        }
+        if !single {
+            for member in runs.iter_mut().filter_map(|run| run.member.as_mut()) {
+                member.load = on(&member.load, &member.arm);
+            }
+        }
+        Self { loads, is_evaluation: true, runs }
+    }
+
+    /// The numbers of its runs.
+    pub fn ids(&self) -> impl Iterator<Item = u64> + '_ {
+        self.runs.iter().map(|run| run.id)
+    }
+}
+
+/// What a load on one of several arms is called.
+fn on(load: &str, arm: &str) -> String {
+    format!("{load} on {arm}")
+}
+
+/// Both sides as the arms of one evaluation, the first as its baseline: for [`assess`](crate::evaluation::assess).
+pub fn together(names: [&str; 2], sides: [Side; 2]) -> (Evaluation, Vec<Run>) {
+    let names = match names[0] == names[1] {
+        true => [names[0].to_owned(), format!("{} again", names[1])],
+        false => names.map(str::to_owned),
+    };
+    // Two workloads are compared whatever they are called: a setting may be part of the name.
+    let unnamed = sides.iter().all(|side| !side.is_evaluation && side.loads.len() == 1);
+    let mut evaluation = Evaluation {
+        name: format!("{} beside {}", names[1], names[0]),
+        state: State::Completed,
+        arms: names.iter().map(|name| Arm { name: name.clone(), ..Arm::default() }).collect(),
+        order: "as they were done".into(),
+        ..Evaluation::default()
+    };
+    let mut runs = Vec::new();
+    for (name, side) in names.iter().zip(sides) {
+        evaluation.repeats = evaluation
+            .repeats
+            .max(side.runs.iter().filter_map(|run| Some(run.member.as_ref()?.repeat)).max().unwrap_or(1));
+        let only = if unnamed { evaluation.loads.first().map(|load| load.name.clone()) } else { None };
+        for load in side.loads {
+            let known = evaluation.loads.iter_mut().find(|known| known.name == load.name || only.is_some());
+            match known {
+                Some(known) => {
+                    let new = load.levels.iter().filter(|level| !known.levels.contains(level));
+                    let new: Vec<_> = new.cloned().collect();
+                    known.levels.extend(new);
+                }
+                None => evaluation.loads.push(load),
+            }
+        }
+        for mut run in side.runs {
+            if let Some(member) = &mut run.member {
+                member.arm.clone_from(name);
+                if let Some(only) = &only {
+                    member.load.clone_from(only);
+                }
+            }
+            runs.push(run);
+        }
+    }
+    // Turns of different evaluations say nothing of the order of time.
+    let mut order: Vec<usize> = (0..runs.len()).collect();
+    order.sort_by_key(|index| runs[*index].started_unix_ns);
+    for (turn, index) in order.into_iter().enumerate() {
+        if let Some(member) = &mut runs[index].member {
+            member.turn = turn as u32 + 1;
+        }
+    }
+    (evaluation, runs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn side(name: &str, runs: usize) -> Side {
+        let run =
+            |index: usize| Run { name: name.into(), started_unix_ns: 100 - index as u64, ..Run::default() };
+        Side::of_runs((0..runs).map(run).collect())
+    }
+
+    #[test]
+    fn two_workloads_are_the_arms_of_one_load_whatever_they_are_called() {
+        let (evaluation, runs) = together(["1,2", "3"], [side("disk", 2), side("memory", 1)]);
+        assert_eq!((evaluation.arms.len(), evaluation.loads.len(), evaluation.repeats), (2, 1, 2));
+        let places: Vec<_> = runs
+            .iter()
+            .filter_map(|run| run.member.as_ref())
+            .map(|member| (member.arm.as_str(), member.load.as_str(), member.repeat, member.turn))
+            .collect();
+        assert_eq!(places, [("1,2", "disk", 1, 2), ("1,2", "disk", 2, 1), ("3", "disk", 1, 3)]);
+    }
+
+    #[test]
+    fn a_result_beside_itself_is_two_arms() {
+        let (evaluation, _) = together(["4", "4"], [side("a", 1), side("a", 1)]);
+        assert_eq!(evaluation.arms[1].name, "4 again");
+    }
+}

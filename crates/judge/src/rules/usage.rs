@@ -1,0 +1,91 @@
+//! How busy the generator's threads were in the window: those of the process that kept the record, or of each driver.
+
+use crate::scene::Scene;
+use tidemark_measure::record::Share;
+use tidemark_measure::units;
+
+/// A generator thread that is on a processor for this share of a second has no reserve: operations wait for it.
+pub(super) const BUSY_FULL: f64 = 0.95;
+
+/// A thread this busy is close to it.
+pub(super) const BUSY_HIGH: f64 = 0.90;
+
+/// What holds for more than this share of the window's seconds is called sustained.
+const SUSTAINED: f64 = 0.5;
+
+/// The threads of one process.
+pub(super) struct Use<'a> {
+    /// The driver; `None`: the process that kept the record.
+    pub(super) driver: Option<&'a str>,
+    /// Of each second of the window, the share of what the threads could be on a processor.
+    seconds: Vec<f64>,
+    /// Threads of all works of the stage.
+    threads: u32,
+    cores: u32,
+}
+
+impl<'a> Use<'a> {
+    /// The threads of every process that put the work's load on; none where that is not known. A driver is looked at by
+    /// itself: among several, one without reserve would be hidden by the mean.
+    pub(super) fn all(scene: &Scene<'a>) -> Vec<Self> {
+        let shares = || scene.shares().filter(|share| share.workers > 0);
+        if shares().next().is_some() {
+            return shares().filter_map(|share| Self::of_share(scene, share)).collect();
+        }
+        let threads = scene.stage.works.iter().fold(0, |sum: u32, work| sum.saturating_add(work.threads));
+        // What another tool has measured does not say.
+        let seconds = scene.whole_seconds().map(|second| second.busy);
+        let own = (threads > 0).then(|| Self::new(None, seconds, threads, scene.run.provenance.cores));
+        own.into_iter().filter(|own| !own.seconds.is_empty()).collect()
+    }
+
+    fn of_share(scene: &Scene<'a>, share: &'a Share) -> Option<Self> {
+        let driver = scene.run.drivers.get(share.driver as usize)?;
+        let own = scene.stage.shares.iter().filter(|other| other.driver == share.driver);
+        let threads = own.fold(0, |sum: u32, share| sum.saturating_add(share.threads));
+        let busy = scene.seconds_of(share).map(|second| second.busy);
+        let found = Self::new(Some(&driver.name), busy, threads, driver.cores);
+        (!found.seconds.is_empty()).then_some(found)
+    }
+
+    fn new(driver: Option<&'a str>, busy: impl Iterator<Item = f64>, threads: u32, cores: u32) -> Self {
+        // More threads than processors cannot all be on one.
+        let most = if cores == 0 || threads <= cores { 1.0 } else { f64::from(cores) / f64::from(threads) };
+        Self { driver, seconds: busy.map(|busy| busy / most).collect(), threads, cores }
+    }
+
+    /// The mean over the seconds, 0 to 1.
+    pub(super) fn mean(&self) -> f64 {
+        self.seconds.iter().sum::<f64>() / self.seconds.len().max(1) as f64
+    }
+
+    /// Whether more than half of the seconds were at a limit or above.
+    pub(super) fn sustained(&self, limit: f64) -> bool {
+        self.above(limit) as f64 > self.seconds.len() as f64 * SUSTAINED
+    }
+
+    fn above(&self, limit: f64) -> usize {
+        self.seconds.iter().filter(|share| **share >= limit).count()
+    }
+
+    /// The arithmetic, in lines.
+    pub(super) fn evidence(&self) -> [String; 3] {
+        let who = self.driver.map(|name| format!("{name}: ")).unwrap_or_default();
+        [
+            format!(
+                "{who}on a processor: {} of the threads' time on average, in the busiest second {}",
+                units::percent(self.mean()),
+                units::percent(self.seconds.iter().copied().fold(0.0, f64::max))
+            ),
+            format!(
+                "{who}seconds at {} or more: {} of {}; at {} or more: {}",
+                units::percent(BUSY_FULL),
+                self.above(BUSY_FULL),
+                self.seconds.len(),
+                units::percent(BUSY_HIGH),
+                self.above(BUSY_HIGH)
+            ),
+            format!("{who}threads of the stage: {}, processors: {}", self.threads, self.cores),
+        ]
+    }
+}

@@ -1,0 +1,303 @@
+//! Plans that stay where they may be, and ways out that there are none of.
+
+use super::*;
+use crate::document;
+use proptest::prelude::*;
+use std::fs;
+use std::os::unix::fs::symlink;
+
+/// A place where plans may be, `in`, and one beside it, `out`, which holds a file.
+struct Machine(tempfile::TempDir);
+
+impl Machine {
+    fn new() -> Self {
+        let top = tempfile::tempdir().unwrap();
+        for directory in ["in", "in/below", "out"] {
+            fs::create_dir(top.path().join(directory)).unwrap();
+        }
+        fs::write(top.path().join("out/key"), "secret").unwrap();
+        symlink(top.path().join("out"), top.path().join("in/link")).unwrap();
+        symlink(top.path().join("nowhere/yet"), top.path().join("in/dangling")).unwrap();
+        symlink("below", top.path().join("in/within")).unwrap();
+        Self(top)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.path().join(name).display().to_string()
+    }
+
+    fn policy(&self) -> Policy {
+        Policy { directories: vec![self.0.path().join("in")] }
+    }
+
+    /// What the policy says of a document, in which `IN` and `OUT` stand for the two places.
+    fn says(&self, text: &str) -> Result<(), String> {
+        let text = text.replace("IN", &self.path("in")).replace("OUT", &self.path("out"));
+        let read = document::read(&text).unwrap_or_else(|found| panic!("{text}\n{found:#?}"));
+        self.policy().check(&read.plan)
+    }
+}
+
+fn volume(path: &str) -> String {
+    format!(
+        "name: t\ntarget: {{kind: file, path: {path}, size: 1GiB}}\nstages:\n- name: main\n  load: {{pattern: \
+         randread, block_size: 4KiB, for: 60s}}\n"
+    )
+}
+
+fn object(target: &str, verb: &str) -> String {
+    format!(
+        "name: t\ntarget: {target}\nstages:\n- name: main\n  load:\n    for: 60s\n    containers: 1\n    objects: 1\n    \
+         sizes: 1KB\n    operations: [{verb}]\n"
+    )
+}
+
+/// Makes a document that names a path.
+type Case = Box<dyn Fn(&str) -> String>;
+
+#[test]
+fn whatever_names_a_path_must_stay_within() {
+    let machine = Machine::new();
+    let cases: Vec<Case> = vec![
+        Box::new(volume),
+        Box::new(|path| object(&format!("{{kind: embedded, place: disk, directory: {path}}}"), "get: {}")),
+        Box::new(|path| object(&format!("{{kind: s3, endpoint: 'http://h', ca_file: {path}}}"), "get: {}")),
+        Box::new(|path| object("none", &format!("put_file: {{directory: {path}}}"))),
+        Box::new(|path| object("none", &format!("write_local: {{directory: {path}}}"))),
+        Box::new(|path| format!("observe: {{ceph_sockets: [{path}]}}\n{}", object("none", "get: {}"))),
+        Box::new(|path| {
+            format!(
+                "name: t\ntarget: {{kind: rbd, pool: p, image: i, conf: {path}, size: 1GiB}}\nstages:\n- load: \
+                 {{pattern: randread, block_size: 4KiB, for: 60s}}\n"
+            )
+        }),
+        Box::new(|path| format!("[j]\nrw=read\ntime_based\nruntime=30\ndirect=1\nfilename={path}\n")),
+        Box::new(|path| format!("[j]\nrw=read\ntime_based\nruntime=30\ndirect=1\ndirectory={path}\n")),
+    ];
+    for case in cases {
+        for good in ["IN/a", "IN/below/a/b/c", "IN/within/a", "IN"] {
+            let text = case(good);
+            // Without `operations` of objects of its own, a document may be refused for other reasons.
+            assert_eq!(machine.says(&text), Ok(()), "{text}");
+        }
+        for bad in ["OUT/key", "IN/../out/key", "IN/link/key", "IN/dangling", "IN/dangling/a", "IN-side/a"] {
+            let text = case(bad);
+            let refused = machine.says(&text).expect_err(&text);
+            assert!(!refused.contains("secret") && !refused.ends_with('.'), "{refused}");
+        }
+    }
+}
+
+#[test]
+fn a_refusal_says_what_to_do() {
+    let machine = Machine::new();
+    let said = machine.says(&volume("OUT/key")).unwrap_err();
+    let (key, out) = (machine.path("out/key"), machine.path("out"));
+    assert_eq!(
+        said,
+        format!(
+            "the work `load` of the stage `main` would use {key}, which this driver keeps from plans: name another \
+             place, or start the driver with --allow-path {out}"
+        )
+    );
+    let said = machine.says(&volume("IN/link/key")).unwrap_err();
+    assert!(said.contains(&format!("{} (which is {key})", machine.path("in/link/key"))), "{said}");
+    assert!(machine.says(&volume("IN/../in/a")).unwrap_err().contains("has `..` in it"));
+    let relative = document::read(&volume("a.bin")).unwrap().plan;
+    let everything = Policy { directories: vec!["/".into()] };
+    assert!(everything.check(&relative).unwrap_err().contains("where the driver was started"));
+    let whole = document::read(&volume("/dev/shm/a.bin")).unwrap().plan;
+    assert_eq!(everything.check(&whole), Ok(()));
+    assert!(Policy::default().check(&whole).is_err(), "nothing is allowed unless somebody says so");
+}
+
+#[test]
+fn a_single_file_may_be_allowed() {
+    let machine = Machine::new();
+    let key = machine.0.path().join("out/key");
+    let policy = Policy { directories: vec!["/nonexistent/x".into(), key] };
+    let plan = |name: &str| document::read(&volume(&machine.path(name))).unwrap().plan;
+    assert_eq!(policy.check(&plan("out/key")), Ok(()));
+    assert!(policy.check(&plan("out/key2")).is_err());
+}
+
+#[test]
+fn no_triggers_and_no_keys_of_the_machine() {
+    let machine = Machine::new();
+    let stage = object("none", "get: {}").replace("  load:", "  trigger: x.sh(1)\n  load:");
+    assert!(machine.says(&stage).unwrap_err().starts_with("the stage `main` has a trigger"));
+    let mut plan = document::read(&object("none", "get: {}")).unwrap().plan;
+    plan.trigger = Some("x.sh(1)".into());
+    assert!(machine.policy().check(&plan).unwrap_err().starts_with("the plan has a trigger"));
+    let image = "name: t\ntarget: {kind: rbd, pool: p, image: i, size: 1GiB}\nstages:\n- load: {pattern: randread, block_size: 4KiB, \
+                 for: 60s}\n";
+    assert!(machine.says(image).unwrap_err().contains("/etc/ceph"));
+}
+
+/// A job file with these lines after a `directory` within what is allowed.
+fn job(lines: &str) -> String {
+    format!("[global]\ndirectory=IN\ntime_based\nruntime=30\ndirect=1\n[j]\nrw=read\n{lines}\n")
+}
+
+/// What the policy says of a job file that the reader may refuse already.
+fn says_of(machine: &Machine, text: &str) -> Result<(), String> {
+    let text = text.replace("IN", &machine.path("in")).replace("OUT", &machine.path("out"));
+    let good = job("").replace("IN", &machine.path("in"));
+    let mut plan = document::read(&good).unwrap().plan;
+    for work in plan.stages.iter_mut().flat_map(|stage| &mut stage.works) {
+        let Engine::Fio(file) = &mut work.engine else { panic!() };
+        // A plan that was not made by this reader names no paths.
+        (file.text, file.paths) = (text.clone(), Vec::new());
+    }
+    machine.policy().check(&plan)
+}
+
+#[test]
+fn job_files_have_no_way_out() {
+    let machine = Machine::new();
+    for good in [
+        "",
+        "bs=4k\nnumjobs=4\niodepth=16\nioengine=libaio\nsize=1g",
+        "filename=a:below/b",
+        "filename=IN/a:IN/below/b",
+        "mem=malloc\nverify=crc32c\nverify_pattern=0xff\nbuffer_pattern=\"abc\"",
+        "ioengine=net\nhostname=10.0.0.1\nport=80\nprotocol=tcp",
+        "filename_format=$jobname.$jobnum",
+    ] {
+        assert_eq!(says_of(&machine, &job(good)), Ok(()), "{good}");
+    }
+    for bad in [
+        "exec_prerun=id",
+        "exec_postrun=id",
+        "ioengine=exec\nprogram=/bin/id",
+        "ioengine=external:/tmp/x.so",
+        "ioengine=/tmp/x.so",
+        "ioengine=libhdfs",
+        "include OUT/key",
+        "include=OUT/key",
+        "include\tOUT/key",
+        "includeOUT/key",
+        "profile=tiobench",
+        "read_iolog=OUT/key",
+        "write_iolog=OUT/key",
+        "write_bw_log=OUT/x",
+        "write_lat_log",
+        "write_hist_log=x",
+        "write_iops_log=x",
+        "merge_blktrace_file=OUT/x",
+        "replay_redirect=OUT/key",
+        "opendir=OUT",
+        "verify_state_load=1",
+        "verify_dump=1",
+        "aux-path=OUT",
+        "cgroup=x",
+        "ioscheduler=none",
+        "uid=0",
+        "mem=mmap:OUT/x",
+        "iomem=mmaphuge:OUT/x",
+        "filename=OUT/key",
+        "filename=a:OUT/key",
+        "filename=../out/key",
+        "filename=link/key",
+        "filename=dangling",
+        "filename=a\\:OUT/key",
+        "filename=${HOME}",
+        "directory=OUT",
+        "directory=IN:OUT",
+        "directory=",
+        "filename_format=../../x.$jobnum",
+        "name=../x",
+        "donorname=OUT/key",
+        "buffer_pattern='OUT/key'",
+        "verify_pattern='OUT/key'",
+        "size=$pagesize*4",
+        "description=${AWS_SECRET_ACCESS_KEY}",
+        "ioengine=net\nprotocol=unix\nhostname=OUT/x",
+        "ioengine=nbd\nuri=nbd+unix:///?socket=OUT/x",
+        "ioengine=rbd\npool=p\nrbdname=i\nclientname=admin",
+        "ioengine=rados\nconf=OUT/key",
+        "something_new=1",
+        "[../x]\nrw=read",
+        "[global2]\ndirectory=OUT",
+    ] {
+        let refused = says_of(&machine, &job(bad)).expect_err(bad);
+        assert!(refused.starts_with("the work `j` of the stage `j`"), "{refused}");
+    }
+    let long = job(&format!("description={}exec_prerun=id", "x".repeat(8191 - 12)));
+    assert!(
+        says_of(&machine, &long).unwrap_err().contains("line 8 of the fio job file is longer"),
+        "fio cuts lines"
+    );
+    let nowhere = "[j]\nrw=read\nsize=1m\n";
+    assert!(says_of(&machine, nowhere).unwrap_err().contains("does not say where its files are"));
+    assert_eq!(says_of(&machine, "[j]\nioengine=null\nrw=read\nsize=1m\n"), Ok(()));
+    let later = "[global]\nfilename=a\n[j]\ndirectory=IN\nrw=read\n";
+    assert!(says_of(&machine, later).is_err(), "fio resolves it where it was started");
+}
+
+/// Every option that the installed fio has is either allowed here or refused: the list has no slips of the pen.
+#[test]
+fn every_allowed_option_is_one_of_fios() {
+    let Ok(output) = std::process::Command::new("fio").arg("--cmdhelp=all").output() else { return };
+    let known = String::from_utf8_lossy(&output.stdout).into_owned();
+    let known: Vec<&str> = known.lines().filter_map(|line| line.split(':').next()).map(str::trim).collect();
+    for forbidden in ["exec_prerun", "read_iolog", "write_bw_log", "profile", "opendir", "cgroup"] {
+        assert!(known.contains(&forbidden), "{forbidden}");
+        assert!(!fio::is_harmless(forbidden), "{forbidden}");
+    }
+    let named = ["name", "filename", "directory", "filename_format", "ioengine", "mem"];
+    let forbidden = [
+        "opendir",
+        "verify_dump",
+        "verify_state_",
+        "write_",
+        "read_iolog",
+        "replay_",
+        "merge_blktrace_",
+        "exec_",
+        "ioscheduler",
+        "log_",
+        "error_dump",
+        "profile",
+        "cgroup",
+        "uid",
+        "gid",
+    ];
+    let left_out =
+        known.iter().filter(|name| !name.is_empty() && !fio::is_harmless(name) && !named.contains(name));
+    let strange: Vec<_> =
+        left_out.filter(|name| !forbidden.iter().any(|start| name.starts_with(start))).collect();
+    let version = std::process::Command::new("fio").arg("--version").output().unwrap().stdout;
+    assert!(strange.is_empty() || !version.starts_with(b"fio-3.33"), "{strange:?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// Whatever way a path takes, what is allowed is within once the links are followed.
+    #[test]
+    fn what_is_allowed_is_within(parts in proptest::collection::vec(
+        prop_oneof![
+            Just(".."), Just("."), Just("in"), Just("out"), Just("link"), Just("dangling"), Just("within"), Just("below"),
+            Just("key"), Just("new"), Just(""), Just("nowhere"),
+        ],
+        0..7,
+    )) {
+        let machine = Machine::new();
+        let path = machine.0.path().join("in").join(parts.join("/").trim_start_matches('/'));
+        let allowed = machine.policy().allow("somebody", &path).is_ok();
+        // What would be made there is looked for from outside: nothing appears beyond `in`.
+        if allowed {
+            if let Some(parent) = path.parent() {
+                let _ = fs::create_dir_all(parent);
+            }
+            let _ = fs::write(&path, "x");
+            let top: Vec<_> = fs::read_dir(machine.0.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+            prop_assert_eq!(top.len(), 2, "{:?} made something beside: {:?}", path, top);
+            prop_assert_eq!(fs::read_dir(machine.0.path().join("out")).unwrap().count(), 1);
+            prop_assert_eq!(fs::read_to_string(machine.0.path().join("out/key")).unwrap(), "secret");
+        }
+        let is_plain = parts.iter().all(|part| ["below", "within", "new", ".", ""].contains(part));
+        prop_assert!(allowed || !is_plain, "{:?} is within", path);
+    }
+}

@@ -1,0 +1,89 @@
+//! What the description says beside what stands at each handler: what is true of all of them.
+
+use tidemark_controller::api::{Live, Trouble};
+use utoipa::openapi::path::{Operation, PathItem};
+use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::openapi::{
+    ContactBuilder, Content, InfoBuilder, OpenApi, Ref, RefOr, ResponseBuilder, SecurityRequirement,
+};
+use utoipa::{PartialSchema as _, ToSchema as _};
+
+/// Answers that every operation may give, for whoever asks too often, when it should not, or what is no request.
+const ANY: [(&str, &str); 5] = [
+    ("400", "The request is malformed"),
+    ("403", "The caller may not do this, or a page of another site asked"),
+    ("429", "Too many requests, or too many wrong tokens: see Retry-After"),
+    ("500", "The controller failed at this: a defect"),
+    ("503", "The store cannot be read or written, or the controller is full or ending: see Retry-After"),
+];
+
+/// And those with a body.
+const WITH_BODY: [(&str, &str); 4] = [
+    ("408", "The body did not come in time"),
+    ("413", "The body is too large"),
+    ("415", "The body is of the wrong type"),
+    ("422", "The body is not what is wanted, or the document is wrong"),
+];
+
+/// Completes what was gathered from the handlers.
+pub(super) fn complete(mut api: OpenApi, version: &str) -> OpenApi {
+    api.info = InfoBuilder::new()
+        .title("Tidemark controller")
+        .version(version)
+        .description(Some(
+            "Submit load documents, watch them run on drivers, read and compare their results. Errors are `Trouble`. A \
+             request needs a token unless the controller is open to its own machine.",
+        ))
+        .contact(Some(ContactBuilder::new().name(Some("Tidemark")).build()))
+        .license(Some(utoipa::openapi::LicenseBuilder::new().name("Apache-2.0").build()))
+        .build();
+    let components = api.components.get_or_insert_default();
+    for (name, schema) in [("Trouble", Trouble::schema()), ("Live", Live::schema())] {
+        components.schemas.insert(name.into(), schema);
+    }
+    let mut further = Vec::new();
+    Trouble::schemas(&mut further);
+    Live::schemas(&mut further);
+    for (name, schema) in further {
+        components.schemas.entry(name).or_insert(schema);
+    }
+    components.add_security_scheme(
+        "token",
+        SecurityScheme::Http(
+            HttpBuilder::new().scheme(HttpAuthScheme::Bearer).description(Some("A token")).build(),
+        ),
+    );
+    components.add_security_scheme(
+        "session",
+        SecurityScheme::ApiKey(ApiKey::Cookie(ApiKeyValue::with_description(
+            "tidemark-PORT",
+            "The console's cookie, made by POST /session; PORT is the controller's",
+        ))),
+    );
+    api.security =
+        Some(vec![SecurityRequirement::new("token", [""; 0]), SecurityRequirement::new("session", [""; 0])]);
+    api.paths.paths.values_mut().flat_map(operations).for_each(complete_operation);
+    api
+}
+
+fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
+    [&mut item.get, &mut item.post, &mut item.put, &mut item.patch, &mut item.delete].into_iter().flatten()
+}
+
+fn complete_operation(operation: &mut Operation) {
+    let with_body = if operation.request_body.is_some() { &WITH_BODY[..] } else { &[] };
+    for (status, description) in ANY.iter().chain(with_body) {
+        say(operation, status, description);
+    }
+    let nobody = SecurityRequirement::default();
+    if operation.security.as_ref().is_none_or(|security| !security.contains(&nobody)) {
+        say(operation, "401", "No token, or a wrong one");
+    }
+}
+
+/// Adds an answer that is a `Trouble`, unless the handler says something else of it.
+fn say(operation: &mut Operation, status: &str, description: &str) {
+    let trouble = Content::new(Some(RefOr::Ref(Ref::from_schema_name("Trouble"))));
+    let response = ResponseBuilder::new().description(description).content("application/json", trouble);
+    operation.responses.responses.entry(status.into()).or_insert_with(|| response.build().into());
+}

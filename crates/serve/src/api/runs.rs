@@ -1,0 +1,295 @@
+//! Stored runs: lists, reports, figures, the performance matrix.
+
+use super::{Form, Format, Page, Tag, typed};
+use crate::answer::Refused;
+use crate::app::App;
+use crate::auth::{Operator, Viewer};
+use crate::body::{Path, Query};
+use crate::shelf::Placed;
+use axum::Json as Reply;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::Response;
+use serde::Deserialize;
+use std::sync::Arc;
+use tidemark_controller::api::{Figure, MatrixRow, RunRow, Trouble};
+use tidemark_judge::judge;
+use tidemark_measure::record::{Run, Stage};
+use tidemark_report::figures;
+use tidemark_store::{OperationRow, RunSummary, Store};
+use utoipa::IntoParams;
+
+/// Which runs.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Listed {
+    /// Most rows; 100 unless said.
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<u64>,
+    /// Only runs older than this one.
+    #[param(minimum = 0)]
+    before: Option<u64>,
+    /// Only runs with this in their name, whether in capitals or not.
+    name: Option<String>,
+}
+
+/// Stored runs, the newest first.
+#[utoipa::path(get, path = "/runs", tag = "results", params(Listed), responses((status = 200, body = Vec<RunRow>)))]
+pub(super) async fn list(
+    State(app): State<Arc<App>>,
+    _: Viewer,
+    Query(listed): Query<Listed>,
+) -> Result<Reply<Vec<RunRow>>, Refused> {
+    let Listed { limit, before, name } = listed;
+    let limit = Page { limit, before }.limit()?;
+    let wanted = name.unwrap_or_default().to_lowercase();
+    let rows = app.ask(move |controller| {
+        let store = controller.store()?;
+        let submissions = store.submissions_of_runs()?;
+        let runs = store.list()?.into_iter().filter(|run| before.is_none_or(|before| run.id < before));
+        let named = runs.filter(|run| wanted.is_empty() || run.name.to_lowercase().contains(&wanted));
+        Ok(named.take(limit).map(|run| row(submissions.get(&run.id).copied(), run)).collect())
+    });
+    Ok(Reply(rows.await?))
+}
+
+fn row(submission: Option<u64>, run: RunSummary) -> RunRow {
+    RunRow {
+        id: run.id,
+        name: run.name,
+        started_unix_ms: run.started_unix_ns / 1_000_000,
+        elapsed_ms: run.elapsed_ns / 1_000_000,
+        state: run.state.name().into(),
+        valid: run.valid,
+        operations: run.operations,
+        failed: run.failed,
+        headline: run.headline,
+        evaluation: run.evaluation,
+        submission,
+    }
+}
+
+/// A run with all its numbers.
+#[utoipa::path(
+    get, path = "/runs/{id}", tag = "results", params(("id" = u64, Path)),
+    responses(
+        (status = 200, description = "As `tidemark report --format json` has it", body = serde_json::Value, content_type = "application/json"),
+        (status = 304, description = "The caller has it already"),
+        (status = 404, description = "There is none", body = Trouble),
+    )
+)]
+pub(super) async fn one(
+    State(app): State<Arc<App>>,
+    _: Viewer,
+    Path(id): Path<u64>,
+    headers: HeaderMap,
+) -> Result<Response, Refused> {
+    reported(&app, id, Format::Json, headers, |text| typed(text, "application/json")).await
+}
+
+/// The report of a run.
+#[utoipa::path(
+    get, path = "/runs/{id}/report", tag = "results", params(("id" = u64, Path), Form),
+    responses(
+        (status = 200, description = "The report", content(
+            (String = "text/html"), (String = "text/markdown"), (String = "text/csv"), (serde_json::Value = "application/json"),
+        )),
+        (status = 304, description = "The caller has it already"),
+        (status = 404, description = "There is none", body = Trouble),
+    )
+)]
+pub(super) async fn report(
+    State(app): State<Arc<App>>,
+    _: Viewer,
+    Path(id): Path<u64>,
+    Query(form): Query<Form>,
+    headers: HeaderMap,
+) -> Result<Response, Refused> {
+    let format = form.format.unwrap_or_default();
+    reported(&app, id, format, headers, move |text| format.answer(text, &format!("run-{id}"))).await
+}
+
+async fn reported(
+    app: &Arc<App>,
+    id: u64,
+    format: Format,
+    headers: HeaderMap,
+    answer: impl FnOnce(String) -> Response + Send + 'static,
+) -> Result<Response, Refused> {
+    app.make(move |app, store| {
+        let tag = tag(app, store, id, &format!("{format:?}"))?;
+        if let Some(unchanged) = tag.unchanged(&headers) {
+            return Ok(unchanged);
+        }
+        let run = store.load(id)?;
+        let text = match format {
+            Format::Html => tidemark_report::html(&run, &judge(&run)),
+            Format::Md => tidemark_report::markdown(&run, &judge(&run)),
+            Format::Csv => tidemark_report::csv(&run),
+            Format::SeriesCsv => tidemark_report::csv_series(&run),
+            Format::Json => tidemark_report::json(&run, &judge(&run)),
+        };
+        Ok(tag.put(answer(text)))
+    })
+    .await
+}
+
+/// By what a run is known: its number may come again after it was deleted, and one that goes on changes.
+fn tag(app: &App, store: &Store, id: u64, what: &str) -> Result<Tag, Refused> {
+    let run = store.list()?.into_iter().find(|run| run.id == id);
+    let run = run.ok_or_else(|| Refused::missing(format!("there is no run {id}")))?;
+    let RunSummary { started_unix_ns, elapsed_ns, operations, state, .. } = run;
+    let version = &app.version;
+    Ok(Tag(format!("\"{version}-{id}-{started_unix_ns}-{elapsed_ns}-{operations}-{}-{what}\"", state.name())))
+}
+
+/// Deletes a run that does not go on.
+#[utoipa::path(
+    delete, path = "/runs/{id}", tag = "results", params(("id" = u64, Path)),
+    responses(
+        (status = 204),
+        (status = 404, description = "There is none", body = Trouble),
+        (status = 409, description = "It still goes on", body = Trouble),
+    )
+)]
+pub(super) async fn delete(
+    State(app): State<Arc<App>>,
+    Operator(caller): Operator,
+    Path(id): Path<u64>,
+) -> Result<StatusCode, Refused> {
+    app.ask(move |controller| Ok(controller.store()?.delete(id)?)).await?;
+    app.note(&caller.name, &caller.address, "delete run", id.to_string());
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// The figures that the report of a run shows.
+#[utoipa::path(
+    get, path = "/runs/{id}/figures", tag = "results", params(("id" = u64, Path)),
+    responses((status = 200, body = Vec<Figure>), (status = 404, description = "There is none", body = Trouble))
+)]
+pub(super) async fn figures(
+    State(app): State<Arc<App>>,
+    _: Viewer,
+    Path(id): Path<u64>,
+) -> Result<Reply<Vec<Figure>>, Refused> {
+    app.make(move |app, store| {
+        let (_, drawn) = drawn(app, store, id)?;
+        let listed = drawn.iter().map(|placed| Figure {
+            name: placed.figure.name.clone(),
+            title: placed.figure.title.clone(),
+            description: placed.figure.description.clone(),
+            stage: placed.stage.clone(),
+            work: placed.work.clone(),
+        });
+        Ok(Reply(listed.collect()))
+    })
+    .await
+}
+
+/// A figure as SVG.
+#[utoipa::path(
+    get, path = "/runs/{id}/figures/{file}", tag = "results",
+    params(("id" = u64, Path), ("file" = String, Path, pattern = r"^.+\.svg$", description = "The name of the figure and `.svg`")),
+    responses(
+        (status = 200, body = String, content_type = "image/svg+xml"),
+        (status = 304, description = "The caller has it already"),
+        (status = 404, description = "There is no such run or figure", body = Trouble),
+    )
+)]
+pub(super) async fn figure(
+    State(app): State<Arc<App>>,
+    _: Viewer,
+    Path((id, file)): Path<(u64, String)>,
+    headers: HeaderMap,
+) -> Result<Response, Refused> {
+    app.make(move |app, store| {
+        let tag = tag(app, store, id, "svg")?;
+        if let Some(unchanged) = tag.unchanged(&headers) {
+            return Ok(unchanged);
+        }
+        let (_, drawn) = drawn(app, store, id)?;
+        let name = file.strip_suffix(".svg");
+        let found = drawn.iter().find(|placed| Some(placed.figure.name.as_str()) == name);
+        let found = found.ok_or_else(|| Refused::missing(format!("run {id} has no figure `{file}`")))?;
+        let mut response = typed(found.figure.standalone(), "image/svg+xml");
+        let policy =
+            HeaderValue::from_static("default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'");
+        response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
+        Ok(tag.put(response))
+    })
+    .await
+}
+
+/// The figures of a run, and what it is known by.
+fn drawn(app: &App, store: &Store, id: u64) -> Result<(Tag, Arc<Vec<Placed>>), Refused> {
+    let tag = tag(app, store, id, "svg")?;
+    let drawn = app.shelf.figures(&tag.0, || {
+        let run = store.load(id)?;
+        Ok(figures::of_run(&run).into_iter().map(|figure| placed(figure, &run)).collect())
+    })?;
+    Ok((tag, drawn))
+}
+
+/// Where a figure belongs: its name begins with the stage's id, and with the work's name if there are several.
+fn placed(figure: figures::Figure, run: &Run) -> Placed {
+    let begins = |prefix: &str| figure.name.starts_with(&format!("{}-", plain(prefix)));
+    let of_stage = |stage: &&Stage| begins(&stage.id);
+    let stage = run.stages.iter().filter(of_stage).max_by_key(|stage| stage.id.len());
+    let work = stage.and_then(|stage| match &stage.works[..] {
+        [only] => Some(only),
+        works => {
+            let named = works.iter().filter(|work| begins(&format!("{}-{}", stage.id, work.name)));
+            named.max_by_key(|work| work.name.len())
+        }
+    });
+    let (stage, work) = (stage.map(|stage| stage.id.clone()), work.map(|work| work.name.clone()));
+    Placed { figure, stage: stage.unwrap_or_default(), work: work.unwrap_or_default() }
+}
+
+/// A name as it stands in those of figures.
+fn plain(name: &str) -> String {
+    name.chars().map(|c| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' }).collect()
+}
+
+/// Every operation of every run: the performance matrix, the newest run first.
+#[utoipa::path(
+    get, path = "/matrix", tag = "results", params(Page), responses((status = 200, body = Vec<MatrixRow>))
+)]
+pub(super) async fn matrix(
+    State(app): State<Arc<App>>,
+    _: Viewer,
+    Query(page): Query<Page>,
+) -> Result<Reply<Vec<MatrixRow>>, Refused> {
+    let limit = page.limit()?;
+    let rows = app.ask(move |controller| Ok(controller.store()?.matrix(limit, page.before)?)).await?;
+    Ok(Reply(rows.into_iter().map(matrix_row).collect()))
+}
+
+fn matrix_row(row: OperationRow) -> MatrixRow {
+    let us = |ns: f64| ns / 1000.0;
+    let percentiles: Option<Vec<f64>> = row.percentiles_ns.iter().map(|ns| ns.map(us)).collect();
+    let total = row.ok + row.failed;
+    MatrixRow {
+        run: row.run,
+        name: row.name,
+        started_unix_ms: row.started_unix_ns / 1_000_000,
+        state: row.state.name().into(),
+        valid: row.valid,
+        stage: row.stage,
+        work: row.work,
+        operation: row.operation,
+        sample: row.sample,
+        weight: row.weight,
+        workers: row.workers,
+        drivers: row.drivers,
+        ok: row.ok,
+        failed: row.failed,
+        bytes: row.bytes,
+        throughput: row.throughput,
+        bandwidth: row.bandwidth,
+        mean_us: row.mean_ns.map_or(0.0, us),
+        percentiles_us: percentiles.unwrap_or_default(),
+        success_ratio: if total == 0 { 1.0 } else { row.ok as f64 / total as f64 },
+        config: row.config,
+    }
+}

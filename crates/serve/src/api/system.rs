@@ -1,0 +1,134 @@
+//! The controller itself: who answers, who is there, who did what.
+
+use super::{Page, typed};
+use crate::answer::Refused;
+use crate::app::App;
+use crate::auth::{Joining, Operator, Peer, Viewer};
+use crate::body::{Json, LARGEST_DOCUMENT, Query};
+use axum::extract::{State, WebSocketUpgrade};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use axum::{Extension, Json as Reply};
+use std::sync::Arc;
+use tidemark_controller::api::{AuditRow, Driver, Info, Login, Overview, Trouble};
+
+/// Who answers, and what the caller may do.
+#[utoipa::path(get, path = "/info", tag = "controller", responses((status = 200, body = Info)))]
+pub(super) async fn info(
+    State(app): State<Arc<App>>,
+    Viewer(caller): Viewer,
+) -> Result<Reply<Info>, Refused> {
+    let troubles = app.ask(|controller| Ok(controller.troubles())).await?;
+    Ok(Reply(Info {
+        name: app.name.clone(),
+        version: app.version.clone(),
+        role: caller.role,
+        user: caller.name,
+        started_unix_ms: app.started_unix_ms,
+        largest_document: LARGEST_DOCUMENT as u64,
+        troubles,
+    }))
+}
+
+/// Logs the console in: the cookie of the answer stands for the token, for twelve hours.
+#[utoipa::path(
+    post, path = "/session", tag = "controller", security(()), request_body = Login,
+    responses((status = 200, body = Info), (status = 401, description = "No such token", body = Trouble))
+)]
+pub(super) async fn log_in(
+    State(app): State<Arc<App>>,
+    Extension(peer): Extension<Peer>,
+    Json(login): Json<Login>,
+) -> Result<Response, Refused> {
+    let address = peer.0.ip().to_string();
+    let (caller, cookie) = match app.guard.log_in(login.token.trim(), peer).await {
+        Ok(entered) => entered,
+        Err(refused) => {
+            if matches!(refused.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+                app.note("", &address, "refused", format!("login: {}", refused.trouble.message));
+            }
+            return Err(refused);
+        }
+    };
+    app.note(&caller.name, &address, "login", "console".into());
+    let mut response = info(State(app), Viewer(caller)).await?.into_response();
+    if let Some(cookie) = cookie.and_then(|cookie| HeaderValue::try_from(cookie).ok()) {
+        response.headers_mut().insert(header::SET_COOKIE, cookie);
+    }
+    Ok(response)
+}
+
+/// Logs the console out.
+#[utoipa::path(delete, path = "/session", tag = "controller", security(()), responses((status = 204)))]
+pub(super) async fn log_out(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
+    let mut response = StatusCode::NO_CONTENT.into_response();
+    if let Ok(cookie) = app.guard.log_out(&headers).parse() {
+        response.headers_mut().insert(header::SET_COOKIE, cookie);
+    }
+    response
+}
+
+/// Everything that the first page shows.
+#[utoipa::path(get, path = "/overview", tag = "controller", responses((status = 200, body = Overview)))]
+pub(super) async fn overview(State(app): State<Arc<App>>, _: Viewer) -> Result<Reply<Overview>, Refused> {
+    app.ask(|controller| Ok(Reply(controller.overview()))).await
+}
+
+/// All drivers by name.
+#[utoipa::path(get, path = "/drivers", tag = "controller", responses((status = 200, body = Vec<Driver>)))]
+pub(super) async fn drivers(State(app): State<Arc<App>>, _: Viewer) -> Result<Reply<Vec<Driver>>, Refused> {
+    app.ask(|controller| Ok(Reply(controller.drivers()))).await
+}
+
+/// Who did what, the newest first.
+#[utoipa::path(get, path = "/audit", tag = "controller", params(Page), responses((status = 200, body = Vec<AuditRow>)))]
+pub(super) async fn audit(
+    State(app): State<Arc<App>>,
+    _: Operator,
+    Query(page): Query<Page>,
+) -> Result<Reply<Vec<AuditRow>>, Refused> {
+    let limit = page.limit()?;
+    let entries = app.ask(move |controller| Ok(controller.store()?.audit(limit, page.before)?)).await?;
+    let rows = entries.into_iter().map(|entry| AuditRow {
+        id: entry.id,
+        unix_ms: entry.unix_ns / 1_000_000,
+        by: entry.by,
+        address: entry.address,
+        what: entry.what,
+        detail: entry.detail,
+    });
+    Ok(Reply(rows.collect()))
+}
+
+/// This description.
+#[utoipa::path(
+    get, path = "/openapi.json", tag = "controller", security(()),
+    responses((status = 200, description = "OpenAPI 3.1", body = serde_json::Value, content_type = "application/json"))
+)]
+pub(super) async fn openapi(State(app): State<Arc<App>>) -> Response {
+    typed(app.openapi.clone(), "application/json")
+}
+
+/// Where drivers join: a WebSocket.
+#[utoipa::path(
+    get, path = "/link", tag = "controller", security(("token" = [])),
+    responses(
+        (status = 101, description = "The driver's protocol begins"),
+        (status = 405, description = "This is no WebSocket handshake", body = Trouble),
+        (status = 426, description = "This is no WebSocket handshake", body = Trouble),
+    )
+)]
+pub(super) async fn link(
+    State(app): State<Arc<App>>,
+    _: Joining,
+    Extension(peer): Extension<Peer>,
+    socket: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
+) -> Result<Response, Refused> {
+    let socket = socket.map_err(|error| {
+        use axum::response::IntoResponse as _;
+        let message = format!("drivers join here by WebSocket: {}", error.body_text());
+        Refused::new(error.into_response().status(), message)
+    })?;
+    let fleet = app.fleet.clone();
+    Ok(socket.on_upgrade(async move |socket| fleet.serve(socket, peer.0.to_string()).await))
+}

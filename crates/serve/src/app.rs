@@ -1,0 +1,108 @@
+//! What all handlers share.
+
+use crate::answer::Refused;
+use crate::auth::Guard;
+use crate::metrics::Metrics;
+use crate::options::Limits;
+use crate::shelf::Shelf;
+use axum::body::Bytes;
+use axum::http::StatusCode;
+use std::sync::Arc;
+use tidemark_controller::Controller;
+use tidemark_fleet::Fleet;
+use tidemark_store::Store;
+use tokio::sync::{Semaphore, watch};
+
+/// Reports, figures and comparisons that are made at a time: each may hold whole runs in memory.
+const HEAVY_AT_ONCE: usize = 2;
+
+/// What all handlers share.
+pub(crate) struct App {
+    pub(crate) controller: Arc<Controller>,
+    pub(crate) fleet: Arc<Fleet>,
+    pub(crate) guard: Guard,
+    pub(crate) limits: Limits,
+    pub(crate) metrics: Metrics,
+    pub(crate) shelf: Shelf,
+    pub(crate) name: String,
+    pub(crate) version: String,
+    pub(crate) started_unix_ms: u64,
+    /// The description of the API, as JSON.
+    pub(crate) openapi: Bytes,
+    /// Whether the server is about to end.
+    pub(crate) stopping: watch::Receiver<bool>,
+    heavy: Arc<Semaphore>,
+}
+
+/// What an [`App`] is made of.
+pub(crate) struct Parts {
+    pub(crate) controller: Arc<Controller>,
+    pub(crate) fleet: Arc<Fleet>,
+    pub(crate) guard: Guard,
+    pub(crate) limits: Limits,
+    pub(crate) name: String,
+    pub(crate) version: String,
+    pub(crate) openapi: Bytes,
+    pub(crate) stopping: watch::Receiver<bool>,
+}
+
+impl App {
+    pub(crate) fn new(parts: Parts) -> Arc<Self> {
+        let Parts { controller, fleet, guard, limits, name, version, openapi, stopping } = parts;
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        Arc::new(Self {
+            controller,
+            fleet,
+            guard,
+            limits,
+            metrics: Metrics::new(),
+            shelf: Shelf::default(),
+            name,
+            version,
+            started_unix_ms: since.map_or(0, |since| since.as_millis() as u64),
+            openapi,
+            stopping,
+            heavy: Arc::new(Semaphore::new(HEAVY_AT_ONCE)),
+        })
+    }
+
+    /// Asks the core something that may take a while, away from the threads that serve connections.
+    pub(crate) async fn ask<T: Send + 'static>(
+        self: &Arc<Self>,
+        ask: impl FnOnce(&Controller) -> Result<T, Refused> + Send + 'static,
+    ) -> Result<T, Refused> {
+        let app = self.clone();
+        done(tokio::task::spawn_blocking(move || ask(&app.controller)).await)
+    }
+
+    /// Makes something of stored runs, not much of it at a time.
+    pub(crate) async fn make<T: Send + 'static>(
+        self: &Arc<Self>,
+        make: impl FnOnce(&App, &Store) -> Result<T, Refused> + Send + 'static,
+    ) -> Result<T, Refused> {
+        // Semaphores fail when they are closed, and this one never is.
+        let permit = self.heavy.clone().acquire_owned().await.ok();
+        let app = self.clone();
+        let made = tokio::task::spawn_blocking(move || {
+            let _permit = permit;
+            make(&app, &app.controller.store()?)
+        });
+        done(made.await)
+    }
+
+    /// Notes something in the audit log, in its own time.
+    pub(crate) fn note(self: &Arc<Self>, by: &str, address: &str, what: &'static str, detail: String) {
+        let (app, by, address) = (self.clone(), by.to_owned(), address.to_owned());
+        drop(tokio::task::spawn_blocking(move || app.controller.audit(&by, &address, what, &detail)));
+    }
+}
+
+/// A panic is a defect: the caller is told, and nobody else is affected.
+fn done<T>(outcome: Result<Result<T, Refused>, tokio::task::JoinError>) -> Result<T, Refused> {
+    outcome.unwrap_or_else(|_| {
+        Err(Refused::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "the controller failed at this: please report it",
+        ))
+    })
+}

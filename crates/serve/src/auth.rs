@@ -1,0 +1,276 @@
+//! Who asks, and whether they may.
+//!
+//! Every request passes [`identify`], which finds out who asks; what they may is the business of the handlers, each of
+//! which names the role it wants by one of the extractors [`Viewer`], [`Operator`] and [`Joining`].
+
+mod buckets;
+mod origin;
+mod sessions;
+#[cfg(test)]
+mod tests;
+mod tokens;
+
+pub use tokens::Tokens;
+
+use crate::answer::Refused;
+use crate::app::App;
+use crate::cosbench;
+use crate::options::Limits;
+use axum::extract::{FromRequestParts, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use buckets::{Buckets, network};
+pub(crate) use origin::Gate;
+use sessions::Sessions;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tidemark_controller::api::Role;
+use tokens::Lookup;
+
+/// Of an address that somebody asked for in vain, so much is noted, characters.
+const LONGEST_NOTED: usize = 200;
+
+/// Where a request comes from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Peer(pub(crate) SocketAddr);
+
+/// Somebody who may do something.
+#[derive(Clone, Debug)]
+pub(crate) struct Caller {
+    /// The name of the token; empty where none is needed.
+    pub(crate) name: String,
+    pub(crate) role: Role,
+    /// Where from, as text.
+    pub(crate) address: String,
+    /// Whether everybody may do everything here.
+    anything: bool,
+}
+
+impl Caller {
+    fn may(&self, wanted: Role) -> bool {
+        let has = match wanted {
+            Role::Viewer => self.role != Role::Driver,
+            Role::Operator | Role::Driver => self.role == wanted,
+        };
+        has || self.anything
+    }
+}
+
+/// What [`identify`] found out.
+#[derive(Clone, Debug)]
+struct Identified(Option<Caller>);
+
+/// Who is let in.
+pub(crate) struct Guard {
+    pub(crate) gate: Gate,
+    /// `None`: everybody.
+    lookup: Option<Lookup>,
+    sessions: Sessions,
+    cookie: String,
+    wrong: Buckets<IpAddr>,
+    requests: Buckets<(IpAddr, String)>,
+}
+
+impl Guard {
+    /// Without tokens everybody is an operator.
+    pub(crate) fn new(gate: Gate, tokens: Option<Arc<dyn Tokens>>, limits: &Limits) -> Self {
+        let per_minute = limits.wrong_tokens_per_minute;
+        Self {
+            // Cookies know no ports: two controllers of one host must not log each other out.
+            cookie: format!("tidemark-{}", gate.port()),
+            gate,
+            lookup: tokens.map(Lookup::new),
+            sessions: Sessions::default(),
+            wrong: Buckets::new(per_minute / 60.0, per_minute),
+            requests: Buckets::new(limits.requests_per_second, limits.requests_at_once),
+        }
+    }
+
+    /// Logs in: whose token it is, and the cookie that stands for it; none where no token is needed.
+    pub(crate) async fn log_in(&self, token: &str, peer: Peer) -> Result<(Caller, Option<String>), Refused> {
+        let Some(lookup) = &self.lookup else { return Ok((everybody(peer), None)) };
+        let caller = self.owner(lookup, token, peer).await?;
+        if caller.role == Role::Driver {
+            return Err(Refused::new(StatusCode::FORBIDDEN, "this is a driver's token: people have others"));
+        }
+        let id = self.sessions.begin(token, Instant::now())?;
+        Ok((caller, Some(self.set_cookie(&id, sessions::LASTS))))
+    }
+
+    /// Logs out: the cookie that takes the old one's place.
+    pub(crate) fn log_out(&self, headers: &HeaderMap) -> String {
+        if let Some(id) = self.cookie_of(headers) {
+            self.sessions.end(id);
+        }
+        self.set_cookie("", Duration::ZERO)
+    }
+
+    fn set_cookie(&self, id: &str, lasts: Duration) -> String {
+        let secure = if self.gate.is_tls() { "; Secure" } else { "" };
+        let (name, seconds) = (&self.cookie, lasts.as_secs());
+        format!("{name}={id}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}")
+    }
+
+    fn cookie_of<'a>(&self, headers: &'a HeaderMap) -> Option<&'a str> {
+        let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+        let mut pairs =
+            cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
+        pairs.find(|(name, _)| *name == self.cookie).map(|(_, id)| id)
+    }
+
+    /// Finds out who asks.
+    async fn caller(&self, parts: &Parts, peer: Peer) -> Result<Option<Caller>, Refused> {
+        let Some(lookup) = &self.lookup else { return Ok(Some(everybody(peer))) };
+        if let Some(token) = token_in(parts)? {
+            return self.owner(lookup, &token, peer).await.map(Some);
+        }
+        let session = self.cookie_of(&parts.headers).and_then(|id| self.sessions.token(id, Instant::now()));
+        let Some(token) = session else { return Ok(None) };
+        // A token that was revoked ends its sessions; that is no guess, so it does not count as a wrong one.
+        Ok(lookup.owner(&token).await?.map(|(name, role)| known(name, role, peer)))
+    }
+
+    /// Whose token this is. Wrong ones are counted, and too many of them shut the address out for a while.
+    async fn owner(&self, lookup: &Lookup, token: &str, peer: Peer) -> Result<Caller, Refused> {
+        let address = network(peer.0.ip());
+        let refuse = |after| Refused::too_many("too many wrong tokens came from this address: wait", after);
+        self.wrong.check(&address, Instant::now()).map_err(refuse)?;
+        match lookup.owner(token).await? {
+            Some((name, role)) => Ok(known(name, role, peer)),
+            None => {
+                self.wrong.take(address, Instant::now()).map_err(refuse)?;
+                Err(Refused::new(StatusCode::UNAUTHORIZED, "no such token, or it was revoked"))
+            }
+        }
+    }
+}
+
+fn everybody(peer: Peer) -> Caller {
+    Caller { anything: true, ..known(String::new(), Role::Operator, peer) }
+}
+
+fn known(name: String, role: Role, peer: Peer) -> Caller {
+    Caller { name, role, address: peer.0.ip().to_canonical().to_string(), anything: false }
+}
+
+/// The token that comes with a request, other than by a cookie: in the header, as a password, or where COSBench's
+/// scripts put it.
+fn token_in(parts: &Parts) -> Result<Option<String>, Refused> {
+    if let Some(value) = parts.headers.get(header::AUTHORIZATION) {
+        let unclear =
+            || Refused::new(StatusCode::UNAUTHORIZED, "the header Authorization is neither Bearer nor Basic");
+        let value = value.to_str().map_err(|_| unclear())?;
+        let (scheme, rest) = value.split_once(' ').ok_or_else(unclear)?;
+        return match scheme.to_ascii_lowercase().as_str() {
+            "bearer" => Ok(Some(rest.trim().to_owned())),
+            "basic" => {
+                let plain = BASE64_STANDARD.decode(rest.trim()).map_err(|_| unclear())?;
+                let plain = String::from_utf8(plain).map_err(|_| unclear())?;
+                let (_, password) = plain.split_once(':').ok_or_else(unclear)?;
+                Ok(Some(password.to_owned()))
+            }
+            _ => Err(unclear()),
+        };
+    }
+    // Only there: everywhere else a secret does not belong into an address.
+    if !cosbench::is_ours(parts.uri.path()) {
+        return Ok(None);
+    }
+    let query = url::form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes());
+    Ok(query.into_iter().find(|(name, _)| name == "password").map(|(_, value)| value.into_owned()))
+}
+
+/// Every request comes by here: where from, whether it may have been made by another site's page, who asks, and how
+/// often.
+pub(crate) async fn identify(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let is_cosbench = cosbench::is_ours(request.uri().path());
+    match admit(&app, request).await {
+        Ok(request) => next.run(request).await,
+        Err(refused) if is_cosbench => cosbench::turned_away(refused),
+        Err(refused) => refused.into_response(),
+    }
+}
+
+/// The request, marked with who asks.
+async fn admit(app: &Arc<App>, request: Request) -> Result<Request, Refused> {
+    let (mut parts, body) = request.into_parts();
+    let peer = parts.extensions.get::<Peer>().copied();
+    let peer =
+        peer.ok_or_else(|| Refused::new(StatusCode::INTERNAL_SERVER_ERROR, "the connection has no address"))?;
+    app.guard.gate.check(&parts)?;
+    let caller = app.guard.caller(&parts, peer).await.inspect_err(|refused| {
+        if refused.status == StatusCode::UNAUTHORIZED {
+            let path: String = parts.uri.path().chars().take(LONGEST_NOTED).collect();
+            let detail = format!("{} {path}: {}", parts.method, refused.trouble.message);
+            app.note("", &peer.0.ip().to_string(), "refused", detail);
+        }
+    })?;
+    let name = caller.as_ref().map_or_else(String::new, |caller| caller.name.clone());
+    let is_driver = caller.as_ref().is_some_and(|caller| caller.role == Role::Driver);
+    if !is_driver {
+        let taken = app.guard.requests.take((network(peer.0.ip()), name), Instant::now());
+        taken.map_err(|after| Refused::too_many("too many requests: slow down", after))?;
+    }
+    parts.extensions.insert(Identified(caller));
+    Ok(Request::from_parts(parts, body))
+}
+
+/// The caller, if they have a role.
+pub(crate) fn require(parts: &Parts, role: Role) -> Result<Caller, Refused> {
+    let identified = parts.extensions.get::<Identified>().and_then(|identified| identified.0.clone());
+    let caller = identified.ok_or_else(|| {
+        Refused::new(
+            StatusCode::UNAUTHORIZED,
+            "this needs a token: send the header `Authorization: Bearer TOKEN`",
+        )
+    })?;
+    match caller.may(role) {
+        true => Ok(caller),
+        false => {
+            let wanted = match role {
+                Role::Viewer => "a viewer's or an operator's token",
+                Role::Operator => "an operator's token",
+                Role::Driver => "a driver's token",
+            };
+            Err(Refused::new(StatusCode::FORBIDDEN, format!("this needs {wanted}")))
+        }
+    }
+}
+
+/// Somebody who may look at everything.
+pub(crate) struct Viewer(pub(crate) Caller);
+
+/// Somebody who may change things.
+pub(crate) struct Operator(pub(crate) Caller);
+
+/// A driver that joins.
+pub(crate) struct Joining;
+
+impl<S: Send + Sync> FromRequestParts<S> for Viewer {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refused> {
+        require(parts, Role::Viewer).map(Self)
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Operator {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refused> {
+        require(parts, Role::Operator).map(Self)
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Joining {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refused> {
+        require(parts, Role::Driver).map(|_| Self)
+    }
+}

@@ -1,0 +1,85 @@
+//! Whether a page of another site made the browser ask.
+//!
+//! A server on loopback is reached by every page that the user's browser shows: by name, once that name points to
+//! 127.0.0.1 (DNS rebinding), so the `Host` has to be this machine's; and blindly, by a form that is sent here, so
+//! an `Origin` has to be ours. With tokens, only what a cookie vouches for needs the second.
+
+use crate::answer::Refused;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, Method, StatusCode, header};
+use std::net::SocketAddr;
+
+/// What is known of how the server is reached.
+#[derive(Clone, Debug)]
+pub(crate) struct Gate {
+    listen: SocketAddr,
+    open: bool,
+    tls: bool,
+    origins: Vec<String>,
+}
+
+impl Gate {
+    /// `open`: nobody needs a token. `origins`: further ones that are ours.
+    pub(crate) fn new(listen: SocketAddr, open: bool, tls: bool, origins: Vec<String>) -> Self {
+        let plain = |origin: String| origin.trim_end_matches('/').to_ascii_lowercase();
+        Self { listen, open, tls, origins: origins.into_iter().map(plain).collect() }
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.listen.port()
+    }
+
+    pub(crate) fn is_tls(&self) -> bool {
+        self.tls
+    }
+
+    /// Refuses what another site's page may have asked for.
+    pub(crate) fn check(&self, parts: &Parts) -> Result<(), Refused> {
+        let host = host(parts);
+        if self.open && self.listen.ip().is_loopback() && !self.is_this_machine(host.as_deref()) {
+            let message = format!(
+                "the Host of the request is not this machine: use http://localhost:{0}, or start the controller with tokens",
+                self.port()
+            );
+            return Err(Refused::new(StatusCode::FORBIDDEN, message));
+        }
+        let changes = !matches!(parts.method, Method::GET | Method::HEAD | Method::OPTIONS);
+        let vouched_by_header = parts.headers.contains_key(header::AUTHORIZATION);
+        let matters = self.open || (changes && !vouched_by_header);
+        match origin(&parts.headers) {
+            Some(origin) if matters && !self.is_ours(&origin, host.as_deref()) => Err(Refused::new(
+                StatusCode::FORBIDDEN,
+                "a page of another site asked for this: if it is a proxy of yours, name it with --origin",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn is_this_machine(&self, host: Option<&str>) -> bool {
+        let Some(host) = host else { return false };
+        let (name, port) = match host.rsplit_once(':') {
+            Some((name, port)) if !port.ends_with(']') => (name, port.parse().ok()),
+            _ => (host, Some(if self.tls { 443 } else { 80 })),
+        };
+        let ip = self.listen.ip();
+        let own = if ip.is_ipv6() { format!("[{ip}]") } else { ip.to_string() };
+        let known = ["localhost", "127.0.0.1", "[::1]"].contains(&name) || name == own;
+        known && port == Some(self.port())
+    }
+
+    fn is_ours(&self, origin: &str, host: Option<&str>) -> bool {
+        let scheme = if self.tls { "https" } else { "http" };
+        host.is_some_and(|host| origin == format!("{scheme}://{host}"))
+            || self.origins.iter().any(|own| own == origin)
+    }
+}
+
+fn host(parts: &Parts) -> Option<String> {
+    let own = parts.headers.get(header::HOST).map(|value| value.to_str().unwrap_or_default());
+    own.or(parts.uri.authority().map(axum::http::uri::Authority::as_str)).map(str::to_ascii_lowercase)
+}
+
+/// What the browser says about the page, if one asks; an unreadable one is nobody's.
+fn origin(headers: &HeaderMap) -> Option<String> {
+    headers.get(header::ORIGIN).map(|value| value.to_str().unwrap_or("null").to_ascii_lowercase())
+}

@@ -1,0 +1,67 @@
+//! The console's sessions: a random cookie stands for a token. They are kept in memory and end with the process.
+
+use crate::answer::Refused;
+use axum::http::StatusCode;
+use sha2::{Digest as _, Sha256};
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long a session lasts.
+pub(super) const LASTS: Duration = Duration::from_secs(12 * 3600);
+
+/// Sessions at a time: of more, the oldest ends.
+const MOST: usize = 1000;
+
+/// All sessions.
+#[derive(Default)]
+pub(super) struct Sessions {
+    /// By the digest of the cookie: looking one up takes no longer when more of it is right.
+    open: Mutex<HashMap<[u8; 32], Session>>,
+}
+
+struct Session {
+    /// Looked up anew each time, so that a revoked token ends its sessions.
+    token: String,
+    began: Instant,
+}
+
+impl Sessions {
+    /// Begins one and returns what its cookie holds.
+    pub(super) fn begin(&self, token: &str, now: Instant) -> Result<String, Refused> {
+        let mut random = [0u8; 32];
+        getrandom::fill(&mut random).map_err(|error| {
+            Refused::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                format!("the system gives no random numbers: {error}"),
+            )
+        })?;
+        let id = crate::tls::hex(&random);
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.retain(|_, session| now.saturating_duration_since(session.began) < LASTS);
+        if open.len() >= MOST
+            && let Some(oldest) =
+                open.iter().min_by_key(|(_, session)| session.began).map(|(digest, _)| *digest)
+        {
+            open.remove(&oldest);
+        }
+        open.insert(digest(&id), Session { token: token.to_owned(), began: now });
+        Ok(id)
+    }
+
+    /// The token that a cookie stands for.
+    pub(super) fn token(&self, id: &str, now: Instant) -> Option<String> {
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let session = open.get(&digest(id))?;
+        (now.saturating_duration_since(session.began) < LASTS).then(|| session.token.clone())
+    }
+
+    /// Ends one.
+    pub(super) fn end(&self, id: &str) {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(&digest(id));
+    }
+}
+
+fn digest(id: &str) -> [u8; 32] {
+    Sha256::digest(id.as_bytes()).into()
+}

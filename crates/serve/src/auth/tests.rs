@@ -1,0 +1,54 @@
+//! Hosts and origins.
+
+use super::origin::Gate;
+use axum::http::{Request, request::Parts};
+
+fn gate(open: bool) -> Gate {
+    Gate::new("127.0.0.1:19088".parse().unwrap(), open, false, vec!["https://Bench.example.org/".into()])
+}
+
+fn request(method: &str, headers: &[(&str, &str)]) -> Parts {
+    let mut builder = Request::builder().method(method).uri("/api/v1/info");
+    for (name, value) in headers {
+        builder = builder.header(*name, *value);
+    }
+    builder.body(()).unwrap().into_parts().0
+}
+
+#[test]
+fn an_open_server_answers_to_this_machine_only() {
+    for host in ["localhost:19088", "127.0.0.1:19088", "[::1]:19088", "LOCALHOST:19088"] {
+        assert!(gate(true).check(&request("GET", &[("host", host)])).is_ok(), "{host}");
+    }
+    for host in
+        ["evil.example:19088", "localhost", "localhost:1", "127.0.0.1.evil.example:19088", "[::1]", ""]
+    {
+        assert!(gate(true).check(&request("GET", &[("host", host)])).is_err(), "{host}");
+    }
+    assert!(gate(true).check(&request("GET", &[])).is_err());
+}
+
+#[test]
+fn other_sites_are_refused() {
+    let host = ("host", "localhost:19088");
+    for (origin, is_ours) in [
+        ("http://localhost:19088", true),
+        ("https://bench.example.org", true),
+        ("https://localhost:19088", false),
+        ("http://localhost:8080", false),
+        ("null", false),
+    ] {
+        let asked = |method| gate(true).check(&request(method, &[host, ("origin", origin)])).is_ok();
+        assert_eq!((asked("GET"), asked("POST")), (is_ours, is_ours), "{origin}");
+    }
+}
+
+#[test]
+fn with_tokens_only_what_a_cookie_vouches_for_is_asked_where_it_comes_from() {
+    let headers = [("host", "h:1"), ("origin", "http://evil.example")];
+    let with_token = [headers[0], headers[1], ("authorization", "Bearer x")];
+    assert!(gate(false).check(&request("GET", &headers)).is_ok());
+    assert!(gate(false).check(&request("POST", &headers)).is_err());
+    assert!(gate(false).check(&request("DELETE", &headers)).is_err());
+    assert!(gate(false).check(&request("POST", &with_token)).is_ok());
+}

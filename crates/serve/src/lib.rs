@@ -1,0 +1,169 @@
+//! The controller over HTTP: API, COSBench's endpoints, TLS and tokens, the web console.
+//!
+//! | module | idea |
+//! |---|---|
+//! | `options` | how the server is set up, and why it may not start |
+//! | `listener` | takes connections, each with its limits |
+//! | `tls` | certificate and key, read or made |
+//! | `router` | every address, and what all of them have in common |
+//! | `auth` | who asks, and whether they may |
+//! | `body`, `answer` | what comes in, and what is said when it is wrong |
+//! | `app` | what all handlers share |
+//! | `api` | the API and its description |
+//! | `shelf` | figures and reports that were asked for lately |
+//! | `metrics` | `/metrics` |
+//! | `cosbench` | what COSBench's scripts ask for |
+//! | `console` | the console's files, from within this binary |
+
+mod answer;
+mod api;
+mod app;
+mod auth;
+mod body;
+mod console;
+mod cosbench;
+mod listener;
+mod metrics;
+mod options;
+mod router;
+mod shelf;
+#[cfg(test)]
+mod tests;
+mod tls;
+
+pub use auth::Tokens;
+pub use options::{Limits, Options, Security, ServeError, Tls};
+pub use tls::fingerprint;
+
+use auth::{Gate, Guard};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tidemark_controller::Controller;
+use tidemark_controller::api::Role;
+use tidemark_controller::controller::Refusal;
+use tidemark_fleet::Fleet;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio_rustls::TlsAcceptor;
+
+/// Threads that serve connections. What takes long is done elsewhere.
+const THREADS: usize = 2;
+
+/// Threads for what takes long, at most: each may have the store open.
+const THREADS_FOR_WORK: usize = 24;
+
+/// Where a server listens, once it does.
+#[derive(Clone, Debug)]
+pub struct Ready {
+    /// The address, with the port that was taken.
+    pub address: SocketAddr,
+    /// With TLS: SHA-256 of the certificate, hexadecimal.
+    pub fingerprint: Option<String>,
+    /// Whether nobody needs a token.
+    pub open: bool,
+}
+
+impl Ready {
+    /// The address as browsers want it.
+    pub fn url(&self) -> String {
+        let scheme = if self.fingerprint.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}/", self.address)
+    }
+}
+
+/// Serves until `stop` says true, and tells `ready` when it listens. Blocks.
+pub fn serve(
+    options: Options,
+    controller: Arc<Controller>,
+    fleet: Arc<Fleet>,
+    ready: impl FnOnce(Ready),
+    stop: impl Fn() -> bool,
+) -> Result<(), ServeError> {
+    let tokens: Arc<dyn Tokens> = Arc::new(Stored(controller.clone()));
+    serve_with(options, controller, fleet, tokens, ready, stop)
+}
+
+/// The same with tokens from elsewhere.
+fn serve_with(
+    options: Options,
+    controller: Arc<Controller>,
+    fleet: Arc<Fleet>,
+    tokens: Arc<dyn Tokens>,
+    ready: impl FnOnce(Ready),
+    stop: impl Fn() -> bool,
+) -> Result<(), ServeError> {
+    options.check()?;
+    let (tokens, tls) = match &options.security {
+        Security::Open => (None, None),
+        Security::Tokens { tls } => (Some(tokens), tls.as_ref()),
+    };
+    let identity = tls.map(|tls| tls::Identity::read(tls, options.listen.ip())).transpose()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(THREADS)
+        .max_blocking_threads(THREADS_FOR_WORK)
+        .thread_name("serve")
+        .enable_all()
+        .build()
+        .map_err(ServeError::Threads)?;
+    let listening = |source| ServeError::Listen { address: options.listen, source };
+    runtime.block_on(async {
+        let listener = TcpListener::bind(options.listen).await.map_err(listening)?;
+        let address = listener.local_addr().map_err(listening)?;
+        let open = tokens.is_none();
+        let gate = Gate::new(address, open, identity.is_some(), options.origins);
+        let (stopping, stopped) = watch::channel(false);
+        let app = app::App::new(app::Parts {
+            controller,
+            fleet,
+            guard: Guard::new(gate, tokens, &options.limits),
+            limits: options.limits.clone(),
+            name: options.name,
+            version: options.version.clone(),
+            openapi: api::description(&options.version),
+            stopping: stopped.clone(),
+        });
+        let listening = metrics::listen(app.clone());
+        let acceptor = identity.as_ref().map(|identity| TlsAcceptor::from(identity.config.clone()));
+        ready(Ready { address, fingerprint: identity.map(|identity| identity.fingerprint), open });
+        let watching = async {
+            while !stop() {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+            let _ = stopping.send(true);
+        };
+        let serving = listener::run(listener, acceptor, router::router(app), &options.limits, stopped);
+        tokio::join!(watching, serving);
+        listening.abort();
+        Ok(())
+    })?;
+    // Whoever is still there has had its time.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    Ok(())
+}
+
+/// The tokens in the controller's store.
+struct Stored(Arc<Controller>);
+
+impl Tokens for Stored {
+    fn owner(&self, token: &str) -> Result<Option<(String, Role)>, String> {
+        let store = self.0.store().map_err(|refusal| match refusal {
+            Refusal::Missing(message)
+            | Refusal::Conflict(message)
+            | Refusal::Document(message, _)
+            | Refusal::Bad(message)
+            | Refusal::Unavailable(message) => message,
+        })?;
+        let found = store.token_of(token).map_err(|error| error.to_string())?;
+        Ok(found.and_then(|(name, role)| {
+            let role = match role.as_str() {
+                "viewer" => Role::Viewer,
+                "operator" => Role::Operator,
+                "driver" => Role::Driver,
+                // A role of a later version: it allows nothing here.
+                _ => return None,
+            };
+            Some((name, role))
+        }))
+    }
+}

@@ -1,0 +1,193 @@
+//! What people and scripts do.
+
+use super::{DOCUMENT, OPERATOR, Server, VIEWER, tokens};
+use crate::Security;
+use serde_json::json;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::time::{Duration, Instant};
+
+#[test]
+fn cosbenchs_scripts_get_cosbenchs_replies() {
+    let server = Server::start(Security::Open);
+    for prefix in ["/controller", ""] {
+        let ask = |method: &str, action: &str| server.ask(method, &format!("{prefix}/cli/{action}.action"));
+        let upload = |document: &str| {
+            let body = format!(
+                "--b\r\nContent-Disposition: form-data; name=\"config\"; filename=\"x.xml\"\r\n\
+                 Content-Type: application/xml\r\n\r\n{document}\r\n--b--\r\n"
+            );
+            ask("POST", "submit").body("multipart/form-data; boundary=b", body.as_bytes()).send()
+        };
+        let accepted = upload(DOCUMENT);
+        assert_eq!(accepted.status, 200);
+        let id = accepted
+            .text
+            .strip_prefix("Accepted with ID: ")
+            .unwrap_or_else(|| panic!("{}", accepted.text))
+            .to_owned();
+        assert!(id.starts_with('w'), "{id}");
+        assert!(accepted.header("content-type").starts_with("text/plain"));
+        let wrong = upload("<nothing/>");
+        assert!(wrong.status == 200 && !wrong.text.contains("Accepted"), "{}", wrong.text);
+        let index = ask("GET", "index").send().text;
+        assert!(index.starts_with("Drivers:\nTotal: 0 drivers\n\nActive Workloads:\n"), "{index}");
+        assert!(
+            index.contains(&format!("{id}\t")) && index.ends_with("Total: 1 active workloads\n"),
+            "{index}"
+        );
+        let form = |action: &str, form: &str| {
+            ask("POST", action).body("application/x-www-form-urlencoded", form.as_bytes()).send().text
+        };
+        let told = form("workload", &format!("id={id}"));
+        let fields: Vec<&str> = told.trim_end().split('\t').collect();
+        assert_eq!((fields[0], fields[2]), (id.as_str(), "QUEUING"), "{told}");
+        assert!(form("cancel", &format!("id={id}")).ends_with("\tCANCELLED\n"));
+        assert_eq!(form("workload", "id=w999"), "Not Found");
+        assert_eq!(form("workload", "id="), "Bad Request");
+        assert_eq!(form("cancel", "other=1"), "Bad Request");
+        assert_eq!(
+            ask("POST", "config").body("multipart/form-data; boundary=b", b"--b--\r\n").send().text,
+            "Bad Request"
+        );
+    }
+    let locked = Server::start(tokens());
+    let ask = |query: &str| locked.ask("POST", &format!("/cli/cancel.action?{query}")).send().status;
+    assert_eq!(ask("id=w1"), 401);
+    assert_eq!(ask(&format!("id=w1&username=vera&password={VIEWER}")), 403);
+    assert_eq!(ask(&format!("id=w1&username=olga&password={OPERATOR}")), 200);
+}
+
+#[test]
+fn events_begin_with_the_overview_and_follow_what_happens() {
+    let server = Server::start(Security::Open);
+    let mut stream = server.connect();
+    write!(stream, "GET /api/v1/events HTTP/1.1\r\nhost: {}\r\n\r\n", server.address()).unwrap();
+    let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
+    let mut next = || {
+        let name = lines.by_ref().find_map(|line| line.strip_prefix("event: ").map(str::to_owned))?;
+        let data = lines.by_ref().find_map(|line| line.strip_prefix("data: ").map(str::to_owned))?;
+        Some((name, serde_json::from_str::<serde_json::Value>(&data).unwrap()))
+    };
+    let (name, first) = next().unwrap();
+    assert_eq!((name.as_str(), first["queue"].as_array().unwrap().len()), ("overview", 0));
+    assert_eq!(server.post("/api/v1/submissions", &json!({"document": DOCUMENT})).status, 201);
+    let found = std::iter::from_fn(&mut next)
+        .find(|(_, data)| data["queue"].as_array().is_some_and(|queue| !queue.is_empty()));
+    assert_eq!(found.unwrap().0, "overview");
+    let began = Instant::now();
+    drop(server);
+    assert!(began.elapsed() < Duration::from_secs(20), "a reader of events held up the end");
+    while next().is_some() {}
+}
+
+#[test]
+fn a_submission_is_looked_at_changed_and_cancelled() {
+    let server = Server::start(tokens());
+    let submitted = server.post("/api/v1/submissions", &json!({"document": DOCUMENT}));
+    assert_eq!(submitted.status, 201, "{}", submitted.text);
+    let id = submitted.json()["id"].as_u64().unwrap();
+    let path = format!("/api/v1/submissions/{id}");
+    assert_eq!(submitted.json()["by"], "olga");
+    assert_eq!(server.get(&path).json()["state"], "queued");
+    assert!(server.get(&format!("{path}/document")).header("content-type").starts_with("text/plain"));
+    assert_eq!(
+        server.get(&format!("{path}/live")).json()["stages"].as_array().map(Vec::is_empty),
+        Some(true)
+    );
+    assert_eq!(server.ask("PATCH", &path).token(OPERATOR).json(&json!({"priority": 5})).send().status, 200);
+    // Without a body: the usual way.
+    let cancelled = server.ask("POST", &format!("{path}/cancel")).token(OPERATOR).send();
+    assert_eq!((cancelled.status, &cancelled.json()["state"]), (200, &json!("cancelled")));
+    assert_eq!(server.ask("POST", &format!("{path}/resubmit")).token(OPERATOR).send().status, 201);
+    let wrong = server.post("/api/v1/submissions", &json!({"document": "stages: ["}));
+    assert_eq!(wrong.status, 422);
+    assert!(wrong.json()["problems"][0]["line"].as_u64().unwrap() >= 1, "{}", wrong.text);
+}
+
+#[test]
+fn stored_runs_are_listed_reported_compared_and_deleted() {
+    let server = Server::start(tokens());
+    let (first, second) = (server.keep_run(), server.keep_run());
+    let rows = server.get("/api/v1/runs?name=tIN").json();
+    assert_eq!(
+        (rows.as_array().unwrap().len(), &rows[0]["id"], &rows[0]["operations"]),
+        (2, &json!(second), &json!(200))
+    );
+    assert_eq!(server.get(&format!("/api/v1/runs?before={second}")).json()[0]["id"], json!(first));
+    assert_eq!(server.get("/api/v1/runs?name=nothing").text, "[]");
+    let report = server.get(&format!("/api/v1/runs/{first}/report"));
+    assert!(
+        report.text.starts_with("<!doctype html>") || report.text.starts_with("<!DOCTYPE html>"),
+        "{}",
+        &report.text[..60]
+    );
+    let policy = report.header("content-security-policy");
+    assert!(
+        policy.contains("default-src 'none'") && policy.contains("style-src 'unsafe-inline'"),
+        "{policy}"
+    );
+    assert_eq!(report.header("x-content-type-options"), "nosniff");
+    assert_eq!(report.header("x-frame-options"), "SAMEORIGIN");
+    let again = server
+        .ask("GET", &format!("/api/v1/runs/{first}/report"))
+        .token(OPERATOR)
+        .header("if-none-match", report.header("etag"))
+        .send();
+    assert_eq!((again.status, again.text.as_str()), (304, ""));
+    for (format, kind) in [
+        ("md", "text/markdown"),
+        ("csv", "text/csv"),
+        ("series-csv", "text/csv"),
+        ("json", "application/json"),
+    ] {
+        let report = server.get(&format!("/api/v1/runs/{first}/report?format={format}"));
+        assert!(report.status == 200 && report.header("content-type").starts_with(kind), "{format}");
+        assert!(report.header("content-disposition").contains("attachment"), "{format}");
+    }
+    assert_eq!(server.get(&format!("/api/v1/runs/{first}/report?format=pdf")).status, 400);
+    assert_eq!(server.get(&format!("/api/v1/runs/{first}")).json()["name"], "Tiny");
+    let figures = server.get(&format!("/api/v1/runs/{first}/figures")).json();
+    let figures = figures.as_array().unwrap();
+    assert!(!figures.is_empty());
+    for figure in figures {
+        assert_eq!((&figure["stage"], &figure["work"]), (&json!("s1-main"), &json!("main")), "{figure}");
+        let name = figure["name"].as_str().unwrap();
+        let drawn = server.get(&format!("/api/v1/runs/{first}/figures/{name}.svg"));
+        assert_eq!((drawn.status, drawn.header("content-type")), (200, "image/svg+xml"), "{name}");
+        assert!(drawn.text.starts_with("<svg"));
+    }
+    let matrix = server.get("/api/v1/matrix").json();
+    assert_eq!(matrix.as_array().unwrap().len(), 4);
+    assert_eq!(
+        (&matrix[0]["operation"], matrix[0]["percentiles_us"].as_array().unwrap().len()),
+        (&json!("read"), 9)
+    );
+    let compared = server.get(&format!("/api/v1/compare?a={first}&b={second}")).json();
+    let row = &compared["rows"][0];
+    assert_eq!(
+        (&compared["outcome"], &row["a"], &row["ratio"]),
+        (&json!("not comparable"), &row["b"], &json!(1.0)),
+        "{compared}"
+    );
+    assert_eq!(server.get(&format!("/api/v1/compare?a={first},{first}&b={second}")).status, 400);
+    assert_eq!(server.get("/api/v1/compare?a=1&b=x").status, 400);
+    assert_eq!(server.ask("DELETE", &format!("/api/v1/runs/{first}")).token(OPERATOR).send().status, 204);
+    assert_eq!(server.get(&format!("/api/v1/runs/{first}/report")).status, 404);
+    assert_eq!(server.get("/api/v1/evaluations").text, "[]");
+}
+
+#[test]
+fn the_console_is_served_to_browsers_and_only_what_is_there() {
+    let server = Server::start(tokens());
+    for path in ["/", "/runs/7", "/matrix"] {
+        let page = server.ask("GET", path).send();
+        assert!(
+            page.status == 200 && page.header("content-type").starts_with("text/html"),
+            "{path}: {page:?}"
+        );
+        assert!(page.header("content-security-policy").starts_with("default-src 'self'"), "{path}");
+    }
+    assert_eq!(server.ask("GET", "/assets/nothing.js").send().status, 404);
+    assert_eq!(server.ask("GET", "/../../etc/passwd.txt").send().status, 404);
+    assert_eq!(server.ask("POST", "/").send().status, 405);
+}

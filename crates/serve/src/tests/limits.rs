@@ -1,0 +1,113 @@
+//! What is too much, too slow, or not what it says.
+
+use super::{OPERATOR, Server, generous, tokens};
+use crate::{Limits, Security};
+use serde_json::json;
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::time::{Duration, Instant};
+
+#[test]
+fn bodies_are_refused_for_what_is_wrong_with_them() {
+    let server = Server::limited(tokens(), Limits { body: Duration::from_millis(700), ..generous() });
+    let post =
+        |kind: &str, body: &[u8]| server.ask("POST", "/api/v1/check").token(OPERATOR).body(kind, body).send();
+    assert_eq!(post("text/plain", b"{}").status, 415);
+    assert_eq!(post("application/json", b"{\"document\": ").status, 400);
+    assert_eq!(post("application/json", b"\xff\xfe").status, 400);
+    assert_eq!(post("application/json", b"{\"document\": 7}").status, 422);
+    assert_eq!(post("application/json", "[".repeat(100_000).as_bytes()).status, 422);
+    let largest = json!({"document": "\n".repeat(1 << 20)}).to_string();
+    assert_eq!(post("application/json; charset=utf-8", largest.as_bytes()).status, 200);
+    let larger = json!({"document": "x".repeat((1 << 20) + 1)}).to_string();
+    assert_eq!(post("application/json", larger.as_bytes()).status, 413);
+    let wrong = post("application/json", b"{\n  \"surprise\": 1}");
+    assert!(wrong.json()["message"].as_str().unwrap().contains("line 2 column"), "{}", wrong.text);
+    // A body that is announced and does not come.
+    let slow = server.raw(&format!(
+        "POST /api/v1/check HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {OPERATOR}\r\ncontent-type: application/json\r\n\
+         content-length: 100\r\n\r\n{{"
+    ));
+    assert!(slow.starts_with("HTTP/1.1 408"), "{slow}");
+    // One that is far too large is refused before it has come.
+    let huge = server.raw(&format!(
+        "POST /api/v1/check HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {OPERATOR}\r\ncontent-type: application/json\r\n\
+         content-length: 3000000000\r\nconnection: close\r\n\r\n"
+    ));
+    assert!(huge.starts_with("HTTP/1.1 413"), "{huge}");
+}
+
+#[test]
+fn a_caller_who_asks_too_often_is_told_when_to_come_again() {
+    let server =
+        Server::limited(tokens(), Limits { requests_per_second: 0.01, requests_at_once: 5.0, ..generous() });
+    let statuses: Vec<u16> = (0..6).map(|_| server.get("/api/v1/info").status).collect();
+    assert_eq!(statuses, [200, 200, 200, 200, 200, 429]);
+    assert!(server.get("/api/v1/info").header("retry-after").parse::<u64>().unwrap() > 1);
+    // Another caller is not affected.
+    assert_eq!(server.ask("GET", "/api/v1/info").token(super::VIEWER).send().status, 200);
+}
+
+#[test]
+fn a_head_that_does_not_come_ends_the_connection() {
+    let server = Server::limited(tokens(), Limits { head: Duration::from_millis(300), ..generous() });
+    let mut slow = server.connect();
+    slow.write_all(b"GET / HTTP/1.1\r\nhost:").unwrap();
+    let mut answer = Vec::new();
+    let _ = slow.read_to_end(&mut answer);
+    assert!(!answer.starts_with(b"HTTP/1.1 200"), "{answer:?}");
+    assert_eq!(server.get("/api/v1/info").status, 200);
+}
+
+#[test]
+fn connections_beyond_the_limit_wait_their_turn() {
+    let limits = Limits { connections: 2, head: Duration::from_secs(60), ..generous() };
+    let server = Server::limited(Security::Open, limits);
+    let mut held: Vec<_> = (0..2).map(|_| server.connect()).collect();
+    let mut third = server.connect();
+    third.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+    write!(third, "GET /api/v1/info HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n\r\n", server.address())
+        .unwrap();
+    assert!(third.read(&mut [0; 16]).is_err(), "there was room for a third one");
+    held.pop();
+    third.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    let mut answer = String::new();
+    third.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+}
+
+#[test]
+fn a_reader_who_takes_nothing_is_let_go() {
+    let server =
+        Server::limited(Security::Open, Limits { stalled: Duration::from_millis(500), ..generous() });
+    let mut reader = server.connect();
+    reader.set_write_timeout(Some(Duration::from_millis(100))).unwrap();
+    let request = format!("GET /api/v1/openapi.json HTTP/1.1\r\nhost: {}\r\n\r\n", server.address());
+    let deadline = Instant::now() + Duration::from_secs(120);
+    // It asks again and again, until the server gives it up.
+    loop {
+        match reader.write(request.as_bytes()) {
+            Ok(_) => {}
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
+            Err(_) => break,
+        }
+        assert!(Instant::now() < deadline, "it is still connected");
+    }
+    assert_eq!(server.get("/api/v1/info").status, 200);
+}
+
+#[test]
+fn readers_of_events_are_counted_while_they_are_there() {
+    let server = Server::start(Security::Open);
+    let mut reader = server.connect();
+    write!(reader, "GET /api/v1/events HTTP/1.1\r\nhost: {}\r\n\r\n", server.address()).unwrap();
+    let until = |wanted: &str| {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while !server.get("/metrics").text.lines().any(|line| line == wanted) {
+            assert!(Instant::now() < deadline, "{wanted} does not come");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    until("tidemark_event_readers 1");
+    drop(reader);
+    until("tidemark_event_readers 0");
+}

@@ -1,0 +1,146 @@
+//! Certificate and key: read from files, or made once and kept.
+
+use crate::options::{ServeError, Tls};
+use rustls::ServerConfig;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use sha2::{Digest as _, Sha256};
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::net::IpAddr;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What a TLS server shows of itself, and how it proves it.
+pub(crate) struct Identity {
+    pub(crate) config: Arc<ServerConfig>,
+    /// SHA-256 of the certificate, hexadecimal.
+    pub(crate) fingerprint: String,
+}
+
+impl Identity {
+    /// Reads certificate and key; makes them if they are to be made and are not there.
+    pub(crate) fn read(tls: &Tls, listen: IpAddr) -> Result<Self, ServeError> {
+        let (certificate, key) = match tls {
+            Tls::Files { certificate, key } => (certificate.clone(), key.clone()),
+            Tls::SelfSigned { directory } => self_signed(directory, listen)?,
+        };
+        let chain: Vec<CertificateDer<'static>> =
+            CertificateDer::pem_file_iter(&certificate).and_then(Iterator::collect).map_err(|error| {
+                trouble(&certificate, format!("no certificate in PEM can be read from it: {error}"))
+            })?;
+        let Some(leaf) = chain.first() else {
+            return Err(trouble(&certificate, "there is no certificate in it".into()));
+        };
+        let fingerprint = hex(&Sha256::digest(leaf));
+        let secret = PrivateKeyDer::from_pem_file(&key)
+            .map_err(|error| trouble(&key, format!("no private key in PEM can be read from it: {error}")))?;
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, secret))
+            .map_err(|error| {
+                trouble(&key, format!("it does not go with {}: {error}", certificate.display()))
+            })?;
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(Self { config: Arc::new(config), fingerprint })
+    }
+}
+
+/// SHA-256 of the first certificate of a PEM file, hexadecimal: by this a driver knows a controller whose certificate nobody
+/// else vouches for.
+pub fn fingerprint(certificate: &Path) -> Result<String, ServeError> {
+    let leaf = CertificateDer::from_pem_file(certificate).map_err(|error| {
+        trouble(certificate, format!("no certificate in PEM can be read from it: {error}"))
+    })?;
+    Ok(hex(&Sha256::digest(leaf)))
+}
+
+/// The two files in `directory`; made if either is missing.
+fn self_signed(directory: &Path, listen: IpAddr) -> Result<(PathBuf, PathBuf), ServeError> {
+    let (certificate, key) = (directory.join("controller.crt"), directory.join("controller.key"));
+    if certificate.is_file() && key.is_file() {
+        return Ok((certificate, key));
+    }
+    let mut names = vec!["localhost".to_owned(), "127.0.0.1".into(), "::1".into()];
+    names.extend(host_name());
+    if !listen.is_unspecified() && !listen.is_loopback() {
+        names.push(listen.to_string());
+    }
+    let make = || -> Result<(String, String), rcgen::Error> {
+        let mut parameters = rcgen::CertificateParams::new(names)?;
+        parameters.distinguished_name.push(rcgen::DnType::CommonName, "Tidemark controller");
+        let pair = rcgen::KeyPair::generate()?;
+        Ok((parameters.self_signed(&pair)?.pem(), pair.serialize_pem()))
+    };
+    let (certificate_pem, key_pem) =
+        make().map_err(|error| trouble(&certificate, format!("cannot be made: {error}")))?;
+    fs::create_dir_all(directory).map_err(|error| trouble(directory, format!("cannot be made: {error}")))?;
+    // The key first: a certificate without its key would be taken for a complete pair of an earlier start.
+    write(&key, &key_pem, 0o600)?;
+    write(&certificate, &certificate_pem, 0o644)?;
+    Ok((certificate, key))
+}
+
+/// Writes a file in whole or not at all, never with wider rights than `mode`.
+fn write(path: &Path, text: &str, mode: u32) -> Result<(), ServeError> {
+    let new = path.with_extension("new");
+    let attempt = || {
+        match fs::remove_file(&new) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&new)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&new, path)
+    };
+    attempt().map_err(|error| trouble(path, format!("cannot be written: {error}")))
+}
+
+fn host_name() -> Option<String> {
+    let name = rustix::system::uname().nodename().to_str().ok()?.to_owned();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
+    (!name.is_empty() && name.chars().all(is_plain)).then_some(name)
+}
+
+fn trouble(path: &Path, reason: String) -> ServeError {
+    ServeError::Certificate { path: path.to_path_buf(), reason }
+}
+
+/// Bytes as hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    #[test]
+    fn a_certificate_is_made_once_and_its_key_is_the_owners_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let tls = Tls::SelfSigned { directory: directory.path().join("tls") };
+        let listen = IpAddr::from([192, 0, 2, 7]);
+        let first = Identity::read(&tls, listen).unwrap();
+        let again = Identity::read(&tls, listen).unwrap();
+        assert_eq!(first.fingerprint, again.fingerprint);
+        assert_eq!(first.fingerprint, fingerprint(&directory.path().join("tls/controller.crt")).unwrap());
+        assert_eq!(first.fingerprint.len(), 64);
+        let key = fs::metadata(directory.path().join("tls/controller.key")).unwrap();
+        assert_eq!(key.permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn files_that_are_no_certificate_are_named() {
+        let directory = tempfile::tempdir().unwrap();
+        let (certificate, key) = (directory.path().join("c.pem"), directory.path().join("k.pem"));
+        fs::write(&certificate, "hello").unwrap();
+        fs::write(&key, "hello").unwrap();
+        let tls = Tls::Files { certificate, key };
+        let Err(error) = Identity::read(&tls, IpAddr::from([127, 0, 0, 1])) else { panic!("it was taken") };
+        assert!(error.to_string().contains("c.pem"), "{error}");
+    }
+}

@@ -1,0 +1,72 @@
+//! `tidemark driver`: load as a controller says.
+
+use crate::cli;
+use crate::exit::{Exit, Stop};
+use crate::remote;
+use crate::signals::Signals;
+use crate::terminal::Terminal;
+use std::io::Read as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tidemark_control::audience::Wish;
+use tidemark_control::provenance;
+use tidemark_fleet::driver::{self, Happened, Options};
+use tidemark_fleet::link::Join;
+use tidemark_fleet::link::client::join;
+use tidemark_fleet::protocol::{self, Hello};
+use tidemark_measure::record::Provenance;
+use tidemark_plan::policy::Policy;
+
+/// Joins a controller and does what it says, until the user ends it.
+pub(crate) fn driver(arguments: &cli::Driver, terminal: Terminal) -> Result<Exit, Stop> {
+    let here = provenance::of_this_machine(env!("CARGO_PKG_VERSION"));
+    let Provenance { tidemark, host, kernel, cpu, cores, memory_bytes, .. } = here;
+    let hello = Hello {
+        protocol: protocol::VERSION,
+        tidemark,
+        name: arguments.name.clone().unwrap_or_else(|| host.clone()),
+        host,
+        kernel,
+        cpu,
+        cores,
+        memory_bytes,
+        ..Hello::default()
+    };
+    let url = arguments.join.clone();
+    let (token, trust) = (remote::token(&arguments.reach)?, remote::trust(&arguments.reach)?);
+    let link = join(Join { url: url.clone(), token, trust }, hello).map_err(Stop::usage)?;
+    let options = Options {
+        policy: Policy { directories: arguments.allow_path.clone() },
+        threads: arguments.threads,
+        scratch: arguments.allow_path.first().cloned().unwrap_or_else(std::env::temp_dir),
+    };
+    let signals = Signals::listen();
+    let orphan = Arc::new(AtomicBool::new(false));
+    if arguments.embedded {
+        let orphan = Arc::clone(&orphan);
+        std::thread::spawn(move || {
+            // The controller holds the other end as long as it lives.
+            let _ = std::io::stdin().read_to_end(&mut Vec::new());
+            orphan.store(true, Ordering::Relaxed);
+        });
+    }
+    let stop = || signals.wish() > Wish::GoOn || orphan.load(Ordering::Relaxed);
+    let mut tell = |happened: Happened| {
+        let text = match happened {
+            Happened::Joined(_) if arguments.embedded => return,
+            Happened::Joined(name) => format!("joined {name} at {url}; Ctrl-C ends this driver"),
+            Happened::Trying(_) if arguments.embedded => return,
+            Happened::Trying(trouble) => format!("{trouble}; trying again"),
+            Happened::Away => "the controller cannot be heard; what is measured is kept for it".into(),
+            Happened::Back => "the controller is back; nothing was lost".into(),
+            Happened::Void(reason) => format!("given up by the controller: {reason}"),
+            Happened::Begun(_) | Happened::Ended if arguments.embedded => return,
+            Happened::Begun(name) => format!("run `{name}` begins"),
+            Happened::Ended => "the run has ended".into(),
+            Happened::Trouble(text) => text,
+        };
+        terminal.remark(&text);
+    };
+    driver::serve(link, &options, &stop, &mut tell).map_err(Stop::not_ready)?;
+    Ok(Exit::Done)
+}

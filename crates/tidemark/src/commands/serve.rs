@@ -1,0 +1,228 @@
+//! `tidemark serve`: the controller, and the driver that is started with it.
+
+use super::outcome::open_store;
+use crate::cli::{self, TokenRole};
+use crate::exit::{Exit, Stop};
+use crate::signals::Signals;
+use crate::terminal::Terminal;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tidemark_control::audience::Wish;
+use tidemark_control::provenance;
+use tidemark_controller::Controller;
+use tidemark_controller::controller;
+use tidemark_fleet::{Fleet, fleet};
+use tidemark_serve::{Options, Ready, Security, Tls};
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The name of the token of the driver that is started here.
+const OWN_DRIVER: &str = "embedded-driver";
+
+/// Serves until the user ends it.
+pub(crate) fn serve(
+    arguments: &cli::Serve,
+    store: Option<PathBuf>,
+    terminal: Terminal,
+) -> Result<Exit, Stop> {
+    let path = store.unwrap_or_else(tidemark_store::default_path);
+    let name = arguments.name.clone().unwrap_or_else(|| provenance::of_this_machine(VERSION).host);
+    let security = security(arguments, &path);
+    let fleet = Fleet::new(fleet::Options {
+        name: name.clone(),
+        version: VERSION.into(),
+        silent_after: Duration::from_secs(2),
+        gone_after: Duration::from_secs(30),
+    });
+    let options = controller::Options {
+        name: name.clone(),
+        version: VERSION.into(),
+        store: path.clone(),
+        secrets: arguments.secrets.clone(),
+        queue_most: arguments.queue,
+    };
+    let controller = Controller::start(options, Arc::clone(&fleet)).map_err(Stop::not_ready)?;
+    let signals = Signals::listen();
+    let mut own_token = None;
+    if matches!(security, Security::Tokens { .. }) {
+        first_tokens(&path, terminal)?;
+        if !arguments.no_driver {
+            own_token = Some(token_of_own_driver(&path)?);
+        }
+    }
+    let options = Options {
+        listen: arguments.listen,
+        security,
+        allow_insecure: arguments.insecure,
+        name,
+        version: VERSION.into(),
+        origins: arguments.origin.clone(),
+        limits: tidemark_serve::Limits::default(),
+    };
+    let mut own = None;
+    let ready = |ready: Ready| {
+        announce(&ready, arguments, terminal);
+        if !arguments.no_driver {
+            own = Some(OwnDriver::start(arguments, &ready, own_token.take()));
+        }
+    };
+    let stop = || signals.wish() > Wish::GoOn;
+    let served = tidemark_serve::serve(options, Arc::clone(&controller), fleet, ready, stop);
+    terminal.remark("ending: what goes on is interrupted, and what was measured is kept");
+    controller.shut_down();
+    drop(own);
+    served.map_err(Stop::not_ready)?;
+    Ok(Exit::Done)
+}
+
+fn security(arguments: &cli::Serve, store: &Path) -> Security {
+    let is_open = arguments.insecure || (arguments.listen.ip().is_loopback() && !arguments.secure);
+    if is_open && arguments.tls_cert.is_none() {
+        return Security::Open;
+    }
+    let beside = store.parent().map(PathBuf::from).unwrap_or_default();
+    let tls = match (arguments.tls_cert.clone(), arguments.tls_key.clone()) {
+        (Some(certificate), Some(key)) => Tls::Files { certificate, key },
+        _ => Tls::SelfSigned { directory: beside.join("tls") },
+    };
+    Security::Tokens { tls: Some(tls) }
+}
+
+/// Where the controller is, and how drivers join it.
+fn announce(ready: &Ready, arguments: &cli::Serve, terminal: Terminal) {
+    let url = ready.url();
+    terminal.remark(&format!("serving {url}; Ctrl-C ends it"));
+    let url = url.trim_end_matches('/');
+    let mut join = format!("tidemark driver --join {url}");
+    if let Some(fingerprint) = &ready.fingerprint {
+        join += &format!(" --trust sha256:{fingerprint} --token-file FILE");
+    }
+    terminal.remark(&format!("drivers join with: {join}"));
+    if arguments.no_driver {
+        terminal.remark("no driver was started here: runs wait until one joins");
+    }
+}
+
+/// At the first start with tokens on: one for a person and one for drivers, shown once.
+fn first_tokens(store: &Path, terminal: Terminal) -> Result<(), Stop> {
+    let mut store = open_store(Some(store.to_owned()))?;
+    let tokens = store.tokens().map_err(Stop::not_ready)?;
+    if tokens.iter().any(|token| !is_own(&token.name)) {
+        return Ok(());
+    }
+    for (name, role) in [("operator", TokenRole::Operator), ("drivers", TokenRole::Driver)] {
+        let text = store.add_token(name, role.name()).map_err(Stop::not_ready)?;
+        terminal.remark(&format!("{name} token, shown only now (see `tidemark token`):"));
+        terminal.print(&text);
+    }
+    Ok(())
+}
+
+/// The token of the driver that is started here: made once, kept beside the store for its owner only.
+fn token_of_own_driver(path: &Path) -> Result<String, Stop> {
+    let mut store = open_store(Some(path.to_owned()))?;
+    let mut file = path.as_os_str().to_owned();
+    file.push(".driver-token");
+    if let Ok(text) = std::fs::read_to_string(&file)
+        && store.token_of(text.trim()).map_err(Stop::not_ready)?.is_some()
+    {
+        return Ok(text.trim().to_owned());
+    }
+    // The name of one that was revoked is not used again.
+    let taken = store.tokens().map_err(Stop::not_ready)?.iter().filter(|token| is_own(&token.name)).count();
+    let name = if taken == 0 { OWN_DRIVER.to_owned() } else { format!("{OWN_DRIVER}-{}", taken + 1) };
+    let text = store.add_token(&name, TokenRole::Driver.name()).map_err(Stop::not_ready)?;
+    // A token that cannot be kept is made anew at the next start.
+    let _ = std::fs::remove_file(&file);
+    let kept = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&file);
+    let _ = kept.and_then(|mut kept| kept.write_all(text.as_bytes()));
+    Ok(text)
+}
+
+fn is_own(name: &str) -> bool {
+    name.starts_with(OWN_DRIVER)
+}
+
+/// The driver that is started with the controller: a process of its own, so that neither is in the other's way. It ends
+/// with the controller, however that ends: its standard input is closed then.
+struct OwnDriver {
+    ended: Arc<AtomicBool>,
+    child: Arc<Mutex<Option<Child>>>,
+    keeper: Option<JoinHandle<()>>,
+}
+
+impl OwnDriver {
+    fn start(arguments: &cli::Serve, ready: &Ready, token: Option<String>) -> Self {
+        let mut words = vec!["driver".to_owned(), "--embedded".into(), "--name".into()];
+        words.extend([arguments.driver_name.clone(), "--join".into()]);
+        words
+            .push(ready.url().trim_end_matches('/').replace("0.0.0.0", "127.0.0.1").replace("[::]", "[::1]"));
+        if let Some(fingerprint) = &ready.fingerprint {
+            words.extend(["--trust".into(), format!("sha256:{fingerprint}")]);
+        }
+        for path in &arguments.allow_path {
+            words.extend(["--allow-path".into(), path.display().to_string()]);
+        }
+        if let Some(threads) = arguments.threads {
+            words.extend(["--threads".into(), threads.to_string()]);
+        }
+        let (ended, child) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(None)));
+        let keeper = std::thread::spawn({
+            let (ended, child) = (Arc::clone(&ended), Arc::clone(&child));
+            move || keep(&words, token.as_deref(), &ended, &child)
+        });
+        Self { ended, child, keeper: Some(keeper) }
+    }
+}
+
+/// Starts the driver, and again whenever it has ended.
+fn keep(words: &[String], token: Option<&str>, ended: &AtomicBool, kept: &Mutex<Option<Child>>) {
+    while !ended.load(Ordering::Relaxed) {
+        let started = std::env::current_exe().and_then(|program| {
+            let mut command = Command::new(program);
+            command.args(words).stdin(Stdio::piped()).stdout(Stdio::null());
+            match token {
+                Some(token) => command.env("TIDEMARK_TOKEN", token),
+                None => command.env_remove("TIDEMARK_TOKEN"),
+            };
+            command.spawn()
+        });
+        let locked = || kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Ok(child) = started {
+            *locked() = Some(child);
+            // One that was taken away is being ended.
+            while let Some(Ok(None)) = locked().as_mut().map(Child::try_wait) {
+                std::thread::sleep(Duration::from_millis(100));
+            }
+        }
+        std::thread::sleep(Duration::from_millis(500));
+    }
+}
+
+impl Drop for OwnDriver {
+    fn drop(&mut self) {
+        self.ended.store(true, Ordering::Relaxed);
+        let child = self.child.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(mut child) = child {
+            drop(child.stdin.take());
+            let until = std::time::Instant::now() + Duration::from_secs(5);
+            while let Ok(None) = child.try_wait()
+                && std::time::Instant::now() < until
+            {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            // It is gone, or does not heed.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        if let Some(keeper) = self.keeper.take() {
+            let _ = keeper.join();
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! A controller, asked over HTTP: one request at a time, or a stream of events.
+
+use crate::cli::{Reach, Remote};
+use crate::exit::{Exit, Stop};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use rustls::pki_types::ServerName;
+use serde::de::DeserializeOwned;
+use std::path::PathBuf;
+use std::time::Duration;
+use tidemark_controller::api;
+use tidemark_fleet::link::{Trust, tls};
+use tidemark_plan::secret::Secret;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use url::Url;
+
+/// How long a controller may take to answer.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Replies larger than this are not read, bytes.
+const LARGEST: usize = 256 << 20;
+
+/// The token that the command line gives, if any.
+pub(crate) fn token(reach: &Reach) -> Result<Option<Secret>, Stop> {
+    let Some(path) = &reach.token_file else {
+        return Ok(reach.token.clone().filter(|token| !token.is_empty()).map(Secret::new));
+    };
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Stop::usage(format!("the token file {} cannot be read: {error}", path.display())))?;
+    Ok(Some(Secret::new(text.trim())))
+}
+
+/// Whom the command line believes.
+pub(crate) fn trust(reach: &Reach) -> Result<Trust, Stop> {
+    if reach.trust == "system" {
+        return Ok(Trust::System);
+    }
+    let Some(hex) = reach.trust.strip_prefix("sha256:") else {
+        return Ok(Trust::File(PathBuf::from(&reach.trust)));
+    };
+    let digits: Vec<u8> = hex.bytes().filter(|byte| *byte != b':').collect();
+    let byte =
+        |pair: &[u8]| std::str::from_utf8(pair).ok().and_then(|pair| u8::from_str_radix(pair, 16).ok());
+    let bytes: Option<Vec<u8>> = digits.chunks(2).map(byte).collect();
+    let fingerprint = bytes.and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
+    fingerprint.map(Trust::Fingerprint).ok_or_else(|| {
+        Stop::usage("--trust sha256: takes the 64 hexadecimal digits that `tidemark serve` prints")
+    })
+}
+
+/// A controller.
+pub(crate) struct Controller {
+    url: Url,
+    token: Option<Secret>,
+    trust: Trust,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl Controller {
+    /// The controller that the command line names.
+    pub(crate) fn of(remote: &Remote) -> Result<Self, Stop> {
+        let url = Url::parse(&remote.controller).ok().filter(|url| ["http", "https"].contains(&url.scheme()));
+        let url = url.ok_or_else(|| {
+            Stop::usage(format!(
+                "{} is no address of a controller: write https://host:port",
+                remote.controller
+            ))
+        })?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| Stop::not_ready(format!("no connections can be made: {error}")))?;
+        Ok(Self { url, token: token(&remote.reach)?, trust: trust(&remote.reach)?, runtime })
+    }
+
+    /// Asks, and reads the reply.
+    pub(crate) fn ask<T: DeserializeOwned>(&self, path: &str) -> Result<T, Stop> {
+        self.call(Method::GET, path, None)
+    }
+
+    /// Tells, and reads the reply.
+    pub(crate) fn tell<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl serde::Serialize,
+    ) -> Result<T, Stop> {
+        let body = serde_json::to_vec(body).map_err(Stop::usage)?;
+        self.call(Method::POST, path, Some(body))
+    }
+
+    fn call<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Vec<u8>>,
+    ) -> Result<T, Stop> {
+        let exchange = async {
+            let response = self.send(method, path, body).await?;
+            let collected = http_body_util::Limited::new(response.into_body(), LARGEST).collect().await;
+            collected
+                .map(http_body_util::Collected::to_bytes)
+                .map_err(|error| self.trouble(&error.to_string()))
+        };
+        let bytes = self.runtime.block_on(async {
+            tokio::time::timeout(PATIENCE, exchange).await.unwrap_or_else(|_| {
+                Err(self.trouble(&format!("it did not answer within {} s", PATIENCE.as_secs())))
+            })
+        })?;
+        serde_json::from_slice(&bytes)
+            .map_err(|error| self.trouble(&format!("its reply is not of this version's kind: {error}")))
+    }
+
+    /// Reads events (name, number, JSON) until `event` says false or the stream ends.
+    pub(crate) fn events(&self, path: &str, mut event: impl FnMut(&str, &str) -> bool) -> Result<(), Stop> {
+        self.runtime.block_on(async {
+            let mut body = self.send(Method::GET, path, None).await?.into_body();
+            let (mut pending, mut name, mut data) = (Vec::new(), String::new(), String::new());
+            while let Some(frame) = body.frame().await {
+                let frame = frame.map_err(|error| self.trouble(&error.to_string()))?;
+                pending.extend_from_slice(frame.data_ref().map_or(&[][..], |bytes| bytes));
+                while let Some(end) = pending.iter().position(|byte| *byte == b'\n') {
+                    let line: Vec<u8> = pending.drain(..=end).collect();
+                    let line = String::from_utf8_lossy(&line);
+                    let line = line.trim_end_matches(['\r', '\n']);
+                    if line.is_empty() {
+                        if !data.is_empty() && !event(&name, &data) {
+                            return Ok(());
+                        }
+                        (name, data) = (String::new(), String::new());
+                    } else if let Some(value) = line.strip_prefix("event:") {
+                        name = value.trim_start().to_owned();
+                    } else if let Some(value) = line.strip_prefix("data:") {
+                        data += value.strip_prefix(' ').unwrap_or(value);
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Sends a request: gives the reply if it is a good one.
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Vec<u8>>,
+    ) -> Result<Response<Incoming>, Stop> {
+        let host = self.url.host_str().unwrap_or_default().to_owned();
+        let port = self.url.port_or_known_default().unwrap_or(443);
+        let bare = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+        let connect = TcpStream::connect((bare.as_str(), port));
+        let stream = match tokio::time::timeout(PATIENCE, connect).await {
+            Ok(stream) => {
+                stream.map_err(|error| self.trouble(&format!("{error}; does `tidemark serve` run there?")))?
+            }
+            Err(_) => return Err(self.trouble("it does not answer")),
+        };
+        let mut request = Request::builder().method(method).uri(format!("/api/v1{path}"));
+        request = request.header("host", format!("{host}:{port}"));
+        if let Some(token) = &self.token {
+            request = request.header("authorization", format!("Bearer {}", token.reveal()));
+        }
+        if body.is_some() {
+            request = request.header("content-type", "application/json");
+        }
+        let request = request
+            .body(Full::new(Bytes::from(body.unwrap_or_default())))
+            .map_err(|_| Stop::usage("the token has characters that no token has"))?;
+        let response = if self.url.scheme() == "https" {
+            let config = tls(&self.trust).map_err(Stop::usage)?;
+            let name = ServerName::try_from(bare).map_err(|error| self.trouble(&error.to_string()))?;
+            let stream = TlsConnector::from(config).connect(name, stream).await.map_err(|error| {
+                self.trouble(&format!("{error}; --trust takes the fingerprint that `tidemark serve` prints"))
+            })?;
+            self.exchange(TokioIo::new(stream), request).await?
+        } else {
+            self.exchange(TokioIo::new(stream), request).await?
+        };
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        Err(self.refusal(response).await)
+    }
+
+    async fn exchange<S>(&self, stream: S, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, Stop>
+    where
+        S: hyper::rt::Read + hyper::rt::Write + Unpin + Send + 'static,
+    {
+        let trouble = |error: hyper::Error| self.trouble(&error.to_string());
+        let (mut sender, connection) =
+            hyper::client::conn::http1::handshake(stream).await.map_err(trouble)?;
+        // Its errors come out of the request as well.
+        tokio::spawn(connection);
+        sender.send_request(request).await.map_err(trouble)
+    }
+
+    /// What the controller said that it would not do.
+    async fn refusal(&self, response: Response<Incoming>) -> Stop {
+        let status = response.status();
+        let bytes = http_body_util::Limited::new(response.into_body(), LARGEST).collect().await;
+        let bytes = bytes.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+        let said: api::Trouble = serde_json::from_slice(&bytes).unwrap_or_default();
+        let mut message = match said.message.as_str() {
+            "" => format!("the controller at {} answered {status}", self.url),
+            said => said.to_owned(),
+        };
+        for problem in said.problems {
+            let kind = if problem.warning { "warning" } else { "error" };
+            message += &format!("\n  {}:{} {kind}: {}", problem.line, problem.column, problem.message);
+            if !problem.help.is_empty() {
+                message += &format!(" ({})", problem.help);
+            }
+        }
+        if status == StatusCode::UNAUTHORIZED {
+            message += "; give --token-file, or TIDEMARK_TOKEN";
+        }
+        let exit = match status {
+            StatusCode::BAD_REQUEST
+            | StatusCode::NOT_FOUND
+            | StatusCode::CONFLICT
+            | StatusCode::UNPROCESSABLE_ENTITY => Exit::Usage,
+            _ => Exit::NotReady,
+        };
+        Stop { exit, message }
+    }
+
+    fn trouble(&self, what: &str) -> Stop {
+        Stop::not_ready(format!("the controller at {}: {what}", self.url))
+    }
+}

@@ -1,0 +1,243 @@
+//! A controller and its drivers as processes: works divided exactly, drivers and controllers killed, documents and
+//! tokens that are not to be trusted.
+
+#![allow(clippy::unwrap_used, reason = "a failed test may panic")]
+
+mod common;
+
+use common::fleet::{Controller, wait};
+use common::{Place, Record};
+use std::time::Duration;
+use tidemark_layout::embedded::{EmbeddedOptions, EmbeddedServer};
+
+fn target(server: &EmbeddedServer) -> String {
+    format!(
+        "target: {{kind: s3, endpoints: ['{}'], access_key: {}, secret_key: {}}}\n",
+        server.endpoint(),
+        server.access_key(),
+        server.secret_key()
+    )
+}
+
+/// Reads and writes, so many in all, between filling and cleaning up.
+fn counted(server: &EmbeddedServer, operations: u32) -> String {
+    format!(
+        "name: counted\nseed: 7\n{}stages:\n\
+         - init: {{containers: 1-3}}\n\
+         - prepare: {{containers: 1-3, objects: 1-40, sizes: 4KiB, workers: 5}}\n\
+         - name: main\n  load:\n    workers: 7\n    total_operations: {operations}\n    containers: 1-3\n    operations:\n\
+         \x20   - get: {{objects: 1-40, weight: 70}}\n\
+         \x20   - put: {{objects: 41-80, sizes: 4KiB, weight: 30}}\n\
+         - cleanup: {{containers: 1-3, objects: 1-80, workers: 5}}\n\
+         - dispose: {{containers: 1-3}}\n",
+        target(server)
+    )
+}
+
+/// A load of some seconds; `more` goes to the top of the document.
+fn timed(server: &EmbeddedServer, seconds: u32, more: &str) -> String {
+    format!(
+        "name: timed\nseed: 7\n{more}{}stages:\n\
+         - init: {{containers: 1-1}}\n\
+         - name: main\n  load:\n    workers: 8\n    rate: 400/s\n    for: {seconds}s\n    containers: 1-1\n    operations:\n\
+         \x20   - put: {{objects: 1-40, sizes: 4KiB}}\n",
+        target(server)
+    )
+}
+
+fn counts(record: &Record) -> Vec<(String, u64, u64)> {
+    let stages = record.value["stages"].as_array().unwrap().iter();
+    let works = stages.flat_map(|stage| stage["works"].as_array().unwrap());
+    let operations = works.flat_map(|work| work["operations"].as_array().unwrap());
+    operations
+        .map(|one| {
+            let number = |key: &str| one[key].as_u64().unwrap();
+            (one["label"].as_str().unwrap().to_owned(), number("ok"), number("bytes"))
+        })
+        .collect()
+}
+
+#[test]
+fn three_drivers_do_what_one_does() {
+    let server = EmbeddedServer::start(EmbeddedOptions::default()).unwrap();
+    let place = Place::new();
+    let alone = place.run(&place.write("alone.yaml", &counted(&server, 3000)));
+    assert_eq!(alone.code, 0, "{}", alone.stderr);
+    let requests = server.statistics().total();
+
+    let controller = Controller::start(&place, &["--no-driver"]);
+    let _drivers: Vec<_> = ["a", "b", "c"].map(|name| controller.driver(name, &[])).into();
+    controller.wait_for_drivers(3);
+    let id = controller.submit(&counted(&server, 3000), &[]);
+    let together = controller.run_of(&controller.wait_for_state(id, "completed"));
+    assert_eq!(counts(&together), counts(&alone));
+    assert_eq!(
+        together.operation("main", "get")["ok"].as_u64().unwrap()
+            + together.operation("main", "put")["ok"].as_u64().unwrap(),
+        3000
+    );
+    // The server, which does not know of drivers, has seen the same again: questions before the run aside.
+    let all = server.statistics().total();
+    let again = all.requests - requests.requests;
+    assert!(again.abs_diff(requests.requests) <= 20, "{again} requests, {} alone", requests.requests);
+
+    let drivers = together.value["drivers"].as_array().unwrap();
+    assert_eq!(drivers.len(), 3);
+    let shares = together.stage("main")["shares"].as_array().unwrap();
+    let workers: u64 = shares.iter().map(|share| share["workers"].as_u64().unwrap()).sum();
+    let done: u64 = shares.iter().map(|share| share["ok"].as_u64().unwrap()).sum();
+    assert_eq!((shares.len(), workers, done), (3, 7, 3000), "{shares:?}");
+    assert!(shares.iter().all(|share| share["complete"] == true));
+}
+
+#[test]
+fn a_driver_that_is_killed_stops_the_stage_or_not_as_the_document_says() {
+    let server = EmbeddedServer::start(EmbeddedOptions::default()).unwrap();
+    let place = Place::new();
+    let controller = Controller::start(&place, &["--no-driver"]);
+    for on_loss in ["stop", "continue"] {
+        let mut lost = controller.driver("lost", &[]);
+        let _kept = controller.driver("kept", &[]);
+        controller.wait_for_drivers(2);
+        let drivers = format!("drivers: {{on_loss: {on_loss}, lost_after: 2s}}\n");
+        let id = controller.submit(&timed(&server, 8, &drivers), &[]);
+        wait("load", || (controller.submission(id)["stage"].as_str()?.ends_with("main")).then_some(()));
+        std::thread::sleep(Duration::from_secs(3));
+        lost.kill();
+        let submission =
+            controller.wait_for_state(id, if on_loss == "stop" { "failed" } else { "completed" });
+        let record = controller.run_of(&submission);
+        let main = record.stage("main");
+        assert!(
+            record.operation("main", "put")["ok"].as_u64().unwrap() > 400,
+            "what was measured is kept: {main}"
+        );
+        let lost: Vec<_> =
+            record.value["drivers"].as_array().unwrap().iter().filter(|one| !one["lost"].is_null()).collect();
+        assert_eq!((lost.len(), lost[0]["name"].as_str()), (1, Some("lost")), "{on_loss}");
+        if on_loss == "stop" {
+            assert!(main["reason"].as_str().unwrap().contains("driver lost was lost"), "{main}");
+        } else {
+            assert_eq!(main["state"], "completed", "{main}");
+            assert!(!record.findings("driver-lost").is_empty(), "{}", record.value["findings"]);
+            assert_eq!(record.value["valid"], false, "the load was not the one that was asked for");
+        }
+    }
+}
+
+#[test]
+fn a_killed_controller_keeps_its_queue_and_what_was_measured() {
+    let server = EmbeddedServer::start(EmbeddedOptions::default()).unwrap();
+    let place = Place::new();
+    let mut controller = Controller::start(&place, &["--no-driver"]);
+    let driver = controller.driver("d1", &[]);
+    controller.wait_for_drivers(1);
+    let first = controller.submit(&timed(&server, 60, ""), &[]);
+    let second = controller.submit(&counted(&server, 200), &["--priority", "5"]);
+    let third = controller.submit(&counted(&server, 300), &[]);
+    wait("load", || (controller.submission(first)["stage"].as_str()?.ends_with("main")).then_some(()));
+    std::thread::sleep(Duration::from_secs(4));
+    let address = controller.url.trim_start_matches("http://").to_owned();
+    controller.process.kill();
+
+    // The driver finds the new one at the old address, by itself.
+    let controller = Controller::at(&place, &address, &["--no-driver"]);
+    let interrupted = controller.submission(first);
+    assert_eq!(interrupted["state"], "interrupted", "{interrupted}");
+    let record = controller.run_of(&interrupted);
+    assert!(record.operation("main", "put")["ok"].as_u64().unwrap() > 200, "{}", record.value);
+    for id in [second, third] {
+        controller.wait_for_state(id, "completed");
+    }
+    drop(driver);
+}
+
+#[test]
+fn a_second_controller_on_the_same_store_is_refused() {
+    let place = Place::new();
+    let _controller = Controller::start(&place, &["--no-driver"]);
+    let second = place.tidemark(&["serve", "--listen", "127.0.0.1:0", "--no-driver"]);
+    assert_eq!(second.code, 3, "{}", second.stderr);
+    assert!(second.stderr.contains("controller"), "{}", second.stderr);
+}
+
+#[test]
+fn with_tls_and_tokens_nobody_comes_in_without() {
+    let place = Place::new();
+    let controller = Controller::start(&place, &["--secure", "--driver-name", "own"]);
+    let said = controller.process.said();
+    let fingerprint = said.split("sha256:").nth(1).unwrap().split(' ').next().unwrap();
+    let trust = format!("sha256:{fingerprint}");
+    let token = |role: &str| {
+        let output = place.tidemark(&["token", "add", &format!("test-{role}"), "--role", role]);
+        output.stdout.trim().to_owned()
+    };
+    let ask = |words: &[&str], token: &str, trust: &str| {
+        let mut command =
+            place.command(&[words, &["--controller", &controller.url, "--trust", trust]].concat());
+        let output = command.env("TIDEMARK_TOKEN", token).output().unwrap();
+        (
+            output.status.code().unwrap(),
+            String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout),
+        )
+    };
+    let (viewer, operator, driver) = (token("viewer"), token("operator"), token("driver"));
+    // The driver that came with the controller has joined with a token of its own.
+    wait("own driver", || ask(&["status"], &viewer, &trust).1.contains("own").then_some(()));
+
+    assert_eq!(ask(&["status"], &viewer, "system").0, 3, "the certificate is not one of the system's");
+    assert_eq!(ask(&["status"], &viewer, &format!("sha256:{}", "0".repeat(64))).0, 3);
+    assert_eq!(ask(&["status"], "tm_o_wrong", &trust).0, 3);
+    assert_eq!(ask(&["status"], "", &trust).0, 3);
+    assert_eq!(ask(&["status"], &driver, &trust).0, 3, "a driver's token is for drivers");
+    let document = place.write("none.xml", "<workload name=\"n\"><storage type=\"none\"/><workflow><workstage name=\"m\"><work name=\"w\" workers=\"1\" totalOps=\"10\"><operation type=\"read\" ratio=\"100\" config=\"containers=c(1);objects=c(1)\"/></work></workstage></workflow></workload>");
+    let submit = ["submit", document.to_str().unwrap()];
+    assert_ne!(ask(&submit, &viewer, &trust).0, 0, "a viewer only looks");
+    assert_eq!(ask(&submit, &operator, &trust).0, 0);
+    let refused = place.tidemark(&[
+        "driver",
+        "--join",
+        &controller.url,
+        "--name",
+        "x",
+        "--trust",
+        &trust,
+        "--token",
+        &viewer,
+    ]);
+    assert_eq!(refused.code, 3, "{}", refused.stderr);
+    assert_eq!(place.tidemark(&["token", "revoke", "test-operator"]).code, 0);
+    wait("revocation", || (ask(&submit, &operator, &trust).0 == 3).then_some(()));
+}
+
+#[test]
+fn documents_from_the_network_run_no_commands_and_read_no_files() {
+    let place = Place::new();
+    let secret = place.write("secret", "hunter2hunter2");
+    let controller = Controller::start(&place, &[]);
+    controller.wait_for_drivers(1);
+    let refused = |name: &str, text: &str| {
+        let path = place.write(name, text);
+        let output =
+            place.tidemark(&["submit", path.to_str().unwrap(), "--controller", &controller.url, "--watch"]);
+        assert_ne!(output.code, 0, "{name}: {} {}", output.stdout, output.stderr);
+        let said = output.stdout + &output.stderr;
+        assert!(!said.contains("hunter2"), "{name}: {said}");
+        said
+    };
+    let file = format!(
+        "name: f\ntarget: {{kind: s3, endpoints: ['http://127.0.0.1:1'], access_key: k, secret_key_file: {}}}\nstages:\n- init: {{containers: 1-1}}\n",
+        secret.display()
+    );
+    assert!(refused("file.yaml", &file).contains("secrets"));
+    let variable = "name: f\ntarget: {kind: s3, endpoints: ['http://127.0.0.1:1'], access_key: k, secret_key: '${HOME}'}\nstages:\n- init: {containers: 1-1}\n";
+    assert!(refused("variable.yaml", variable).contains("TIDEMARK_SECRET_"));
+    let fio = "[a]\nrw=read\nsize=1m\nioengine=null\nexec_prerun=touch exploited\n";
+    refused("job.fio", fio);
+    let volume = format!(
+        "name: b\ntarget: {{kind: file, path: {}, size: 1MiB}}\nstages:\n- prepare: {{}}\n",
+        place.path("volume").display()
+    );
+    refused("block.yaml", &volume);
+    assert!(!place.path("exploited").exists() && !place.path("volume").exists());
+}
