@@ -187,6 +187,9 @@ const fromZero = (least: number | null, most: number | null): [number, number] =
   most && most > 0 ? most * 1.08 : 1,
 ];
 
+/** Between marks of the positions, which are whole: seconds, minutes, and round numbers of runs. */
+const steps = [1, 2, 5, 10, 20, 30, 60, 100, 120, 200, 300, 600, 1000, 1800, 3600, 5000, 10_000, 50_000];
+
 type Drawn = Pick<Props, 'lines' | 'format' | 'place' | 'together'> & {
   log: boolean;
   width: number;
@@ -219,7 +222,7 @@ function asOptions({ lines, log, width, height, format, place, together, hover }
         : { range: (_, least, most) => fromZero(least, most) },
     },
     axes: [
-      { ...axis, size: 26, values: (_, values) => values.map(place), space: 70 },
+      { ...axis, size: 26, values: (_, values) => values.map(place), space: 70, incrs: steps },
       {
         ...axis,
         size: 68,
@@ -235,7 +238,7 @@ function asOptions({ lines, log, width, height, format, place, together, hover }
         width: line.dots ? 0 : 1.8,
         ...(line.dots
           ? { paths: () => null, points: { show: true, size: 6, fill: colour(line.colour) } }
-          : { points: { show: false } }),
+          : { points: { size: 4 } }),
         ...(line.dash ? { dash: line.dash } : {}),
       })),
     ],

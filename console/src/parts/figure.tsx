@@ -40,7 +40,7 @@ export function Figure({ svg }: { svg: string }) {
     const styles = [...drawing.querySelectorAll('style')].map((style) => recoloured(style.textContent));
     sheet.replaceSync(
       styles.join('\n') +
-        ':host{display:block}svg{display:block;width:100%;height:auto}@media(max-width:46rem){.fig{font-size:14px}}',
+        ':host{display:block}svg{display:block;width:100%;height:auto}.fig .headline{font-size:13px}@media(max-width:46rem){.fig{font-size:14px}}',
     );
     for (const unwanted of drawing.querySelectorAll('style, script, foreignObject')) unwanted.remove();
     root.adoptedStyleSheets = [sheet];

@@ -109,6 +109,9 @@ pub(crate) fn run(tidemark: &Path, drivers: u32, seconds: u32) -> Result<Cost, S
             Some(at.saturating_duration_since(end).as_secs_f64() * 1e3)
         })
         .collect();
+    if std::env::var_os("TIDEMARK_BENCH_VERBOSE").is_some() {
+        println!("lags, ms: {:?}", lags.iter().map(|lag| lag.round()).collect::<Vec<_>>());
+    }
     lags.sort_by(f64::total_cmp);
     let report =
         tidemark(&["report", "1", "--format", "json"]).output().map_err(|error| error.to_string())?;

@@ -3,6 +3,7 @@
 use tidemark_measure::record::Stage;
 use tidemark_measure::tally::Interval;
 use tidemark_measure::wire::Glance;
+pub use tidemark_observe::Glimpse;
 use tidemark_plan::plan;
 
 /// Something that happened.
@@ -37,6 +38,8 @@ pub enum Event<'a> {
         /// What it did.
         glance: &'a Glance,
     },
+    /// What was seen last of the nodes that are observed; about once a second while a load is on.
+    Nodes(&'a [Glimpse]),
     /// The stage waits before the next one begins (COSBench `closuredelay`).
     Pausing {
         /// How long, nanoseconds.

@@ -111,10 +111,13 @@ pub fn execute(
         let record = &mut run.stages[index];
         match opened {
             Opened::Nothing(why) => record.reason = why,
+            Opened::Failed(_) if audience.wish() > asked => {
+                (record.state, record.reason) = (State::Interrupted, "ended early by the user".into());
+            }
             Opened::Failed(reason) => (record.state, record.reason) = (State::Failed, reason),
             Opened::Players(players) => {
                 let place = Place { index, run_start: start, asked };
-                let remarks = stage::run(place, &players, threads, record, audience, &mut keep);
+                let remarks = stage::run(place, &players, threads, record, &observer, audience, &mut keep);
                 field.close(stage, remarks, record);
             }
         }

@@ -21,6 +21,8 @@ pub enum Player<'a> {
     Fio(Vec<&'a plan::Work>, Arc<Fio>),
     /// One work, on drivers.
     Elsewhere(&'a plan::Work, Box<dyn Elsewhere>),
+    /// One work that has nothing to do, and why.
+    Nothing(&'a plan::Work, String),
 }
 
 /// A work that runs on drivers.
@@ -60,7 +62,7 @@ impl<'a> Player<'a> {
     /// The works, in the stage's order.
     pub fn works(&self) -> Vec<&'a plan::Work> {
         match self {
-            Player::Crew(work, _) | Player::Elsewhere(work, _) => vec![*work],
+            Player::Crew(work, _) | Player::Elsewhere(work, _) | Player::Nothing(work, _) => vec![*work],
             Player::Fio(works, _) => works.clone(),
         }
     }
@@ -87,6 +89,7 @@ impl<'a> Player<'a> {
                 run_fio(fio, works, &mut watches)
             }
             Player::Elsewhere(work, elsewhere) => vec![elsewhere.follow(work, &mut reporters[0])],
+            Player::Nothing(..) => vec![Ok(crew::Result::default())],
         };
         works
             .into_iter()

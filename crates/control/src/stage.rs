@@ -11,7 +11,11 @@ use tidemark_load::engine::OpenError;
 use tidemark_measure::fault::Fault;
 use tidemark_measure::record::{Operation, Stage, State, Work};
 use tidemark_measure::tally::Tally;
+use tidemark_observe::Observer;
 use tidemark_plan::plan;
+
+/// How often those who look on are told of the nodes.
+const NODES_EVERY: Duration = Duration::from_secs(1);
 
 /// Where a stage stands in its run.
 #[derive(Clone, Copy)]
@@ -28,9 +32,11 @@ pub(crate) fn run(
     players: &[Player<'_>],
     threads: u32,
     record: &mut Stage,
+    observer: &Observer,
     audience: &mut dyn Audience,
     keep: &mut Keep<'_>,
 ) -> Vec<String> {
+    let mut nodes_told = Instant::now();
     let wish = AtomicU8::new(0);
     let (told_in, told_out) = bounded::<(usize, Told)>(64);
     std::thread::scope(|scope| {
@@ -44,6 +50,10 @@ pub(crate) fn run(
         drop(told_in);
         loop {
             wish.store(crew_wish(audience.wish(), place.asked) as u8, Ordering::Relaxed);
+            if nodes_told.elapsed() >= NODES_EVERY {
+                nodes_told = Instant::now();
+                audience.event(Event::Nodes(&observer.latest()));
+            }
             match told_out.recv_timeout(Duration::from_millis(50)) {
                 Ok((work, Told::Share(driver, glance))) => {
                     let (stage, driver, glance) = (place.index, driver.as_str(), &glance);
@@ -75,11 +85,15 @@ pub(crate) fn run(
                 let ended = record_work(played);
                 interrupted |= ended.interrupted;
                 remarks.extend(ended.remarks);
-                // What the user ended early may well fall short.
-                let trouble = ended.trouble.or_else(|| match ended.interrupted {
+                // What the user ended early may well fall short, and what had nothing to do has done it.
+                let nothing = if let Player::Nothing(_, why) = player { why.as_str() } else { "" };
+                let trouble = ended.trouble.or_else(|| match ended.interrupted || !nothing.is_empty() {
                     true => None,
                     false => shortfall(plan, &ended.work),
                 });
+                if record.reason.is_empty() && !nothing.is_empty() {
+                    record.reason = format!("work `{}`: {nothing}", plan.name);
+                }
                 reasons.extend(trouble.map(|trouble| format!("work `{}`: {trouble}", plan.name)));
                 done.push(ended.work);
             }

@@ -214,6 +214,9 @@ pub struct Submission {
     pub headline: String,
     /// The operations of its stages, for lists: `read, write`.
     pub operations: String,
+    /// While it goes on: operations that succeeded in each of the latest seconds, at most 90, the newest last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rates: Vec<u64>,
 }
 
 /// Where a submission stands.

@@ -15,7 +15,7 @@ use tidemark_control::audience::Wish;
 use tidemark_fleet::Fleet;
 use tidemark_plan::plan::Plan;
 use tidemark_plan::redact::redact;
-use tidemark_store::{AuditEntry, Store, StoreError, Submission};
+use tidemark_store::{Store, StoreError, Submission};
 use tokio::sync::broadcast;
 
 /// Priorities reach from minus this to this.
@@ -438,14 +438,7 @@ impl Controller {
 
     /// Notes something in the audit log; trouble with it goes to [`Controller::troubles`].
     pub fn audit(&self, by: &str, address: &str, what: &str, detail: &str) {
-        self.core.keeper.note(AuditEntry {
-            id: 0,
-            unix_ns: now_ns(),
-            by: by.to_owned(),
-            address: address.to_owned(),
-            what: what.to_owned(),
-            detail: detail.to_owned(),
-        });
+        self.core.note(by, address, what, detail.to_owned());
     }
 
     /// Ends: nothing new begins, what goes on is interrupted with its data kept. Returns when that is done.

@@ -8,6 +8,7 @@ use crate::keeper::Keeper;
 use crate::live::{Live, unix_now_ms};
 use crate::queue::{self, Decision, Driver, Held, Waiting, Wants};
 use crate::reading::Reader;
+use crate::roll::Roll;
 use crate::runner;
 use crate::seal::Seal;
 use crate::view;
@@ -21,7 +22,7 @@ use tidemark_control::audience::Wish;
 use tidemark_fleet::fleet::{Member, Presence};
 use tidemark_measure::record::Run;
 use tidemark_plan::plan::Wanted;
-use tidemark_store::{Lock, Submission, controller_lock};
+use tidemark_store::{AuditEntry, Lock, Submission, controller_lock};
 
 /// How often the queue is looked at: drivers come and go by themselves.
 const QUEUE_EVERY: Duration = Duration::from_millis(250);
@@ -31,6 +32,9 @@ const OVERVIEW_EVERY: Duration = Duration::from_secs(1);
 
 /// Submissions that ended and stand on the first page.
 const RECENT: usize = 20;
+
+/// Drivers that the audit log names of a submission.
+const MOST_NAMED: usize = 10;
 
 /// What was asked for beside the document, and what it takes to decide when it begins: kept as JSON.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -155,6 +159,7 @@ impl Core {
                 None => "the controller ended while it went on, before anything was measured".into(),
             };
             self.keeper.keep(&left);
+            self.note("", "", "ended", format!("w{} {}: {}", left.id, left.name, left.state));
         }
         let mut state = self.state();
         for kept in of(SubmissionState::Queued)? {
@@ -239,6 +244,7 @@ impl Core {
         entry.going = Some(Going { drivers: drivers.clone(), live: live.clone(), cancelled: false });
         let (kept, request) = (entry.kept.clone(), entry.request.clone());
         self.keeper.keep(&kept);
+        self.note("", "", "started", format!("w{id} {} on {}", kept.name, some_of(&drivers)));
         let core = self.clone();
         let thread = std::thread::Builder::new().name(format!("w{id}"));
         match thread.spawn(move || runner::run(&core, &kept, &request, drivers, &live)) {
@@ -249,6 +255,12 @@ impl Core {
                 self.end(state, id, outcome);
             }
         }
+    }
+
+    /// Notes something in the audit log; trouble with it goes to the keeper's troubles.
+    pub(crate) fn note(&self, by: &str, address: &str, what: &str, detail: String) {
+        let (by, address, what) = (by.to_owned(), address.to_owned(), what.to_owned());
+        self.keeper.note(AuditEntry { id: 0, unix_ns: now_ns(), by, address, what, detail });
     }
 
     /// The store has begun this run for a submission: whatever happens, it can be found.
@@ -287,6 +299,7 @@ impl Core {
         kept.valid = outcome.valid;
         kept.headline = outcome.headline;
         self.keeper.keep(&kept);
+        self.note("", "", "ended", format!("w{id} {}: {}", kept.name, kept.state));
         if let Some(run) = outcome.unstored {
             self.keeper.keep_run(id, *run);
         }
@@ -296,11 +309,14 @@ impl Core {
         self.events.tell(Some(id), api::Live::Ended(Box::new(ended)));
     }
 
-    /// Tells everybody once a second what is new, until the controller ends.
+    /// Tells everybody once a second what is new, and the audit log which drivers came and went, until the controller ends.
     pub(crate) fn keep_telling(&self) {
-        let mut told = Vec::new();
+        let (mut told, mut roll) = (Vec::new(), Roll::default());
         while self.rest(OVERVIEW_EVERY) {
             let members = (self.work.members)();
+            for entry in roll.call(&members) {
+                self.note("", &entry.address, entry.what, entry.detail);
+            }
             self.tell_nodes(&members);
             if !self.events.has_listeners() {
                 continue;
@@ -411,6 +427,15 @@ impl State {
     pub(crate) fn remember(&mut self, kept: Submission, live: Option<Arc<Live>>) {
         self.past.push_front(Past { kept, live });
         self.past.truncate(RECENT);
+    }
+}
+
+/// The first of these drivers, and how many more there are.
+fn some_of(drivers: &[String]) -> String {
+    let named = drivers.iter().take(MOST_NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match drivers.len().saturating_sub(MOST_NAMED) {
+        0 => named,
+        more => format!("{named} and {more} more"),
     }
 }
 

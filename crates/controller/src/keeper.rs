@@ -5,10 +5,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tidemark_measure::record::Run;
+use tidemark_measure::units;
 use tidemark_store::{AuditEntry, Store, StoreError, Submission};
 
 /// Entries of the audit log that are kept in memory while they cannot be written; then the oldest go.
 const MOST_ENTRIES: usize = 10_000;
+
+/// Less free space than this is a trouble, bytes: a long run of many operations takes some megabytes.
+const LEAST_FREE: u64 = 8 << 20;
 
 /// Writes into the store.
 pub(crate) struct Keeper {
@@ -139,7 +143,7 @@ impl Keeper {
     /// What an operator should know.
     pub(crate) fn troubles(&self) -> Vec<String> {
         let inner = self.inner();
-        let Some(trouble) = &inner.trouble else { return Vec::new() };
+        let Some(trouble) = &inner.trouble else { return self.little_room().into_iter().collect() };
         let mut troubles = vec![format!("the result store cannot be written: {trouble}")];
         if !inner.runs.is_empty() {
             let runs: Vec<String> = inner.runs.iter().map(|(id, _)| format!("w{id}")).collect();
@@ -149,6 +153,20 @@ impl Keeper {
             ));
         }
         troubles
+    }
+}
+
+impl Keeper {
+    /// Runs write by themselves: that their disk is full shows here before anything else is to be written.
+    fn little_room(&self) -> Option<String> {
+        let directory = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        // Where the system does not tell, a write will.
+        let disk = rustix::fs::statvfs(directory.unwrap_or(Path::new("."))).ok()?;
+        let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+        (free < LEAST_FREE).then(|| {
+            let (free, path) = (units::bytes(free), self.path.display());
+            format!("only {free} are left for the result store {path}: when it is full, results stay in memory until there is room")
+        })
     }
 }
 

@@ -14,6 +14,7 @@
 //! | `seal` | documents at rest |
 //! | `keeper` | everything that is written into the store, tried again until it is |
 //! | `live` | a run while it goes on, for those who look on |
+//! | `roll` | drivers that come and go |
 //! | `events` | all that happens, numbered |
 //! | `view` | what it knows, in the words of the API |
 
@@ -27,6 +28,7 @@ mod keeper;
 mod live;
 mod queue;
 mod reading;
+mod roll;
 mod runner;
 mod seal;
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use crate::api::{self, LiveNode, LiveOperation, LiveRun, LiveSecond, LiveShare, LiveStage, LiveWork};
 use crate::events::Events;
 use crate::explain::expected_ms;
+use crate::view;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,6 +20,9 @@ const SECONDS: usize = 600;
 /// Shares of drivers in all kept seconds of a work: ten minutes of a hundred drivers. Of more drivers the latest seconds have
 /// theirs.
 const SHARES: usize = 60_000;
+
+/// Seconds of which lists show the rate.
+const RATES: usize = 90;
 
 /// Samples of nodes that are kept.
 const NODES: usize = 6_000;
@@ -105,6 +109,17 @@ impl Live {
             None => own,
         };
         (stage, progress.map(|progress| progress.clamp(0.0, 1.0)))
+    }
+
+    /// Operations that succeeded in each of the latest seconds, over all works that go on; the newest last.
+    pub(crate) fn rates(&self) -> Vec<u64> {
+        let state = self.state();
+        let mut rates: BTreeMap<u64, u64> = BTreeMap::new();
+        for second in state.seconds.values().flat_map(|seconds| seconds.iter().rev().take(RATES)) {
+            let done: u64 = second.operations.iter().map(|operation| operation.ok).sum();
+            *rates.entry(second.unix_ms / 1000).or_default() += done;
+        }
+        rates.into_values().rev().take(RATES).collect::<Vec<_>>().into_iter().rev().collect()
     }
 
     /// All of it, for a page that is opened now.
@@ -362,6 +377,15 @@ impl Audience for Follower<'_> {
                 };
                 self.live.driver_second((stage, work), share, glance.index);
             }
+            Event::Nodes(seen) => {
+                // This process's own node puts no load on.
+                let elsewhere = seen.iter().filter(|seen| !seen.generates);
+                let now = unix_now_ms();
+                let nodes: Vec<_> = elsewhere.map(|seen| view::observed(seen, now)).collect();
+                if !nodes.is_empty() {
+                    self.live.nodes(nodes);
+                }
+            }
             Event::Trouble(text) => self.live.trouble(text),
             Event::Target(_) | Event::Pausing { .. } => {}
         }
@@ -421,6 +445,7 @@ mod tests {
             ("running", 3 * (SECONDS as u64 + 5))
         );
         assert!((run.seconds[0].operations[0].p50_us - 2000.0).abs() < 5.0);
+        assert_eq!(live.rates().iter().sum::<u64>(), 3 * RATES as u64, "of the latest seconds only");
         assert_eq!(run.troubles, ["mind the gap"]);
         let told: Vec<_> = std::iter::from_fn(|| listener.try_recv().ok()).collect();
         assert_eq!(told.last().unwrap().id, run.last_event);

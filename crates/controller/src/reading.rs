@@ -13,7 +13,7 @@ use tidemark_plan::diagnostic::{Diagnostic, Severity};
 use tidemark_plan::document::{self, Document};
 use tidemark_plan::evaluation::Evaluation;
 use tidemark_plan::forecast::{Forecast, forecast};
-use tidemark_plan::plan::Plan;
+use tidemark_plan::plan::{Observe, Plan};
 
 /// The largest document, bytes. COSBench's and ours are a few kilobytes; an evaluation of a hundred arms is some tens of them.
 pub(crate) const LARGEST_DOCUMENT: usize = 1 << 20;
@@ -30,6 +30,9 @@ const STACK: usize = 256 << 20;
 
 /// Stages of a document beyond this are taken for a mistake: all of them are shown, told and kept.
 const MOST_STAGES: usize = 10_000;
+
+/// Works of one stage beyond this are taken for a mistake: each has a crew of its own on every driver.
+const MOST_WORKS: usize = 1_000;
 
 /// Workers of one stage beyond this are taken for a mistake: 24 kB each, on all drivers together.
 const MOST_WORKERS: u64 = 10_000_000;
@@ -155,6 +158,7 @@ fn open(text: &str, secrets: Option<&Path>) -> Result<Reading, Unread> {
                 within_limits(&plan)?;
                 let forecast = forecast(&plan);
                 plan.notes.extend(forecast.notes.iter().cloned());
+                plan.notes.extend(withheld(&plan.observe));
                 plan.notes.extend(read.warnings.iter().map(|warning| noted(warning, text)));
                 Ok(Reading {
                     name: plan.name.clone(),
@@ -163,7 +167,7 @@ fn open(text: &str, secrets: Option<&Path>) -> Result<Reading, Unread> {
                     what: What::Workload { plan: Box::new(plan), forecast },
                 })
             }
-            Document::Evaluation(evaluation, warnings) => {
+            Document::Evaluation(mut evaluation, warnings) => {
                 not_here(&evaluation)?;
                 let (mut plans, mut loads) = (Vec::new(), Vec::new());
                 for load in 0..evaluation.loads.len() {
@@ -175,6 +179,12 @@ fn open(text: &str, secrets: Option<&Path>) -> Result<Reading, Unread> {
                     within_limits(&plan)?;
                     loads.push(forecast(&plan));
                     plans.push(plan);
+                }
+                let notes: Vec<Note> = plans.iter().flat_map(|plan| withheld(&plan.observe)).collect();
+                for note in notes {
+                    if !evaluation.notes.contains(&note) {
+                        evaluation.notes.push(note);
+                    }
                 }
                 Ok(Reading {
                     name: evaluation.name.clone(),
@@ -196,6 +206,14 @@ fn within_limits(plan: &Plan) -> Result<(), Unread> {
         )));
     }
     for stage in &plan.stages {
+        if stage.works.len() > MOST_WORKS {
+            return Err(Unread::Refused(format!(
+                "the stage {} has {} works, and {} are the most that a controller takes",
+                stage.name,
+                units::count(stage.works.len() as u64),
+                units::count(MOST_WORKS as u64)
+            )));
+        }
         let workers =
             stage.works.iter().map(|work| u64::from(work.load.workers)).fold(0, u64::saturating_add);
         if workers > MOST_WORKERS {
@@ -208,6 +226,19 @@ fn within_limits(plan: &Plan) -> Result<(), Unread> {
         }
     }
     Ok(())
+}
+
+/// What is not observed for a submitted document although it says so: `execute` keeps it from the run.
+fn withheld(observe: &Observe) -> Option<Note> {
+    let nodes = "the nodes under `observe` are asked without the token of `tidemark observe`: those that want one refuse";
+    let sockets = "the sockets under `ceph_sockets` are on the controller's machine, and are not asked";
+    let text = match (observe.nodes.is_empty(), observe.ceph_sockets.is_empty()) {
+        (true, true) => return None,
+        (false, true) => nodes.to_owned(),
+        (true, false) => sockets.to_owned(),
+        (false, false) => format!("{nodes}; {sockets}"),
+    };
+    Some(Note { topic: "observe".into(), text: format!("the document came over the network: {text}") })
 }
 
 /// What an evaluation may do only where its user sits.
@@ -292,6 +323,20 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_observed_for_it_is_said() {
+        let text = "name: x\nobserve: {nodes: ['http://10.0.0.2:9750'], ceph_sockets: [/var/run/ceph]}\n\
+                    target: {kind: mock, delay: 1ms}\n\
+                    stages: [{load: {for: 1s, containers: 1, operations: [{get: {objects: 1}}]}}]\n";
+        let What::Workload { plan, .. } = read(text).unwrap().what else { panic!("it is a workload") };
+        let note = plan.notes.iter().find(|note| note.topic == "observe").unwrap();
+        assert!(note.text.contains("without the token") && note.text.contains("ceph_sockets"), "{note:?}");
+        let What::Workload { plan, .. } = read(&text.replace("observe:", "x-observe:")).unwrap().what else {
+            panic!("it is a workload")
+        };
+        assert!(plan.notes.iter().all(|note| note.topic != "observe"), "{:?}", plan.notes);
+    }
+
+    #[test]
     fn what_an_evaluation_may_not_do_here_is_said() {
         let load = "loads:\n  - name: l\n    target: {kind: mock, delay: 1ms}\n    \
                     stages: [{load: {for: 1s, containers: 1, operations: [{get: {objects: 1}}]}}]\n";
@@ -337,6 +382,10 @@ mod tests {
         }
         let Err(Unread::Refused(reason)) = read(&stages) else { panic!("it has too many stages") };
         assert!(reason.contains("stages") || reason.contains("longer"), "{reason}");
+        let work = "   - load: {for: 1s, containers: 1, operations: [{get: {objects: 1}}]}\n".repeat(1_001);
+        let works = format!("name: x\ntarget: {{kind: mock, delay: 1ms}}\nstages:\n- works:\n{work}");
+        let Err(Unread::Refused(reason)) = read(&works) else { panic!("it has too many works") };
+        assert!(reason.contains("works"), "{reason}");
         for workers in ["1000000000", "18446744073709551615", "-1", "1e9"] {
             let yaml = format!(
                 "name: x\ntarget: {{kind: mock, delay: 1ms}}\nstages: [{{load: {{for: 1s, workers: {workers}, containers: 1, operations: [{{get: {{objects: 1}}}}]}}}}]\n"

@@ -109,7 +109,7 @@ fn workload(
     let judgement = judge(&run);
     Ok(Outcome {
         state: state_of(run.state),
-        reason: reason(&run),
+        reason: reason(&run, &judgement.validity),
         run: stored.then_some(run.id),
         valid: Some(judgement.validity == Validity::Valid),
         headline: verdict_sentences(&run, &judgement).into_iter().next().unwrap_or_default(),
@@ -161,10 +161,14 @@ fn state_of(state: State) -> SubmissionState {
     }
 }
 
-/// Why a run failed: the first of its stages that did.
-fn reason(run: &Run) -> String {
+/// Why a run failed: the first of its stages that did. Or why its numbers do not hold.
+fn reason(run: &Run, validity: &Validity) -> String {
     let failed = run.stages.iter().find(|stage| stage.state == State::Failed);
-    failed.map(|stage| format!("{}: {}", stage.id, stage.reason)).unwrap_or_default()
+    match (failed, validity) {
+        (Some(stage), _) => format!("{}: {}", stage.id, stage.reason),
+        (None, Validity::Invalid(why)) => why.first().cloned().unwrap_or_default(),
+        (None, Validity::Valid) => String::new(),
+    }
 }
 
 /// Follows an evaluation.

@@ -15,7 +15,7 @@ use tidemark_measure::record::State;
 /// Nothing here takes so long, however busy the machine is.
 const LONG: Duration = Duration::from_secs(120);
 
-fn member(name: &str) -> Member {
+pub(crate) fn member(name: &str) -> Member {
     Member {
         hello: Hello { name: name.into(), host: format!("host-of-{name}"), cores: 2, ..Hello::default() },
         address: "127.0.0.1:1".into(),

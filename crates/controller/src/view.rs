@@ -3,6 +3,7 @@
 use crate::api::{self, DriverState, LiveNode, SubmissionState};
 use crate::core::{Core, Entry, Request};
 use std::collections::BTreeMap;
+use tidemark_control::audience::Glimpse;
 use tidemark_fleet::fleet::{Member, Presence};
 use tidemark_store::Submission;
 
@@ -53,6 +54,7 @@ pub(crate) fn past(kept: &Submission, unsaved: bool) -> api::Submission {
         evaluation: kept.evaluation,
         valid: kept.valid,
         headline: kept.headline.clone(),
+        rates: Vec::new(),
         operations: kept.operations.clone(),
     }
 }
@@ -66,7 +68,8 @@ pub(crate) fn present(entry: &Entry) -> api::Submission {
         true => "is being cancelled".into(),
         false => own.reason,
     };
-    api::Submission { stage, progress, reason, drivers: going.drivers.clone(), ..own }
+    let (drivers, rates) = (going.drivers.clone(), going.live.rates());
+    api::Submission { stage, progress, reason, drivers, rates, ..own }
 }
 
 /// A driver; `submission` has it.
@@ -113,6 +116,19 @@ pub(crate) fn node(member: &Member, unix_ms: u64) -> LiveNode {
         memory_used_bytes: member.health.memory_used_bytes,
         received_per_s: member.health.received_per_s,
         sent_per_s: member.health.sent_per_s,
+    }
+}
+
+/// A node that is observed. The load comes from the drivers, not from it.
+pub(crate) fn observed(seen: &Glimpse, unix_ms: u64) -> LiveNode {
+    LiveNode {
+        name: seen.name.clone(),
+        generates: false,
+        unix_ms,
+        cpu_busy: seen.cpu_busy,
+        memory_used_bytes: seen.memory_used_bytes,
+        received_per_s: seen.received_per_s,
+        sent_per_s: seen.sent_per_s,
     }
 }
 

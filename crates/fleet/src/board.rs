@@ -3,7 +3,7 @@
 use crate::Fleet;
 use crate::deal::Seats;
 use crate::field::record;
-use crate::fleet::Heard;
+use crate::fleet::{Heard, Member};
 use crate::protocol::{Down, Opened, Second, Up};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,21 +17,48 @@ use tidemark_measure::record::{Driver, Lost, Note, Proof, Share};
 /// How often the listener looks for drivers that are lost.
 const LOOK: Duration = Duration::from_millis(100);
 
+/// How long a driver that is there, its network and all, may be silent before it is given up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patience {
+    /// On whether it is ready: for a run, for a stage.
+    pub(crate) ready: Duration,
+    /// On a load that is over, or of which it should tell something every second; when it is to let go of a run.
+    pub(crate) word: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { ready: Duration::from_secs(600), word: Duration::from_secs(60) }
+    }
+}
+
 /// What a work hears of its drivers, each with the driver's number on the board.
 #[derive(Debug)]
 pub(crate) enum News {
     /// A second, encoded.
     Second(usize, Vec<u8>),
-    /// Its share has ended there.
+    /// Its share has ended there. Told once at most, and nothing of the share follows.
     Ended(usize, Result<Box<Ending>, String>),
-    /// The stage is over there.
+    /// The stage is over there, and it has not said how its share ended.
     Over(usize),
-    /// It cannot be heard.
+    /// It cannot be heard. Only one work of a stage is told, for the user to know.
     Away(usize),
-    /// It can be heard again.
+    /// It can be heard again; told likewise.
     Back(usize),
-    /// It is lost, and why: a clause.
-    Lost(usize, String),
+    /// It is lost.
+    Lost(Loss),
+}
+
+/// A driver is lost. All works of a stage are told.
+#[derive(Clone, Debug)]
+pub(crate) struct Loss {
+    pub(crate) driver: usize,
+    /// Why: a clause.
+    pub(crate) reason: String,
+    /// Whether the stage misses something: not all of its shares had ended.
+    pub(crate) missed: bool,
+    /// Whether it is this work that tells the user.
+    pub(crate) aloud: bool,
 }
 
 /// When a stage started.
@@ -50,7 +77,13 @@ struct OfDriver {
     name: String,
     record: Driver,
     away: Option<Instant>,
+    /// Since when it is back, if it was away.
+    back: Option<Instant>,
     lost: Option<(Instant, String)>,
+    /// Whether a stage has failed because it is lost. One is enough.
+    mourned: bool,
+    /// Works of the stage that goes on of which it is still to say how they ended.
+    owes: Vec<u32>,
     prepared: Option<Result<Vec<String>, String>>,
     ready: Option<(Opened, Vec<Note>)>,
     ended: bool,
@@ -62,7 +95,8 @@ struct OfDriver {
 struct State {
     drivers: Vec<OfDriver>,
     stage: Option<u32>,
-    routes: Vec<Sender<News>>,
+    /// To those who follow its works: none to a work that has ended.
+    routes: Vec<Option<Sender<News>>>,
     shares: Vec<Share>,
 }
 
@@ -70,15 +104,17 @@ struct State {
 pub(crate) struct Board {
     fleet: Arc<Fleet>,
     pub(crate) run: u64,
+    pub(crate) patience: Patience,
+    began: Instant,
     state: Mutex<State>,
     news: Condvar,
 }
 
 impl Board {
-    pub(crate) fn new(fleet: Arc<Fleet>, run: u64, names: &[String]) -> Self {
+    pub(crate) fn new(fleet: Arc<Fleet>, run: u64, names: &[String], patience: Patience) -> Self {
         let driver = |name: &String| OfDriver { name: name.clone(), ..OfDriver::default() };
         let state = State { drivers: names.iter().map(driver).collect(), ..State::default() };
-        Self { fleet, run, state: Mutex::new(state), news: Condvar::new() }
+        Self { fleet, run, patience, began: Instant::now(), state: Mutex::new(state), news: Condvar::new() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -93,8 +129,31 @@ impl Board {
         self.state().drivers[driver].name.clone()
     }
 
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.state().drivers.iter().map(|driver| driver.name.clone()).collect()
+    }
+
     pub(crate) fn is_lost(&self, driver: usize) -> bool {
         self.state().drivers[driver].lost.is_some()
+    }
+
+    /// Since when it can be heard; `None` while it cannot, which is looked after already.
+    pub(crate) fn there_since(&self, driver: usize) -> Option<Instant> {
+        let state = self.state();
+        let OfDriver { away, back, .. } = &state.drivers[driver];
+        away.is_none().then(|| back.unwrap_or(self.began))
+    }
+
+    /// Whether it is lost, and no stage has failed because of that.
+    pub(crate) fn is_lost_unmourned(&self, driver: usize) -> bool {
+        let state = self.state();
+        state.drivers[driver].lost.is_some() && !state.drivers[driver].mourned
+    }
+
+    /// A stage has failed because this driver is lost, if it is.
+    pub(crate) fn mourn(&self, driver: usize) {
+        let mut state = self.state();
+        state.drivers[driver].mourned = state.drivers[driver].lost.is_some();
     }
 
     /// That a driver was lost and why, as a sentence.
@@ -106,6 +165,11 @@ impl Board {
 
     pub(crate) fn prepared(&self, driver: usize) -> Option<Result<Vec<String>, String>> {
         self.state().drivers[driver].prepared.clone()
+    }
+
+    /// Whether one of the drivers cannot begin.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.state().drivers.iter().any(|driver| matches!(driver.prepared, Some(Err(_))))
     }
 
     pub(crate) fn ready(&self, driver: usize) -> Option<(Opened, Vec<Note>)> {
@@ -139,20 +203,24 @@ impl Board {
 
     /// Gives a driver up: what it has not said is lost.
     pub(crate) fn give_up(&self, driver: usize, reason: &str) {
-        let name = self.name(driver);
-        self.fleet.give_up(&name);
-        self.lose(driver, reason);
+        // Once: it may have joined anew by now.
+        if self.lose(driver, reason) {
+            let name = self.name(driver);
+            self.fleet.give_up(&name);
+        }
     }
 
-    fn lose(&self, driver: usize, reason: &str) {
+    /// Whether it was not lost before.
+    fn lose(&self, driver: usize, reason: &str) -> bool {
         let mut state = self.state();
         if state.drivers[driver].lost.is_some() {
-            return;
+            return false;
         }
         state.drivers[driver].lost = Some((Instant::now(), reason.to_owned()));
-        state.tell_all(|| News::Lost(driver, reason.to_owned()));
+        state.tell_loss(driver, reason);
         drop(state);
         self.news.notify_all();
+        true
     }
 
     /// A moment on the fleet's clock.
@@ -162,16 +230,25 @@ impl Board {
         self.fleet.clock_ns() - past.as_nanos() as i64 + ahead.as_nanos() as i64
     }
 
-    /// Begins a stage: gives one route for each of its works.
+    /// Begins a stage: gives one route for each of its works. What is known already is told there, too: that a driver is lost.
     pub(crate) fn open(&self, stage: u32, works: &[Vec<Seats>]) -> Vec<Receiver<News>> {
         let mut state = self.state();
         state.stage = Some(stage);
-        for driver in &mut state.drivers {
+        for (number, driver) in state.drivers.iter_mut().enumerate() {
             (driver.ready, driver.ended, driver.proof) = (None, false, None);
+            let seated = (0..).zip(works).filter(|(_, seats)| seats.iter().any(|one| one.driver == number));
+            driver.owes = seated.map(|(work, _)| work).collect();
         }
-        let (routes, receivers) = works.iter().map(|_| unbounded()).unzip();
-        state.routes = routes;
+        let (routes, receivers): (Vec<_>, Vec<_>) = works.iter().map(|_| unbounded()).unzip();
+        state.routes = routes.into_iter().map(Some).collect();
         state.shares = Vec::new();
+        for driver in 0..state.drivers.len() {
+            if let (Some((_, reason)), false) =
+                (state.drivers[driver].lost.clone(), state.drivers[driver].owes.is_empty())
+            {
+                state.tell_loss(driver, &reason);
+            }
+        }
         receivers
     }
 
@@ -193,14 +270,21 @@ impl Board {
         let members = self.fleet.members();
         let state = self.state();
         let offset = |driver: &OfDriver| {
-            let member = members.iter().find(|member| member.hello.name == driver.name);
+            let known =
+                |member: &&Member| member.hello.name == driver.name && member.clock_error_ns != u64::MAX;
+            let member = members.iter().find(known);
             member.map_or(driver.record.clock_offset_ns, |member| member.clock_offset_ns)
         };
         state.drivers.iter().map(offset).collect()
     }
 
-    pub(crate) fn keep_shares(&self, shares: Vec<Share>) {
-        self.state().shares.extend(shares);
+    /// A work of the stage has ended, with these shares: it hears nothing more.
+    pub(crate) fn close(&self, work: u32, shares: Vec<Share>) {
+        let mut state = self.state();
+        state.shares.extend(shares);
+        if let Some(route) = state.routes.get_mut(work as usize) {
+            *route = None;
+        }
     }
 
     /// The shares of the stage's works, by work and driver.
@@ -250,43 +334,66 @@ impl Board {
     fn hear(&self, driver: usize, heard: Heard) {
         match heard {
             Heard::Second(Second { run, stage, work, interval }) if run == self.run => {
-                self.state().tell(stage, work, News::Second(driver, interval));
+                let mut state = self.state();
+                if state.stage == Some(stage) && state.drivers[driver].owes.contains(&work) {
+                    state.tell(work, News::Second(driver, interval));
+                }
             }
             Heard::Second(_) => {}
             Heard::Said(up) => self.said(driver, *up),
             Heard::Away => {
                 let mut state = self.state();
                 state.drivers[driver].away = Some(Instant::now());
-                state.tell_all(|| News::Away(driver));
+                state.tell_one(News::Away(driver));
             }
             Heard::Back => {
                 let mut state = self.state();
-                state.drivers[driver].away = None;
-                state.tell_all(|| News::Back(driver));
+                (state.drivers[driver].away, state.drivers[driver].back) = (None, Some(Instant::now()));
+                state.tell_one(News::Back(driver));
             }
-            Heard::Gone(reason) => self.lose(driver, &reason),
+            Heard::Gone(reason) => {
+                self.lose(driver, &reason);
+            }
         }
     }
 
     fn said(&self, driver: usize, up: Up) {
         let mut state = self.state();
+        let current = state.stage;
         let own = &mut state.drivers[driver];
         match up {
             Up::Prepared { run, targets } if run == self.run => own.prepared = Some(Ok(targets)),
-            Up::Refused { run, reason } if run == self.run => own.prepared = Some(Err(reason)),
+            Up::Refused { run, reason } if run == self.run && own.prepared.is_none() => {
+                own.prepared = Some(Err(reason));
+            }
+            Up::Refused { run, reason } if run == self.run => {
+                drop(state);
+                return self.give_up(driver, &reason);
+            }
             Up::Released { run, nodes, origin_ns } if run == self.run => {
-                own.released = Some((nodes, origin_ns))
+                own.released = Some((nodes, origin_ns));
             }
-            Up::Ready { run, stage, opened, notes } if run == self.run && state.stage == Some(stage) => {
-                state.drivers[driver].ready = Some((opened, notes));
+            Up::Ready { run, stage, opened, notes }
+                if run == self.run && current == Some(stage) && own.ready.is_none() =>
+            {
+                if let Opened::Nothing(_) = opened {
+                    own.owes.clear();
+                }
+                own.ready = Some((opened, notes));
             }
-            Up::Ended { run, stage, work, ending } if run == self.run => {
-                state.tell(stage, work, News::Ended(driver, ending));
+            Up::Ended { run, stage, work, ending } if run == self.run && current == Some(stage) => {
+                // It may say so once, of what it has a part in.
+                let owed = own.owes.iter().position(|owed| *owed == work);
+                if let Some(at) = owed {
+                    own.owes.swap_remove(at);
+                    state.tell(work, News::Ended(driver, ending));
+                }
             }
-            Up::StageEnded { run, stage, proof } if run == self.run && state.stage == Some(stage) => {
-                let own = &mut state.drivers[driver];
+            Up::StageEnded { run, stage, proof } if run == self.run && current == Some(stage) => {
                 (own.ended, own.proof) = (true, proof.map(|proof| *proof));
-                state.tell_all(|| News::Over(driver));
+                for work in std::mem::take(&mut own.owes) {
+                    state.tell(work, News::Over(driver));
+                }
             }
             // Of a run or a stage that is over here.
             _ => {}
@@ -315,17 +422,24 @@ impl Board {
 
 impl State {
     /// Tells one work of the stage that goes on. One that has ended has no use for it.
-    fn tell(&self, stage: u32, work: u32, news: News) {
-        if self.stage == Some(stage)
-            && let Some(route) = self.routes.get(work as usize)
-        {
+    fn tell(&mut self, work: u32, news: News) {
+        if let Some(Some(route)) = self.routes.get(work as usize) {
             let _ = route.send(news);
         }
     }
 
-    fn tell_all(&self, news: impl Fn() -> News) {
-        for route in &self.routes {
-            let _ = route.send(news());
+    /// Tells the first work that goes on.
+    fn tell_one(&self, news: News) {
+        if let Some(route) = self.routes.iter().flatten().next() {
+            let _ = route.send(news);
+        }
+    }
+
+    fn tell_loss(&self, driver: usize, reason: &str) {
+        let missed = !self.drivers[driver].owes.is_empty();
+        for (number, route) in self.routes.iter().flatten().enumerate() {
+            let reason = reason.to_owned();
+            let _ = route.send(News::Lost(Loss { driver, reason, missed, aloud: number == 0 }));
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::protocol::Part;
 use tidemark_load::work;
 use tidemark_measure::record::Note;
 use tidemark_plan::object::Target;
-use tidemark_plan::plan::{Engine, Stage, Work};
+use tidemark_plan::plan::{Engine, Plan, Stage, Work};
 
 /// Workers of a work on one driver: never none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,39 +27,73 @@ pub(crate) struct Dealt {
     pub(crate) notes: Vec<Note>,
 }
 
-/// Deals the workers of a stage to `drivers`: evenly, what does not divide evenly in turns over the works (as COSBench
-/// does), a pinned work to its driver. What lies on one machine (files, devices, embedded servers) is not divided.
-pub(crate) fn deal(stage: &Stage, drivers: &[String]) -> Result<Dealt, String> {
+/// Deals the workers of a stage to those of `drivers` that are `there`: evenly, what does not divide evenly in turns over
+/// the works (as COSBench does), a pinned work to its driver. What lies on one machine (files, devices, embedded servers) is
+/// not divided: it is the first driver's, whether that is there or not.
+///
+/// # Errors
+/// When a driver that is needed is not there.
+pub(crate) fn deal(stage: &Stage, drivers: &[String], there: &[bool]) -> Result<Dealt, String> {
     let mut notes = Vec::new();
     let mut offset = 0;
+    let able: Vec<usize> = (0..drivers.len()).filter(|driver| there[*driver]).collect();
     let works = stage.works.iter().map(|work| {
         let all = work.load.workers;
-        if let Some(pin) = &work.driver {
-            let driver = drivers.iter().position(|name| name == pin).ok_or_else(|| {
-                format!("work `{}` is pinned to driver {pin}, which is not there", work.name)
-            })?;
+        if able.is_empty() {
+            return Err("all drivers are lost".to_owned());
+        }
+        if let Some(driver) = home(work, drivers)? {
+            let name = &drivers[driver];
+            if !there[driver] {
+                return Err(format!("work `{}` has its place on driver {name}, which is lost", work.name));
+            }
+            if let (None, Some(what), true) = (&work.driver, lies_on_one_machine(work), drivers.len() > 1) {
+                notes.push(Note {
+                    topic: "one-driver".into(),
+                    text: format!(
+                        "{what} on one machine: the works on them all ran on driver {name}. To have them elsewhere, pin them with `driver:`."
+                    ),
+                });
+            }
             return Ok(vec![Seats { driver, first: 0, count: all }]);
         }
-        if drivers.len() > 1
-            && let Some(what) = lies_on_one_machine(work)
-        {
-            notes.push(Note {
-                topic: "one-driver".into(),
-                text: format!(
-                    "{what} on one machine: the works on them all ran on driver {}. To have them elsewhere, pin them with `driver:`.",
-                    drivers[0]
-                ),
-            });
-            return Ok(vec![Seats { driver: 0, first: 0, count: all }]);
-        }
-        let shares = work::deal(all, drivers.len() as u32, offset);
-        offset = (offset + all % drivers.len().max(1) as u32) % drivers.len().max(1) as u32;
-        let seats = shares.into_iter().enumerate().filter(|(_, share)| share.count > 0);
-        Ok(seats.map(|(driver, share)| Seats { driver, first: share.first, count: share.count }).collect())
+        let shares = work::deal(all, able.len() as u32, offset);
+        offset = (offset + all % able.len() as u32) % able.len() as u32;
+        let seats = able.iter().zip(shares).filter(|(_, share)| share.count > 0);
+        Ok(seats.map(|(driver, share)| Seats { driver: *driver, first: share.first, count: share.count }).collect())
     });
     let works = works.collect::<Result<_, String>>()?;
     notes.dedup();
     Ok(Dealt { works, notes })
+}
+
+/// Stage and work of all that lies on one machine, which is not that of this driver.
+///
+/// # Errors
+/// When a work is pinned to a driver that does not take part.
+pub(crate) fn elsewhere(plan: &Plan, drivers: &[String], driver: usize) -> Result<Vec<(u32, u32)>, String> {
+    let mut all = Vec::new();
+    for (stage, works) in (0..).zip(plan.stages.iter().map(|stage| &stage.works)) {
+        for (number, work) in (0..).zip(works) {
+            let home = home(work, drivers)?;
+            if lies_on_one_machine(work).is_some() && home != Some(driver) {
+                all.push((stage, number));
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// The driver that alone can do this work, if only one can.
+fn home(work: &Work, drivers: &[String]) -> Result<Option<usize>, String> {
+    match &work.driver {
+        Some(pin) => drivers
+            .iter()
+            .position(|name| name == pin)
+            .map(Some)
+            .ok_or_else(|| format!("work `{}` is pinned to driver {pin}, which is not there", work.name)),
+        None => Ok(lies_on_one_machine(work).map(|_| 0)),
+    }
 }
 
 /// What of a work lies on one machine, if anything does.
@@ -86,6 +120,9 @@ mod tests {
 
     const READ: &str = "<operation type=\"read\" ratio=\"100\" config=\"containers=c(1);objects=u(1,9)\"/>";
 
+    const VOLUMES: &str = "name: v\ntarget: {kind: file, path: /nowhere/volume, size: 1MiB}\n\
+        stages:\n- name: fill\n  prepare: {}\n- name: main\n  load: {pattern: read, block_size: 4KiB, for: 1s}\n";
+
     fn names(count: usize) -> Vec<String> {
         (1..=count).map(|number| format!("d{number}")).collect()
     }
@@ -93,7 +130,7 @@ mod tests {
     #[test]
     fn workers_are_dealt_exactly_and_what_is_left_goes_round() {
         let work = |name: &str| format!("<work name=\"{name}\" workers=\"5\" runtime=\"9\">{READ}</work>");
-        let dealt = deal(&stage(&(work("a") + &work("b"))), &names(4)).unwrap();
+        let dealt = deal(&stage(&(work("a") + &work("b"))), &names(4), &[true; 4]).unwrap();
         for seats in &dealt.works {
             assert_eq!(seats.iter().map(|seats| seats.count).sum::<u32>(), 5);
         }
@@ -106,16 +143,39 @@ mod tests {
     #[test]
     fn a_pinned_work_is_on_its_driver_whole() {
         let text = format!("<work name=\"a\" workers=\"5\" runtime=\"9\" driver=\"d3\">{READ}</work>");
-        let dealt = deal(&stage(&text), &names(4)).unwrap();
+        let dealt = deal(&stage(&text), &names(4), &[true; 4]).unwrap();
         assert_eq!(dealt.works, [vec![Seats { driver: 2, first: 0, count: 5 }]]);
-        let error = deal(&stage(&text), &names(2)).err().unwrap();
+        let error = deal(&stage(&text), &names(2), &[true; 2]).err().unwrap();
         assert_eq!(error, "work `a` is pinned to driver d3, which is not there");
+    }
+
+    #[test]
+    fn the_lost_get_nothing_and_what_has_its_place_there_cannot_be_done() {
+        let text = format!("<work name=\"a\" workers=\"5\" runtime=\"9\">{READ}</work>");
+        let dealt = deal(&stage(&text), &names(3), &[true, false, true]).unwrap();
+        let seats: Vec<_> =
+            dealt.works[0].iter().map(|seats| (seats.driver, seats.first, seats.count)).collect();
+        assert_eq!(seats, [(0, 0, 3), (2, 3, 2)]);
+        assert_eq!(deal(&stage(&text), &names(1), &[false]).err().unwrap(), "all drivers are lost");
+        let text = format!("<work name=\"a\" workers=\"5\" runtime=\"9\" driver=\"d2\">{READ}</work>");
+        let error = deal(&stage(&text), &names(3), &[true, false, true]).err().unwrap();
+        assert_eq!(error, "work `a` has its place on driver d2, which is lost");
+        let mut plan = document::read(VOLUMES).unwrap().plan;
+        let error = deal(&plan.stages[0], &names(3), &[false, true, true]).err().unwrap();
+        assert_eq!(
+            error, "work `prepare` has its place on driver d1, which is lost",
+            "nobody else has the volumes"
+        );
+        assert_eq!(elsewhere(&plan, &names(2), 0), Ok(vec![]));
+        assert_eq!(elsewhere(&plan, &names(2), 1), Ok(vec![(0, 0), (1, 0)]));
+        plan.stages[1].works[0].driver = Some("d2".into());
+        assert_eq!(elsewhere(&plan, &names(2), 1), Ok(vec![(0, 0)]));
     }
 
     #[test]
     fn fewer_workers_than_drivers_leave_some_without() {
         let text = format!("<work name=\"a\" workers=\"2\" runtime=\"9\">{READ}</work>");
-        let dealt = deal(&stage(&text), &names(4)).unwrap();
+        let dealt = deal(&stage(&text), &names(4), &[true; 4]).unwrap();
         assert_eq!(dealt.works[0].len(), 2);
     }
 }

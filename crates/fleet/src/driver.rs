@@ -6,9 +6,10 @@
 use crate::health::Pulse;
 use crate::link::{FromController, Link};
 use crate::orders::Orders;
-use crate::part::{self, Voice};
+use crate::part::{self, Task, Voice};
 use crate::protocol::{Down, Up};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -18,7 +19,6 @@ use tidemark_control::execute;
 use tidemark_control::field::Field as _;
 use tidemark_control::here::Here;
 use tidemark_observe::Observer;
-use tidemark_plan::plan::Plan;
 use tidemark_plan::policy::Policy;
 
 /// How often the controller is told how this host fares.
@@ -115,7 +115,7 @@ pub fn serve(
                 return Err(Refused(reason));
             }
             FromController::Said(down) => match *down {
-                Down::Prepare { run, plan, writer, skip_preflight, lost_after_ns } => {
+                Down::Prepare { run, plan, elsewhere, writer, skip_preflight, lost_after_ns } => {
                     end(&mut job);
                     tell(Happened::Begun(plan.name.clone()));
                     let orders = Arc::new(Orders::new(Duration::from_nanos(lost_after_ns)));
@@ -127,8 +127,9 @@ pub fn serve(
                         ..execute::Options::default()
                     };
                     let voice = Voice { link: Arc::clone(&link), orders: Arc::clone(&orders), run };
-                    let refusal = options.policy.check(&plan).err();
-                    job = Some(Job::start(voice, plan, run_options, refusal, news_in.clone()));
+                    let task = Task { plan: *plan, elsewhere };
+                    let refusal = options.policy.check(&task.own()).err();
+                    job = Some(Job::start(voice, task, run_options, refusal, news_in.clone()));
                 }
                 down => job.iter().for_each(|job| job.hear(&link, down.clone())),
             },
@@ -157,7 +158,7 @@ struct Job {
 impl Job {
     fn start(
         voice: Voice,
-        plan: Box<Plan>,
+        task: Task,
         options: execute::Options,
         refusal: Option<String>,
         news: Sender<Happened>,
@@ -167,7 +168,15 @@ impl Job {
         let thread = std::thread::spawn(move || {
             match refusal {
                 Some(reason) => voice.say(Up::Refused { run, reason }),
-                None => carry_out(&voice, &plan, &options, &heard, &news),
+                None => {
+                    let carried =
+                        catch_unwind(AssertUnwindSafe(|| carry_out(&voice, &task, &options, &heard, &news)));
+                    if carried.is_err() {
+                        // Or the controller would wait for it.
+                        let reason = "its part of the run crashed; please report this as a bug".to_owned();
+                        voice.say(Up::Refused { run, reason });
+                    }
+                }
             }
             // Nobody listens when the driver ends.
             let _ = news.send(Happened::Ended);
@@ -199,7 +208,7 @@ impl Job {
 
 fn carry_out(
     voice: &Voice,
-    plan: &Plan,
+    task: &Task,
     options: &execute::Options,
     heard: &Receiver<Down>,
     news: &Sender<Happened>,
@@ -209,7 +218,7 @@ fn carry_out(
     let start = Instant::now();
     let mut here = Here::default();
     let mut quiet = Quiet { orders: &voice.orders, news };
-    match here.prepare(plan, options, &mut quiet) {
+    match here.prepare(&task.own(), options, &mut quiet) {
         Ok(targets) => voice.say(Up::Prepared { run, targets }),
         Err(error) => return voice.say(Up::Refused { run, reason: error.to_string() }),
     }
@@ -218,7 +227,7 @@ fn carry_out(
     for down in heard {
         match down {
             Down::Open { stage, parts, .. } => {
-                part::carry_out(voice, &mut here, plan, stage, &parts, options.threads, start, &mut quiet);
+                part::carry_out(voice, &mut here, task, stage, &parts, options.threads, start, &mut quiet);
             }
             Down::Release { .. } => break,
             Down::Prepare { .. } | Down::Start { .. } | Down::Order { .. } => {}

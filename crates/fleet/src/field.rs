@@ -1,8 +1,8 @@
 //! The controller's side of a run: its stages on the drivers instead of in this process.
 
 use crate::Fleet;
-use crate::board::{Board, Listener};
-use crate::deal::{Seats, deal};
+use crate::board::{Board, Listener, Patience};
+use crate::deal::{Seats, deal, elsewhere};
 use crate::follow::{Line, Remote};
 use crate::protocol::{Down, Opened, Order};
 use std::sync::Arc;
@@ -18,13 +18,11 @@ use tidemark_plan::plan::{OnLoss, Plan, Stage};
 /// From the order to start to the start itself: time for it to reach every driver.
 const START_AHEAD: Duration = Duration::from_millis(150);
 
-/// How long drivers may take to say that a stage is over when all its works have ended, or to let go of a run.
-const LAST_WORD: Duration = Duration::from_secs(60);
-
 /// Drivers on which runs are carried out.
 pub struct OnFleet {
     fleet: Arc<Fleet>,
     drivers: Vec<String>,
+    pub(crate) patience: Patience,
 }
 
 impl std::fmt::Debug for OnFleet {
@@ -35,19 +33,25 @@ impl std::fmt::Debug for OnFleet {
 
 /// Runs on these drivers of a fleet, in this order: workers are dealt to the first ones first.
 pub fn on(fleet: Arc<Fleet>, drivers: Vec<String>) -> Arc<dyn Fields> {
-    Arc::new(OnFleet { fleet, drivers })
+    Arc::new(OnFleet::new(fleet, drivers))
+}
+
+impl OnFleet {
+    pub(crate) fn new(fleet: Arc<Fleet>, drivers: Vec<String>) -> Self {
+        Self { fleet, drivers, patience: Patience::default() }
+    }
 }
 
 impl Fields for OnFleet {
     fn field(&self) -> Box<dyn Field> {
         let run = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
-        let board = Arc::new(Board::new(Arc::clone(&self.fleet), run, &self.drivers));
+        let board = Arc::new(Board::new(Arc::clone(&self.fleet), run, &self.drivers, self.patience));
         Box::new(OnDrivers {
             board,
             listener: None,
             on_loss: OnLoss::Stop,
             run_start: None,
-            proofs_of: Vec::new(),
+            seated: Vec::new(),
         })
     }
 }
@@ -59,11 +63,12 @@ struct OnDrivers {
     on_loss: OnLoss,
     run_start: Option<Instant>,
     /// Drivers that have a part of the stage that goes on.
-    proofs_of: Vec<usize>,
+    seated: Vec<usize>,
 }
 
 impl OnDrivers {
-    /// Waits until `done` of every driver of `of` that is not lost; false when the user ends the run before.
+    /// Waits until `done` of every driver of `of` that is not lost; false when the user ends the run before. One that is there
+    /// and takes too long is given up.
     fn wait(
         &self,
         of: &[usize],
@@ -71,13 +76,26 @@ impl OnDrivers {
         asked: Wish,
         done: impl Fn(&Board, usize) -> bool,
     ) -> bool {
-        while of.iter().any(|driver| !self.board.is_lost(*driver) && !done(&self.board, *driver)) {
+        let (since, most) = (Instant::now(), self.board.patience.ready);
+        loop {
+            let missing = |driver: &&usize| !self.board.is_lost(**driver) && !done(&self.board, **driver);
+            let missing: Vec<_> = of.iter().filter(missing).collect();
+            if missing.is_empty() {
+                return true;
+            }
             if audience.wish() > asked {
                 return false;
             }
+            for driver in missing {
+                let there = self.board.there_since(*driver);
+                if there.is_some_and(|there| there.max(since).elapsed() > most) {
+                    let reason =
+                        format!("it did not say within {} s whether it was ready", most.as_secs_f64());
+                    self.board.give_up(*driver, &reason);
+                }
+            }
             self.board.wait_for_news(Duration::from_millis(50));
         }
-        true
     }
 
     fn living(&self) -> Vec<usize> {
@@ -102,17 +120,24 @@ impl Field for OnDrivers {
         let lost_after = Duration::from_nanos(plan.drivers.lost_after_ns);
         self.listener = Some(Listener::start(&self.board, lost_after).map_err(ExecuteError)?);
         let all: Vec<_> = (0..self.board.drivers()).collect();
+        let names = self.board.names();
+        if names.is_empty() {
+            return Err(ExecuteError("there is no driver to run it on".into()));
+        }
         for driver in &all {
             let prepare = Down::Prepare {
                 run: self.board.run,
                 plan: Box::new(plan.clone()),
+                elsewhere: elsewhere(plan, &names, *driver).map_err(ExecuteError)?,
                 writer: self.board.run as u32 ^ (*driver as u32).wrapping_mul(0x9e37_79b9),
                 skip_preflight: options.skip_preflight,
                 lost_after_ns: plan.drivers.lost_after_ns,
             };
             self.board.send(*driver, prepare);
         }
-        if !self.wait(&all, audience, Wish::GoOn, |board, driver| board.prepared(driver).is_some()) {
+        // One that refuses is enough.
+        let done = |board: &Board, driver| board.prepared(driver).is_some() || board.is_refused();
+        if !self.wait(&all, audience, Wish::GoOn, done) {
             return Err(ExecuteError("it was ended before its drivers were ready".into()));
         }
         if let Some(loss) = self.loss(&all) {
@@ -141,9 +166,15 @@ impl Field for OnDrivers {
         audience: &mut dyn Audience,
     ) -> field::Opened<'a> {
         self.run_start = Some(place.run_start);
-        let living = self.living();
-        let names: Vec<_> = living.iter().map(|driver| self.board.name(*driver)).collect();
-        let dealt = match deal(stage, &names) {
+        // One that was lost before a stage in which it has a part is one that the stage loses, unless a stage has failed
+        // for it already. Whatever cleans up is done by those who are left.
+        let cleans = stage.works.iter().all(|work| work.kind.cleans());
+        let counts_losses = self.on_loss == OnLoss::Stop && !cleans;
+        let all = 0..self.board.drivers();
+        let is_there =
+            |driver| !self.board.is_lost(driver) || (counts_losses && self.board.is_lost_unmourned(driver));
+        let there: Vec<_> = all.clone().map(is_there).collect();
+        let dealt = match deal(stage, &self.board.names(), &there) {
             Ok(dealt) => dealt,
             Err(reason) => return field::Opened::Failed(reason),
         };
@@ -152,11 +183,10 @@ impl Field for OnDrivers {
                 notes.push(note);
             }
         }
-        let index = place.index as u32;
-        let works: Vec<Vec<Seats>> = dealt.works.into_iter().map(|seats| of_board(seats, &living)).collect();
-        let of: Vec<_> = living.iter().copied().filter(|driver| seated(&works, *driver)).collect();
+        let (index, works) = (place.index as u32, dealt.works);
+        let of: Vec<_> = all.filter(|driver| seated(&works, *driver)).collect();
         let receivers = self.board.open(index, &works);
-        self.proofs_of.clone_from(&of);
+        self.seated.clone_from(&of);
         for driver in &of {
             let parts = works.iter().enumerate().flat_map(|(work, seats)| {
                 seats.iter().filter(|seats| seats.driver == *driver).map(move |seats| seats.part(work as u32))
@@ -166,7 +196,7 @@ impl Field for OnDrivers {
         }
         let asked = audience.wish();
         let all_said = self.wait(&of, audience, asked, |board, driver| board.ready(driver).is_some());
-        let mut nothing = Vec::new();
+        let mut nothing: Vec<(usize, String)> = Vec::new();
         let mut trouble = match all_said {
             false => Some("the user ended the run".to_owned()),
             true => self.loss(&of),
@@ -176,13 +206,14 @@ impl Field for OnDrivers {
             notes.extend(own.into_iter().filter(|note| !notes.contains(note)).collect::<Vec<_>>());
             match opened {
                 Opened::Ready => {}
-                Opened::Nothing(reason) => nothing.push(reason),
+                Opened::Nothing(reason) => nothing.push((*driver, reason)),
                 Opened::Failed(reason) => {
                     trouble.get_or_insert(format!("driver {}: {reason}", self.board.name(*driver)));
                 }
             }
         }
         if let Some(trouble) = trouble {
+            of.iter().for_each(|driver| self.board.mourn(*driver));
             let order = Down::Order { run: self.board.run, stage: index, work: None, order: Order::Stop };
             of.iter().for_each(|driver| self.board.send(*driver, order.clone()));
             self.wait_for_the_end(&of);
@@ -191,12 +222,20 @@ impl Field for OnDrivers {
         if !nothing.is_empty()
             && nothing.len() == of.iter().filter(|driver| !self.board.is_lost(**driver)).count()
         {
-            return field::Opened::Nothing(nothing.swap_remove(0));
+            return field::Opened::Nothing(nothing.swap_remove(0).1);
         }
         let (on_loss, started) = (self.on_loss, self.board.start(index, &of, START_AHEAD, place.run_start));
         let players =
             stage.works.iter().zip(receivers).zip(works).enumerate().map(|(work, ((plan, heard), seats))| {
-                let line = Line { stage: index, work: work as u32, seats, on_loss, started: started.clone() };
+                let why_not = |seats: &Seats| nothing.iter().find(|(driver, _)| *driver == seats.driver);
+                let idle: Vec<_> = seats.iter().filter_map(why_not).collect();
+                if let ([(_, why), ..], true) = (&idle[..], idle.len() == seats.len()) {
+                    self.board.close(work as u32, Vec::new());
+                    return Player::Nothing(plan, why.clone());
+                }
+                let idle = idle.into_iter().map(|(driver, _)| *driver).collect();
+                let (stage, work, started) = (index, work as u32, started.clone());
+                let line = Line { stage, work, seats, idle, on_loss, started };
                 let board = Arc::clone(&self.board);
                 Player::Elsewhere(plan, Box::new(Remote { board, line, heard }))
             });
@@ -204,18 +243,28 @@ impl Field for OnDrivers {
     }
 
     fn close(&mut self, _stage: &Stage, remarks: Vec<String>, record: &mut Record) {
-        let of = std::mem::take(&mut self.proofs_of);
+        let of = std::mem::take(&mut self.seated);
         self.wait_for_the_end(&of);
         record.shares = self.board.take_shares();
-        let proofs =
-            of.iter().filter_map(|driver| Some((self.board.name(*driver), self.board.proof(*driver)?)));
-        record.proof = join(proofs.collect(), remarks);
+        let (mut proofs, mut missing) = (Vec::new(), Vec::new());
+        for driver in of {
+            let name = self.board.name(driver);
+            match self.board.proof(driver) {
+                Some(proof) => proofs.push((name, proof)),
+                None if self.board.is_lost(driver) => {
+                    missing.push(format!("Driver {name} was lost before it said what it had checked."));
+                }
+                None => {}
+            }
+        }
+        record.proof = join(proofs, remarks);
+        record.proof.iter_mut().for_each(|proof| proof.unchecked.append(&mut missing));
     }
 
     fn finish(&mut self, run: &mut Run) {
         let living = self.living();
         living.iter().for_each(|driver| self.board.send(*driver, Down::Release { run: self.board.run }));
-        let until = Instant::now() + LAST_WORD;
+        let until = Instant::now() + self.board.patience.word;
         while living
             .iter()
             .any(|driver| !self.board.is_lost(*driver) && self.board.released(*driver).is_none())
@@ -243,7 +292,7 @@ impl Field for OnDrivers {
 impl OnDrivers {
     /// Waits until every driver has said that the stage is over there. One that does not is given up.
     fn wait_for_the_end(&self, of: &[usize]) {
-        let until = Instant::now() + LAST_WORD;
+        let until = Instant::now() + self.board.patience.word;
         for driver in of {
             while !self.board.is_lost(*driver) && !self.board.stage_ended(*driver) {
                 if Instant::now() > until {
@@ -254,11 +303,6 @@ impl OnDrivers {
             }
         }
     }
-}
-
-/// Seats as numbered among the living, as numbered on the board.
-fn of_board(seats: Vec<Seats>, living: &[usize]) -> Vec<Seats> {
-    seats.into_iter().map(|seats| Seats { driver: living[seats.driver], ..seats }).collect()
 }
 
 fn seated(works: &[Vec<Seats>], driver: usize) -> bool {
@@ -293,9 +337,11 @@ fn add_nodes(run: &mut Run, nodes: Vec<Node>, shift_ns: i64, driver: &str) {
             known.generates = true;
             continue;
         }
-        for at in &mut node.at_ns {
-            *at = (*at).saturating_add_signed(shift_ns);
-        }
+        // What it saw while others were still getting ready was before the run.
+        let early = node.at_ns.iter().filter(|at| at.checked_add_signed(shift_ns).is_none()).count();
+        node.at_ns.drain(..early);
+        node.at_ns.iter_mut().for_each(|at| *at = at.saturating_add_signed(shift_ns));
+        node.series.iter_mut().for_each(|series| drop(series.values.drain(..early.min(series.values.len()))));
         node.source = format!("driver {driver}");
         run.nodes.push(node);
     }

@@ -1,6 +1,6 @@
 //! One work of a stage on its drivers: their seconds merged as they come, decisions sent back to all of them.
 
-use crate::board::{Board, News, Started};
+use crate::board::{Board, Loss, News, Started};
 use crate::deal::Seats;
 use crate::protocol::{Down, Order};
 use crossbeam_channel::{Receiver, RecvTimeoutError};
@@ -12,10 +12,13 @@ use tidemark_load::engine::OpenError;
 use tidemark_load::merge::{Decision, Merge};
 use tidemark_measure::record::{Share, ShareSecond};
 use tidemark_measure::wire::Glance;
-use tidemark_plan::plan::{OnLoss, Work};
+use tidemark_plan::plan::{Engine, OnLoss, Work};
 
 /// From the decision that a load is steady to the window: time for it to reach every driver.
 const WINDOW_AHEAD: Duration = Duration::from_millis(300);
+
+/// How often drivers are looked for that are silent.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Where a work hears of its drivers.
 pub(crate) type Route = Receiver<News>;
@@ -25,6 +28,8 @@ pub(crate) struct Line {
     pub(crate) stage: u32,
     pub(crate) work: u32,
     pub(crate) seats: Vec<Seats>,
+    /// The drivers among them that have nothing to do.
+    pub(crate) idle: Vec<usize>,
     pub(crate) on_loss: OnLoss,
     pub(crate) started: Started,
 }
@@ -40,119 +45,29 @@ pub(crate) struct Remote {
 struct Source {
     share: Share,
     open: bool,
+    heard: Instant,
 }
 
 impl Elsewhere for Remote {
     fn follow(&self, work: &Work, reporter: &mut Reporter<'_>) -> Result<crew::Result, OpenError> {
         reporter.started(self.line.started.since_run_ns);
-        let mut merge = Merge::new(&work.load, self.line.seats.len() as u32);
-        let mut sources: Vec<_> = self.line.seats.iter().map(|seats| self.source(*seats)).collect();
-        let mut endings: Vec<Ending> = Vec::new();
-        let (mut trouble, mut loss, mut told) = (None, String::new(), Wish::GoOn);
-        while sources.iter().any(|source| source.open) {
-            let news = match self.heard.recv_timeout(Duration::from_millis(50)) {
-                Ok(news) => Some(news),
-                Err(RecvTimeoutError::Timeout) => None,
+        let mut following = Following::new(self, work);
+        while following.sources.iter().any(|source| source.open) {
+            match self.heard.recv_timeout(Duration::from_millis(50)) {
+                Ok(news) => following.hear(news, reporter),
+                Err(RecvTimeoutError::Timeout) => {}
                 // The board is kept by this very work.
                 Err(RecvTimeoutError::Disconnected) => break,
-            };
-            match news {
-                Some(News::Second(driver, bytes)) => {
-                    let Some(index) = self.index_of(driver) else { continue };
-                    match merge.take_encoded(index as u32, &bytes) {
-                        Ok(glance) => {
-                            sources[index].add(&glance);
-                            reporter.share(&self.board.name(driver), glance);
-                        }
-                        Err(error) => {
-                            self.board.give_up(driver, &format!("what it sent is damaged: {error}"));
-                        }
-                    }
-                }
-                Some(News::Ended(driver, ending)) => {
-                    let Some(index) = self.index_of(driver) else { continue };
-                    match ending {
-                        Ok(ending) => {
-                            sources[index].end(&ending, self.correction(driver), &self.line.started);
-                            endings.push(*ending);
-                        }
-                        Err(reason) => {
-                            trouble.get_or_insert(format!("driver {}: {reason}", self.board.name(driver)));
-                            self.order(Order::Finish);
-                        }
-                    }
-                    sources[index].open = false;
-                    merge.gone(index as u32);
-                }
-                Some(News::Over(driver)) => {
-                    let Some(index) = self.index_of(driver) else { continue };
-                    sources[index].open = false;
-                    merge.gone(index as u32);
-                }
-                Some(News::Away(driver)) => {
-                    self.tell(reporter, driver, "cannot be heard; if it comes back in time, nothing is lost");
-                }
-                Some(News::Back(driver)) => self.tell(reporter, driver, "is back; nothing was lost"),
-                Some(News::Lost(driver, reason)) => {
-                    self.tell(reporter, driver, &format!("is lost: {reason}"));
-                    if let Some(index) = self.index_of(driver) {
-                        sources[index].open = false;
-                        merge.gone(index as u32);
-                        loss = format!("driver {} was lost: {reason}", self.board.name(driver));
-                        if does_each_once(work) {
-                            trouble
-                                .get_or_insert(format!("{loss}, and with it operations that had to be done"));
-                        }
-                    }
-                    if self.line.on_loss == OnLoss::Stop {
-                        loss = format!("driver {} was lost: {reason}", self.board.name(driver));
-                        trouble.get_or_insert(loss.clone());
-                        merge.ended_early(self.since_start());
-                        self.order(Order::Finish);
-                    }
-                }
-                None => {}
             }
-            merge.emit(reporter);
-            match merge.decision() {
-                Some(Decision::OpenWindow) => self.open_window(&mut merge),
-                Some(Decision::GiveUp) => self.order(Order::Finish),
-                None => {}
-            }
-            let wish = reporter.wish();
-            if wish != told {
-                merge.ended_early(self.since_start());
-                self.order(if wish == Wish::Stop { Order::Stop } else { Order::Finish });
-                told = wish;
-            }
+            following.merge.emit(reporter);
+            following.decide(reporter.wish());
+            following.look_for_silent();
         }
-        merge.flush(reporter);
-        self.board.keep_shares(sources.into_iter().map(|source| source.share).collect());
-        let mut result = merge.result(endings);
-        if let Some(trouble) = trouble {
-            // What was measured is kept with the reason.
-            result.given_up = trouble;
-        } else if !loss.is_empty() {
-            result.remarks.push(format!("The load went on without a driver: {loss}."));
-        }
-        // The drivers end early for losses too, which is not the user's doing.
-        result.interrupted = told != Wish::GoOn;
-        Ok(result)
+        Ok(following.end(reporter))
     }
 }
 
 impl Remote {
-    fn source(&self, seats: Seats) -> Source {
-        let share = Share {
-            driver: seats.driver as u32,
-            work: self.line.work,
-            first_worker: seats.first,
-            workers: seats.count,
-            ..Share::default()
-        };
-        Source { share, open: !self.board.is_lost(seats.driver) }
-    }
-
     fn index_of(&self, driver: usize) -> Option<usize> {
         self.line.seats.iter().position(|seats| seats.driver == driver)
     }
@@ -161,11 +76,8 @@ impl Remote {
         Instant::now().saturating_duration_since(self.line.started.at).as_nanos() as u64
     }
 
-    /// Tells the user of a driver; once, though every work of the stage hears of it.
     fn tell(&self, reporter: &mut Reporter<'_>, driver: usize, what: &str) {
-        if self.line.work == 0 {
-            reporter.trouble(format!("driver {} {what}", self.board.name(driver)));
-        }
+        reporter.trouble(format!("driver {} {what}", self.board.name(driver)));
     }
 
     fn order(&self, order: Order) {
@@ -180,28 +92,265 @@ impl Remote {
             self.board.send(driver, Down::Order { run, stage, work, order });
         }
     }
+}
 
-    fn open_window(&self, merge: &mut Merge) {
-        let at = Instant::now() + WINDOW_AHEAD;
-        let since_start = at.saturating_duration_since(self.line.started.at).as_nanos() as u64;
-        merge.window_opened(since_start);
-        // The drivers' clocks as they were taken to be at the start: the window is as far from it on all of them.
-        let clock = self.board.clock_of(at);
-        for seats in &self.line.seats {
-            let at_ns = clock.saturating_add(self.line.started.offsets[seats.driver]).max(0) as u64;
-            self.order_one(seats.driver, Order::Window { at_ns });
+/// A work while it goes on.
+struct Following<'a> {
+    remote: &'a Remote,
+    work: &'a Work,
+    merge: Merge,
+    sources: Vec<Source>,
+    endings: Vec<Ending>,
+    /// Why the work has failed, if it has.
+    trouble: Option<String>,
+    /// The driver that was lost last, if it was to be heard of still.
+    loss: Option<String>,
+    /// How the load was ended early, and when.
+    told: Option<(Order, Instant)>,
+    /// Whether that was the user's doing.
+    user: bool,
+    /// How far the drivers' clocks were ahead soon after the start.
+    offsets: Option<Vec<i64>>,
+    /// When somebody last looked for those who are silent.
+    looked: Instant,
+}
+
+impl<'a> Following<'a> {
+    fn new(remote: &'a Remote, work: &'a Work) -> Self {
+        let line = &remote.line;
+        let mut merge = Merge::new(&work.load, line.seats.len() as u32);
+        let mut sources = Vec::new();
+        for seats in &line.seats {
+            let idle = line.idle.contains(&seats.driver);
+            if idle {
+                merge.gone(sources.len() as u32);
+            }
+            let share = Share {
+                driver: seats.driver as u32,
+                work: line.work,
+                first_worker: seats.first,
+                workers: seats.count,
+                complete: idle,
+                ..Share::default()
+            };
+            sources.push(Source { share, open: !idle, heard: line.started.at });
+        }
+        Self {
+            remote,
+            work,
+            merge,
+            sources,
+            endings: Vec::new(),
+            trouble: None,
+            loss: None,
+            told: None,
+            user: false,
+            offsets: None,
+            looked: Instant::now(),
         }
     }
 
-    /// By how much a driver's clock was further ahead at the start than is known now, nanoseconds: so much later did
-    /// it start than it was to.
-    fn correction(&self, driver: usize) -> i64 {
-        self.line.started.offsets[driver].saturating_sub(self.board.offsets()[driver])
+    /// Takes what came.
+    fn hear(&mut self, news: News, reporter: &mut Reporter<'_>) {
+        let board = &self.remote.board;
+        match news {
+            News::Second(driver, bytes) => {
+                let Some(index) = self.open_of(driver) else { return };
+                match self.merge.take_encoded(index as u32, &bytes) {
+                    Ok(glance) => {
+                        self.sources[index].add(&glance);
+                        reporter.share(&board.name(driver), glance);
+                        self.offsets.get_or_insert_with(|| board.offsets());
+                    }
+                    Err(error) => board.give_up(driver, &format!("it sent what cannot be: {error}")),
+                }
+            }
+            News::Ended(driver, ending) => {
+                let Some(index) = self.open_of(driver) else { return };
+                match ending.and_then(|ending| self.check(index, ending)) {
+                    Ok(ending) => self.take(index, *ending),
+                    Err(reason) => self.fail(format!("driver {}: {reason}", board.name(driver))),
+                }
+                self.close(index);
+            }
+            News::Over(driver) => {
+                let Some(index) = self.open_of(driver) else { return };
+                self.fail(format!("driver {} has not said how its part ended", board.name(driver)));
+                self.close(index);
+            }
+            News::Away(driver) => {
+                self.remote.tell(
+                    reporter,
+                    driver,
+                    "cannot be heard; if it comes back in time, nothing is lost",
+                );
+            }
+            News::Back(driver) => self.remote.tell(reporter, driver, "is back; nothing was lost"),
+            News::Lost(loss) => {
+                if loss.aloud {
+                    self.remote.tell(reporter, loss.driver, &format!("is lost: {}", loss.reason));
+                }
+                self.lose(&loss);
+            }
+        }
+    }
+
+    /// A driver is lost.
+    fn lose(&mut self, Loss { driver, reason, missed, .. }: &Loss) {
+        let board = &self.remote.board;
+        let loss = format!("driver {} was lost: {reason}", board.name(*driver));
+        if let Some(index) = self.open_of(*driver) {
+            self.close(index);
+            if does_each_once(self.work) {
+                self.trouble.get_or_insert(format!("{loss}, and with it operations that had to be done"));
+            }
+            // Of a load that nobody has brought to its end, nobody knows how long it was.
+            if self.endings.is_empty() && self.sources.iter().all(|source| !source.open) {
+                self.trouble.get_or_insert_with(|| loss.clone());
+                self.merge.ended_early(self.remote.since_start());
+            }
+            self.loss = Some(loss.clone());
+        }
+        if *missed && self.remote.line.on_loss == OnLoss::Stop {
+            board.mourn(*driver);
+            self.fail(loss);
+        }
+    }
+
+    /// Which source a driver is, if there is still something to hear of it.
+    fn open_of(&self, driver: usize) -> Option<usize> {
+        self.remote.index_of(driver).filter(|index| self.sources[*index].open)
+    }
+
+    fn close(&mut self, index: usize) {
+        self.sources[index].open = false;
+        self.merge.gone(index as u32);
+    }
+
+    /// Refuses what a driver cannot have left behind.
+    fn check(&self, index: usize, ending: Box<Ending>) -> Result<Box<Ending>, String> {
+        let seats = self.remote.line.seats[index];
+        let actions = self.work.load.actions;
+        let mut own = ending.workers.iter().chain(ending.whole.iter().flat_map(|whole| &whole.workers));
+        let is_own = own.all(|count| {
+            count.operation < actions
+                && (seats.first..seats.first.saturating_add(seats.count)).contains(&count.worker)
+        });
+        let fits = ending.whole.as_ref().is_none_or(|whole| whole.tallies.len() == usize::from(actions));
+        match is_own && fits {
+            true => Ok(ending),
+            false => Err("what it says of its part is of workers or operations that it does not have".into()),
+        }
+    }
+
+    /// A share has ended as it should.
+    fn take(&mut self, index: usize, ending: Ending) {
+        if ending.interrupted && self.told.is_none() {
+            let name = self.remote.board.name(self.remote.line.seats[index].driver);
+            self.fail(format!("driver {name} ended its part early: it could not hear the controller"));
+        }
+        let offsets = self.offsets.get_or_insert_with(|| self.remote.board.offsets());
+        let driver = self.remote.line.seats[index].driver;
+        // So much further ahead was its clock taken to be than it was: so much later did it start than it was to.
+        let late_ns = self.remote.line.started.offsets[driver].saturating_sub(offsets[driver]);
+        self.sources[index].end(&ending, late_ns, &self.remote.line.started);
+        self.endings.push(ending);
+    }
+
+    /// The work has failed: those who go on are to end.
+    fn fail(&mut self, trouble: String) {
+        self.trouble.get_or_insert(trouble);
+        self.end_early(Order::Finish);
+    }
+
+    /// Ends the load before its time. What was ended is not ended again, but it may be stopped.
+    fn end_early(&mut self, order: Order) {
+        if self.told.is_some_and(|(told, _)| told == order || told == Order::Stop) {
+            return;
+        }
+        self.merge.ended_early(self.remote.since_start());
+        self.remote.order(order);
+        self.told = Some((order, Instant::now()));
+    }
+
+    /// Does what the load has shown to be due, and what the user wants.
+    fn decide(&mut self, wish: Wish) {
+        match self.merge.decision() {
+            Some(Decision::OpenWindow) => self.open_window(),
+            Some(Decision::GiveUp) => self.end_early(Order::Finish),
+            None => {}
+        }
+        let order = match wish {
+            Wish::GoOn => return,
+            Wish::Finish => Order::Finish,
+            Wish::Stop => Order::Stop,
+        };
+        if self.sources.iter().any(|source| source.open) {
+            self.user = true;
+            self.end_early(order);
+        }
+    }
+
+    fn open_window(&mut self) {
+        let started = &self.remote.line.started;
+        let at = Instant::now() + WINDOW_AHEAD;
+        self.merge.window_opened(at.saturating_duration_since(started.at).as_nanos() as u64);
+        // The drivers' clocks as they were taken to be at the start: the window is as far from it on all of them.
+        let clock = self.remote.board.clock_of(at);
+        for seats in &self.remote.line.seats {
+            let at_ns = clock.saturating_add(started.offsets[seats.driver]).max(0) as u64;
+            self.remote.order_one(seats.driver, Order::Window { at_ns });
+        }
+    }
+
+    /// Gives up drivers that are there and do not say what they should: they would never end.
+    fn look_for_silent(&mut self) {
+        if self.looked.elapsed() < LOOK {
+            return;
+        }
+        self.looked = Instant::now();
+        let (board, most) = (&self.remote.board, self.remote.board.patience.word);
+        let stopped = self.told.is_some_and(|(told, at)| told == Order::Stop && at.elapsed() > most);
+        let sources = self.sources.iter().zip(&self.remote.line.seats);
+        for (source, seats) in sources.filter(|(source, _)| source.open) {
+            let due = match self.told {
+                Some((_, at)) => Some(at.max(source.heard)),
+                None => speaks_every_second(self.work).then_some(source.heard),
+            };
+            if stopped {
+                let reason = format!("it did not stop within {} s", most.as_secs_f64());
+                board.give_up(seats.driver, &reason);
+            } else if let (Some(due), Some(there)) = (due, board.there_since(seats.driver))
+                && due.max(there).elapsed() > most
+            {
+                let reason = format!("it said nothing of its load for {} s", most.as_secs_f64());
+                board.give_up(seats.driver, &reason);
+            }
+        }
+    }
+
+    /// What the work left behind.
+    fn end(mut self, reporter: &mut Reporter<'_>) -> crew::Result {
+        self.merge.flush(reporter);
+        self.remote
+            .board
+            .close(self.remote.line.work, self.sources.into_iter().map(|source| source.share).collect());
+        let mut result = self.merge.result(self.endings);
+        if let Some(trouble) = self.trouble {
+            // What was measured is kept with the reason.
+            result.given_up = trouble;
+        } else if let Some(loss) = self.loss {
+            result.remarks.push(format!("The load went on without a driver: {loss}."));
+        }
+        // The drivers end early for losses too, which is not the user's doing.
+        result.interrupted = self.user;
+        result
     }
 }
 
 impl Source {
     fn add(&mut self, glance: &Glance) {
+        self.heard = Instant::now();
         self.share.ok += glance.ok;
         self.share.failed += glance.failed;
         self.share.bytes += glance.bytes;
@@ -216,16 +365,22 @@ impl Source {
         });
     }
 
-    fn end(&mut self, ending: &Ending, correction_ns: i64, started: &Started) {
+    fn end(&mut self, ending: &Ending, late_ns: i64, started: &Started) {
         self.share.complete = true;
         self.share.threads = ending.whole.as_ref().map_or(ending.threads, |whole| whole.threads);
         self.share.first_sent_ns = ending
             .first_sent_ns
-            .map(|first| started.since_run_ns.saturating_add(first).saturating_add_signed(correction_ns));
+            .map(|first| started.since_run_ns.saturating_add(first).saturating_add_signed(late_ns));
     }
 }
 
 /// Whether a work has to do each of its operations once, so that what a driver did not do is missing.
 fn does_each_once(work: &Work) -> bool {
     work.load.source.operations().is_some() || work.load.stop.operations.is_some()
+}
+
+/// Whether a driver that is well tells something of this work every second, whatever the storage does: nothing that
+/// goes over sockets holds a thread up. Volumes may, and fio tells nothing while it lays out its files.
+fn speaks_every_second(work: &Work) -> bool {
+    matches!(work.engine, Engine::Object(_))
 }

@@ -26,3 +26,6 @@ mod part;
 pub mod protocol;
 
 pub use fleet::Fleet;
+
+#[cfg(test)]
+mod tests;

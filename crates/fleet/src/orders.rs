@@ -72,10 +72,13 @@ impl Orders {
                 state.windows.insert(work, instant(at_ns));
             }
             (Order::Window { .. }, None) => {}
+            // A stop is not taken back.
             (order, Some(work)) => {
-                state.works.insert(work, order);
+                let own = state.works.entry(work).or_insert(order);
+                *own = if *own == Order::Stop { Order::Stop } else { order };
             }
-            (order, None) => state.wish = Some(order),
+            (order, None) if state.wish != Some(Order::Stop) => state.wish = Some(order),
+            (_, None) => {}
         }
         self.changed.notify_all();
     }
@@ -149,6 +152,10 @@ mod tests {
         assert_eq!((orders.word(0).window, orders.word(1).window), (Some(at), None));
         orders.order(2, None, Order::Stop, |_| at);
         assert_eq!(orders.word(1).wish, Wish::Stop);
+        orders.order(2, Some(1), Order::Stop, |_| at);
+        orders.order(2, Some(1), Order::Finish, |_| at);
+        orders.order(2, None, Order::Finish, |_| at);
+        assert_eq!(orders.word(1).wish, Wish::Stop, "a stop is not taken back");
         orders.open(3);
         assert_eq!(orders.word(1).wish, Wish::GoOn, "a new stage");
     }

@@ -41,6 +41,38 @@ impl Voice {
     }
 }
 
+/// A run, as far as a driver has to do with it.
+pub(crate) struct Task {
+    pub(crate) plan: Plan,
+    /// Stage and work of what lies on other machines.
+    pub(crate) elsewhere: Vec<(u32, u32)>,
+}
+
+impl Task {
+    /// The plan without what lies on other machines.
+    pub(crate) fn own(&self) -> Plan {
+        let mut plan = self.plan.clone();
+        for (number, stage) in (0..).zip(&mut plan.stages) {
+            let mut works = 0..;
+            stage
+                .works
+                .retain(|_| works.next().is_some_and(|work| !self.elsewhere.contains(&(number, work))));
+        }
+        plan
+    }
+
+    /// The stage with the works only of which there are parts.
+    fn share(&self, number: u32, parts: &[Part]) -> Option<Stage> {
+        let whole = self.plan.stages.get(number as usize)?;
+        let own = |part: &Part| {
+            let work = whole.works.get(part.work as usize)?;
+            (!self.elsewhere.contains(&(number, part.work))).then(|| work.clone())
+        };
+        let works = parts.iter().map(own).collect::<Option<_>>()?;
+        Some(Stage { works, ..whole.clone() })
+    }
+}
+
 /// Where the threads of a stage's works meet before its load.
 struct Gathering<'a> {
     voice: &'a Voice,
@@ -76,7 +108,7 @@ impl Gathering<'_> {
 pub(crate) fn carry_out(
     voice: &Voice,
     here: &mut Here,
-    plan: &Plan,
+    task: &Task,
     stage: u32,
     parts: &[Part],
     threads: Option<u32>,
@@ -85,11 +117,11 @@ pub(crate) fn carry_out(
 ) {
     let run = voice.run;
     let mut notes = Vec::new();
-    let mine = plan.stages.get(stage as usize).and_then(|whole| share_of(whole, parts));
+    let mine = task.share(stage, parts);
     let place = StagePlace { index: stage as usize, run_start };
     let opened = match &mine {
         Some(mine) => here.open(place, mine, &mut notes, audience),
-        None => field::Opened::Failed("the controller speaks of a work that the plan does not have".into()),
+        None => field::Opened::Failed("the controller speaks of a work that is not this driver's".into()),
     };
     let gathering = |players| Gathering {
         voice,
@@ -109,13 +141,6 @@ pub(crate) fn carry_out(
     }
     let proof = here.proof(Vec::new()).map(Box::new);
     voice.say(Up::StageEnded { run, stage, proof });
-}
-
-/// The stage with the works only of which there are parts.
-fn share_of(whole: &Stage, parts: &[Part]) -> Option<Stage> {
-    let works: Option<Vec<_>> =
-        parts.iter().map(|part| whole.works.get(part.work as usize).cloned()).collect();
-    Some(Stage { works: works?, ..whole.clone() })
 }
 
 fn play(gathering: &Gathering<'_>, players: &[Player<'_>], parts: &[Part], threads: u32) {
@@ -166,5 +191,25 @@ impl Lead for Told<'_> {
 
     fn word(&mut self) -> Word {
         self.gathering.voice.orders.word(self.work)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_elsewhere_is_neither_prepared_nor_done() {
+        let work = "<work name=\"a\" workers=\"2\" runtime=\"9\">\
+            <operation type=\"read\" ratio=\"100\" config=\"containers=c(1);objects=u(1,9)\"/></work>";
+        let text = format!(
+            "<workload name=\"t\"><storage type=\"mock\"/><workflow><workstage name=\"main\">{work}{work}</workstage></workflow></workload>"
+        );
+        let plan = tidemark_plan::document::read(&text).unwrap().plan;
+        let task = Task { plan, elsewhere: vec![(0, 1), (9, 9)] };
+        assert_eq!(task.own().stages[0].works, task.plan.stages[0].works[..1]);
+        let share = |stage, work| task.share(stage, &[Part { work, first: 0, count: 1 }]);
+        assert!(share(0, 0).is_some_and(|stage| stage.works.len() == 1));
+        assert!(share(0, 1).is_none() && share(0, 2).is_none() && share(1, 0).is_none());
     }
 }

@@ -72,6 +72,8 @@ pub enum Down {
         run: u64,
         /// What is to be run, in whole.
         plan: Box<Plan>,
+        /// Stage and work of what lies on other drivers' machines: it is not looked for here, and no part of it will be.
+        elsewhere: Vec<(u32, u32)>,
         /// Marks what this driver writes: another number for every driver of the run.
         writer: u32,
         /// Whether to begin without asking the targets first.
@@ -97,7 +99,7 @@ pub enum Down {
         /// When.
         at_ns: u64,
     },
-    /// A word on the load of a work that goes on. Later ones override earlier ones.
+    /// A word on the load of a work that goes on. Later ones override earlier ones, but a stop is not taken back.
     Order {
         /// Which run.
         run: u64,
@@ -141,7 +143,7 @@ pub enum Up {
         /// One line per distinct target.
         targets: Vec<String>,
     },
-    /// The run cannot begin here: one clear sentence with the remedy, never a secret.
+    /// The run cannot begin here, or go on: one clear sentence with the remedy, never a secret.
     Refused {
         /// Which.
         run: u64,

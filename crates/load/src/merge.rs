@@ -88,6 +88,9 @@ impl Merge {
         if index > next.saturating_add(MOST_AHEAD) || index == u32::MAX {
             return Err(Damaged(format!("it is second {index} while the others are at {next}")));
         }
+        if let Some(passed) = self.seconds.passed(source).filter(|passed| index <= *passed) {
+            return Err(Damaged(format!("it is second {index} after second {passed}")));
+        }
         if let Some(sum) = self.seconds.of(source, index) {
             second.add_to(sum);
         }

@@ -40,6 +40,11 @@ impl Seconds {
         self.next
     }
 
+    /// The last second that a source is through with.
+    pub(crate) fn passed(&self, source: u32) -> Option<u32> {
+        self.sources[source as usize].passed
+    }
+
     /// The sum that a source's second is to be added to; `None` when it was given out already. With it the source is
     /// through with this second and all before it.
     pub(crate) fn of(&mut self, source: u32, index: u32) -> Option<&mut Interval> {

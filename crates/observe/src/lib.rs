@@ -125,7 +125,7 @@ mod stop;
 mod threads;
 mod wire;
 
-pub use observer::Observer;
+pub use observer::{Glimpse, Observer};
 
 use std::path::PathBuf;
 

@@ -4,7 +4,8 @@ use crate::Options;
 use crate::recorder::Recorder;
 use crate::remote::Remote;
 use crate::sampler::{Sampler, host_name};
-use crate::stop::Stop;
+use crate::stop::{Stop, lock};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use tidemark_measure::observation::Node;
@@ -15,10 +16,30 @@ pub(crate) const PERIOD: Duration = Duration::from_secs(1);
 /// A last look at the end is taken if so much time went by since the one before: rates over less are noise.
 const LAST_LEAST: Duration = Duration::from_millis(250);
 
+/// The latest sample of a node, in few numbers: for those who look on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Glimpse {
+    /// The node's name.
+    pub name: String,
+    /// Whether it generates the load.
+    pub generates: bool,
+    /// When it was taken, nanoseconds since the start.
+    pub at_ns: u64,
+    /// Share of all processors that are busy, 0 to 1.
+    pub cpu_busy: f32,
+    /// Memory in use, bytes.
+    pub memory_used_bytes: u64,
+    /// Received by all interfaces but loopback, bytes per second.
+    pub received_per_s: f64,
+    /// Sent by them, bytes per second.
+    pub sent_per_s: f64,
+}
+
 /// Observes from its start until [`Observer::finish`], in a thread of its own. One that is dropped ends too.
 pub struct Observer {
     stop: StopWhenDropped,
     own: JoinHandle<Node>,
+    latest: Arc<Mutex<Option<Glimpse>>>,
     remotes: Vec<Remote>,
 }
 
@@ -37,11 +58,18 @@ impl Observer {
         let stop = Stop::default();
         let remote = |url: &String| Remote::start(url, options.token.as_deref(), start, stop.clone());
         let remotes = options.nodes.iter().map(remote).collect();
+        let latest = Arc::default();
         let own = thread::spawn({
-            let (options, stop) = (options.clone(), stop.clone());
-            move || observe(&options, start, &stop)
+            let (options, stop, latest) = (options.clone(), stop.clone(), Arc::clone(&latest));
+            move || observe(&options, start, &stop, &latest)
         });
-        Self { stop: StopWhenDropped(stop), own, remotes }
+        Self { stop: StopWhenDropped(stop), own, latest, remotes }
+    }
+
+    /// What was seen last of each node that was seen: this one first.
+    pub fn latest(&self) -> Vec<Glimpse> {
+        let own = lock(&self.latest).clone().map(|own| Glimpse { generates: true, ..own });
+        own.into_iter().chain(self.remotes.iter().filter_map(Remote::latest)).collect()
     }
 
     /// Ends, and gives what was seen: this node first. What could not be seen is in the nodes' gaps. Other nodes are waited
@@ -61,11 +89,13 @@ impl Observer {
     }
 }
 
-fn observe(options: &Options, start: Instant, stop: &Stop) -> Node {
+fn observe(options: &Options, start: Instant, stop: &Stop, latest: &Mutex<Option<Glimpse>>) -> Node {
     let (mut sampler, mut recorder) = (Sampler::new(options), Recorder::default());
     let mut last = look(&mut sampler, &mut recorder, start);
+    let name = host_name();
     while !stop.sleep_until(next(start, Instant::now())) {
         last = look(&mut sampler, &mut recorder, start);
+        *lock(latest) = recorder.glimpse(&name);
     }
     if last.elapsed() >= LAST_LEAST {
         look(&mut sampler, &mut recorder, start);
@@ -74,7 +104,7 @@ fn observe(options: &Options, start: Instant, stop: &Stop) -> Node {
     if recorder.full {
         gaps.push("There was more to observe than is kept.".into());
     }
-    Node { name: host_name(), facts, gaps, ..recorder.node() }
+    Node { name, facts, gaps, ..recorder.node() }
 }
 
 /// Looks, and records what has rates: all but the first look.
@@ -115,11 +145,17 @@ mod tests {
         let start = Instant::now();
         let observer = Observer::start(&Options::default(), start);
         thread::sleep(Duration::from_millis(1400));
+        let seen = observer.latest();
         let nodes = observer.finish();
         let [node] = nodes.as_slice() else { panic!("{nodes:?}") };
         assert!(node.generates && node.source == "local" && !node.name.is_empty());
         assert!(node.at_ns.len() >= 2 && node.at_ns[0] >= 1_000_000_000, "{:?}", node.at_ns);
         assert!(node.at_ns.is_sorted());
+        let [glimpse] = seen.as_slice() else { panic!("{seen:?}") };
+        assert!(
+            glimpse.generates && glimpse.name == node.name && glimpse.memory_used_bytes > 0,
+            "{glimpse:?}"
+        );
         let busy = node.find(Kind::Cpu, "all", "busy").unwrap();
         assert_eq!(busy.values.len(), node.at_ns.len());
         assert!(node.find(Kind::Process, "tidemark", "memory").is_some());

@@ -1,5 +1,6 @@
 //! Rows of samples become series.
 
+use crate::observer::Glimpse;
 use crate::sample::Value;
 use tidemark_measure::observation::{Kind, Node, Series};
 
@@ -28,6 +29,36 @@ impl Recorder {
     /// When the last sample was taken.
     pub(crate) fn last_ns(&self) -> Option<u64> {
         self.at_ns.last().copied()
+    }
+
+    /// The last row in few numbers.
+    pub(crate) fn glimpse(&self, name: &str) -> Option<Glimpse> {
+        let last = self.at_ns.len().checked_sub(1)?;
+        let of = |kind: Kind, metric: &'static str| {
+            let found =
+                self.series.iter().filter(move |series| series.kind == kind && series.metric == metric);
+            found.filter_map(move |series| Some((series.subject.as_str(), *series.values.get(last)?)))
+        };
+        let finite = |value: f32| if value.is_finite() { value } else { 0.0 };
+        let network = |metric: &'static str| {
+            of(Kind::Network, metric)
+                .filter(|(link, _)| *link != "lo")
+                .map(|(_, value)| f64::from(finite(value)))
+                .sum()
+        };
+        Some(Glimpse {
+            name: name.to_owned(),
+            generates: false,
+            at_ns: self.at_ns[last],
+            cpu_busy: of(Kind::Cpu, "busy")
+                .find(|(cpu, _)| *cpu == "all")
+                .map_or(0.0, |(_, value)| finite(value)),
+            memory_used_bytes: of(Kind::Memory, "used")
+                .map(|(_, value)| f64::from(finite(value)))
+                .sum::<f64>() as u64,
+            received_per_s: network("rx_bytes"),
+            sent_per_s: network("tx_bytes"),
+        })
     }
 
     /// Adds a row.

@@ -1,7 +1,7 @@
 //! A node elsewhere, on which `tidemark observe` runs: asked once a second, in a thread of its own.
 
 use crate::http;
-use crate::observer::{nanoseconds, next};
+use crate::observer::{Glimpse, nanoseconds, next};
 use crate::recorder::Recorder;
 use crate::sample::Gaps;
 use crate::stop::{Stop, lock};
@@ -101,6 +101,13 @@ impl Remote {
             }
         });
         Self { seen, ended, url: url.to_owned() }
+    }
+
+    /// What was seen last, unless the node is silent.
+    pub(crate) fn latest(&self) -> Option<Glimpse> {
+        let seen = lock(&self.seen);
+        let name = if seen.name.is_empty() { &self.url } else { &seen.name };
+        seen.silent.is_none().then(|| seen.recorder.glimpse(name)).flatten()
     }
 
     /// What was seen, once the flag that stops all threads is set.

@@ -137,13 +137,14 @@ pub fn forecast(plan: &Plan) -> Forecast {
     let (mut workers, mut connections, mut memory, mut stored) = (0, 0, BASE_MEMORY, 0);
     let mut time = Time::default();
     let mut stages = Vec::new();
+    let in_memory = keeps_in_memory(plan);
     for stage in &plan.stages {
         let forecast = look.stage(stage);
         let sum = |of: fn(&PlanWork) -> u64| stage.works.iter().map(of).fold(0, u64::saturating_add);
         workers = workers.max(sum(|work| u64::from(work.load.workers)));
         connections = connections.max(sum(connections_of));
         stored = stored.max(look.objects.bytes());
-        let kept = if keeps_in_memory(plan) { look.objects.bytes() } else { 0 };
+        let kept = if in_memory { look.objects.bytes() } else { 0 };
         memory = memory.max(BASE_MEMORY.saturating_add(sum(memory_of)).saturating_add(kept));
         time.then(&forecast.time);
         stages.push(forecast);

@@ -32,6 +32,9 @@ use std::time::{Duration, Instant};
 use tidemark_controller::api::Role;
 use tokens::Lookup;
 
+/// How often the caller of a request that goes on is looked at again.
+const LOOKED_AT_EVERY: Duration = Duration::from_secs(2);
+
 /// Of an address that somebody asked for in vain, so much is noted, characters.
 const LONGEST_NOTED: usize = 200;
 
@@ -135,6 +138,25 @@ impl Guard {
         Ok(lookup.owner(&token).await?.map(|(name, role)| known(name, role, peer)))
     }
 
+    /// Waits until the caller of a request that goes on may no longer do what it asked for: its token was revoked, or its session
+    /// has ended.
+    pub(crate) async fn until_void(&self, headers: &HeaderMap, caller: &Caller) {
+        while self.is_good(headers, caller).await {
+            tokio::time::sleep(LOOKED_AT_EVERY).await;
+        }
+    }
+
+    async fn is_good(&self, headers: &HeaderMap, caller: &Caller) -> bool {
+        let Some(lookup) = &self.lookup else { return true };
+        let session = || self.cookie_of(headers).and_then(|id| self.sessions.token(id, Instant::now()));
+        let Some(token) = token_of(headers).ok().flatten().or_else(session) else { return false };
+        match lookup.owner(&token).await {
+            Ok(owner) => owner.is_some_and(|(name, role)| name == caller.name && role == caller.role),
+            // The store does not answer at the moment: what it said last holds.
+            Err(_) => true,
+        }
+    }
+
     /// Whose token this is. Wrong ones are counted, and too many of them shut the address out for a while.
     async fn owner(&self, lookup: &Lookup, token: &str, peer: Peer) -> Result<Caller, Refused> {
         let address = network(peer.0.ip());
@@ -161,28 +183,32 @@ fn known(name: String, role: Role, peer: Peer) -> Caller {
 /// The token that comes with a request, other than by a cookie: in the header, as a password, or where COSBench's
 /// scripts put it.
 fn token_in(parts: &Parts) -> Result<Option<String>, Refused> {
-    if let Some(value) = parts.headers.get(header::AUTHORIZATION) {
-        let unclear =
-            || Refused::new(StatusCode::UNAUTHORIZED, "the header Authorization is neither Bearer nor Basic");
-        let value = value.to_str().map_err(|_| unclear())?;
-        let (scheme, rest) = value.split_once(' ').ok_or_else(unclear)?;
-        return match scheme.to_ascii_lowercase().as_str() {
-            "bearer" => Ok(Some(rest.trim().to_owned())),
-            "basic" => {
-                let plain = BASE64_STANDARD.decode(rest.trim()).map_err(|_| unclear())?;
-                let plain = String::from_utf8(plain).map_err(|_| unclear())?;
-                let (_, password) = plain.split_once(':').ok_or_else(unclear)?;
-                Ok(Some(password.to_owned()))
-            }
-            _ => Err(unclear()),
-        };
-    }
+    let token = token_of(&parts.headers)?;
     // Only there: everywhere else a secret does not belong into an address.
-    if !cosbench::is_ours(parts.uri.path()) {
-        return Ok(None);
+    if token.is_some() || !cosbench::is_ours(parts.uri.path()) {
+        return Ok(token);
     }
     let query = url::form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes());
     Ok(query.into_iter().find(|(name, _)| name == "password").map(|(_, value)| value.into_owned()))
+}
+
+/// The token in the header `Authorization`, if it is there.
+fn token_of(headers: &HeaderMap) -> Result<Option<String>, Refused> {
+    let Some(value) = headers.get(header::AUTHORIZATION) else { return Ok(None) };
+    let unclear =
+        || Refused::new(StatusCode::UNAUTHORIZED, "the header Authorization is neither Bearer nor Basic");
+    let value = value.to_str().map_err(|_| unclear())?;
+    let (scheme, rest) = value.split_once(' ').ok_or_else(unclear)?;
+    match scheme.to_ascii_lowercase().as_str() {
+        "bearer" => Ok(Some(rest.trim().to_owned())),
+        "basic" => {
+            let plain = BASE64_STANDARD.decode(rest.trim()).map_err(|_| unclear())?;
+            let plain = String::from_utf8(plain).map_err(|_| unclear())?;
+            let (_, password) = plain.split_once(':').ok_or_else(unclear)?;
+            Ok(Some(password.to_owned()))
+        }
+        _ => Err(unclear()),
+    }
 }
 
 /// Every request comes by here: where from, whether it may have been made by another site's page, who asks, and how
@@ -211,7 +237,9 @@ async fn admit(app: &Arc<App>, request: Request) -> Result<Request, Refused> {
         }
     })?;
     let name = caller.as_ref().map_or_else(String::new, |caller| caller.name.clone());
-    let is_driver = caller.as_ref().is_some_and(|caller| caller.role == Role::Driver);
+    // A thousand drivers may join at once, from one address if need be.
+    let joins = parts.uri.path() == tidemark_fleet::link::PATH;
+    let is_driver = caller.as_ref().is_some_and(|caller| caller.role == Role::Driver || joins);
     if !is_driver {
         let taken = app.guard.requests.take((network(peer.0.ip()), name), Instant::now());
         taken.map_err(|after| Refused::too_many("too many requests: slow down", after))?;
@@ -249,7 +277,7 @@ pub(crate) struct Viewer(pub(crate) Caller);
 pub(crate) struct Operator(pub(crate) Caller);
 
 /// A driver that joins.
-pub(crate) struct Joining;
+pub(crate) struct Joining(pub(crate) Caller);
 
 impl<S: Send + Sync> FromRequestParts<S> for Viewer {
     type Rejection = Refused;
@@ -271,6 +299,6 @@ impl<S: Send + Sync> FromRequestParts<S> for Joining {
     type Rejection = Refused;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refused> {
-        require(parts, Role::Driver).map(|_| Self)
+        require(parts, Role::Driver).map(Self)
     }
 }

@@ -78,7 +78,7 @@ pub fn serve(
     controller: Arc<Controller>,
     fleet: Arc<Fleet>,
     ready: impl FnOnce(Ready),
-    stop: impl Fn() -> bool,
+    stop: impl FnMut() -> bool,
 ) -> Result<(), ServeError> {
     let tokens: Arc<dyn Tokens> = Arc::new(Stored(controller.clone()));
     serve_with(options, controller, fleet, tokens, ready, stop)
@@ -91,7 +91,7 @@ fn serve_with(
     fleet: Arc<Fleet>,
     tokens: Arc<dyn Tokens>,
     ready: impl FnOnce(Ready),
-    stop: impl Fn() -> bool,
+    mut stop: impl FnMut() -> bool,
 ) -> Result<(), ServeError> {
     options.check()?;
     let (tokens, tls) = match &options.security {
@@ -113,6 +113,9 @@ fn serve_with(
         let open = tokens.is_none();
         let gate = Gate::new(address, open, identity.is_some(), options.origins);
         let (stopping, stopped) = watch::channel(false);
+        let fingerprint = identity.as_ref().map(|identity| identity.fingerprint.clone());
+        let ours = Ready { address, fingerprint, open };
+        controller.found_at(ours.url().trim_end_matches('/'));
         let app = app::App::new(app::Parts {
             controller,
             fleet,
@@ -125,7 +128,7 @@ fn serve_with(
         });
         let listening = metrics::listen(app.clone());
         let acceptor = identity.as_ref().map(|identity| TlsAcceptor::from(identity.config.clone()));
-        ready(Ready { address, fingerprint: identity.map(|identity| identity.fingerprint), open });
+        ready(ours);
         let watching = async {
             while !stop() {
                 tokio::time::sleep(Duration::from_millis(100)).await;

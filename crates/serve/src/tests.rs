@@ -25,6 +25,10 @@ const OPERATOR: &str = "operators-token";
 const VIEWER: &str = "viewers-token";
 const DRIVER: &str = "drivers-token";
 
+/// A viewer's token that one test revokes, and whether it has.
+const PASSING: &str = "passing-token";
+static REVOKED: AtomicBool = AtomicBool::new(false);
+
 /// A document that waits for drivers.
 const DOCUMENT: &str = r#"<?xml version="1.0"?>
 <workload name="tiny" description="">
@@ -45,6 +49,7 @@ impl Tokens for Listed {
             OPERATOR => Some(("olga".into(), Role::Operator)),
             VIEWER => Some(("vera".into(), Role::Viewer)),
             DRIVER => Some(("d1".into(), Role::Driver)),
+            PASSING if !REVOKED.load(Ordering::Relaxed) => Some(("paul".into(), Role::Viewer)),
             _ => None,
         })
     }

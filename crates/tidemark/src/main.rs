@@ -35,7 +35,7 @@ fn main() -> ExitCode {
         Command::Submit(arguments) => commands::submissions::submit(&arguments, terminal),
         Command::Status(arguments) => commands::submissions::status(&arguments, terminal),
         Command::Cancel(arguments) => commands::submissions::cancel(&arguments, terminal),
-        Command::Watch(arguments) => commands::submissions::watch(&arguments, terminal),
+        Command::Watch(arguments) => commands::watch::watch(&arguments, terminal),
         Command::Token(arguments) => commands::token::token(&arguments, store, terminal),
         Command::Schema => commands::manual::schema(terminal),
         Command::Lab(arguments) => commands::lab::lab(&arguments, terminal),

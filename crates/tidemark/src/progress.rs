@@ -198,8 +198,8 @@ impl Audience for Progress {
             }
             Event::StageStarted { index, stage } => self.stage_started(index, stage),
             Event::Second { stage, work, interval } => self.second(stage, work, interval),
-            // Drivers are a controller's: its console shows them.
-            Event::DriverSecond { .. } => {}
+            // These are for a controller's console.
+            Event::DriverSecond { .. } | Event::Nodes(_) => {}
             Event::Pausing { pause_ns } => {
                 let text = format!("waiting {}", units::duration_ns(pause_ns));
                 match &self.bar {

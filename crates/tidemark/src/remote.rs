@@ -23,6 +23,23 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Replies larger than this are not read, bytes.
 const LARGEST: usize = 256 << 20;
 
+/// Why a controller did not do what it was asked.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// It cannot be reached, or cannot answer at the moment: it may be there again soon.
+    Away(Stop),
+    /// It will not, or what it says cannot be understood.
+    Refused(Stop),
+}
+
+impl From<Failure> for Stop {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Away(stop) | Failure::Refused(stop) => stop,
+        }
+    }
+}
+
 /// The token that the command line gives, if any.
 pub(crate) fn token(reach: &Reach) -> Result<Option<Secret>, Stop> {
     let Some(path) = &reach.token_file else {
@@ -77,7 +94,7 @@ impl Controller {
     }
 
     /// Asks, and reads the reply.
-    pub(crate) fn ask<T: DeserializeOwned>(&self, path: &str) -> Result<T, Stop> {
+    pub(crate) fn ask<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
         self.call(Method::GET, path, None)
     }
 
@@ -86,8 +103,8 @@ impl Controller {
         &self,
         path: &str,
         body: &impl serde::Serialize,
-    ) -> Result<T, Stop> {
-        let body = serde_json::to_vec(body).map_err(Stop::usage)?;
+    ) -> Result<T, Failure> {
+        let body = serde_json::to_vec(body).map_err(|error| Failure::Refused(Stop::usage(error)))?;
         self.call(Method::POST, path, Some(body))
     }
 
@@ -96,30 +113,34 @@ impl Controller {
         method: Method,
         path: &str,
         body: Option<Vec<u8>>,
-    ) -> Result<T, Stop> {
+    ) -> Result<T, Failure> {
         let exchange = async {
             let response = self.send(method, path, body).await?;
             let collected = http_body_util::Limited::new(response.into_body(), LARGEST).collect().await;
-            collected
-                .map(http_body_util::Collected::to_bytes)
-                .map_err(|error| self.trouble(&error.to_string()))
+            collected.map(http_body_util::Collected::to_bytes).map_err(|error| self.away(&error.to_string()))
         };
-        let bytes = self.runtime.block_on(async {
-            tokio::time::timeout(PATIENCE, exchange).await.unwrap_or_else(|_| {
-                Err(self.trouble(&format!("it did not answer within {} s", PATIENCE.as_secs())))
-            })
-        })?;
+        let bytes = self.runtime.block_on(self.within_patience(exchange))??;
         serde_json::from_slice(&bytes)
-            .map_err(|error| self.trouble(&format!("its reply is not of this version's kind: {error}")))
+            .map_err(|error| self.refused(&format!("its reply is not of this version's kind: {error}")))
     }
 
-    /// Reads events (name, number, JSON) until `event` says false or the stream ends.
-    pub(crate) fn events(&self, path: &str, mut event: impl FnMut(&str, &str) -> bool) -> Result<(), Stop> {
+    async fn within_patience<T>(&self, answer: impl Future<Output = T>) -> Result<T, Failure> {
+        let answered = tokio::time::timeout(PATIENCE, answer).await;
+        answered.map_err(|_| self.away(&format!("it said nothing for {} s", PATIENCE.as_secs())))
+    }
+
+    /// Reads events (name, JSON) until `event` says false or the stream ends.
+    pub(crate) fn events(
+        &self,
+        path: &str,
+        mut event: impl FnMut(&str, &str) -> bool,
+    ) -> Result<(), Failure> {
         self.runtime.block_on(async {
-            let mut body = self.send(Method::GET, path, None).await?.into_body();
+            let mut body = self.within_patience(self.send(Method::GET, path, None)).await??.into_body();
             let (mut pending, mut name, mut data) = (Vec::new(), String::new(), String::new());
-            while let Some(frame) = body.frame().await {
-                let frame = frame.map_err(|error| self.trouble(&error.to_string()))?;
+            // A controller that has nothing to say says so every few seconds.
+            while let Some(frame) = self.within_patience(body.frame()).await? {
+                let frame = frame.map_err(|error| self.away(&error.to_string()))?;
                 pending.extend_from_slice(frame.data_ref().map_or(&[][..], |bytes| bytes));
                 while let Some(end) = pending.iter().position(|byte| *byte == b'\n') {
                     let line: Vec<u8> = pending.drain(..=end).collect();
@@ -141,23 +162,40 @@ impl Controller {
         })
     }
 
-    /// Sends a request: gives the reply if it is a good one.
+    /// Sends a request, slower if the controller asks for that: gives the reply if it is a good one.
     async fn send(
         &self,
         method: Method,
         path: &str,
         body: Option<Vec<u8>>,
-    ) -> Result<Response<Incoming>, Stop> {
+    ) -> Result<Response<Incoming>, Failure> {
+        loop {
+            let response = self.attempt(method.clone(), path, body.clone()).await?;
+            if response.status().is_success() {
+                return Ok(response);
+            }
+            if response.status() != StatusCode::TOO_MANY_REQUESTS {
+                return Err(self.refusal(response).await);
+            }
+            let after =
+                response.headers().get("retry-after").and_then(|after| after.to_str().ok()?.parse().ok());
+            tokio::time::sleep(Duration::from_secs(after.unwrap_or(1).max(1))).await;
+        }
+    }
+
+    /// Sends a request once.
+    async fn attempt(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Vec<u8>>,
+    ) -> Result<Response<Incoming>, Failure> {
         let host = self.url.host_str().unwrap_or_default().to_owned();
         let port = self.url.port_or_known_default().unwrap_or(443);
         let bare = host.trim_start_matches('[').trim_end_matches(']').to_owned();
         let connect = TcpStream::connect((bare.as_str(), port));
-        let stream = match tokio::time::timeout(PATIENCE, connect).await {
-            Ok(stream) => {
-                stream.map_err(|error| self.trouble(&format!("{error}; does `tidemark serve` run there?")))?
-            }
-            Err(_) => return Err(self.trouble("it does not answer")),
-        };
+        let nobody = |error| self.away(&format!("{error}; does `tidemark serve` run there?"));
+        let stream = self.within_patience(connect).await?.map_err(nobody)?;
         let mut request = Request::builder().method(method).uri(format!("/api/v1{path}"));
         request = request.header("host", format!("{host}:{port}"));
         if let Some(token) = &self.token {
@@ -168,28 +206,30 @@ impl Controller {
         }
         let request = request
             .body(Full::new(Bytes::from(body.unwrap_or_default())))
-            .map_err(|_| Stop::usage("the token has characters that no token has"))?;
-        let response = if self.url.scheme() == "https" {
-            let config = tls(&self.trust).map_err(Stop::usage)?;
-            let name = ServerName::try_from(bare).map_err(|error| self.trouble(&error.to_string()))?;
-            let stream = TlsConnector::from(config).connect(name, stream).await.map_err(|error| {
-                self.trouble(&format!("{error}; --trust takes the fingerprint that `tidemark serve` prints"))
-            })?;
-            self.exchange(TokioIo::new(stream), request).await?
+            .map_err(|_| Failure::Refused(Stop::usage("the token has characters that no token has")))?;
+        if self.url.scheme() == "https" {
+            let config = tls(&self.trust).map_err(|error| Failure::Refused(Stop::usage(error)))?;
+            let name = ServerName::try_from(bare).map_err(|error| self.refused(&error.to_string()))?;
+            let connected = TlsConnector::from(config).connect(name, stream).await;
+            let stream = connected.map_err(|error| self.no_tls(&error))?;
+            self.exchange(TokioIo::new(stream), request).await
         } else {
-            self.exchange(TokioIo::new(stream), request).await?
-        };
-        if response.status().is_success() {
-            return Ok(response);
+            self.exchange(TokioIo::new(stream), request).await
         }
-        Err(self.refusal(response).await)
     }
 
-    async fn exchange<S>(&self, stream: S, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, Stop>
+    async fn exchange<S>(
+        &self,
+        stream: S,
+        request: Request<Full<Bytes>>,
+    ) -> Result<Response<Incoming>, Failure>
     where
         S: hyper::rt::Read + hyper::rt::Write + Unpin + Send + 'static,
     {
-        let trouble = |error: hyper::Error| self.trouble(&error.to_string());
+        let trouble = |error: hyper::Error| match error.is_parse() {
+            true => self.refused("what answers there is no HTTP; with TLS the address begins with https://"),
+            false => self.away(&error.to_string()),
+        };
         let (mut sender, connection) =
             hyper::client::conn::http1::handshake(stream).await.map_err(trouble)?;
         // Its errors come out of the request as well.
@@ -198,7 +238,7 @@ impl Controller {
     }
 
     /// What the controller said that it would not do.
-    async fn refusal(&self, response: Response<Incoming>) -> Stop {
+    async fn refusal(&self, response: Response<Incoming>) -> Failure {
         let status = response.status();
         let bytes = http_body_util::Limited::new(response.into_body(), LARGEST).collect().await;
         let bytes = bytes.map(http_body_util::Collected::to_bytes).unwrap_or_default();
@@ -215,7 +255,13 @@ impl Controller {
             }
         }
         if status == StatusCode::UNAUTHORIZED {
-            message += "; give --token-file, or TIDEMARK_TOKEN";
+            message = match self.token {
+                None => format!(
+                    "the controller at {} wants a token: give --token-file, or TIDEMARK_TOKEN",
+                    self.url
+                ),
+                Some(_) => format!("{message}; the token is that of --token-file, --token or TIDEMARK_TOKEN"),
+            };
         }
         let exit = match status {
             StatusCode::BAD_REQUEST
@@ -224,7 +270,33 @@ impl Controller {
             | StatusCode::UNPROCESSABLE_ENTITY => Exit::Usage,
             _ => Exit::NotReady,
         };
-        Stop { exit, message }
+        match status {
+            StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => {
+                Failure::Away(Stop { exit, message })
+            }
+            _ => Failure::Refused(Stop { exit, message }),
+        }
+    }
+
+    fn no_tls(&self, error: &std::io::Error) -> Failure {
+        let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+        match inner {
+            Some(rustls::Error::InvalidMessage(_)) => {
+                self.refused("what answers there is no TLS; without it the address begins with http://")
+            }
+            Some(_) => {
+                self.refused(&format!("{error}; --trust takes the fingerprint that `tidemark serve` prints"))
+            }
+            None => self.away(&error.to_string()),
+        }
+    }
+
+    fn away(&self, what: &str) -> Failure {
+        Failure::Away(self.trouble(what))
+    }
+
+    fn refused(&self, what: &str) -> Failure {
+        Failure::Refused(self.trouble(what))
     }
 
     fn trouble(&self, what: &str) -> Stop {

@@ -89,13 +89,14 @@ export function putNodes(buffer: Buffer, nodes: readonly LiveNode[]): void {
   buffer.turn++;
 }
 
-/** The work that a viewer wants to see first: of the stage that runs, or of the one that told something last, the one with the most done. */
+/** The work that a viewer wants to see first: of the stage that runs, the one with the most done; else the longest. */
 export function liveliest(buffer: Buffer): WorkSeconds | undefined {
   const running = buffer.stages.findIndex((stage) => stage.state === 'running');
-  const latest = Math.max(...buffer.works.map((one) => one.stage));
-  const stage = buffer.works.some((one) => one.stage === running) ? running : latest;
+  const now = buffer.works.filter((one) => one.stage === running);
   const done = (one: WorkSeconds) => sum(one.seconds[one.seconds.length - 1]?.operations ?? [], 'ok');
-  return buffer.works.filter((one) => one.stage === stage).sort((a, b) => done(b) - done(a))[0];
+  return now.length > 0
+    ? now.sort((a, b) => done(b) - done(a))[0]
+    : buffer.works.slice().sort((a, b) => b.seconds.length - a.seconds.length)[0];
 }
 
 export const sum = (operations: readonly LiveOperation[], field: 'ok' | 'failed' | 'bytes') =>

@@ -23,6 +23,9 @@ export function useFollow(id: number): Following {
   const [submission, setSubmission] = useState<Submission>();
   const [error, setError] = useState<Error>();
   const [, draw] = useState(0);
+  /** Whether there is such a submission. */
+  const known = useRef(false);
+  known.current = submission !== undefined;
   const buffer = useRef<Buffer | undefined>(undefined);
   /** Events that came before the first answer of `live`. */
   const early = useRef<[number, (buffer: Buffer) => void][]>([]);
@@ -35,19 +38,22 @@ export function useFollow(id: number): Following {
     }, pace);
   };
   const load = useCallback(() => {
-    client.submission(id).then(setSubmission, setError);
-    client.live(id).then(
-      (live) => {
-        if (buffer.current) refresh(buffer.current, live);
-        else buffer.current = fromLive(live);
-        for (const [event, put] of early.current.splice(0)) take(event, put);
-        drawSoon();
-      },
-      (error: Error) => {
-        // What never began has nothing to show; its state says so.
-        if (!(error instanceof client.Refused && error.status === 404)) setError(error);
-      },
-    );
+    const seen = async () => {
+      const submission = await client.submission(id);
+      setSubmission(submission);
+      setError(undefined);
+      // What has not begun has nothing live.
+      if (submission.started_unix_ms === null) return;
+      const live = await client.live(id);
+      if (buffer.current) refresh(buffer.current, live);
+      else buffer.current = fromLive(live);
+      for (const [event, put] of early.current.splice(0)) take(event, put);
+      drawSoon();
+    };
+    seen().catch((error: Error) => {
+      // What ended some time ago has nothing live any more; its run has it all.
+      if (!(error instanceof client.Refused && error.status === 404 && known.current)) setError(error);
+    });
   }, [id]);
   useEffect(() => {
     load();
@@ -90,7 +96,9 @@ export function useFollow(id: number): Following {
       },
       overview: (overview) => {
         const mine = [...overview.active, ...overview.queue, ...overview.recent].find((one) => one.id === id);
-        if (mine) setSubmission(mine);
+        if (!mine) return;
+        setSubmission(mine);
+        if (mine.state === 'running' && !buffer.current) load();
       },
       missed: load,
       opened: load,

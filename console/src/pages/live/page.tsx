@@ -110,7 +110,7 @@ function Going({ buffer, running }: { buffer: Buffer; running: boolean }) {
   );
   return (
     <>
-      {work && <Tiles buffer={buffer} work={work} running={running} />}
+      {work && running && <Tiles buffer={buffer} work={work} />}
       <Stages stages={buffer.stages} />
       {work && (
         <>
@@ -125,7 +125,7 @@ function Going({ buffer, running }: { buffer: Buffer; running: boolean }) {
           >
             <Charts buffer={buffer} work={work} span={Number(span)} turn={buffer.turn} />
           </Panel>
-          <Now buffer={buffer} work={work} />
+          {running && <Now buffer={buffer} work={work} />}
           <Shares work={work} span={Number(span)} turn={buffer.turn} />
         </>
       )}

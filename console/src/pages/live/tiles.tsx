@@ -5,7 +5,7 @@ import { bandwidth, count, duration, latency, rate, short } from '../../lib/form
 import { type Buffer, totals, type WorkSeconds } from './buffer';
 import { labels } from './labels';
 
-export function Tiles({ buffer, work, running }: { buffer: Buffer; work: WorkSeconds; running: boolean }) {
+export function Tiles({ buffer, work }: { buffer: Buffer; work: WorkSeconds }) {
   const all = totals(buffer, work.stage);
   const last = work.seconds[work.seconds.length - 1];
   const names = labels(buffer, work);
@@ -22,7 +22,7 @@ export function Tiles({ buffer, work, running }: { buffer: Buffer; work: WorkSec
     </Tile>
   );
   return (
-    <dl class="tiles" aria-label={running ? 'The latest second' : 'The last second'}>
+    <dl class="tiles" aria-label="The latest second">
       <Tile title="Throughput" more={operations.map(({ name, of }) => `${name} ${short(of.ok)}`).join(' · ')}>
         {rate(all.ok)}
       </Tile>

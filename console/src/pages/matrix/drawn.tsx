@@ -50,5 +50,5 @@ export function Drawn({ rows, metric }: { rows: readonly MatrixRow[]; metric: Me
   );
 }
 
-const asRun = (x: number) => (Number.isInteger(x) ? `run ${x}` : '');
+const asRun = (x: number) => `run ${x}`;
 const asWorkers = (x: number) => String(x);

@@ -205,7 +205,7 @@ fn works(table: &mut Table<'_>, stage: usize, scope: &Scope, context: &Context<'
             (stream(0), true),
         );
     };
-    let mut works: Vec<Made> = Vec::new();
+    let (mut works, mut taken) = (Vec::new(), HashSet::new());
     for node in nodes {
         let Some(entry) = Table::single(node, "a work", table.log()) else { continue };
         let Some(kind) = KINDS.into_iter().find(|(name, _)| *name == entry.key) else {
@@ -214,8 +214,9 @@ fn works(table: &mut Table<'_>, stage: usize, scope: &Scope, context: &Context<'
         };
         let below = table.below(format!("`{}`", kind.0), entry);
         for mut next in work::work(kind, below, scope, context, (stream(works.len()), false)) {
-            if works.iter().any(|made| made.work.name == next.work.name) {
+            if !taken.insert(next.work.name.clone()) {
                 next.work.name = format!("{}-{}", next.work.name, works.len() + 1);
+                taken.insert(next.work.name.clone());
             }
             works.push(next);
         }

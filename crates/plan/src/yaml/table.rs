@@ -43,6 +43,11 @@ impl Log {
         self.0.borrow_mut().push(Diagnostic::warning(span.clone(), message, help));
     }
 
+    /// Whether there are more remarks than are shown.
+    fn is_long(&self) -> bool {
+        self.0.borrow().len() > MOST_REMARKS
+    }
+
     /// All remarks in the order of the text, and whether one of them is an error.
     pub(super) fn close(self) -> (Vec<Diagnostic>, bool) {
         let mut all = self.0.into_inner();
@@ -368,7 +373,11 @@ impl<'a> Table<'a> {
         for entry in self.entries.iter().filter(|entry| !known(entry)) {
             let known = |name: &&str| self.asked.contains(name);
             let synonym = FIO_WORDS.iter().find(|(word, _)| *word == entry.key).map(|(_, name)| *name);
-            let near = || nearest(&entry.key, self.asked.iter().copied());
+            // Of so many remarks the help is not shown.
+            let near = || match self.log.is_long() {
+                true => None,
+                false => nearest(&entry.key, self.asked.iter().copied()),
+            };
             let help = match synonym.filter(known).or_else(near) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("known here: {}", self.asked.join(", ")),

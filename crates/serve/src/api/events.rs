@@ -11,6 +11,7 @@ use futures_util::stream::{self, Stream};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tidemark_controller::api::{Live, Trouble};
@@ -42,7 +43,7 @@ pub(super) struct Wanted {
 )]
 pub(super) async fn events(
     State(app): State<Arc<App>>,
-    _: Viewer,
+    Viewer(caller): Viewer,
     Query(wanted): Query<Wanted>,
     headers: HeaderMap,
 ) -> Result<Sse<impl Stream<Item = Result<Sent, Infallible>>>, Refused> {
@@ -61,8 +62,11 @@ pub(super) async fn events(
         // What happened while the connection was away is not told again.
         first.push_back(sent(None, &Live::Missed(0)));
     }
+    let own = app.clone();
+    let void = async move { own.guard.until_void(&headers, &caller).await };
     let reader = Reader {
         first,
+        void: Box::pin(void),
         events,
         wanted: wanted.submission,
         stopping: app.stopping.clone(),
@@ -79,6 +83,8 @@ struct Reader {
     events: broadcast::Receiver<Arc<Event>>,
     wanted: Option<u64>,
     stopping: watch::Receiver<bool>,
+    /// Comes when the reader may not look on any more.
+    void: Pin<Box<dyn Future<Output = ()> + Send>>,
     _present: crate::metrics::Present,
 }
 
@@ -91,6 +97,7 @@ impl Reader {
             let received = tokio::select! {
                 received = self.events.recv() => received,
                 _ = self.stopping.wait_for(|stopping| *stopping) => return None,
+                () = &mut self.void => return None,
             };
             match received {
                 Ok(event) if self.wants(&event) => return Some(sent(Some(event.id), &event.live)),

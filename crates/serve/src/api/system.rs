@@ -120,8 +120,9 @@ pub(super) async fn openapi(State(app): State<Arc<App>>) -> Response {
 )]
 pub(super) async fn link(
     State(app): State<Arc<App>>,
-    _: Joining,
+    Joining(caller): Joining,
     Extension(peer): Extension<Peer>,
+    headers: HeaderMap,
     socket: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
 ) -> Result<Response, Refused> {
     let socket = socket.map_err(|error| {
@@ -129,6 +130,11 @@ pub(super) async fn link(
         let message = format!("drivers join here by WebSocket: {}", error.body_text());
         Refused::new(error.into_response().status(), message)
     })?;
-    let fleet = app.fleet.clone();
-    Ok(socket.on_upgrade(async move |socket| fleet.serve(socket, peer.0.to_string()).await))
+    Ok(socket.on_upgrade(async move |socket| {
+        tokio::select! {
+            () = app.fleet.serve(socket, peer.0.to_string()) => {}
+            // The connection is cut, and the driver is refused when it comes again.
+            () = app.guard.until_void(&headers, &caller) => {}
+        }
+    }))
 }

@@ -1,9 +1,10 @@
 //! What people and scripts do.
 
-use super::{DOCUMENT, OPERATOR, Server, VIEWER, tokens};
+use super::{DOCUMENT, OPERATOR, PASSING, REVOKED, Server, VIEWER, tokens};
 use crate::Security;
 use serde_json::json;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 #[test]
@@ -78,6 +79,39 @@ fn events_begin_with_the_overview_and_follow_what_happens() {
     drop(server);
     assert!(began.elapsed() < Duration::from_secs(20), "a reader of events held up the end");
     while next().is_some() {}
+}
+
+#[test]
+fn a_reader_of_events_is_sent_away_when_it_may_not_look_on() {
+    let server = Server::start(tokens());
+    let login = server.ask("POST", "/api/v1/session").json(&json!({"token": VIEWER})).send();
+    let cookie = login.header("set-cookie").split(';').next().unwrap().to_owned();
+    let listen = |header: &str| {
+        let mut stream = server.connect();
+        let host = server.address();
+        write!(stream, "GET /api/v1/events HTTP/1.1\r\nhost: {host}\r\n{header}\r\n\r\n").unwrap();
+        let mut lines = BufReader::new(stream);
+        let mut line = String::new();
+        while !line.starts_with("event: overview") {
+            line.clear();
+            assert_ne!(lines.read_line(&mut line).unwrap(), 0, "{header}");
+        }
+        lines
+    };
+    let by_session = listen(&format!("cookie: {cookie}"));
+    let by_token = listen(&format!("authorization: Bearer {PASSING}"));
+    let stays = listen(&format!("authorization: Bearer {VIEWER}"));
+    assert_eq!(server.ask("DELETE", "/api/v1/session").header("cookie", &cookie).send().status, 204);
+    REVOKED.store(true, Ordering::Relaxed);
+    for mut lines in [by_session, by_token] {
+        // An end, not the half minute after which a silent stream is given up here.
+        let mut rest = Vec::new();
+        lines.read_to_end(&mut rest).unwrap();
+    }
+    stays.get_ref().set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+    let mut stays = stays;
+    let left = std::iter::from_fn(|| stays.read_until(b'\n', &mut Vec::new()).ok()).find(|read| *read == 0);
+    assert_eq!(left, None, "the other one still listens");
 }
 
 #[test]

@@ -21,3 +21,4 @@ pub(crate) mod serve;
 pub(crate) mod submissions;
 mod table;
 pub(crate) mod token;
+pub(crate) mod watch;

@@ -7,12 +7,13 @@ use crate::signals::Signals;
 use crate::terminal::Terminal;
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tidemark_control::audience::Wish;
 use tidemark_control::provenance;
 use tidemark_controller::Controller;
@@ -21,6 +22,9 @@ use tidemark_fleet::{Fleet, fleet};
 use tidemark_serve::{Options, Ready, Security, Tls};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Runs that do not end within this are left as they are: what was measured is in the store, and the next start says so.
+const LONGEST_END: Duration = Duration::from_secs(20);
 
 /// The name of the token of the driver that is started here.
 const OWN_DRIVER: &str = "embedded-driver";
@@ -72,9 +76,9 @@ pub(crate) fn serve(
             own = Some(OwnDriver::start(arguments, &ready, own_token.take()));
         }
     };
-    let stop = || signals.wish() > Wish::GoOn;
+    let mut end = End { controller: Arc::clone(&controller), going: None };
+    let stop = || signals.wish() > Wish::GoOn && (end.is_over(terminal) || signals.wish() > Wish::Finish);
     let served = tidemark_serve::serve(options, Arc::clone(&controller), fleet, ready, stop);
-    terminal.remark("ending: what goes on is interrupted, and what was measured is kept");
     controller.shut_down();
     drop(own);
     served.map_err(Stop::not_ready)?;
@@ -94,10 +98,42 @@ fn security(arguments: &cli::Serve, store: &Path) -> Security {
     Security::Tokens { tls: Some(tls) }
 }
 
+/// The end of a controller: what goes on is interrupted while its drivers and those who look on still hear of it.
+struct End {
+    controller: Arc<Controller>,
+    /// Since when, and the thread that does it.
+    going: Option<(Instant, JoinHandle<()>)>,
+}
+
+impl End {
+    /// Begins it when asked first; whether it is over, or has taken too long.
+    fn is_over(&mut self, terminal: Terminal) -> bool {
+        let (since, thread) = self.going.get_or_insert_with(|| {
+            let active = self.controller.overview().active;
+            let going = active.iter().map(|one| format!("w{}", one.id)).collect::<Vec<_>>();
+            terminal.remark(&match going.is_empty() {
+                true => "ending".to_owned(),
+                false => {
+                    format!("ending: {} is interrupted, and what was measured is kept", going.join(", "))
+                }
+            });
+            let controller = Arc::clone(&self.controller);
+            (Instant::now(), std::thread::spawn(move || controller.shut_down()))
+        });
+        thread.is_finished() || since.elapsed() > LONGEST_END
+    }
+}
+
 /// Where the controller is, and how drivers join it.
 fn announce(ready: &Ready, arguments: &cli::Serve, terminal: Terminal) {
     let url = ready.url();
     terminal.remark(&format!("serving {url}; Ctrl-C ends it"));
+    if ready.open {
+        terminal.remark(match ready.address.ip().is_loopback() {
+            true => "without tokens: everybody on this machine may do everything (--secure changes that)",
+            false => "without tokens: everybody who reaches this address may do everything",
+        });
+    }
     let url = url.trim_end_matches('/');
     let mut join = format!("tidemark driver --join {url}");
     if let Some(fingerprint) = &ready.fingerprint {
@@ -186,7 +222,8 @@ fn keep(words: &[String], token: Option<&str>, ended: &AtomicBool, kept: &Mutex<
     while !ended.load(Ordering::Relaxed) {
         let started = std::env::current_exe().and_then(|program| {
             let mut command = Command::new(program);
-            command.args(words).stdin(Stdio::piped()).stdout(Stdio::null());
+            // Its own group: Ctrl-C is meant for the controller, which ends what goes on first.
+            command.args(words).stdin(Stdio::piped()).stdout(Stdio::null()).process_group(0);
             match token {
                 Some(token) => command.env("TIDEMARK_TOKEN", token),
                 None => command.env_remove("TIDEMARK_TOKEN"),
@@ -211,9 +248,9 @@ impl Drop for OwnDriver {
         let child = self.child.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(mut child) = child {
             drop(child.stdin.take());
-            let until = std::time::Instant::now() + Duration::from_secs(5);
+            let until = Instant::now() + Duration::from_secs(5);
             while let Ok(None) = child.try_wait()
-                && std::time::Instant::now() < until
+                && Instant::now() < until
             {
                 std::thread::sleep(Duration::from_millis(20));
             }

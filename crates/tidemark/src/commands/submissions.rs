@@ -1,15 +1,24 @@
-//! `tidemark submit | status | cancel | watch`: what is to be done on a controller, from a terminal.
+//! `tidemark submit | status | cancel`: what is to be done on a controller, from a terminal.
 
+use super::watch::follow;
 use crate::cli;
 use crate::exit::{Exit, Stop};
 use crate::remote::Controller;
 use crate::terminal::{Style, Terminal};
-use serde_json::Value;
 use std::io::Read as _;
-use tidemark_controller::api::{
-    Cancel, Driver, LiveSecond, LiveStage, Overview, Submission, SubmissionState, Submit,
-};
+use tidemark_controller::api::{Cancel, Driver, DriverState, Overview, Submission, SubmissionState, Submit};
 use tidemark_measure::units;
+
+/// Drivers that are listed, at most.
+const MOST_DRIVERS: usize = 20;
+
+/// States of drivers and what they are called, in the order in which they are worth a look.
+const DRIVER_STATES: [(DriverState, &str); 4] = [
+    (DriverState::Gone, "gone"),
+    (DriverState::Silent, "silent"),
+    (DriverState::Busy, "busy"),
+    (DriverState::Idle, "idle"),
+];
 
 /// Gives a document to a controller.
 pub(crate) fn submit(arguments: &cli::Submit, terminal: Terminal) -> Result<Exit, Stop> {
@@ -66,98 +75,12 @@ pub(crate) fn cancel(arguments: &cli::Cancel, terminal: Terminal) -> Result<Exit
     Ok(Exit::Done)
 }
 
-/// Follows a submission to its end.
-pub(crate) fn watch(arguments: &cli::Watch, terminal: Terminal) -> Result<Exit, Stop> {
-    let controller = Controller::of(&arguments.remote)?;
-    follow(&controller, number(&arguments.id)?, arguments.remote.json, terminal)
-}
-
-/// Ends with the submission, or when the stream breaks and cannot be taken up again.
-fn follow(controller: &Controller, id: u64, json: bool, terminal: Terminal) -> Result<Exit, Stop> {
-    let mut stages: Vec<LiveStage> = Vec::new();
-    let mut stage_told = String::new();
-    loop {
-        let path = format!("/events?submission={id}");
-        // It may have ended before, or while the stream was broken: only one that is asked afterwards can tell.
-        let mut ended = false;
-        controller.events(&path, |name, data| {
-            if json && name != "overview" {
-                terminal.print(&format!("{{\"event\":\"{name}\",\"data\":{data}}}"));
-            }
-            match name {
-                "ended" => ended = true,
-                "overview" => ended = is_over(data, id),
-                "stages" => {
-                    stages = serde_json::from_str(data).unwrap_or_default();
-                    if let Some(stage) = stages.iter().find(|stage| stage.state == "running")
-                        && stage.id != stage_told
-                    {
-                        stage_told.clone_from(&stage.id);
-                        if !json {
-                            terminal.remark(&format!("stage {}", stage.id));
-                        }
-                    }
-                }
-                "second" if !json => {
-                    if let Ok(second) = serde_json::from_str::<LiveSecond>(data) {
-                        terminal.remark(&line(&second, &stages));
-                    }
-                }
-                "trouble" if !json => {
-                    terminal.remark(&serde_json::from_str::<String>(data).unwrap_or_default());
-                }
-                _ => {}
-            }
-            !ended
-        })?;
-        let submission: Submission = controller.ask(&format!("/submissions/{id}"))?;
-        if !matches!(submission.state, SubmissionState::Queued | SubmissionState::Running) {
-            match json {
-                true => print_json(&submission, terminal),
-                false => terminal.print(&sentence(&submission, terminal)),
-            }
-            return Ok(exit_of(&submission));
-        }
-    }
-}
-
-/// Whether an overview shows that a submission neither waits nor goes on.
-fn is_over(data: &str, id: u64) -> bool {
-    let overview: Overview = serde_json::from_str(data).unwrap_or_default();
-    !overview.active.iter().chain(&overview.queue).any(|submission| submission.id == id)
-}
-
-/// A second in one line: operations, their rates and latencies.
-fn line(second: &LiveSecond, stages: &[LiveStage]) -> String {
-    let work = stages.get(second.stage as usize).and_then(|stage| stage.works.get(second.work as usize));
-    let mut line = format!("{:>5} s", second.index + 1);
-    for (number, operation) in second.operations.iter().enumerate() {
-        let label = work.and_then(|work| work.operations.get(number)).map_or("operation", String::as_str);
-        let p99 = units::duration_ns((operation.p99_us * 1e3) as u64);
-        line += &format!("   {label} {} op/s, p99 {p99}", operation.ok);
-        if operation.failed > 0 {
-            line += &format!(", {} failed", operation.failed);
-        }
-    }
-    if second.unmeasured > 0 {
-        line += &format!("   {} not measured", second.unmeasured);
-    }
-    line
-}
-
 fn print_overview(overview: &Overview, terminal: Terminal) {
     for trouble in &overview.troubles {
         terminal.remark(&format!("tidemark: {trouble}"));
     }
-    let driver = |driver: &Driver| {
-        let works = driver.submission.map_or(String::new(), |id| format!(" for w{id}"));
-        let state = serde_json::to_value(driver.state).ok();
-        let state = state.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned() + &works;
-        let busy = format!("{:.0} % of {} processors", driver.cpu_busy * 100.0, driver.cores);
-        format!("  {:<20} {state:<14} {busy:<24} {}", driver.name, driver.host)
-    };
-    let mut lines = vec![terminal.paint(Style::Strong, &format!("Drivers: {}", overview.drivers.len()))];
-    lines.extend(overview.drivers.iter().map(driver));
+    let mut lines = vec![terminal.paint(Style::Strong, &format!("Drivers: {}", counted(&overview.drivers)))];
+    lines.extend(drivers(&overview.drivers));
     let groups =
         [("Active", &overview.active), ("Queue", &overview.queue), ("Ended lately", &overview.recent)];
     for (title, submissions) in groups {
@@ -167,8 +90,49 @@ fn print_overview(overview: &Overview, terminal: Terminal) {
     terminal.print(&lines.join("\n"));
 }
 
+/// `4 (1 busy, 3 idle)`
+fn counted(drivers: &[Driver]) -> String {
+    let of = |(state, word): (DriverState, &str)| {
+        let count = drivers.iter().filter(|driver| driver.state == state).count();
+        (count > 0).then(|| format!("{count} {word}"))
+    };
+    let parts: Vec<String> = DRIVER_STATES.into_iter().filter_map(of).collect();
+    match parts.is_empty() {
+        true => "0".into(),
+        false => format!("{} ({})", drivers.len(), parts.join(", ")),
+    }
+}
+
+/// A line for each driver, those first that somebody should look at; of many, idle ones are left out.
+fn drivers(drivers: &[Driver]) -> Vec<String> {
+    let order = |driver: &Driver| DRIVER_STATES.iter().position(|(state, _)| *state == driver.state);
+    let mut sorted: Vec<&Driver> = drivers.iter().collect();
+    sorted.sort_by_key(|driver| order(driver));
+    let name_width = sorted.iter().map(|driver| driver.name.chars().count()).max().unwrap_or(0).clamp(8, 32);
+    let line = |driver: &&Driver| {
+        let word = order(driver).map_or("", |place| DRIVER_STATES[place].1);
+        let state = match (driver.state, driver.submission) {
+            (DriverState::Silent | DriverState::Gone, _) => {
+                format!("{word} for {}", units::duration_ns(driver.silent_ms.saturating_mul(1_000_000)))
+            }
+            (_, Some(id)) => format!("{word} for w{id}"),
+            (_, None) => word.to_owned(),
+        };
+        let busy = match driver.state {
+            DriverState::Silent | DriverState::Gone => String::new(),
+            _ => format!("{:.0} % of {} processors", driver.cpu_busy * 100.0, driver.cores),
+        };
+        format!("  {:<name_width$} {state:<18} {busy:<22} {}", driver.name, driver.host)
+    };
+    let mut lines: Vec<String> = sorted.iter().take(MOST_DRIVERS).map(line).collect();
+    if let Some(more) = sorted.len().checked_sub(MOST_DRIVERS).filter(|more| *more > 0) {
+        lines.push(format!("  and {more} more: --json has all of them"));
+    }
+    lines
+}
+
 /// How a submission stands.
-fn sentence(submission: &Submission, terminal: Terminal) -> String {
+pub(super) fn sentence(submission: &Submission, terminal: Terminal) -> String {
     let (style, word) = match submission.state {
         SubmissionState::Queued => (Style::Faint, "queued"),
         SubmissionState::Running => (Style::Strong, "running"),
@@ -198,7 +162,7 @@ fn sentence(submission: &Submission, terminal: Terminal) -> String {
     text
 }
 
-fn exit_of(submission: &Submission) -> Exit {
+pub(super) fn exit_of(submission: &Submission) -> Exit {
     match submission.state {
         SubmissionState::Completed if submission.valid == Some(false) => Exit::Invalid,
         SubmissionState::Failed => Exit::Failed,
@@ -207,13 +171,13 @@ fn exit_of(submission: &Submission) -> Exit {
     }
 }
 
-fn print_json(value: &impl serde::Serialize, terminal: Terminal) {
+pub(super) fn print_json(value: &impl serde::Serialize, terminal: Terminal) {
     // These types have nothing that JSON does not.
     terminal.print(&serde_json::to_string(value).unwrap_or_default());
 }
 
 /// `w7`, as COSBench writes it, or `7`.
-fn number(id: &str) -> Result<u64, Stop> {
+pub(super) fn number(id: &str) -> Result<u64, Stop> {
     let digits = id.strip_prefix('w').unwrap_or(id);
     digits.parse().map_err(|_| Stop::usage(format!("`{id}` is no submission: write w7, or 7")))
 }
@@ -226,4 +190,28 @@ fn read(path: &std::path::Path) -> Result<String, Stop> {
     };
     read.map_err(|error| Stop::usage(format!("{} cannot be read: {error}", path.display())))?;
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_drivers_are_counted_and_those_in_trouble_come_first() {
+        let driver = |number: usize, state| Driver {
+            name: format!("d{number:02}"),
+            state,
+            silent_ms: 12_000,
+            ..Driver::default()
+        };
+        let mut all: Vec<Driver> = (0..30).map(|number| driver(number, DriverState::Idle)).collect();
+        all[17].state = DriverState::Silent;
+        all[25] = Driver { submission: Some(7), ..driver(25, DriverState::Busy) };
+        assert_eq!(counted(&all), "30 (1 silent, 1 busy, 28 idle)");
+        assert_eq!(counted(&[]), "0");
+        let lines = drivers(&all);
+        assert!(lines[0].contains("d17") && lines[0].contains("silent for 12.0 s"), "{lines:?}");
+        assert!(lines[1].contains("d25") && lines[1].contains("busy for w7"), "{lines:?}");
+        assert_eq!((lines.len(), lines[20].as_str()), (21, "  and 10 more: --json has all of them"));
+    }
 }

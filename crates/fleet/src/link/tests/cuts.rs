@@ -157,7 +157,14 @@ fn prepare(description: String) -> Down {
         observe: Default::default(),
         drivers: Default::default(),
     };
-    Down::Prepare { run: 1, plan: Box::new(plan), writer: 0, skip_preflight: true, lost_after_ns: 0 }
+    Down::Prepare {
+        run: 1,
+        plan: Box::new(plan),
+        writer: 0,
+        skip_preflight: true,
+        lost_after_ns: 0,
+        elsewhere: Vec::new(),
+    }
 }
 
 #[test]

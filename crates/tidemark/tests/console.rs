@@ -1,0 +1,48 @@
+//! The web console in a real browser: against its own mock, and against a real controller with a driver.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a failed test may panic, and says what it does"
+)]
+
+mod common;
+
+use common::Place;
+use common::fleet::Controller;
+use std::path::Path;
+use std::process::Command;
+use tidemark_layout::embedded::{EmbeddedOptions, EmbeddedServer};
+
+fn node(words: &[&str]) {
+    let console = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../console");
+    let output = Command::new("node").args(words).current_dir(console).output().unwrap();
+    let said =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    eprintln!("{said}");
+    assert!(output.status.success(), "{said}");
+}
+
+#[test]
+#[ignore = "needs Chromium, Node.js and the built console; `make test` runs it"]
+fn the_console_does_its_work_on_a_real_controller() {
+    let server = EmbeddedServer::start(EmbeddedOptions::default()).unwrap();
+    let place = Place::new();
+    let controller = Controller::start(&place, &[]);
+    controller.wait_for_drivers(1);
+    let shots = std::env::var("TIDEMARK_SHOTS").unwrap_or_default();
+    node(&[
+        "tests/real.mjs",
+        &controller.url,
+        &server.endpoint(),
+        server.access_key(),
+        server.secret_key(),
+        &shots,
+    ]);
+}
+
+#[test]
+#[ignore = "needs Chromium, Node.js and the built console; `make test` runs it"]
+fn the_console_stays_fast_and_reachable_with_a_thousand_runs() {
+    node(&["tests/all.mjs"]);
+}
