@@ -1,0 +1,19 @@
+//! Any bytes are read as a second of a driver's load: what is taken adds up, what is damaged changes nothing.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use tidemark_measure::tally::{Interval, Tally};
+use tidemark_measure::wire;
+
+fuzz_target!(|bytes: &[u8]| {
+    let Ok(glance) = wire::glance(bytes) else { return };
+    let mut sum = Interval::new(glance.index, 2);
+    match wire::add(bytes, &mut sum) {
+        Ok(added) => {
+            assert_eq!(added.ok, sum.actions.iter().map(|tally| tally.ok).sum::<u64>());
+            let again = wire::encode(&sum);
+            assert_eq!(wire::glance(&again).map(|one| one.ok).ok(), Some(glance.ok));
+        }
+        Err(_) => assert!(sum.actions.iter().all(|tally: &Tally| tally.total() == 0)),
+    }
+});
