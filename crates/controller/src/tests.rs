@@ -263,6 +263,10 @@ fn what_went_on_when_the_controller_died_is_interrupted_and_kept() {
     let copy = tempfile::tempdir().unwrap();
     let path = copy.path().join("results.db");
     let sql = rusqlite::Connection::open(directory.path().join("results.db")).unwrap();
+    // What is told is stored right after it.
+    while sql.query_row("SELECT count(*) FROM seconds", [], |row| row.get::<_, i64>(0)).unwrap() < 2 {
+        std::thread::sleep(Duration::from_millis(20));
+    }
     sql.execute("VACUUM INTO ?", [path.to_str().unwrap()]).unwrap();
     std::fs::copy(directory.path().join("results.db.key"), copy.path().join("results.db.key")).unwrap();
     let sql = rusqlite::Connection::open(&path).unwrap();
