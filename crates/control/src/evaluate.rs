@@ -31,6 +31,8 @@ pub struct Options {
     pub run_commands: bool,
     /// Whether to measure everything anew, rather than go on where an earlier start ended.
     pub again: bool,
+    /// Whether to do so if the earlier one is complete: then there is nothing to go on with.
+    pub renew: bool,
     /// Directory below which the labs of its arms live.
     pub labs: PathBuf,
 }
@@ -203,6 +205,10 @@ impl Evaluator<'_> {
             self.record.id = store.begin_evaluation(&self.record).map_err(trouble)?;
             return Ok(());
         };
+        if self.options.renew && earlier.state == State::Completed {
+            self.record.id = store.begin_evaluation(&self.record).map_err(trouble)?;
+            return Ok(());
+        }
         if earlier.state == State::Running {
             return Err(ExecuteError(format!(
                 "evaluation e{} `{}` is going on in another process; wait for it, or use another name",

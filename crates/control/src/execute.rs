@@ -102,7 +102,9 @@ pub fn execute(
         audience.event(Event::StageStarted { index, stage });
         let record = &mut run.stages[index];
         record.started_ns = start.elapsed().as_nanos() as u64;
-        record.state = State::Completed;
+        record.state = State::Running;
+        keep.progress(&run, audience);
+        run.stages[index].state = State::Completed;
         let trigger = start_trigger(stage.trigger.as_deref(), options, audience);
         let opened = {
             let place = StagePlace { index, run_start: start };
@@ -128,6 +130,8 @@ pub fn execute(
         record.ended_ns = start.elapsed().as_nanos() as u64;
         audience.event(Event::StageEnded { index, stage: record });
         only_cleaning |= record.state == State::Failed && stage.on_failure == OnFailure::Stop;
+        run.elapsed_ns = start.elapsed().as_nanos() as u64;
+        keep.progress(&run, audience);
     }
     end_trigger(around, audience);
     run.nodes = observer.finish();

@@ -40,6 +40,14 @@ impl<'a> Keep<'a> {
         }
     }
 
+    /// Keeps what is known by now: should this process die, the stages that have ended are there whole.
+    pub(crate) fn progress(&mut self, run: &Run, audience: &mut dyn Audience) {
+        let Some(store) = &mut self.store else { return };
+        if let Err(error) = store.keep(self.id, run) {
+            self.give_up(&error.to_string(), audience);
+        }
+    }
+
     /// Keeps the finished run; false when it is not in the store.
     pub(crate) fn finish(mut self, run: &Run, audience: &mut dyn Audience) -> bool {
         let Some(store) = &mut self.store else { return false };

@@ -170,13 +170,7 @@ impl Controller {
             return self.submission(before.id);
         }
         self.has_room()?;
-        let reading = self.core.reader.read(&submit.document)?;
-        if reading.name.chars().count() > LONGEST_NAME {
-            return Err(Refusal::Document(
-                format!("its name is longer than {LONGEST_NAME} characters"),
-                Vec::new(),
-            ));
-        }
+        let reading = self.read(&submit.document)?;
         let sealed = self.core.seal.seal(&submit.document).map_err(Refusal::Unavailable)?;
         let redacted = redact(&submit.document);
         let priority = submit.priority;
@@ -244,7 +238,15 @@ impl Controller {
 
     /// What a document would do.
     pub fn check(&self, document: &str) -> api::Check {
-        explain(self.core.reader.read(document))
+        explain(self.read(document))
+    }
+
+    fn read(&self, document: &str) -> Result<Reading, Unread> {
+        let reading = self.core.reader.read(document)?;
+        if reading.name.chars().count() > LONGEST_NAME {
+            return Err(Unread::Refused(format!("its name is longer than {LONGEST_NAME} characters")));
+        }
+        Ok(reading)
     }
 
     /// Submissions, the newest first: at most `limit` (and 1,000), those in a state and those before the submission `before`,

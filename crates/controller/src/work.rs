@@ -82,7 +82,8 @@ impl Work {
                 execute(plan, task.provenance, &options, store, audience).map_err(|error| error.to_string())
             }),
             evaluate: Arc::new(move |document, task, store, spectator| {
-                let options = evaluate::Options { run: of_runs(&task), ..evaluate::Options::default() };
+                let options =
+                    evaluate::Options { run: of_runs(&task), renew: true, ..evaluate::Options::default() };
                 let Task { provenance, secrets, .. } = task;
                 let evaluated = restricted(secrets.as_deref(), |environment| {
                     evaluate(document, provenance, &options, environment, store, spectator)

@@ -366,6 +366,10 @@ impl Board {
             Up::Refused { run, reason } if run == self.run && own.prepared.is_none() => {
                 own.prepared = Some(Err(reason));
             }
+            Up::Leaving => {
+                drop(state);
+                return self.give_up(driver, "its user ended it");
+            }
             Up::Refused { run, reason } if run == self.run => {
                 drop(state);
                 return self.give_up(driver, &reason);

@@ -82,7 +82,10 @@ pub fn serve(
         }
         news.try_iter().for_each(&mut *tell);
         if stop() {
+            link.say(Up::Leaving);
             end(&mut job);
+            // A controller that cannot be heard will notice by itself.
+            link.settle(Duration::from_secs(1));
             return Ok(());
         }
         let heard = match link.heard.recv_timeout(Duration::from_millis(100)) {

@@ -181,6 +181,8 @@ pub enum Up {
         /// What makes its numbers evidence, if it moved blocks.
         proof: Option<Box<Proof>>,
     },
+    /// The driver's user ends it: it will not come back.
+    Leaving,
     /// The run was let go of.
     Released {
         /// Which.

@@ -55,6 +55,7 @@ const WORK_RULES: &[fn(&Scene<'_>, &mut Findings)] = &[
     conduct::unequal_workers,
     conduct::idle_workers,
     conduct::short_window,
+    stalls::standstill,
     stalls::delayed_acknowledgement,
     steadiness::steadiness,
     steadiness::settling,

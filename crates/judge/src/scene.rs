@@ -86,6 +86,11 @@ impl<'a> Scene<'a> {
         stage.shares.iter().filter(own)
     }
 
+    /// Whether all that was done of the work is known: no driver was lost with a part of it.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.shares().all(|share| share.complete)
+    }
+
     /// The median response time, nanoseconds.
     pub(crate) fn median_ns(&self) -> u64 {
         self.response.quantile(0.5)

@@ -157,7 +157,7 @@ prop_compose! {
     fn second()(index in any::<u32>(), small in 0u32..40, numbers in prop::array::uniform4(number()), busy in any::<f64>(), operations in 0usize..3) -> Second {
         let index = if numbers[0] % 2 == 0 { small } else { index };
         let operation = SecondOfOperation { ok: numbers[0], failed: numbers[1], ..SecondOfOperation::default() };
-        Second { index, operations: vec![operation; operations], unmeasured: numbers[2], in_flight: small, oldest_in_flight_ns: numbers[3], backlog: numbers[2], busy }
+        Second { index, operations: vec![operation; operations], unmeasured: numbers[2], stalled_ns: numbers[2], in_flight: small, oldest_in_flight_ns: numbers[3], backlog: numbers[2], busy }
     }
 }
 

@@ -175,6 +175,7 @@ impl Recorder {
         self.current.backlog = standing.backlog;
         self.current.cpu_ns = cpu.saturating_sub(self.cpu_at_cut);
         self.current.wall_ns = now.saturating_sub(self.last_cut);
+        self.current.stalled_ns = now.saturating_sub(self.cut_at);
         (self.cpu_at_cut, self.last_cut) = (cpu, now);
 
         let next_index = now.saturating_sub(self.origin) / INTERVAL_NS;

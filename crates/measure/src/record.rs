@@ -390,6 +390,8 @@ pub struct Second {
     pub backlog: u64,
     /// Share of the generator threads' time that they spent on a processor, 0 to 1.
     pub busy: f64,
+    /// By how much the generator thread that was latest missed the end of the second, nanoseconds.
+    pub stalled_ns: u64,
 }
 
 /// One operation in one second. Latencies are response times in nanoseconds.
@@ -438,6 +440,7 @@ impl From<&Interval> for Second {
             backlog: interval.backlog,
             // A part of a second of which no time is known says nothing about how busy it was.
             busy: if interval.wall_ns == 0 { 0.0 } else { interval.cpu_ns as f64 / interval.wall_ns as f64 },
+            stalled_ns: interval.stalled_ns,
         }
     }
 }

@@ -192,6 +192,9 @@ pub struct Interval {
     pub cpu_ns: u64,
     /// Wall time of the generator's threads in this second, summed over the threads, nanoseconds.
     pub wall_ns: u64,
+    /// By how much the thread that was latest missed the end of the second, nanoseconds: so long it did not run, though it
+    /// had to. What it notes of operations in that time is its own lateness, not the storage's.
+    pub stalled_ns: u64,
 }
 
 impl Interval {
@@ -217,6 +220,7 @@ impl Interval {
         self.last_ok_ns = [self.last_ok_ns, other.last_ok_ns].into_iter().flatten().max();
         self.cpu_ns = self.cpu_ns.saturating_add(other.cpu_ns);
         self.wall_ns = self.wall_ns.saturating_add(other.wall_ns);
+        self.stalled_ns = self.stalled_ns.max(other.stalled_ns);
     }
 
     /// Empties it for reuse as second `index`; keeps the memory.

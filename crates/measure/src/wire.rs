@@ -67,6 +67,7 @@ struct Packed<H> {
     last_ok_ns: Option<u64>,
     cpu_ns: u64,
     wall_ns: u64,
+    stalled_ns: u64,
     actions: Vec<PackedTally<H>>,
 }
 
@@ -109,6 +110,7 @@ pub fn encode(interval: &Interval) -> Vec<u8> {
         last_ok_ns,
         cpu_ns,
         wall_ns,
+        stalled_ns,
     } = interval;
     let packed = Packed {
         index: *index,
@@ -120,6 +122,7 @@ pub fn encode(interval: &Interval) -> Vec<u8> {
         last_ok_ns: *last_ok_ns,
         cpu_ns: *cpu_ns,
         wall_ns: *wall_ns,
+        stalled_ns: *stalled_ns,
         actions: actions.iter().map(pack).collect(),
     };
     postcard::to_extend(&packed, vec![VERSION]).expect("writing to memory does not fail")
@@ -193,6 +196,7 @@ pub fn read(bytes: &[u8]) -> Result<Sparse<'_>, Damaged> {
             last_ok_ns: packed.last_ok_ns,
             cpu_ns: packed.cpu_ns,
             wall_ns: packed.wall_ns,
+            stalled_ns: packed.stalled_ns,
         },
         histograms: Vec::with_capacity(packed.actions.len()),
         responses: None,

@@ -372,6 +372,7 @@ fn summed(index: u32, second: &mut Collected, load: &Load) -> Second {
         oldest_in_flight_ns: second.oldest,
         backlog: second.backlog,
         busy: load.busy,
+        stalled_ns: 0,
     }
 }
 

@@ -5,11 +5,14 @@ use tidemark_measure::tally::Interval;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
+const DIED: &str = "the process that ran it died; put together from the seconds that it had stored";
+
 /// Marks a run as ended with its process, before its seconds are added.
 pub(crate) fn interrupt(run: &mut Run) {
     run.state = State::Interrupted;
     for stage in run.stages.iter_mut().filter(|stage| stage.state == State::Running) {
         stage.state = State::Interrupted;
+        stage.reason = DIED.into();
     }
 }
 
@@ -25,8 +28,7 @@ pub(crate) fn add(run: &mut Run, stage: usize, work: usize, interval: &Interval)
     let stage = &mut run.stages[stage];
     if stage.state != State::Interrupted {
         stage.state = State::Interrupted;
-        stage.reason =
-            "the process that ran it died; put together from the seconds that it had stored".into();
+        stage.reason = DIED.into();
     }
     while stage.works.len() <= work {
         let name = format!("work {}", stage.works.len() + 1);
@@ -48,5 +50,7 @@ pub(crate) fn add(run: &mut Run, stage: usize, work: usize, interval: &Interval)
         work.window_end_ns = start + SECOND_NS;
     }
     work.last_done_ns = work.last_done_ns.max(interval.last_ok_ns.unwrap_or(0));
+    stage.ended_ns = stage.ended_ns.max(stage.started_ns + start + SECOND_NS);
+    run.elapsed_ns = run.elapsed_ns.max(stage.ended_ns);
     work.series.push(Second::from(interval));
 }

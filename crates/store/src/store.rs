@@ -181,8 +181,13 @@ impl Store {
         let mut run: Run = codec::decode(&record).map_err(|error| self.damaged(&error))?;
         run.id = id;
         if run.state == State::Running && !owner::lives(&owner) {
+            // What had ended was kept whole.
+            let is_whole: Vec<bool> = run.stages.iter().map(|stage| stage.ended_ns > 0).collect();
             recover::interrupt(&mut run);
             for (stage, work) in self.works_of(id)? {
+                if is_whole.get(stage) == Some(&true) {
+                    continue;
+                }
                 self.seconds(id, stage, work, |interval| recover::add(&mut run, stage, work, interval))?;
             }
         }
@@ -256,6 +261,17 @@ impl Store {
         let newest =
             self.connection.query_row("SELECT max(id) FROM runs", [], |row| row.get::<_, Option<i64>>(0));
         Ok(newest.map_err(|error| self.trouble(error))?.map(|id| id as u64))
+    }
+
+    /// Keeps what is known by now of a run that goes on: the stages that have ended, whole.
+    ///
+    /// # Errors
+    /// As [`Store::append`].
+    pub fn keep(&mut self, id: u64, run: &Run) -> Result<(), StoreError> {
+        let record = codec::encode(run).map_err(|error| self.damaged(&error))?;
+        let sql = "UPDATE runs SET record = ?, elapsed_ns = ? WHERE id = ?";
+        let kept = self.connection.execute(sql, params![record, signed(run.elapsed_ns), signed(id)]);
+        kept.map(|_| ()).map_err(|error| self.trouble(error))
     }
 
     /// Forgets a run and its seconds. One that goes on is kept. The file keeps its size: the room is used again.

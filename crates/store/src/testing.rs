@@ -99,7 +99,7 @@ prop_compose! {
         actions in prop::collection::vec(tally(), 0..3),
     ) -> Interval {
         let (first_ok_ns, last_ok_ns) = (first_ok_ns.map(u64::from), last_ok_ns.map(u64::from));
-        Interval { index, actions, unmeasured, in_flight, oldest_in_flight_ns, backlog, first_ok_ns, last_ok_ns, cpu_ns, wall_ns }
+        Interval { index, actions, unmeasured, in_flight, oldest_in_flight_ns, backlog, first_ok_ns, last_ok_ns, cpu_ns, wall_ns, stalled_ns: cpu_ns }
     }
 }
 

@@ -5,7 +5,7 @@ use crate::{Store, StoreError, path_from};
 use proptest::prelude::*;
 use std::path::PathBuf;
 use tempfile::TempDir;
-use tidemark_measure::record::State;
+use tidemark_measure::record::{Operation, Run, Stage, State, Work};
 use tidemark_measure::rng::Rng;
 use tidemark_measure::tally::Interval;
 
@@ -297,4 +297,36 @@ proptest! {
         store.finish(id, &run).unwrap();
         prop_assert_eq!(&json(&store.load(id).unwrap()), &expected);
     }
+}
+
+#[test]
+fn stages_that_had_ended_are_whole_though_the_process_died() {
+    let (_directory, path, mut store) = new();
+    let stage = |name: &str, state| Stage {
+        name: name.into(),
+        state,
+        works: vec![Work { operations: vec![Operation::default()], ..Work::default() }],
+        ..Stage::default()
+    };
+    let mut run = Run {
+        state: State::Running,
+        stages: vec![stage("done", State::Running), stage("died", State::Waiting)],
+        ..Run::default()
+    };
+    let id = store.begin(&run).unwrap();
+    let second = interval(0);
+    let in_second: u64 = second.actions.iter().take(1).map(|tally| tally.ok).sum();
+    store.append(id, 0, 0, std::slice::from_ref(&second)).unwrap();
+    (run.stages[0].state, run.stages[0].ended_ns) = (State::Completed, 9_000_000_000);
+    run.stages[0].works[0].operations[0].tally.ok = 77;
+    (run.stages[1].state, run.stages[1].started_ns) = (State::Running, 9_000_000_000);
+    store.keep(id, &run).unwrap();
+    store.append(id, 1, 0, std::slice::from_ref(&second)).unwrap();
+    sql(&path, "UPDATE runs SET owner = 'another-boot 1 1'");
+    let left = store.load(id).unwrap();
+    assert_eq!((left.stages[0].state, left.stages[1].state), (State::Completed, State::Interrupted));
+    assert_eq!(left.stages[0].works[0].operations[0].tally.ok, 77, "its seconds are in it already");
+    assert_eq!(left.stages[1].works[0].operations[0].tally.ok, in_second);
+    assert!(left.stages[1].reason.contains("died"), "{}", left.stages[1].reason);
+    assert_eq!((left.stages[1].ended_ns, left.elapsed_ns), (10_000_000_000, 10_000_000_000));
 }

@@ -241,3 +241,46 @@ fn documents_from_the_network_run_no_commands_and_read_no_files() {
     refused("block.yaml", &volume);
     assert!(!place.path("exploited").exists() && !place.path("volume").exists());
 }
+
+fn signal(process: &common::fleet::Process, signal: &str) {
+    let pid = process.child.id().to_string();
+    assert!(std::process::Command::new("kill").args([signal, &pid]).status().unwrap().success());
+}
+
+#[test]
+fn a_driver_that_stands_still_is_no_slow_storage() {
+    let server = EmbeddedServer::start(EmbeddedOptions::default()).unwrap();
+    let place = Place::new();
+    let controller = Controller::start(&place, &["--no-driver"]);
+    let frozen = controller.driver("frozen", &[]);
+    let _other = controller.driver("other", &[]);
+    controller.wait_for_drivers(2);
+    let id = controller.submit(&timed(&server, 9, "drivers: {lost_after: 60s}\n"), &[]);
+    wait("load", || (controller.submission(id)["stage"].as_str()?.ends_with("main")).then_some(()));
+    std::thread::sleep(Duration::from_secs(2));
+    signal(&frozen, "-STOP");
+    std::thread::sleep(Duration::from_secs(4));
+    signal(&frozen, "-CONT");
+    let record = controller.run_of(&controller.wait_for_state(id, "completed"));
+    assert!(!record.findings("generator-standstill").is_empty(), "{}", record.value["findings"]);
+    assert_eq!(record.value["valid"], false);
+}
+
+#[test]
+fn a_name_is_one_driver_s_only_and_one_that_is_ended_says_so() {
+    let server = EmbeddedServer::start(EmbeddedOptions::default()).unwrap();
+    let place = Place::new();
+    let controller = Controller::start(&place, &["--no-driver"]);
+    let first = controller.driver("d", &[]);
+    controller.wait_for_drivers(1);
+    let id = controller.submit(&timed(&server, 60, "drivers: {lost_after: 60s}\n"), &[]);
+    wait("load", || (controller.submission(id)["stage"].as_str()?.ends_with("main")).then_some(()));
+    let second = place.tidemark(&["driver", "--join", &controller.url, "--name", "d"]);
+    assert_eq!(second.code, 3, "{}", second.stderr);
+    assert!(second.stderr.contains("joined already"), "{}", second.stderr);
+    assert_eq!(controller.submission(id)["state"], "running", "the first one is left alone");
+    signal(&first, "-TERM");
+    let record = controller.run_of(&controller.wait_for_state(id, "failed"));
+    let reason = record.stage("main")["reason"].as_str().unwrap().to_owned();
+    assert!(reason.contains("driver d was lost: its user ended it"), "{reason}");
+}

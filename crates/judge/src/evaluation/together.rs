@@ -8,6 +8,9 @@ use tidemark_measure::service_level::Statistic;
 /// Some operations of the stages that make one repeat.
 pub(super) struct Together<'a> {
     operations: Vec<(&'a Work, &'a Operation)>,
+    /// The window of the stage of each, seconds: that of its work that took longest. Rates of works that did not end
+    /// together do not add up.
+    windows: Vec<f64>,
     /// How many stages they are of: each is a measurement of its own, and rates are their mean.
     stages: usize,
     /// Their response times in one, where there are several and all of them are known.
@@ -17,8 +20,13 @@ pub(super) struct Together<'a> {
 impl<'a> Together<'a> {
     /// The data operations of some stages that are asked for.
     pub(super) fn new(stages: &[&'a Stage], wanted: impl Fn(&Operation) -> bool) -> Self {
-        let all = stages.iter().copied().flat_map(data_operations);
-        let operations: Vec<_> = all.filter(|(_, operation)| wanted(operation)).collect();
+        let (mut operations, mut windows) = (Vec::new(), Vec::new());
+        for stage in stages {
+            let all: Vec<_> = data_operations(stage).collect();
+            let longest = all.iter().map(|(work, _)| work.window_seconds()).fold(0.0, f64::max);
+            operations.extend(all.into_iter().filter(|(_, operation)| wanted(operation)));
+            windows.resize(operations.len(), longest);
+        }
         let nothing = |operation: &Operation| operation.tally.ok == 0 && operation.said.is_none();
         let known = |operation: &Operation| !operation.tally.response.is_empty() || nothing(operation);
         let all_known = operations.iter().all(|(_, operation)| known(operation));
@@ -27,7 +35,12 @@ impl<'a> Together<'a> {
             operations.iter().for_each(|(_, operation)| merged.add(&operation.tally.response));
             merged
         });
-        Self { operations, stages: stages.len().max(1), merged: merged.filter(|merged| !merged.is_empty()) }
+        Self {
+            operations,
+            windows,
+            stages: stages.len().max(1),
+            merged: merged.filter(|merged| !merged.is_empty()),
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -36,17 +49,17 @@ impl<'a> Together<'a> {
 
     /// Operations per second.
     pub(super) fn throughput(&self) -> f64 {
-        self.rate(|work, operation| operation.throughput(work.window_seconds()))
+        self.rate(Operation::throughput)
     }
 
     /// Bytes per second.
     pub(super) fn bandwidth(&self) -> f64 {
-        self.rate(|work, operation| operation.bandwidth(work.window_seconds()))
+        self.rate(Operation::bandwidth)
     }
 
-    fn rate(&self, value: impl Fn(&Work, &Operation) -> f64) -> f64 {
-        self.operations.iter().map(|(work, operation)| value(work, operation)).sum::<f64>()
-            / self.stages as f64
+    fn rate(&self, value: impl Fn(&Operation, f64) -> f64) -> f64 {
+        let all = self.operations.iter().zip(&self.windows);
+        all.map(|((_, operation), seconds)| value(operation, *seconds)).sum::<f64>() / self.stages as f64
     }
 
     /// The mean response time, nanoseconds. Without histograms it is the mean of the operations' means, each of which
@@ -126,4 +139,27 @@ pub(super) fn labels<'a>(stages: impl Iterator<Item = &'a Stage>) -> Vec<&'a str
         }
     }
     labels
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidemark_measure::tally::Tally;
+
+    #[test]
+    fn rates_of_works_that_did_not_end_together_are_over_the_longer_window() {
+        let work = |ok, seconds: u64| Work {
+            kind: "normal".into(),
+            window_end_ns: seconds * 1_000_000_000,
+            operations: vec![Operation {
+                sample: "read".into(),
+                tally: Tally { ok, ..Tally::default() },
+                ..Operation::default()
+            }],
+            ..Work::default()
+        };
+        let stage = Stage { works: vec![work(25_000, 25), work(500, 2)], ..Stage::default() };
+        let together = Together::new(&[&stage], |_| true);
+        assert!((together.throughput() - 25_500.0 / 25.0).abs() < 1e-6, "{}", together.throughput());
+    }
 }

@@ -77,7 +77,7 @@ pub(super) fn unequal_workers(scene: &Scene<'_>, out: &mut Findings) {
     let share = (last - first) as f64 / scene.window_ns().max(1) as f64;
     // A slow operation at the end of the window is the rule `late-tail`'s, and no worker's idleness.
     let slowest = scene.response.max().max(scene.failure.max());
-    if scene.window_ns() == 0 || share <= TAIL_PHASE || last - first <= slowest {
+    if scene.window_ns() == 0 || share <= TAIL_PHASE || last - first <= slowest || !scene.is_whole() {
         return;
     }
     let title = format!("for {} of the window not all workers were at work", units::percent(share.min(1.0)));
@@ -98,7 +98,7 @@ pub(super) fn idle_workers(scene: &Scene<'_>, out: &mut Findings) {
     let busy = spans(&scene.work.workers_counts).len() as u64;
     let workers = u64::from(scene.work.workers);
     // In an open loop workers are only the most that may be in flight.
-    if busy == 0 || busy >= workers || scene.work.offered_rate.is_some() {
+    if busy == 0 || busy >= workers || scene.work.offered_rate.is_some() || !scene.is_whole() {
         return;
     }
     let title = format!("{} of {} workers did nothing", units::count(workers - busy), units::count(workers));

@@ -217,7 +217,8 @@ pub(super) fn littles_law(scene: &Scene<'_>, out: &mut Findings) {
     let latencies = tallies().map(|tally| sum_ns(tally.service())).sum::<f64>() + failed;
     let lags = if closed { tallies().map(|tally| sum_ns(&tally.lag)).sum::<f64>() } else { 0.0 };
     let at_it = workers_time_ns(scene);
-    if at_it <= 0.0 || latencies <= 0.0 {
+    // A lost driver's operations are there, but not the time that its workers were at them.
+    if at_it <= 0.0 || latencies <= 0.0 || !scene.is_whole() {
         return;
     }
     let (slots, in_operations) = (scene.work.slots() as f64, latencies / at_it);

@@ -1,9 +1,10 @@
-//! Response times that are not the storage's, nor the generator's, but the network protocol's.
+//! Response times that are not the storage's: the network protocol's, or those of a generator that stood still.
 
 use super::Findings;
 use crate::Severity;
-use crate::scene::Scene;
+use crate::scene::{SECOND_NS, Scene};
 use tidemark_measure::histogram::Histogram;
+use tidemark_measure::record::Second;
 use tidemark_measure::units;
 
 /// Linux holds an acknowledgement back for 40 ms at least (TCP_DELACK_MIN); a small reply adds little to that.
@@ -49,9 +50,51 @@ pub(super) fn delayed_acknowledgement(scene: &Scene<'_>, out: &mut Findings) {
     }
 }
 
+/// A thread of the generator looks up twenty times a second; one that is so much late stood still, nanoseconds.
+const STANDSTILL_NS: u64 = 1_000_000_000;
+
+/// Whether the generator stood still: stopped by a signal, swapped out, its virtual machine paused. Replies that came
+/// meanwhile were noted when it went on, so that the pause looks like latency of the storage.
+pub(super) fn standstill(scene: &Scene<'_>, out: &mut Findings) {
+    let end = scene.work.window_end_ns;
+    let within = |second: &&Second| u64::from(second.index) * SECOND_NS < end;
+    let late: Vec<_> = scene
+        .work
+        .series
+        .iter()
+        .filter(within)
+        .filter(|second| second.stalled_ns >= STANDSTILL_NS)
+        .map(|second| (second.index, second.stalled_ns))
+        .collect();
+    let Some(longest) = late.iter().map(|(_, stalled)| *stalled).max() else { return };
+    let title = format!("the load generator stood still for {}", units::duration_ns(longest));
+    let detail = "Its threads did not run although they had to: it was stopped, swapped out, or its machine was paused. \
+        Latencies of that time are its own, not the storage's.";
+    let evidence = late
+        .iter()
+        .take(10)
+        .map(|(index, stalled)| format!("second {}: {} late", index + 1, units::duration_ns(*stalled)));
+    // Block storage may hold a thread itself, in the system call that hands a request over.
+    let excused = scene.stage.proof.is_some() || !scene.measures();
+    let severity = if excused { Severity::Warning } else { Severity::Critical };
+    let finding = scene.finding(severity, "generator-standstill", title).detail(detail).evidences(evidence);
+    out.say(finding.invalidating(!excused));
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{MS, healthy, said, work};
+    use super::super::testing::{MS, healthy, invalid_for, said, work};
+
+    #[test]
+    fn a_generator_that_stood_still_makes_no_latencies() {
+        let with = |stalled_ns| {
+            let mut run = healthy();
+            work(&mut run).series[7].stalled_ns = stalled_ns;
+            run
+        };
+        assert!(said(&with(400 * MS), "generator-standstill").is_none(), "a busy machine");
+        assert!(invalid_for(&with(5_000 * MS), "the load generator stood still for 5.00 s"));
+    }
 
     #[test]
     fn replies_at_forty_milliseconds_are_suspicious() {

@@ -35,6 +35,7 @@ fn interval(
     interval.backlog = number(2);
     (interval.first_ok_ns, interval.last_ok_ns) = (times.0, times.0.map(|first| first.saturating_add(5)));
     (interval.oldest_in_flight_ns, interval.cpu_ns, interval.wall_ns) = (times.1, times.1 / 3, times.1);
+    interval.stalled_ns = times.1 / 7;
     for (at, tally) in interval.actions.iter_mut().enumerate() {
         (tally.ok, tally.bytes, tally.late, tally.late_bytes) =
             (number(at), number(at + 1), number(at + 2), number(at + 3));

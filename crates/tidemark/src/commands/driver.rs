@@ -5,6 +5,8 @@ use crate::exit::{Exit, Stop};
 use crate::remote;
 use crate::signals::Signals;
 use crate::terminal::Terminal;
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher as _, Hasher as _};
 use std::io::Read as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,7 +32,7 @@ pub(crate) fn driver(arguments: &cli::Driver, terminal: Terminal) -> Result<Exit
         cpu,
         cores,
         memory_bytes,
-        ..Hello::default()
+        instance: RandomState::new().build_hasher().finish(),
     };
     let url = arguments.join.clone();
     let (token, trust) = (remote::token(&arguments.reach)?, remote::trust(&arguments.reach)?);

@@ -65,6 +65,7 @@ pub(crate) fn execute(
         },
         run_commands: arguments.run_commands,
         again: arguments.again,
+        renew: false,
         labs: labs(arguments)?,
     };
     let mut screen = Screen {

@@ -12,7 +12,7 @@ pub(crate) fn token(arguments: &Token, store: Option<PathBuf>, terminal: Termina
     match arguments {
         Token::Add { name, role } => {
             let text = store.add_token(name, role.name()).map_err(Stop::not_ready)?;
-            terminal.remark(&format!("a {} token for {name}; it cannot be shown again:", role.name()));
+            terminal.remark(&format!("token for {name}, role {}; it cannot be shown again:", role.name()));
             terminal.print(&text);
         }
         Token::List => {
