@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use tidemark_block::engine::{DataSet, Use, engine};
-use tidemark_load::crew;
 use tidemark_load::pacing::Pacing;
 use tidemark_load::source::{Choice, Division, Effect, Order, Size, SourcePlan};
 use tidemark_load::stopping::Stop;
+use tidemark_load::thread_pool;
 use tidemark_load::work::{Finale, Work};
 use tidemark_measure::pick::Pick;
-use tidemark_plan::block::{Action, Cache, Content, FILL_BYTES, Job, Place, Through, Volume};
+use tidemark_plan::block::{Action, Cache, Content, FILL_BYTES, IoEngine, Job, Place, Volume};
 
 const BLOCK: u64 = 4096;
 
@@ -54,7 +54,7 @@ impl Task {
         Job {
             volumes: self.files.iter().map(volume).collect(),
             unit,
-            through: Through::Native,
+            io_engine: IoEngine::Native,
             direct: true,
             polled: false,
             batch: Some(1),
@@ -92,7 +92,7 @@ impl Task {
         };
         let stop = Stop { drain_ns: 60_000_000_000, ..Stop::default() };
         let work = self.work(source, stop, Some(Finale { action: 1, spaces }));
-        let result = fill.and_then(|engine| crew::run(&work, &*engine, 1, &mut Blind));
+        let result = fill.and_then(|engine| thread_pool::run(&work, &*engine, 1, &mut Blind));
         result.map(drop).map_err(|error| error.to_string())
     }
 }
@@ -121,7 +121,7 @@ pub(crate) fn run(task: &Task) -> Result<Cost, String> {
     };
     let work = task.work(SourcePlan::Mix { choices: vec![choice], pool: None }, stop, None);
     let mut seconds = Cpu::default();
-    let result = crew::run(&work, &*engine, 1, &mut seconds).map_err(|error| error.to_string())?;
+    let result = thread_pool::run(&work, &*engine, 1, &mut seconds).map_err(|error| error.to_string())?;
     if let Some(example) = result.examples.first() {
         return Err(format!("{}: {}", example.fault.name(), example.text));
     }
@@ -143,14 +143,14 @@ struct Cpu {
     operations: u64,
 }
 
-impl crew::Watch for Cpu {
+impl thread_pool::Watch for Cpu {
     fn interval(&mut self, interval: &tidemark_measure::tally::Interval) {
         self.cpu_ns += interval.cpu_ns;
         self.operations += interval.unmeasured + interval.actions.iter().map(|tally| tally.ok).sum::<u64>();
     }
 
-    fn wish(&mut self) -> crew::Wish {
-        crew::Wish::GoOn
+    fn stop_request(&mut self) -> thread_pool::StopRequest {
+        thread_pool::StopRequest::None
     }
 }
 

@@ -3,10 +3,10 @@
 use crate::null::{Blind, mix};
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
-use tidemark_load::crew;
 use tidemark_load::pacing::{Arrivals, Pacing, Rate};
 use tidemark_load::source::SourcePlan;
 use tidemark_load::stopping::Stop;
+use tidemark_load::thread_pool;
 use tidemark_measure::pick::Pick;
 use tidemark_measure::tally::Tally;
 use tidemark_object::content::DataSet;
@@ -24,7 +24,7 @@ pub(crate) struct Task {
     pub(crate) single: bool,
     /// Where the server is.
     pub(crate) endpoint: String,
-    /// Closed-loop workers, or lanes of an open loop.
+    /// Closed-loop workers, or slots of an open loop.
     pub(crate) workers: u32,
     /// Bytes of an object.
     pub(crate) bytes: u64,
@@ -115,7 +115,7 @@ pub(crate) fn run(task: &Task) -> Result<Cost, String> {
         work.pacing = Pacing::Open { rate: Rate::constant(rate), arrivals: Arrivals::Constant };
     }
     let (cpu, wall) = (process_cpu_ns(), Instant::now());
-    let result = crew::run(&work, &*engine, 1, &mut Blind).map_err(|error| error.to_string())?;
+    let result = thread_pool::run(&work, &*engine, 1, &mut Blind).map_err(|error| error.to_string())?;
     let (cpu_ns, wall_ns) = (process_cpu_ns() - cpu, wall.elapsed().as_nanos() as u64);
     let mut all = Tally::default();
     result.tallies.iter().for_each(|tally| all.add(tally));

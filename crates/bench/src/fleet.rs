@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tidemark_fleet::link::{FromController, Join, Link, Trust, client};
 use tidemark_fleet::protocol::{Down, Hello, Opened, Part, Second, Up, VERSION};
-use tidemark_load::crew::Ending;
+use tidemark_load::thread_pool::Ending;
 use tidemark_measure::rng::Rng;
 use tidemark_measure::tally::Interval;
 use tidemark_measure::wire;
@@ -222,7 +222,7 @@ impl Fake {
         while let Ok(heard) = self.link.heard.try_recv() {
             match heard {
                 FromController::Joined { .. } => self.joined = true,
-                FromController::Said(down) => self.hear(*down),
+                FromController::Message(down) => self.hear(*down),
                 _ => {}
             }
         }

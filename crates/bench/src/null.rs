@@ -1,11 +1,11 @@
 //! The null engine: what Tidemark's own loop costs per operation, beside fio's.
 
 use std::process::Command;
-use tidemark_load::crew::{self, Watch, Wish};
 use tidemark_load::engine::Null;
 use tidemark_load::pacing::Pacing;
 use tidemark_load::source::{Choice, Division, Effect, Order, Size, SourcePlan};
 use tidemark_load::stopping::Stop;
+use tidemark_load::thread_pool::{self, StopRequest, Watch};
 use tidemark_load::work::Work;
 use tidemark_measure::pick::Pick;
 use tidemark_measure::tally::{Interval, Tally};
@@ -16,8 +16,8 @@ pub(crate) struct Blind;
 impl Watch for Blind {
     fn interval(&mut self, _interval: &Interval) {}
 
-    fn wish(&mut self) -> Wish {
-        Wish::GoOn
+    fn stop_request(&mut self) -> StopRequest {
+        StopRequest::None
     }
 }
 
@@ -52,7 +52,8 @@ pub(crate) fn mix(workers: u32, seconds: u64, bytes: u64) -> Work {
 
 /// Nanoseconds of one core per operation of our null engine, everything recorded.
 pub(crate) fn ours() -> Result<f64, String> {
-    let result = crew::run(&mix(1, 2, 4096), &Null, 1, &mut Blind).map_err(|error| error.to_string())?;
+    let result =
+        thread_pool::run(&mix(1, 2, 4096), &Null, 1, &mut Blind).map_err(|error| error.to_string())?;
     let operations: u64 = result.tallies.iter().map(Tally::total).sum();
     Ok(2e9 / operations as f64)
 }

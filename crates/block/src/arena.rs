@@ -1,4 +1,4 @@
-//! The memory that a thread's operations read into and write from: one mapping, a slot for every lane and a spare.
+//! The memory that a thread's operations read into and write from: one mapping, a slot for every slot and a spare.
 //!
 //! One mapping because it is registered with the ring once; page-aligned because direct I/O demands alignment; in
 //! huge pages where the kernel has them, so that the processor and the kernel walk fewer page tables.

@@ -4,13 +4,13 @@ pub use crate::data::DataSet;
 
 use crate::content::Label;
 use crate::device;
-use crate::ring::{MOST_LANES, Ring};
+use crate::ring::{MOST_SLOTS, Ring};
 use crate::session::BlockSession;
 use crate::volume::{self, Alignment, Opened};
 use rustix::process::{Resource, getrlimit};
 use std::fs::File;
 use std::sync::Arc;
-use tidemark_load::engine::{Engine, OpenError, Seat, Session};
+use tidemark_load::engine::{Engine, OpenError, Session, ThreadContext};
 use tidemark_plan::block::{Action, Job, Place};
 
 /// Operations are of whole sectors of this many bytes.
@@ -70,26 +70,26 @@ struct BlockEngine {
 }
 
 impl Engine for BlockEngine {
-    fn open(&self, seat: Seat) -> Result<Box<dyn Session>, OpenError> {
+    fn open(&self, thread: ThreadContext) -> Result<Box<dyn Session>, OpenError> {
         let Shared { job, volumes, data } = &*self.shared;
-        let largest = if moves_data(job) { seat.largest } else { 0 };
+        let largest = if moves_data(job) { thread.largest } else { 0 };
         check_size(volumes, largest)?;
-        if seat.lanes > MOST_LANES {
+        if thread.slots > MOST_SLOTS {
             return Err(OpenError(format!(
-                "{} operations in flight on one thread are more than the {MOST_LANES} that io_uring holds: use more \
+                "{} operations in flight on one thread are more than the {MOST_SLOTS} that io_uring holds: use more \
                  threads, fewer clients or a smaller depth",
-                seat.lanes
+                thread.slots
             )));
         }
-        let needed = (u64::from(seat.lanes) + 1).saturating_mul(largest);
+        let needed = (u64::from(thread.slots) + 1).saturating_mul(largest);
         if let Some(available) = available_memory().filter(|available| needed > *available) {
             return Err(OpenError(format!(
                 "{} operations in flight of up to {largest} bytes need {needed} bytes of buffers, and {available} \
                  are available: use fewer clients, a smaller depth or smaller blocks",
-                seat.lanes
+                thread.slots
             )));
         }
-        let ring = Ring::new(Arc::clone(&self.files), seat.lanes, largest as usize, job.polled);
+        let ring = Ring::new(Arc::clone(&self.files), thread.slots, largest as usize, job.polled);
         let (ring, missing) = ring.map_err(|error| no_ring(&error, needed))?;
         if let Some(error) = missing.buffers.filter(|_| largest > 0) {
             let limit = getrlimit(Resource::Memlock).current;
@@ -102,7 +102,7 @@ impl Engine for BlockEngine {
         if let Some(error) = missing.files.filter(|_| !self.files.is_empty()) {
             data.note(format!("Files could not be registered with the kernel ({error})."));
         }
-        Ok(Box::new(BlockSession::new(Arc::clone(&self.shared), ring, seat)))
+        Ok(Box::new(BlockSession::new(Arc::clone(&self.shared), ring, thread)))
     }
 }
 

@@ -1,6 +1,6 @@
 //! The first few failures of each class, word for word.
 
-use tidemark_load::crew::EXAMPLES_PER_FAULT;
+use tidemark_load::thread_pool::EXAMPLES_PER_FAULT;
 use tidemark_measure::fault::Fault;
 use tidemark_measure::record::Example;
 

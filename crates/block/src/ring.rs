@@ -1,8 +1,8 @@
 //! One thread's io_uring: operations are queued, submitted in batches, and waited for together with what is left of
 //! the last one.
 //!
-//! The ring owns the buffers, so it can promise what the kernel's side needs: a lane's memory is never touched while
-//! an operation of that lane is in flight, and is not given back before the kernel is done with it.
+//! The ring owns the buffers, so it can promise what the kernel's side needs: a slot's memory is never touched while
+//! an operation of that slot is in flight, and is not given back before the kernel is done with it.
 #![allow(unsafe_code, reason = "the kernel is given pointers to buffers")]
 
 use crate::arena::Arena;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Most entries of a ring's submission queue (`IORING_MAX_ENTRIES`), and so most operations in flight on a thread.
-pub(crate) const MOST_LANES: u32 = 32_768;
+pub(crate) const MOST_SLOTS: u32 = 32_768;
 
 /// How long a ring that is dropped waits for what is in flight; then its buffers are left to the kernel for good.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -30,12 +30,12 @@ pub(crate) struct Missing {
     pub(crate) files: Option<io::Error>,
 }
 
-/// An operation of one lane.
+/// An operation of one slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Request {
-    /// Fills the lane's buffer from the file.
+    /// Fills the slot's buffer from the file.
     Read { offset: u64, length: u32 },
-    /// Writes the lane's buffer to the file.
+    /// Writes the slot's buffer to the file.
     Write { offset: u64, length: u32 },
     /// Gives a range of the file back; it reads as zeroes then.
     Punch { offset: u64, length: u64 },
@@ -51,7 +51,7 @@ pub(crate) struct Ring {
     files: Arc<[File]>,
     raw: Vec<RawFd>,
     fixed_files: bool,
-    /// Lanes of one registered buffer; 0: none is registered.
+    /// Slots of one registered buffer; 0: none is registered.
     lanes_per_buffer: usize,
     busy: Vec<bool>,
     in_flight: u32,
@@ -59,18 +59,18 @@ pub(crate) struct Ring {
 }
 
 impl Ring {
-    /// A ring for `lanes` operations of up to `largest` bytes on these files. With `polled`, completions are polled
+    /// A ring for `slots` operations of up to `largest` bytes on these files. With `polled`, completions are polled
     /// for. It must be used by the calling thread only.
     pub(crate) fn new(
         files: Arc<[File]>,
-        lanes: u32,
+        slots: u32,
         largest: usize,
         polled: bool,
     ) -> io::Result<(Self, Missing)> {
-        let entries = lanes.clamp(1, MOST_LANES).next_power_of_two();
+        let entries = slots.clamp(1, MOST_SLOTS).next_power_of_two();
         let ring = set_up(entries, polled)?;
         // The spare slot is for reading again what looked wrong.
-        let mut arena = Arena::new(lanes as usize + 1, largest)?;
+        let mut arena = Arena::new(slots as usize + 1, largest)?;
         let raw: Vec<RawFd> = files.iter().map(AsRawFd::as_raw_fd).collect();
         let mut missing = Missing::default();
         let fixed_files = match ring.submitter().register_files(&raw) {
@@ -94,14 +94,14 @@ impl Ring {
                 0
             }
         };
-        let busy = vec![false; lanes as usize];
+        let busy = vec![false; slots as usize];
         let arena = Some(arena);
         let ring =
             Self { ring, arena, files, raw, fixed_files, lanes_per_buffer, busy, in_flight: 0, polled };
         Ok((ring, missing))
     }
 
-    /// Bytes that a lane's buffer holds.
+    /// Bytes that a slot's buffer holds.
     pub(crate) fn buffer_bytes(&self) -> usize {
         self.arena.as_ref().map_or(0, Arena::slot_bytes)
     }
@@ -111,15 +111,15 @@ impl Ring {
         self.in_flight
     }
 
-    /// Whether a lane has an operation in flight.
-    pub(crate) fn is_busy(&self, lane: u32) -> bool {
-        self.busy.get(lane as usize).copied().unwrap_or(false)
+    /// Whether a slot has an operation in flight.
+    pub(crate) fn is_busy(&self, slot: u32) -> bool {
+        self.busy.get(slot as usize).copied().unwrap_or(false)
     }
 
-    /// An idle lane's buffer.
-    pub(crate) fn buffer(&mut self, lane: u32) -> Option<&mut [u8]> {
-        let idle = !*self.busy.get(lane as usize)?;
-        self.arena.as_mut().filter(|_| idle).map(|arena| arena.slot(lane as usize))
+    /// An idle slot's buffer.
+    pub(crate) fn buffer(&mut self, slot: u32) -> Option<&mut [u8]> {
+        let idle = !*self.busy.get(slot as usize)?;
+        self.arena.as_mut().filter(|_| idle).map(|arena| arena.slot(slot as usize))
     }
 
     /// What a file holds at `offset` now, read plainly into the spare buffer.
@@ -141,10 +141,10 @@ impl Ring {
         Ok(&spare[..read])
     }
 
-    /// Queues a request on an idle lane; false when there is no room or the lane is not idle.
+    /// Queues a request on an idle slot; false when there is no room or the slot is not idle.
     #[inline]
-    pub(crate) fn queue(&mut self, lane: u32, file: usize, request: Request) -> bool {
-        let index = lane as usize;
+    pub(crate) fn queue(&mut self, slot: u32, file: usize, request: Request) -> bool {
+        let index = slot as usize;
         let (Some(false), Some(arena), Some(raw)) = (self.busy.get(index), &self.arena, self.raw.get(file))
         else {
             return false;
@@ -153,8 +153,8 @@ impl Ring {
             true => self.entry(Fixed(file as u32), arena.address(index), index, request),
             false => self.entry(Fd(*raw), arena.address(index), index, request),
         };
-        let entry = entry.user_data(u64::from(lane));
-        // SAFETY: the buffer is the lane's own, at least `length` bytes long (`entry` cuts it), and `busy` keeps
+        let entry = entry.user_data(u64::from(slot));
+        // SAFETY: the buffer is the slot's own, at least `length` bytes long (`entry` cuts it), and `busy` keeps
         // everybody off it until the completion has been seen; `drop` keeps it mapped for as long. The file is kept
         // open by `files`.
         let pushed = unsafe { self.ring.submission().push(&entry) }.is_ok();
@@ -166,9 +166,9 @@ impl Ring {
     }
 
     #[inline]
-    fn entry<F: Target>(&self, file: F, buffer: *mut u8, lane: usize, request: Request) -> squeue::Entry {
+    fn entry<F: Target>(&self, file: F, buffer: *mut u8, slot: usize, request: Request) -> squeue::Entry {
         let cut = |length: u32| length.min(self.buffer_bytes() as u32);
-        let piece = lane.checked_div(self.lanes_per_buffer).map(|piece| piece as u16);
+        let piece = slot.checked_div(self.lanes_per_buffer).map(|piece| piece as u16);
         match request {
             Request::Read { offset, length } => file.read(buffer, cut(length), piece, offset),
             Request::Write { offset, length } => file.write(buffer, cut(length), piece, offset),
@@ -216,17 +216,17 @@ impl Ring {
         }
     }
 
-    /// The next operation that has ended: its lane, and what the kernel returned (bytes, or a negative error).
+    /// The next operation that has ended: its slot, and what the kernel returned (bytes, or a negative error).
     #[inline]
     pub(crate) fn next_ended(&mut self) -> Option<(u32, i32)> {
         loop {
             let entry = self.ring.completion().next()?;
-            let lane = entry.user_data() as u32;
-            // Everything queued has its lane as user data, so a lane that is not busy cannot occur.
-            if let Some(busy) = self.busy.get_mut(lane as usize).filter(|busy| **busy) {
+            let slot = entry.user_data() as u32;
+            // Everything queued has its slot as user data, so a slot that is not busy cannot occur.
+            if let Some(busy) = self.busy.get_mut(slot as usize).filter(|busy| **busy) {
                 *busy = false;
                 self.in_flight -= 1;
-                return Some((lane, entry.result()));
+                return Some((slot, entry.result()));
             }
         }
     }

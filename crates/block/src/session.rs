@@ -11,7 +11,7 @@ use crate::volume::Opened;
 use rustix::io::Errno;
 use std::sync::Arc;
 use std::time::Duration;
-use tidemark_load::engine::{Begin, Clock, Completion, Operation, Outcome, Seat, Session, Tick};
+use tidemark_load::engine::{Begin, Clock, Completion, Operation, Outcome, Session, ThreadContext, Tick};
 use tidemark_measure::fault::Fault;
 use tidemark_measure::record::Example;
 use tidemark_plan::block::Action;
@@ -23,10 +23,10 @@ pub(crate) struct BlockSession {
     shared: Arc<Shared>,
     ring: Ring,
     clock: Clock,
-    lanes: Vec<Lane>,
-    /// For each lane, the states of the cells that its read touches; none when nothing is verified.
+    slots: Vec<Slot>,
+    /// For each slot, the states of the cells that its read touches; none when nothing is verified.
     before: Vec<Cell>,
-    /// How many of them a lane has.
+    /// How many of them a slot has.
     cells: usize,
     examples: Examples,
     /// The last tick seen: what is late by microseconds is good enough for timeouts.
@@ -42,9 +42,9 @@ pub(crate) struct BlockSession {
     given_up: Vec<u32>,
 }
 
-/// What a lane does.
+/// What a slot does.
 #[derive(Clone, Copy)]
-struct Lane {
+struct Slot {
     action: Action,
     volume: u32,
     offset: u64,
@@ -52,40 +52,40 @@ struct Lane {
     generation: u64,
 }
 
-impl Lane {
+impl Slot {
     fn range(&self) -> std::ops::Range<u64> {
         self.offset..self.offset + self.length
     }
 }
 
 impl BlockSession {
-    pub(crate) fn new(shared: Arc<Shared>, ring: Ring, seat: Seat) -> Self {
-        let idle = Lane { action: Action::Read, volume: 0, offset: 0, length: 0, generation: 0 };
+    pub(crate) fn new(shared: Arc<Shared>, ring: Ring, thread: ThreadContext) -> Self {
+        let idle = Slot { action: Action::Read, volume: 0, offset: 0, length: 0, generation: 0 };
         let smallest = shared.volumes.iter().filter_map(|volume| volume.table.as_ref()?.cell().into()).min();
         // One more where an operation may begin in the middle of a cell.
         let cells = match smallest.filter(|_| shared.job.content.verify) {
             Some(cell) => ring.buffer_bytes() / cell as usize + 1,
             None => 0,
         };
-        let lanes = seat.lanes as usize;
+        let slots = thread.slots as usize;
         Self {
             shared,
             ring,
-            clock: seat.clock,
-            lanes: vec![idle; lanes],
-            before: vec![Cell::default(); lanes * cells],
+            clock: thread.clock,
+            slots: vec![idle; slots],
+            before: vec![Cell::default(); slots * cells],
             cells,
             examples: Examples::default(),
             now: 0,
             queued: 0,
             abandoned: false,
-            given_up: Vec::with_capacity(lanes),
+            given_up: Vec::with_capacity(slots),
         }
     }
 
     /// Queues an operation, or says how it ended at once.
     #[inline]
-    fn start(&mut self, lane: u32, operation: &Operation) -> Result<(), Outcome> {
+    fn start(&mut self, slot: u32, operation: &Operation) -> Result<(), Outcome> {
         let shared = &*self.shared;
         let action = shared.job.actions.get(usize::from(operation.action)).copied();
         let index = operation.space.wrapping_sub(1) as usize;
@@ -100,7 +100,7 @@ impl BlockSession {
         }
         let offset = operation.item.saturating_mul(shared.job.unit);
         let length = operation.bytes.min(volume.size.saturating_sub(offset));
-        let mut plan = Lane { action, volume: index as u32, offset, length, generation: 0 };
+        let mut plan = Slot { action, volume: index as u32, offset, length, generation: 0 };
         let request = match action {
             Action::Remove => return Err(remove(volume, &mut self.examples)),
             Action::Fsync => Request::Sync { data: false },
@@ -119,7 +119,7 @@ impl BlockSession {
             }
             Action::Read => {
                 if let (Some(table), true) = (&volume.table, self.cells > 0) {
-                    let own = &mut self.before[lane as usize * self.cells..][..self.cells];
+                    let own = &mut self.before[slot as usize * self.cells..][..self.cells];
                     for (place, cell) in own.iter_mut().zip(table.cells(&plan.range())) {
                         *place = table.state(cell);
                     }
@@ -132,21 +132,21 @@ impl BlockSession {
                     table.begin(&plan.range(), Change::Write);
                 }
                 plan.generation = shared.data.now();
-                if let Some(buffer) = self.ring.buffer(lane) {
+                if let Some(buffer) = self.ring.buffer(slot) {
                     volume.label.fill(&mut buffer[..length as usize], offset, plan.generation);
                 }
                 Request::Write { offset, length: length as u32 }
             }
         };
-        self.lanes[lane as usize] = plan;
-        self.send(lane, index, request)
+        self.slots[slot as usize] = plan;
+        self.send(slot, index, request)
     }
 
     /// Queues a request, and submits the batch that it completes.
     #[inline]
-    fn send(&mut self, lane: u32, file: usize, request: Request) -> Result<(), Outcome> {
-        if !self.ring.queue(lane, file, request) {
-            let text = || format!("lane {lane} of the ring cannot take an operation");
+    fn send(&mut self, slot: u32, file: usize, request: Request) -> Result<(), Outcome> {
+        if !self.ring.queue(slot, file, request) {
+            let text = || format!("slot {slot} of the ring cannot take an operation");
             self.examples.keep(Fault::Local, text);
             return Err(Outcome::failure(Fault::Local));
         }
@@ -159,12 +159,12 @@ impl BlockSession {
         Ok(())
     }
 
-    /// What came of a lane's operation.
+    /// What came of a slot's operation.
     #[inline]
-    fn finish(&mut self, lane: u32, result: i32) -> Outcome {
+    fn finish(&mut self, slot: u32, result: i32) -> Outcome {
         let Self { shared, ring, examples, before, cells, .. } = self;
-        let plan = self.lanes[lane as usize];
-        let Lane { action, offset, length, generation, .. } = plan;
+        let plan = self.slots[slot as usize];
+        let Slot { action, offset, length, generation, .. } = plan;
         let volume = &shared.volumes[plan.volume as usize];
         if result < 0 {
             let error = Errno::from_raw_os_error(-result);
@@ -181,8 +181,8 @@ impl BlockSession {
                 return Outcome::failure(fault);
             }
             Action::Read if shared.job.content.verify => {
-                let before = &before[lane as usize * *cells..][..*cells];
-                if let Some((fault, text)) = verify(ring, lane, &plan, before, shared) {
+                let before = &before[slot as usize * *cells..][..*cells];
+                if let Some((fault, text)) = verify(ring, slot, &plan, before, shared) {
                     examples.keep(fault, || text);
                     return Outcome::failure(fault);
                 }
@@ -198,7 +198,7 @@ impl BlockSession {
         Outcome::success(length)
     }
 
-    /// Tells the lanes that were given up, or waits.
+    /// Tells the slots that were given up, or waits.
     #[cold]
     fn reap_abandoned(&mut self, until: Tick, ended: &mut Vec<Completion>) {
         let done = self.clock.now();
@@ -206,7 +206,7 @@ impl BlockSession {
             sleep(until.saturating_sub(done));
         }
         let outcome = Outcome::failure(Fault::Abandoned);
-        ended.extend(self.given_up.drain(..).map(|lane| Completion { lane, done, outcome }));
+        ended.extend(self.given_up.drain(..).map(|slot| Completion { slot, done, outcome }));
     }
 
     #[cold]
@@ -218,9 +218,9 @@ impl BlockSession {
 
 impl Session for BlockSession {
     #[inline]
-    fn begin(&mut self, lane: u32, operation: &Operation, sent: Tick) -> Begin {
+    fn begin(&mut self, slot: u32, operation: &Operation, sent: Tick) -> Begin {
         self.now = sent;
-        match self.start(lane, operation) {
+        match self.start(slot, operation) {
             Ok(()) => Begin::Started,
             Err(outcome) => Begin::Done(self.clock.now(), outcome),
         }
@@ -246,9 +246,9 @@ impl Session for BlockSession {
             }
             let done = self.clock.now();
             self.now = done;
-            while let Some((lane, result)) = self.ring.next_ended() {
-                let outcome = self.finish(lane, result);
-                ended.push(Completion { lane, done, outcome });
+            while let Some((slot, result)) = self.ring.next_ended() {
+                let outcome = self.finish(slot, result);
+                ended.push(Completion { slot, done, outcome });
                 taken += 1;
             }
             // A ring that is polled does not wait by itself.
@@ -261,8 +261,8 @@ impl Session for BlockSession {
     fn abandon(&mut self) {
         if !self.abandoned {
             self.abandoned = true;
-            let lanes = 0..self.lanes.len() as u32;
-            self.given_up.extend(lanes.filter(|lane| self.ring.is_busy(*lane)));
+            let slots = 0..self.slots.len() as u32;
+            self.given_up.extend(slots.filter(|slot| self.ring.is_busy(*slot)));
         }
     }
 
@@ -271,16 +271,16 @@ impl Session for BlockSession {
     }
 }
 
-/// Checks what a lane has read; what is older than it should be is read again, plainly, to see whether it has come.
+/// Checks what a slot has read; what is older than it should be is read again, plainly, to see whether it has come.
 fn verify(
     ring: &mut Ring,
-    lane: u32,
-    plan: &Lane,
+    slot: u32,
+    plan: &Slot,
     before: &[Cell],
     shared: &Shared,
 ) -> Option<(Fault, String)> {
     let volume = &shared.volumes[plan.volume as usize];
-    let bytes = ring.buffer(lane)?.get(..plan.length as usize)?;
+    let bytes = ring.buffer(slot)?.get(..plan.length as usize)?;
     let table = volume.table.as_deref().filter(|_| !before.is_empty());
     let touched = table.map_or(0, |table| table.cells(&plan.range()).len()).min(before.len());
     let before = &before[..touched];
@@ -294,7 +294,7 @@ fn verify(
 
 /// Whether the write of generation `expected`, or a later one, is there when the sector at `at` is read again.
 #[cold]
-fn look_again(ring: &mut Ring, plan: &Lane, volume: &Opened, at: u64, expected: u64) -> Option<bool> {
+fn look_again(ring: &mut Ring, plan: &Slot, volume: &Opened, at: u64, expected: u64) -> Option<bool> {
     let bytes = ring.read_again(plan.volume as usize, plan.offset, plan.length as usize).ok()?;
     let sector = bytes.as_chunks::<SECTOR>().0.get(((at - plan.offset) / SECTOR as u64) as usize)?;
     let check = Check { label: volume.label, bytes, offset: plan.offset, table: None, before: &[] };

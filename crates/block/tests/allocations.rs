@@ -18,13 +18,13 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 const LANES: u32 = 16;
 
-/// Does `rounds` operations of an action on every lane, each on blocks of its own.
+/// Does `rounds` operations of an action on every slot, each on blocks of its own.
 fn perform(hand: &mut Hand, action: u16, rounds: u32, ended: &mut Vec<Completion>) -> Option<Fault> {
     let mut fault = None;
     for round in 0..rounds {
-        for lane in 0..LANES {
-            let item = u64::from(round * LANES + lane) % (SIZE / 4096);
-            assert_eq!(hand.begin(lane, action, 1, item, 4096), Begin::Started);
+        for slot in 0..LANES {
+            let item = u64::from(round * LANES + slot) % (SIZE / 4096);
+            assert_eq!(hand.begin(slot, action, 1, item, 4096), Begin::Started);
         }
         ended.clear();
         while ended.len() < LANES as usize {

@@ -175,8 +175,8 @@ fn what_is_given_up_comes_back_as_abandoned_and_nothing_is_begun_after() {
     let job = job(&[file(&path, SIZE)], 4096, &ALL);
     fill(&job, &data);
     let mut hand = hand(&job, &data, 64, 65_536);
-    for lane in 0..64 {
-        assert_eq!(hand.begin(lane, 1, 1, u64::from(lane) * 16, 65_536), Begin::Started);
+    for slot in 0..64 {
+        assert_eq!(hand.begin(slot, 1, 1, u64::from(slot) * 16, 65_536), Begin::Started);
     }
     hand.session.abandon();
     let mut ended = Vec::new();
@@ -220,7 +220,7 @@ fn thousands_of_lanes_work_and_too_many_are_refused() {
     assert_eq!((faults(&result), ok(&result, 0)), (vec![], 20_000), "{:?}", result.examples);
     let engine = engine(&job, &data, Use::Load).unwrap();
     let error =
-        tidemark_load::crew::run(&work(40_000, 1, mix, Some(1)), &*engine, 1, &mut Quiet).unwrap_err();
+        tidemark_load::thread_pool::run(&work(40_000, 1, mix, Some(1)), &*engine, 1, &mut Quiet).unwrap_err();
     assert!(error.to_string().contains("32768") && error.to_string().contains("threads"), "{error}");
 }
 

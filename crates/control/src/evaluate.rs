@@ -7,7 +7,7 @@
 mod arm;
 mod command;
 
-use crate::audience::{Audience, Wish};
+use crate::event::{EventSink, StopRequest};
 use crate::execute::{self, ExecuteError, Executed};
 use arm::Arm;
 use std::collections::HashMap;
@@ -52,7 +52,7 @@ pub enum Step<'a> {
     /// An arm is taken down.
     TakingDown(&'a str),
     /// A line of what sets an arm up, or takes it down.
-    Said(&'a str),
+    Output(&'a str),
     /// A run begins.
     RunStarted {
         /// Its place.
@@ -72,10 +72,10 @@ pub trait Spectator {
     fn step(&mut self, step: Step<'_>);
 
     /// What the user wants by now; asked several times a second.
-    fn wish(&mut self) -> Wish;
+    fn stop_request(&mut self) -> StopRequest;
 
     /// Who follows a run of it.
-    fn audience<'a>(&'a mut self, plan: &Plan) -> Box<dyn Audience + 'a>;
+    fn sink<'a>(&'a mut self, plan: &Plan) -> Box<dyn EventSink + 'a>;
 }
 
 /// An evaluation that was carried out, or as much of it as the user let be.
@@ -348,7 +348,7 @@ impl Evaluator<'_> {
         if let Some(index) = self.done.get(&fingerprint) {
             return Ok(Some(*index));
         }
-        if spectator.wish() > Wish::GoOn || !self.ready(cell.arm, spectator)? {
+        if spectator.stop_request() > StopRequest::None || !self.ready(cell.arm, spectator)? {
             return Ok(None);
         }
         let Some(arm) = &self.arms[cell.arm] else { return Ok(None) };
@@ -370,9 +370,9 @@ impl Evaluator<'_> {
             ..self.record.provenance.clone()
         };
         let store = self.store.as_deref_mut();
-        let mut audience = spectator.audience(&plan);
-        let Executed { run, .. } = execute::execute(&plan, provenance, &options, store, &mut *audience)?;
-        drop(audience);
+        let mut sink = spectator.sink(&plan);
+        let Executed { run, .. } = execute::execute(&plan, provenance, &options, store, &mut *sink)?;
+        drop(sink);
         spectator.step(Step::RunEnded(&run));
         if run.state == State::Interrupted {
             // What was measured of it stays in the store, by itself.

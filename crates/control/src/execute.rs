@@ -1,10 +1,10 @@
 //! From a plan to a run's record.
 
-use crate::audience::{Audience, Event, Wish};
-use crate::field::{Fields, Opened, StagePlace};
-use crate::here::Here;
-use crate::keep::Keep;
+use crate::backend::{BackendFactory, Opened, StagePlace};
+use crate::event::{Event, EventSink, StopRequest};
+use crate::local::LocalBackend;
 use crate::provenance;
+use crate::run_writer::RunWriter;
 use crate::stage::{self, Place};
 use crate::trigger::Trigger;
 use std::path::PathBuf;
@@ -32,7 +32,7 @@ pub struct Options {
     /// The run's place in an evaluation, if it is part of one.
     pub member: Option<Member>,
     /// Where it is carried out, if not in this process.
-    pub fields: Option<Arc<dyn Fields>>,
+    pub backends: Option<Arc<dyn BackendFactory>>,
     /// Tells what this process writes apart from what others write for the same run; `None`: by its number.
     pub writer: Option<u32>,
 }
@@ -58,13 +58,13 @@ pub fn execute(
     provenance: Provenance,
     options: &Options,
     store: Option<&mut Store>,
-    audience: &mut dyn Audience,
+    sink: &mut dyn EventSink,
 ) -> Result<Executed, ExecuteError> {
-    let mut field = match &options.fields {
-        Some(fields) => fields.field(),
-        None => Box::new(Here::default()),
+    let mut backend = match &options.backends {
+        Some(backends) => backends.backend(),
+        None => Box::new(LocalBackend::default()),
     };
-    let targets = field.prepare(plan, options, audience)?;
+    let targets = backend.prepare(plan, options, sink)?;
     let start = Instant::now();
     let mut run = Run {
         name: plan.name.clone(),
@@ -86,66 +86,67 @@ pub fn execute(
                 .into(),
         });
     }
-    let mut keep = Keep::begin(store, &mut run, audience);
+    let mut writer = RunWriter::begin(store, &mut run, sink);
     let threads = options.threads.unwrap_or_else(provenance::cores).max(1);
-    let around = start_trigger(plan.trigger.as_deref(), options, audience);
+    let around = start_trigger(plan.trigger.as_deref(), options, sink);
     let mut only_cleaning = false;
     for (index, stage) in plan.stages.iter().enumerate() {
         let cleans = !stage.works.is_empty() && stage.works.iter().all(|work| work.kind.cleans());
-        let asked = audience.wish();
-        if asked == Wish::Stop || (!cleans && (only_cleaning || asked > Wish::GoOn)) {
+        let asked = sink.stop_request();
+        if asked == StopRequest::Stop || (!cleans && (only_cleaning || asked > StopRequest::None)) {
             let record = &mut run.stages[index];
             record.reason =
-                if asked > Wish::GoOn { "the user ended the run" } else { "an earlier stage failed" }.into();
+                if asked > StopRequest::None { "the user ended the run" } else { "an earlier stage failed" }
+                    .into();
             continue;
         }
-        audience.event(Event::StageStarted { index, stage });
+        sink.event(Event::StageStarted { index, stage });
         let record = &mut run.stages[index];
         record.started_ns = start.elapsed().as_nanos() as u64;
         record.state = State::Running;
-        keep.progress(&run, audience);
+        writer.progress(&run, sink);
         run.stages[index].state = State::Completed;
-        let trigger = start_trigger(stage.trigger.as_deref(), options, audience);
+        let trigger = start_trigger(stage.trigger.as_deref(), options, sink);
         let opened = {
             let place = StagePlace { index, run_start: start };
-            field.open(place, stage, &mut run.notes, audience)
+            backend.open(place, stage, &mut run.notes, sink)
         };
         let record = &mut run.stages[index];
         match opened {
             Opened::Nothing(why) => record.reason = why,
-            Opened::Failed(_) if audience.wish() > asked => {
+            Opened::Failed(_) if sink.stop_request() > asked => {
                 (record.state, record.reason) = (State::Interrupted, "ended early by the user".into());
             }
             Opened::Failed(reason) => (record.state, record.reason) = (State::Failed, reason),
-            Opened::Players(players) => {
+            Opened::Runners(runners) => {
                 let place = Place { index, run_start: start, asked };
-                let remarks = stage::run(place, &players, threads, record, &observer, audience, &mut keep);
-                field.close(stage, remarks, record);
+                let remarks = stage::run(place, &runners, threads, record, &observer, sink, &mut writer);
+                backend.close(stage, remarks, record);
             }
         }
-        end_trigger(trigger, audience);
+        end_trigger(trigger, sink);
         if stage.pause_ns > 0 && record.state == State::Completed {
-            pause(stage.pause_ns, audience);
+            pause(stage.pause_ns, sink);
         }
         record.ended_ns = start.elapsed().as_nanos() as u64;
-        audience.event(Event::StageEnded { index, stage: record });
+        sink.event(Event::StageEnded { index, stage: record });
         only_cleaning |= record.state == State::Failed && stage.on_failure == OnFailure::Stop;
         run.elapsed_ns = start.elapsed().as_nanos() as u64;
-        keep.progress(&run, audience);
+        writer.progress(&run, sink);
     }
-    end_trigger(around, audience);
+    end_trigger(around, sink);
     run.nodes = observer.finish();
-    field.finish(&mut run);
+    backend.finish(&mut run);
     run.elapsed_ns = start.elapsed().as_nanos() as u64;
-    run.state = state_of(&run.stages, audience.wish());
-    let stored = keep.finish(&run, audience);
+    run.state = state_of(&run.stages, sink.stop_request());
+    let stored = writer.finish(&run, sink);
     Ok(Executed { run, stored })
 }
 
 fn observed(plan: &Plan, options: &Options) -> tidemark_observe::Options {
     let Observe { nodes, processes, mut ceph_sockets } = plan.observe.clone();
     let mut token = std::env::var("TIDEMARK_OBSERVE_TOKEN").ok();
-    if options.fields.is_some() {
+    if options.backends.is_some() {
         // The document came over the network: it must not learn the token by naming a node, nor reach sockets here.
         token = None;
         ceph_sockets.clear();
@@ -158,14 +159,14 @@ fn has_triggers(plan: &Plan) -> bool {
 }
 
 /// Starts a script, if the document names one and the operator allows it.
-fn start_trigger(text: Option<&str>, options: &Options, audience: &mut dyn Audience) -> Option<Trigger> {
+fn start_trigger(text: Option<&str>, options: &Options, sink: &mut dyn EventSink) -> Option<Trigger> {
     let started = Trigger::start(text?, options.trigger_directory.as_deref()?);
-    started.inspect_err(|trouble| audience.event(Event::Trouble(trouble))).ok()
+    started.inspect_err(|trouble| sink.event(Event::Trouble(trouble))).ok()
 }
 
-fn end_trigger(trigger: Option<Trigger>, audience: &mut dyn Audience) {
+fn end_trigger(trigger: Option<Trigger>, sink: &mut dyn EventSink) {
     if let Some(Err(trouble)) = trigger.map(Trigger::end) {
-        audience.event(Event::Trouble(&trouble));
+        sink.event(Event::Trouble(&trouble));
     }
 }
 
@@ -180,10 +181,10 @@ fn waiting((index, stage): (usize, &tidemark_plan::plan::Stage)) -> Stage {
 }
 
 /// Waits, unless the user ends the run.
-fn pause(pause_ns: u64, audience: &mut dyn Audience) {
-    audience.event(Event::Pausing { pause_ns });
+fn pause(pause_ns: u64, sink: &mut dyn EventSink) {
+    sink.event(Event::Pausing { pause_ns });
     let end = Instant::now() + Duration::from_nanos(pause_ns);
-    while audience.wish() == Wish::GoOn {
+    while sink.stop_request() == StopRequest::None {
         let left = end.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return;
@@ -192,9 +193,9 @@ fn pause(pause_ns: u64, audience: &mut dyn Audience) {
     }
 }
 
-fn state_of(stages: &[Stage], asked: Wish) -> State {
+fn state_of(stages: &[Stage], asked: StopRequest) -> State {
     let any = |state| stages.iter().any(|stage| stage.state == state);
-    if asked > Wish::GoOn || any(State::Interrupted) {
+    if asked > StopRequest::None || any(State::Interrupted) {
         State::Interrupted
     } else if any(State::Failed) {
         State::Failed

@@ -2,7 +2,7 @@
 
 use tidemark_fio::rbd;
 use tidemark_load::engine::{
-    Begin, Clock, Completion, Engine, OpenError, Operation, Outcome, Seat, Session, Tick,
+    Begin, Clock, Completion, Engine, OpenError, Operation, Outcome, Session, ThreadContext, Tick,
 };
 use tidemark_measure::fault::Fault;
 use tidemark_measure::record::Example;
@@ -15,8 +15,8 @@ const EXAMPLES: usize = 3;
 pub(crate) struct Images(pub(crate) Vec<Volume>);
 
 impl Engine for Images {
-    fn open(&self, seat: Seat) -> Result<Box<dyn Session>, OpenError> {
-        Ok(Box::new(Removal { volumes: self.0.clone(), clock: seat.clock, examples: Vec::new() }))
+    fn open(&self, thread: ThreadContext) -> Result<Box<dyn Session>, OpenError> {
+        Ok(Box::new(Removal { volumes: self.0.clone(), clock: thread.clock, examples: Vec::new() }))
     }
 }
 

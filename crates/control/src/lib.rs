@@ -2,19 +2,19 @@
 //!
 //! [`execute::execute`] is the way through: it takes a [`Plan`](tidemark_plan::plan::Plan) and gives a
 //! [`Run`](tidemark_measure::record::Run). [`evaluate::evaluate`] carries out an evaluation, run by run. Everything that happens meanwhile is told to an
-//! [`Audience`](audience::Audience); nothing here prints.
+//! [`EventSink`](event::EventSink); nothing here prints.
 
-pub mod audience;
+pub mod backend;
 mod counters;
 pub mod evaluate;
+pub mod event;
 pub mod execute;
-pub mod field;
-pub mod here;
 mod images;
-mod keep;
+pub mod local;
 mod method;
-pub mod player;
 pub mod provenance;
+mod run_writer;
+pub mod runner;
 mod stage;
 mod targets;
 mod trigger;

@@ -1,13 +1,13 @@
-//! One stage: its works side by side, each with its own crew, their seconds told in one place.
+//! One stage: its works side by side, each with its own thread pool, their seconds told in one place.
 
-use crate::audience::{Audience, Event, Wish};
-use crate::keep::Keep;
-use crate::player::{Line, Played, Player, Told};
+use crate::event::{Event, EventSink, StopRequest};
+use crate::run_writer::RunWriter;
+use crate::runner::{Line, Runner, Told, WorkResult};
 use crossbeam_channel::bounded;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
-use tidemark_load::crew::{self, Wish as CrewWish};
 use tidemark_load::engine::OpenError;
+use tidemark_load::thread_pool::{self, StopRequest as LoadStop};
 use tidemark_measure::fault::Fault;
 use tidemark_measure::record::{Operation, Stage, State, Work};
 use tidemark_measure::tally::Tally;
@@ -23,46 +23,51 @@ pub(crate) struct Place {
     pub(crate) index: usize,
     pub(crate) run_start: Instant,
     /// What the user had already asked for when the stage began: only more than that ends it.
-    pub(crate) asked: Wish,
+    pub(crate) asked: StopRequest,
 }
 
 /// Runs a stage's works to their end. Gives what their engines remark.
 pub(crate) fn run(
     place: Place,
-    players: &[Player<'_>],
+    runners: &[Runner<'_>],
     threads: u32,
     record: &mut Stage,
     observer: &Observer,
-    audience: &mut dyn Audience,
-    keep: &mut Keep<'_>,
+    sink: &mut dyn EventSink,
+    writer: &mut RunWriter<'_>,
 ) -> Vec<String> {
     let mut nodes_told = Instant::now();
-    let wish = AtomicU8::new(0);
+    let stop_request = AtomicU8::new(0);
     let (told_in, told_out) = bounded::<(usize, Told)>(64);
     std::thread::scope(|scope| {
         let mut handles = Vec::new();
         let mut first = 0;
-        for player in players {
-            let line = Line { run_start: place.run_start, threads, told: told_in.clone(), wish: &wish };
-            handles.push(scope.spawn(move || player.play(first, &line)));
-            first += player.works().len();
+        for runner in runners {
+            let line = Line {
+                run_start: place.run_start,
+                threads,
+                told: told_in.clone(),
+                stop_request: &stop_request,
+            };
+            handles.push(scope.spawn(move || runner.play(first, &line)));
+            first += runner.works().len();
         }
         drop(told_in);
         loop {
-            wish.store(crew_wish(audience.wish(), place.asked) as u8, Ordering::Relaxed);
+            stop_request.store(load_stop(sink.stop_request(), place.asked) as u8, Ordering::Relaxed);
             if nodes_told.elapsed() >= NODES_EVERY {
                 nodes_told = Instant::now();
-                audience.event(Event::Nodes(&observer.latest()));
+                sink.event(Event::Nodes(&observer.latest()));
             }
             match told_out.recv_timeout(Duration::from_millis(50)) {
-                Ok((work, Told::Share(driver, glance))) => {
-                    let (stage, driver, glance) = (place.index, driver.as_str(), &glance);
-                    audience.event(Event::DriverSecond { stage, work, driver, glance });
+                Ok((work, Told::Share(driver, summary))) => {
+                    let (stage, driver, summary) = (place.index, driver.as_str(), &summary);
+                    sink.event(Event::DriverSecond { stage, work, driver, summary });
                 }
-                Ok((_, Told::Trouble(text))) => audience.event(Event::Trouble(&text)),
+                Ok((_, Told::Trouble(text))) => sink.event(Event::Trouble(&text)),
                 Ok((work, Told::Second(interval))) => {
-                    audience.event(Event::Second { stage: place.index, work, interval: &interval });
-                    keep.second(place.index, work, &interval, audience);
+                    sink.event(Event::Second { stage: place.index, work, interval: &interval });
+                    writer.second(place.index, work, &interval, sink);
                 }
                 Err(crossbeam_channel::RecvTimeoutError::Timeout) => {}
                 Err(crossbeam_channel::RecvTimeoutError::Disconnected) => break,
@@ -70,15 +75,15 @@ pub(crate) fn run(
         }
         let (mut interrupted, mut done, mut reasons) = (false, Vec::new(), Vec::new());
         let mut remarks: Vec<String> = Vec::new();
-        for (handle, player) in handles.into_iter().zip(players) {
+        for (handle, runner) in handles.into_iter().zip(runners) {
             let crashed = |_| {
-                let gone = |plan| Played {
+                let gone = |plan| WorkResult {
                     plan,
                     started_ns: 0,
                     result: Err(OpenError("it crashed; please report this as a bug".into())),
                     series: Vec::new(),
                 };
-                player.works().into_iter().map(gone).collect()
+                runner.works().into_iter().map(gone).collect()
             };
             for played in handle.join().unwrap_or_else(crashed) {
                 let plan = played.plan;
@@ -86,7 +91,7 @@ pub(crate) fn run(
                 interrupted |= ended.interrupted;
                 remarks.extend(ended.remarks);
                 // What the user ended early may well fall short, and what had nothing to do has done it.
-                let nothing = if let Player::Nothing(_, why) = player { why.as_str() } else { "" };
+                let nothing = if let Runner::Nothing(_, why) = runner { why.as_str() } else { "" };
                 let trouble = ended.trouble.or_else(|| match ended.interrupted || !nothing.is_empty() {
                     true => None,
                     false => shortfall(plan, &ended.work),
@@ -112,11 +117,11 @@ pub(crate) fn run(
 
 /// What the crews are told: what was already asked for when the stage began does not end it (it is there to
 /// clean up), anything beyond that does.
-fn crew_wish(asked_now: Wish, asked_before: Wish) -> CrewWish {
+fn load_stop(asked_now: StopRequest, asked_before: StopRequest) -> LoadStop {
     match asked_now {
-        Wish::Stop => CrewWish::Stop,
-        now if now > asked_before => CrewWish::Finish,
-        _ => CrewWish::GoOn,
+        StopRequest::Stop => LoadStop::Stop,
+        now if now > asked_before => LoadStop::Finish,
+        _ => LoadStop::None,
     }
 }
 
@@ -136,7 +141,7 @@ pub(crate) fn planned(plan: &plan::Work) -> Work {
         weight: label.weight,
         config: label.config.clone(),
         tally: Tally::default(),
-        said: None,
+        reported: None,
     });
     Work {
         name: plan.name.clone(),
@@ -149,11 +154,11 @@ pub(crate) fn planned(plan: &plan::Work) -> Work {
     }
 }
 
-fn record_work(played: Played<'_>) -> Ended {
-    let Played { plan, started_ns, result, series } = played;
+fn record_work(played: WorkResult<'_>) -> Ended {
+    let WorkResult { plan, started_ns, result, series } = played;
     let (result, trouble) = match result {
         Ok(result) => (result, None),
-        Err(error) => (crew::Result::default(), Some(error.to_string())),
+        Err(error) => (thread_pool::Result::default(), Some(error.to_string())),
     };
     let planned = planned(plan);
     let tallies = result.tallies.into_iter().chain(std::iter::repeat_with(Tally::default));
@@ -167,7 +172,7 @@ fn record_work(played: Played<'_>) -> Ended {
         last_done_ns: result.last_done_ns,
         started_ns,
         series,
-        silence: result.silence,
+        longest_gap: result.longest_gap,
         unsent: result.unsent,
         undone: result.undone,
         examples: result.examples,

@@ -1,10 +1,10 @@
 //! Targets made ready: embedded servers started, volumes guarded, the others asked whether they are what the plan
 //! takes them for, engines made.
 
-use crate::audience::{Audience, Event};
+use crate::event::{Event, EventSink};
 use crate::execute::{ExecuteError, Options};
 use crate::images::Images;
-use crate::player::Player;
+use crate::runner::Runner;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tempfile::TempDir;
@@ -15,7 +15,7 @@ use tidemark_layout::embedded::{EmbeddedOptions, EmbeddedServer, Place as Server
 use tidemark_load::source::SourcePlan;
 use tidemark_object::content::DataSet;
 use tidemark_object::preflight::preflight;
-use tidemark_plan::block::{self, Action, Through, Volume};
+use tidemark_plan::block::{self, Action, IoEngine, Volume};
 use tidemark_plan::object::{Embedded, Http, Job, Place, S3, Target};
 use tidemark_plan::plan::{self, Plan, Stage, WorkKind};
 use tidemark_plan::secret::Secret;
@@ -45,7 +45,7 @@ impl Targets {
     pub(crate) fn prepare(
         plan: &Plan,
         options: &Options,
-        audience: &mut dyn Audience,
+        sink: &mut dyn EventSink,
     ) -> Result<Self, ExecuteError> {
         let data =
             DataSet::new(plan.seed, options.writer.unwrap_or_else(std::process::id), followed_keys(plan));
@@ -53,7 +53,7 @@ impl Targets {
         let blocks = Arc::new(Blocks::new(plan.seed, verifies));
         let (servers, descriptions, scratch) = (Vec::new(), Vec::new(), options.scratch.clone());
         let mut targets = Self { servers, scratch, data, blocks, fio: None, descriptions };
-        targets.prepare_volumes(plan, &options.allow_destroy, audience).map_err(ExecuteError)?;
+        targets.prepare_volumes(plan, &options.allow_destroy, sink).map_err(ExecuteError)?;
         let mut asked: Vec<Target> = Vec::new();
         let makes_containers =
             plan.stages.iter().flat_map(|stage| &stage.works).any(|w| w.kind == WorkKind::Init);
@@ -72,7 +72,7 @@ impl Targets {
                 false => preflight(&job, container).map_err(|error| ExecuteError(error.to_string()))?,
             };
             let description = [describe(&job.target, is_embedded), told].join(" ").trim().to_owned();
-            audience.event(Event::Target(&description));
+            sink.event(Event::Target(&description));
             targets.descriptions.push(description);
         }
         Ok(targets)
@@ -88,10 +88,10 @@ impl Targets {
         &mut self,
         plan: &Plan,
         allowed: &[PathBuf],
-        audience: &mut dyn Audience,
+        sink: &mut dyn EventSink,
     ) -> Result<(), String> {
         let mut tell = |description: String, to: &mut Vec<String>| {
-            audience.event(Event::Target(&description));
+            sink.event(Event::Target(&description));
             to.push(description);
         };
         if needs_fio(plan) {
@@ -125,11 +125,11 @@ impl Targets {
     }
 
     /// What runs a stage's works; errors name the work.
-    pub(crate) fn players<'a>(&mut self, stage: &'a Stage) -> Result<Vec<Player<'a>>, String> {
-        let mut players: Vec<Player<'a>> = Vec::new();
+    pub(crate) fn runners<'a>(&mut self, stage: &'a Stage) -> Result<Vec<Runner<'a>>, String> {
+        let mut runners: Vec<Runner<'a>> = Vec::new();
         for work in &stage.works {
             let in_work = |error: String| format!("work `{}`: {error}", work.name);
-            if let (plan::Engine::Fio(file), Some(Player::Fio(works, _))) = (&work.engine, players.last_mut())
+            if let (plan::Engine::Fio(file), Some(Runner::Fio(works, _))) = (&work.engine, runners.last_mut())
                 && works.iter().all(|other| match &other.engine {
                     plan::Engine::Fio(other) => other.text == file.text && other.sections == file.sections,
                     _ => false,
@@ -138,33 +138,33 @@ impl Targets {
                 works.push(work);
                 continue;
             }
-            players.push(self.player(work).map_err(in_work)?);
+            runners.push(self.runner(work).map_err(in_work)?);
         }
-        Ok(players)
+        Ok(runners)
     }
 
-    fn player<'a>(&mut self, work: &'a plan::Work) -> Result<Player<'a>, String> {
+    fn runner<'a>(&mut self, work: &'a plan::Work) -> Result<Runner<'a>, String> {
         let fio = || self.fio.clone().ok_or_else(|| "fio was not looked for".to_owned());
         match &work.engine {
             plan::Engine::Object(job) => {
                 let job = self.resolve(job)?;
                 let engine =
                     tidemark_object::engine::engine(&job, &self.data).map_err(|error| error.to_string())?;
-                Ok(Player::Crew(work, engine))
+                Ok(Runner::Threads(work, engine))
             }
-            plan::Engine::Fio(_) => Ok(Player::Fio(vec![work], fio()?)),
+            plan::Engine::Fio(_) => Ok(Runner::Fio(vec![work], fio()?)),
             // fio does not remove files: that is done natively.
-            plan::Engine::Block(job) if job.through == Through::Native || removes_files(job) => {
+            plan::Engine::Block(job) if job.io_engine == IoEngine::Native || removes_files(job) => {
                 let purpose = if work.kind == WorkKind::Prepare { Use::Fill } else { Use::Load };
                 if purpose == Use::Fill {
                     job.volumes.iter().try_for_each(tidemark_block::claim)?;
                 }
                 let engine = tidemark_block::engine::engine(job, &self.blocks, purpose)
                     .map_err(|error| error.to_string())?;
-                Ok(Player::Crew(work, engine))
+                Ok(Runner::Threads(work, engine))
             }
             plan::Engine::Block(job) if job.actions == [Action::Remove] => {
-                Ok(Player::Crew(work, Box::new(Images(job.volumes.clone()))))
+                Ok(Runner::Threads(work, Box::new(Images(job.volumes.clone()))))
             }
             plan::Engine::Block(job) => {
                 if work.kind == WorkKind::Prepare {
@@ -177,7 +177,7 @@ impl Targets {
                         }
                     }
                 }
-                Ok(Player::Fio(vec![work], fio()?))
+                Ok(Runner::Fio(vec![work], fio()?))
             }
         }
     }
@@ -248,7 +248,7 @@ fn blocks_of(plan: &Plan) -> impl Iterator<Item = (&plan::Work, &block::Job)> {
 fn needs_fio(plan: &Plan) -> bool {
     works(plan).any(|work| match &work.engine {
         plan::Engine::Fio(_) => true,
-        plan::Engine::Block(job) => job.through == Through::Fio && job.actions != [Action::Remove],
+        plan::Engine::Block(job) => job.io_engine == IoEngine::Fio && job.actions != [Action::Remove],
         plan::Engine::Object(_) => false,
     })
 }

@@ -3,15 +3,15 @@
 use crate::api::{self, SubmissionState};
 use crate::core::{Core, Entry, Request, now_ns};
 use crate::explain::{evaluation_ms, expected_ms, explain};
-use crate::keeper::Added;
 use crate::queue::{self, Wants};
-use crate::reading::{LARGEST_DOCUMENT, Reading, Unread, What};
+use crate::reading::{LARGEST_DOCUMENT, ReadFailure, Reading, What};
+use crate::store_writer::Added;
 use crate::view;
 use crate::work::Work;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
-use tidemark_control::audience::Wish;
+use tidemark_control::event::StopRequest;
 use tidemark_fleet::Fleet;
 use tidemark_plan::plan::Plan;
 use tidemark_plan::redact::redact;
@@ -93,12 +93,12 @@ impl From<StoreError> for Refusal {
     }
 }
 
-impl From<Unread> for Refusal {
-    fn from(unread: Unread) -> Self {
-        match unread {
-            Unread::Wrong(problems) => Self::Document("the document cannot be run".into(), problems),
-            Unread::Refused(reason) => Self::Document(reason, Vec::new()),
-            Unread::Busy => Self::Unavailable(
+impl From<ReadFailure> for Refusal {
+    fn from(read_failure: ReadFailure) -> Self {
+        match read_failure {
+            ReadFailure::Wrong(problems) => Self::Document("the document cannot be run".into(), problems),
+            ReadFailure::Refused(reason) => Self::Document(reason, Vec::new()),
+            ReadFailure::Busy => Self::Unavailable(
                 "too many documents are being read at the moment: try again in a few seconds".into(),
             ),
         }
@@ -133,7 +133,7 @@ impl Controller {
         let controller = Self { core };
         controller.keep("queue", Core::keep_queue)?;
         controller.keep("overview", |core| core.keep_telling())?;
-        controller.keep("keeper", |core| core.keep_trying())?;
+        controller.keep("writer", |core| core.keep_trying())?;
         Ok(Arc::new(controller))
     }
 
@@ -165,7 +165,7 @@ impl Controller {
     ) -> Result<api::Submission, Refusal> {
         self.can_take(&submit, key)?;
         if let Some(key) = key
-            && let Some(before) = self.core.keeper.read(|store| store.submission_by_key(by, key))?
+            && let Some(before) = self.core.writer.read(|store| store.submission_by_key(by, key))?
         {
             return self.submission(before.id);
         }
@@ -189,7 +189,7 @@ impl Controller {
             operations: operations(&reading),
             ..Submission::default()
         };
-        match self.core.keeper.add(submission, &sealed, &redacted, key)? {
+        match self.core.writer.add(submission, &sealed, &redacted, key)? {
             Added::Before(id) => self.submission(id),
             Added::New(kept) => {
                 let entry = Entry { kept: *kept, request, going: None };
@@ -241,10 +241,10 @@ impl Controller {
         explain(self.read(document))
     }
 
-    fn read(&self, document: &str) -> Result<Reading, Unread> {
+    fn read(&self, document: &str) -> Result<Reading, ReadFailure> {
         let reading = self.core.reader.read(document)?;
         if reading.name.chars().count() > LONGEST_NAME {
-            return Err(Unread::Refused(format!("its name is longer than {LONGEST_NAME} characters")));
+            return Err(ReadFailure::Refused(format!("its name is longer than {LONGEST_NAME} characters")));
         }
         Ok(reading)
     }
@@ -262,11 +262,11 @@ impl Controller {
     ) -> Result<Vec<api::Submission>, Refusal> {
         let limit = limit.min(MOST_LISTED);
         let stored =
-            self.core.keeper.read(|store| store.submissions(state.map(view::state_name), limit, before))?;
+            self.core.writer.read(|store| store.submissions(state.map(view::state_name), limit, before))?;
         let mut found: BTreeMap<u64, api::Submission> =
             stored.iter().map(|kept| (kept.id, self.past(kept))).collect();
         // What is known here is newer than what the store says.
-        found.extend(self.core.keeper.unsaved().iter().map(|kept| (kept.id, self.past(kept))));
+        found.extend(self.core.writer.unsaved().iter().map(|kept| (kept.id, self.past(kept))));
         found.extend(self.core.state().entries.iter().map(|(id, entry)| (*id, view::present(entry))));
         let wanted = |one: &api::Submission| {
             before.is_none_or(|before| one.id < before) && state.is_none_or(|state| one.state == state)
@@ -275,7 +275,7 @@ impl Controller {
     }
 
     fn past(&self, kept: &Submission) -> api::Submission {
-        view::past(kept, self.core.keeper.unsaved_run(kept.id))
+        view::past(kept, self.core.writer.unsaved_run(kept.id))
     }
 
     /// One submission.
@@ -286,9 +286,9 @@ impl Controller {
         if let Some(entry) = self.core.state().entries.get(&id) {
             return Ok(view::present(entry));
         }
-        match self.core.keeper.unsaved().iter().find(|kept| kept.id == id) {
+        match self.core.writer.unsaved().iter().find(|kept| kept.id == id) {
             Some(kept) => Ok(self.past(kept)),
-            None => Ok(self.past(&self.core.keeper.read(|store| store.submission(id))?)),
+            None => Ok(self.past(&self.core.writer.read(|store| store.submission(id))?)),
         }
     }
 
@@ -318,7 +318,7 @@ impl Controller {
                 vec![(id, priority, position)]
             }
         };
-        self.core.keeper.write(|store| store.reorder_submissions(&order))?;
+        self.core.writer.write(|store| store.reorder_submissions(&order))?;
         for (id, priority, position) in order {
             if let Some(entry) = state.entries.get_mut(&id) {
                 (entry.kept.priority, entry.kept.position) = (priority, position);
@@ -345,14 +345,14 @@ impl Controller {
         };
         if let Some(going) = &mut entry.going {
             going.cancelled = true;
-            going.live.ask(if cancel.at_once { Wish::Stop } else { Wish::Finish });
+            going.live.ask(if cancel.at_once { StopRequest::Stop } else { StopRequest::Finish });
             return Ok(view::present(entry));
         }
         let Some(Entry { mut kept, .. }) = state.entries.remove(&id) else { return Ok(found) };
         kept.state = view::state_name(SubmissionState::Cancelled).into();
         kept.reason.clear();
         kept.ended_unix_ns = Some(now_ns());
-        self.core.keeper.keep(&kept);
+        self.core.writer.keep(&kept);
         let own = view::past(&kept, false);
         state.remember(kept, None);
         drop(state);
@@ -367,7 +367,7 @@ impl Controller {
     /// As [`Controller::submit`]; or there is none of that number, or its document was sealed with another key.
     pub fn resubmit(&self, id: u64, by: &str) -> Result<api::Submission, Refusal> {
         let (kept, (sealed, _)) =
-            self.core.keeper.read(|store| Ok((store.submission(id)?, store.submitted_document(id)?)))?;
+            self.core.writer.read(|store| Ok((store.submission(id)?, store.submitted_document(id)?)))?;
         let document = self.core.seal.open(&sealed).map_err(Refusal::Conflict)?;
         let Request { drivers, driver_count, seed, skip_preflight, .. } = Request::of(&kept);
         let submit =
@@ -380,7 +380,7 @@ impl Controller {
     /// # Errors
     /// There is none of that number, or the store cannot be read.
     pub fn document(&self, id: u64) -> Result<String, Refusal> {
-        Ok(self.core.keeper.read(|store| store.submitted_document(id))?.1)
+        Ok(self.core.writer.read(|store| store.submitted_document(id))?.1)
     }
 
     /// What goes on in a run, for a page that is opened now; of one that ended lately, what went on.
@@ -422,7 +422,7 @@ impl Controller {
 
     /// Trouble that an operator should know of.
     pub fn troubles(&self) -> Vec<String> {
-        self.core.keeper.troubles()
+        self.core.writer.troubles()
     }
 
     /// All that happens from now on.
@@ -435,7 +435,7 @@ impl Controller {
     /// # Errors
     /// It cannot be opened.
     pub fn store(&self) -> Result<Store, Refusal> {
-        Ok(Store::open(self.core.keeper.path())?)
+        Ok(Store::open(self.core.writer.path())?)
     }
 
     /// Notes something in the audit log; trouble with it goes to [`Controller::troubles`].

@@ -4,13 +4,13 @@
 use crate::api::{self, SubmissionState};
 use crate::controller::{Options, StartError};
 use crate::events::Events;
-use crate::keeper::Keeper;
 use crate::live::{Live, unix_now_ms};
+use crate::presence_log::PresenceLog;
 use crate::queue::{self, Decision, Driver, Held, Waiting, Wants};
 use crate::reading::Reader;
-use crate::roll::Roll;
 use crate::runner;
 use crate::seal::Seal;
+use crate::store_writer::StoreWriter;
 use crate::view;
 use crate::work::Work;
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use tidemark_control::audience::Wish;
+use tidemark_control::event::StopRequest;
 use tidemark_fleet::fleet::{Member, Presence};
 use tidemark_measure::record::Run;
 use tidemark_plan::plan::Wanted;
@@ -109,7 +109,7 @@ pub(crate) struct Core {
     pub(crate) options: Options,
     pub(crate) reader: Reader,
     pub(crate) seal: Seal,
-    pub(crate) keeper: Keeper,
+    pub(crate) writer: StoreWriter,
     pub(crate) work: Work,
     pub(crate) events: Arc<Events>,
     pub(crate) lock: Mutex<Lock>,
@@ -125,13 +125,13 @@ impl Core {
         let since = now_text();
         let lock = controller_lock(&options.store, &since).map_err(sentence)?;
         let seal = Seal::beside(&options.store)?;
-        let keeper = Keeper::open(&options.store).map_err(sentence)?;
+        let writer = StoreWriter::open(&options.store).map_err(sentence)?;
         // What it cannot add now is added at another start; nothing but lists over all runs wants it.
-        let _ = keeper.write(tidemark_store::Store::index_operations);
+        let _ = writer.write(tidemark_store::Store::index_operations);
         let core = Arc::new(Self {
             reader: Reader::new(options.secrets.clone()),
             seal,
-            keeper,
+            writer,
             work,
             events: Arc::new(Events::new()),
             lock: Mutex::new(lock),
@@ -145,7 +145,7 @@ impl Core {
 
     fn take_up(&self) -> Result<(), tidemark_store::StoreError> {
         let of = |state: SubmissionState| {
-            self.keeper.read(|store| store.submissions(Some(view::state_name(state)), usize::MAX, None))
+            self.writer.read(|store| store.submissions(Some(view::state_name(state)), usize::MAX, None))
         };
         for mut left in of(SubmissionState::Running)? {
             left.state = view::state_name(SubmissionState::Interrupted).into();
@@ -158,7 +158,7 @@ impl Core {
                 }
                 None => "the controller ended while it went on, before anything was measured".into(),
             };
-            self.keeper.keep(&left);
+            self.writer.keep(&left);
             self.note("", "", "ended", format!("w{} {}: {}", left.id, left.name, left.state));
         }
         let mut state = self.state();
@@ -166,7 +166,7 @@ impl Core {
             let request = Request::of(&kept);
             state.entries.insert(kept.id, Entry { kept, request, going: None });
         }
-        let all = self.keeper.read(|store| store.submissions(None, RECENT * 10, None))?;
+        let all = self.writer.read(|store| store.submissions(None, RECENT * 10, None))?;
         let ended = all.into_iter().filter(|kept| !state.entries.contains_key(&kept.id));
         state.past = ended.take(RECENT).map(|kept| Past { kept, live: None }).collect();
         Ok(())
@@ -243,7 +243,7 @@ impl Core {
         entry.kept.reason.clear();
         entry.going = Some(Going { drivers: drivers.clone(), live: live.clone(), cancelled: false });
         let (kept, request) = (entry.kept.clone(), entry.request.clone());
-        self.keeper.keep(&kept);
+        self.writer.keep(&kept);
         self.note("", "", "started", format!("w{id} {} on {}", kept.name, some_of(&drivers)));
         let core = self.clone();
         let thread = std::thread::Builder::new().name(format!("w{id}"));
@@ -257,10 +257,10 @@ impl Core {
         }
     }
 
-    /// Notes something in the audit log; trouble with it goes to the keeper's troubles.
+    /// Notes something in the audit log; trouble with it goes to the writer's troubles.
     pub(crate) fn note(&self, by: &str, address: &str, what: &str, detail: String) {
         let (by, address, what) = (by.to_owned(), address.to_owned(), what.to_owned());
-        self.keeper.note(AuditEntry { id: 0, unix_ns: now_ns(), by, address, what, detail });
+        self.writer.note(AuditEntry { id: 0, unix_ns: now_ns(), by, address, what, detail });
     }
 
     /// The store has begun this run for a submission: whatever happens, it can be found.
@@ -268,7 +268,7 @@ impl Core {
         let mut state = self.state();
         if let Some(entry) = state.entries.get_mut(&id) {
             entry.kept.run = Some(run);
-            self.keeper.keep(&entry.kept);
+            self.writer.keep(&entry.kept);
         }
     }
 
@@ -298,23 +298,23 @@ impl Core {
         kept.evaluation = outcome.evaluation.or(kept.evaluation);
         kept.valid = outcome.valid;
         kept.headline = outcome.headline;
-        self.keeper.keep(&kept);
+        self.writer.keep(&kept);
         self.note("", "", "ended", format!("w{id} {}: {}", kept.name, kept.state));
         if let Some(run) = outcome.unstored {
-            self.keeper.keep_run(id, *run);
+            self.writer.keep_run(id, *run);
         }
-        let ended = view::past(&kept, self.keeper.unsaved_run(id));
+        let ended = view::past(&kept, self.writer.unsaved_run(id));
         state.remember(kept, going.map(|going| going.live));
-        state.number(&self.keeper.take_stored());
+        state.number(&self.writer.take_stored());
         self.events.tell(Some(id), api::Live::Ended(Box::new(ended)));
     }
 
     /// Tells everybody once a second what is new, and the audit log which drivers came and went, until the controller ends.
     pub(crate) fn keep_telling(&self) {
-        let (mut told, mut roll) = (Vec::new(), Roll::default());
+        let (mut told, mut log) = (Vec::new(), PresenceLog::default());
         while self.rest(OVERVIEW_EVERY) {
             let members = (self.work.members)();
-            for entry in roll.call(&members) {
+            for entry in log.call(&members) {
                 self.note("", &entry.address, entry.what, entry.detail);
             }
             self.tell_nodes(&members);
@@ -354,8 +354,8 @@ impl Core {
     /// Tries again and again to write what could not be written, until the controller ends.
     pub(crate) fn keep_trying(&self) {
         while self.rest(self.work.retry) {
-            self.keeper.retry();
-            self.state().number(&self.keeper.take_stored());
+            self.writer.retry();
+            self.state().number(&self.writer.take_stored());
         }
     }
 
@@ -365,7 +365,7 @@ impl Core {
             let mut state = self.state();
             state.ending = true;
             for going in state.entries.values().filter_map(|entry| entry.going.as_ref()) {
-                going.live.ask(Wish::Stop);
+                going.live.ask(StopRequest::Stop);
             }
             std::mem::take(&mut state.threads)
         };
@@ -374,7 +374,7 @@ impl Core {
             // A run has told its end, or that it has crashed.
             let _ = thread.join();
         }
-        self.keeper.retry();
+        self.writer.retry();
     }
 }
 

@@ -1,18 +1,18 @@
 //! What a document would do, in words: what `tidemark check` says, for the console.
 
 use crate::api::{Check, CheckedStage, Problem};
-use crate::reading::{Reading, Unread, What};
+use crate::reading::{ReadFailure, Reading, What};
 use tidemark_measure::units;
 use tidemark_plan::evaluation::Evaluation;
 use tidemark_plan::forecast::{Action, Amount, Forecast, Stage, Time, Work};
 
 /// Says what a document would do, or why it would not.
-pub(crate) fn explain(outcome: Result<Reading, Unread>) -> Check {
+pub(crate) fn explain(outcome: Result<Reading, ReadFailure>) -> Check {
     match outcome {
         Ok(reading) => check(reading),
-        Err(Unread::Wrong(problems)) => Check { problems, ..Check::default() },
-        Err(Unread::Refused(message)) => refused(message, ""),
-        Err(Unread::Busy) => {
+        Err(ReadFailure::Wrong(problems)) => Check { problems, ..Check::default() },
+        Err(ReadFailure::Refused(message)) => refused(message, ""),
+        Err(ReadFailure::Busy) => {
             refused("too many documents are being read at the moment".into(), "try again in a few seconds")
         }
     }
@@ -168,7 +168,7 @@ mod tests {
     fn what_cannot_run_says_why() {
         let check = explain(Reader::new(None).read("name: x\n"));
         assert!(!check.ok && check.problems.iter().any(|problem| !problem.warning), "{check:?}");
-        let check = explain(Err(Unread::Busy));
+        let check = explain(Err(ReadFailure::Busy));
         assert!(!check.ok && check.problems[0].help.contains("again"));
     }
 }

@@ -12,9 +12,9 @@
 //! | `environment` | what such documents may refer to |
 //! | `explain` | what a document would do, in words |
 //! | `seal` | documents at rest |
-//! | `keeper` | everything that is written into the store, tried again until it is |
+//! | `writer` | everything that is written into the store, tried again until it is |
 //! | `live` | a run while it goes on, for those who look on |
-//! | `roll` | drivers that come and go |
+//! | `log` | drivers that come and go |
 //! | `events` | all that happens, numbered |
 //! | `view` | what it knows, in the words of the API |
 
@@ -24,13 +24,13 @@ mod core;
 mod environment;
 mod events;
 mod explain;
-mod keeper;
 mod live;
+mod presence_log;
 mod queue;
 mod reading;
-mod roll;
 mod runner;
 mod seal;
+mod store_writer;
 #[cfg(test)]
 mod tests;
 mod view;

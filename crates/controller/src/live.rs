@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use tidemark_control::audience::{Audience, Event, Wish};
+use tidemark_control::event::{Event, EventSink, StopRequest};
 use tidemark_measure::record::{Second, SecondOfOperation, Stage, State as Ended};
 use tidemark_measure::tally::{Interval, Tally};
 use tidemark_plan::forecast::{Amount, Forecast, forecast};
@@ -37,8 +37,8 @@ const TOLD_EVERY: Duration = Duration::from_secs(1);
 pub(crate) struct Live {
     submission: u64,
     events: Arc<Events>,
-    /// A number of [`Wish`]: what the user wants by now.
-    wish: AtomicU8,
+    /// A number of [`StopRequest`]: what the user wants by now.
+    stop_request: AtomicU8,
     state: Mutex<State>,
 }
 
@@ -61,7 +61,7 @@ struct State {
 
 impl Live {
     pub(crate) fn new(submission: u64, events: Arc<Events>) -> Self {
-        Self { submission, events, wish: AtomicU8::new(0), state: Mutex::default() }
+        Self { submission, events, stop_request: AtomicU8::new(0), state: Mutex::default() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -69,16 +69,16 @@ impl Live {
     }
 
     /// Asks for more than was asked for before.
-    pub(crate) fn ask(&self, wish: Wish) {
-        self.wish.fetch_max(wish as u8, Ordering::Relaxed);
+    pub(crate) fn ask(&self, stop_request: StopRequest) {
+        self.stop_request.fetch_max(stop_request as u8, Ordering::Relaxed);
     }
 
     /// What was asked for.
-    pub(crate) fn wish(&self) -> Wish {
-        match self.wish.load(Ordering::Relaxed) {
-            0 => Wish::GoOn,
-            1 => Wish::Finish,
-            _ => Wish::Stop,
+    pub(crate) fn stop_request(&self) -> StopRequest {
+        match self.stop_request.load(Ordering::Relaxed) {
+            0 => StopRequest::None,
+            1 => StopRequest::Finish,
+            _ => StopRequest::Stop,
         }
     }
 
@@ -353,7 +353,7 @@ impl<'a> Follower<'a> {
     }
 }
 
-impl Audience for Follower<'_> {
+impl EventSink for Follower<'_> {
     fn event(&mut self, event: Event<'_>) {
         let number = self.begun.load(Ordering::Relaxed);
         if number != self.told {
@@ -365,17 +365,17 @@ impl Audience for Follower<'_> {
             Event::StageStarted { index, .. } => self.live.stage_started(index),
             Event::StageEnded { index, stage } => self.live.stage_ended(index, stage),
             Event::Second { stage, work, interval } => self.live.second(stage, work, interval),
-            Event::DriverSecond { stage, work, driver, glance } => {
+            Event::DriverSecond { stage, work, driver, summary } => {
                 let share = LiveShare {
                     driver: driver.to_owned(),
-                    ok: glance.ok,
-                    failed: glance.failed,
-                    bytes: glance.bytes,
-                    p50_us: glance.p50_ns as f64 / 1e3,
-                    p99_us: glance.p99_ns as f64 / 1e3,
-                    busy: glance.busy as f32,
+                    ok: summary.ok,
+                    failed: summary.failed,
+                    bytes: summary.bytes,
+                    p50_us: summary.p50_ns as f64 / 1e3,
+                    p99_us: summary.p99_ns as f64 / 1e3,
+                    busy: summary.busy as f32,
                 };
-                self.live.driver_second((stage, work), share, glance.index);
+                self.live.driver_second((stage, work), share, summary.index);
             }
             Event::Nodes(seen) => {
                 // This process's own node puts no load on.
@@ -391,8 +391,8 @@ impl Audience for Follower<'_> {
         }
     }
 
-    fn wish(&mut self) -> Wish {
-        self.live.wish()
+    fn stop_request(&mut self) -> StopRequest {
+        self.live.stop_request()
     }
 }
 
@@ -400,7 +400,7 @@ impl Audience for Follower<'_> {
 mod tests {
     use super::*;
     use crate::reading::{Reader, What};
-    use tidemark_measure::wire::Glance;
+    use tidemark_measure::wire::SecondSummary;
 
     fn plan() -> Plan {
         let text = "name: small\ntarget: {kind: mock, delay: 1ms}\nstages:\n\
@@ -431,8 +431,8 @@ mod tests {
         let mut follower = Follower::new(&live, &plan, begun.clone(), &numbered);
         begun.store(42, Ordering::Relaxed);
         follower.event(Event::StageStarted { index: 1, stage: &plan.stages[1] });
-        let glance = Glance { index: 0, ok: 3, ..Glance::default() };
-        follower.event(Event::DriverSecond { stage: 1, work: 0, driver: "d1", glance: &glance });
+        let summary = SecondSummary { index: 0, ok: 3, ..SecondSummary::default() };
+        follower.event(Event::DriverSecond { stage: 1, work: 0, driver: "d1", summary: &summary });
         for index in 0..SECONDS as u32 + 5 {
             follower.event(Event::Second { stage: 1, work: 0, interval: &second(index, 3) });
         }
@@ -482,9 +482,9 @@ mod tests {
     #[test]
     fn later_wishes_do_not_take_back_earlier_ones() {
         let live = Live::new(1, Arc::new(Events::new()));
-        assert_eq!(live.wish(), Wish::GoOn);
-        live.ask(Wish::Stop);
-        live.ask(Wish::Finish);
-        assert_eq!(live.wish(), Wish::Stop);
+        assert_eq!(live.stop_request(), StopRequest::None);
+        live.ask(StopRequest::Stop);
+        live.ask(StopRequest::Finish);
+        assert_eq!(live.stop_request(), StopRequest::Stop);
     }
 }

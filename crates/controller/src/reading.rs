@@ -19,7 +19,7 @@ use tidemark_plan::plan::{Observe, Plan};
 pub(crate) const LARGEST_DOCUMENT: usize = 1 << 20;
 
 /// Reading takes milliseconds. What takes longer than this was not written to be run.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Readers at once. One whose time is over ends by itself and counts until then, so that no flood of documents takes all
 /// processors.
@@ -31,7 +31,7 @@ const STACK: usize = 256 << 20;
 /// Stages of a document beyond this are taken for a mistake: all of them are shown, told and kept.
 const MOST_STAGES: usize = 10_000;
 
-/// Works of one stage beyond this are taken for a mistake: each has a crew of its own on every driver.
+/// Works of one stage beyond this are taken for a mistake: each has a thread pool of its own on every driver.
 const MOST_WORKS: usize = 1_000;
 
 /// Workers of one stage beyond this are taken for a mistake: 24 kB each, on all drivers together.
@@ -58,7 +58,7 @@ pub(crate) enum What {
 
 /// Why a document was not read.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Unread {
+pub(crate) enum ReadFailure {
     /// It is wrong.
     Wrong(Vec<Problem>),
     /// It cannot be read: a sentence.
@@ -72,7 +72,7 @@ pub(crate) enum Unread {
 pub(crate) struct Reader {
     secrets: Option<PathBuf>,
     slots: Arc<Slots>,
-    patience: Duration,
+    timeout: Duration,
 }
 
 #[derive(Default)]
@@ -93,13 +93,13 @@ impl Drop for Slot {
 
 impl Reader {
     pub(crate) fn new(secrets: Option<PathBuf>) -> Self {
-        Self { secrets, slots: Arc::default(), patience: PATIENCE }
+        Self { secrets, slots: Arc::default(), timeout: TIMEOUT }
     }
 
     /// Reads a document as far as it can be known before it runs.
-    pub(crate) fn read(&self, text: &str) -> Result<Reading, Unread> {
+    pub(crate) fn read(&self, text: &str) -> Result<Reading, ReadFailure> {
         if text.len() > LARGEST_DOCUMENT {
-            return Err(Unread::Refused(format!(
+            return Err(ReadFailure::Refused(format!(
                 "the document has {}, and {} are the most that a controller takes",
                 units::bytes(text.len() as u64),
                 units::bytes(LARGEST_DOCUMENT as u64)
@@ -110,7 +110,10 @@ impl Reader {
     }
 
     /// Does something that may take too long or panic, and gives up on it then.
-    fn guarded<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Unread> {
+    fn guarded<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, ReadFailure> {
         let slot = self.slot()?;
         let (sender, receiver) = std::sync::mpsc::sync_channel(1);
         let guarded = move || {
@@ -120,27 +123,27 @@ impl Reader {
             let _ = sender.send(done);
         };
         let thread = std::thread::Builder::new().name("reader".into()).stack_size(STACK);
-        thread.spawn(guarded).map_err(|_| Unread::Busy)?;
-        match receiver.recv_timeout(self.patience) {
+        thread.spawn(guarded).map_err(|_| ReadFailure::Busy)?;
+        match receiver.recv_timeout(self.timeout) {
             Ok(Ok(done)) => Ok(done),
-            Ok(Err(_)) => Err(Unread::Refused(
+            Ok(Err(_)) => Err(ReadFailure::Refused(
                 "the document cannot be read: Tidemark itself has failed at it; please report this as a bug, with the document"
                     .into(),
             )),
-            Err(_) => Err(Unread::Refused(format!(
+            Err(_) => Err(ReadFailure::Refused(format!(
                 "the document takes longer than {} to read: make it simpler",
-                units::duration_ns(self.patience.as_nanos() as u64)
+                units::duration_ns(self.timeout.as_nanos() as u64)
             ))),
         }
     }
 
-    fn slot(&self) -> Result<Slot, Unread> {
-        let until = Instant::now() + self.patience;
+    fn slot(&self) -> Result<Slot, ReadFailure> {
+        let until = Instant::now() + self.timeout;
         let mut taken = self.slots.taken.lock().unwrap_or_else(PoisonError::into_inner);
         while *taken >= READERS {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Err(Unread::Busy);
+                return Err(ReadFailure::Busy);
             }
             taken = self.slots.freed.wait_timeout(taken, left).unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -149,9 +152,9 @@ impl Reader {
     }
 }
 
-fn open(text: &str, secrets: Option<&Path>) -> Result<Reading, Unread> {
+fn open(text: &str, secrets: Option<&Path>) -> Result<Reading, ReadFailure> {
     restricted(secrets, |environment| {
-        let wrong = |diagnostics: Vec<Diagnostic>| Unread::Wrong(problems(text, &diagnostics));
+        let wrong = |diagnostics: Vec<Diagnostic>| ReadFailure::Wrong(problems(text, &diagnostics));
         match document::open_in(text, Path::new(""), environment).map_err(wrong)? {
             Document::Workload(read) => {
                 let mut plan = read.plan;
@@ -174,7 +177,7 @@ fn open(text: &str, secrets: Option<&Path>) -> Result<Reading, Unread> {
                     let first = evaluation.loads[load].levels.known().into_iter().next().unwrap_or_default();
                     let plan = evaluation.sketch(0, load, &first, 1, environment).map_err(|diagnostics| {
                         // They point into the load's own text.
-                        Unread::Wrong(problems(evaluation.source(load).0, &diagnostics))
+                        ReadFailure::Wrong(problems(evaluation.source(load).0, &diagnostics))
                     })?;
                     within_limits(&plan)?;
                     loads.push(forecast(&plan));
@@ -197,9 +200,9 @@ fn open(text: &str, secrets: Option<&Path>) -> Result<Reading, Unread> {
     })
 }
 
-fn within_limits(plan: &Plan) -> Result<(), Unread> {
+fn within_limits(plan: &Plan) -> Result<(), ReadFailure> {
     if plan.stages.len() > MOST_STAGES {
-        return Err(Unread::Refused(format!(
+        return Err(ReadFailure::Refused(format!(
             "the document has {} stages, and {} are the most that a controller takes",
             units::count(plan.stages.len() as u64),
             units::count(MOST_STAGES as u64)
@@ -207,7 +210,7 @@ fn within_limits(plan: &Plan) -> Result<(), Unread> {
     }
     for stage in &plan.stages {
         if stage.works.len() > MOST_WORKS {
-            return Err(Unread::Refused(format!(
+            return Err(ReadFailure::Refused(format!(
                 "the stage {} has {} works, and {} are the most that a controller takes",
                 stage.name,
                 units::count(stage.works.len() as u64),
@@ -217,7 +220,7 @@ fn within_limits(plan: &Plan) -> Result<(), Unread> {
         let workers =
             stage.works.iter().map(|work| u64::from(work.load.workers)).fold(0, u64::saturating_add);
         if workers > MOST_WORKERS {
-            return Err(Unread::Refused(format!(
+            return Err(ReadFailure::Refused(format!(
                 "the stage {} has {} workers, and {} are the most that a controller takes",
                 stage.name,
                 units::count(workers),
@@ -242,14 +245,14 @@ fn withheld(observe: &Observe) -> Option<Note> {
 }
 
 /// What an evaluation may do only where its user sits.
-fn not_here(evaluation: &Evaluation) -> Result<(), Unread> {
+fn not_here(evaluation: &Evaluation) -> Result<(), ReadFailure> {
     for arm in &evaluation.arms {
         let what = match arm.has_commands() {
             true => "has shell commands (set_up, reset or tear_down), which a controller does not run",
             false if arm.lab.is_some() => "brings up a lab, which a controller does not do",
             false => continue,
         };
-        return Err(Unread::Refused(format!(
+        return Err(ReadFailure::Refused(format!(
             "the arm `{}` {what}: run the document with `tidemark run` where the arm is to be set up",
             arm.name
         )));
@@ -298,17 +301,17 @@ fn problem(text: &str, diagnostic: &Diagnostic) -> Problem {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Reading, Unread> {
+    fn read(text: &str) -> Result<Reading, ReadFailure> {
         Reader::new(None).read(text)
     }
 
     #[test]
     fn problems_have_their_places() {
         let text = "name: x\nstages:\n  - load: {for: 1s, wörkers: 3}\n";
-        let Err(Unread::Wrong(problems)) = read(text) else { panic!("it is wrong") };
+        let Err(ReadFailure::Wrong(problems)) = read(text) else { panic!("it is wrong") };
         let typo = problems.iter().find(|problem| problem.message.contains("wörkers")).unwrap();
         assert_eq!((typo.line, typo.column, typo.length, typo.warning), (3, 21, 7, false), "{typo:?}");
-        let Err(Unread::Wrong(problems)) = read("") else { panic!("it is empty") };
+        let Err(ReadFailure::Wrong(problems)) = read("") else { panic!("it is empty") };
         assert_eq!(problems[0].line, 0);
     }
 
@@ -316,7 +319,7 @@ mod tests {
     fn a_variable_of_the_controller_is_not_given_away() {
         let text = "name: x\ntarget: {kind: s3, endpoint: 'http://127.0.0.1:1', access_key: '${PATH}', secret_key: b}\n\
                     stages: [{load: {for: 1s, containers: 1, operations: [{get: {objects: 1}}]}}]\n";
-        let Err(Unread::Wrong(problems)) = read(text) else { panic!("PATH is not for documents") };
+        let Err(ReadFailure::Wrong(problems)) = read(text) else { panic!("PATH is not for documents") };
         assert!(problems.iter().any(|problem| problem.help.contains("TIDEMARK_SECRET_")), "{problems:?}");
         let home = std::env::var("PATH").unwrap();
         assert!(!format!("{problems:?}").contains(&home));
@@ -346,7 +349,7 @@ mod tests {
         for (arm, why) in
             [("{name: b, lab: baseline}", "lab"), ("{name: b, set_up: [echo A=b]}", "shell commands")]
         {
-            let Err(Unread::Refused(reason)) = with(arm) else { panic!("{arm}") };
+            let Err(ReadFailure::Refused(reason)) = with(arm) else { panic!("{arm}") };
             assert!(reason.contains(why) && reason.contains("tidemark run"), "{reason}");
         }
     }
@@ -375,16 +378,16 @@ mod tests {
             let start = Instant::now();
             let outcome = read(text);
             assert!(outcome.is_err(), "{}", &text[..text.len().min(40)]);
-            assert!(start.elapsed() < PATIENCE * 2);
-            if let Err(Unread::Refused(reason)) = outcome {
+            assert!(start.elapsed() < TIMEOUT * 2);
+            if let Err(ReadFailure::Refused(reason)) = outcome {
                 assert!(!reason.contains("bug"), "{}: {reason}", &text[..text.len().min(40)]);
             }
         }
-        let Err(Unread::Refused(reason)) = read(&stages) else { panic!("it has too many stages") };
+        let Err(ReadFailure::Refused(reason)) = read(&stages) else { panic!("it has too many stages") };
         assert!(reason.contains("stages") || reason.contains("longer"), "{reason}");
         let work = "   - load: {for: 1s, containers: 1, operations: [{get: {objects: 1}}]}\n".repeat(1_001);
         let works = format!("name: x\ntarget: {{kind: mock, delay: 1ms}}\nstages:\n- works:\n{work}");
-        let Err(Unread::Refused(reason)) = read(&works) else { panic!("it has too many works") };
+        let Err(ReadFailure::Refused(reason)) = read(&works) else { panic!("it has too many works") };
         assert!(reason.contains("works"), "{reason}");
         for workers in ["1000000000", "18446744073709551615", "-1", "1e9"] {
             let yaml = format!(
@@ -402,21 +405,21 @@ mod tests {
 
     #[test]
     fn a_panic_becomes_a_sentence_and_a_slow_one_is_given_up() {
-        let patient = Reader { patience: Duration::from_secs(120), ..Reader::new(None) };
-        let Err(Unread::Refused(bug)) = patient.guarded(|| panic!("for the test")) else {
+        let patient = Reader { timeout: Duration::from_secs(120), ..Reader::new(None) };
+        let Err(ReadFailure::Refused(bug)) = patient.guarded(|| panic!("for the test")) else {
             panic!("it went well")
         };
         assert!(bug.contains("report this as a bug"), "{bug}");
-        let reader = Reader { patience: Duration::from_millis(200), ..patient };
+        let reader = Reader { timeout: Duration::from_millis(200), ..patient };
         let (end, ended) = std::sync::mpsc::channel::<()>();
         let ended = Arc::new(Mutex::new(ended));
         for _ in 0..READERS {
             let ended = ended.clone();
             let slow =
                 reader.guarded(move || ended.lock().map(|ended| ended.recv().is_ok()).unwrap_or_default());
-            assert!(matches!(slow, Err(Unread::Refused(reason)) if reason.contains("longer")));
+            assert!(matches!(slow, Err(ReadFailure::Refused(reason)) if reason.contains("longer")));
         }
-        assert_eq!(reader.guarded(|| 1), Err(Unread::Busy), "they have not ended yet");
+        assert_eq!(reader.guarded(|| 1), Err(ReadFailure::Busy), "they have not ended yet");
         drop(end);
         let until = Instant::now() + Duration::from_secs(60);
         while reader.guarded(|| 1) != Ok(1) {

@@ -3,13 +3,13 @@
 use crate::api::SubmissionState;
 use crate::core::{Core, Outcome, Request};
 use crate::live::{Follower, Live};
-use crate::reading::{Unread, What};
+use crate::reading::{ReadFailure, What};
 use crate::work::Task;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use tidemark_control::audience::{Audience, Wish};
 use tidemark_control::evaluate::{Evaluated, Spectator, Step};
+use tidemark_control::event::{EventSink, StopRequest};
 use tidemark_control::execute::Executed;
 use tidemark_control::provenance;
 use tidemark_judge::evaluation::assess;
@@ -40,11 +40,11 @@ fn carry_out(
     drivers: Vec<String>,
     live: &Live,
 ) -> Result<Outcome, String> {
-    let document = core.keeper.read(|store| store.submitted_document(kept.id));
+    let document = core.writer.read(|store| store.submitted_document(kept.id));
     let (sealed, redacted) = document.map_err(|error| error.to_string())?;
     let text = core.seal.open(&sealed)?;
     // Read anew: what it refers to may have changed while it waited.
-    let reading = core.reader.read(&text).map_err(unread)?;
+    let reading = core.reader.read(&text).map_err(read_failure)?;
     let provenance = Provenance {
         command: format!("submitted as w{} by {} to {}", kept.id, kept.by, core.options.name),
         format: reading.format.into(),
@@ -56,10 +56,10 @@ fn carry_out(
         drivers,
         provenance,
         skip_preflight: request.skip_preflight,
-        scratch: core.keeper.path().parent().map(std::path::Path::to_path_buf),
+        scratch: core.writer.path().parent().map(std::path::Path::to_path_buf),
         secrets: core.options.secrets.clone(),
     };
-    let mut store = match Store::open(core.keeper.path()) {
+    let mut store = match Store::open(core.writer.path()) {
         Ok(store) => Some(store),
         Err(error) => {
             live.trouble(&format!("the run goes on without the result store: {error}"));
@@ -81,16 +81,16 @@ fn carry_out(
     }
 }
 
-fn unread(unread: Unread) -> String {
-    match unread {
-        Unread::Wrong(problems) => {
+fn read_failure(read_failure: ReadFailure) -> String {
+    match read_failure {
+        ReadFailure::Wrong(problems) => {
             let said = problems.iter().filter(|problem| !problem.warning);
             let said: Vec<String> =
                 said.map(|problem| format!("{}; {}", problem.message, problem.help)).collect();
             format!("the document cannot be run any more: {}", said.join("; ").trim_end_matches("; "))
         }
-        Unread::Refused(reason) => reason,
-        Unread::Busy => "too many documents were being read at the moment: submit it again".into(),
+        ReadFailure::Refused(reason) => reason,
+        ReadFailure::Busy => "too many documents were being read at the moment: submit it again".into(),
     }
 }
 
@@ -128,7 +128,7 @@ fn evaluation(
 ) -> Result<Outcome, String> {
     let begun = store.as_ref().map(|store| store.begun()).unwrap_or_default();
     let numbered = |run| core.numbered(id, run);
-    let mut spectator = Onlooker { live, begun, numbered: &numbered };
+    let mut spectator = ProgressEvents { live, begun, numbered: &numbered };
     let evaluated = (core.work.evaluate)(document, task, store.as_deref_mut(), &mut spectator)?;
     let Evaluated { evaluation, runs, trouble, .. } = evaluated;
     let assessment = assess(&evaluation, &runs);
@@ -172,24 +172,24 @@ fn reason(run: &Run, validity: &Validity) -> String {
 }
 
 /// Follows an evaluation.
-struct Onlooker<'a> {
+struct ProgressEvents<'a> {
     live: &'a Live,
     begun: Arc<AtomicU64>,
     numbered: &'a dyn Fn(u64),
 }
 
-impl Spectator for Onlooker<'_> {
+impl Spectator for ProgressEvents<'_> {
     fn step(&mut self, step: Step<'_>) {
         if let Step::RunStarted { number, of, .. } = step {
             self.live.turn(number.saturating_sub(1), of);
         }
     }
 
-    fn wish(&mut self) -> Wish {
-        self.live.wish()
+    fn stop_request(&mut self) -> StopRequest {
+        self.live.stop_request()
     }
 
-    fn audience<'a>(&'a mut self, plan: &Plan) -> Box<dyn Audience + 'a> {
+    fn sink<'a>(&'a mut self, plan: &Plan) -> Box<dyn EventSink + 'a> {
         Box::new(Follower::new(self.live, plan, self.begun.clone(), self.numbered))
     }
 }

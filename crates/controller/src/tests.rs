@@ -420,10 +420,10 @@ fn what_fails_or_crashes_says_so_and_lets_go_of_its_drivers() {
     let inner = work(&["d1"]);
     let execute = inner.execute.clone();
     let work = Work {
-        execute: Arc::new(move |plan, task, store, audience| match plan.name.as_str() {
+        execute: Arc::new(move |plan, task, store, sink| match plan.name.as_str() {
             "crash" => panic!("for the test"),
             "refuse" => Err("driver d1: the target does not answer".into()),
-            _ => execute(plan, task, store, audience),
+            _ => execute(plan, task, store, sink),
         }),
         ..inner
     };

@@ -3,7 +3,7 @@
 use crate::api::{self, DriverState, LiveNode, SubmissionState};
 use crate::core::{Core, Entry, Request};
 use std::collections::BTreeMap;
-use tidemark_control::audience::Glimpse;
+use tidemark_control::event::Glimpse;
 use tidemark_fleet::fleet::{Member, Presence};
 use tidemark_store::Submission;
 
@@ -134,14 +134,14 @@ pub(crate) fn observed(seen: &Glimpse, unix_ms: u64) -> LiveNode {
 
 /// Everything that the first page shows.
 pub(crate) fn overview(core: &Core, members: &[Member]) -> api::Overview {
-    let troubles = core.keeper.troubles();
+    let troubles = core.writer.troubles();
     let state = core.state();
     let queue = state.waiting().iter().filter_map(|one| state.entries.get(&one.id)).map(present).collect();
     api::Overview {
         drivers: drivers(members, &state.holders()),
         active: state.entries.values().filter(|entry| entry.going.is_some()).map(present).collect(),
         queue,
-        recent: state.past.iter().map(|one| past(&one.kept, core.keeper.unsaved_run(one.kept.id))).collect(),
+        recent: state.past.iter().map(|one| past(&one.kept, core.writer.unsaved_run(one.kept.id))).collect(),
         troubles,
     }
 }

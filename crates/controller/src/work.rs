@@ -5,8 +5,8 @@ use crate::environment::restricted;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use tidemark_control::audience::Audience;
 use tidemark_control::evaluate::{self, Evaluated, Spectator, evaluate};
+use tidemark_control::event::EventSink;
 use tidemark_control::execute::{self, Executed, execute};
 use tidemark_fleet::Fleet;
 use tidemark_fleet::fleet::Member;
@@ -36,8 +36,9 @@ pub struct Task {
 }
 
 /// Carries a plan out. Errors are sentences, and mean that no load was put on anything.
-pub type Execute =
-    Arc<dyn Fn(&Plan, Task, Option<&mut Store>, &mut dyn Audience) -> Result<Executed, String> + Send + Sync>;
+pub type Execute = Arc<
+    dyn Fn(&Plan, Task, Option<&mut Store>, &mut dyn EventSink) -> Result<Executed, String> + Send + Sync,
+>;
 
 /// Carries an evaluation out. Errors are sentences.
 pub type Evaluate = Arc<
@@ -66,7 +67,7 @@ impl Work {
         let options = move |task: &Task| execute::Options {
             skip_preflight: task.skip_preflight,
             scratch: task.scratch.clone(),
-            fields: Some(tidemark_fleet::field::on(fleet.clone(), task.drivers.clone())),
+            backends: Some(tidemark_fleet::backend::on(fleet.clone(), task.drivers.clone())),
             ..execute::Options::default()
         };
         Self { members: Arc::new(move || members.members()), ..Self::with(options) }
@@ -77,9 +78,9 @@ impl Work {
         let of_runs = options.clone();
         Self {
             members: Arc::new(Vec::new),
-            execute: Arc::new(move |plan, task, store, audience| {
+            execute: Arc::new(move |plan, task, store, sink| {
                 let options = options(&task);
-                execute(plan, task.provenance, &options, store, audience).map_err(|error| error.to_string())
+                execute(plan, task.provenance, &options, store, sink).map_err(|error| error.to_string())
             }),
             evaluate: Arc::new(move |document, task, store, spectator| {
                 let options =

@@ -6,7 +6,7 @@
 use crate::json::{Direction, Job};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
-use tidemark_measure::record::Silence;
+use tidemark_measure::record::LongestGap;
 use tidemark_measure::tally::{Interval, Tally};
 use tidemark_plan::block::Action;
 
@@ -196,7 +196,7 @@ pub(crate) struct Seconds {
     /// The last second of each process; `None` in an `Ok`: it has not begun. `Err`: it has ended.
     reached: Vec<Result<Option<u32>, ()>>,
     pub(crate) last_ok_ns: u64,
-    pub(crate) silence: Option<Silence>,
+    pub(crate) longest_gap: Option<LongestGap>,
 }
 
 /// Seconds further ahead than this are not waited for: a clock or a report is wrong.
@@ -205,7 +205,7 @@ const FURTHEST: u32 = 3_600;
 impl Seconds {
     pub(crate) fn new(actions: usize, processes: usize) -> Self {
         let reached = vec![Ok(None); processes];
-        Self { pending: VecDeque::new(), next: 0, actions, reached, last_ok_ns: 0, silence: None }
+        Self { pending: VecDeque::new(), next: 0, actions, reached, last_ok_ns: 0, longest_gap: None }
     }
 
     /// The end of the last second that anything is known of, nanoseconds.
@@ -256,9 +256,9 @@ impl Seconds {
 
     /// Notes that something succeeded, or that the load ended, at `at`.
     pub(crate) fn hear(&mut self, at: u64) {
-        let silence = Silence { from_ns: self.last_ok_ns.min(at), to_ns: at };
-        if self.silence.is_none_or(|longest| silence.length_ns() > longest.length_ns()) {
-            self.silence = Some(silence);
+        let longest_gap = LongestGap { from_ns: self.last_ok_ns.min(at), to_ns: at };
+        if self.longest_gap.is_none_or(|longest| longest_gap.length_ns() > longest.length_ns()) {
+            self.longest_gap = Some(longest_gap);
         }
     }
 }
@@ -341,7 +341,7 @@ mod tests {
         }
         let ok: Vec<u64> = std::iter::from_fn(|| merged.next(true)).map(|i| i.actions[0].ok).collect();
         assert_eq!(ok, [100, 0, 0, 0, 100]);
-        assert_eq!(merged.silence.unwrap().length_ns(), 3 * SECOND_NS + 1);
+        assert_eq!(merged.longest_gap.unwrap().length_ns(), 3 * SECOND_NS + 1);
     }
 
     #[test]

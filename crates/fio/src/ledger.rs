@@ -3,12 +3,12 @@
 use crate::import::{self, Seconds, Snapshot, Track};
 use crate::jobfile::Process;
 use crate::json::{Document, Job};
-use crate::said::{self, Said};
+use crate::stderr::{self, Stderr};
 use std::process::ExitStatus;
 use std::time::Duration;
-use tidemark_load::crew::{EXAMPLES_PER_FAULT, Result as Outcome, Watch};
 use tidemark_load::engine::OpenError;
 use tidemark_load::pacing::Pacing;
+use tidemark_load::thread_pool::{EXAMPLES_PER_FAULT, Result as Outcome, Watch};
 use tidemark_measure::fault::Fault;
 use tidemark_measure::record::{Example, WorkerCount};
 use tidemark_measure::tally::{FaultCounts, Tally};
@@ -18,14 +18,14 @@ use tidemark_plan::plan::{Engine, Work};
 const MS: u64 = 1_000_000;
 
 /// How much longer than planned fio may take, beyond the work's own drain.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The works that fio runs, and what it told of them.
 pub(crate) struct Ledger<'a> {
     accounts: Vec<Account<'a>>,
     /// The last report of each process.
     reports: Vec<Option<Document>>,
-    said: Vec<Said>,
+    stderr: Vec<Stderr>,
     /// Why all was given up.
     given_up: String,
 }
@@ -92,7 +92,7 @@ impl<'a> Ledger<'a> {
         Self {
             accounts: works.iter().map(|work| Account::new(work, processes)).collect(),
             reports: processes.iter().map(|_| None).collect(),
-            said: processes.iter().map(|_| Said::default()).collect(),
+            stderr: processes.iter().map(|_| Stderr::default()).collect(),
             given_up: String::new(),
         }
     }
@@ -111,9 +111,9 @@ impl<'a> Ledger<'a> {
         self.reports[process] = Some(document);
     }
 
-    /// Takes a line that fio said to people.
+    /// Takes a line that fio stderr to people.
     pub(crate) fn line(&mut self, process: usize, line: &str) {
-        self.said[process].hear(line);
+        self.stderr[process].hear(line);
     }
 
     /// A process has ended.
@@ -142,12 +142,12 @@ impl<'a> Ledger<'a> {
             let stop = &account.work.load.stop;
             let running = now.saturating_sub(begun);
             let planned = Duration::from_nanos(stop.phases().load_end.saturating_add(stop.drain_ns));
-            if running > planned.saturating_add(PATIENCE) {
-                self.given_up = format!("fio did not end within {} s of its time", PATIENCE.as_secs());
+            if running > planned.saturating_add(TIMEOUT) {
+                self.given_up = format!("fio did not end within {} s of its time", TIMEOUT.as_secs());
             }
             let silent = running.saturating_sub(Duration::from_nanos(account.seconds.last_ok_ns));
-            if let Some(patience) = stop.give_up_ns.map(Duration::from_nanos)
-                && silent > patience.saturating_add(PATIENCE)
+            if let Some(timeout) = stop.give_up_ns.map(Duration::from_nanos)
+                && silent > timeout.saturating_add(TIMEOUT)
             {
                 self.given_up = format!("no operation succeeded for {} s", silent.as_secs());
             }
@@ -186,20 +186,21 @@ impl<'a> Ledger<'a> {
         for (outcome, account) in outcomes.iter_mut().zip(&mut self.accounts) {
             let end = outcome.window_end_ns.max(account.seconds.last_ok_ns);
             account.seconds.hear(end);
-            outcome.silence = account.seconds.silence;
+            outcome.longest_gap = account.seconds.longest_gap;
         }
         Ok(outcomes)
     }
 
-    /// Whether fio failed before it did anything: then what it said is the answer.
+    /// Whether fio failed before it did anything: then what it stderr is the answer.
     fn check_start(&self, process: usize, status: Option<ExitStatus>) -> Result<(), OpenError> {
-        let said = &self.said[process];
-        let failed = |what: &str| Err(OpenError(format!("fio {what}: {}{}", said.words(), said.remedy())));
+        let stderr = &self.stderr[process];
+        let failed =
+            |what: &str| Err(OpenError(format!("fio {what}: {}{}", stderr.words(), stderr.remedy())));
         let Some(report) = &self.reports[process] else { return failed("did not run") };
         let error = report.jobs.iter().map(|job| job.error).find(|error| *error != 0);
         let is_storage = error.is_some_and(|error| {
-            matches!(said::class(error), Fault::Io | Fault::NoSpace | Fault::Gone | Fault::Timeout)
-                && said.failure(error).is_some()
+            matches!(stderr::class(error), Fault::Io | Fault::NoSpace | Fault::Gone | Fault::Timeout)
+                && stderr.failure(error).is_some()
         });
         // By itself: one that was killed did not fail to start.
         let has_failed =
@@ -235,8 +236,8 @@ impl<'a> Ledger<'a> {
             }
         }
         for (process, report) in self.reports.iter().enumerate() {
-            let said = &self.said[process];
-            let trouble = trouble(statuses.get(process).copied().flatten(), said, report.as_ref());
+            let stderr = &self.stderr[process];
+            let trouble = trouble(statuses.get(process).copied().flatten(), stderr, report.as_ref());
             if let (Some(trouble), false) = (trouble, interrupted || !given_up.is_empty()) {
                 let (text, fault) = (trouble.clone(), Fault::Local);
                 failures.push(Failure { action: 0, fault, count: 1, text, is_issued: false });
@@ -250,7 +251,7 @@ impl<'a> Ledger<'a> {
                 ));
             }
             for job in account.jobs(report) {
-                let failed = account.failures(job, said);
+                let failed = account.failures(job, stderr);
                 if account.tracks[process].is_ramping {
                     failures.extend(failed);
                     continue;
@@ -297,19 +298,19 @@ impl<'a> Ledger<'a> {
 
 impl Account<'_> {
     /// What failed in a job.
-    fn failures(&self, job: &Job, said: &Said) -> Vec<Failure> {
+    fn failures(&self, job: &Job, stderr: &Stderr) -> Vec<Failure> {
         let mut failures = Vec::new();
         let errors = job.total_err.unwrap_or(0).max(u64::from(job.error != 0));
         if errors > 0 {
             let system = std::io::Error::from_raw_os_error(job.error as i32).to_string();
-            let (text, action) = match said.failure(job.error) {
+            let (text, action) = match stderr.failure(job.error) {
                 Some((line, action)) => (line.to_owned(), action),
                 None => (format!("fio: job {} ended: {system}", job.jobname), None),
             };
             let action = action.and_then(|action| self.position(action)).unwrap_or(0);
             failures.push(Failure {
                 action,
-                fault: said::class(job.error),
+                fault: stderr::class(job.error),
                 count: errors,
                 text,
                 is_issued: true,
@@ -380,17 +381,17 @@ fn is_untouched(job: &Job) -> bool {
 }
 
 /// What ended a process otherwise than a job's own error.
-fn trouble(status: Option<ExitStatus>, said: &Said, report: Option<&Document>) -> Option<String> {
+fn trouble(status: Option<ExitStatus>, stderr: &Stderr, report: Option<&Document>) -> Option<String> {
     use std::os::unix::process::ExitStatusExt as _;
     if let Some(signal) = status.and_then(|status| status.signal()) {
         return Some(format!("fio was killed by signal {signal}"));
     }
-    if let Some(signal) = said.signal() {
+    if let Some(signal) = stderr.signal() {
         return Some(format!("a job of fio was killed by signal {signal}"));
     }
     let is_explained = report.is_some_and(|report| report.jobs.iter().any(|job| job.error != 0));
     let failed = status.filter(|status| !status.success() && !is_explained)?;
-    Some(format!("fio ended with {failed}: {}", said.words()))
+    Some(format!("fio ended with {failed}: {}", stderr.words()))
 }
 
 /// Which latencies were imported.

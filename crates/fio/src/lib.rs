@@ -17,8 +17,8 @@ mod ledger;
 pub mod program;
 pub mod rbd;
 pub mod run;
-mod said;
+mod stderr;
 
 pub use program::{Fio, FioError};
 pub use run::run;
-pub use said::class;
+pub use stderr::class;

@@ -46,7 +46,7 @@ pub enum FioError {
     Broken {
         /// Which program.
         path: PathBuf,
-        /// What it, or the system, said.
+        /// What it, or the system, stderr.
         reason: String,
     },
     /// It cannot give its latency bins.
@@ -80,9 +80,9 @@ impl Fio {
     /// # Errors
     /// When it does not run, or when it is older than 3.0.
     pub fn at(path: PathBuf) -> Result<Self, FioError> {
-        let said = say(&path, "--version")?;
-        match version(&said) {
-            None => Err(FioError::Broken { path, reason: format!("`--version` says `{}`", said.trim()) }),
+        let stderr = say(&path, "--version")?;
+        match version(&stderr) {
+            None => Err(FioError::Broken { path, reason: format!("`--version` says `{}`", stderr.trim()) }),
             Some(version) if version < OLDEST => Err(FioError::TooOld { path, version }),
             Some(version) => Ok(Self { path, version }),
         }
@@ -103,8 +103,8 @@ impl Fio {
     /// # Errors
     /// When it does not run.
     pub fn engines(&self) -> Result<BTreeSet<String>, FioError> {
-        let said = say(&self.path, "--enghelp")?;
-        let names = said.lines().filter(|line| line.starts_with(char::is_whitespace));
+        let stderr = say(&self.path, "--enghelp")?;
+        let names = stderr.lines().filter(|line| line.starts_with(char::is_whitespace));
         Ok(names.map(|line| line.trim().to_owned()).filter(|name| !name.is_empty()).collect())
     }
 }
@@ -113,15 +113,15 @@ fn say(path: &Path, argument: &str) -> Result<String, FioError> {
     let broken = |reason: String| FioError::Broken { path: path.to_owned(), reason };
     let output = Command::new(path).arg(argument).output().map_err(|error| broken(error.to_string()))?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        return Err(broken(format!("`{argument}` ended with {}: {}", output.status, said.trim())));
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        return Err(broken(format!("`{argument}` ended with {}: {}", output.status, stderr.trim())));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// `fio-3.33`, `fio-3.33-42-gabcdef` and the like.
-fn version(said: &str) -> Option<Version> {
-    let numbers = said.trim().strip_prefix("fio-")?;
+fn version(stderr: &str) -> Option<Version> {
+    let numbers = stderr.trim().strip_prefix("fio-")?;
     let mut numbers = numbers.split(|c: char| !c.is_ascii_digit()).map(str::parse);
     let major = numbers.next()?.ok()?;
     Some(Version { major, minor: numbers.next().and_then(Result::ok).unwrap_or(0) })
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn versions_are_read_and_compared() {
-        let read = |said| version(said).map(|version| version.to_string());
+        let read = |stderr| version(stderr).map(|version| version.to_string());
         assert_eq!(read("fio-3.33\n").as_deref(), Some("3.33"));
         assert_eq!(read("fio-3.42-8-gdeadbee-dirty").as_deref(), Some("3.42"));
         assert_eq!(read("fio 3.33"), None);

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use tidemark_plan::block::{Place, Rbd, Volume};
 
 /// How long one call of `rbd` may take; removing a large image takes its time.
-const PATIENCE: Duration = Duration::from_secs(60);
-const PATIENCE_TO_REMOVE: Duration = Duration::from_secs(900);
+const TIMEOUT: Duration = Duration::from_secs(60);
+const TIMEOUT_TO_REMOVE: Duration = Duration::from_secs(900);
 
 /// An image could not be made, checked or removed.
 #[derive(Debug, thiserror::Error)]
@@ -35,12 +35,12 @@ pub enum RbdError {
         wanted: u64,
     },
     /// `rbd` failed.
-    #[error("`{command}` failed: {said}")]
+    #[error("`{command}` failed: {stderr}")]
     Failed {
         /// The command without the program's options.
         command: String,
-        /// What it said.
-        said: String,
+        /// What it stderr.
+        stderr: String,
     },
 }
 
@@ -96,14 +96,14 @@ fn is_missing(output: &Output) -> bool {
     output.status.code() == Some(rustix::io::Errno::NOENT.raw_os_error())
 }
 
-fn failed(verb: &str, volume: &Volume, said: &str) -> RbdError {
-    RbdError::Failed { command: format!("rbd {verb} {}", volume.name()), said: said.to_owned() }
+fn failed(verb: &str, volume: &Volume, stderr: &str) -> RbdError {
+    RbdError::Failed { command: format!("rbd {verb} {}", volume.name()), stderr: stderr.to_owned() }
 }
 
-/// The last lines that it said: `rbd` tells the cause before the consequence.
+/// The last lines that it stderr: `rbd` tells the cause before the consequence.
 fn words(output: &Output) -> String {
-    let said = String::from_utf8_lossy(&output.stderr);
-    let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let lines: Vec<&str> = stderr.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let last = &lines[lines.len().saturating_sub(4)..];
     if last.is_empty() { output.status.to_string() } else { last.join("; ") }
 }
@@ -114,18 +114,18 @@ fn call(rbd: &Rbd, verb: &str, options: &[&str]) -> Result<Output, RbdError> {
         command.arg("--conf").arg(conf);
     }
     command.args(["--id", &rbd.user, verb, "--pool", &rbd.pool, "--image", &rbd.image]).args(options);
-    let patience = if verb == "rm" { PATIENCE_TO_REMOVE } else { PATIENCE };
-    run(command, patience).map_err(|error| match error.kind() {
+    let timeout = if verb == "rm" { TIMEOUT_TO_REMOVE } else { TIMEOUT };
+    run(command, timeout).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => RbdError::Absent,
         _ => RbdError::Failed {
             command: format!("rbd {verb} {}/{}", rbd.pool, rbd.image),
-            said: error.to_string(),
+            stderr: error.to_string(),
         },
     })
 }
 
 /// Runs a program to its end, or kills it when that takes too long.
-fn run(mut command: Command, patience: Duration) -> std::io::Result<Output> {
+fn run(mut command: Command, timeout: Duration) -> std::io::Result<Output> {
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let gather = |pipe: Option<Box<dyn std::io::Read + Send>>| {
         std::thread::spawn(move || {
@@ -137,14 +137,14 @@ fn run(mut command: Command, patience: Duration) -> std::io::Result<Output> {
     };
     let stdout = gather(child.stdout.take().map(|pipe| Box::new(pipe) as _));
     let stderr = gather(child.stderr.take().map(|pipe| Box::new(pipe) as _));
-    let end = Instant::now() + patience;
+    let end = Instant::now() + timeout;
     let status = loop {
         match child.try_wait()? {
             Some(status) => break status,
             None if Instant::now() >= end => {
                 child.kill()?;
                 child.wait()?;
-                let message = format!("no answer within {} s: is the cluster up?", patience.as_secs());
+                let message = format!("no answer within {} s: is the cluster up?", timeout.as_secs());
                 return Err(std::io::Error::new(std::io::ErrorKind::TimedOut, message));
             }
             None => std::thread::sleep(Duration::from_millis(20)),
@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(error.kind(), std::io::ErrorKind::TimedOut);
         let mut shell = Command::new("sh");
         shell.args(["-c", "echo out; echo one >&2; echo two >&2; exit 2"]);
-        let output = run(shell, PATIENCE).unwrap();
+        let output = run(shell, TIMEOUT).unwrap();
         assert!(is_missing(&output) && output.stdout == b"out\n");
         assert_eq!(words(&output), "one; two");
     }

@@ -1,4 +1,4 @@
-//! Runs works through fio: processes started, followed report by report, ended when the user or patience says so.
+//! Runs works through fio: processes started, followed report by report, ended when the user or timeout says so.
 
 use crate::children::Children;
 use crate::jobfile::{self, Process};
@@ -8,11 +8,11 @@ use crate::program::Fio;
 use std::io::{BufRead as _, BufReader, Read};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
-use tidemark_load::crew::{Result as Outcome, Watch, Wish};
 use tidemark_load::engine::OpenError;
+use tidemark_load::thread_pool::{Result as Outcome, StopRequest, Watch};
 use tidemark_plan::plan::{Engine, Work};
 
-/// How often the user's wish and the processes are looked at.
+/// How often the user's stop request and the processes are looked at.
 const TICK: Duration = Duration::from_millis(50);
 
 /// How long fio may take to report after it was interrupted, before it is killed.
@@ -34,7 +34,7 @@ pub(crate) enum News {
 /// Seconds are differences of its cumulative reports, about one second apart.
 ///
 /// # Errors
-/// When fio cannot do what the work asks for, or fails before it has done anything: what it said, and the remedy.
+/// When fio cannot do what the work asks for, or fails before it has done anything: what it stderr, and the remedy.
 pub fn run(fio: &Fio, works: &[&Work], watches: &mut [&mut dyn Watch]) -> Result<Vec<Outcome>, OpenError> {
     let processes = prepare(fio, works)?;
     let start = Instant::now();
@@ -118,30 +118,33 @@ fn follow(
             Err(RecvTimeoutError::Disconnected) => std::thread::sleep(TICK / 10),
         }
         for (process, status) in children.ended() {
-            // What it wrote last may still be on its way: only the wish to end early depends on it.
+            // What it wrote last may still be on its way: only the stop request to end early depends on it.
             if !status.success() && !interrupted && ledger.has_done_nothing(process) {
                 children.interrupt();
                 kill_at.get_or_insert(Instant::now() + LAST_WORDS);
             }
             ledger.ended(process);
         }
-        let wish = watches.iter_mut().map(|watch| watch.wish()).fold(Wish::GoOn, stronger);
-        interrupted |= wish != Wish::GoOn;
-        if wish == Wish::Stop || kill_at.is_some_and(|at| Instant::now() >= at) {
+        let stop_request =
+            watches.iter_mut().map(|watch| watch.stop_request()).fold(StopRequest::None, stronger);
+        interrupted |= stop_request != StopRequest::None;
+        if stop_request == StopRequest::Stop || kill_at.is_some_and(|at| Instant::now() >= at) {
             children.kill();
         }
-        if kill_at.is_none() && (wish == Wish::Finish || ledger.loses_patience(start.elapsed())) {
+        if kill_at.is_none()
+            && (stop_request == StopRequest::Finish || ledger.loses_patience(start.elapsed()))
+        {
             children.interrupt();
             kill_at = Some(Instant::now() + LAST_WORDS);
         }
     }
 }
 
-fn stronger(one: Wish, other: Wish) -> Wish {
+fn stronger(one: StopRequest, other: StopRequest) -> StopRequest {
     match (one, other) {
-        (Wish::Stop, _) | (_, Wish::Stop) => Wish::Stop,
-        (Wish::Finish, _) | (_, Wish::Finish) => Wish::Finish,
-        (Wish::GoOn, Wish::GoOn) => Wish::GoOn,
+        (StopRequest::Stop, _) | (_, StopRequest::Stop) => StopRequest::Stop,
+        (StopRequest::Finish, _) | (_, StopRequest::Finish) => StopRequest::Finish,
+        (StopRequest::None, StopRequest::None) => StopRequest::None,
     }
 }
 

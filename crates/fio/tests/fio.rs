@@ -7,24 +7,24 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use tidemark_fio::json::{Document, Piece, Stream};
 use tidemark_fio::{Fio, run};
-use tidemark_load::crew::{Result as Outcome, Watch, Wish};
 use tidemark_load::engine::OpenError;
 use tidemark_load::pacing::Pacing;
 use tidemark_load::source::{Choice, Division, Effect, Order, Size, SourcePlan};
 use tidemark_load::stopping::Stop;
+use tidemark_load::thread_pool::{Result as Outcome, StopRequest, Watch};
 use tidemark_load::work::{Finale, Work as Load};
 use tidemark_measure::fault::Fault;
 use tidemark_measure::pick::Pick;
 use tidemark_measure::record::Second;
 use tidemark_measure::tally::{Interval, Tally};
-use tidemark_plan::block::{Action, Cache, Content, FILL_BYTES, Job, Place, Through, Volume};
+use tidemark_plan::block::{Action, Cache, Content, FILL_BYTES, IoEngine, Job, Place, Volume};
 use tidemark_plan::plan::{Engine, Stage, Work, WorkKind};
 use tidemark_plan::{block, document};
 
 #[derive(Default)]
 struct Seen {
     intervals: Vec<Interval>,
-    wish: Option<(Instant, Wish)>,
+    stop_request: Option<(Instant, StopRequest)>,
 }
 
 impl Watch for Seen {
@@ -32,8 +32,10 @@ impl Watch for Seen {
         self.intervals.push(interval.clone());
     }
 
-    fn wish(&mut self) -> Wish {
-        self.wish.filter(|(at, _)| Instant::now() >= *at).map_or(Wish::GoOn, |(_, wish)| wish)
+    fn stop_request(&mut self) -> StopRequest {
+        self.stop_request
+            .filter(|(at, _)| Instant::now() >= *at)
+            .map_or(StopRequest::None, |(_, stop_request)| stop_request)
     }
 }
 
@@ -315,12 +317,15 @@ fn a_killed_job_is_a_failure() {
 #[test]
 #[ignore = "needs fio"]
 fn the_user_may_end_it_and_what_was_measured_stays() {
-    for (wish, section) in [(Wish::Finish, "user-finishes"), (Wish::Stop, "user-stops")] {
+    for (stop_request, section) in [(StopRequest::Finish, "user-finishes"), (StopRequest::Stop, "user-stops")]
+    {
         let text =
             format!("[{section}]\nioengine=null\nsize=1g\nrw=read\nrate_iops=1000\nruntime=60\ntime_based\n");
         let stages = stages(&text);
-        let mut seen =
-            Seen { wish: Some((Instant::now() + Duration::from_millis(2_500), wish)), ..Seen::default() };
+        let mut seen = Seen {
+            stop_request: Some((Instant::now() + Duration::from_millis(2_500), stop_request)),
+            ..Seen::default()
+        };
         let outcome = run(&fio(), &[&stages[0].works[0]], &mut [&mut seen]).unwrap().remove(0);
         assert!(outcome.interrupted && outcome.given_up.is_empty(), "{}", outcome.given_up);
         assert!((500..20_000).contains(&outcome.tallies[0].ok), "{}", outcome.tallies[0].ok);
@@ -339,7 +344,7 @@ fn cell(volumes: Vec<Volume>, actions: &[Action], source: SourcePlan, kind: Work
     let job = Job {
         volumes,
         unit: 4096,
-        through: Through::Fio,
+        io_engine: IoEngine::Fio,
         direct: true,
         polled: false,
         batch: None,

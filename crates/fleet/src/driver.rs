@@ -6,7 +6,7 @@
 use crate::health::Pulse;
 use crate::link::{FromController, Link};
 use crate::orders::Orders;
-use crate::part::{self, Task, Voice};
+use crate::part::{self, Reporter, Task};
 use crate::protocol::{Down, Up};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,10 +14,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use tidemark_control::audience::{Audience, Event, Wish};
+use tidemark_control::backend::Backend as _;
+use tidemark_control::event::{Event, EventSink, StopRequest};
 use tidemark_control::execute;
-use tidemark_control::field::Field as _;
-use tidemark_control::here::Here;
+use tidemark_control::local::LocalBackend;
 use tidemark_observe::Observer;
 use tidemark_plan::policy::Policy;
 
@@ -117,7 +117,7 @@ pub fn serve(
                 end(&mut job);
                 return Err(Refused(reason));
             }
-            FromController::Said(down) => match *down {
+            FromController::Message(down) => match *down {
                 Down::Prepare { run, plan, elsewhere, writer, skip_preflight, lost_after_ns } => {
                     end(&mut job);
                     tell(Happened::Begun(plan.name.clone()));
@@ -129,10 +129,10 @@ pub fn serve(
                         writer: Some(writer),
                         ..execute::Options::default()
                     };
-                    let voice = Voice { link: Arc::clone(&link), orders: Arc::clone(&orders), run };
+                    let reporter = Reporter { link: Arc::clone(&link), orders: Arc::clone(&orders), run };
                     let task = Task { plan: *plan, elsewhere };
                     let refusal = options.policy.check(&task.own()).err();
-                    job = Some(Job::start(voice, task, run_options, refusal, news_in.clone()));
+                    job = Some(Job::start(reporter, task, run_options, refusal, news_in.clone()));
                 }
                 down => job.iter().for_each(|job| job.hear(&link, down.clone())),
             },
@@ -160,24 +160,25 @@ struct Job {
 
 impl Job {
     fn start(
-        voice: Voice,
+        reporter: Reporter,
         task: Task,
         options: execute::Options,
         refusal: Option<String>,
         news: Sender<Happened>,
     ) -> Self {
         let (downs, heard) = unbounded();
-        let (run, orders) = (voice.run, Arc::clone(&voice.orders));
+        let (run, orders) = (reporter.run, Arc::clone(&reporter.orders));
         let thread = std::thread::spawn(move || {
             match refusal {
-                Some(reason) => voice.say(Up::Refused { run, reason }),
+                Some(reason) => reporter.say(Up::Refused { run, reason }),
                 None => {
-                    let carried =
-                        catch_unwind(AssertUnwindSafe(|| carry_out(&voice, &task, &options, &heard, &news)));
+                    let carried = catch_unwind(AssertUnwindSafe(|| {
+                        carry_out(&reporter, &task, &options, &heard, &news)
+                    }));
                     if carried.is_err() {
                         // Or the controller would wait for it.
                         let reason = "its part of the run crashed; please report this as a bug".to_owned();
-                        voice.say(Up::Refused { run, reason });
+                        reporter.say(Up::Refused { run, reason });
                     }
                 }
             }
@@ -210,33 +211,42 @@ impl Job {
 }
 
 fn carry_out(
-    voice: &Voice,
+    reporter: &Reporter,
     task: &Task,
     options: &execute::Options,
     heard: &Receiver<Down>,
     news: &Sender<Happened>,
 ) {
-    let run = voice.run;
-    let origin_ns = voice.link.now_ns().max(0) as u64;
+    let run = reporter.run;
+    let origin_ns = reporter.link.now_ns().max(0) as u64;
     let start = Instant::now();
-    let mut here = Here::default();
-    let mut quiet = Quiet { orders: &voice.orders, news };
-    match here.prepare(&task.own(), options, &mut quiet) {
-        Ok(targets) => voice.say(Up::Prepared { run, targets }),
-        Err(error) => return voice.say(Up::Refused { run, reason: error.to_string() }),
+    let mut local = LocalBackend::default();
+    let mut quiet = Quiet { orders: &reporter.orders, news };
+    match local.prepare(&task.own(), options, &mut quiet) {
+        Ok(targets) => reporter.say(Up::Prepared { run, targets }),
+        Err(error) => return reporter.say(Up::Refused { run, reason: error.to_string() }),
     }
     let observer = Observer::start(&tidemark_observe::Options::default(), start);
     // The sender goes when the run is given up.
     for down in heard {
         match down {
             Down::Open { stage, parts, .. } => {
-                part::carry_out(voice, &mut here, task, stage, &parts, options.threads, start, &mut quiet);
+                part::carry_out(
+                    reporter,
+                    &mut local,
+                    task,
+                    stage,
+                    &parts,
+                    options.threads,
+                    start,
+                    &mut quiet,
+                );
             }
             Down::Release { .. } => break,
             Down::Prepare { .. } | Down::Start { .. } | Down::Order { .. } => {}
         }
     }
-    voice.say(Up::Released { run, nodes: observer.finish(), origin_ns });
+    reporter.say(Up::Released { run, nodes: observer.finish(), origin_ns });
 }
 
 /// Hears what the local part of a run has to say, and passes on what the driver's user should know.
@@ -245,7 +255,7 @@ struct Quiet<'a> {
     news: &'a Sender<Happened>,
 }
 
-impl Audience for Quiet<'_> {
+impl EventSink for Quiet<'_> {
     fn event(&mut self, event: Event<'_>) {
         if let Event::Trouble(text) = event {
             // Nobody listens when the driver ends.
@@ -253,7 +263,7 @@ impl Audience for Quiet<'_> {
         }
     }
 
-    fn wish(&mut self) -> Wish {
-        if self.orders.is_given_up() { Wish::Stop } else { Wish::GoOn }
+    fn stop_request(&mut self) -> StopRequest {
+        if self.orders.is_given_up() { StopRequest::Stop } else { StopRequest::None }
     }
 }

@@ -1,12 +1,12 @@
 //! All drivers of a controller, and which run each of them works for.
 
-mod seat;
+mod driver_handle;
 
 use crate::link::frame::{Body, excerpt};
 use crate::link::server;
 use crate::protocol::{Down, Health, Hello, Second, Up, VERSION};
 use crossbeam_channel::Sender;
-pub(crate) use seat::{Arrival, Entry, Line, Message, Seat, Word};
+pub(crate) use driver_handle::{Arrival, DriverHandle, Entry, FromDriver, Line, Message};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ const DRIVERS_MOST: usize = 10_000;
 /// Most bytes that a driver's name has.
 const NAME_MOST: usize = 128;
 
-/// How drivers are dealt with.
+/// How drivers are assigned with.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Tidemark's version: drivers of another one are refused.
@@ -70,7 +70,7 @@ pub enum Presence {
 #[derive(Clone, Debug)]
 pub enum Heard {
     /// It said something.
-    Said(Box<Up>),
+    Message(Box<Up>),
     /// A second of load.
     Second(Second),
     /// Its connection is cut, or it is silent. What it has to say comes later, if it comes back.
@@ -91,7 +91,7 @@ pub struct Fleet {
     options: Options,
     /// When the controller's clock began.
     origin: Instant,
-    seats: Mutex<BTreeMap<String, Arc<Seat>>>,
+    handles: Mutex<BTreeMap<String, Arc<DriverHandle>>>,
     changes: watch::Sender<u64>,
     /// Whether somebody looks after the silent ones.
     watched: Once,
@@ -103,7 +103,7 @@ impl Fleet {
         Arc::new(Self {
             options,
             origin: Instant::now(),
-            seats: Mutex::default(),
+            handles: Mutex::default(),
             changes: watch::Sender::default(),
             watched: Once::new(),
         })
@@ -121,8 +121,8 @@ impl Fleet {
 
     /// All drivers by name.
     pub fn members(&self) -> Vec<Member> {
-        let seats: Vec<_> = self.seats().values().cloned().collect();
-        seats.iter().map(|seat| seat.member(self.clock_ns())).collect()
+        let handles: Vec<_> = self.handles().values().cloned().collect();
+        handles.iter().map(|handle| handle.member(self.clock_ns())).collect()
     }
 
     /// Takes a driver for a run: what it says goes to `heard`, which is unbounded, marked with `tag`, until it is released.
@@ -137,8 +137,8 @@ impl Fleet {
         tag: u32,
         heard: Sender<(u32, Heard)>,
     ) -> Result<(), ClaimError> {
-        let seat = self.seat(name).ok_or_else(|| ClaimError(format!("no driver is named {name}")))?;
-        seat.claim(run, tag, heard)?;
+        let handle = self.handle(name).ok_or_else(|| ClaimError(format!("no driver is named {name}")))?;
+        handle.claim(run, tag, heard)?;
         self.changed();
         Ok(())
     }
@@ -146,9 +146,9 @@ impl Fleet {
     /// Says something to a driver. It gets there once and in order, cuts or not, unless the driver is gone.
     #[expect(clippy::needless_pass_by_value, reason = "what is said is handed over")]
     pub fn send(&self, name: &str, down: Down) {
-        if let Some(seat) = self.seat(name) {
-            // Large plans are written before the seat is locked.
-            seat.send(Body::word(&down));
+        if let Some(handle) = self.handle(name) {
+            // Large plans are written before the handle is locked.
+            handle.send(Body::word(&down));
         }
     }
 
@@ -165,8 +165,8 @@ impl Fleet {
     /// Gives a driver up for this run: its session is void, it has to join anew, and what it has not said is lost. It hears that
     /// it was given up as soon as it can, the run hears nothing more of it, and it still has to be released.
     pub fn give_up(&self, name: &str) {
-        if let Some(seat) = self.seat(name) {
-            seat.give_up();
+        if let Some(handle) = self.handle(name) {
+            handle.give_up();
             self.changed();
         }
     }
@@ -197,20 +197,21 @@ impl Fleet {
     ///
     /// # Errors
     /// When it cannot be: a sentence for the driver.
-    pub(crate) fn enter(&self, arrival: Arrival) -> Result<(Arc<Seat>, Entry), String> {
+    pub(crate) fn enter(&self, arrival: Arrival) -> Result<(Arc<DriverHandle>, Entry), String> {
         self.check(&arrival.hello)?;
-        // The list stays locked until the driver has its seat, or the seat could be forgotten in between.
-        let mut seats = self.seats();
+        // The list stays locked until the driver has its handle, or the handle could be forgotten in between.
+        let mut handles = self.handles();
         let name = &arrival.hello.name;
-        if !seats.contains_key(name) && seats.len() >= DRIVERS_MOST {
+        if !handles.contains_key(name) && handles.len() >= DRIVERS_MOST {
             return Err(format!("this controller has {DRIVERS_MOST} drivers, which is the most"));
         }
-        let seat = seats.entry(name.clone()).or_insert_with(|| Arc::new(Seat::new(arrival.hello.clone())));
-        let entry = seat.enter(arrival)?;
-        let seat = Arc::clone(seat);
-        drop(seats);
+        let handle =
+            handles.entry(name.clone()).or_insert_with(|| Arc::new(DriverHandle::new(arrival.hello.clone())));
+        let entry = handle.enter(arrival)?;
+        let handle = Arc::clone(handle);
+        drop(handles);
         self.changed();
-        Ok((seat, entry))
+        Ok((handle, entry))
     }
 
     fn check(&self, hello: &Hello) -> Result<(), String> {
@@ -232,18 +233,18 @@ impl Fleet {
     }
 
     fn let_go(&self, name: &str, run: Option<u64>) {
-        if let Some(seat) = self.seat(name) {
-            seat.release(run);
+        if let Some(handle) = self.handle(name) {
+            handle.release(run);
             self.changed();
         }
     }
 
-    fn seats(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Seat>>> {
-        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
+    fn handles(&self) -> MutexGuard<'_, BTreeMap<String, Arc<DriverHandle>>> {
+        self.handles.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn seat(&self, name: &str) -> Option<Arc<Seat>> {
-        self.seats().get(name).cloned()
+    fn handle(&self, name: &str) -> Option<Arc<DriverHandle>> {
+        self.handles().get(name).cloned()
     }
 
     /// Looks after those who say nothing, for as long as there is a fleet: one task for all.
@@ -264,8 +265,8 @@ impl Fleet {
 
     fn tick(&self) {
         let mut changed = false;
-        self.seats().retain(|_, seat| {
-            let (differs, forgotten) = seat.tick(&self.options);
+        self.handles().retain(|_, handle| {
+            let (differs, forgotten) = handle.tick(&self.options);
             changed |= differs || forgotten;
             !forgotten
         });

@@ -1,17 +1,17 @@
 //! One work of a stage on its drivers: their seconds merged as they come, decisions sent back to all of them.
 
-use crate::board::{Board, Loss, News, Started};
-use crate::deal::Seats;
+use crate::assign::Assignment;
 use crate::protocol::{Down, Order};
+use crate::run_drivers::{Loss, News, RunDrivers, Started};
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tidemark_control::player::{Elsewhere, Reporter};
-use tidemark_load::crew::{self, Ending, Watch as _, Wish};
+use tidemark_control::runner::{RemoteWork, Reporter};
 use tidemark_load::engine::OpenError;
 use tidemark_load::merge::{Decision, Merge};
+use tidemark_load::thread_pool::{self, Ending, StopRequest, Watch as _};
 use tidemark_measure::record::{Share, ShareSecond};
-use tidemark_measure::wire::Glance;
+use tidemark_measure::wire::SecondSummary;
 use tidemark_plan::plan::{Engine, OnLoss, Work};
 
 /// From the decision that a load is steady to the window: time for it to reach every driver.
@@ -27,7 +27,7 @@ pub(crate) type Route = Receiver<News>;
 pub(crate) struct Line {
     pub(crate) stage: u32,
     pub(crate) work: u32,
-    pub(crate) seats: Vec<Seats>,
+    pub(crate) assignments: Vec<Assignment>,
     /// The drivers among them that have nothing to do.
     pub(crate) idle: Vec<usize>,
     pub(crate) on_loss: OnLoss,
@@ -36,7 +36,7 @@ pub(crate) struct Line {
 
 /// A work on drivers.
 pub(crate) struct Remote {
-    pub(crate) board: Arc<Board>,
+    pub(crate) run_drivers: Arc<RunDrivers>,
     pub(crate) line: Line,
     pub(crate) heard: Route,
 }
@@ -48,19 +48,19 @@ struct Source {
     heard: Instant,
 }
 
-impl Elsewhere for Remote {
-    fn follow(&self, work: &Work, reporter: &mut Reporter<'_>) -> Result<crew::Result, OpenError> {
+impl RemoteWork for Remote {
+    fn follow(&self, work: &Work, reporter: &mut Reporter<'_>) -> Result<thread_pool::Result, OpenError> {
         reporter.started(self.line.started.since_run_ns);
         let mut following = Following::new(self, work);
         while following.sources.iter().any(|source| source.open) {
             match self.heard.recv_timeout(Duration::from_millis(50)) {
                 Ok(news) => following.hear(news, reporter),
                 Err(RecvTimeoutError::Timeout) => {}
-                // The board is kept by this very work.
+                // The list of drivers is kept by this very work.
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             following.merge.emit(reporter);
-            following.decide(reporter.wish());
+            following.decide(reporter.stop_request());
             following.look_for_silent();
         }
         Ok(following.end(reporter))
@@ -69,7 +69,7 @@ impl Elsewhere for Remote {
 
 impl Remote {
     fn index_of(&self, driver: usize) -> Option<usize> {
-        self.line.seats.iter().position(|seats| seats.driver == driver)
+        self.line.assignments.iter().position(|assignments| assignments.driver == driver)
     }
 
     fn since_start(&self) -> u64 {
@@ -77,19 +77,19 @@ impl Remote {
     }
 
     fn tell(&self, reporter: &mut Reporter<'_>, driver: usize, what: &str) {
-        reporter.trouble(format!("driver {} {what}", self.board.name(driver)));
+        reporter.trouble(format!("driver {} {what}", self.run_drivers.name(driver)));
     }
 
     fn order(&self, order: Order) {
-        for seats in &self.line.seats {
-            self.order_one(seats.driver, order);
+        for assignments in &self.line.assignments {
+            self.order_one(assignments.driver, order);
         }
     }
 
     fn order_one(&self, driver: usize, order: Order) {
-        let (run, stage, work) = (self.board.run, self.line.stage, Some(self.line.work));
-        if !self.board.is_lost(driver) {
-            self.board.send(driver, Down::Order { run, stage, work, order });
+        let (run, stage, work) = (self.run_drivers.run, self.line.stage, Some(self.line.work));
+        if !self.run_drivers.is_lost(driver) {
+            self.run_drivers.send(driver, Down::Order { run, stage, work, order });
         }
     }
 }
@@ -118,18 +118,18 @@ struct Following<'a> {
 impl<'a> Following<'a> {
     fn new(remote: &'a Remote, work: &'a Work) -> Self {
         let line = &remote.line;
-        let mut merge = Merge::new(&work.load, line.seats.len() as u32);
+        let mut merge = Merge::new(&work.load, line.assignments.len() as u32);
         let mut sources = Vec::new();
-        for seats in &line.seats {
-            let idle = line.idle.contains(&seats.driver);
+        for assignments in &line.assignments {
+            let idle = line.idle.contains(&assignments.driver);
             if idle {
                 merge.gone(sources.len() as u32);
             }
             let share = Share {
-                driver: seats.driver as u32,
+                driver: assignments.driver as u32,
                 work: line.work,
-                first_worker: seats.first,
-                workers: seats.count,
+                first_worker: assignments.first,
+                workers: assignments.count,
                 complete: idle,
                 ..Share::default()
             };
@@ -152,30 +152,30 @@ impl<'a> Following<'a> {
 
     /// Takes what came.
     fn hear(&mut self, news: News, reporter: &mut Reporter<'_>) {
-        let board = &self.remote.board;
+        let run_drivers = &self.remote.run_drivers;
         match news {
             News::Second(driver, bytes) => {
                 let Some(index) = self.open_of(driver) else { return };
                 match self.merge.take_encoded(index as u32, &bytes) {
-                    Ok(glance) => {
-                        self.sources[index].add(&glance);
-                        reporter.share(&board.name(driver), glance);
-                        self.offsets.get_or_insert_with(|| board.offsets());
+                    Ok(summary) => {
+                        self.sources[index].add(&summary);
+                        reporter.share(&run_drivers.name(driver), summary);
+                        self.offsets.get_or_insert_with(|| run_drivers.offsets());
                     }
-                    Err(error) => board.give_up(driver, &format!("it sent what cannot be: {error}")),
+                    Err(error) => run_drivers.give_up(driver, &format!("it sent what cannot be: {error}")),
                 }
             }
             News::Ended(driver, ending) => {
                 let Some(index) = self.open_of(driver) else { return };
                 match ending.and_then(|ending| self.check(index, ending)) {
                     Ok(ending) => self.take(index, *ending),
-                    Err(reason) => self.fail(format!("driver {}: {reason}", board.name(driver))),
+                    Err(reason) => self.fail(format!("driver {}: {reason}", run_drivers.name(driver))),
                 }
                 self.close(index);
             }
             News::Over(driver) => {
                 let Some(index) = self.open_of(driver) else { return };
-                self.fail(format!("driver {} has not said how its part ended", board.name(driver)));
+                self.fail(format!("driver {} has not said how its part ended", run_drivers.name(driver)));
                 self.close(index);
             }
             News::Away(driver) => {
@@ -187,7 +187,7 @@ impl<'a> Following<'a> {
             }
             News::Back(driver) => self.remote.tell(reporter, driver, "is back; nothing was lost"),
             News::Lost(loss) => {
-                if loss.aloud {
+                if loss.announce {
                     self.remote.tell(reporter, loss.driver, &format!("is lost: {}", loss.reason));
                 }
                 self.lose(&loss);
@@ -197,8 +197,8 @@ impl<'a> Following<'a> {
 
     /// A driver is lost.
     fn lose(&mut self, Loss { driver, reason, missed, .. }: &Loss) {
-        let board = &self.remote.board;
-        let loss = format!("driver {} was lost: {reason}", board.name(*driver));
+        let run_drivers = &self.remote.run_drivers;
+        let loss = format!("driver {} was lost: {reason}", run_drivers.name(*driver));
         if let Some(index) = self.open_of(*driver) {
             self.close(index);
             if does_each_once(self.work) {
@@ -212,7 +212,7 @@ impl<'a> Following<'a> {
             self.loss = Some(loss.clone());
         }
         if *missed && self.remote.line.on_loss == OnLoss::Stop {
-            board.mourn(*driver);
+            run_drivers.count_loss(*driver);
             self.fail(loss);
         }
     }
@@ -229,12 +229,13 @@ impl<'a> Following<'a> {
 
     /// Refuses what a driver cannot have left behind.
     fn check(&self, index: usize, ending: Box<Ending>) -> Result<Box<Ending>, String> {
-        let seats = self.remote.line.seats[index];
+        let assignments = self.remote.line.assignments[index];
         let actions = self.work.load.actions;
         let mut own = ending.workers.iter().chain(ending.whole.iter().flat_map(|whole| &whole.workers));
         let is_own = own.all(|count| {
             count.operation < actions
-                && (seats.first..seats.first.saturating_add(seats.count)).contains(&count.worker)
+                && (assignments.first..assignments.first.saturating_add(assignments.count))
+                    .contains(&count.worker)
         });
         let fits = ending.whole.as_ref().is_none_or(|whole| whole.tallies.len() == usize::from(actions));
         match is_own && fits {
@@ -246,11 +247,11 @@ impl<'a> Following<'a> {
     /// A share has ended as it should.
     fn take(&mut self, index: usize, ending: Ending) {
         if ending.interrupted && self.told.is_none() {
-            let name = self.remote.board.name(self.remote.line.seats[index].driver);
+            let name = self.remote.run_drivers.name(self.remote.line.assignments[index].driver);
             self.fail(format!("driver {name} ended its part early: it could not hear the controller"));
         }
-        let offsets = self.offsets.get_or_insert_with(|| self.remote.board.offsets());
-        let driver = self.remote.line.seats[index].driver;
+        let offsets = self.offsets.get_or_insert_with(|| self.remote.run_drivers.offsets());
+        let driver = self.remote.line.assignments[index].driver;
         // So much further ahead was its clock taken to be than it was: so much later did it start than it was to.
         let late_ns = self.remote.line.started.offsets[driver].saturating_sub(offsets[driver]);
         self.sources[index].end(&ending, late_ns, &self.remote.line.started);
@@ -274,16 +275,16 @@ impl<'a> Following<'a> {
     }
 
     /// Does what the load has shown to be due, and what the user wants.
-    fn decide(&mut self, wish: Wish) {
+    fn decide(&mut self, stop_request: StopRequest) {
         match self.merge.decision() {
             Some(Decision::OpenWindow) => self.open_window(),
             Some(Decision::GiveUp) => self.end_early(Order::Finish),
             None => {}
         }
-        let order = match wish {
-            Wish::GoOn => return,
-            Wish::Finish => Order::Finish,
-            Wish::Stop => Order::Stop,
+        let order = match stop_request {
+            StopRequest::None => return,
+            StopRequest::Finish => Order::Finish,
+            StopRequest::Stop => Order::Stop,
         };
         if self.sources.iter().any(|source| source.open) {
             self.user = true;
@@ -296,10 +297,10 @@ impl<'a> Following<'a> {
         let at = Instant::now() + WINDOW_AHEAD;
         self.merge.window_opened(at.saturating_duration_since(started.at).as_nanos() as u64);
         // The drivers' clocks as they were taken to be at the start: the window is as far from it on all of them.
-        let clock = self.remote.board.clock_of(at);
-        for seats in &self.remote.line.seats {
-            let at_ns = clock.saturating_add(started.offsets[seats.driver]).max(0) as u64;
-            self.remote.order_one(seats.driver, Order::Window { at_ns });
+        let clock = self.remote.run_drivers.clock_of(at);
+        for assignments in &self.remote.line.assignments {
+            let at_ns = clock.saturating_add(started.offsets[assignments.driver]).max(0) as u64;
+            self.remote.order_one(assignments.driver, Order::Window { at_ns });
         }
     }
 
@@ -309,31 +310,31 @@ impl<'a> Following<'a> {
             return;
         }
         self.looked = Instant::now();
-        let (board, most) = (&self.remote.board, self.remote.board.patience.word);
+        let (run_drivers, most) = (&self.remote.run_drivers, self.remote.run_drivers.timeouts.word);
         let stopped = self.told.is_some_and(|(told, at)| told == Order::Stop && at.elapsed() > most);
-        let sources = self.sources.iter().zip(&self.remote.line.seats);
-        for (source, seats) in sources.filter(|(source, _)| source.open) {
+        let sources = self.sources.iter().zip(&self.remote.line.assignments);
+        for (source, assignments) in sources.filter(|(source, _)| source.open) {
             let due = match self.told {
                 Some((_, at)) => Some(at.max(source.heard)),
                 None => speaks_every_second(self.work).then_some(source.heard),
             };
             if stopped {
                 let reason = format!("it did not stop within {} s", most.as_secs_f64());
-                board.give_up(seats.driver, &reason);
-            } else if let (Some(due), Some(there)) = (due, board.there_since(seats.driver))
+                run_drivers.give_up(assignments.driver, &reason);
+            } else if let (Some(due), Some(there)) = (due, run_drivers.there_since(assignments.driver))
                 && due.max(there).elapsed() > most
             {
                 let reason = format!("it said nothing of its load for {} s", most.as_secs_f64());
-                board.give_up(seats.driver, &reason);
+                run_drivers.give_up(assignments.driver, &reason);
             }
         }
     }
 
     /// What the work left behind.
-    fn end(mut self, reporter: &mut Reporter<'_>) -> crew::Result {
+    fn end(mut self, reporter: &mut Reporter<'_>) -> thread_pool::Result {
         self.merge.flush(reporter);
         self.remote
-            .board
+            .run_drivers
             .close(self.remote.line.work, self.sources.into_iter().map(|source| source.share).collect());
         let mut result = self.merge.result(self.endings);
         if let Some(trouble) = self.trouble {
@@ -349,19 +350,19 @@ impl<'a> Following<'a> {
 }
 
 impl Source {
-    fn add(&mut self, glance: &Glance) {
+    fn add(&mut self, summary: &SecondSummary) {
         self.heard = Instant::now();
-        self.share.ok += glance.ok;
-        self.share.failed += glance.failed;
-        self.share.bytes += glance.bytes;
+        self.share.ok += summary.ok;
+        self.share.failed += summary.failed;
+        self.share.bytes += summary.bytes;
         self.share.series.push(ShareSecond {
-            index: glance.index,
-            ok: glance.ok,
-            failed: glance.failed,
-            bytes: glance.bytes,
-            p50_ns: glance.p50_ns,
-            p99_ns: glance.p99_ns,
-            busy: glance.busy,
+            index: summary.index,
+            ok: summary.ok,
+            failed: summary.failed,
+            bytes: summary.bytes,
+            p50_ns: summary.p50_ns,
+            p99_ns: summary.p99_ns,
+            busy: summary.busy,
         });
     }
 

@@ -8,15 +8,14 @@
 //! | `driver` | listens to the controller and carries out its part of a run |
 //! | `health` | how a driver's host fares |
 //! | `part`, `orders` | one stage of it, and what the controller orders meanwhile |
-//! | `field` | the controller's side of a run: its stages on drivers instead of in this process |
+//! | `backend` | the controller's side of a run: its stages on drivers instead of in this process |
 //! | `deal` | which driver gets which workers |
-//! | `board` | what is known of a run's drivers; losses are noticed here |
+//! | `run_drivers` | what is known of a run's drivers; losses are noticed here |
 //! | `follow` | one work on its drivers: seconds merged, decisions sent back |
 
-mod board;
-mod deal;
+mod assign;
+pub mod backend;
 pub mod driver;
-pub mod field;
 pub mod fleet;
 mod follow;
 mod health;
@@ -24,6 +23,7 @@ pub mod link;
 mod orders;
 mod part;
 pub mod protocol;
+mod run_drivers;
 
 pub use fleet::Fleet;
 

@@ -5,10 +5,10 @@ use crate::protocol::Order;
 use std::collections::HashMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tidemark_load::crew::{Wish, Word};
+use tidemark_load::thread_pool::{Instruction, StopRequest};
 
 /// How much longer than the controller a driver waits before it takes itself for lost: the controller decides first.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The orders of one run.
 pub(crate) struct Orders {
@@ -22,7 +22,7 @@ struct State {
     stage: Option<u32>,
     start: Option<Instant>,
     /// Of the whole stage.
-    wish: Option<Order>,
+    stop_request: Option<Order>,
     works: HashMap<u32, Order>,
     windows: HashMap<u32, Instant>,
     away: Option<Instant>,
@@ -77,7 +77,7 @@ impl Orders {
                 let own = state.works.entry(work).or_insert(order);
                 *own = if *own == Order::Stop { Order::Stop } else { order };
             }
-            (order, None) if state.wish != Some(Order::Stop) => state.wish = Some(order),
+            (order, None) if state.stop_request != Some(Order::Stop) => state.stop_request = Some(order),
             (_, None) => {}
         }
         self.changed.notify_all();
@@ -90,7 +90,7 @@ impl Orders {
 
     /// The stage that goes on, if one does, is to stop at once.
     pub(crate) fn stop(&self) {
-        self.state().wish = Some(Order::Stop);
+        self.state().stop_request = Some(Order::Stop);
         self.changed.notify_all();
     }
 
@@ -109,8 +109,8 @@ impl Orders {
     pub(crate) fn wait_for_start(&self) -> Option<Instant> {
         let mut state = self.state();
         loop {
-            let lost = state.away.is_some_and(|since| since.elapsed() > self.lost_after + PATIENCE);
-            if state.given_up || lost || matches!(state.wish, Some(Order::Stop | Order::Finish)) {
+            let lost = state.away.is_some_and(|since| since.elapsed() > self.lost_after + TIMEOUT);
+            if state.given_up || lost || matches!(state.stop_request, Some(Order::Stop | Order::Finish)) {
                 return None;
             }
             if state.start.is_some() {
@@ -122,16 +122,16 @@ impl Orders {
     }
 
     /// What is wanted of a work by now.
-    pub(crate) fn word(&self, work: u32) -> Word {
+    pub(crate) fn instruction(&self, work: u32) -> Instruction {
         let state = self.state();
-        let lost = state.away.is_some_and(|since| since.elapsed() > self.lost_after + PATIENCE);
-        let orders = [state.wish, state.works.get(&work).copied()];
-        let wish = match () {
-            () if state.given_up || orders.contains(&Some(Order::Stop)) => Wish::Stop,
-            () if lost || orders.contains(&Some(Order::Finish)) => Wish::Finish,
-            () => Wish::GoOn,
+        let lost = state.away.is_some_and(|since| since.elapsed() > self.lost_after + TIMEOUT);
+        let orders = [state.stop_request, state.works.get(&work).copied()];
+        let stop_request = match () {
+            () if state.given_up || orders.contains(&Some(Order::Stop)) => StopRequest::Stop,
+            () if lost || orders.contains(&Some(Order::Finish)) => StopRequest::Finish,
+            () => StopRequest::None,
         };
-        Word { window: state.windows.get(&work).copied(), wish }
+        Instruction { window: state.windows.get(&work).copied(), stop_request }
     }
 }
 
@@ -144,20 +144,23 @@ mod tests {
         let orders = Orders::new(Duration::from_secs(10));
         orders.open(2);
         orders.order(1, None, Order::Stop, |_| Instant::now());
-        assert_eq!(orders.word(0).wish, Wish::GoOn, "that was another stage");
+        assert_eq!(orders.instruction(0).stop_request, StopRequest::None, "that was another stage");
         orders.order(2, Some(1), Order::Finish, |_| Instant::now());
-        assert_eq!((orders.word(0).wish, orders.word(1).wish), (Wish::GoOn, Wish::Finish));
+        assert_eq!(
+            (orders.instruction(0).stop_request, orders.instruction(1).stop_request),
+            (StopRequest::None, StopRequest::Finish)
+        );
         let at = Instant::now();
         orders.order(2, Some(0), Order::Window { at_ns: 7 }, |_| at);
-        assert_eq!((orders.word(0).window, orders.word(1).window), (Some(at), None));
+        assert_eq!((orders.instruction(0).window, orders.instruction(1).window), (Some(at), None));
         orders.order(2, None, Order::Stop, |_| at);
-        assert_eq!(orders.word(1).wish, Wish::Stop);
+        assert_eq!(orders.instruction(1).stop_request, StopRequest::Stop);
         orders.order(2, Some(1), Order::Stop, |_| at);
         orders.order(2, Some(1), Order::Finish, |_| at);
         orders.order(2, None, Order::Finish, |_| at);
-        assert_eq!(orders.word(1).wish, Wish::Stop, "a stop is not taken back");
+        assert_eq!(orders.instruction(1).stop_request, StopRequest::Stop, "a stop is not taken back");
         orders.open(3);
-        assert_eq!(orders.word(1).wish, Wish::GoOn, "a new stage");
+        assert_eq!(orders.instruction(1).stop_request, StopRequest::None, "a new stage");
     }
 
     #[test]
@@ -181,11 +184,11 @@ mod tests {
         orders.open(0);
         let now = Instant::now();
         orders.away(Some(now));
-        assert_eq!(orders.word(0).wish, Wish::GoOn);
+        assert_eq!(orders.instruction(0).stop_request, StopRequest::None);
         let Some(long_ago) = now.checked_sub(Duration::from_secs(60)) else { return };
         orders.away(Some(long_ago));
-        assert_eq!(orders.word(0).wish, Wish::Finish);
+        assert_eq!(orders.instruction(0).stop_request, StopRequest::Finish);
         orders.away(None);
-        assert_eq!(orders.word(0).wish, Wish::GoOn);
+        assert_eq!(orders.instruction(0).stop_request, StopRequest::None);
     }
 }

@@ -6,12 +6,12 @@ use crate::protocol::{Opened, Part, Second, Up};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
-use tidemark_control::audience::Audience;
-use tidemark_control::field::{self, Field as _, StagePlace};
-use tidemark_control::here::Here;
-use tidemark_control::player::Player;
+use tidemark_control::backend::{self, Backend as _, StagePlace};
+use tidemark_control::event::EventSink;
+use tidemark_control::local::LocalBackend;
 use tidemark_control::provenance;
-use tidemark_load::crew::{Lead, Word};
+use tidemark_control::runner::Runner;
+use tidemark_load::thread_pool::{Coordinator, Instruction};
 use tidemark_load::work::Share;
 use tidemark_measure::record::Note;
 use tidemark_measure::tally::Interval;
@@ -20,13 +20,13 @@ use tidemark_plan::plan::{Plan, Stage};
 
 /// How the parts of a run speak to its controller: not at all once the run is void.
 #[derive(Clone)]
-pub(crate) struct Voice {
+pub(crate) struct Reporter {
     pub(crate) link: Arc<Link>,
     pub(crate) orders: Arc<Orders>,
     pub(crate) run: u64,
 }
 
-impl Voice {
+impl Reporter {
     pub(crate) fn say(&self, up: Up) {
         if !self.orders.is_given_up() {
             self.link.say(up);
@@ -74,19 +74,19 @@ impl Task {
 }
 
 /// Where the threads of a stage's works meet before its load.
-struct Gathering<'a> {
-    voice: &'a Voice,
+struct StartBarrier<'a> {
+    reporter: &'a Reporter,
     stage: u32,
-    players: usize,
+    runners: usize,
     open: AtomicUsize,
     said: AtomicBool,
     notes: Mutex<Vec<Note>>,
 }
 
-impl Gathering<'_> {
-    /// A player's sessions are open; the last one tells the controller.
+impl StartBarrier<'_> {
+    /// A runner's sessions are open; the last one tells the controller.
     fn opened(&self) {
-        if self.open.fetch_add(1, Ordering::AcqRel) + 1 == self.players {
+        if self.open.fetch_add(1, Ordering::AcqRel) + 1 == self.runners {
             self.say(Opened::Ready);
         }
     }
@@ -95,7 +95,7 @@ impl Gathering<'_> {
     fn say(&self, opened: Opened) {
         if !self.said.swap(true, Ordering::AcqRel) {
             let notes = std::mem::take(&mut *self.notes.lock().unwrap_or_else(PoisonError::into_inner));
-            self.voice.say(Up::Ready { run: self.voice.run, stage: self.stage, opened, notes });
+            self.reporter.say(Up::Ready { run: self.reporter.run, stage: self.stage, opened, notes });
         }
     }
 }
@@ -106,91 +106,92 @@ impl Gathering<'_> {
     reason = "all of them are what a run is made of, and this is called once"
 )]
 pub(crate) fn carry_out(
-    voice: &Voice,
-    here: &mut Here,
+    reporter: &Reporter,
+    local: &mut LocalBackend,
     task: &Task,
     stage: u32,
     parts: &[Part],
     threads: Option<u32>,
     run_start: Instant,
-    audience: &mut dyn Audience,
+    sink: &mut dyn EventSink,
 ) {
-    let run = voice.run;
+    let run = reporter.run;
     let mut notes = Vec::new();
     let mine = task.share(stage, parts);
     let place = StagePlace { index: stage as usize, run_start };
     let opened = match &mine {
-        Some(mine) => here.open(place, mine, &mut notes, audience),
-        None => field::Opened::Failed("the controller speaks of a work that is not this driver's".into()),
+        Some(mine) => local.open(place, mine, &mut notes, sink),
+        None => backend::Opened::Failed("the controller speaks of a work that is not this driver's".into()),
     };
-    let gathering = |players| Gathering {
-        voice,
+    let barrier = |runners| StartBarrier {
+        reporter,
         stage,
-        players,
+        runners,
         open: AtomicUsize::new(0),
         said: AtomicBool::new(false),
         notes: Mutex::new(notes),
     };
     match opened {
-        field::Opened::Nothing(why) => gathering(0).say(Opened::Nothing(why)),
-        field::Opened::Failed(why) => gathering(0).say(Opened::Failed(why)),
-        field::Opened::Players(players) => {
-            let gathering = gathering(players.len());
-            play(&gathering, &players, parts, threads.unwrap_or_else(provenance::cores).max(1));
+        backend::Opened::Nothing(why) => barrier(0).say(Opened::Nothing(why)),
+        backend::Opened::Failed(why) => barrier(0).say(Opened::Failed(why)),
+        backend::Opened::Runners(runners) => {
+            let barrier = barrier(runners.len());
+            play(&barrier, &runners, parts, threads.unwrap_or_else(provenance::cores).max(1));
         }
     }
-    let proof = here.proof(Vec::new()).map(Box::new);
-    voice.say(Up::StageEnded { run, stage, proof });
+    let proof = local.proof(Vec::new()).map(Box::new);
+    reporter.say(Up::StageEnded { run, stage, proof });
 }
 
-fn play(gathering: &Gathering<'_>, players: &[Player<'_>], parts: &[Part], threads: u32) {
+fn play(barrier: &StartBarrier<'_>, runners: &[Runner<'_>], parts: &[Part], threads: u32) {
     std::thread::scope(|scope| {
         let mut left = parts;
-        for player in players {
-            let (own, rest) = left.split_at(player.works().len().min(left.len()));
+        for runner in runners {
+            let (own, rest) = left.split_at(runner.works().len().min(left.len()));
             left = rest;
-            scope.spawn(move || play_one(gathering, player, own, threads));
+            scope.spawn(move || play_one(barrier, runner, own, threads));
         }
     });
 }
 
-fn play_one(gathering: &Gathering<'_>, player: &Player<'_>, parts: &[Part], threads: u32) {
-    let Gathering { voice, stage, .. } = *gathering;
-    let mut leads: Vec<_> = parts.iter().map(|part| Told { gathering, work: part.work }).collect();
-    let mut leads: Vec<&mut dyn Lead> = leads.iter_mut().map(|lead| lead as &mut dyn Lead).collect();
+fn play_one(barrier: &StartBarrier<'_>, runner: &Runner<'_>, parts: &[Part], threads: u32) {
+    let StartBarrier { reporter, stage, .. } = *barrier;
+    let mut coordinators: Vec<_> = parts.iter().map(|part| Told { barrier, work: part.work }).collect();
+    let mut coordinators: Vec<&mut dyn Coordinator> =
+        coordinators.iter_mut().map(|coordinator| coordinator as &mut dyn Coordinator).collect();
     let shares: Vec<_> = parts.iter().map(|part| Share { first: part.first, count: part.count }).collect();
-    let endings = player.play_shares(&shares, threads, &mut leads);
+    let endings = runner.play_shares(&shares, threads, &mut coordinators);
     for (part, ending) in parts.iter().zip(endings) {
         let ending = ending.map(Box::new).map_err(|error| error.to_string());
         if let Err(reason) = &ending
-            && !gathering.said.load(Ordering::Acquire)
+            && !barrier.said.load(Ordering::Acquire)
         {
             // The others wait for a start that will not come.
-            gathering.say(Opened::Failed(reason.clone()));
-            voice.orders.stop();
+            barrier.say(Opened::Failed(reason.clone()));
+            reporter.orders.stop();
         }
-        voice.say(Up::Ended { run: voice.run, stage, work: part.work, ending });
+        reporter.say(Up::Ended { run: reporter.run, stage, work: part.work, ending });
     }
 }
 
 /// A work's load, led by the controller.
 struct Told<'a> {
-    gathering: &'a Gathering<'a>,
+    barrier: &'a StartBarrier<'a>,
     work: u32,
 }
 
-impl Lead for Told<'_> {
+impl Coordinator for Told<'_> {
     fn start(&mut self) -> Option<Instant> {
-        self.gathering.opened();
-        self.gathering.voice.orders.wait_for_start()
+        self.barrier.opened();
+        self.barrier.reporter.orders.wait_for_start()
     }
 
     fn interval(&mut self, interval: &Interval) {
-        self.gathering.voice.second(self.gathering.stage, self.work, interval);
+        self.barrier.reporter.second(self.barrier.stage, self.work, interval);
     }
 
-    fn word(&mut self) -> Word {
-        self.gathering.voice.orders.word(self.work)
+    fn instruction(&mut self) -> Instruction {
+        self.barrier.reporter.orders.instruction(self.work)
     }
 }
 

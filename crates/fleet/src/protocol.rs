@@ -5,7 +5,7 @@
 //! [`Second`].
 
 use serde::{Deserialize, Serialize};
-use tidemark_load::crew::Ending;
+use tidemark_load::thread_pool::Ending;
 use tidemark_measure::observation::Node;
 use tidemark_measure::record::{Note, Proof};
 use tidemark_plan::plan::Plan;

@@ -15,7 +15,7 @@ use crate::sheet::{Row, Sheet};
 use crate::source::Source;
 use document::Document;
 use std::path::{Path, PathBuf};
-use tidemark_measure::record::{Example, Note, Operation, Run, Said, Stage, State, Work};
+use tidemark_measure::record::{Example, Note, Operation, Reported, Run, Stage, State, Work};
 use tidemark_measure::tally::Tally;
 
 /// COSBench's columns of percentiles.
@@ -252,7 +252,7 @@ impl Columns {
         }
         let time = |place: usize| number(row.cell(place)).map(ms).filter(|ns| *ns >= 0.0);
         let percentiles = self.percentiles.iter().filter_map(|(place, share)| Some((*share, time(*place)?)));
-        let said = Said {
+        let said = Reported {
             throughput: quantity(cell(self.throughput)),
             bandwidth: quantity(cell(self.bandwidth)),
             mean_ns: self.mean.and_then(time),
@@ -279,7 +279,7 @@ fn failed(ok: u64, share: f64) -> u64 {
 /// How long the operations must have taken by what is said of them, nanoseconds: for tables without times.
 fn longest_ns(work: &Work) -> u64 {
     let length = |operation: &Operation| {
-        let rate = operation.said.as_ref()?.throughput.filter(|rate| *rate > 0.0)?;
+        let rate = operation.reported.as_ref()?.throughput.filter(|rate| *rate > 0.0)?;
         Some((operation.tally.ok as f64 / rate * 1e9) as u64)
     };
     work.operations.iter().filter_map(length).max().unwrap_or(0)

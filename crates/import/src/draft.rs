@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use tidemark_measure::fault::Fault;
 use tidemark_measure::record::{
-    Example, Note, Operation, Provenance, Run, Said, Second, SecondOfOperation, Stage, State, Work,
+    Example, Note, Operation, Provenance, Reported, Run, Second, SecondOfOperation, Stage, State, Work,
 };
 use tidemark_measure::tally::{FaultCounts, Tally};
 
@@ -66,7 +66,7 @@ pub(crate) fn work(name: &str, workers: u64, window_ns: u64, operations: Vec<Ope
 }
 
 /// An operation of a type, all of its work.
-pub(crate) fn operation(kind: &str, tally: Tally, said: Option<Said>) -> Operation {
+pub(crate) fn operation(kind: &str, tally: Tally, reported: Option<Reported>) -> Operation {
     let kind = kind.to_owned();
     Operation {
         label: kind.clone(),
@@ -74,7 +74,7 @@ pub(crate) fn operation(kind: &str, tally: Tally, said: Option<Said>) -> Operati
         kind,
         weight: 100.0,
         tally,
-        said,
+        reported,
         ..Operation::default()
     }
 }
@@ -119,9 +119,9 @@ pub(crate) fn check(run: &Run) -> Result<(), String> {
         let mut sane = is_sane(&[stage.started_ns, stage.ended_ns]);
         for work in &stage.works {
             sane &= is_sane(&[work.window_start_ns, work.window_end_ns, work.last_done_ns, work.started_ns]);
-            for Operation { tally, said, .. } in &work.operations {
+            for Operation { tally, reported, .. } in &work.operations {
                 sane &= is_sane(&[tally.ok, tally.bytes, tally.failed(), tally.response.count()]);
-                sane &= said.as_ref().is_none_or(can_be);
+                sane &= reported.as_ref().is_none_or(can_be);
             }
             let seconds = work.series.iter().flat_map(|second| &second.operations);
             sane &= seconds
@@ -138,9 +138,9 @@ pub(crate) fn check(run: &Run) -> Result<(), String> {
     }
 }
 
-fn can_be(said: &Said) -> bool {
-    let single = [said.throughput, said.bandwidth, said.mean_ns].into_iter().flatten();
-    let mut all = single.chain(said.percentiles.iter().map(|(_, ns)| *ns));
+fn can_be(reported: &Reported) -> bool {
+    let single = [reported.throughput, reported.bandwidth, reported.mean_ns].into_iter().flatten();
+    let mut all = single.chain(reported.percentiles.iter().map(|(_, ns)| *ns));
     all.all(|number| (0.0..=MOST as f64).contains(&number))
 }
 
@@ -223,8 +223,8 @@ mod tests {
     #[test]
     fn numbers_that_cannot_be_are_refused() {
         let with = |ok, mean_ns| {
-            let said = Said { mean_ns: Some(mean_ns), ..Said::default() };
-            let operation = operation("read", Tally { ok, ..Tally::default() }, Some(said));
+            let reported = Reported { mean_ns: Some(mean_ns), ..Reported::default() };
+            let operation = operation("read", Tally { ok, ..Tally::default() }, Some(reported));
             let mut run = run(Path::new("x"), "x".into(), "x");
             run.stages.push(stage(1, "main", 0, 5, vec![work("main", 1, 5, vec![operation])]));
             close(&mut run);

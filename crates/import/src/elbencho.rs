@@ -11,7 +11,7 @@ use crate::Options;
 use crate::draft::{self, note};
 use crate::source::Source;
 use phase::{Latency, Numbers, Phase};
-use tidemark_measure::record::{Note, Operation, Run, Said, Work};
+use tidemark_measure::record::{Note, Operation, Reported, Run, Work};
 use tidemark_measure::tally::Tally;
 
 /// Shares whose percentiles are read from a histogram.
@@ -121,7 +121,7 @@ fn operation(kind: &str, numbers: &Numbers, elapsed_ns: u64) -> Option<Operation
         }
         (None, None) => return None,
     };
-    let said = Said {
+    let said = Reported {
         throughput: Some(rate),
         bandwidth: numbers.bytes_per_s,
         mean_ns: latency.mean_us.map(|us| us * 1e3),

@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use tidemark_fio::json::{Direction, Document, Job, Latency, Piece, Stream};
 use tidemark_measure::fault::Fault;
-use tidemark_measure::record::{Example, Note, Operation, Run, Said, State, Work};
+use tidemark_measure::record::{Example, Note, Operation, Reported, Run, State, Work};
 use tidemark_measure::tally::Tally;
 
 const MS: u64 = 1_000_000;
@@ -199,14 +199,14 @@ fn latency(direction: &Direction) -> &Latency {
     if is_told(whole) || completion.count == 0 { whole } else { completion }
 }
 
-fn said(latency: &Latency) -> Said {
+fn said(latency: &Latency) -> Reported {
     // Rounded: 99.9 / 100 is 0.9990000000000001.
     let point = |(percent, ns): (&String, &u64)| Some(((number(percent)? * 1e7).round() / 1e9, *ns as f64));
     let mut percentiles: Vec<(f64, f64)> = latency.percentile.iter().filter_map(point).collect();
     percentiles.retain(|(share, _)| *share > 0.0 && *share < 1.0);
     percentiles.push((1.0, latency.max as f64));
     percentiles.sort_by(|one, other| one.0.total_cmp(&other.0));
-    Said { mean_ns: Some(latency.mean), percentiles, ..Said::default() }
+    Reported { mean_ns: Some(latency.mean), percentiles, ..Reported::default() }
 }
 
 /// Counts what failed: fio counts operations when it issues them, those that fail later, too.
@@ -340,7 +340,7 @@ mod tests {
         assert_eq!(response.count(), document.jobs[0].read.clat_ns.count);
         assert_eq!(bins.values().sum::<u64>(), response.count());
         assert!(response.buckets().eq(expected.buckets()));
-        assert!(run.stages[0].works[0].operations[0].said.is_none());
+        assert!(run.stages[0].works[0].operations[0].reported.is_none());
         assert!(run.notes[0].text.contains("bins"));
     }
 

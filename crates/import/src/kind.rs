@@ -25,10 +25,10 @@ fn of_json(text: &str) -> Option<Format> {
     while !text.is_char_boundary(end) {
         end -= 1;
     }
-    let glance = &text[begins..end];
+    let summary = &text[begins..end];
     let has = |key: &str| {
         let key = format!("\"{key}\"");
-        glance.match_indices(&key).any(|(at, _)| glance[at + key.len()..].trim_start().starts_with(':'))
+        summary.match_indices(&key).any(|(at, _)| summary[at + key.len()..].trim_start().starts_with(':'))
     };
     match () {
         () if !is_json => None,

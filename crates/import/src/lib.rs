@@ -1,7 +1,7 @@
 //! Results of other tools as Tidemark's records, so that old results stand beside new ones.
 //!
 //! [`import`] looks at what a file is, not at what it is called, and hands it to the module that can read it. What a tool
-//! has worked out of samples that it did not keep is kept as it says it ([`tidemark_measure::record::Said`]); what it does
+//! has worked out of samples that it did not keep is kept as it says it ([`tidemark_measure::record::Reported`]); what it does
 //! not know stays unknown, and a [`Note`](tidemark_measure::record::Note) of the run says what its numbers mean.
 //!
 //! | module | what it reads |

@@ -17,7 +17,7 @@ use columns::{Column, Columns};
 use figure::Figures;
 use std::collections::BTreeMap;
 use tidemark_measure::evaluation::{Arm, Evaluation, Level, Load, Member};
-use tidemark_measure::record::{Note, Provenance, Run, Said, State};
+use tidemark_measure::record::{Note, Provenance, Reported, Run, State};
 use tidemark_measure::tally::Tally;
 
 /// How long a row is taken to have measured where the table does not say, seconds: the shortest window that is not called
@@ -199,8 +199,8 @@ impl Reading<'_> {
         Ok(run)
     }
 
-    fn said(&self) -> Result<Said, String> {
-        let mut said = Said { throughput: self.of(&Column::Throughput)?, ..Said::default() };
+    fn said(&self) -> Result<Reported, String> {
+        let mut said = Reported { throughput: self.of(&Column::Throughput)?, ..Reported::default() };
         for (place, column) in self.columns.all() {
             match column {
                 Column::Bandwidth { bytes } => {
@@ -214,7 +214,7 @@ impl Reading<'_> {
             }
         }
         said.percentiles.sort_by(|one, other| one.0.total_cmp(&other.0));
-        if said == Said::default() {
+        if said == Reported::default() {
             return Err(format!("line {}: there is no result in this row", self.row.line));
         }
         Ok(said)

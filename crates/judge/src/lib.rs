@@ -9,7 +9,7 @@
 //! | `rules` | the rules, their limits and the reasons for those; [`success_percent`], [`samples_needed`], [`claimed`] |
 //! | [`sweep`] | the stages of a sweep put together by the points that they measured |
 //! | [`evaluation`] | many runs of several arms: estimates, comparisons, knees, bottlenecks, the verdict |
-//! | [`beside`] | two stored results as the arms of an evaluation |
+//! | [`compare`] | two stored results as the arms of an evaluation |
 //! | [`knee`] | where to look next for the highest load within a service level |
 //! | [`statistics`] | estimates, ratios and tests for few repeats |
 //! | `fold` | what is said of many stages of a sweep, said once |
@@ -18,12 +18,12 @@
 use serde::Serialize;
 use tidemark_measure::record::{Run, Stage};
 
-pub mod beside;
+pub mod compare;
+mod context;
 pub mod evaluation;
 mod fold;
 pub mod knee;
 mod rules;
-mod scene;
 pub mod statistics;
 pub mod sweep;
 mod verdict;
@@ -116,7 +116,7 @@ impl Finding {
 
     /// Whether it is about this stage, alone or among others.
     pub fn concerns(&self, stage: &Stage) -> bool {
-        let label = scene::stage_label(stage);
+        let label = context::stage_label(stage);
         self.stage.as_ref() == Some(&label) || self.stages.contains(&label)
     }
 

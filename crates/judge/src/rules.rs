@@ -1,7 +1,7 @@
 //! The list of rules. To add one, write a small function beside its kin and name it here.
 
+use crate::context::{WorkContext, stage_label};
 use crate::fold::fold;
-use crate::scene::{Scene, stage_label};
 use crate::{Finding, Judgement, Severity, Validity};
 use proof::Evidence;
 use tidemark_measure::record::Run;
@@ -34,7 +34,7 @@ const STAGE_RULES: &[fn(&Evidence<'_>, &mut Findings)] =
     &[proof::reads, proof::writes, proof::trims, proof::unchecked, proof::buffered];
 
 /// Rules about one work that was started.
-const WORK_RULES: &[fn(&Scene<'_>, &mut Findings)] = &[
+const WORK_RULES: &[fn(&WorkContext<'_>, &mut Findings)] = &[
     failures::nothing_measured,
     failures::could_not_work,
     failures::failures,
@@ -77,8 +77,8 @@ impl Findings {
     }
 
     /// Says something that, in a work that measures, means that the run's numbers are not what they seem.
-    pub(crate) fn invalidate(&mut self, scene: &Scene<'_>, finding: Finding) {
-        self.say(finding.invalidating(scene.measures()));
+    pub(crate) fn invalidate(&mut self, context: &WorkContext<'_>, finding: Finding) {
+        self.say(finding.invalidating(context.measures()));
     }
 
     /// Takes back the small print of what was said since there were `before` findings: nobody reads the numbers of
@@ -102,10 +102,10 @@ pub(crate) fn apply(run: &Run) -> Judgement {
             out.without_small_print(before);
         }
     }
-    for scene in Scene::all(run) {
+    for context in WorkContext::all(run) {
         let before = out.said.len();
-        WORK_RULES.iter().for_each(|rule| rule(&scene, &mut out));
-        if !scene.measures() {
+        WORK_RULES.iter().for_each(|rule| rule(&context, &mut out));
+        if !context.measures() {
             out.without_small_print(before);
         }
     }

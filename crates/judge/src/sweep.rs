@@ -1,6 +1,6 @@
 //! Sweeps: the stages of a run put together by the points that they measured.
 
-use crate::scene::{measures, moves_data};
+use crate::context::{measures, moves_data};
 use tidemark_measure::histogram::Histogram;
 use tidemark_measure::record::{Operation, Run, Stage, Work};
 use tidemark_measure::units;

@@ -5,8 +5,8 @@ use crate::{Severity, Validity, judge, verdict_sentences};
 use proptest::prelude::*;
 use tidemark_measure::fault::Fault;
 use tidemark_measure::record::{
-    Cell, DeviceUse, Operation, Proof, Run, Second, SecondOfOperation, Settling, Silence, Stage, State, Work,
-    WorkerCount,
+    Cell, DeviceUse, LongestGap, Operation, Proof, Run, Second, SecondOfOperation, Settling, Stage, State,
+    Work, WorkerCount,
 };
 use tidemark_measure::tally::Tally;
 
@@ -180,7 +180,7 @@ prop_compose! {
             window_start_ns: numbers[2],
             window_end_ns: numbers[3],
             last_done_ns: numbers[4],
-            silence: (numbers[5] % 2 == 0).then_some(Silence { from_ns: numbers[5], to_ns: numbers[6] }),
+            longest_gap: (numbers[5] % 2 == 0).then_some(LongestGap { from_ns: numbers[5], to_ns: numbers[6] }),
             unsent: numbers[7],
             undone: numbers[8],
             depth: numbers[8] as u32,

@@ -1,7 +1,7 @@
 //! The sentences at the top of reports and at the end of a run.
 
+use crate::context::{WorkContext, stage_label};
 use crate::rules::samples_needed;
-use crate::scene::{Scene, stage_label};
 use crate::sweep::{Axis, Point, Spread, Sweep, axis_value, data_operations, sweeps};
 use crate::{Finding, Judgement, Severity, Validity};
 use tidemark_measure::record::{Operation, Run, State};
@@ -25,10 +25,10 @@ pub fn verdict_sentences(run: &Run, judgement: &Judgement) -> Vec<String> {
 /// What a run achieved: one sentence for each pattern of a sweep, and for each other work that measured something
 /// (for each work, when none did).
 pub fn achievements(run: &Run) -> Vec<String> {
-    let measuring = Scene::all(run).any(|scene| scene.measures());
-    let scenes =
-        Scene::all(run).filter(|scene| scene.stage.cell.is_none() && (scene.measures() || !measuring));
-    let mut sentences: Vec<String> = scenes.map(|scene| sentence(&scene)).collect();
+    let measuring = WorkContext::all(run).any(|context| context.measures());
+    let contexts = WorkContext::all(run)
+        .filter(|context| context.stage.cell.is_none() && (context.measures() || !measuring));
+    let mut sentences: Vec<String> = contexts.map(|context| sentence(&context)).collect();
     sentences.extend(sweeps(run).iter().flat_map(patterns));
     sentences
 }
@@ -114,8 +114,8 @@ fn peak(points: &[&Point<'_>], axes: &[Axis<'_>]) -> String {
 
 /// `main: 70 % read / 30 % write, 32 workers for 1 m 00 s: 12 345 op/s, read p99 4.20 ms; 3 of 740 000 operations
 /// failed.`
-fn sentence(scene: &Scene<'_>) -> String {
-    let (work, stage) = (scene.work, scene.stage);
+fn sentence(context: &WorkContext<'_>) -> String {
+    let (work, stage) = (context.work, context.stage);
     let stage_name = if stage.name.is_empty() { stage_label(stage) } else { stage.name.clone() };
     let place = if stage.works.len() > 1 { format!("{stage_name}/{}", work.name) } else { stage_name };
     let mix: Vec<_> =
@@ -132,10 +132,10 @@ fn sentence(scene: &Scene<'_>) -> String {
     let load = format!(
         "{place}: {}{workers}{depth}{offered} for {}",
         mix.join(" / "),
-        units::duration_ns(scene.window_ns())
+        units::duration_ns(context.window_ns())
     );
-    if scene.ok == 0 {
-        return match scene.failed() {
+    if context.ok == 0 {
+        return match context.failed() {
             0 => format!("{load}: nothing was measured."),
             failed => format!("{load}: could not work, all {} operations failed.", units::count(failed)),
         };
@@ -147,9 +147,9 @@ fn sentence(scene: &Scene<'_>) -> String {
         if bandwidth >= 1.0 { format!(" ({}/s)", units::bytes(bandwidth as u64)) } else { String::new() };
     let latencies: String =
         work.operations.iter().filter_map(latency).map(|text| format!(", {text}")).collect();
-    let failed = match scene.failed() {
-        0 => format!("all {} operations succeeded", units::count(scene.total())),
-        failed => format!("{} of {} operations failed", units::count(failed), units::count(scene.total())),
+    let failed = match context.failed() {
+        0 => format!("all {} operations succeeded", units::count(context.total())),
+        failed => format!("{} of {} operations failed", units::count(failed), units::count(context.total())),
     };
     format!("{load}: {}{bandwidth}{latencies}; {failed}.", units::rate(rate))
 }

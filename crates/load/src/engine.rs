@@ -1,8 +1,8 @@
 //! The engine contract: submission apart from completion, so that one loop serves batches of io_uring
 //! requests, HTTP over many sockets, SQL, and remote tools.
 //!
-//! A *session* belongs to one thread and has a fixed number of *lanes*; each lane carries at most one
-//! operation at a time. The loop begins operations on idle lanes, flushes, and reaps completions until a
+//! A *session* belongs to one thread and has a fixed number of *slots*; each slot carries at most one
+//! operation at a time. The loop begins operations on idle slots, flushes, and reaps completions until a
 //! deadline. Nothing here allocates, locks or logs per operation.
 
 use std::time::Instant;
@@ -89,8 +89,8 @@ pub enum Begin {
 /// The end of an operation that was in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
-    /// The lane that carried it.
-    pub lane: u32,
+    /// The slot that carried it.
+    pub slot: u32,
     /// When it ended.
     pub done: Tick,
     /// How.
@@ -99,16 +99,16 @@ pub struct Completion {
 
 /// What an engine needs to open a session on a thread.
 #[derive(Clone, Copy, Debug)]
-pub struct Seat {
+pub struct ThreadContext {
     /// The work's clock.
     pub clock: Clock,
     /// The thread's number within the work, from 0.
     pub thread: u32,
-    /// Number of the session's first lane within the work, over all threads and drivers.
-    pub first_lane: u32,
-    /// How many lanes the session has.
-    pub lanes: u32,
-    /// The most bytes that an operation asks for: what a lane's buffer must hold.
+    /// Number of the session's first slot within the work, over all threads and drivers.
+    pub first_slot: u32,
+    /// How many slots the session has.
+    pub slots: u32,
+    /// The most bytes that an operation asks for: what a slot's buffer must hold.
     pub largest: u64,
     /// The run's seed.
     pub seed: u64,
@@ -122,13 +122,13 @@ pub struct OpenError(pub String);
 /// Something that load can be put on, configured for one work. Shared by the work's threads.
 pub trait Engine: Send + Sync {
     /// Opens a session on the calling thread. Connections may be made here or on first use.
-    fn open(&self, seat: Seat) -> Result<Box<dyn Session>, OpenError>;
+    fn open(&self, thread: ThreadContext) -> Result<Box<dyn Session>, OpenError>;
 }
 
 /// One thread's share of an engine: the hot path. Not `Send`: it stays on the thread that opened it.
 pub trait Session {
-    /// Begins `operation` on an idle `lane` at `sent`. May only queue it until [`Session::flush`].
-    fn begin(&mut self, lane: u32, operation: &Operation, sent: Tick) -> Begin;
+    /// Begins `operation` on an idle `slot` at `sent`. May only queue it until [`Session::flush`].
+    fn begin(&mut self, slot: u32, operation: &Operation, sent: Tick) -> Begin;
 
     /// Sends what `begin` queued: one system call for a batch, where the engine can.
     fn flush(&mut self) {}
@@ -138,7 +138,7 @@ pub trait Session {
     /// in the past it only looks.
     fn reap(&mut self, until: Tick, ended: &mut Vec<Completion>);
 
-    /// Gives up every operation in flight, without waiting; their lanes complete as
+    /// Gives up every operation in flight, without waiting; their slots complete as
     /// [`Fault::Abandoned`] at the next `reap`.
     fn abandon(&mut self);
 
@@ -153,8 +153,8 @@ pub trait Session {
 pub struct Null;
 
 impl Engine for Null {
-    fn open(&self, seat: Seat) -> Result<Box<dyn Session>, OpenError> {
-        Ok(Box::new(NullSession(seat.clock)))
+    fn open(&self, thread: ThreadContext) -> Result<Box<dyn Session>, OpenError> {
+        Ok(Box::new(NullSession(thread.clock)))
     }
 }
 

@@ -10,18 +10,18 @@
 //! | which operation is it, and on what? | [`source`] (what it *means* is the [`engine`]'s business) |
 //! | what is kept of it? | [`recorder`] |
 //!
-//! [`work`] describes a work in these terms; [`seat`] is the loop that runs a share of its workers on one
-//! thread; [`crew`] runs all seats that a process has of a work; [`merge`] adds up what all processes record,
+//! [`work`] describes a work in these terms; [`thread`] is the loop that runs a share of its workers on one
+//! thread; [`thread_pool`] runs all threads that a process has of a work; [`merge`] adds up what all processes record,
 //! and decides when the load is steady and when it is given up.
 
-pub mod crew;
 pub mod engine;
 pub mod merge;
 pub mod pacing;
 pub mod pool;
 pub mod recorder;
-pub mod seat;
 mod seconds;
 pub mod source;
 pub mod stopping;
+pub mod thread;
+pub mod thread_pool;
 pub mod work;

@@ -3,17 +3,17 @@
 //! It knows neither threads nor connections nor the time: whoever owns it hands it what came, asks for its
 //! [`Decision`]s, carries them out, and says when that was. All times are nanoseconds since the work's start.
 
-use crate::crew::{EXAMPLES_PER_FAULT, Ending, Result, Watch};
 use crate::pacing::Pacing;
 use crate::recorder::INTERVAL_NS;
 use crate::seconds::Seconds;
 use crate::stopping::{Phases, Stop};
+use crate::thread_pool::{EXAMPLES_PER_FAULT, Ending, Result, Watch};
 use crate::work::Work;
 use std::collections::VecDeque;
-use tidemark_measure::record::{Example, Settling, Silence};
+use tidemark_measure::record::{Example, LongestGap, Settling};
 use tidemark_measure::steady;
 use tidemark_measure::tally::{Interval, Tally};
-use tidemark_measure::wire::{self, Damaged, Glance};
+use tidemark_measure::wire::{self, Damaged, SecondSummary};
 
 /// How many seconds a driver may be ahead of those that are complete: it is given up long before the others are so far.
 pub const MOST_AHEAD: u32 = 4_096;
@@ -34,7 +34,7 @@ pub struct Merge {
     seconds: Seconds,
     tallies: Vec<Tally>,
     last_ok_ns: u64,
-    silence: Option<Silence>,
+    longest_gap: Option<LongestGap>,
     failed_since_ok: u64,
     /// The rounds so far, and the operations and nanoseconds of the one that goes on.
     settling: Option<Settling>,
@@ -57,7 +57,7 @@ impl Merge {
             seconds: Seconds::new(work.actions, sources),
             tallies: vec![Tally::default(); usize::from(work.actions)],
             last_ok_ns: 0,
-            silence: None,
+            longest_gap: None,
             failed_since_ok: 0,
             settling: work.stop.steady.map(|s| Settling { round_ns: s.round_ns, ..Settling::default() }),
             round: (0, 0),
@@ -81,7 +81,7 @@ impl Merge {
     ///
     /// # Errors
     /// When it cannot be read, or cannot be a second of this work. Nothing of it counts then.
-    pub fn take_encoded(&mut self, source: u32, bytes: &[u8]) -> std::result::Result<Glance, Damaged> {
+    pub fn take_encoded(&mut self, source: u32, bytes: &[u8]) -> std::result::Result<SecondSummary, Damaged> {
         let second = wire::read(bytes)?;
         second.must_have(self.tallies.len())?;
         let (index, next) = (second.index(), self.seconds.next());
@@ -94,7 +94,7 @@ impl Merge {
         if let Some(sum) = self.seconds.of(source, index) {
             second.add_to(sum);
         }
-        Ok(second.glance())
+        Ok(second.summary())
     }
 
     /// A source has ended or is lost: nobody waits for its seconds any more.
@@ -180,9 +180,9 @@ impl Merge {
 
     /// Notes that something succeeded, or that the load ended, at `at`.
     fn hear(&mut self, at: u64) {
-        let silence = Silence { from_ns: self.last_ok_ns, to_ns: at };
-        if self.silence.is_none_or(|longest| silence.length_ns() > longest.length_ns()) {
-            self.silence = Some(silence);
+        let longest_gap = LongestGap { from_ns: self.last_ok_ns, to_ns: at };
+        if self.longest_gap.is_none_or(|longest| longest_gap.length_ns() > longest.length_ns()) {
+            self.longest_gap = Some(longest_gap);
         }
     }
 
@@ -245,10 +245,10 @@ impl Merge {
                 false => 0,
             },
             threads: endings.iter().map(|ending| ending.threads).fold(0, u32::saturating_add),
-            // To the sources giving up looks like the user's wish.
+            // To the sources giving up looks like the user's stop request.
             interrupted: is_interrupted && self.given_up.is_empty(),
             tallies: self.tallies,
-            silence: self.silence,
+            longest_gap: self.longest_gap,
             settling: self.settling,
             given_up: self.given_up,
             remarks: Vec::new(),

@@ -1,5 +1,5 @@
 //! What is kept of every operation. One recorder per thread; nothing is shared, locked or allocated while it
-//! records. Once a second the finished [`Interval`] goes to the crew, which merges and returns it for reuse.
+//! records. Once a second the finished [`Interval`] goes to the thread pool, which merges and returns it for reuse.
 
 use crate::engine::{Outcome, Tick};
 use crossbeam_channel::{Receiver, Sender};
@@ -40,7 +40,7 @@ pub struct Standing {
     pub backlog: u64,
 }
 
-/// How the recorder reaches the crew.
+/// How the recorder reaches the thread pool.
 pub struct Outlet {
     /// Finished intervals go here, with the thread's number; `None` when there will be no more.
     pub full: Sender<(u32, Option<Box<Interval>>)>,
@@ -185,7 +185,7 @@ impl Recorder {
             self.outlet.empty.try_recv().unwrap_or_else(|_| Box::new(Interval::new(0, self.actions)));
         next.reset(next_index);
         let full = std::mem::replace(&mut self.current, next);
-        // A crew that is gone has no use for it.
+        // A thread pool that is gone has no use for it.
         let _ = self.outlet.full.send((self.outlet.thread, Some(full)));
     }
 

@@ -75,7 +75,7 @@ impl Share {
 /// Deals a work's workers out to drivers: in order, as evenly as can be. `offset` is the driver that gets the first of
 /// the workers that do not divide evenly; who turns it from work to work spreads them over all drivers. A driver's share
 /// may be empty.
-pub fn deal(workers: u32, drivers: u32, offset: u32) -> Vec<Share> {
+pub fn divide(workers: u32, drivers: u32, offset: u32) -> Vec<Share> {
     let remainder = workers.checked_rem(drivers).unwrap_or(0);
     let mut first = 0;
     let share = |driver: u32| {
@@ -95,12 +95,12 @@ mod tests {
 
     #[test]
     fn what_does_not_divide_goes_round() {
-        let counts = |offset| deal(10, 4, offset).iter().map(|share| share.count).collect::<Vec<_>>();
+        let counts = |offset| divide(10, 4, offset).iter().map(|share| share.count).collect::<Vec<_>>();
         assert_eq!(counts(0), [3, 3, 2, 2]);
         assert_eq!(counts(3), [3, 2, 2, 3]);
         assert_eq!(counts(5), [2, 3, 3, 2]);
-        assert_eq!(deal(1, 3, 1).iter().map(|share| share.count).collect::<Vec<_>>(), [0, 1, 0]);
-        assert!(deal(5, 0, 1).is_empty());
+        assert_eq!(divide(1, 3, 1).iter().map(|share| share.count).collect::<Vec<_>>(), [0, 1, 0]);
+        assert!(divide(5, 0, 1).is_empty());
     }
 
     proptest! {
@@ -108,7 +108,7 @@ mod tests {
         fn shares_lose_and_double_nothing(
             workers in 0u32..5000, drivers in 1u32..300, offset: u32, volume: u64,
         ) {
-            let shares = deal(workers, drivers, offset);
+            let shares = divide(workers, drivers, offset);
             prop_assert_eq!(shares.len(), drivers as usize);
             let all: Vec<u32> = shares.iter().flat_map(|share| share.first..share.first + share.count).collect();
             prop_assert!(all.into_iter().eq(0..workers));

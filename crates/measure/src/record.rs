@@ -308,7 +308,7 @@ pub struct Work {
     /// Second by second.
     pub series: Vec<Second>,
     /// The longest time without a success while the load was on.
-    pub silence: Option<Silence>,
+    pub longest_gap: Option<LongestGap>,
     /// Operations of an open loop that were due in the window and never sent.
     pub unsent: u64,
     /// Operations that the plan asked for and that were never begun, because the work was given up.
@@ -355,13 +355,14 @@ pub struct Operation {
     /// Its numbers.
     pub tally: Tally,
     /// What the tool says that measured it, where that was not Tidemark and it kept no histogram.
-    pub said: Option<Said>,
+    #[serde(alias = "said")]
+    pub reported: Option<Reported>,
 }
 
 /// Numbers that another tool has worked out of samples that it did not keep. Every field may be missing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Said {
+pub struct Reported {
     /// Operations per second.
     pub throughput: Option<f64>,
     /// Bytes per second.
@@ -447,14 +448,14 @@ impl From<&Interval> for Second {
 
 /// A time without a single success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Silence {
+pub struct LongestGap {
     /// When it began: the last success before it, or the work's start, since the work's start.
     pub from_ns: u64,
     /// When it ended: the first success after it, or the end of the load.
     pub to_ns: u64,
 }
 
-impl Silence {
+impl LongestGap {
     /// How long it lasted, nanoseconds.
     pub fn length_ns(&self) -> u64 {
         self.to_ns.saturating_sub(self.from_ns)
@@ -508,7 +509,7 @@ impl Operation {
     /// Successes that ended in the window, whenever they were due, per second of it.
     pub fn throughput(&self, window_seconds: f64) -> f64 {
         let counted = || self.tally.ok.saturating_sub(self.tally.late).saturating_add(self.tally.early);
-        self.said
+        self.reported
             .as_ref()
             .and_then(|said| said.throughput)
             .unwrap_or_else(|| counted() as f64 / window_seconds)
@@ -520,7 +521,7 @@ impl Operation {
             let early = self.tally.early_bytes;
             self.tally.bytes.saturating_sub(self.tally.late_bytes).saturating_add(early) as f64
         };
-        self.said.as_ref().and_then(|said| said.bandwidth).unwrap_or_else(|| counted() / window_seconds)
+        self.reported.as_ref().and_then(|said| said.bandwidth).unwrap_or_else(|| counted() / window_seconds)
     }
 
     /// The response time that a share of the operations (0 to 1) does not exceed, nanoseconds; `None` where that is not known.
@@ -528,7 +529,7 @@ impl Operation {
         if !self.tally.response.is_empty() {
             return Some(self.tally.response.quantile(fraction) as f64);
         }
-        let mut known = self.said.as_ref()?.percentiles.iter();
+        let mut known = self.reported.as_ref()?.percentiles.iter();
         known.find(|(share, _)| (share - fraction).abs() < 1e-9).map(|(_, ns)| *ns)
     }
 
@@ -536,7 +537,7 @@ impl Operation {
     pub fn mean_ns(&self) -> Option<f64> {
         match self.tally.response.is_empty() {
             false => Some(self.tally.response.mean()),
-            true => self.said.as_ref()?.mean_ns,
+            true => self.reported.as_ref()?.mean_ns,
         }
     }
 }
@@ -555,8 +556,8 @@ mod tests {
 
     #[test]
     fn what_another_tool_says_stands_where_there_is_no_histogram() {
-        let said = Said { throughput: Some(9.0), percentiles: vec![(0.95, 7e6)], ..Said::default() };
-        let mut operation = Operation { said: Some(said), ..Operation::default() };
+        let said = Reported { throughput: Some(9.0), percentiles: vec![(0.95, 7e6)], ..Reported::default() };
+        let mut operation = Operation { reported: Some(said), ..Operation::default() };
         assert_eq!((operation.throughput(2.0), operation.bandwidth(2.0)), (9.0, 0.0));
         assert_eq!((operation.quantile_ns(0.95), operation.quantile_ns(0.5)), (Some(7e6), None));
         operation.tally.response.record(1_000);

@@ -34,7 +34,7 @@ pub struct Damaged(pub String);
 
 /// A second in a few numbers, over all operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Glance {
+pub struct SecondSummary {
     /// Which second, counted from the work's start.
     pub index: u32,
     /// Measured operations that succeeded.
@@ -154,19 +154,19 @@ fn pack(tally: &Tally) -> PackedTally<Vec<u8>> {
 
 /// Adds an encoded interval to `to`, which must be the same second of a work with as many actions. When it is damaged,
 /// `to` stays as it was.
-pub fn add(bytes: &[u8], to: &mut Interval) -> Result<Glance, Damaged> {
+pub fn add(bytes: &[u8], to: &mut Interval) -> Result<SecondSummary, Damaged> {
     let sparse = read(bytes)?;
     if sparse.index() != to.index {
         return Err(Damaged(format!("it is second {} instead of {}", sparse.index(), to.index)));
     }
     sparse.must_have(to.actions.len())?;
     sparse.add_to(to);
-    Ok(sparse.glance())
+    Ok(sparse.summary())
 }
 
 /// What an encoded interval says in a few numbers.
-pub fn glance(bytes: &[u8]) -> Result<Glance, Damaged> {
-    read(bytes).map(|sparse| sparse.glance())
+pub fn summary(bytes: &[u8]) -> Result<SecondSummary, Damaged> {
+    read(bytes).map(|sparse| sparse.summary())
 }
 
 /// Reads an encoded interval and checks all of it. What it takes of memory is proportional to its length.
@@ -285,7 +285,7 @@ impl Sparse<'_> {
     }
 
     /// It in a few numbers. Percentiles are those of the merged histogram of all operations.
-    pub fn glance(&self) -> Glance {
+    pub fn summary(&self) -> SecondSummary {
         let sum =
             |number: fn(&Tally) -> u64| self.numbers.actions.iter().map(number).fold(0, u64::saturating_add);
         // Dense, but no wider than it must be.
@@ -310,7 +310,7 @@ impl Sparse<'_> {
             });
             reached.map_or(0, |(step, _)| highest_of(step))
         };
-        Glance {
+        SecondSummary {
             index: self.numbers.index,
             ok: sum(|tally| tally.ok),
             failed: sum(Tally::failed),

@@ -1,4 +1,4 @@
-//! One lane's HTTP/1.1 client: a connection that is kept, requests on it one after the other.
+//! One slot's HTTP/1.1 client: a connection that is kept, requests on it one after the other.
 //!
 //! An exchange is two steps, so that a request is written when its connection is there and not before:
 //!
@@ -12,7 +12,7 @@
 //! closed an idle connection is noticed before the next request is sent, and that one goes over a new
 //! connection; when the close crosses the request on its way, the request fails as `Reset`.
 //!
-//! After a connection was refused or could not be routed, the next attempt on the lane waits 100 ms, inside its
+//! After a connection was refused or could not be routed, the next attempt on the slot waits 100 ms, inside its
 //! operation: a dead server is a failure of every operation, not of a million in every second.
 
 use crate::content::{Payload, Window};
@@ -32,7 +32,7 @@ use tidemark_load::engine::Tick;
 use tidemark_measure::fault::Fault;
 use tidemark_plan::object::Http;
 
-/// How long a lane waits to connect again after it could not.
+/// How long a slot waits to connect again after it could not.
 pub(crate) const RECONNECT_NS: u64 = 100_000_000;
 
 /// Bytes of a chunk where a body is sent in chunks.
@@ -185,7 +185,7 @@ pub(crate) struct Reply {
     pub done: Tick,
 }
 
-/// One lane's client.
+/// One slot's client.
 pub(crate) struct Client {
     reactor: Rc<Reactor>,
     endpoint: Arc<Endpoint>,

@@ -25,7 +25,7 @@ pub fn engine(job: &Job, data: &Arc<DataSet>) -> Result<Box<dyn Engine>, OpenErr
     }
 }
 
-/// Raises this process's limit of open files as far as it may: every lane has a socket, and the limit that
+/// Raises this process's limit of open files as far as it may: every slot has a socket, and the limit that
 /// shells set by default, 1024, is for programs that use `select`.
 fn allow_sockets() {
     let limit = getrlimit(Resource::Nofile);

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::io;
-use tidemark_load::crew::EXAMPLES_PER_FAULT;
+use tidemark_load::thread_pool::EXAMPLES_PER_FAULT;
 use tidemark_measure::fault::Fault;
 use tidemark_measure::record::Example;
 

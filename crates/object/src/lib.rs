@@ -9,11 +9,11 @@
 //! | `operate` | what is around an attempt, whatever the protocol: content, retries, verification, words |
 //! | `local` | files on this machine: uploaded, or written instead of objects |
 //! | `sigv4` | AWS Signature Version 4 |
-//! | `client` | one lane's HTTP client: a connection that is kept, one request after the other |
+//! | `client` | one slot's HTTP client: a connection that is kept, one request after the other |
 //! | [`http`] | responses decoded from pieces of any length |
 //! | `transport`, `endpoint` | plain TCP or TLS; where a server is and whom to trust |
-//! | `lanes` | the session: each lane one `async` loop, polled when it has something to do |
-//! | `reactor` | one thread's sockets, timers and lanes over one epoll instance |
+//! | `slots` | the session: each slot one `async` loop, polled when it has something to do |
+//! | `reactor` | one thread's sockets, timers and slots over one epoll instance |
 //! | `failure` | why an operation failed: a class, and words for the first few |
 //! | [`text`] | numbers and names as bytes |
 
@@ -23,7 +23,6 @@ mod endpoint;
 pub mod engine;
 mod failure;
 pub mod http;
-mod lanes;
 mod local;
 mod mock;
 mod operate;
@@ -31,6 +30,7 @@ pub mod preflight;
 mod reactor;
 mod s3;
 mod sigv4;
+mod slots;
 mod swift;
 pub mod text;
 mod transport;

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 use tidemark_load::engine::{
-    Begin, Clock, Completion, Engine, OpenError, Operation, Outcome, Seat, Session, Tick,
+    Begin, Clock, Completion, Engine, OpenError, Operation, Outcome, Session, ThreadContext, Tick,
 };
 use tidemark_measure::fault::Fault;
 use tidemark_measure::record::Example;
@@ -51,12 +51,12 @@ impl MockEngine {
 }
 
 impl Engine for MockEngine {
-    fn open(&self, seat: Seat) -> Result<Box<dyn Session>, OpenError> {
+    fn open(&self, thread: ThreadContext) -> Result<Box<dyn Session>, OpenError> {
         Ok(Box::new(MockSession {
-            clock: seat.clock,
+            clock: thread.clock,
             mock: self.mock,
             moves: self.moves.clone(),
-            in_flight: VecDeque::with_capacity(seat.lanes as usize),
+            in_flight: VecDeque::with_capacity(thread.slots as usize),
             failed: false,
             told: false,
         }))
@@ -67,7 +67,7 @@ struct MockSession {
     clock: Clock,
     mock: Mock,
     moves: Vec<Moves>,
-    /// Lanes, when they are due, and how they will end. All take the same time, so they end in the order
+    /// Slots, when they are due, and how they will end. All take the same time, so they end in the order
     /// in which they began.
     in_flight: VecDeque<(Tick, u32, Outcome)>,
     /// An operation has failed.
@@ -93,20 +93,20 @@ impl MockSession {
 }
 
 impl Session for MockSession {
-    fn begin(&mut self, lane: u32, operation: &Operation, sent: Tick) -> Begin {
+    fn begin(&mut self, slot: u32, operation: &Operation, sent: Tick) -> Begin {
         let outcome = self.outcome(operation);
         if self.mock.delay_ns == 0 {
             return Begin::Done(self.clock.now(), outcome);
         }
-        self.in_flight.push_back((sent.saturating_add(self.mock.delay_ns), lane, outcome));
+        self.in_flight.push_back((sent.saturating_add(self.mock.delay_ns), slot, outcome));
         Begin::Started
     }
 
     fn reap(&mut self, until: Tick, ended: &mut Vec<Completion>) {
         let next = self.in_flight.front().map_or(until, |(due, ..)| until.min(*due));
         let done = wait_until(self.clock, next);
-        while let Some((_, lane, outcome)) = self.in_flight.pop_front_if(|(due, ..)| *due <= done) {
-            ended.push(Completion { lane, done, outcome });
+        while let Some((_, slot, outcome)) = self.in_flight.pop_front_if(|(due, ..)| *due <= done) {
+            ended.push(Completion { slot, done, outcome });
         }
     }
 
@@ -146,8 +146,8 @@ mod tests {
         let verbs = [Verb::Get, Verb::Put { chunked: false, if_absent: false }, Verb::Delete];
         let action = |verb| Action { verb, naming: Naming::default(), content: Content::default() };
         let engine = MockEngine::new(mock, &verbs.map(action));
-        let seat = Seat { clock, thread: 0, first_lane: 0, lanes: 4, largest: 4096, seed: 1 };
-        (engine.open(seat).unwrap(), clock)
+        let thread = ThreadContext { clock, thread: 0, first_slot: 0, slots: 4, largest: 4096, seed: 1 };
+        (engine.open(thread).unwrap(), clock)
     }
 
     fn operation(action: u16, random: u64) -> Operation {
@@ -191,6 +191,6 @@ mod tests {
         session.abandon();
         let mut ended = Vec::new();
         session.reap(0, &mut ended);
-        assert_eq!((ended[0].lane, ended[0].outcome.fault), (2, Some(Fault::Abandoned)));
+        assert_eq!((ended[0].slot, ended[0].outcome.fault), (2, Some(Fault::Abandoned)));
     }
 }

@@ -5,9 +5,9 @@ use crate::client::{Client, Reply, Retry};
 use crate::content::{Check, ContentPlan, DataSet, Key, Payload, Write};
 use crate::failure::{Examples, Failure};
 use crate::http::{Head, Sink};
-use crate::lanes::Mailbox;
 use crate::local::{self, Files, LocalFile};
 use crate::reactor::Reactor;
+use crate::slots::Mailbox;
 use crate::text::{encode, push_decimal};
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
@@ -29,7 +29,7 @@ const RECOVERIES_MOST: u32 = 2;
 /// How much of a document is kept: many times the largest listing. What is cut off is no valid document.
 const KEPT_MOST: usize = 16 << 20;
 
-/// A protocol's way of performing operations on one lane.
+/// A protocol's way of performing operations on one slot.
 pub(crate) trait Protocol {
     /// Whether a refusal to delete an object says that there is none. S3 never says so: there, what is not
     /// found is the bucket.
@@ -301,7 +301,7 @@ impl Sink for Intake<'_> {
     }
 }
 
-/// What a lane does, for ever: takes an operation, has it attempted until it succeeds or may not be tried
+/// What a slot does, for ever: takes an operation, has it attempted until it succeeds or may not be tried
 /// again, and says how it ended.
 pub(crate) async fn serve(
     mut protocol: impl Protocol,
@@ -390,7 +390,7 @@ pub(crate) async fn in_parallel(
             }
         }));
     }
-    // The reactor polls a lane for any of its sockets: which of the workers it is for is found by asking all.
+    // The reactor polls a slot for any of its sockets: which of the workers it is for is found by asking all.
     poll_fn(|context| {
         workers.retain_mut(|worker| worker.as_mut().poll(context).is_pending());
         if workers.is_empty() { Poll::Ready(()) } else { Poll::Pending }

@@ -1,11 +1,11 @@
-//! One thread's sockets, timers and lanes: an epoll instance that is asked and never modified on the way.
+//! One thread's sockets, timers and slots: an epoll instance that is asked and never modified on the way.
 //!
 //! A socket is registered once, edge-triggered for everything, when it is made; from then on its readiness
 //! is two bits that the kernel sets and that a short read or write clears. So an operation costs one send
 //! and one receive, and `epoll_wait` is shared by all that became ready together.
 //!
-//! Whoever waits is a *lane*: a number. There are no wakers: a lane is polled when one of its sockets became
-//! ready or ran out of time, or when a time that it waits for has come. A lane may be polled for nothing;
+//! Whoever waits is a *slot*: a number. There are no wakers: a slot is polled when one of its sockets became
+//! ready or ran out of time, or when a time that it waits for has come. A slot may be polled for nothing;
 //! what it waits for is always looked at again.
 
 use rustix::event::{Timespec, epoll};
@@ -23,7 +23,7 @@ use std::task::{Context, Poll, Waker};
 use tidemark_load::engine::{Clock, OpenError, Tick};
 
 /// Events taken from the kernel at once. More would make the first replies of a batch wait longer for the
-/// next operations of their lanes.
+/// next operations of their slots.
 const EVENTS: usize = 128;
 
 /// Bytes of the thread's receive buffer: large bodies come in few large pieces.
@@ -36,8 +36,8 @@ const SWEEP_MOST_NS: u64 = 50_000_000;
 pub struct Reactor {
     epoll: OwnedFd,
     clock: Clock,
-    /// The lane that is being polled: sockets and timers made now are its own.
-    lane: Cell<u32>,
+    /// The slot that is being polled: sockets and timers made now are its own.
+    slot: Cell<u32>,
     entries: RefCell<Vec<Entry>>,
     free: RefCell<Vec<u32>>,
     timers: RefCell<BinaryHeap<Reverse<(Tick, u32)>>>,
@@ -50,7 +50,7 @@ pub struct Reactor {
 /// A registered socket.
 #[derive(Clone, Copy)]
 struct Entry {
-    lane: u32,
+    slot: u32,
     /// Tells this socket's events from those of an earlier one in the same place.
     generation: u32,
     ready: Ready,
@@ -119,7 +119,7 @@ impl Reactor {
         Ok(Rc::new(Self {
             epoll,
             clock,
-            lane: Cell::new(0),
+            slot: Cell::new(0),
             entries: RefCell::default(),
             free: RefCell::default(),
             timers: RefCell::default(),
@@ -141,15 +141,15 @@ impl Reactor {
         self.scratch.borrow_mut()
     }
 
-    /// Polls a lane's future: what it opens and waits for is the lane's.
+    /// Polls a slot's future: what it opens and waits for is the slot's.
     #[inline]
-    pub fn poll<F: Future + ?Sized>(&self, lane: u32, future: std::pin::Pin<&mut F>) -> Poll<F::Output> {
-        self.lane.set(lane);
+    pub fn poll<F: Future + ?Sized>(&self, slot: u32, future: std::pin::Pin<&mut F>) -> Poll<F::Output> {
+        self.slot.set(slot);
         future.poll(&mut Context::from_waker(Waker::noop()))
     }
 
-    /// Waits until lanes have something to do, or until `until`, and adds them to `lanes` (some perhaps twice).
-    pub fn wait(&self, until: Tick, lanes: &mut Vec<u32>) {
+    /// Waits until slots have something to do, or until `until`, and adds them to `slots` (some perhaps twice).
+    pub fn wait(&self, until: Tick, slots: &mut Vec<u32>) {
         let now = self.now();
         let timer = self.timers.borrow().peek().map_or(Tick::MAX, |Reverse((due, _))| *due);
         let wake = until.min(timer).min(self.next_sweep.get());
@@ -168,74 +168,74 @@ impl Reactor {
                 let Some(entry) = entries.get_mut(data as u32 as usize) else { continue };
                 if entry.generation == (data >> 32) as u32 {
                     entry.ready = entry.ready.with(readiness(flags));
-                    lanes.push(entry.lane);
+                    slots.push(entry.slot);
                 }
             }
         }
         // When the wait was for a time, it has come.
         let now = if left > 0 && events.is_empty() { self.now() } else { now };
         if timer <= now {
-            self.ring(now, lanes);
+            self.ring(now, slots);
         }
         if self.next_sweep.get() <= now {
-            self.sweep(now, lanes);
+            self.sweep(now, slots);
         }
     }
 
-    /// Wakes the lanes whose timers have come.
+    /// Wakes the slots whose timers have come.
     #[cold]
-    fn ring(&self, now: Tick, lanes: &mut Vec<u32>) {
+    fn ring(&self, now: Tick, slots: &mut Vec<u32>) {
         let mut timers = self.timers.borrow_mut();
-        while let Some(Reverse((due, lane))) = timers.peek().copied() {
+        while let Some(Reverse((due, slot))) = timers.peek().copied() {
             if due > now {
                 return;
             }
             timers.pop();
-            lanes.push(lane);
+            slots.push(slot);
         }
     }
 
-    /// Wakes the lanes whose sockets are past their deadlines.
+    /// Wakes the slots whose sockets are past their deadlines.
     #[cold]
-    fn sweep(&self, now: Tick, lanes: &mut Vec<u32>) {
+    fn sweep(&self, now: Tick, slots: &mut Vec<u32>) {
         self.next_sweep.set(now + self.sweep_ns);
         for entry in self.entries.borrow_mut().iter_mut() {
             if entry.deadline <= now && !entry.ready.has(Ready::EXPIRED) {
                 entry.ready = entry.ready.with(Ready::EXPIRED);
-                lanes.push(entry.lane);
+                slots.push(entry.slot);
             }
         }
     }
 
     /// Waits for a time.
     pub async fn sleep_until(&self, due: Tick) {
-        self.timers.borrow_mut().push(Reverse((due, self.lane.get())));
+        self.timers.borrow_mut().push(Reverse((due, self.slot.get())));
         poll_fn(|_| if self.now() >= due { Poll::Ready(()) } else { Poll::Pending }).await;
     }
 
     /// Runs one future to its end on this thread, for what happens before the load.
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         let mut future = std::pin::pin!(future);
-        let mut lanes = Vec::new();
+        let mut slots = Vec::new();
         loop {
             if let Poll::Ready(output) = self.poll(0, future.as_mut()) {
                 return output;
             }
-            lanes.clear();
-            self.wait(self.now() + SWEEP_MOST_NS, &mut lanes);
+            slots.clear();
+            self.wait(self.now() + SWEEP_MOST_NS, &mut slots);
         }
     }
 
-    /// Takes a place for a socket of the present lane.
+    /// Takes a place for a socket of the present slot.
     fn register(&self) -> (u32, u32) {
         let mut entries = self.entries.borrow_mut();
         let slot = self.free.borrow_mut().pop().unwrap_or(entries.len() as u32);
-        let fresh = Entry { lane: 0, generation: 0, ready: Ready::NOTHING, deadline: Tick::MAX };
+        let fresh = Entry { slot: 0, generation: 0, ready: Ready::NOTHING, deadline: Tick::MAX };
         if slot as usize == entries.len() {
             entries.push(fresh);
         }
         let entry = &mut entries[slot as usize];
-        *entry = Entry { lane: self.lane.get(), generation: entry.generation.wrapping_add(1), ..fresh };
+        *entry = Entry { slot: self.slot.get(), generation: entry.generation.wrapping_add(1), ..fresh };
         (slot, entry.generation)
     }
 }
@@ -250,7 +250,7 @@ fn readiness(flags: epoll::EventFlags) -> Ready {
         .with(has(gone, Ready::EITHER.with(Ready::HUNG_UP)))
 }
 
-/// A TCP socket of the lane that made it.
+/// A TCP socket of the slot that made it.
 pub struct Socket {
     reactor: Rc<Reactor>,
     fd: OwnedFd,
@@ -486,15 +486,15 @@ mod tests {
             reactor.sleep_until(began + 3 * MS).await;
             assert!(reactor.now() >= began + 3 * MS);
         });
-        for (lane, due) in [(4, 2), (5, 1)] {
+        for (slot, due) in [(4, 2), (5, 1)] {
             let mut sleep = std::pin::pin!(reactor.sleep_until(reactor.now() + due * MS));
-            assert!(reactor.poll(lane, sleep.as_mut()).is_pending());
+            assert!(reactor.poll(slot, sleep.as_mut()).is_pending());
         }
-        let mut lanes = Vec::new();
-        while lanes.len() < 2 {
-            reactor.wait(reactor.now() + 10 * MS, &mut lanes);
+        let mut slots = Vec::new();
+        while slots.len() < 2 {
+            reactor.wait(reactor.now() + 10 * MS, &mut slots);
         }
-        assert_eq!(lanes, [5, 4]);
+        assert_eq!(slots, [5, 4]);
     }
 
     #[test]

@@ -22,14 +22,14 @@ use crate::client::{Client, Content, Reply};
 use crate::content::DataSet;
 use crate::endpoint::{Endpoint, Resolver};
 use crate::failure::{Examples, Failure};
-use crate::lanes::{Lanes, Spawn};
 use crate::operate::{Done, Intake, Prepared, Protocol, Task, serve};
 use crate::reactor::Reactor;
+use crate::slots::{Slots, Spawn};
 use crate::text::{encode, push_decimal};
 use request::{Address, Request, Sender};
 use std::rc::Rc;
 use std::sync::Arc;
-use tidemark_load::engine::{Engine, OpenError, Seat, Session};
+use tidemark_load::engine::{Engine, OpenError, Session, ThreadContext};
 use tidemark_measure::fault::Fault;
 use tidemark_plan::object::{Action, S3, Verb};
 
@@ -85,35 +85,35 @@ pub(crate) fn resolve(target: &S3) -> Result<Vec<Arc<Endpoint>>, OpenError> {
 }
 
 impl Engine for S3Engine {
-    fn open(&self, seat: Seat) -> Result<Box<dyn Session>, OpenError> {
-        let reactor = Reactor::new(seat.clock, self.target.http.timeout_ns)?;
+    fn open(&self, thread: ThreadContext) -> Result<Box<dyn Session>, OpenError> {
+        let reactor = Reactor::new(thread.clock, self.target.http.timeout_ns)?;
         let examples = Rc::new(Examples::default());
         let sender = Rc::new(Sender::new(&self.target, &reactor));
         let (actions, endpoints, target) =
             (Arc::clone(&self.actions), self.endpoints.clone(), Arc::clone(&self.target));
         let (own_reactor, own_examples) = (Rc::clone(&reactor), Rc::clone(&examples));
-        let spawn: Spawn = Box::new(move |lane, mailbox| {
-            let endpoint = &endpoints[(seat.first_lane as usize + lane as usize) % endpoints.len()];
+        let spawn: Spawn = Box::new(move |slot, mailbox| {
+            let endpoint = &endpoints[(thread.first_slot as usize + slot as usize) % endpoints.len()];
             let client = Client::new(&own_reactor, endpoint, &target.http);
-            let protocol = Lane::new(Rc::clone(&sender), client);
+            let protocol = Slot::new(Rc::clone(&sender), client);
             let (reactor, examples) = (Rc::clone(&own_reactor), Rc::clone(&own_examples));
             Box::pin(serve(protocol, Arc::clone(&actions), target.http.clone(), mailbox, reactor, examples))
         });
-        Ok(Box::new(Lanes::new(&reactor, &examples, seat.lanes, spawn)))
+        Ok(Box::new(Slots::new(&reactor, &examples, thread.slots, spawn)))
     }
 }
 
-/// One lane: its connections, and what it says on them.
-pub(crate) struct Lane {
+/// One slot: its connections, and what it says on them.
+pub(crate) struct Slot {
     sender: Rc<Sender>,
-    /// The first is the lane's own; the others are made for parts sent in parallel, and kept.
+    /// The first is the slot's own; the others are made for parts sent in parallel, and kept.
     clients: Vec<Client>,
     address: Address,
     /// A header's value: kept for its memory.
     value: Vec<u8>,
 }
 
-impl Protocol for Lane {
+impl Protocol for Slot {
     #[inline]
     async fn attempt(&mut self, task: &Task<'_>) -> Result<Done, Failure> {
         let (container, item) = (task.operation.space, task.operation.item);
@@ -134,7 +134,7 @@ impl Protocol for Lane {
             Verb::Put { chunked, if_absent } => self.put(task, *chunked, *if_absent).await,
             Verb::Head => self.plain(task, Request::head()).await,
             Verb::Delete | Verb::Clear => self.plain(task, Request::delete()).await,
-            // What takes many requests lives in memory of its own while it lasts: lanes stay small.
+            // What takes many requests lives in memory of its own while it lasts: slots stay small.
             Verb::PutMultipart { part_bytes, parallel } => {
                 let payload = task.payload();
                 let bytes = task.operation.bytes;
@@ -160,12 +160,12 @@ impl Protocol for Lane {
     }
 }
 
-impl Lane {
+impl Slot {
     pub(crate) fn new(sender: Rc<Sender>, client: Client) -> Self {
         Self { sender, clients: vec![client], address: Address::default(), value: Vec::new() }
     }
 
-    /// Sends one request on the lane's own connection.
+    /// Sends one request on the slot's own connection.
     #[inline]
     async fn send(
         &mut self,

@@ -3,7 +3,7 @@
 //! One attempt at an operation is one request, or as many as the verb takes; what comes before and after
 //! it (content, retries, verification, the words of failures) is in [`crate::operate`].
 //!
-//! - A token that expired (401) is renewed by one lane while the others wait; the request is then sent again.
+//! - A token that expired (401) is renewed by one slot while the others wait; the request is then sent again.
 //!   That is part of its operation's latency, and counted as a retry.
 //! - An upload in parts is a static large object: its segments are `OBJECT/slo/NUMBER` in the same container,
 //!   and overwritten with it. `delete` removes the manifest alone; deleting a container with `empty` removes all.
@@ -23,17 +23,17 @@ use crate::client::{Body, Client, Content, PlainChunks, Reply};
 use crate::content::DataSet;
 use crate::endpoint::{Endpoint, Resolver};
 use crate::failure::{Examples, Failure};
-use crate::lanes::{Lanes, Spawn};
 use crate::operate::{Done, Intake, Prepared, Protocol, Task, serve};
 use crate::preflight::unanswered;
 use crate::reactor::Reactor;
+use crate::slots::{Slots, Spawn};
 use crate::text::{encode, push_decimal};
 use account::{Account, Refusal};
 use link::{Link, Request};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
-use tidemark_load::engine::{Clock, Engine, OpenError, Seat, Session, Tick};
+use tidemark_load::engine::{Clock, Engine, OpenError, Session, ThreadContext, Tick};
 use tidemark_measure::fault::Fault;
 use tidemark_plan::object::{Action, Swift, Verb};
 
@@ -98,27 +98,27 @@ fn in_words(refusal: Refusal, timeout_ns: u64) -> OpenError {
 }
 
 impl Engine for SwiftEngine {
-    fn open(&self, seat: Seat) -> Result<Box<dyn Session>, OpenError> {
-        let reactor = Reactor::new(seat.clock, self.target.http.timeout_ns)?;
+    fn open(&self, thread: ThreadContext) -> Result<Box<dyn Session>, OpenError> {
+        let reactor = Reactor::new(thread.clock, self.target.http.timeout_ns)?;
         let examples = Rc::new(Examples::default());
         let (target, actions) = (Arc::clone(&self.target), Arc::clone(&self.actions));
         let (account, places) = (Arc::clone(&self.account), self.places.clone());
         let (own_reactor, own_examples) = (Rc::clone(&reactor), Rc::clone(&examples));
-        let spawn: Spawn = Box::new(move |lane, mailbox| {
-            let place = &places[(seat.first_lane as usize + lane as usize) % places.len()];
-            let protocol = Lane::new(&target, &account, place, &own_reactor);
+        let spawn: Spawn = Box::new(move |slot, mailbox| {
+            let place = &places[(thread.first_slot as usize + slot as usize) % places.len()];
+            let protocol = Slot::new(&target, &account, place, &own_reactor);
             let (reactor, examples) = (Rc::clone(&own_reactor), Rc::clone(&own_examples));
             Box::pin(serve(protocol, Arc::clone(&actions), target.http.clone(), mailbox, reactor, examples))
         });
-        Ok(Box::new(Lanes::new(&reactor, &examples, seat.lanes, spawn)))
+        Ok(Box::new(Slots::new(&reactor, &examples, thread.slots, spawn)))
     }
 }
 
-/// One lane: its connections, and what it says on them.
-struct Lane {
+/// One slot: its connections, and what it says on them.
+struct Slot {
     account: Arc<Account>,
     link: Link,
-    /// The first is the lane's own; the others are made for parts sent in parallel, and kept.
+    /// The first is the slot's own; the others are made for parts sent in parallel, and kept.
     clients: Vec<Client>,
     target: Arc<Swift>,
     /// Whether the server takes bulk deletions, once that is known.
@@ -127,7 +127,7 @@ struct Lane {
     value: Vec<u8>,
 }
 
-impl Protocol for Lane {
+impl Protocol for Slot {
     #[inline]
     async fn attempt(&mut self, task: &Task<'_>) -> Result<Done, Failure> {
         match &task.action.verb {
@@ -135,7 +135,7 @@ impl Protocol for Lane {
             Verb::Put { chunked, if_absent } => self.put(task, *chunked, *if_absent).await,
             Verb::Head | Verb::GetTags => self.plain(task, "HEAD", &[]).await,
             Verb::Delete | Verb::Clear => self.plain(task, "DELETE", &[]).await,
-            // What takes many requests lives in memory of its own while it lasts: lanes stay small.
+            // What takes many requests lives in memory of its own while it lasts: slots stay small.
             Verb::PutMultipart { part_bytes, parallel } => {
                 let payload = task.payload();
                 let content = Content::Payload(&payload);
@@ -197,7 +197,7 @@ fn object_name(task: &Task<'_>) -> Vec<u8> {
     name
 }
 
-impl Lane {
+impl Slot {
     fn new(target: &Arc<Swift>, account: &Arc<Account>, place: &Place, reactor: &Rc<Reactor>) -> Self {
         Self {
             account: Arc::clone(account),
@@ -214,7 +214,7 @@ impl Lane {
         self.clients[0].reactor().now()
     }
 
-    /// Sends one request on the lane's own connection; any status of 2xx is a success.
+    /// Sends one request on the slot's own connection; any status of 2xx is a success.
     #[inline]
     async fn send<P: Fn(&mut Vec<u8>)>(
         &mut self,

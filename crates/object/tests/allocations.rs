@@ -1,4 +1,4 @@
-//! An operation of a single request allocates nothing once its lane is warm.
+//! An operation of a single request allocates nothing once its slot is warm.
 //!
 //! The allocator counts the whole process, so this file holds one test, and its server allocates nothing either.
 
@@ -63,14 +63,14 @@ fn serve(mut stream: TcpStream) {
     }
 }
 
-/// Does `rounds` operations of an action on every lane; every lane has its own object.
+/// Does `rounds` operations of an action on every slot; every slot has its own object.
 fn perform(run: &mut Run, action: u16, rounds: u32, ended: &mut Vec<Completion>) -> Option<Fault> {
     let mut fault = None;
     for _ in 0..rounds {
-        for lane in 0..LANES {
-            let item = u64::from(lane);
+        for slot in 0..LANES {
+            let item = u64::from(slot);
             let operation = Operation { action, space: 1, item, bytes: OBJECT as u64, random: 0 };
-            assert_eq!(run.session.begin(lane, &operation, run.clock.now()), Begin::Started);
+            assert_eq!(run.session.begin(slot, &operation, run.clock.now()), Begin::Started);
         }
         ended.clear();
         while ended.len() < LANES as usize {

@@ -180,9 +180,9 @@ fn many_lanes_work_side_by_side() {
     let (server, target) = server();
     let mut run = Run::s3(&target, &[PUT, Verb::Get], 50);
     for action in 0..2 {
-        for lane in 0..50 {
-            let operation = Operation { action, space: 1, item: u64::from(lane), bytes: 20_000, random: 0 };
-            assert_eq!(run.session.begin(lane, &operation, run.clock.now()), Begin::Started);
+        for slot in 0..50 {
+            let operation = Operation { action, space: 1, item: u64::from(slot), bytes: 20_000, random: 0 };
+            assert_eq!(run.session.begin(slot, &operation, run.clock.now()), Begin::Started);
         }
         let ended = run.wait(50);
         assert!(ended.iter().all(|end| end.outcome.fault.is_none() && end.outcome.bytes == 20_000));

@@ -283,9 +283,9 @@ fn lanes_take_turns_over_the_endpoints() {
     let mut target = target(servers[0].0);
     target.http.endpoints.push(format!("http://{}", servers[1].0));
     let mut run = Run::of(Target::S3(target), unverified(&[Verb::Get]), 4);
-    for lane in 0..4 {
-        let operation = Operation { action: 0, space: 1, item: u64::from(lane), bytes: 0, random: 0 };
-        assert_eq!(run.perform(lane, &operation).outcome.fault, None);
+    for slot in 0..4 {
+        let operation = Operation { action: 0, space: 1, item: u64::from(slot), bytes: 0, random: 0 };
+        assert_eq!(run.perform(slot, &operation).outcome.fault, None);
     }
     for (number, (_, told)) in servers.iter().enumerate() {
         let heads: Vec<String> = told.try_iter().collect();

@@ -14,8 +14,8 @@ use tidemark_object::preflight::preflight;
 use tidemark_plan::object::{Job, Swift, SwiftAuth, Target, Verb};
 use tidemark_plan::secret::Secret;
 
-fn run(target: &Swift, verbs: &[Verb], lanes: u32) -> Run {
-    Run::of(Target::Swift(target.clone()), actions(verbs), lanes)
+fn run(target: &Swift, verbs: &[Verb], slots: u32) -> Run {
+    Run::of(Target::Swift(target.clone()), actions(verbs), slots)
 }
 
 fn check(target: &Swift, container: Option<u64>) -> Result<String, String> {
@@ -118,8 +118,8 @@ fn an_expired_token_is_renewed_once_and_counted_as_a_retry() {
     run.well(&PUT, 1, 1, 1000);
     server.state.lock().unwrap().token_left = Some(0);
     let read = Operation { action: 2, space: 1, item: 1, ..Operation::default() };
-    for lane in 0..8 {
-        assert_eq!(run.session.begin(lane, &read, run.clock.now()), Begin::Started);
+    for slot in 0..8 {
+        assert_eq!(run.session.begin(slot, &read, run.clock.now()), Begin::Started);
     }
     let ended = run.wait(8);
     assert!(ended.iter().all(|end| end.outcome.bytes == 1000 && end.outcome.retries == 1), "{ended:?}");

@@ -62,14 +62,14 @@ fn verification_costs_little() {
             let (mut begun, mut ended) = (0, Vec::new());
             let mut idle: Vec<u32> = (0..8).collect();
             while begun < 400 {
-                for lane in idle.drain(..) {
-                    assert_eq!(run.session.begin(lane, &read, run.clock.now()), Begin::Started);
+                for slot in idle.drain(..) {
+                    assert_eq!(run.session.begin(slot, &read, run.clock.now()), Begin::Started);
                     begun += 1;
                 }
                 run.session.reap(run.clock.now() + 1000 * MS, &mut ended);
                 for end in ended.drain(..) {
                     assert_eq!(end.outcome.fault, None);
-                    idle.push(end.lane);
+                    idle.push(end.slot);
                 }
             }
             run.wait(8 - idle.len());

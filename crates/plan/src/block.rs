@@ -26,7 +26,7 @@ pub struct Job {
     /// Bytes of one item.
     pub unit: u64,
     /// What issues the operations.
-    pub through: Through,
+    pub io_engine: IoEngine,
     /// Whether the page cache is bypassed (`O_DIRECT`); never silently given up.
     pub direct: bool,
     /// Completions are polled for rather than waited for (`IORING_SETUP_IOPOLL`); refused where the device cannot.
@@ -89,7 +89,7 @@ impl Volume {
 
 /// What issues the operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Through {
+pub enum IoEngine {
     /// Tidemark's own engine, on io_uring.
     #[default]
     Native,
@@ -97,12 +97,12 @@ pub enum Through {
     Fio,
 }
 
-impl Through {
+impl IoEngine {
     /// The word for tables and documents.
     pub const fn name(self) -> &'static str {
         match self {
-            Through::Native => "native",
-            Through::Fio => "fio",
+            IoEngine::Native => "native",
+            IoEngine::Fio => "fio",
         }
     }
 }

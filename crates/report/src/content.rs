@@ -93,7 +93,7 @@ pub(crate) fn capital(sentence: &str) -> String {
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// The run's verdict at a glance: its state, its gravest findings and its validity.
+/// The run's verdict at a summary: its state, its gravest findings and its validity.
 pub(crate) struct Verdict {
     /// Each with whether it is bad, the bad ones first: `2 critical findings`, `COMPLETED`, `VALID`.
     pub(crate) words: Vec<(bool, String)>,
@@ -139,7 +139,7 @@ pub(crate) fn verdict(run: &Run, judgement: &Judgement) -> Verdict {
 
 /// Every main stage in a line per operation.
 pub(crate) fn at_a_glance(run: &Run) -> Table {
-    let mut table = Table::new("Main stages at a glance")
+    let mut table = Table::new("Main stages at a summary")
         .words(["Stage", "State", "Work", "Operation"])
         .numbers(["Throughput", "Bandwidth", "p50", "p99", "Failed", "Succeeded", "Longest without success"]);
     for stage in run.stages.iter().filter(|stage| has_section(stage)) {
@@ -233,7 +233,7 @@ pub(crate) fn percentiles(stage: &Stage) -> Table {
             rows.extend([("service", tally.service()), ("sent late by", &tally.lag)]);
         }
         rows.push(("to first byte", &tally.first_byte));
-        if operation.said.as_ref().is_some_and(|said| !said.percentiles.is_empty())
+        if operation.reported.as_ref().is_some_and(|said| !said.percentiles.is_empty())
             && tally.response.is_empty()
         {
             let mut cells = vec![operation.label.clone(), work.name.clone(), "response".into()];
@@ -386,16 +386,19 @@ fn workers(work: &Work) -> Option<String> {
 
 /// The longest time without a success in a few words, for a cell.
 pub(crate) fn longest_silence(work: &Work) -> String {
-    work.silence.map_or(NONE.into(), |silence| units::duration_ns(silence.length_ns()))
+    work.longest_gap.map_or(NONE.into(), |longest_gap| units::duration_ns(longest_gap.length_ns()))
 }
 
 /// The same as a sentence that says when.
 fn silence_sentence(work: &Work) -> String {
-    let Some(silence) = work.silence else { return NONE.into() };
-    let (length, from, to) =
-        (units::duration_ns(silence.length_ns()), instant(silence.from_ns), instant(silence.to_ns));
-    let load = work.window_end_ns.max(silence.to_ns).max(1);
-    let share = silence.length_ns() as f64 / load as f64;
+    let Some(longest_gap) = work.longest_gap else { return NONE.into() };
+    let (length, from, to) = (
+        units::duration_ns(longest_gap.length_ns()),
+        instant(longest_gap.from_ns),
+        instant(longest_gap.to_ns),
+    );
+    let load = work.window_end_ns.max(longest_gap.to_ns).max(1);
+    let share = longest_gap.length_ns() as f64 / load as f64;
     let share = if share >= 0.01 { format!(", {:.0} % of the time", share * 100.0) } else { String::new() };
     format!("{length} (from {from} to {to} after the work's start{share})")
 }
@@ -535,7 +538,7 @@ pub(crate) fn mean_of(operation: &Operation) -> String {
 
 /// A count, or a dash where another tool measured and did not say it.
 fn counted(operation: &Operation, count: u64, print: fn(u64) -> String) -> String {
-    if count == 0 && operation.said.is_some() { NONE.into() } else { print(count) }
+    if count == 0 && operation.reported.is_some() { NONE.into() } else { print(count) }
 }
 
 /// What could not be observed, each thing once, with its node.

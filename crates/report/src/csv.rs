@@ -163,7 +163,7 @@ fn operation_place(run: &Run, stage: &Stage, work: &Work, operation: &Operation)
 fn operation_cells(run: &Run, stage: &Stage, work: &Work, operation: &Operation) -> Vec<String> {
     let (tally, window) = (&operation.tally, work.window_seconds());
     let optional = |number: Option<f64>| number.map(|number| number.to_string()).unwrap_or_default();
-    let silence = work.silence.map(|silence| [silence.from_ns, silence.length_ns()]);
+    let longest_gap = work.longest_gap.map(|longest_gap| [longest_gap.from_ns, longest_gap.length_ns()]);
     let mut cells = operation_place(run, stage, work, operation);
     cells.extend([operation.kind.clone(), operation.sample.clone(), operation.weight.to_string()]);
     cells.extend([work.workers, work.threads].map(|number| number.to_string()));
@@ -184,8 +184,9 @@ fn operation_cells(run: &Run, stage: &Stage, work: &Work, operation: &Operation)
     cells
         .extend([operation.throughput(window), operation.bandwidth(window)].map(|number| number.to_string()));
     cells.extend([work.unsent, work.undone].map(|number| number.to_string()));
-    cells.extend(silence.map_or([String::new(), String::new()], |numbers| numbers.map(|n| n.to_string())));
-    cells.extend(match (&operation.said, tally.response.is_empty()) {
+    cells
+        .extend(longest_gap.map_or([String::new(), String::new()], |numbers| numbers.map(|n| n.to_string())));
+    cells.extend(match (&operation.reported, tally.response.is_empty()) {
         (Some(_), true) => said_cells(operation),
         _ => histogram_cells(&tally.response),
     });

@@ -273,9 +273,9 @@ fn over_time(work: &Work, scale: Scale, ticks: Vec<scale::Tick>, title: &str) ->
     if end > start && end < span - 0.05 {
         chart.shade(end, span, "unmeasured", "after the window");
     }
-    if let Some(silence) = interruption(work) {
-        let words = format!("no success for {}", units::duration_ns(silence.length_ns()));
-        chart.shade(seconds(silence.from_ns), seconds(silence.to_ns), "outage", &words);
+    if let Some(longest_gap) = interruption(work) {
+        let words = format!("no success for {}", units::duration_ns(longest_gap.length_ns()));
+        chart.shade(seconds(longest_gap.from_ns), seconds(longest_gap.to_ns), "outage", &words);
     }
     chart
 }
@@ -309,10 +309,10 @@ fn describe(lines: &[(String, Vec<Point>)], print: impl Fn(f64) -> String) -> St
 
 fn with_interruption(work: &Work, words: String) -> String {
     match interruption(work) {
-        Some(silence) => format!(
+        Some(longest_gap) => format!(
             "{words} From {} to {} no operation succeeded.",
-            units::duration_ns(silence.from_ns),
-            units::duration_ns(silence.to_ns)
+            units::duration_ns(longest_gap.from_ns),
+            units::duration_ns(longest_gap.to_ns)
         ),
         None => words,
     }

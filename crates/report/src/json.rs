@@ -79,7 +79,8 @@ struct Work<'a> {
     window_end_ns: u64,
     last_done_ns: u64,
     /// The longest time without a success.
-    silence: Option<record::Silence>,
+    #[serde(rename = "silence")]
+    longest_gap: Option<record::LongestGap>,
     silence_ns: u64,
     unsent: u64,
     undone: u64,
@@ -124,7 +125,8 @@ struct Operation<'a> {
     lag: Option<Distribution<'a>>,
     failure: Option<Distribution<'a>>,
     /// What another tool says that measured it and kept no distribution; null otherwise.
-    said: Option<&'a record::Said>,
+    #[serde(rename = "said")]
+    reported: Option<&'a record::Reported>,
 }
 
 #[derive(Serialize)]
@@ -194,8 +196,8 @@ fn work(work: &record::Work) -> Work<'_> {
         window_start_ns: work.window_start_ns,
         window_end_ns: work.window_end_ns,
         last_done_ns: work.last_done_ns,
-        silence: work.silence,
-        silence_ns: work.silence.map_or(0, |silence| silence.length_ns()),
+        longest_gap: work.longest_gap,
+        silence_ns: work.longest_gap.map_or(0, |longest_gap| longest_gap.length_ns()),
         unsent: work.unsent,
         undone: work.undone,
         given_up: &work.given_up,
@@ -234,7 +236,7 @@ fn operation(operation: &record::Operation, window_seconds: f64) -> Operation<'_
         first_byte: distribution(&tally.first_byte),
         lag: distribution(&tally.lag),
         failure: distribution(&tally.failure),
-        said: operation.said.as_ref(),
+        reported: operation.reported.as_ref(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use tidemark_measure::fault::Fault;
 use tidemark_measure::record::{
-    Example, Note, Operation, Provenance, Run, Second, SecondOfOperation, Silence, Stage, State, Work,
+    Example, LongestGap, Note, Operation, Provenance, Run, Second, SecondOfOperation, Stage, State, Work,
     WorkerCount,
 };
 use tidemark_measure::rng::Rng;
@@ -110,7 +110,7 @@ pub(crate) fn all_failed() -> Run {
     stage.state = State::Failed;
     stage.reason = "no operation succeeded".into();
     let work = &mut stage.works[0];
-    work.silence = Some(Silence { from_ns: 0, to_ns: 3 * SECOND });
+    work.longest_gap = Some(LongestGap { from_ns: 0, to_ns: 3 * SECOND });
     for operation in &mut work.operations {
         let mut tally = Tally::default();
         (0..1_000).for_each(|_| tally.faults.count(Fault::Refused));
@@ -214,7 +214,7 @@ fn special(kind: &str, sample: &str, workers: u32, count: u64, bytes: u64) -> Wo
             weight: 100.0,
             config: "containers=r(1,32);objects=r(1,625);sizes=c(4)KB".into(),
             tally,
-            said: None,
+            reported: None,
         }],
         ..Work::default()
     }
@@ -238,7 +238,7 @@ fn simulate(load: &Load) -> Work {
     let mut tallies = [Tally::default(), Tally::default()];
     let mut seconds: Vec<Collected> = (0..=load.seconds + 40).map(|_| Collected::default()).collect();
     let mut counts = vec![WorkerCount::default(); load.workers as usize * 2];
-    let (mut last_ok, mut silence, mut last_done) = (Vec::new(), None, 0);
+    let (mut last_ok, mut longest_gap, mut last_done) = (Vec::new(), None, 0);
     for number in 0.. {
         let std::cmp::Reverse((idle, worker)) = free.pop().expect("every worker is put back");
         let due = load.rate.map_or(idle, |rate| number * SECOND / rate);
@@ -280,14 +280,14 @@ fn simulate(load: &Load) -> Work {
     last_ok.sort_unstable();
     let mut before = 0;
     for at in last_ok {
-        let longest = silence.map_or(0, |silence: Silence| silence.length_ns());
+        let longest = longest_gap.map_or(0, |longest_gap: LongestGap| longest_gap.length_ns());
         if at - before > longest {
-            silence = Some(Silence { from_ns: before, to_ns: at });
+            longest_gap = Some(LongestGap { from_ns: before, to_ns: at });
         }
         before = at;
     }
-    if let (Some((from_ns, to_ns)), Some(silence)) = (load.outage, &mut silence) {
-        *silence = Silence { from_ns: from_ns - 1_000_000, to_ns: to_ns + 19_000_000 };
+    if let (Some((from_ns, to_ns)), Some(longest_gap)) = (load.outage, &mut longest_gap) {
+        *longest_gap = LongestGap { from_ns: from_ns - 1_000_000, to_ns: to_ns + 19_000_000 };
     }
     seconds.truncate((last_done / SECOND + 1) as usize);
     let series =
@@ -303,7 +303,7 @@ fn simulate(load: &Load) -> Work {
         last_done_ns: last_done,
         operations: vec![named("read", 70.0, read), named("write", 30.0, write)],
         series,
-        silence,
+        longest_gap,
         examples: examples(load),
         workers_counts: counts,
         ..Work::default()
@@ -385,7 +385,7 @@ fn named(kind: &str, weight: f64, tally: Tally) -> Operation {
         weight,
         config,
         tally,
-        said: None,
+        reported: None,
     }
 }
 

@@ -5,8 +5,8 @@ use crate::{cosbench_archive, csv, csv_series, html, json, markdown, sample};
 use tidemark_judge::{Judgement, judge};
 use tidemark_measure::fault::Fault;
 use tidemark_measure::record::{
-    Cell, DeviceUse, Driver, Example, Lost, Note, Operation, Proof, Run, Said, Second, SecondOfOperation,
-    Share, ShareSecond, Silence, Stage, State, Work, WorkerCount,
+    Cell, DeviceUse, Driver, Example, LongestGap, Lost, Note, Operation, Proof, Reported, Run, Second,
+    SecondOfOperation, Share, ShareSecond, Stage, State, Work, WorkerCount,
 };
 
 const NASTY: &str =
@@ -107,7 +107,7 @@ fn tiny() -> Stage {
         last_done_ns: 3_000_000_000,
         operations: vec![operation],
         series: vec![second(0, 1_000), second(1, 0), second(2, 1_000)],
-        silence: Some(Silence { from_ns: 990_000_000, to_ns: 2_001_000_000 }),
+        longest_gap: Some(LongestGap { from_ns: 990_000_000, to_ns: 2_001_000_000 }),
         examples: vec![Example { fault: Fault::Timeout, text: "GET b1/o7: no reply within 30 s".into() }],
         workers_counts: vec![WorkerCount {
             ok: 2_000,
@@ -304,7 +304,7 @@ fn numbers_beyond_all_reason_do_no_harm() {
     work.window_start_ns = u64::MAX;
     work.offered_rate = Some(f64::NAN);
     (work.unsent, work.undone, work.workers, work.threads) = (u64::MAX, u64::MAX, u32::MAX, u32::MAX);
-    work.silence = Some(Silence { from_ns: u64::MAX, to_ns: 0 });
+    work.longest_gap = Some(LongestGap { from_ns: u64::MAX, to_ns: 0 });
     let tally = &mut work.operations[0].tally;
     (tally.ok, tally.bytes, tally.retries) = (u64::MAX / 4, u64::MAX, u64::MAX);
     (tally.late, tally.late_bytes) = (u64::MAX, u64::MAX);
@@ -354,11 +354,11 @@ fn numbers_that_another_tool_says_are_shown_and_others_are_dashes() {
     work.series.clear();
     for operation in &mut work.operations {
         operation.tally = tidemark_measure::tally::Tally::default();
-        operation.said = Some(Said {
+        operation.reported = Some(Reported {
             throughput: Some(5019.85),
             mean_ns: Some(63.7e6),
             percentiles: vec![(0.95, 106.67e6)],
-            ..Said::default()
+            ..Reported::default()
         });
     }
     let judgement = judge(&run);

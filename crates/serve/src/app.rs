@@ -2,9 +2,9 @@
 
 use crate::answer::Refused;
 use crate::auth::Guard;
+use crate::figure_cache::FigureCache;
 use crate::metrics::Metrics;
 use crate::options::Limits;
-use crate::shelf::Shelf;
 use axum::body::Bytes;
 use axum::http::StatusCode;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub(crate) struct App {
     pub(crate) guard: Guard,
     pub(crate) limits: Limits,
     pub(crate) metrics: Metrics,
-    pub(crate) shelf: Shelf,
+    pub(crate) figures: FigureCache,
     pub(crate) name: String,
     pub(crate) version: String,
     pub(crate) started_unix_ms: u64,
@@ -56,7 +56,7 @@ impl App {
             guard,
             limits,
             metrics: Metrics::new(),
-            shelf: Shelf::default(),
+            figures: FigureCache::default(),
             name,
             version,
             started_unix_ms: since.map_or(0, |since| since.as_millis() as u64),

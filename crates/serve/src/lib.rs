@@ -10,7 +10,7 @@
 //! | `body`, `answer` | what comes in, and what is said when it is wrong |
 //! | `app` | what all handlers share |
 //! | `api` | the API and its description |
-//! | `shelf` | figures and reports that were asked for lately |
+//! | `figures` | figures and reports that were asked for lately |
 //! | `metrics` | `/metrics` |
 //! | `cosbench` | what COSBench's scripts ask for |
 //! | `console` | the console's files, from within this binary |
@@ -22,11 +22,11 @@ mod auth;
 mod body;
 mod console;
 mod cosbench;
+mod figure_cache;
 mod listener;
 mod metrics;
 mod options;
 mod router;
-mod shelf;
 #[cfg(test)]
 mod tests;
 mod tls;

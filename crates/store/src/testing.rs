@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use tidemark_measure::fault::Fault;
 use tidemark_measure::histogram::Histogram;
 use tidemark_measure::record::{
-    Example, Note, Operation, Provenance, Run, Second, Silence, Stage, State, Work, WorkerCount,
+    Example, LongestGap, Note, Operation, Provenance, Run, Second, Stage, State, Work, WorkerCount,
 };
 use tidemark_measure::tally::{Interval, Tally};
 
@@ -124,7 +124,7 @@ prop_compose! {
         tallies in prop::collection::vec((tally(), 0.0f64..100.0, text()), 0..3),
         offered_rate in prop::option::of(prop::num::f64::NORMAL),
         [window_start_ns, window_end_ns, last_done_ns, unsent] in prop::array::uniform4(any::<u64>()),
-        silence in any::<Option<(u64, u64)>>(),
+        longest_gap in any::<Option<(u64, u64)>>(),
         (name, given_up, example) in (text(), text(), text()),
         count in any::<(u32, u16, u64, u64)>(),
     ) -> Work {
@@ -139,7 +139,7 @@ prop_compose! {
             unsent,
             series: seconds.iter().map(Second::from).collect(),
             operations: tallies.into_iter().map(|(tally, weight, label)| Operation { label, weight, tally, ..Operation::default() }).collect(),
-            silence: silence.map(|(from_ns, to_ns)| Silence { from_ns, to_ns }),
+            longest_gap: longest_gap.map(|(from_ns, to_ns)| LongestGap { from_ns, to_ns }),
             examples: vec![Example { fault: Fault::Denied, text: example }],
             workers_counts: vec![WorkerCount { worker, operation, ok, response_ns, ..WorkerCount::default() }],
             ..Work::default()

@@ -5,7 +5,7 @@ use crate::terminal::Terminal;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::json;
 use std::time::{Duration, Instant};
-use tidemark_control::audience::{Audience, Event, Wish};
+use tidemark_control::event::{Event, EventSink, StopRequest};
 use tidemark_load::work::Work;
 use tidemark_measure::histogram::Histogram;
 use tidemark_measure::record::{Second, State};
@@ -38,7 +38,7 @@ pub(crate) struct Progress {
     goals: Vec<Goal>,
     started: Instant,
     last_line: Instant,
-    told: Wish,
+    told: StopRequest,
 }
 
 /// What a work's progress is measured by.
@@ -75,7 +75,7 @@ impl Progress {
             goals: Vec::new(),
             started: now,
             last_line: now,
-            told: Wish::GoOn,
+            told: StopRequest::None,
         }
     }
 
@@ -187,7 +187,7 @@ impl Progress {
     }
 }
 
-impl Audience for Progress {
+impl EventSink for Progress {
     fn event(&mut self, event: Event<'_>) {
         match event {
             Event::Target(text) => {
@@ -233,18 +233,18 @@ impl Audience for Progress {
         }
     }
 
-    fn wish(&mut self) -> Wish {
-        let wish = self.signals.wish();
-        if wish > self.told {
-            self.told = wish;
-            self.line(match wish {
-                Wish::Finish => {
+    fn stop_request(&mut self) -> StopRequest {
+        let stop_request = self.signals.stop_request();
+        if stop_request > self.told {
+            self.told = stop_request;
+            self.line(match stop_request {
+                StopRequest::Finish => {
                     "ending the load; what was measured is kept and clean-up stages still run \
                      (Ctrl-C again stops at once)"
                 }
                 _ => "stopping at once",
             });
         }
-        wish
+        stop_request
     }
 }

@@ -4,7 +4,7 @@ use crate::exit::Exit;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use tidemark_control::audience::Wish;
+use tidemark_control::event::StopRequest;
 
 /// How often the user has asked to stop.
 #[derive(Clone, Debug, Default)]
@@ -28,11 +28,11 @@ impl Signals {
     }
 
     /// What the user wants by now.
-    pub(crate) fn wish(&self) -> Wish {
+    pub(crate) fn stop_request(&self) -> StopRequest {
         match self.0.load(Ordering::Relaxed) {
-            0 => Wish::GoOn,
-            1 => Wish::Finish,
-            _ => Wish::Stop,
+            0 => StopRequest::None,
+            1 => StopRequest::Finish,
+            _ => StopRequest::Stop,
         }
     }
 }

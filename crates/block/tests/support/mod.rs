@@ -9,16 +9,16 @@ use std::sync::Arc;
 use std::time::Instant;
 use tempfile::TempDir;
 use tidemark_block::engine::{DataSet, Use, engine};
-use tidemark_load::crew::{self, Watch, Wish};
-use tidemark_load::engine::{Begin, Clock, Completion, Operation, Outcome, Seat, Session};
+use tidemark_load::engine::{Begin, Clock, Completion, Operation, Outcome, Session, ThreadContext};
 use tidemark_load::pacing::Pacing;
 use tidemark_load::source::{Choice, Division, Effect, Order, Size, SourcePlan};
 use tidemark_load::stopping::Stop;
+use tidemark_load::thread_pool::{self, StopRequest, Watch};
 use tidemark_load::work::{Finale, Work};
 use tidemark_measure::fault::Fault;
 use tidemark_measure::pick::Pick;
 use tidemark_measure::tally::Interval;
-use tidemark_plan::block::{Action, Cache, Content, FILL_BYTES, Job, Place, Through, Volume};
+use tidemark_plan::block::{Action, Cache, Content, FILL_BYTES, IoEngine, Job, Place, Volume};
 
 pub(crate) const SIZE: u64 = 16 << 20;
 
@@ -40,7 +40,7 @@ pub(crate) fn job(volumes: &[Volume], unit: u64, actions: &[Action]) -> Job {
     Job {
         volumes: volumes.to_vec(),
         unit,
-        through: Through::Native,
+        io_engine: IoEngine::Native,
         direct: true,
         polled: false,
         batch: None,
@@ -59,8 +59,8 @@ pub(crate) struct Quiet;
 
 impl Watch for Quiet {
     fn interval(&mut self, _: &Interval) {}
-    fn wish(&mut self) -> Wish {
-        Wish::GoOn
+    fn stop_request(&mut self) -> StopRequest {
+        StopRequest::None
     }
 }
 
@@ -109,9 +109,15 @@ pub(crate) fn choice(
     }
 }
 
-pub(crate) fn run(job: &Job, data: &Arc<DataSet>, purpose: Use, work: &Work, threads: u32) -> crew::Result {
+pub(crate) fn run(
+    job: &Job,
+    data: &Arc<DataSet>,
+    purpose: Use,
+    work: &Work,
+    threads: u32,
+) -> thread_pool::Result {
     let engine = engine(job, data, purpose).unwrap();
-    let result = crew::run(work, &*engine, threads, &mut Quiet).unwrap();
+    let result = thread_pool::run(work, &*engine, threads, &mut Quiet).unwrap();
     drop(engine);
     // Little memory may be locked here: everything works all the same.
     data.notes().iter().for_each(|note| eprintln!("{note}"));
@@ -131,11 +137,11 @@ pub(crate) fn fill(job: &Job, data: &Arc<DataSet>) {
     assert_eq!(result.tallies[0].bytes, volumes * size);
 }
 
-pub(crate) fn ok(result: &crew::Result, action: usize) -> u64 {
+pub(crate) fn ok(result: &thread_pool::Result, action: usize) -> u64 {
     result.tallies[action].ok
 }
 
-pub(crate) fn faults(result: &crew::Result) -> Vec<(Fault, u64)> {
+pub(crate) fn faults(result: &thread_pool::Result) -> Vec<(Fault, u64)> {
     result.tallies.iter().flat_map(|tally| tally.faults.iter().collect::<Vec<_>>()).collect()
 }
 
@@ -143,20 +149,21 @@ pub(crate) fn faults(result: &crew::Result) -> Vec<(Fault, u64)> {
 pub(crate) struct Hand {
     pub(crate) session: Box<dyn Session>,
     pub(crate) clock: Clock,
-    pub(crate) lanes: u32,
+    pub(crate) slots: u32,
 }
 
-pub(crate) fn hand(job: &Job, data: &Arc<DataSet>, lanes: u32, largest: u64) -> Hand {
+pub(crate) fn hand(job: &Job, data: &Arc<DataSet>, slots: u32, largest: u64) -> Hand {
     let clock = Clock::starting_at(Instant::now());
     let engine = engine(job, data, Use::Load).unwrap();
-    let session = engine.open(Seat { clock, thread: 0, first_lane: 0, lanes, largest, seed: 1 }).unwrap();
-    Hand { session, clock, lanes }
+    let session =
+        engine.open(ThreadContext { clock, thread: 0, first_slot: 0, slots, largest, seed: 1 }).unwrap();
+    Hand { session, clock, slots }
 }
 
 impl Hand {
-    pub(crate) fn begin(&mut self, lane: u32, action: u16, space: u64, item: u64, bytes: u64) -> Begin {
+    pub(crate) fn begin(&mut self, slot: u32, action: u16, space: u64, item: u64, bytes: u64) -> Begin {
         let operation = Operation { action, space, item, bytes, random: 0 };
-        self.session.begin(lane, &operation, self.clock.now())
+        self.session.begin(slot, &operation, self.clock.now())
     }
 
     /// Does one operation on volume 1.

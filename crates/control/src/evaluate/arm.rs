@@ -39,7 +39,7 @@ impl Arm {
                 .layout
                 .parse()
                 .map_err(|error| ExecuteError(format!("arm `{}`: {error}", document.name)))?;
-            let mut say = |text: &str| spectator.step(Step::Said(text));
+            let mut say = |text: &str| spectator.step(Step::Output(text));
             // One that an earlier start has left behind serves, if it is what is wanted.
             if Lab::open(&directory).is_ok_and(|lab| lab.layout() != layout) {
                 lab::down(&directory, true, &mut say).map_err(failed)?;
@@ -75,7 +75,7 @@ impl Arm {
     ) -> Result<(), ExecuteError> {
         let done = self.run("tear_down", document, &document.tear_down, spectator).map(drop);
         let Some(lab) = self.lab else { return done };
-        let mut say = |text: &str| spectator.step(Step::Said(text));
+        let mut say = |text: &str| spectator.step(Step::Output(text));
         let down = lab::down(lab.dir(), true, &mut say);
         done.and(down.map_err(|error| ExecuteError(format!("arm `{}`: {error}", document.name))))
     }

@@ -1,7 +1,7 @@
 //! Shell commands of an evaluation's arms: only a local operator gets here.
 
 use super::{Spectator, Step};
-use crate::audience::Wish;
+use crate::event::StopRequest;
 use crossbeam_channel::{RecvTimeoutError, Sender, unbounded};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::BTreeMap;
@@ -45,7 +45,7 @@ pub(super) fn run(
             Ok((line, is_output)) => match variable(&line).filter(|_| is_output) {
                 Some(one) => found.push(one),
                 None => {
-                    spectator.step(Step::Said(&line));
+                    spectator.step(Step::Output(&line));
                     last.push(line);
                 }
             },
@@ -54,7 +54,7 @@ pub(super) fn run(
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
         }
-        if spectator.wish() == Wish::Stop {
+        if spectator.stop_request() == StopRequest::Stop {
             if let Some(group) = Pid::from_raw(child.id() as i32) {
                 // Gone already is as good.
                 let _ = kill_process_group(group, Signal::TERM);
@@ -108,7 +108,7 @@ fn variable(line: &str) -> Option<(String, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::audience::Audience;
+    use crate::event::EventSink;
     use tidemark_plan::plan::Plan;
 
     #[derive(Default)]
@@ -116,14 +116,14 @@ mod tests {
 
     impl Spectator for Ears {
         fn step(&mut self, step: Step<'_>) {
-            if let Step::Said(text) = step {
+            if let Step::Output(text) = step {
                 self.0.push(text.to_owned());
             }
         }
-        fn wish(&mut self) -> Wish {
-            if self.1 { Wish::Stop } else { Wish::GoOn }
+        fn stop_request(&mut self) -> StopRequest {
+            if self.1 { StopRequest::Stop } else { StopRequest::None }
         }
-        fn audience<'a>(&'a mut self, _: &Plan) -> Box<dyn Audience + 'a> {
+        fn sink<'a>(&'a mut self, _: &Plan) -> Box<dyn EventSink + 'a> {
             unreachable!("no run is started here")
         }
     }

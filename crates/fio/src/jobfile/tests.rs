@@ -5,7 +5,7 @@ use tidemark_load::source::{Choice, Division, Effect, Follow, Order, Size};
 use tidemark_load::stopping::{Steady, Stop};
 use tidemark_load::work::Finale;
 use tidemark_measure::pick::{Bucket, Pick};
-use tidemark_plan::block::{Cache, Content, Rbd, Through};
+use tidemark_plan::block::{Cache, Content, IoEngine, Rbd};
 use tidemark_plan::plan::{Engine, WorkKind};
 
 const BLOCKS: u64 = 1024;
@@ -16,7 +16,7 @@ fn job(volumes: u64, actions: Vec<Action>) -> Job {
     Job {
         volumes: (1..=volumes).map(volume).collect(),
         unit: 4096,
-        through: Through::Fio,
+        io_engine: IoEngine::Fio,
         direct: true,
         polled: false,
         batch: Some(1),

@@ -3,7 +3,7 @@
 use super::*;
 use crate::json::{Latency, Piece, Stream};
 use std::os::unix::process::ExitStatusExt as _;
-use tidemark_load::crew::Wish;
+use tidemark_load::thread_pool::StopRequest;
 use tidemark_measure::tally::Interval;
 
 /// A mix of 400 reads and writes with a `fdatasync` after every 10 writes.
@@ -14,8 +14,8 @@ struct Deaf;
 impl Watch for Deaf {
     fn interval(&mut self, _interval: &Interval) {}
 
-    fn wish(&mut self) -> Wish {
-        Wish::GoOn
+    fn stop_request(&mut self) -> StopRequest {
+        StopRequest::None
     }
 }
 

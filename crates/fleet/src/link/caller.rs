@@ -219,13 +219,13 @@ impl Visit<'_> {
         let frame: Frame = serde_json::from_str(text).map_err(unreadable)?;
         let current = |state: &State| state.generation == generation;
         match frame {
-            Frame::Said { number, ack, body } => {
+            Frame::Message { number, ack, body } => {
                 let down: Box<Down> = serde_json::from_str(body.get()).map_err(unreadable)?;
                 let mut state = self.shared.lock();
                 if current(&state) {
                     self.shared.acknowledge(&mut state, ack)?;
                     if state.stream.receive(number)? {
-                        self.shared.tell(FromController::Said(down));
+                        self.shared.tell(FromController::Message(down));
                     }
                 }
             }

@@ -53,7 +53,7 @@ pub enum FromController {
         anew: bool,
     },
     /// The controller said something.
-    Said(Box<Down>),
+    Message(Box<Down>),
     /// The connection is cut. What was said meanwhile comes later.
     Away,
     /// The connection is there again, and nothing was lost.

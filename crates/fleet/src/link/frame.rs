@@ -20,7 +20,7 @@ pub(crate) enum Frame {
     /// The session is void: the last word on a connection.
     Void { reason: String },
     /// A numbered message, in JSON.
-    Said { number: u64, ack: u64, body: Box<RawValue> },
+    Message { number: u64, ack: u64, body: Box<RawValue> },
     /// From the controller: its clock.
     Ping { at_ns: i64, ack: u64 },
     /// The driver's answer at once: the controller's clock as it was told, the driver's when the ping came and when this left.
@@ -92,7 +92,7 @@ impl Packet {
 /// What is to be said, not numbered yet.
 pub(crate) enum Body {
     /// A word.
-    Word(Box<RawValue>),
+    Text(Box<RawValue>),
     /// A second of load.
     Second(Second),
 }
@@ -113,7 +113,7 @@ impl Body {
                 MESSAGE_MOST >> 20
             ));
         }
-        Ok(Body::Word(text))
+        Ok(Body::Text(text))
     }
 
     /// Takes a second.
@@ -134,7 +134,7 @@ impl Body {
     /// The message as it travels.
     pub(crate) fn numbered(self, number: u64, ack: u64) -> Packet {
         match self {
-            Body::Word(body) => Frame::Said { number, ack, body }.packet(),
+            Body::Text(body) => Frame::Message { number, ack, body }.packet(),
             Body::Second(second) => {
                 let mut bytes = Vec::with_capacity(HEADER + second.interval.len());
                 bytes.extend(number.to_le_bytes());

@@ -4,7 +4,7 @@
 use super::SECOND_MOST;
 use super::frame::{Frame, Packet, excerpt, read_second};
 use crate::Fleet;
-use crate::fleet::{Arrival, Line, Message, Seat, Word};
+use crate::fleet::{Arrival, DriverHandle, FromDriver, Line, Message};
 use axum::extract::ws;
 use futures_util::{SinkExt, Stream, StreamExt};
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub(crate) async fn serve(fleet: &Arc<Fleet>, socket: ws::WebSocket, address: St
     };
     let last = match arrival.and_then(|arrival| fleet.enter(arrival)) {
         Err(reason) => Some(Frame::Refused { reason }),
-        Ok((seat, entry)) => {
+        Ok((handle, entry)) => {
             let line = Arc::clone(&entry.line);
             let welcome = Frame::Welcome {
                 controller: fleet.name().to_owned(),
@@ -44,11 +44,11 @@ pub(crate) async fn serve(fleet: &Arc<Fleet>, socket: ws::WebSocket, address: St
             let cursor = entry.resumed.map_or(0, |(_, cursor)| cursor);
             // Both go on at once: neither side waits to be read while it does not read.
             tokio::select! {
-                () = read(fleet, &seat, &line, &mut stream) => {}
-                _ = write(fleet, &seat, &line, &mut sink, welcome, cursor) => {}
+                () = read(fleet, &handle, &line, &mut stream) => {}
+                _ = write(fleet, &handle, &line, &mut sink, welcome, cursor) => {}
                 () = line.over.notified() => {}
             }
-            if seat.cut(&line) {
+            if handle.cut(&line) {
                 fleet.changed();
             }
             line.farewell.get().map(|reason| Frame::Void { reason: reason.clone() })
@@ -79,7 +79,7 @@ fn read_hello(message: &ws::Message, address: String) -> Result<Arrival, String>
 /// Reads until the connection is over.
 async fn read(
     fleet: &Fleet,
-    seat: &Seat,
+    handle: &DriverHandle,
     line: &Arc<Line>,
     stream: &mut (impl Stream<Item = Result<ws::Message, axum::Error>> + Unpin),
 ) {
@@ -92,14 +92,14 @@ async fn read(
             },
         };
         let heard = heard.and_then(|word| match word {
-            Some(word) => seat.hear(line, word, fleet.clock_ns()),
+            Some(word) => handle.hear(line, word, fleet.clock_ns()),
             None => Ok(false),
         });
         match heard {
             Ok(false) => {}
             Ok(true) => fleet.changed(),
             Err(reason) => {
-                seat.void_of(line, &reason);
+                handle.void_of(line, &reason);
                 fleet.changed();
                 return;
             }
@@ -108,7 +108,7 @@ async fn read(
 }
 
 /// What a driver said; `None` if it is none of our business.
-fn parse(message: ws::Message) -> Result<Option<Word>, String> {
+fn parse(message: ws::Message) -> Result<Option<FromDriver>, String> {
     match message {
         ws::Message::Binary(bytes) => {
             if bytes.len() > SECOND_MOST {
@@ -120,17 +120,17 @@ fn parse(message: ws::Message) -> Result<Option<Word>, String> {
             }
             let (number, ack, second) =
                 read_second(&bytes).ok_or("it sent a second of load without its header")?;
-            Ok(Some(Word::Numbered(number, ack, Message::Second(second))))
+            Ok(Some(FromDriver::Numbered(number, ack, Message::Second(second))))
         }
         ws::Message::Text(text) => match serde_json::from_str(&text).map_err(unreadable)? {
-            Frame::Said { number, ack, body } => {
+            Frame::Message { number, ack, body } => {
                 let up = serde_json::from_str(body.get()).map_err(unreadable)?;
-                Ok(Some(Word::Numbered(number, ack, Message::Up(up))))
+                Ok(Some(FromDriver::Numbered(number, ack, Message::Up(up))))
             }
             Frame::Pong { at_ns, received_ns, sent_ns, ack } => {
-                Ok(Some(Word::Pong(ack, [at_ns, received_ns, sent_ns])))
+                Ok(Some(FromDriver::Pong(ack, [at_ns, received_ns, sent_ns])))
             }
-            Frame::Health { health } => Ok(Some(Word::Health(health))),
+            Frame::Health { health } => Ok(Some(FromDriver::Health(health))),
             Frame::Void { reason } => Err(format!("it made its session void: {}", excerpt(&reason))),
             _ => Err("it sent a word that is the controller's to say".into()),
         },
@@ -157,7 +157,7 @@ fn nonsense(error: axum::Error) -> Option<String> {
 /// driver's any more.
 async fn write(
     fleet: &Fleet,
-    seat: &Seat,
+    handle: &DriverHandle,
     line: &Arc<Line>,
     sink: &mut (impl SinkExt<ws::Message, Error = axum::Error> + Unpin),
     welcome: Frame,
@@ -165,7 +165,7 @@ async fn write(
 ) -> Result<(), axum::Error> {
     sink.send(wrap(welcome.packet())).await?;
     let mut pinged: Option<Instant> = None;
-    while let Some((packets, ack, claimed)) = seat.outgoing(line, &mut cursor) {
+    while let Some((packets, ack, claimed)) = handle.outgoing(line, &mut cursor) {
         let every = if claimed { PING[0] } else { PING[1] };
         let due = pinged.map_or_else(Instant::now, |pinged| pinged + every);
         if due <= Instant::now() {

@@ -5,7 +5,7 @@ use super::*;
 const WORD: Duration = Duration::from_millis(1_500);
 
 fn hasty() -> Host {
-    Host::patient(Patience { ready: WORD, word: WORD })
+    Host::patient(Timeouts { ready: WORD, word: WORD })
 }
 
 /// Two stages with a load that is over quickly.
@@ -96,7 +96,7 @@ fn one_that_does_not_stop_is_given_up() {
         }
         true
     });
-    let run = host.execute(&plan(&two()), &["a"], &mut Follower::wishing(Wish::Stop)).unwrap();
+    let run = host.execute(&plan(&two()), &["a"], &mut Follower::wishing(StopRequest::Stop)).unwrap();
     assert_eq!(states(&run), [State::Interrupted, State::Waiting]);
     assert_eq!(run.drivers[0].lost.as_ref().unwrap().reason, "it did not stop within 1.5 s");
     assert!(done(&run.stages[0]) > 0, "what had come is kept");

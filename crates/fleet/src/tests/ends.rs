@@ -62,7 +62,7 @@ fn a_stage_may_go_on_with_those_who_are_left() {
     assert_eq!(states(&run), [State::Completed; 3]);
     assert_eq!(run.stages[0].works[0].window_end_ns, 3_000_000_000);
     assert!(!run.stages[0].shares[1].complete);
-    assert_eq!(done(&run.stages[1]), 40, "the next stage is dealt among those who are left");
+    assert_eq!(done(&run.stages[1]), 40, "the next stage is assigned among those who are left");
     assert_eq!(run.stages[1].shares.len(), 1);
 }
 
@@ -151,12 +151,12 @@ fn an_idle_driver_that_is_lost_costs_nothing() {
 
 #[test]
 fn the_user_ends_a_load_and_what_was_measured_is_kept() {
-    for wish in [Wish::Finish, Wish::Stop] {
+    for stop_request in [StopRequest::Finish, StopRequest::Stop] {
         let host = Host::new();
         let _drivers = ["a", "b"].map(|name| host.driver(name));
         let plan = plan(&(stage("main", &reads("a", 4, "runtime=\"30\"")) + &clean_up()));
-        let run = host.execute(&plan, &["a", "b"], &mut Follower::wishing(wish)).unwrap();
-        let cleaned = if wish == Wish::Finish { State::Completed } else { State::Waiting };
+        let run = host.execute(&plan, &["a", "b"], &mut Follower::wishing(stop_request)).unwrap();
+        let cleaned = if stop_request == StopRequest::Finish { State::Completed } else { State::Waiting };
         assert_eq!(states(&run), [State::Interrupted, cleaned]);
         assert_eq!(
             (run.state, run.stages[0].reason.as_str()),
@@ -176,7 +176,7 @@ fn the_user_ends_a_run_that_waits_for_a_driver() {
     let host = Host::new();
     let _a = host.driver("a");
     let _b = host.fake("b", |_, down| matches!(down, Down::Prepare { .. }));
-    let mut follower = Follower::wishing_after(Wish::Finish, Duration::from_millis(200));
+    let mut follower = Follower::wishing_after(StopRequest::Finish, Duration::from_millis(200));
     let error = host.execute(&plan, &["a", "b"], &mut follower).unwrap_err();
     assert_eq!(error, "it was ended before its drivers were ready");
     assert_eq!(host.member("b").unwrap().run, None);
@@ -189,11 +189,11 @@ fn the_user_ends_a_run_that_waits_for_a_driver() {
         }
         _ => false,
     });
-    let mut follower = Follower::wishing_after(Wish::Finish, Duration::from_millis(400));
+    let mut follower = Follower::wishing_after(StopRequest::Finish, Duration::from_millis(400));
     let run = host.execute(&plan, &["a", "c"], &mut follower).unwrap();
     assert_eq!(states(&run), [State::Interrupted, State::Completed], "{}", run.stages[0].reason);
     // In a pause.
     let waits = self::plan("<workstage name=\"wait\" closuredelay=\"60\"><work type=\"delay\"/></workstage>");
-    let mut follower = Follower::wishing_after(Wish::Stop, Duration::from_millis(400));
+    let mut follower = Follower::wishing_after(StopRequest::Stop, Duration::from_millis(400));
     assert_eq!(host.execute(&waits, &["a"], &mut follower).unwrap().state, State::Interrupted);
 }

@@ -35,7 +35,7 @@ fn shape(work: &Work) -> Work {
         (count.first_sent_ns, count.last_done_ns, count.response_ns) = (0, 0, 0);
     }
     (shape.started_ns, shape.window_end_ns, shape.last_done_ns) = (0, 0, 0);
-    (shape.series, shape.silence) = (Vec::new(), None);
+    (shape.series, shape.longest_gap) = (Vec::new(), None);
     shape
 }
 
@@ -112,7 +112,7 @@ fn a_run_on_one_driver_has_the_record_of_a_local_run() {
                 continue;
             }
             assert_eq!(format!("{:#?}", shape(work)), format!("{:#?}", shape(own)), "{}", work.name);
-            assert_eq!(work.silence.is_some(), own.silence.is_some());
+            assert_eq!(work.longest_gap.is_some(), own.longest_gap.is_some());
             assert_eq!(work.series.is_empty(), own.series.is_empty());
             assert!(work.series.iter().zip(0..).all(|(second, index)| second.index == index));
             let window = |work: &Work| work.window_end_ns <= work.last_done_ns && work.window_end_ns > 0;

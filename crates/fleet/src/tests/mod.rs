@@ -4,12 +4,12 @@ mod bad;
 mod ends;
 mod good;
 
-use crate::board::Patience;
+use crate::backend::OnFleet;
 use crate::driver;
-use crate::field::OnFleet;
 use crate::fleet::{Fleet, Member, Options, Presence};
 use crate::link::{FromController, Join, Link, PATH, Trust, join, limits};
 use crate::protocol::{Down, Hello, Opened, Order, Part, Second, Up, VERSION};
+use crate::run_drivers::Timeouts;
 use axum::extract::ws::WebSocketUpgrade;
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -17,9 +17,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use tidemark_control::audience::{Audience, Event, Wish};
+use tidemark_control::event::{Event, EventSink, StopRequest};
 use tidemark_control::execute::{self, execute};
-use tidemark_load::crew::Ending;
+use tidemark_load::thread_pool::Ending;
 use tidemark_measure::record::{Provenance, Run, Stage, State, WorkerCount};
 use tidemark_measure::tally::Interval;
 use tidemark_measure::wire;
@@ -37,16 +37,16 @@ const LOST_AFTER_NS: u64 = 300_000_000;
 struct Host {
     fleet: Arc<Fleet>,
     address: SocketAddr,
-    patience: Patience,
+    timeouts: Timeouts,
     _runtime: tokio::runtime::Runtime,
 }
 
 impl Host {
     fn new() -> Self {
-        Self::patient(Patience::default())
+        Self::patient(Timeouts::default())
     }
 
-    fn patient(patience: Patience) -> Self {
+    fn patient(timeouts: Timeouts) -> Self {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let fleet = Fleet::new(Options {
@@ -63,7 +63,7 @@ impl Host {
         };
         let router = axum::Router::new().route(PATH, axum::routing::get(upgrade));
         runtime.spawn(async move { axum::serve(listener, router).await });
-        Self { fleet, address, patience, _runtime: runtime }
+        Self { fleet, address, timeouts, _runtime: runtime }
     }
 
     fn member(&self, name: &str) -> Option<Member> {
@@ -119,7 +119,7 @@ impl Host {
         let thread = std::thread::spawn(move || {
             let mut parts: Vec<Part> = Vec::new();
             while !stops.load(Ordering::Relaxed) {
-                let Ok(FromController::Said(down)) = link.heard.recv_timeout(Duration::from_millis(10))
+                let Ok(FromController::Message(down)) = link.heard.recv_timeout(Duration::from_millis(10))
                 else {
                     continue;
                 };
@@ -134,12 +134,12 @@ impl Host {
         Driver { stop, thread: Some(thread) }
     }
 
-    fn execute(&self, plan: &Plan, drivers: &[&str], audience: &mut Follower) -> Result<Run, String> {
+    fn execute(&self, plan: &Plan, drivers: &[&str], sink: &mut Follower) -> Result<Run, String> {
         let names = drivers.iter().map(|&name| name.to_owned()).collect();
-        let mut fields = OnFleet::new(Arc::clone(&self.fleet), names);
-        fields.patience = self.patience;
-        let options = execute::Options { fields: Some(Arc::new(fields)), ..local() };
-        let executed = execute(plan, Provenance::default(), &options, None, audience);
+        let mut backends = OnFleet::new(Arc::clone(&self.fleet), names);
+        backends.timeouts = self.timeouts;
+        let options = execute::Options { backends: Some(Arc::new(backends)), ..local() };
+        let executed = execute(plan, Provenance::default(), &options, None, sink);
         executed.map(|executed| executed.run).map_err(|error| error.to_string())
     }
 
@@ -207,13 +207,13 @@ fn ending(part: Part) -> Ending {
     Ending { workers: vec![count], threads: 1, first_sent_ns: Some(7), ..Ending::default() }
 }
 
-/// What a test does when something happens; the number is the user's wish.
+/// What a test does when something happens; the number is the user's stop request.
 type Told = dyn FnMut(&Event<'_>, &AtomicU8);
 
 /// Follows a run: does as it is told whenever something happens.
 #[derive(Default)]
 struct Follower {
-    wish: Arc<AtomicU8>,
+    stop_request: Arc<AtomicU8>,
     troubles: Vec<String>,
     seconds: HashMap<(usize, usize), u64>,
     told: Option<Box<Told>>,
@@ -225,30 +225,30 @@ impl Follower {
     }
 
     /// The user wants it ended at the first second of load.
-    fn wishing(wish: Wish) -> Self {
+    fn wishing(stop_request: StopRequest) -> Self {
         Self::telling(move |event, wishes| {
             if let Event::Second { .. } = event {
-                wishes.store(wish as u8, Ordering::Relaxed);
+                wishes.store(stop_request as u8, Ordering::Relaxed);
             }
         })
     }
 
     /// The user wants it ended after some time.
-    fn wishing_after(wish: Wish, after: Duration) -> Self {
+    fn wishing_after(stop_request: StopRequest, after: Duration) -> Self {
         let follower = Self::default();
-        let wishes = Arc::clone(&follower.wish);
+        let wishes = Arc::clone(&follower.stop_request);
         std::thread::spawn(move || {
             std::thread::sleep(after);
-            wishes.store(wish as u8, Ordering::Relaxed);
+            wishes.store(stop_request as u8, Ordering::Relaxed);
         });
         follower
     }
 }
 
-impl Audience for Follower {
+impl EventSink for Follower {
     fn event(&mut self, event: Event<'_>) {
         if let Some(told) = &mut self.told {
-            told(&event, &self.wish);
+            told(&event, &self.stop_request);
         }
         match event {
             Event::Trouble(text) => self.troubles.push(text.to_owned()),
@@ -257,11 +257,11 @@ impl Audience for Follower {
         }
     }
 
-    fn wish(&mut self) -> Wish {
-        match self.wish.load(Ordering::Relaxed) {
-            0 => Wish::GoOn,
-            1 => Wish::Finish,
-            _ => Wish::Stop,
+    fn stop_request(&mut self) -> StopRequest {
+        match self.stop_request.load(Ordering::Relaxed) {
+            0 => StopRequest::None,
+            1 => StopRequest::Finish,
+            _ => StopRequest::Stop,
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::draft::{self, Column, note, spread};
 use crate::number::{moment, ms};
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use tidemark_measure::record::{Example, Said, SecondOfOperation};
+use tidemark_measure::record::{Example, Reported, SecondOfOperation};
 use tidemark_measure::tally::Tally;
 
 /// Shares whose percentiles are worked out of many parts' percentiles.
@@ -169,7 +169,7 @@ impl Aggregate {
         let seconds = positive(self.throughput.measure_duration_millis).map(|millis| millis / 1e3);
         let per_second =
             |amount: f64, average: f64| positive(average).or_else(|| Some(amount.max(0.0) / seconds?));
-        let said = Said {
+        let said = Reported {
             throughput: per_second(self.throughput.ops - self.throughput.errors, self.throughput.average_ops),
             bandwidth: per_second(self.throughput.bytes, self.throughput.average_bps),
             mean_ns: self.mean_ns(),

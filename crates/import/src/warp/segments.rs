@@ -4,7 +4,7 @@ use super::{Found, Phase, kind};
 use crate::draft::{self, Column, note, spread};
 use crate::number::{count, moment, ms, quantity, seconds};
 use crate::sheet::{Row, Sheet};
-use tidemark_measure::record::{Said, SecondOfOperation};
+use tidemark_measure::record::{Reported, SecondOfOperation};
 use tidemark_measure::tally::Tally;
 
 pub(super) fn read(text: &str) -> Result<Found, String> {
@@ -60,7 +60,7 @@ fn phase(sheet: &Sheet<'_>, rows: &[&Row<'_>], op: usize) -> Result<Phase, Strin
     draft::fail_somehow(&mut tally, failed, format!("warp counts {failed} errors"), &mut examples);
     let first = rows.first().and_then(|row| go_moment(row.cell(start?)));
     let started_ns = first.unwrap_or(0);
-    let said = (timed > 0.0).then(|| Said { mean_ns: Some(ms(sum_ms / timed)), ..Said::default() });
+    let said = (timed > 0.0).then(|| Reported { mean_ns: Some(ms(sum_ms / timed)), ..Reported::default() });
     Ok(Phase {
         operation: draft::operation(&kind(rows.first().map_or("", |row| row.cell(op))), tally, said),
         workers: 0,

@@ -1,8 +1,8 @@
 //! Runs into cells: what every arm did under every load at every level, over all repeats.
 
 use super::members::Entry;
+use super::pooled::{Pooled, labels};
 use super::service::{Check, checks, falls_behind, meets};
-use super::together::{Together, labels};
 use super::{Cell, Estimate, OperationEstimates};
 use crate::Finding;
 use crate::statistics::estimate;
@@ -141,10 +141,10 @@ pub(super) fn number(axis: &str, value: &str) -> Option<f64> {
 fn weigh<'r>(evaluation: &Evaluation, gathered: Gathered<'r, '_>) -> Measured<'r> {
     let load = &evaluation.loads[gathered.load];
     let repeats = repeats(evaluation, &gathered);
-    let all: Vec<Together<'_>> = repeats.iter().map(|(_, stages)| Together::new(stages, |_| true)).collect();
+    let all: Vec<Pooled<'_>> = repeats.iter().map(|(_, stages)| Pooled::new(stages, |_| true)).collect();
     let (total, failed) = all
         .iter()
-        .map(Together::counts)
+        .map(Pooled::counts)
         .fold((0u64, 0u64), |sum, count| (sum.0.saturating_add(count.0), sum.1.saturating_add(count.1)));
     let mut response = Histogram::new();
     all.iter().for_each(|one| one.add_to(&mut response));
@@ -163,9 +163,9 @@ fn weigh<'r>(evaluation: &Evaluation, gathered: Gathered<'r, '_>) -> Measured<'r
         subject: gathered.subject,
         level: gathered.level,
         runs: gathered.runs.iter().map(|(entry, _)| entry.run.id).collect(),
-        throughput: each(&all, Together::throughput),
-        bandwidth: each(&all, Together::bandwidth),
-        mean_ns: known(&all, Together::mean_ns),
+        throughput: each(&all, Pooled::throughput),
+        bandwidth: each(&all, Pooled::bandwidth),
+        mean_ns: known(&all, Pooled::mean_ns),
         p50_ns: known(&all, |one| one.quantile_ns(0.5)),
         p95_ns: known(&all, |one| one.quantile_ns(0.95)),
         p99_ns: known(&all, |one| one.quantile_ns(0.99)),
@@ -180,7 +180,7 @@ fn weigh<'r>(evaluation: &Evaluation, gathered: Gathered<'r, '_>) -> Measured<'r
         cell,
         arm: gathered.arm,
         load: gathered.load,
-        open: all.iter().any(Together::is_open),
+        open: all.iter().any(Pooled::is_open),
         turns: repeats.iter().map(|(turn, _)| *turn).collect(),
         checks: checks.and_then(|(_, checks)| checks).unwrap_or_default(),
         faults,
@@ -229,11 +229,11 @@ pub(super) fn overloaded(work: &Work) -> bool {
     work.offered_rate.is_some() && u64::from(most) >= work.slots()
 }
 
-fn each<'a>(all: &[Together<'a>], value: impl Fn(&Together<'a>) -> f64) -> Estimate {
+fn each<'a>(all: &[Pooled<'a>], value: impl Fn(&Pooled<'a>) -> f64) -> Estimate {
     estimate(all.iter().map(value).collect())
 }
 
-fn known<'a>(all: &[Together<'a>], value: impl Fn(&Together<'a>) -> Option<f64>) -> Option<Estimate> {
+fn known<'a>(all: &[Pooled<'a>], value: impl Fn(&Pooled<'a>) -> Option<f64>) -> Option<Estimate> {
     let values: Vec<f64> = all.iter().filter_map(value).collect();
     (!values.is_empty()).then(|| estimate(values))
 }
@@ -244,12 +244,12 @@ fn operations(repeats: &[Vec<&Stage>]) -> Vec<OperationEstimates> {
     let several = labels.len() > 1;
     let of = |label: &str| {
         let wanted = |operation: &Operation| operation.label == label;
-        let all: Vec<_> = repeats.iter().map(|stages| Together::new(stages, wanted)).collect();
+        let all: Vec<_> = repeats.iter().map(|stages| Pooled::new(stages, wanted)).collect();
         OperationEstimates {
             label: label.to_owned(),
-            throughput: each(&all, Together::throughput),
-            bandwidth: each(&all, Together::bandwidth),
-            mean_ns: known(&all, Together::mean_ns),
+            throughput: each(&all, Pooled::throughput),
+            bandwidth: each(&all, Pooled::bandwidth),
+            mean_ns: known(&all, Pooled::mean_ns),
             p95_ns: known(&all, |one| one.quantile_ns(0.95)),
             p99_ns: known(&all, |one| one.quantile_ns(0.99)),
         }

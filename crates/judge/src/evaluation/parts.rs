@@ -1,6 +1,6 @@
 //! What is measured within a run: each stage that measures, and each point of a sweep.
 
-use crate::scene::stage_label;
+use crate::context::stage_label;
 use crate::sweep::{data_operations, sweeps};
 use tidemark_measure::evaluation::Level;
 use tidemark_measure::record::{Run, Stage};
@@ -44,5 +44,5 @@ pub(super) fn parts(run: &Run) -> Vec<Part<'_>> {
 }
 
 fn measured(stage: &Stage) -> bool {
-    data_operations(stage).any(|(_, operation)| operation.tally.ok > 0 || operation.said.is_some())
+    data_operations(stage).any(|(_, operation)| operation.tally.ok > 0 || operation.reported.is_some())
 }

@@ -2,7 +2,7 @@
 
 use super::cells::is_unreached;
 use super::parts::parts;
-use super::together::{Together, labels};
+use super::pooled::{Pooled, labels};
 use crate::judge;
 use crate::statistics::estimate;
 use tidemark_measure::record::{Operation, Run, Stage, State, Work};
@@ -39,7 +39,7 @@ pub fn is_within(run: &Run, level: &ServiceLevel) -> Option<bool> {
         return Some(false);
     }
     parts.into_iter().try_fold(true, |within, part| {
-        let (total, failed) = Together::new(&part.stages, |_| true).counts();
+        let (total, failed) = Pooled::new(&part.stages, |_| true).counts();
         let checks = checks(level, &[part.stages])?;
         Some(within && meets(level, &checks, total, failed))
     })
@@ -65,7 +65,7 @@ pub(super) fn checks(level: &ServiceLevel, repeats: &[Vec<&Stage>]) -> Option<Ve
     for limit in &level.limits {
         for label in &labels {
             let wanted = |operation: &Operation| operation.label == **label && concerns(limit, operation);
-            let all: Vec<_> = repeats.iter().map(|stages| Together::new(stages, wanted)).collect();
+            let all: Vec<_> = repeats.iter().map(|stages| Pooled::new(stages, wanted)).collect();
             let all: Vec<_> = all.into_iter().filter(|together| !together.is_empty()).collect();
             if !all.is_empty() {
                 let name = match labels.len() {
@@ -84,12 +84,12 @@ fn concerns(limit: &Limit, operation: &Operation) -> bool {
     limit.operation.is_empty() || names.contains(&&limit.operation)
 }
 
-fn check(limit: &Limit, name: String, repeats: &[Together<'_>]) -> Option<Check> {
+fn check(limit: &Limit, name: String, repeats: &[Pooled<'_>]) -> Option<Check> {
     let mean = |values: Vec<f64>| (!values.is_empty()).then(|| estimate(values).mean);
     let value = mean(repeats.iter().filter_map(|one| one.statistic_ns(limit.statistic)).collect())?;
     let bytes = match limit.ns_per_byte {
         0.0 => 0.0,
-        _ => mean(repeats.iter().filter_map(Together::bytes_each).collect())?,
+        _ => mean(repeats.iter().filter_map(Pooled::bytes_each).collect())?,
     };
     Some(Check { name, value, limit: limit.at(bytes) })
 }

@@ -432,7 +432,7 @@ fn imported_numbers_stand_in_for_histograms() {
     let mut run = said_run(&[], 1, 100.0, 20.0, 4096.0);
     let mut worse = work(&mut run).operations[0].clone();
     worse.label = "write".into();
-    worse.said.as_mut().unwrap().percentiles = vec![(0.95, 70.0 * 1e6)];
+    worse.reported.as_mut().unwrap().percentiles = vec![(0.95, 70.0 * 1e6)];
     work(&mut run).operations.push(worse);
     let assessment = assess(&evaluation(&["table"], vec![load("read", vec![])], 1), &[run]);
     let cell = &assessment.cells[0];

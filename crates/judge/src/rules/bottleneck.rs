@@ -6,7 +6,7 @@
 //! are warnings at most, but for a load generator that was the limit itself.
 
 use super::Findings;
-use crate::scene::{SECOND_NS, measures, sum};
+use crate::context::{SECOND_NS, measures, sum};
 use crate::{Finding, Severity};
 use tidemark_measure::observation::{Kind, Node};
 use tidemark_measure::record::{Driver, Run, Share, Stage, State, Work};

@@ -2,7 +2,7 @@
 
 use super::Findings;
 use super::generator::spans;
-use crate::scene::{SECOND_NS, Scene, stage_label};
+use crate::context::{SECOND_NS, WorkContext, stage_label};
 use crate::{Finding, Severity};
 use tidemark_measure::record::{Run, State};
 use tidemark_measure::units;
@@ -51,10 +51,11 @@ pub(super) fn states(run: &Run, out: &mut Findings) {
 }
 
 /// The work was ended before its time, or left something undone.
-pub(super) fn given_up(scene: &Scene<'_>, out: &mut Findings) {
-    let (work, undone) = (scene.work, format!("operations never begun: {}", units::count(scene.work.undone)));
+pub(super) fn given_up(context: &WorkContext<'_>, out: &mut Findings) {
+    let (work, undone) =
+        (context.work, format!("operations never begun: {}", units::count(context.work.undone)));
     if !work.given_up.is_empty() {
-        let finding = scene
+        let finding = context
             .finding(
                 Severity::Critical,
                 "given-up",
@@ -62,62 +63,62 @@ pub(super) fn given_up(scene: &Scene<'_>, out: &mut Findings) {
             )
             .evidence(undone)
             .evidence(format!("it lasted {}", units::duration_ns(work.last_done_ns.max(work.window_end_ns))));
-        out.invalidate(scene, finding);
+        out.invalidate(context, finding);
     } else if work.undone > 0 {
         let title = format!("{} operations of the plan were never begun", units::count(work.undone));
-        out.say(scene.finding(Severity::Warning, "undone", title));
+        out.say(context.finding(Severity::Warning, "undone", title));
     }
 }
 
 /// Some workers were done long before others.
-pub(super) fn unequal_workers(scene: &Scene<'_>, out: &mut Findings) {
-    let spans = spans(&scene.work.workers_counts);
+pub(super) fn unequal_workers(context: &WorkContext<'_>, out: &mut Findings) {
+    let spans = spans(&context.work.workers_counts);
     let ends = || spans.values().map(|(_, last)| *last);
     let (Some(first), Some(last)) = (ends().min(), ends().max()) else { return };
-    let share = (last - first) as f64 / scene.window_ns().max(1) as f64;
+    let share = (last - first) as f64 / context.window_ns().max(1) as f64;
     // A slow operation at the end of the window is the rule `late-tail`'s, and no worker's idleness.
-    let slowest = scene.response.max().max(scene.failure.max());
-    if scene.window_ns() == 0 || share <= TAIL_PHASE || last - first <= slowest || !scene.is_whole() {
+    let slowest = context.response.max().max(context.failure.max());
+    if context.window_ns() == 0 || share <= TAIL_PHASE || last - first <= slowest || !context.is_whole() {
         return;
     }
     let title = format!("for {} of the window not all workers were at work", units::percent(share.min(1.0)));
-    let finding = scene
+    let finding = context
         .finding(Severity::Note, "unequal-workers", title)
         .detail("The throughput is that of the window as a whole; with all workers at work it was higher.")
         .evidence(format!(
             "first worker done after {}, last one after {}; the window: {}",
             units::duration_ns(first),
             units::duration_ns(last),
-            units::duration_ns(scene.window_ns())
+            units::duration_ns(context.window_ns())
         ));
     out.say(finding);
 }
 
 /// Some workers did nothing at all.
-pub(super) fn idle_workers(scene: &Scene<'_>, out: &mut Findings) {
-    let busy = spans(&scene.work.workers_counts).len() as u64;
-    let workers = u64::from(scene.work.workers);
+pub(super) fn idle_workers(context: &WorkContext<'_>, out: &mut Findings) {
+    let busy = spans(&context.work.workers_counts).len() as u64;
+    let workers = u64::from(context.work.workers);
     // In an open loop workers are only the most that may be in flight.
-    if busy == 0 || busy >= workers || scene.work.offered_rate.is_some() || !scene.is_whole() {
+    if busy == 0 || busy >= workers || context.work.offered_rate.is_some() || !context.is_whole() {
         return;
     }
     let title = format!("{} of {} workers did nothing", units::count(workers - busy), units::count(workers));
     let detail = "There were more workers than there was work to share out, or they could not start.";
-    let severity = if scene.measures() { Severity::Warning } else { Severity::Note };
-    out.say(scene.finding(severity, "idle-workers", title).detail(detail));
+    let severity = if context.measures() { Severity::Warning } else { Severity::Note };
+    out.say(context.finding(severity, "idle-workers", title).detail(detail));
 }
 
 /// The window was short.
-pub(super) fn short_window(scene: &Scene<'_>, out: &mut Findings) {
-    if !scene.measures() || scene.total() == 0 || scene.window_ns() >= WINDOW_LEAST_NS {
+pub(super) fn short_window(context: &WorkContext<'_>, out: &mut Findings) {
+    if !context.measures() || context.total() == 0 || context.window_ns() >= WINDOW_LEAST_NS {
         return;
     }
-    let title = format!("the window was short: {}", units::duration_ns(scene.window_ns()));
+    let title = format!("the window was short: {}", units::duration_ns(context.window_ns()));
     let detail = format!(
         "Measure for at least {}; better for as long as it takes the storage's caches and background work to settle.",
         units::duration_ns(WINDOW_LEAST_NS)
     );
-    out.say(scene.finding(Severity::Note, "short-window", title).detail(detail));
+    out.say(context.finding(Severity::Note, "short-window", title).detail(detail));
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Whether the drivers of a run put the load on together: all of them, at the same time, each its part.
 
 use super::Findings;
-use crate::scene::{SECOND_NS, Scene, measures, stage_label};
+use crate::context::{SECOND_NS, WorkContext, measures, stage_label};
 use crate::{Finding, Severity};
 use tidemark_measure::record::{Driver, Run, Share, Stage, Work};
 use tidemark_measure::units;
@@ -163,25 +163,25 @@ fn loss(driver: &Driver, missing: &[Missing<'_>]) -> Finding {
 /// Only drivers whose first worker is due at once can be compared: in a ramp-up and in an open loop workers begin one after
 /// the other. The record does not tell a ramp-up from a warm-up; where there is time before the window, or a rate, a large
 /// spread is told and not judged.
-pub(super) fn skew(scene: &Scene<'_>, out: &mut Findings) {
+pub(super) fn skew(context: &WorkContext<'_>, out: &mut Findings) {
     let mut first: Vec<(u64, &Share)> =
-        scene.shares().filter_map(|share| Some((share.first_sent_ns?, share))).collect();
+        context.shares().filter_map(|share| Some((share.first_sent_ns?, share))).collect();
     first.sort_by_key(|(at, _)| *at);
     let (Some((earliest, one)), Some((latest, other))) = (first.first(), first.last()) else { return };
-    if first.len() < 2 || !scene.measures() {
+    if first.len() < 2 || !context.measures() {
         return;
     }
     let error = |share: &Share| {
-        scene.run.drivers.get(share.driver as usize).map_or(0, |driver| driver.clock_error_ns)
+        context.run.drivers.get(share.driver as usize).map_or(0, |driver| driver.clock_error_ns)
     };
     let (spread, doubt) = (latest - earliest, error(one).saturating_add(error(other)));
     let certain = spread.saturating_sub(doubt);
-    let most = ((scene.window_ns() as f64 * SKEW_SHARE) as u64).clamp(SKEW_LEAST_NS, SKEW_MOST_NS);
+    let most = ((context.window_ns() as f64 * SKEW_SHARE) as u64).clamp(SKEW_LEAST_NS, SKEW_MOST_NS);
     let (count, apart) = (first.len(), units::duration_ns(spread));
     let line = |name: &str, at: u64, share: &Share| {
         format!(
             "{name}: driver {}, {} after the run's start",
-            self::name(scene.run, share.driver),
+            self::name(context.run, share.driver),
             units::duration_ns(at)
         )
     };
@@ -196,12 +196,12 @@ pub(super) fn skew(scene: &Scene<'_>, out: &mut Findings) {
         ),
     ];
     let told =
-        |severity, title: String| scene.finding(severity, "driver-skew", title).evidences(evidence.clone());
+        |severity, title: String| context.finding(severity, "driver-skew", title).evidences(evidence.clone());
     let known = format!(
         "{count} drivers began within {apart} of each other (clocks known to {})",
         units::duration_ns(doubt)
     );
-    let together = scene.work.window_start_ns == 0 && scene.work.offered_rate.is_none();
+    let together = context.work.window_start_ns == 0 && context.work.offered_rate.is_none();
     let detail = "Until the last one began the load was lighter than the one asked for.";
     match () {
         () if certain <= SKEW_LEAST_NS => out.say(told(Severity::Good, known)),
@@ -214,7 +214,7 @@ pub(super) fn skew(scene: &Scene<'_>, out: &mut Findings) {
             let title = format!(
                 "the {count} drivers did not begin together: {apart} lie between the first and the last"
             );
-            out.invalidate(scene, told(Severity::Critical, title).detail(detail));
+            out.invalidate(context, told(Severity::Critical, title).detail(detail));
         }
         () => {
             let title = format!("the {count} drivers did not quite begin together: {apart} apart");
@@ -224,16 +224,16 @@ pub(super) fn skew(scene: &Scene<'_>, out: &mut Findings) {
 }
 
 /// Drivers that did much less than their peers with each of their workers.
-pub(super) fn slow(scene: &Scene<'_>, out: &mut Findings) {
-    if !scene.measures() {
+pub(super) fn slow(context: &WorkContext<'_>, out: &mut Findings) {
+    if !context.measures() {
         return;
     }
     // Of those that were lost something is missing, which is another matter.
-    let mut all: Vec<(f64, u64, &Share)> = scene
+    let mut all: Vec<(f64, u64, &Share)> = context
         .shares()
         .filter(|share| share.complete && share.workers > 0)
         .map(|share| {
-            let done = scene.seconds_of(share).map(|second| second.ok).fold(0, u64::saturating_add);
+            let done = context.seconds_of(share).map(|second| second.ok).fold(0, u64::saturating_add);
             (done as f64 / f64::from(share.workers), done, share)
         })
         .collect();
@@ -247,20 +247,20 @@ pub(super) fn slow(scene: &Scene<'_>, out: &mut Findings) {
     if found.is_empty() || samples < SLOW_SAMPLES {
         return;
     }
-    let names: Vec<String> = found.iter().map(|(.., share)| name(scene.run, share.driver)).collect();
+    let names: Vec<String> = found.iter().map(|(.., share)| name(context.run, share.driver)).collect();
     let title =
         format!("{} did less than half of what the others did", named(names.iter().map(String::as_str)));
     let line = |(rate, _, share): &&(f64, u64, &Share)| {
         format!(
             "{}: {rate:.1} operations per worker in the window, the median of {} drivers {median:.1} = {}; failed: {}",
-            name(scene.run, share.driver),
+            name(context.run, share.driver),
             all.len(),
             units::percent(rate / median),
             units::count(share.failed)
         )
     };
     let evidence: Vec<String> = found.iter().take(NAMED_MOST).map(line).collect();
-    let finding = scene
+    let finding = context
         .finding(Severity::Warning, "driver-slow", title)
         .detail("The total is real, but it is not that of equal drivers: look at its network, its processors, and its way to the storage.");
     out.say(finding.evidences(evidence));

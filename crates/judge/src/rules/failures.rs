@@ -1,7 +1,7 @@
 //! What failed, how often and why.
 
 use super::Findings;
-use crate::scene::{Scene, sum};
+use crate::context::{WorkContext, sum};
 use crate::{Finding, Severity};
 use tidemark_measure::fault::Fault;
 use tidemark_measure::histogram::Histogram;
@@ -30,23 +30,24 @@ pub fn success_percent(ok: u64, total: u64) -> String {
 }
 
 /// No operation fell into the window: there is nothing to report on.
-pub(super) fn nothing_measured(scene: &Scene<'_>, out: &mut Findings) {
+pub(super) fn nothing_measured(context: &WorkContext<'_>, out: &mut Findings) {
     // A prefill that found its volumes filled has its reason, and has done what it was to do.
     let needless =
-        !scene.measures() && scene.stage.state == State::Completed && !scene.stage.reason.is_empty();
+        !context.measures() && context.stage.state == State::Completed && !context.stage.reason.is_empty();
     // Another tool may say how fast it was, and not how many operations that were.
-    let mut said = scene.work.operations.iter().filter_map(|operation| operation.said.as_ref()?.throughput);
+    let mut said =
+        context.work.operations.iter().filter_map(|operation| operation.reported.as_ref()?.throughput);
     let said = said.any(|throughput| throughput > 0.0);
-    if scene.total() > 0 || said || scene.work.operations.is_empty() || needless {
+    if context.total() > 0 || said || context.work.operations.is_empty() || needless {
         return;
     }
-    let outside = sum(scene.work.series.iter().map(|second| second.unmeasured));
+    let outside = sum(context.work.series.iter().map(|second| second.unmeasured));
     let finding = |title| {
-        let severity = if scene.measures() { Severity::Critical } else { Severity::Warning };
-        scene
+        let severity = if context.measures() { Severity::Critical } else { Severity::Warning };
+        context
             .finding(severity, "nothing-measured", title)
             .evidence(format!("operations that ended outside of the window: {}", units::count(outside)))
-            .evidence(format!("length of the window: {}", units::duration_ns(scene.window_ns())))
+            .evidence(format!("length of the window: {}", units::duration_ns(context.window_ns())))
     };
     let title = if outside > 0 {
         "no operation fell into the measured window"
@@ -54,49 +55,49 @@ pub(super) fn nothing_measured(scene: &Scene<'_>, out: &mut Findings) {
         "no operation was carried out"
     };
     // What the user ended in its warm-up is no invalid measurement: it is none.
-    if scene.interrupted() {
-        return out.say(scene.finding(Severity::Note, "nothing-measured", title));
+    if context.interrupted() {
+        return out.say(context.finding(Severity::Note, "nothing-measured", title));
     }
-    out.invalidate(scene, finding(title));
+    out.invalidate(context, finding(title));
 }
 
 /// Nothing succeeded, in the whole work or in one of its operations.
-pub(super) fn could_not_work(scene: &Scene<'_>, out: &mut Findings) {
-    if scene.ok == 0 && scene.total() > 0 {
+pub(super) fn could_not_work(context: &WorkContext<'_>, out: &mut Findings) {
+    if context.ok == 0 && context.total() > 0 {
         let title =
-            format!("could not work: none of its {} operations succeeded", units::count(scene.total()));
-        let finding = scene
+            format!("could not work: none of its {} operations succeeded", units::count(context.total()));
+        let finding = context
             .finding(Severity::Critical, "could-not-work", title)
             .detail("There are no latencies and no throughput to report. Whatever ran after it may have lacked what it should have made.");
-        out.invalidate(scene, with_failures(finding, scene, &scene.faults, &scene.failure));
+        out.invalidate(context, with_failures(finding, context, &context.faults, &context.failure));
         return;
     }
-    for operation in &scene.work.operations {
+    for operation in &context.work.operations {
         let tally = &operation.tally;
         if tally.ok == 0 && tally.failed() > 0 {
             let (label, failed) = (&operation.label, units::count(tally.failed()));
             let title =
                 format!("operation \"{label}\" could not work: none of its {failed} attempts succeeded");
-            let finding = scene.finding(Severity::Critical, "could-not-work", title);
-            out.invalidate(scene, with_failures(finding, scene, &tally.faults, &tally.failure));
+            let finding = context.finding(Severity::Critical, "could-not-work", title);
+            out.invalidate(context, with_failures(finding, context, &tally.faults, &tally.failure));
         }
     }
 }
 
 /// Some operations failed; or none did. More than the document allows is grave.
-pub(super) fn failures(scene: &Scene<'_>, out: &mut Findings) {
-    if scene.ok == 0 {
+pub(super) fn failures(context: &WorkContext<'_>, out: &mut Findings) {
+    if context.ok == 0 {
         return;
     }
-    let (failed, total) = (failures_to_answer_for(scene), scene.total());
+    let (failed, total) = (failures_to_answer_for(context), context.total());
     if failed == 0 {
-        if scene.failed() == 0 {
+        if context.failed() == 0 {
             let title = format!("all {} operations succeeded", units::count(total));
-            out.say(scene.finding(Severity::Good, "no-failures", title));
+            out.say(context.finding(Severity::Good, "no-failures", title));
         }
         return;
     }
-    let allowed = scene.work.allowed_failures_per_million;
+    let allowed = context.work.allowed_failures_per_million;
     let over = u128::from(failed) * 1_000_000 > u128::from(allowed) * u128::from(total);
     let per_million = failed as f64 * 1e6 / total as f64;
     let title = format!("{} of {} operations failed", units::count(failed), units::count(total));
@@ -104,21 +105,21 @@ pub(super) fn failures(scene: &Scene<'_>, out: &mut Findings) {
         true => (Severity::Critical, format!("{title}, more than allowed")),
         false => (Severity::Warning, title),
     };
-    let finding = scene
+    let finding = context
         .finding(severity, "failures", title)
         .evidence(format!(
             "{} / {} x 1 000 000 = {per_million:.1} per million; allowed: {allowed}",
             units::count(failed),
             units::count(total)
         ))
-        .evidences(scene.work.operations.iter().filter(|operation| operation.tally.failed() > 0).map(line));
-    out.say(with_failures(finding, scene, &scene.faults, &scene.failure));
+        .evidences(context.work.operations.iter().filter(|operation| operation.tally.failed() > 0).map(line));
+    out.say(with_failures(finding, context, &context.faults, &context.failure));
 }
 
 /// Failures without those operations that only failed because the user stopped the run.
-fn failures_to_answer_for(scene: &Scene<'_>) -> u64 {
-    let stopped = if scene.interrupted() { scene.faults.of(Fault::Abandoned) } else { 0 };
-    scene.failed().saturating_sub(stopped)
+fn failures_to_answer_for(context: &WorkContext<'_>) -> u64 {
+    let stopped = if context.interrupted() { context.faults.of(Fault::Abandoned) } else { 0 };
+    context.failed().saturating_sub(stopped)
 }
 
 fn line(operation: &Operation) -> String {
@@ -133,11 +134,16 @@ fn line(operation: &Operation) -> String {
 }
 
 /// Adds the classes, the latencies and the first few examples of failures.
-fn with_failures(finding: Finding, scene: &Scene<'_>, faults: &FaultCounts, latency: &Histogram) -> Finding {
+fn with_failures(
+    finding: Finding,
+    context: &WorkContext<'_>,
+    faults: &FaultCounts,
+    latency: &Histogram,
+) -> Finding {
     let classes = faults
         .iter()
         .map(|(fault, count)| format!("{} x {}: {}", units::count(count), fault.name(), fault.sentence()));
-    let examples = scene.work.examples.iter().filter(|example| faults.of(example.fault) > 0);
+    let examples = context.work.examples.iter().filter(|example| faults.of(example.fault) > 0);
     finding
         .evidences(classes)
         .evidences(latencies(latency))
@@ -153,18 +159,18 @@ pub(super) fn latencies(failure: &Histogram) -> Option<String> {
 }
 
 /// The storage returned data that are not those written.
-pub(super) fn wrong_data(scene: &Scene<'_>, out: &mut Findings) {
-    let wrong: Vec<_> = scene.faults.iter().filter(|(fault, _)| Fault::CONTENT.contains(fault)).collect();
+pub(super) fn wrong_data(context: &WorkContext<'_>, out: &mut Findings) {
+    let wrong: Vec<_> = context.faults.iter().filter(|(fault, _)| Fault::CONTENT.contains(fault)).collect();
     let faults = FaultCounts::from(wrong);
     let wrong = faults.total();
     if wrong == 0 {
         return;
     }
     let title = format!("the storage returned wrong data {}", times(wrong));
-    let finding = scene.finding(Severity::Critical, "wrong-data", title).detail(
+    let finding = context.finding(Severity::Critical, "wrong-data", title).detail(
         "Data were lost, mixed up or altered, or something else wrote to the same objects or volumes during the run.",
     );
-    out.say(with_failures(finding, scene, &faults, &Histogram::new()));
+    out.say(with_failures(finding, context, &faults, &Histogram::new()));
 }
 
 fn times(count: u64) -> String {
@@ -172,39 +178,39 @@ fn times(count: u64) -> String {
 }
 
 /// The storage asked for fewer requests.
-pub(super) fn throttled(scene: &Scene<'_>, out: &mut Findings) {
-    let throttled = scene.faults.of(Fault::Throttled);
+pub(super) fn throttled(context: &WorkContext<'_>, out: &mut Findings) {
+    let throttled = context.faults.of(Fault::Throttled);
     if throttled == 0 {
         return;
     }
-    let share = units::percent(throttled as f64 / scene.total() as f64);
+    let share = units::percent(throttled as f64 / context.total() as f64);
     let title = format!("the storage throttled the load: it turned down {share} of the operations");
     let detail = "What was measured is the limit that the service sets, not what the storage can do.";
     let evidence = format!(
         "{} of {} operations ended with 503 SlowDown, 429 or the like",
         units::count(throttled),
-        units::count(scene.total())
+        units::count(context.total())
     );
-    out.say(scene.finding(Severity::Warning, "throttled", title).detail(detail).evidence(evidence));
+    out.say(context.finding(Severity::Warning, "throttled", title).detail(detail).evidence(evidence));
 }
 
 /// Operations were tried more than once.
-pub(super) fn retries(scene: &Scene<'_>, out: &mut Findings) {
-    let retries = sum(scene.work.operations.iter().map(|operation| operation.tally.retries));
+pub(super) fn retries(context: &WorkContext<'_>, out: &mut Findings) {
+    let retries = sum(context.work.operations.iter().map(|operation| operation.tally.retries));
     if retries == 0 {
         return;
     }
-    let share = retries as f64 / scene.total().max(1) as f64;
+    let share = retries as f64 / context.total().max(1) as f64;
     let severity = if share >= RETRIES_MANY { Severity::Warning } else { Severity::Note };
     let title = format!("{} attempts were repeated", units::count(retries));
     let detail = "The time of every attempt and every pause between them is inside the operation's latency.";
     let evidence = format!(
         "{} repeated attempts / {} operations = {}",
         units::count(retries),
-        units::count(scene.total()),
+        units::count(context.total()),
         units::percent(share)
     );
-    out.say(scene.finding(severity, "retries", title).detail(detail).evidence(evidence));
+    out.say(context.finding(severity, "retries", title).detail(detail).evidence(evidence));
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 use super::usage::{BUSY_FULL, BUSY_HIGH, Use};
 use super::{Findings, drivers};
 use crate::Severity;
-use crate::scene::Scene;
+use crate::context::WorkContext;
 use std::collections::BTreeMap;
 use tidemark_measure::histogram::Histogram;
 use tidemark_measure::record::{Work, WorkerCount};
@@ -37,27 +37,27 @@ const NAMED_MOST: usize = 3;
 const LITTLE_TOLERANCE: f64 = 0.1;
 
 /// A fault of the generator weighs less where nothing is measured.
-fn weigh(scene: &Scene<'_>, severity: Severity) -> Severity {
-    if scene.measures() { severity } else { severity.min(Severity::Note) }
+fn weigh(context: &WorkContext<'_>, severity: Severity) -> Severity {
+    if context.measures() { severity } else { severity.min(Severity::Note) }
 }
 
 /// In an open loop: whether operations were sent at the rate asked for.
-pub(super) fn offered_rate(scene: &Scene<'_>, out: &mut Findings) {
-    let Some(offered) = scene.work.offered_rate else { return };
-    let due = scene.total().saturating_add(scene.work.unsent);
+pub(super) fn offered_rate(context: &WorkContext<'_>, out: &mut Findings) {
+    let Some(offered) = context.work.offered_rate else { return };
+    let due = context.total().saturating_add(context.work.unsent);
     if due == 0 {
         return;
     }
-    let last = scene.seconds_touching(0, scene.work.window_end_ns).last();
-    let backlog = last.map_or(0, |second| second.backlog).max(scene.work.unsent).min(due);
+    let last = context.seconds_touching(0, context.work.window_end_ns).last();
+    let backlog = last.map_or(0, |second| second.backlog).max(context.work.unsent).min(due);
     let share = (due - backlog) as f64 / due as f64;
     if share >= OFFERED_GOOD {
         let title = format!("the offered rate of {} was reached", units::rate(offered));
-        out.say(scene.finding(Severity::Good, "offered-rate", title).evidence(sent(due, backlog, share)));
+        out.say(context.finding(Severity::Good, "offered-rate", title).evidence(sent(due, backlog, share)));
         return;
     }
-    let most = scene.whole_seconds().map(|second| second.in_flight).max().unwrap_or(0);
-    let full = u64::from(most) >= scene.work.slots();
+    let most = context.whole_seconds().map(|second| second.in_flight).max().unwrap_or(0);
+    let full = u64::from(most) >= context.work.slots();
     let cause = match full {
         true => {
             "All workers were waiting for replies: the storage does not sustain this rate, or the work needs more workers."
@@ -65,11 +65,15 @@ pub(super) fn offered_rate(scene: &Scene<'_>, out: &mut Findings) {
         false => "Workers were free: it was the load generator that did not keep up.",
     };
     let detail = format!("{cause} Response times grow with the backlog, that is with the length of the run.");
-    let done =
-        scene.work.operations.iter().map(|operation| operation.throughput(scene.work.window_seconds())).sum();
+    let done = context
+        .work
+        .operations
+        .iter()
+        .map(|operation| operation.throughput(context.work.window_seconds()))
+        .sum();
     let finding = |severity, title: String| {
-        scene
-            .finding(weigh(scene, severity), "offered-rate", title)
+        context
+            .finding(weigh(context, severity), "offered-rate", title)
             .detail(&detail)
             .evidence(sent(due, backlog, share))
             .evidence(format!(
@@ -77,7 +81,7 @@ pub(super) fn offered_rate(scene: &Scene<'_>, out: &mut Findings) {
                 units::rate(offered),
                 units::rate(done)
             ))
-            .evidence(format!("never sent: {}", units::count(scene.work.unsent)))
+            .evidence(format!("never sent: {}", units::count(context.work.unsent)))
     };
     if share < OFFERED_LEAST {
         let title = format!(
@@ -85,7 +89,7 @@ pub(super) fn offered_rate(scene: &Scene<'_>, out: &mut Findings) {
             units::rate(offered),
             units::percent(share)
         );
-        out.invalidate(scene, finding(Severity::Critical, title));
+        out.invalidate(context, finding(Severity::Critical, title));
     } else {
         let title = format!("the offered rate of {} was not quite reached", units::rate(offered));
         out.say(finding(Severity::Warning, title));
@@ -106,10 +110,10 @@ fn sent(due: u64, backlog: u64, share: f64) -> String {
 /// An operation is sent late because the generator was late, or because all workers were waiting. The second is
 /// the storage's doing, and it can be so only if a pause as long as the longest service time makes more
 /// operations due than there are workers.
-pub(super) fn send_lag(scene: &Scene<'_>, out: &mut Findings) {
-    let Some(offered) = scene.work.offered_rate else { return };
+pub(super) fn send_lag(context: &WorkContext<'_>, out: &mut Findings) {
+    let Some(offered) = context.work.offered_rate else { return };
     let (mut lag, mut service) = (Histogram::new(), Histogram::new());
-    for operation in &scene.work.operations {
+    for operation in &context.work.operations {
         lag.add(&operation.tally.lag);
         service.add(operation.tally.service());
     }
@@ -129,24 +133,24 @@ pub(super) fn send_lag(scene: &Scene<'_>, out: &mut Findings) {
     if lag_p99 <= LAG_LEAST_NS || share <= LAG_SHARE {
         let title =
             format!("operations were sent on time: p99 of the send lag {}", units::duration_ns(lag_p99));
-        out.say(scene.finding(Severity::Good, "send-lag", title).evidences(lines));
+        out.say(context.finding(Severity::Good, "send-lag", title).evidences(lines));
         return;
     }
-    let longest_s = service.max().max(scene.failure.max()) as f64 / 1e9;
+    let longest_s = service.max().max(context.failure.max()) as f64 / 1e9;
     let due_meanwhile = offered * longest_s;
-    if due_meanwhile >= scene.work.slots() as f64 {
+    if due_meanwhile >= context.work.slots() as f64 {
         let title = format!(
             "operations waited for a free worker: p99 of the send lag {}",
             units::duration_ns(lag_p99)
         );
-        let finding = scene
+        let finding = context
             .finding(Severity::Note, "workers-exhausted", title)
             .detail("The storage made them wait; their response times say so, their service times do not.")
             .evidences(lines)
             .evidence(format!(
                 "{} x longest operation {longest_s:.3} s = {due_meanwhile:.0} operations due meanwhile; {}",
                 units::rate(offered),
-                crew(scene.work)
+                thread_pool(context.work)
             ));
         out.say(finding);
         return;
@@ -157,20 +161,20 @@ pub(super) fn send_lag(scene: &Scene<'_>, out: &mut Findings) {
         units::percent(share)
     );
     let late = if share >= LAG_SHARE_MOST { Severity::Critical } else { Severity::Warning };
-    let finding = scene
-        .finding(weigh(scene, late), "send-lag", title)
+    let finding = context
+        .finding(weigh(context, late), "send-lag", title)
         .detail("Part of the response times is the generator's own. Use more threads, or a machine that does nothing else (an embedded or local server competes for the processor).")
         .evidences(lines)
         .evidence(format!("limits: {} and {} of the service time; invalid from {} on", units::duration_ns(LAG_LEAST_NS), units::percent(LAG_SHARE), units::percent(LAG_SHARE_MOST)));
-    if share >= LAG_SHARE_MOST { out.invalidate(scene, finding) } else { out.say(finding) }
+    if share >= LAG_SHARE_MOST { out.invalidate(context, finding) } else { out.say(finding) }
 }
 
 /// Whether the generator's threads had reserve.
 ///
 /// In an open loop the send lag is the direct measure of what a busy generator does to the numbers, and a pacer
 /// may spin while it waits; being busy is only noted there.
-pub(super) fn busy(scene: &Scene<'_>, out: &mut Findings) {
-    let all = Use::all(scene);
+pub(super) fn busy(context: &WorkContext<'_>, out: &mut Findings) {
+    let all = Use::all(context);
     let Some(busiest) = all.iter().max_by(|one, other| one.mean().total_cmp(&other.mean())) else { return };
     let above = |limit| all.iter().filter(move |one| one.sustained(limit)).collect::<Vec<_>>();
     let (full, high) = (above(BUSY_FULL), above(BUSY_HIGH));
@@ -190,17 +194,17 @@ pub(super) fn busy(scene: &Scene<'_>, out: &mut Findings) {
                 all.len()
             ),
         };
-        out.say(scene.finding(Severity::Good, "generator-busy", title).evidences(evidence(&[busiest])));
-    } else if scene.work.offered_rate.is_some() {
+        out.say(context.finding(Severity::Good, "generator-busy", title).evidences(evidence(&[busiest])));
+    } else if context.work.offered_rate.is_some() {
         let title = format!("the load generator had little reserve{}", on(&high));
-        out.say(scene.finding(Severity::Note, "generator-busy", title).evidences(evidence(&high)));
+        out.say(context.finding(Severity::Note, "generator-busy", title).evidences(evidence(&high)));
     } else if !full.is_empty() {
         let title = format!("the load generator was the bottleneck{}", on(&full));
-        let finding = scene.finding(weigh(scene, Severity::Critical), "generator-busy", title);
-        out.invalidate(scene, finding.detail(advice).evidences(evidence(&full)));
+        let finding = context.finding(weigh(context, Severity::Critical), "generator-busy", title);
+        out.invalidate(context, finding.detail(advice).evidences(evidence(&full)));
     } else {
         let title = format!("the load generator was near its limit{}", on(&high));
-        let finding = scene.finding(weigh(scene, Severity::Warning), "generator-busy", title);
+        let finding = context.finding(weigh(context, Severity::Warning), "generator-busy", title);
         out.say(finding.detail(advice).evidences(evidence(&high)));
     }
 }
@@ -210,24 +214,24 @@ pub(super) fn busy(scene: &Scene<'_>, out: &mut Findings) {
 /// Multiplied by time, it says that the latencies of all operations add up to the time for which lanes were in
 /// use: never more than the time for which workers were at it. In a closed loop a worker is in an operation,
 /// pausing, or waiting for the generator (the send lag); the last is a load that was promised and not applied.
-pub(super) fn littles_law(scene: &Scene<'_>, out: &mut Findings) {
-    let closed = scene.work.offered_rate.is_none();
-    let tallies = || scene.work.operations.iter().map(|operation| &operation.tally);
-    let failed = if closed { sum_ns(&scene.failure) } else { 0.0 };
+pub(super) fn littles_law(context: &WorkContext<'_>, out: &mut Findings) {
+    let closed = context.work.offered_rate.is_none();
+    let tallies = || context.work.operations.iter().map(|operation| &operation.tally);
+    let failed = if closed { sum_ns(&context.failure) } else { 0.0 };
     let latencies = tallies().map(|tally| sum_ns(tally.service())).sum::<f64>() + failed;
     let lags = if closed { tallies().map(|tally| sum_ns(&tally.lag)).sum::<f64>() } else { 0.0 };
-    let at_it = workers_time_ns(scene);
+    let at_it = workers_time_ns(context);
     // A lost driver's operations are there, but not the time that its workers were at them.
-    if at_it <= 0.0 || latencies <= 0.0 || !scene.is_whole() {
+    if at_it <= 0.0 || latencies <= 0.0 || !context.is_whole() {
         return;
     }
-    let (slots, in_operations) = (scene.work.slots() as f64, latencies / at_it);
+    let (slots, in_operations) = (context.work.slots() as f64, latencies / at_it);
     let generators = lags / (latencies + lags);
     let seconds = |ns: f64| format!("{:.3} s", ns / 1e9);
     let evidence = [
         format!("time in operations, all latencies added up: {}", seconds(latencies)),
         format!("time for which workers were ready and the generator was not: {}", seconds(lags)),
-        format!("time for which they were at it ({}): {}", crew(scene.work), seconds(at_it)),
+        format!("time for which they were at it ({}): {}", thread_pool(context.work), seconds(at_it)),
         format!(
             "mean in flight: {} / {} x {slots} = {:.2}",
             seconds(latencies),
@@ -237,41 +241,41 @@ pub(super) fn littles_law(scene: &Scene<'_>, out: &mut Findings) {
     ];
     if in_operations > 1.0 + LITTLE_TOLERANCE {
         let title = "the numbers contradict each other: more operations in flight than there are workers";
-        let finding = scene
-            .finding(weigh(scene, Severity::Critical), "littles-law", title)
+        let finding = context
+            .finding(weigh(context, Severity::Critical), "littles-law", title)
             .detail("This is a fault of Tidemark, not of the storage: please report it with this record.");
-        out.invalidate(scene, finding.evidences(evidence));
-    } else if closed && generators > LITTLE_TOLERANCE && scene.measures() {
+        out.invalidate(context, finding.evidences(evidence));
+    } else if closed && generators > LITTLE_TOLERANCE && context.measures() {
         let title =
             format!("workers waited {} of their time for the load generator", units::percent(generators));
-        let finding = scene
+        let finding = context
             .finding(Severity::Critical, "generator-slow", title)
             .detail("Nothing was asked of the storage meanwhile: the load was less than the number of workers promises. Use more threads, or a machine that does nothing else.");
-        out.invalidate(scene, finding.evidences(evidence));
-    } else if closed && scene.measures() && queue_ran_dry(scene, in_operations) {
+        out.invalidate(context, finding.evidences(evidence));
+    } else if closed && context.measures() && queue_ran_dry(context, in_operations) {
         let title =
             format!("only {:.1} of {slots} operations were in flight on average", in_operations * slots);
-        let finding = scene
+        let finding = context
             .finding(Severity::Warning, "queue-not-full", title)
             .detail("The load was lighter than its depth promises. Large batches do that, and so do pauses between operations.");
         out.say(finding.evidences(evidence));
-    } else if scene.measures() {
+    } else if context.measures() {
         let title = "throughput, latencies and workers agree (Little's law)";
-        out.say(scene.finding(Severity::Good, "littles-law", title).evidences(evidence));
+        out.say(context.finding(Severity::Good, "littles-law", title).evidences(evidence));
     }
 }
 
 /// In a closed loop on block storage, which waits for nothing but its own operations: whether the queue was less
 /// full than asked for. A sync keeps other operations of its worker waiting; where there are syncs nothing is said.
 /// At the ends of the window a queue fills and empties once: a tenth of ten times its depth.
-fn queue_ran_dry(scene: &Scene<'_>, in_operations: f64) -> bool {
-    let few = scene.total() < scene.work.slots().saturating_mul(10);
-    let waits = few || scene.failed() > 0 || scene.syncs().next().is_some();
-    scene.stage.proof.is_some() && !waits && in_operations < 1.0 - LITTLE_TOLERANCE
+fn queue_ran_dry(context: &WorkContext<'_>, in_operations: f64) -> bool {
+    let few = context.total() < context.work.slots().saturating_mul(10);
+    let waits = few || context.failed() > 0 || context.syncs().next().is_some();
+    context.stage.proof.is_some() && !waits && in_operations < 1.0 - LITTLE_TOLERANCE
 }
 
 /// `workers: 4`, or `4 workers x depth 32 = 128`.
-fn crew(work: &Work) -> String {
+fn thread_pool(work: &Work) -> String {
     match work.depth {
         0 | 1 => format!("workers: {}", work.workers),
         depth => format!("{} workers x depth {depth} = {}", work.workers, work.slots()),
@@ -285,15 +289,17 @@ fn sum_ns(histogram: &Histogram) -> f64 {
 /// The time from each worker's first measured operation to its last, added up over all the operations that it may
 /// have in flight; without counts per worker, or in
 /// an open loop, the most that it can be: every worker from the window's start to the last completion.
-fn workers_time_ns(scene: &Scene<'_>) -> f64 {
-    if scene.work.offered_rate.is_some() || scene.work.workers_counts.is_empty() {
-        let span =
-            scene.last_measured_ns().max(scene.work.window_end_ns).saturating_sub(scene.work.window_start_ns);
-        return span as f64 * scene.work.slots() as f64;
+fn workers_time_ns(context: &WorkContext<'_>) -> f64 {
+    if context.work.offered_rate.is_some() || context.work.workers_counts.is_empty() {
+        let span = context
+            .last_measured_ns()
+            .max(context.work.window_end_ns)
+            .saturating_sub(context.work.window_start_ns);
+        return span as f64 * context.work.slots() as f64;
     }
-    let spans = spans(&scene.work.workers_counts);
+    let spans = spans(&context.work.workers_counts);
     let workers: f64 = spans.values().map(|(first, last)| last.saturating_sub(*first) as f64).sum();
-    workers * f64::from(scene.work.depth.max(1))
+    workers * f64::from(context.work.depth.max(1))
 }
 
 /// When each worker that did something sent its first measured operation and ended its last, by its number.

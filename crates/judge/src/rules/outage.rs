@@ -3,7 +3,7 @@
 use super::Findings;
 use super::failures::latencies;
 use crate::Severity;
-use crate::scene::{SECOND_NS, Scene, failed_in, moves_data, ok_in, sum};
+use crate::context::{SECOND_NS, WorkContext, failed_in, moves_data, ok_in, sum};
 use tidemark_measure::fault::Fault;
 use tidemark_measure::record::Second;
 use tidemark_measure::units;
@@ -27,15 +27,15 @@ const OPERATION_SECONDS: usize = 2;
 
 /// Longest time without a success. The typical gap is taken over the rest of the work, or an outage would hide
 /// itself.
-pub(super) fn outage(scene: &Scene<'_>, out: &mut Findings) {
-    let Some(silence) = scene.work.silence.filter(|_| scene.ok > 0) else { return };
-    let (length, limit) = (silence.length_ns(), longest_usual_ns(scene, silence.length_ns()));
+pub(super) fn outage(context: &WorkContext<'_>, out: &mut Findings) {
+    let Some(longest_gap) = context.work.longest_gap.filter(|_| context.ok > 0) else { return };
+    let (length, limit) = (longest_gap.length_ns(), longest_usual_ns(context, longest_gap.length_ns()));
     if length < limit {
         return;
     }
-    let window = scene.window_ns().max(1);
-    let start = silence.from_ns.max(scene.work.window_start_ns);
-    let inside = silence.to_ns.min(scene.work.window_end_ns).saturating_sub(start);
+    let window = context.window_ns().max(1);
+    let start = longest_gap.from_ns.max(context.work.window_start_ns);
+    let inside = longest_gap.to_ns.min(context.work.window_end_ns).saturating_sub(start);
     let share = inside as f64 / window as f64;
     let grave = share >= OUTAGE_GRAVE_SHARE || length >= OUTAGE_GRAVE_NS;
     let severity = if grave { Severity::Critical } else { Severity::Warning };
@@ -45,43 +45,43 @@ pub(super) fn outage(scene: &Scene<'_>, out: &mut Findings) {
         format!("{} of the window", units::percent(share))
     };
     let title = format!("no operation succeeded for {}: {part}", units::duration_ns(length));
-    let seconds: Vec<_> = scene.seconds_touching(silence.from_ns, silence.to_ns).collect();
-    let finding = scene
+    let seconds: Vec<_> = context.seconds_touching(longest_gap.from_ns, longest_gap.to_ns).collect();
+    let finding = context
         .finding(severity, "outage", title)
         .detail("Means and percentiles over the whole window blend two states: the storage at work and the storage gone. Look at the series.")
         .evidence(format!(
             "from {} to {} after the work's start; the window lasted from {} to {}",
-            units::duration_ns(silence.from_ns),
-            units::duration_ns(silence.to_ns),
-            units::duration_ns(scene.work.window_start_ns),
-            units::duration_ns(scene.work.window_end_ns)
+            units::duration_ns(longest_gap.from_ns),
+            units::duration_ns(longest_gap.to_ns),
+            units::duration_ns(context.work.window_start_ns),
+            units::duration_ns(context.work.window_end_ns)
         ))
         .evidence(format!(
             "called an outage from {} on: {OUTAGE_TIMES_TYPICAL} times the median response ({}) and the usual gap between two successes, at least {}",
             units::duration_ns(limit),
-            units::duration_ns(scene.median_ns()),
+            units::duration_ns(context.median_ns()),
             units::duration_ns(OUTAGE_LEAST_NS)
         ))
-        .evidences(throughput_without(scene, inside))
-        .evidence(failed_meanwhile(&seconds, scene))
+        .evidences(throughput_without(context, inside))
+        .evidence(failed_meanwhile(&seconds, context))
         .evidences(stuck_meanwhile(&seconds))
-        .evidences(silent_seconds(scene));
+        .evidences(silent_seconds(context));
     out.say(finding);
 }
 
 /// The longest time without a success that is nothing unusual, given that one of `length_ns` occurred.
-fn longest_usual_ns(scene: &Scene<'_>, length_ns: u64) -> u64 {
-    let gap = scene.window_ns().saturating_sub(length_ns) / scene.ok.max(1);
-    OUTAGE_LEAST_NS.max(scene.median_ns().max(gap).saturating_mul(OUTAGE_TIMES_TYPICAL))
+fn longest_usual_ns(context: &WorkContext<'_>, length_ns: u64) -> u64 {
+    let gap = context.window_ns().saturating_sub(length_ns) / context.ok.max(1);
+    OUTAGE_LEAST_NS.max(context.median_ns().max(gap).saturating_mul(OUTAGE_TIMES_TYPICAL))
 }
 
-fn throughput_without(scene: &Scene<'_>, silent_ns: u64) -> Option<String> {
-    let window = scene.window_ns();
-    let rate = |ns: u64| units::rate(scene.ok as f64 * 1e9 / ns as f64);
+fn throughput_without(context: &WorkContext<'_>, silent_ns: u64) -> Option<String> {
+    let window = context.window_ns();
+    let rate = |ns: u64| units::rate(context.ok as f64 * 1e9 / ns as f64);
     let rest = window.checked_sub(silent_ns).filter(|rest| *rest > 0 && silent_ns > 0)?;
     Some(format!(
         "{} successes / {} = {} over the window; / {} without the outage = {}",
-        units::count(scene.ok),
+        units::count(context.ok),
         units::duration_ns(window),
         rate(window),
         units::duration_ns(rest),
@@ -89,13 +89,13 @@ fn throughput_without(scene: &Scene<'_>, silent_ns: u64) -> Option<String> {
     ))
 }
 
-fn failed_meanwhile(seconds: &[&Second], scene: &Scene<'_>) -> String {
+fn failed_meanwhile(seconds: &[&Second], context: &WorkContext<'_>) -> String {
     let failed = sum(seconds.iter().map(|second| failed_in(second)));
     if failed == 0 {
         return "no operation failed meanwhile: they hung".into();
     }
     let timed =
-        latencies(&scene.failure).map(|text| format!("; over the whole work {text}")).unwrap_or_default();
+        latencies(&context.failure).map(|text| format!("; over the whole work {text}")).unwrap_or_default();
     format!("{} operations failed in those seconds{timed}", units::count(failed))
 }
 
@@ -111,16 +111,16 @@ fn stuck_meanwhile(seconds: &[&Second]) -> Option<String> {
     })
 }
 
-fn silent_seconds(scene: &Scene<'_>) -> Option<String> {
-    let whole = scene.whole_seconds().count();
-    let silent = scene.whole_seconds().filter(|second| ok_in(second) == 0).count();
+fn silent_seconds(context: &WorkContext<'_>) -> Option<String> {
+    let whole = context.whole_seconds().count();
+    let silent = context.whole_seconds().filter(|second| ok_in(second) == 0).count();
     (whole > 0).then(|| format!("{silent} of the window's {whole} whole seconds had no success"))
 }
 
 /// One operation of a mix succeeded no more while others did. Seen second by second.
-pub(super) fn operation_outage(scene: &Scene<'_>, out: &mut Findings) {
-    let seconds: Vec<_> = scene.whole_seconds().collect();
-    for (index, operation) in scene.work.operations.iter().enumerate() {
+pub(super) fn operation_outage(context: &WorkContext<'_>, out: &mut Findings) {
+    let seconds: Vec<_> = context.whole_seconds().collect();
+    for (index, operation) in context.work.operations.iter().enumerate() {
         let own = |second: &Second| second.operations.get(index).copied().unwrap_or_default();
         let gone: Vec<_> = seconds.iter().map(|second| own(second).ok == 0 && ok_in(second) > 0).collect();
         let (from, length) = longest_row(&gone);
@@ -134,7 +134,7 @@ pub(super) fn operation_outage(scene: &Scene<'_>, out: &mut Findings) {
         let failed = sum(row.iter().map(|second| own(second).failed));
         let title =
             format!("operation \"{}\" did not succeed for {length} s while others did", operation.label);
-        let finding = scene
+        let finding = context
             .finding(Severity::Warning, "operation-outage", title)
             .evidences(row.first().map(|first| format!("from second {} of the work on", first.index)))
             .evidence(format!("at its usual rate {missing:.0} would have succeeded meanwhile"))
@@ -157,13 +157,13 @@ fn longest_row(marks: &[bool]) -> (usize, usize) {
 }
 
 /// Operations in flight that never ended.
-pub(super) fn stuck(scene: &Scene<'_>, out: &mut Findings) {
-    let abandoned = scene.faults.of(Fault::Abandoned);
+pub(super) fn stuck(context: &WorkContext<'_>, out: &mut Findings) {
+    let abandoned = context.faults.of(Fault::Abandoned);
     if abandoned == 0 {
         return;
     }
-    let many = abandoned.saturating_mul(2) >= scene.work.slots();
-    let (severity, detail) = match (scene.interrupted(), many) {
+    let many = abandoned.saturating_mul(2) >= context.work.slots();
+    let (severity, detail) = match (context.interrupted(), many) {
         (true, _) => (Severity::Note, "The run was stopped by hand: this says nothing against the storage."),
         (false, true) => (
             Severity::Critical,
@@ -174,7 +174,7 @@ pub(super) fn stuck(scene: &Scene<'_>, out: &mut Findings) {
         }
     };
     let title = format!("{} operations never ended and were abandoned", units::count(abandoned));
-    let last = scene.work.series.last().filter(|second| second.in_flight > 0).map(|second| {
+    let last = context.work.series.last().filter(|second| second.in_flight > 0).map(|second| {
         format!(
             "at the end of second {}: {} in flight, the oldest for {}",
             second.index,
@@ -182,16 +182,16 @@ pub(super) fn stuck(scene: &Scene<'_>, out: &mut Findings) {
             units::duration_ns(second.oldest_in_flight_ns)
         )
     });
-    let workers = format!("operations that may be in flight: {}", units::count(scene.work.slots()));
-    out.say(scene.finding(severity, "abandoned", title).detail(detail).evidence(workers).evidences(last));
+    let workers = format!("operations that may be in flight: {}", units::count(context.work.slots()));
+    out.say(context.finding(severity, "abandoned", title).detail(detail).evidence(workers).evidences(last));
 }
 
 /// Operations that were due in the window and ended long after it.
-pub(super) fn late_tail(scene: &Scene<'_>, out: &mut Findings) {
-    let data = scene.work.operations.iter().filter(|operation| moves_data(operation));
+pub(super) fn late_tail(context: &WorkContext<'_>, out: &mut Findings) {
+    let data = context.work.operations.iter().filter(|operation| moves_data(operation));
     let late = sum(data.map(|operation| operation.tally.late));
-    let tail = scene.last_measured_ns().saturating_sub(scene.work.window_end_ns);
-    let limit = OUTAGE_LEAST_NS.max(scene.median_ns().saturating_mul(OUTAGE_TIMES_TYPICAL));
+    let tail = context.last_measured_ns().saturating_sub(context.work.window_end_ns);
+    let limit = OUTAGE_LEAST_NS.max(context.median_ns().saturating_mul(OUTAGE_TIMES_TYPICAL));
     if late == 0 || tail < limit {
         return;
     }
@@ -200,13 +200,13 @@ pub(super) fn late_tail(scene: &Scene<'_>, out: &mut Findings) {
         units::count(late),
         units::duration_ns(tail)
     );
-    let finding = scene
+    let finding = context
         .finding(Severity::Warning, "late-tail", title)
         .detail("Their latencies are in the percentiles; they do not count towards the throughput.")
         .evidence(format!(
             "limit: {} (20 times the median response of {}, at least {})",
             units::duration_ns(limit),
-            units::duration_ns(scene.median_ns()),
+            units::duration_ns(context.median_ns()),
             units::duration_ns(OUTAGE_LEAST_NS)
         ));
     out.say(finding);
@@ -216,13 +216,13 @@ pub(super) fn late_tail(scene: &Scene<'_>, out: &mut Findings) {
 mod tests {
     use super::super::testing::{MS, fail, healthy, said, work};
     use super::*;
-    use tidemark_measure::record::{Run, SecondOfOperation, Silence, State};
+    use tidemark_measure::record::{LongestGap, Run, SecondOfOperation, State};
 
     /// The healthy run with nothing from `from` to `to` seconds.
     fn silent(from: u64, to: u64) -> Run {
         let mut run = healthy();
         let own = work(&mut run);
-        own.silence = Some(Silence { from_ns: from * SECOND_NS, to_ns: to * SECOND_NS });
+        own.longest_gap = Some(LongestGap { from_ns: from * SECOND_NS, to_ns: to * SECOND_NS });
         for second in &mut own.series[from as usize..to as usize] {
             second.operations[0] = SecondOfOperation::default();
             second.oldest_in_flight_ns = (u64::from(second.index) + 1 - from) * SECOND_NS;
@@ -265,8 +265,8 @@ mod tests {
     fn shorter_ones_weigh_less_and_usual_gaps_are_none() {
         let with = |length_ns, median_ns: u64| {
             let mut run = healthy();
-            work(&mut run).silence =
-                Some(Silence { from_ns: 5 * SECOND_NS, to_ns: 5 * SECOND_NS + length_ns });
+            work(&mut run).longest_gap =
+                Some(LongestGap { from_ns: 5 * SECOND_NS, to_ns: 5 * SECOND_NS + length_ns });
             let tally = &mut work(&mut run).operations[0].tally;
             tally.response.reset();
             tally.response.record_many(median_ns, tally.ok);
@@ -284,7 +284,7 @@ mod tests {
         let mut run = healthy();
         let own = work(&mut run);
         own.operations[0].tally.ok = 20;
-        own.silence = Some(Silence { from_ns: 0, to_ns: 3 * SECOND_NS });
+        own.longest_gap = Some(LongestGap { from_ns: 0, to_ns: 3 * SECOND_NS });
         assert_eq!(said(&run, "outage"), None, "one success a second");
     }
 

@@ -1,7 +1,7 @@
 //! Whether the devices under the volumes saw the bytes that the load claims.
 
 use super::Findings;
-use crate::scene::{SECOND_NS, Scene, measures, sum};
+use crate::context::{SECOND_NS, WorkContext, measures, sum};
 use crate::{Finding, Severity};
 use tidemark_measure::record::{DeviceUse, Proof, Run, Stage, State};
 use tidemark_measure::units;
@@ -212,21 +212,21 @@ pub(crate) fn buffered(evidence: &Evidence<'_>, out: &mut Findings) {
 }
 
 /// How long the sync after a buffered load took: time that its bandwidth leaves out.
-pub(super) fn sync_after_load(scene: &Scene<'_>, out: &mut Findings) {
-    let buffered = scene.stage.proof.as_ref().is_some_and(|proof| !proof.direct);
-    let window = scene.window_ns();
-    if !buffered || window == 0 || !scene.measures() {
+pub(super) fn sync_after_load(context: &WorkContext<'_>, out: &mut Findings) {
+    let buffered = context.stage.proof.as_ref().is_some_and(|proof| !proof.direct);
+    let window = context.window_ns();
+    if !buffered || window == 0 || !context.measures() {
         return;
     }
-    let late = scene.syncs().filter(|operation| operation.tally.late > 0);
+    let late = context.syncs().filter(|operation| operation.tally.late > 0);
     let longest = late.map(|operation| operation.tally.response.max()).max().unwrap_or(0);
-    let sync = longest.min(scene.work.last_done_ns.saturating_sub(scene.work.window_end_ns));
+    let sync = longest.min(context.work.last_done_ns.saturating_sub(context.work.window_end_ns));
     let share = sync as f64 / window as f64;
     if share <= SYNC_LONG {
         return;
     }
-    let seconds = scene.work.window_seconds();
-    let writes = scene.work.operations.iter().filter(|operation| operation.sample == "write");
+    let seconds = context.work.window_seconds();
+    let writes = context.work.operations.iter().filter(|operation| operation.sample == "write");
     let bandwidth: f64 = writes.map(|operation| operation.bandwidth(seconds)).sum();
     let honest = bandwidth * seconds / (seconds + sync as f64 / SECOND_NS as f64);
     let rate = |bytes: f64| format!("{}/s", units::bytes(bytes as u64));
@@ -237,7 +237,7 @@ pub(super) fn sync_after_load(scene: &Scene<'_>, out: &mut Findings) {
     );
     let most = share > SYNC_MOST;
     let severity = if most { Severity::Critical } else { Severity::Warning };
-    let finding = scene
+    let finding = context
         .finding(severity, "sync-after-load", title)
         .detail("So much was still in memory when the window ended: the bandwidth over the window is partly memory's. Measure for longer, or with direct I/O.")
         .evidence(format!(
@@ -251,7 +251,7 @@ pub(super) fn sync_after_load(scene: &Scene<'_>, out: &mut Findings) {
             units::duration_ns(window),
             units::percent(SYNC_MOST)
         ));
-    if most { out.invalidate(scene, finding) } else { out.say(finding) }
+    if most { out.invalidate(context, finding) } else { out.say(finding) }
 }
 
 /// A share in whole percent; never nothing unless it is.

@@ -1,7 +1,7 @@
 //! Whether repeats of a point agree, and whether two engines do.
 
 use super::{Findings, samples_needed};
-use crate::scene::stage_label;
+use crate::context::stage_label;
 use crate::sweep::{Point, Spread, Sweep, sweeps};
 use crate::{Finding, Severity};
 use tidemark_measure::histogram::Histogram;

@@ -2,7 +2,7 @@
 
 use super::Findings;
 use crate::Severity;
-use crate::scene::{Scene, moves_data};
+use crate::context::{WorkContext, moves_data};
 use tidemark_measure::histogram::PERCENTILES;
 use tidemark_measure::record::Operation;
 use tidemark_measure::units;
@@ -18,8 +18,8 @@ pub fn samples_needed(fraction: f64) -> u64 {
 }
 
 /// Percentiles that are shown but rest on too few samples.
-pub(super) fn percentiles(scene: &Scene<'_>, out: &mut Findings) {
-    if !scene.measures() {
+pub(super) fn percentiles(context: &WorkContext<'_>, out: &mut Findings) {
+    if !context.measures() {
         return;
     }
     let shaky = |operation: &Operation| {
@@ -40,20 +40,20 @@ pub(super) fn percentiles(scene: &Scene<'_>, out: &mut Findings) {
     let at_the_end = |operation: &Operation| {
         !moves_data(operation) && operation.tally.late == operation.tally.response.count()
     };
-    let operations = scene.work.operations.iter().filter(|operation| !at_the_end(operation));
+    let operations = context.work.operations.iter().filter(|operation| !at_the_end(operation));
     let lines: Vec<_> = operations.filter_map(shaky).collect();
     if !lines.is_empty() {
         let title = "there are too few samples for the highest percentiles";
         let detail =
             "Those percentiles, and all above, are a few operations' luck: do not compare them between runs.";
-        out.say(scene.finding(Severity::Note, "few-samples", title).detail(detail).evidences(lines));
+        out.say(context.finding(Severity::Note, "few-samples", title).detail(detail).evidences(lines));
     }
 }
 
 /// Every read was verified, where the operation's settings say so.
-pub(super) fn verified(scene: &Scene<'_>, out: &mut Findings) {
+pub(super) fn verified(context: &WorkContext<'_>, out: &mut Findings) {
     for operation in
-        scene.work.operations.iter().filter(|operation| verifies(operation) && operation.tally.ok > 0)
+        context.work.operations.iter().filter(|operation| verifies(operation) && operation.tally.ok > 0)
     {
         let title = format!(
             "every one of {} successful operations \"{}\" returned the data that were written",
@@ -61,7 +61,7 @@ pub(super) fn verified(scene: &Scene<'_>, out: &mut Findings) {
             operation.label
         );
         let evidence = format!("settings: {}", operation.config);
-        out.say(scene.finding(Severity::Good, "verified", title).evidence(evidence));
+        out.say(context.finding(Severity::Good, "verified", title).evidence(evidence));
     }
 }
 

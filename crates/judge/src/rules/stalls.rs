@@ -2,7 +2,7 @@
 
 use super::Findings;
 use crate::Severity;
-use crate::scene::{SECOND_NS, Scene};
+use crate::context::{SECOND_NS, WorkContext};
 use tidemark_measure::histogram::Histogram;
 use tidemark_measure::record::Second;
 use tidemark_measure::units;
@@ -19,12 +19,12 @@ const LEAST: u64 = 20;
 /// Whether most replies waited for a delayed acknowledgement: a server that sends a reply in two pieces without
 /// TCP_NODELAY holds the second one back until the first is acknowledged (Nagle's algorithm, RFC 896), and the
 /// receiver holds the acknowledgement back in the hope of data to send it with (RFC 1122, 4.2.3.2).
-pub(super) fn delayed_acknowledgement(scene: &Scene<'_>, out: &mut Findings) {
+pub(super) fn delayed_acknowledgement(context: &WorkContext<'_>, out: &mut Findings) {
     // No TCP is between a load and the blocks of this machine.
-    if scene.stage.proof.is_some() {
+    if context.stage.proof.is_some() {
         return;
     }
-    for operation in &scene.work.operations {
+    for operation in &context.work.operations {
         let response: &Histogram = operation.tally.service();
         let (low, high) = DELAYED_NS;
         let within = response.count_up_to(high).saturating_sub(response.count_up_to(low));
@@ -37,16 +37,18 @@ pub(super) fn delayed_acknowledgement(scene: &Scene<'_>, out: &mut Findings) {
         let detail = "A server that sends a reply in two pieces without TCP_NODELAY waits 40 ms for the client's \
             acknowledgement of the first. The storage may be much faster than this: for Ceph's RADOS gateway add \
             tcp_nodelay=1 to rgw_frontends and compare. Applications on Linux see the same delay.";
-        out.say(scene.finding(Severity::Warning, "delayed-acknowledgement", title).detail(detail).evidence(
-            format!(
-                "{label}: {} of {} replies took {} to {}: {}",
-                units::count(within),
-                units::count(response.count()),
-                units::duration_ns(low),
-                units::duration_ns(high),
-                units::percent(share)
+        out.say(
+            context.finding(Severity::Warning, "delayed-acknowledgement", title).detail(detail).evidence(
+                format!(
+                    "{label}: {} of {} replies took {} to {}: {}",
+                    units::count(within),
+                    units::count(response.count()),
+                    units::duration_ns(low),
+                    units::duration_ns(high),
+                    units::percent(share)
+                ),
             ),
-        ));
+        );
     }
 }
 
@@ -55,10 +57,10 @@ const STANDSTILL_NS: u64 = 1_000_000_000;
 
 /// Whether the generator stood still: stopped by a signal, swapped out, its virtual machine paused. Replies that came
 /// meanwhile were noted when it went on, so that the pause looks like latency of the storage.
-pub(super) fn standstill(scene: &Scene<'_>, out: &mut Findings) {
-    let end = scene.work.window_end_ns;
+pub(super) fn standstill(context: &WorkContext<'_>, out: &mut Findings) {
+    let end = context.work.window_end_ns;
     let within = |second: &&Second| u64::from(second.index) * SECOND_NS < end;
-    let late: Vec<_> = scene
+    let late: Vec<_> = context
         .work
         .series
         .iter()
@@ -75,9 +77,9 @@ pub(super) fn standstill(scene: &Scene<'_>, out: &mut Findings) {
         .take(10)
         .map(|(index, stalled)| format!("second {}: {} late", index + 1, units::duration_ns(*stalled)));
     // Block storage may hold a thread itself, in the system call that hands a request over.
-    let excused = scene.stage.proof.is_some() || !scene.measures();
+    let excused = context.stage.proof.is_some() || !context.measures();
     let severity = if excused { Severity::Warning } else { Severity::Critical };
-    let finding = scene.finding(severity, "generator-standstill", title).detail(detail).evidences(evidence);
+    let finding = context.finding(severity, "generator-standstill", title).detail(detail).evidences(evidence);
     out.say(finding.invalidating(!excused));
 }
 

@@ -2,7 +2,7 @@
 
 use super::Findings;
 use crate::Severity;
-use crate::scene::{Scene, ok_in};
+use crate::context::{WorkContext, ok_in};
 use tidemark_measure::steady::{RANGE_MOST, RISE_MOST, ROUNDS as PARTS, Steadiness};
 use tidemark_measure::units;
 
@@ -22,22 +22,22 @@ const DEVIATIONS: f64 = 4.0;
 ///
 /// On block storage it makes the numbers of rounds of a fair length invalid, and those of a load that was to be
 /// steady before its window; elsewhere it is noted.
-pub(super) fn steadiness(scene: &Scene<'_>, out: &mut Findings) {
+pub(super) fn steadiness(context: &WorkContext<'_>, out: &mut Findings) {
     // Operations that began in the ramp-up and ended in the window are part of the throughput's course.
-    let counts: Vec<f64> = scene
+    let counts: Vec<f64> = context
         .whole_seconds()
         .map(|second| (ok_in(second).saturating_add(second.unmeasured)) as f64)
         .collect();
     let mean = counts.iter().sum::<f64>() / counts.len().max(1) as f64;
-    let block = scene.stage.proof.is_some();
-    if !scene.measures() || mean <= 0.0 {
+    let block = context.stage.proof.is_some();
+    if !context.measures() || mean <= 0.0 {
         return;
     }
     if counts.len() < SECONDS_LEAST {
         let title = "the window is too short to say whether throughput was steady";
         let evidence = format!("whole seconds in it: {}; needed: {SECONDS_LEAST}", counts.len());
         if block {
-            out.say(scene.finding(Severity::Note, "steadiness", title).evidence(evidence));
+            out.say(context.finding(Severity::Note, "steadiness", title).evidence(evidence));
         }
         return;
     }
@@ -72,7 +72,7 @@ pub(super) fn steadiness(scene: &Scene<'_>, out: &mut Findings) {
         (false, true) => "throughput was uneven over the window",
         (false, false) => {
             out.say(
-                scene
+                context
                     .finding(Severity::Good, "steadiness", "throughput was steady over the window")
                     .evidences(evidence),
             );
@@ -81,19 +81,19 @@ pub(super) fn steadiness(scene: &Scene<'_>, out: &mut Findings) {
     };
     let detail = "The mean is not that of a steady state: a longer warm-up or a longer run may give another.";
     let long = counts.len() as f64 / PARTS as f64 >= ROUND_LEAST_S;
-    let demanded = block && (long || scene.work.settling.is_some());
+    let demanded = block && (long || context.work.settling.is_some());
     let severity = match (block, demanded) {
         (_, true) => Severity::Critical,
         (true, false) => Severity::Warning,
         (false, _) => Severity::Note,
     };
-    let finding = scene.finding(severity, "steadiness", title).detail(detail).evidences(evidence);
-    if demanded { out.invalidate(scene, finding) } else { out.say(finding) }
+    let finding = context.finding(severity, "steadiness", title).detail(detail).evidences(evidence);
+    if demanded { out.invalidate(context, finding) } else { out.say(finding) }
 }
 
 /// Whether the load became steady before the window, where the document asks for it.
-pub(super) fn settling(scene: &Scene<'_>, out: &mut Findings) {
-    let Some(settling) = &scene.work.settling else { return };
+pub(super) fn settling(context: &WorkContext<'_>, out: &mut Findings) {
+    let Some(settling) = &context.work.settling else { return };
     let count = settling.rounds.len();
     let last = &settling.rounds[count.saturating_sub(PARTS)..];
     let rounds: Vec<_> = last.iter().map(|rate| units::rate(*rate)).collect();
@@ -111,13 +111,13 @@ pub(super) fn settling(scene: &Scene<'_>, out: &mut Findings) {
     let evidence = std::iter::once(length).chain(varied);
     if settling.steady {
         let title = format!("the load was steady before the window began, after {count} rounds");
-        out.say(scene.finding(Severity::Good, "steady-state", title).evidences(evidence));
+        out.say(context.finding(Severity::Good, "steady-state", title).evidences(evidence));
         return;
     }
     let title = format!("the load was not steady when the window began, after {count} rounds");
     let detail = "The storage was still changing: what was measured is a moment on the way. Allow more rounds, or precondition for longer.";
-    let finding = scene.finding(Severity::Critical, "not-steady", title).detail(detail).evidences(evidence);
-    out.invalidate(scene, finding);
+    let finding = context.finding(Severity::Critical, "not-steady", title).detail(detail).evidences(evidence);
+    out.invalidate(context, finding);
 }
 
 fn part_mean(counts: &[f64], part: usize) -> f64 {

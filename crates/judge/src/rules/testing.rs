@@ -1,11 +1,11 @@
 //! Hand-made runs for the rules' tests: a healthy one, to be spoilt.
 
-use crate::scene::SECOND_NS;
+use crate::context::SECOND_NS;
 use crate::{Finding, Judgement, Validity, judge};
 use tidemark_measure::evaluation::Member;
 use tidemark_measure::fault::Fault;
 use tidemark_measure::record::{
-    Cell, Operation, Run, Said, Second, SecondOfOperation, Silence, Stage, State, Work, WorkerCount,
+    Cell, LongestGap, Operation, Reported, Run, Second, SecondOfOperation, Stage, State, Work, WorkerCount,
 };
 use tidemark_measure::tally::Tally;
 
@@ -54,7 +54,7 @@ pub(crate) fn healthy() -> Run {
         last_done_ns: 20 * SECOND_NS,
         operations: vec![read],
         series: (0..20).map(second).collect(),
-        silence: Some(Silence { from_ns: 0, to_ns: 12 * MS }),
+        longest_gap: Some(LongestGap { from_ns: 0, to_ns: 12 * MS }),
         workers_counts: (0..4).map(worker).collect(),
         ..Work::default()
     };
@@ -123,13 +123,13 @@ pub(crate) fn member_run(
 pub(crate) fn said_run(level: &[(&str, &str)], turn: u32, throughput: f64, p95_ms: f64, bytes: f64) -> Run {
     let mut run = member_run("table", "read", level, 1, turn, 400.0);
     let work = work(&mut run);
-    (work.series, work.workers_counts, work.silence) = (Vec::new(), Vec::new(), None);
+    (work.series, work.workers_counts, work.longest_gap) = (Vec::new(), Vec::new(), None);
     work.operations[0].tally = Tally::default();
-    work.operations[0].said = Some(Said {
+    work.operations[0].reported = Some(Reported {
         throughput: Some(throughput),
         bandwidth: Some(throughput * bytes),
         percentiles: vec![(0.95, p95_ms * 1e6)],
-        ..Said::default()
+        ..Reported::default()
     });
     run
 }

@@ -1,6 +1,6 @@
 //! How busy the generator's threads were in the window: those of the process that kept the record, or of each driver.
 
-use crate::scene::Scene;
+use crate::context::WorkContext;
 use tidemark_measure::record::Share;
 use tidemark_measure::units;
 
@@ -27,23 +27,23 @@ pub(super) struct Use<'a> {
 impl<'a> Use<'a> {
     /// The threads of every process that put the work's load on; none where that is not known. A driver is looked at by
     /// itself: among several, one without reserve would be hidden by the mean.
-    pub(super) fn all(scene: &Scene<'a>) -> Vec<Self> {
-        let shares = || scene.shares().filter(|share| share.workers > 0);
+    pub(super) fn all(context: &WorkContext<'a>) -> Vec<Self> {
+        let shares = || context.shares().filter(|share| share.workers > 0);
         if shares().next().is_some() {
-            return shares().filter_map(|share| Self::of_share(scene, share)).collect();
+            return shares().filter_map(|share| Self::of_share(context, share)).collect();
         }
-        let threads = scene.stage.works.iter().fold(0, |sum: u32, work| sum.saturating_add(work.threads));
+        let threads = context.stage.works.iter().fold(0, |sum: u32, work| sum.saturating_add(work.threads));
         // What another tool has measured does not say.
-        let seconds = scene.whole_seconds().map(|second| second.busy);
-        let own = (threads > 0).then(|| Self::new(None, seconds, threads, scene.run.provenance.cores));
+        let seconds = context.whole_seconds().map(|second| second.busy);
+        let own = (threads > 0).then(|| Self::new(None, seconds, threads, context.run.provenance.cores));
         own.into_iter().filter(|own| !own.seconds.is_empty()).collect()
     }
 
-    fn of_share(scene: &Scene<'a>, share: &'a Share) -> Option<Self> {
-        let driver = scene.run.drivers.get(share.driver as usize)?;
-        let own = scene.stage.shares.iter().filter(|other| other.driver == share.driver);
+    fn of_share(context: &WorkContext<'a>, share: &'a Share) -> Option<Self> {
+        let driver = context.run.drivers.get(share.driver as usize)?;
+        let own = context.stage.shares.iter().filter(|other| other.driver == share.driver);
         let threads = own.fold(0, |sum: u32, share| sum.saturating_add(share.threads));
-        let busy = scene.seconds_of(share).map(|second| second.busy);
+        let busy = context.seconds_of(share).map(|second| second.busy);
         let found = Self::new(Some(&driver.name), busy, threads, driver.cores);
         (!found.seconds.is_empty()).then_some(found)
     }

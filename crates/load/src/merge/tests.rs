@@ -1,9 +1,9 @@
 //! Seconds of sources that lag, end, are lost and come back.
 
 use super::*;
-use crate::crew::Wish;
 use crate::source::{Size, SourcePlan};
 use crate::stopping::Steady;
+use crate::thread_pool::StopRequest;
 use tidemark_measure::fault::Fault;
 use tidemark_measure::pick::Pick;
 use tidemark_measure::record::WorkerCount;
@@ -16,8 +16,8 @@ impl Watch for Seen {
         self.0.push((interval.index, interval.actions[0].ok));
     }
 
-    fn wish(&mut self) -> Wish {
-        Wish::GoOn
+    fn stop_request(&mut self) -> StopRequest {
+        StopRequest::None
     }
 }
 
@@ -56,8 +56,8 @@ fn failed(index: u32) -> Interval {
 fn a_second_is_told_when_all_have_passed_it_and_nobody_waits_for_those_who_are_gone() {
     let (mut merge, mut seen) = (Merge::new(&work(Stop::default()), 3), Seen::default());
     let mut take = |merge: &mut Merge, source: u32, index: u32, ok: u64| {
-        let glance = merge.take_encoded(source, &wire::encode(&second(index, ok))).unwrap();
-        assert_eq!((glance.index, glance.ok), (index, ok));
+        let summary = merge.take_encoded(source, &wire::encode(&second(index, ok))).unwrap();
+        assert_eq!((summary.index, summary.ok), (index, ok));
         merge.emit(&mut seen);
         std::mem::take(&mut seen.0)
     };
@@ -170,7 +170,7 @@ fn endings_are_added_up() {
     assert_eq!(result.workers.iter().map(|count| count.worker).collect::<Vec<_>>(), [0, 1]);
     let texts: Vec<_> = result.examples.iter().map(|example| example.text.as_str()).collect();
     assert_eq!(texts, ["1.0", "1.1", "0.0"]);
-    assert_eq!(result.silence.unwrap().to_ns, 901);
+    assert_eq!(result.longest_gap.unwrap().to_ns, 901);
 }
 
 #[test]

@@ -74,9 +74,9 @@ proptest! {
         let sent = interval(index, actions, &numbers, &recorded, times);
         let bytes = encode(&sent);
         let mut alone = Interval { index, actions: vec![Tally::default(); actions], ..Interval::default() };
-        let glance = add(&bytes, &mut alone).unwrap();
+        let summary = add(&bytes, &mut alone).unwrap();
         prop_assert_eq!(all_of(&alone), all_of(&sent));
-        prop_assert_eq!(super::glance(&bytes).unwrap(), glance);
+        prop_assert_eq!(super::summary(&bytes).unwrap(), summary);
 
         let mut by_wire = interval(index, actions, &[7, 9], &others, (None, 3));
         let mut in_memory = by_wire.clone();
@@ -87,9 +87,9 @@ proptest! {
         let mut merged = Histogram::new();
         sent.actions.iter().for_each(|tally| merged.add(&tally.response));
         let expected = (merged.quantile(0.5), merged.quantile(0.99), merged.max());
-        prop_assert_eq!((glance.p50_ns, glance.p99_ns, glance.max_ns), expected);
-        prop_assert!((glance.mean - merged.mean()).abs() <= merged.mean() * 1e-9);
-        prop_assert_eq!(glance.ok, sent.actions.iter().map(|tally| tally.ok).sum::<u64>());
+        prop_assert_eq!((summary.p50_ns, summary.p99_ns, summary.max_ns), expected);
+        prop_assert!((summary.mean - merged.mean()).abs() <= merged.mean() * 1e-9);
+        prop_assert_eq!(summary.ok, sent.actions.iter().map(|tally| tally.ok).sum::<u64>());
     }
 
     #[test]
@@ -186,7 +186,7 @@ fn merging_a_thousand_drivers_takes_so_long() {
             add(bytes, &mut sum).unwrap();
         });
         let looked = best(&mut |bytes| {
-            glance(bytes).unwrap();
+            summary(bytes).unwrap();
         });
         let read_only = best(&mut |bytes| {
             read(bytes).unwrap();

@@ -1,7 +1,7 @@
 //! Buckets: made, listed, emptied, deleted.
 
 use super::request::{Request, content_md5};
-use super::{Lane, refusal, xml};
+use super::{Slot, refusal, xml};
 use crate::client::{Content, Reply};
 use crate::failure::Failure;
 use crate::operate::{Done, Intake, Task};
@@ -11,7 +11,7 @@ use tidemark_measure::fault::Fault;
 /// Objects that one listing or one deletion may name at most, by the protocol.
 const KEYS_MOST: u32 = 1000;
 
-impl Lane {
+impl Slot {
     /// Makes the bucket; one that exists and is ours is a success.
     pub(super) async fn create_bucket(&mut self, task: &Task<'_>) -> Result<Done, Failure> {
         let constraint = match self.sender.target().region.as_str() {
@@ -152,7 +152,7 @@ impl Lane {
         }
     }
 
-    /// Sends one request, begun now, on the lane's own connection.
+    /// Sends one request, begun now, on the slot's own connection.
     async fn request(&mut self, request: &Request<'_>, intake: &mut Intake<'_>) -> Result<Reply, Failure> {
         let now = self.sender.now();
         self.sender.send(&mut self.clients[0], &self.address, request, intake, now).await

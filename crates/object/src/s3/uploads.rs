@@ -1,7 +1,7 @@
 //! Multipart uploads: begun, their parts sent in parallel, completed; aborted when a part fails.
 
 use super::request::{Address, Request};
-use super::{Lane, refusal, xml};
+use super::{Slot, refusal, xml};
 use crate::client::{Client, Content, Reply};
 use crate::failure::Failure;
 use crate::operate::{Done, Intake, Task, in_parallel};
@@ -12,8 +12,8 @@ use tidemark_measure::fault::Fault;
 /// Most parts of an upload, by the protocol.
 const PARTS_MOST: u64 = 10_000;
 
-impl Lane {
-    /// Uploads content of `bytes` bytes to the lane's address in parts.
+impl Slot {
+    /// Uploads content of `bytes` bytes to the slot's address in parts.
     pub(super) async fn upload(
         &mut self,
         task: &Task<'_>,
@@ -65,8 +65,8 @@ impl Lane {
         parallel: u32,
         upload: &str,
     ) -> Result<Vec<String>, Failure> {
-        let lanes = u64::from(parallel.max(1)).min(parts) as usize;
-        while self.clients.len() < lanes {
+        let slots = u64::from(parallel.max(1)).min(parts) as usize;
+        while self.clients.len() < slots {
             let another = Client::new(
                 self.clients[0].reactor(),
                 self.clients[0].endpoint(),
@@ -90,7 +90,7 @@ impl Lane {
                 None => Err(Failure::in_doubt(Fault::Protocol, "the reply to a part has no ETag")),
             }
         };
-        in_parallel(&mut self.clients[..lanes], parts, send).await?;
+        in_parallel(&mut self.clients[..slots], parts, send).await?;
         Ok(tags.into_inner())
     }
 

@@ -1,4 +1,4 @@
-//! The account that all lanes of an engine share: its token, and how it is renewed when it expires.
+//! The account that all slots of an engine share: its token, and how it is renewed when it expires.
 
 use super::auth::{self, Grant, Login};
 use crate::client::{Answer, Body, Client};
@@ -14,7 +14,7 @@ use tidemark_measure::fault::Fault;
 use tidemark_plan::object::{Http, SwiftAuth};
 use tidemark_plan::secret::Secret;
 
-/// How often a lane looks whether another one has renewed the token.
+/// How often a slot looks whether another one has renewed the token.
 const LOOK_NS: u64 = 5_000_000;
 
 /// Most of an authentication reply's body: catalogues are long, but not without end.
@@ -24,7 +24,7 @@ const BODY_MOST: usize = 4 << 20;
 pub(crate) struct Account {
     door: Door,
     grant: Mutex<Arc<Grant>>,
-    /// How often the token was renewed: what a lane compares before every operation.
+    /// How often the token was renewed: what a slot compares before every operation.
     generation: AtomicU64,
     /// How often renewal ended, well or not.
     tries: AtomicU64,
@@ -83,7 +83,7 @@ impl Account {
         Arc::clone(&self.grant.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Gets a new token in place of number `seen`, unless that was done already; one lane does it, the others wait.
+    /// Gets a new token in place of number `seen`, unless that was done already; one slot does it, the others wait.
     /// False: there is none to be had.
     pub(crate) async fn renew(&self, seen: u64, reactor: &Rc<Reactor>) -> bool {
         if self.door.login.is_none() {
@@ -106,7 +106,7 @@ impl Account {
     }
 }
 
-/// The right to renew; it is given back even when the lane is given up.
+/// The right to renew; it is given back even when the slot is given up.
 struct Turn<'a>(&'a Account);
 
 impl<'a> Turn<'a> {

@@ -1,7 +1,7 @@
 //! What is done to containers: made, listed, emptied, deleted; and the deletion of many objects.
 
 use super::link::Request;
-use super::{Lane, container_path};
+use super::{Slot, container_path};
 use crate::client::Body;
 use crate::failure::Failure;
 use crate::operate::{Done, Intake, Task};
@@ -16,7 +16,7 @@ const PAGE: u32 = 1000;
 /// How often a container is emptied anew when it is not empty yet: listings lag behind deletions.
 const ROUNDS: u32 = 5;
 
-impl Lane {
+impl Slot {
     pub(super) async fn create_container(&mut self, task: &Task<'_>) -> Result<Done, Failure> {
         let target = Arc::clone(&self.target);
         let header = target.policy.as_ref().map(|policy| ("X-Storage-Policy", policy.as_bytes()));

@@ -31,7 +31,7 @@ impl<'a, P: Fn(&mut Vec<u8>)> Request<'a, P> {
     }
 }
 
-/// What all of a lane's requests have in common.
+/// What all of a slot's requests have in common.
 pub(super) struct Link {
     /// The account's path.
     path: String,

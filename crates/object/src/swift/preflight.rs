@@ -1,7 +1,7 @@
 //! What would fail every operation on Swift, found before the load.
 
 use super::link::Request;
-use super::{Lane, enter};
+use super::{Slot, enter};
 use crate::operate::Intake;
 use crate::preflight::{patient, unanswered};
 use crate::reactor::Reactor;
@@ -22,7 +22,7 @@ pub(crate) fn preflight(target: &Swift, container: Option<&[u8]>) -> Result<Stri
     let mut software: Vec<String> = Vec::new();
     for place in places {
         let url = format!("{}{}", place.endpoint.url(), place.path);
-        let mut lane = Lane::new(&target, &account, &place, &reactor);
+        let mut slot = Slot::new(&target, &account, &place, &reactor);
         let mut intake = Intake::default().wanting("Server");
         let request = Request::new("HEAD", |out| {
             if let Some(name) = container {
@@ -30,7 +30,7 @@ pub(crate) fn preflight(target: &Swift, container: Option<&[u8]>) -> Result<Stri
                 out.extend_from_slice(name);
             }
         });
-        let reply = reactor.block_on(lane.send(reactor.now(), &request, &mut intake));
+        let reply = reactor.block_on(slot.send(reactor.now(), &request, &mut intake));
         let name = container.map(decode);
         reply.map_err(|failure| {
             OpenError(match (failure.fault, name) {

@@ -1,7 +1,7 @@
 //! Uploads in parts: static large objects.
 
 use super::link::Request;
-use super::{Lane, container_path};
+use super::{Slot, container_path};
 use crate::client::{Body, Client, Content};
 use crate::failure::Failure;
 use crate::operate::{Done, Intake, Task, in_parallel};
@@ -16,7 +16,7 @@ const SEGMENTS_MOST: u64 = 1000;
 /// A segment that was written: its ETag and its size.
 type Written = Option<(String, u64)>;
 
-impl Lane {
+impl Slot {
     /// Writes `bytes` of content in segments of `part_bytes`, up to `parallel` at once, and then the manifest.
     pub(super) async fn upload(
         &mut self,

@@ -5,7 +5,9 @@ pub(crate) mod swift;
 
 use std::sync::Arc;
 use std::time::Instant;
-use tidemark_load::engine::{Begin, Clock, Completion, Engine, Operation, Outcome, Seat, Session, Tick};
+use tidemark_load::engine::{
+    Begin, Clock, Completion, Engine, Operation, Outcome, Session, ThreadContext, Tick,
+};
 use tidemark_measure::record::Example;
 use tidemark_object::content::DataSet;
 use tidemark_object::engine::engine;
@@ -57,32 +59,33 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    pub(crate) fn of(target: Target, actions: Vec<Action>, lanes: u32) -> Self {
-        Self::sharing(&DataSet::new(7, 1, 1000), target, actions, lanes)
+    pub(crate) fn of(target: Target, actions: Vec<Action>, slots: u32) -> Self {
+        Self::sharing(&DataSet::new(7, 1, 1000), target, actions, slots)
     }
 
-    pub(crate) fn sharing(data: &Arc<DataSet>, target: Target, actions: Vec<Action>, lanes: u32) -> Self {
+    pub(crate) fn sharing(data: &Arc<DataSet>, target: Target, actions: Vec<Action>, slots: u32) -> Self {
         let verbs = actions.iter().map(|action| action.verb.clone()).collect();
         let engine = engine(&Job { target, actions }, data).unwrap();
         let clock = Clock::starting_at(Instant::now());
-        let session =
-            engine.open(Seat { clock, thread: 0, first_lane: 0, lanes, largest: 1 << 20, seed: 7 }).unwrap();
+        let session = engine
+            .open(ThreadContext { clock, thread: 0, first_slot: 0, slots, largest: 1 << 20, seed: 7 })
+            .unwrap();
         Self { session, clock, verbs, _engine: engine }
     }
 
-    pub(crate) fn s3(target: &S3, verbs: &[Verb], lanes: u32) -> Self {
-        Self::of(Target::S3(target.clone()), actions(verbs), lanes)
+    pub(crate) fn s3(target: &S3, verbs: &[Verb], slots: u32) -> Self {
+        Self::of(Target::S3(target.clone()), actions(verbs), slots)
     }
 
-    /// Does one operation on lane 0.
+    /// Does one operation on slot 0.
     pub(crate) fn one(&mut self, verb: &Verb, space: u64, item: u64, bytes: u64) -> Outcome {
         let action = self.verbs.iter().position(|known| known == verb).unwrap() as u16;
         self.perform(0, &Operation { action, space, item, bytes, random: item << 40 | 12345 }).outcome
     }
 
-    pub(crate) fn perform(&mut self, lane: u32, operation: &Operation) -> Completion {
-        match self.session.begin(lane, operation, self.clock.now()) {
-            Begin::Done(done, outcome) => Completion { lane, done, outcome },
+    pub(crate) fn perform(&mut self, slot: u32, operation: &Operation) -> Completion {
+        match self.session.begin(slot, operation, self.clock.now()) {
+            Begin::Done(done, outcome) => Completion { slot, done, outcome },
             Begin::Started => self.wait(1).remove(0),
         }
     }

@@ -1,6 +1,6 @@
 //! The native engine beside fio: every measured block load twice, alternately, so that they can be compared.
 
-use super::{Action, Place, Through};
+use super::{Action, IoEngine, Place};
 use crate::plan::{Engine, Plan, Stage, WorkKind};
 use tidemark_measure::record::Cell;
 
@@ -42,7 +42,7 @@ pub fn cross_check(mut plan: Plan, pairs: u32) -> Result<Plan, String> {
 /// Whether a stage measures one native block load and nothing else.
 fn compares(stage: &Stage) -> bool {
     let [work] = &stage.works[..] else { return false };
-    let native = work.engine.block().is_some_and(|job| job.through == Through::Native);
+    let native = work.engine.block().is_some_and(|job| job.io_engine == IoEngine::Native);
     native && work.kind == WorkKind::Normal
 }
 
@@ -88,21 +88,21 @@ fn comparable(stage: &Stage) -> Result<(), String> {
 fn paired(stage: &Stage, pairs: u32) -> Vec<Stage> {
     let base = stage.name.strip_suffix(" #1").unwrap_or(&stage.name);
     let cell = stage.cell.clone().unwrap_or_else(|| Cell { sweep: base.to_owned(), ..Cell::default() });
-    let by = |through: Through, pair: u32| {
+    let by = |io_engine: IoEngine, pair: u32| {
         let mut stage = stage.clone();
-        stage.name = format!("{base} {} #{pair}", through.name());
-        let engine = through.name().to_owned();
+        stage.name = format!("{base} {} #{pair}", io_engine.name());
+        let engine = io_engine.name().to_owned();
         stage.cell = Some(Cell { repeat: pair, repeats: pairs, engine, ..cell.clone() });
         for work in &mut stage.works {
             if let Engine::Block(job) = &mut work.engine {
-                job.through = through;
+                job.io_engine = io_engine;
             }
         }
         stage
     };
     let order = |pair: u32| match pair % 2 {
-        1 => [Through::Native, Through::Fio],
-        _ => [Through::Fio, Through::Native],
+        1 => [IoEngine::Native, IoEngine::Fio],
+        _ => [IoEngine::Fio, IoEngine::Native],
     };
     (1..=pairs).flat_map(|pair| order(pair).map(|through| by(through, pair))).collect()
 }

@@ -72,7 +72,7 @@ fn content(table: &Table<'_>, scope: &Scope, target: &Volumes) -> Content {
         log.error(table.place(), "`naming` has no meaning for block storage", help);
     }
     let verify = scope.content.verify;
-    if verify && target.through == crate::block::Through::Fio {
+    if verify && target.io_engine == crate::block::IoEngine::Fio {
         let why = if target.are_images() { "RBD images are" } else { "with `engine: fio` the load is" };
         let message = format!("`verify` needs the native engine, and {why} driven by fio");
         log.error(table.place(), message, "remove `verify`, or use `engine: native` on files or devices");
@@ -104,7 +104,7 @@ impl Ground<'_> {
         Job {
             volumes: volumes.to_vec(),
             unit,
-            through: self.target.through,
+            io_engine: self.target.io_engine,
             direct: self.target.direct,
             polled: false,
             batch: None,

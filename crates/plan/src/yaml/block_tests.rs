@@ -2,7 +2,7 @@
 
 use super::tests::{outcome, plan, remarks};
 use super::*;
-use crate::block::{Action, Cache, Content, FILL_BYTES, Job, Place, Rbd, Through, Volume, cross_check};
+use crate::block::{Action, Cache, Content, FILL_BYTES, IoEngine, Job, Place, Rbd, Volume, cross_check};
 use crate::forecast::forecast;
 use proptest::prelude::*;
 use tidemark_load::pacing::Pacing;
@@ -67,7 +67,7 @@ fn the_full_document_gives_what_it_says() {
     let expected = Job {
         volumes: volumes.to_vec(),
         unit: FILL_BYTES,
-        through: Through::Native,
+        io_engine: IoEngine::Native,
         direct: true,
         polled: false,
         batch: None,
@@ -117,7 +117,7 @@ fn the_full_document_gives_what_it_says() {
         Volume { place: Place::Rbd(Rbd { conf, user, pool, image }), size: 64 * MIB }
     };
     let remote = job(&plan.stages[6].works[0]);
-    assert_eq!((remote.volumes.clone(), remote.through), (vec![image(1), image(2)], Through::Fio));
+    assert_eq!((remote.volumes.clone(), remote.io_engine), (vec![image(1), image(2)], IoEngine::Fio));
     let cleanup = &plan.stages[7].works[0];
     let size = Size { pick: Pick::Constant(0), unit: 1 };
     let scan = SourcePlan::Scan { action: 0, spaces: Some((1, 2)), items: None, bytes: size };
@@ -133,7 +133,10 @@ fn what_is_not_given_has_a_default() {
     let paths: Vec<_> = job(&work).volumes.iter().map(Volume::name).collect();
     assert_eq!(paths, ["/d/f-1", "/d/f-2", "/d/f-3", "/d/f-4"]);
     let job = job(&work);
-    assert_eq!((job.through, job.direct, job.batch, job.cache), (Through::Native, true, None, Cache::Cold));
+    assert_eq!(
+        (job.io_engine, job.direct, job.batch, job.cache),
+        (IoEngine::Native, true, None, Cache::Cold)
+    );
     assert_eq!(job.content, Content::default());
 
     let write = first(&with_load("", "pattern: write, block_size: 1MiB, for: 1s"));
@@ -574,8 +577,8 @@ fn a_cross_check_alternates_engines() {
     assert_eq!(checked.stages.len(), 1 + 2 * 3 * 2 + 1, "pairs take the place of repeats");
     let cell = checked.stages[3].cell.clone().unwrap();
     assert_eq!((cell.repeat, cell.repeats, cell.engine.as_str(), cell.axes.len()), (2, 3, "fio", 1));
-    assert_eq!(job(&checked.stages[3].works[0]).through, Through::Fio);
-    assert_eq!(job(&checked.stages[4].works[0]).through, Through::Native);
+    assert_eq!(job(&checked.stages[3].works[0]).io_engine, IoEngine::Fio);
+    assert_eq!(job(&checked.stages[4].works[0]).io_engine, IoEngine::Native);
     for (index, stage) in checked.stages.iter().enumerate() {
         assert_eq!(stage.works[0].load.stream, [index as u64, 0]);
     }

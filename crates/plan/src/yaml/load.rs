@@ -75,7 +75,7 @@ pub(super) fn load(table: &mut Table<'_>, ground: &Ground<'_>, alone: bool) -> V
         let ground = Ground { stream: [ground.stream[0] + index as u64, ground.stream[1]], ..*ground };
         let work = one(&ground, &settings, &point);
         let Combination { name, axes: values, repeat, .. } = point;
-        let engine = ground.target.through.name().to_owned();
+        let engine = ground.target.io_engine.name().to_owned();
         let cell = Cell { sweep: String::new(), axes: values, repeat, repeats: axes.repeats, engine };
         Made { work, point: sweeps.then_some(Point { name, cell }) }
     };

@@ -3,7 +3,7 @@
 use super::environment::Environment;
 use super::table::{Problem, Table};
 use super::tree::Node;
-use crate::block::{Place, Rbd, Through, Volume};
+use crate::block::{IoEngine, Place, Rbd, Volume};
 use std::path::PathBuf;
 use tidemark_measure::units;
 
@@ -25,7 +25,7 @@ pub(super) struct Volumes {
     /// The volumes, at least one, all of the same size.
     pub(super) volumes: Vec<Volume>,
     /// What issues the operations.
-    pub(super) through: Through,
+    pub(super) io_engine: IoEngine,
     /// Whether the page cache is bypassed.
     pub(super) direct: bool,
     /// Whether completions are polled for.
@@ -65,15 +65,15 @@ pub(super) fn volumes(kind: Kind, table: &mut Table<'_>, environment: &Environme
         Kind::Rbd => images(table, environment),
     };
     let size = table.read("size", size).unwrap_or_else(|| usual_size(kind, table, &places, environment));
-    let engines = [("native", Through::Native), ("fio", Through::Fio)];
+    let engines = [("native", IoEngine::Native), ("fio", IoEngine::Fio)];
     let engine = table.word("engine", &engines);
-    let through = match kind {
-        Kind::Rbd => Through::Fio,
+    let io_engine = match kind {
+        Kind::Rbd => IoEngine::Fio,
         _ => engine.unwrap_or_default(),
     };
     let (direct, polled) = match kind {
         Kind::Rbd => {
-            if let (Some(Through::Native), Some(entry)) = (engine, table.entry("engine")) {
+            if let (Some(IoEngine::Native), Some(entry)) = (engine, table.entry("engine")) {
                 let help = "remove `engine`, or map the image to a device and use `kind: device`";
                 let message =
                     "RBD images are reached through librbd by fio: there is no native engine for them";
@@ -90,7 +90,7 @@ pub(super) fn volumes(kind: Kind, table: &mut Table<'_>, environment: &Environme
         table.log().error(&entry.key_span, message, "remove `direct: false` or `polled`");
     }
     let volumes = places.into_iter().map(|place| Volume { place, size }).collect();
-    Volumes { volumes, through, direct, polled }
+    Volumes { volumes, io_engine, direct, polled }
 }
 
 fn files(table: &mut Table<'_>, environment: &Environment<'_>) -> Vec<Place> {

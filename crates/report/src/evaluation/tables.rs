@@ -10,7 +10,7 @@ use tidemark_measure::evaluation::Level;
 use tidemark_measure::record::{DeviceUse, Proof, Run, Stage, State};
 use tidemark_measure::units;
 
-/// What is well or not at a glance, each with whether that is good (`Some(true)`), bad or neither.
+/// What is well or not at a summary, each with whether that is good (`Some(true)`), bad or neither.
 pub(super) fn badges(subject: &Subject<'_>) -> Vec<(Option<bool>, String)> {
     let mut words = vec![match &subject.assessment.validity {
         Validity::Valid => (Some(true), "VALID".to_owned()),

@@ -1,6 +1,6 @@
 //! From a work's seconds to points worth drawing.
 
-use tidemark_measure::record::{Second, SecondOfOperation, Silence, Work};
+use tidemark_measure::record::{LongestGap, Second, SecondOfOperation, Work};
 
 /// Seconds that are drawn and written out, at most: 23 days. A damaged record may claim 136 years.
 const MOST_SECONDS: u32 = 2_000_000;
@@ -106,10 +106,10 @@ pub(crate) fn thin(points: &[Point], most: usize) -> Vec<Point> {
 
 /// The work's longest time without a success, if it was an interruption rather than the pace of the operations:
 /// at least one second and four times the median response.
-pub(crate) fn interruption(work: &Work) -> Option<Silence> {
+pub(crate) fn interruption(work: &Work) -> Option<LongestGap> {
     let median = work.operations.iter().map(|operation| operation.tally.response.quantile(0.5)).max();
     let least = median.unwrap_or(0).saturating_mul(4).max(1_000_000_000);
-    work.silence.filter(|silence| silence.length_ns() >= least)
+    work.longest_gap.filter(|longest_gap| longest_gap.length_ns() >= least)
 }
 
 #[cfg(test)]
@@ -149,9 +149,9 @@ mod tests {
 
     #[test]
     fn slow_operations_are_not_an_interruption() {
-        let silence = Some(Silence { from_ns: 0, to_ns: 3_000_000_000 });
-        let mut work = Work { silence, operations: vec![Default::default()], ..Default::default() };
-        assert_eq!(interruption(&work), silence);
+        let longest_gap = Some(LongestGap { from_ns: 0, to_ns: 3_000_000_000 });
+        let mut work = Work { longest_gap, operations: vec![Default::default()], ..Default::default() };
+        assert_eq!(interruption(&work), longest_gap);
         work.operations[0].tally.response.record(2_000_000_000);
         assert_eq!(interruption(&work), None);
     }

@@ -158,7 +158,10 @@ pub(crate) fn card(stage: &Stage) -> String {
         rate += operation.throughput(work.window_seconds());
         bytes += operation.bandwidth(work.window_seconds());
     }
-    let silent = stage.works.iter().max_by_key(|work| work.silence.map_or(0, |silence| silence.length_ns()));
+    let silent = stage
+        .works
+        .iter()
+        .max_by_key(|work| work.longest_gap.map_or(0, |longest_gap| longest_gap.length_ns()));
     let loads: Vec<String> = stage.works.iter().map(content::load).collect();
     let mut text = format!(
         "<div class=\"card\"><p class=\"name\"><strong>{}</strong> {}</p>{}<dl class=\"tiles\">",
@@ -174,8 +177,8 @@ pub(crate) fn card(stage: &Stage) -> String {
     text += &tile("Succeeded", &[succeeded(&sum), failed], sum.failed() > 0);
     if let Some(work) = silent {
         let mut lines = vec![content::longest_silence(work)];
-        if let Some(silence) = work.silence.filter(|_| interruption(work).is_some()) {
-            let load = work.window_end_ns.max(silence.to_ns).max(1);
+        if let Some(longest_gap) = work.longest_gap.filter(|_| interruption(work).is_some()) {
+            let load = work.window_end_ns.max(longest_gap.to_ns).max(1);
             lines.push(format!("of {}", units::duration_ns(load)));
         }
         text += &tile("Longest without success", &lines, interruption(work).is_some());

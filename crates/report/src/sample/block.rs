@@ -2,8 +2,8 @@
 
 use super::{SECOND, provenance};
 use tidemark_measure::record::{
-    Cell, DeviceUse, Operation, Proof, Run, Second, SecondOfOperation, Settling, Silence, Stage, State, Work,
-    WorkerCount,
+    Cell, DeviceUse, LongestGap, Operation, Proof, Run, Second, SecondOfOperation, Settling, Stage, State,
+    Work, WorkerCount,
 };
 use tidemark_measure::rng::Rng;
 use tidemark_measure::tally::Tally;
@@ -166,10 +166,10 @@ fn work(load: &Load) -> Work {
             weight: 100.0,
             config: format!("{} {}", load.pattern, load.block),
             tally,
-            said: None,
+            reported: None,
         }],
         series: (0..load.seconds).map(second).collect(),
-        silence: Some(Silence { from_ns: 0, to_ns: 2_000_000 }),
+        longest_gap: Some(LongestGap { from_ns: 0, to_ns: 2_000_000 }),
         workers_counts: (0..load.clients).map(worker).collect(),
         settling: Some(Settling {
             rounds: vec![rate * 0.9, rate, rate, rate, rate, rate],

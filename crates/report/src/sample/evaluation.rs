@@ -5,7 +5,7 @@ use tidemark_measure::evaluation::{Arm, Evaluation, Level, Load, Member};
 use tidemark_measure::fault::Fault;
 use tidemark_measure::observation::{Kind, Node, Series};
 use tidemark_measure::record::{
-    DeviceUse, Note, Operation, Proof, Run, Second, SecondOfOperation, Silence, Stage, State, Work,
+    DeviceUse, LongestGap, Note, Operation, Proof, Run, Second, SecondOfOperation, Stage, State, Work,
 };
 use tidemark_measure::rng::Rng;
 use tidemark_measure::service_level::{Limit, ServiceLevel, Statistic};
@@ -252,7 +252,7 @@ fn work(shape: &Shape, load: usize, workers: u32, rate: f64, response_ns: f64) -
         last_done_ns: shape.seconds * SECOND,
         operations: mix.iter().map(operation).collect(),
         series: (0..shape.seconds).map(second).collect(),
-        silence: Some(Silence { from_ns: 0, to_ns: 5_000_000 }),
+        longest_gap: Some(LongestGap { from_ns: 0, to_ns: 5_000_000 }),
         ..Work::default()
     }
 }

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use std::sync::Arc;
 use tidemark_controller::api::{Comparison, ComparisonRow, Trouble};
 use tidemark_judge::Validity;
-use tidemark_judge::beside::{Side, together};
+use tidemark_judge::compare::{self as judge_compare, Side};
 use tidemark_judge::evaluation::{self as judged, Assessment, Cell, Metric, Outcome, assess};
 use tidemark_report::evaluation::{Subject, figures};
 use tidemark_store::Store;
@@ -44,7 +44,7 @@ pub(super) async fn compare(
     let (first, second) = (numbers("a", &sides.a)?, numbers("b", &sides.b)?);
     app.make(move |_, store| {
         let both = [side(store, &first)?, side(store, &second)?];
-        let (evaluation, runs) = together([&sides.a, &sides.b], both);
+        let (evaluation, runs) = judge_compare::compare([&sides.a, &sides.b], both);
         let assessment = assess(&evaluation, &runs);
         let subject = Subject { evaluation: &evaluation, assessment: &assessment, runs: &runs, heat: &[] };
         let drawn = figures(&subject).into_iter().map(|figure| (figure.title.clone(), figure.standalone()));

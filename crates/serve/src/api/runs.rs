@@ -5,7 +5,7 @@ use crate::answer::Refused;
 use crate::app::App;
 use crate::auth::{Operator, Viewer};
 use crate::body::{Path, Query};
-use crate::shelf::Placed;
+use crate::figure_cache::Placed;
 use axum::Json as Reply;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -223,7 +223,7 @@ pub(super) async fn figure(
 /// The figures of a run, and what it is known by.
 fn drawn(app: &App, store: &Store, id: u64) -> Result<(Tag, Arc<Vec<Placed>>), Refused> {
     let tag = tag(app, store, id, "svg")?;
-    let drawn = app.shelf.figures(&tag.0, || {
+    let drawn = app.figures.figures(&tag.0, || {
         let run = store.load(id)?;
         Ok(figures::of_run(&run).into_iter().map(|figure| placed(figure, &run)).collect())
     })?;

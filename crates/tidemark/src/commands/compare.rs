@@ -9,7 +9,7 @@ use crate::terminal::Terminal;
 use serde_json::json;
 use std::path::PathBuf;
 use tidemark_judge::Validity;
-use tidemark_judge::beside::{Side, together};
+use tidemark_judge::compare::{self as judge_compare, Side};
 use tidemark_judge::evaluation::{Outcome, assess};
 use tidemark_store::Store;
 
@@ -26,7 +26,7 @@ pub(crate) fn compare(
     if shared > 0 {
         terminal.remark(&format!("note: {shared} runs are on both sides: they say nothing of a difference"));
     }
-    let (evaluation, runs) = together(names.map(String::as_str), sides);
+    let (evaluation, runs) = judge_compare::compare(names.map(String::as_str), sides);
     let assessment = assess(&evaluation, &runs);
     let judged = Judged { evaluation: &evaluation, assessment: &assessment, runs: &runs };
     if let Some(path) = &arguments.report {

@@ -10,7 +10,7 @@ use std::hash::{BuildHasher as _, Hasher as _};
 use std::io::Read as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tidemark_control::audience::Wish;
+use tidemark_control::event::StopRequest;
 use tidemark_control::provenance;
 use tidemark_fleet::driver::{self, Happened, Options};
 use tidemark_fleet::link::Join;
@@ -52,7 +52,7 @@ pub(crate) fn driver(arguments: &cli::Driver, terminal: Terminal) -> Result<Exit
             orphan.store(true, Ordering::Relaxed);
         });
     }
-    let stop = || signals.wish() > Wish::GoOn || orphan.load(Ordering::Relaxed);
+    let stop = || signals.stop_request() > StopRequest::None || orphan.load(Ordering::Relaxed);
     let mut tell = |happened: Happened| {
         let text = match happened {
             Happened::Joined(_) if arguments.embedded => return,

@@ -11,8 +11,8 @@ use crate::terminal::Terminal;
 use serde_json::json;
 use std::path::PathBuf;
 use std::time::Instant;
-use tidemark_control::audience::{Audience, Wish};
 use tidemark_control::evaluate::{self, Evaluated, Options, Spectator, Step};
+use tidemark_control::event::{EventSink, StopRequest};
 use tidemark_control::{execute, provenance};
 use tidemark_judge::Validity;
 use tidemark_judge::evaluation::{Cell, assess};
@@ -60,7 +60,7 @@ pub(crate) fn execute(
             allow_destroy: running.allow_destroy.clone(),
             scratch: beside.parent().map(PathBuf::from),
             member: None,
-            fields: None,
+            backends: None,
             writer: None,
         },
         run_commands: arguments.run_commands,
@@ -116,8 +116,8 @@ pub(crate) fn execute(
         assessment::show(&judged, terminal);
         assessment::closing(&evaluation, report.as_deref(), terminal);
     }
-    Ok(match (screen.wish(), &assessment.validity) {
-        (Wish::Finish | Wish::Stop, _) => Exit::Interrupted,
+    Ok(match (screen.stop_request(), &assessment.validity) {
+        (StopRequest::Finish | StopRequest::Stop, _) => Exit::Interrupted,
         (_, Validity::Invalid(_)) => Exit::Invalid,
         _ if trouble.is_some() || assessment::failed(&judged) => Exit::Failed,
         _ => Exit::Done,
@@ -201,7 +201,7 @@ impl Spectator for Screen {
                 self.json(&json!({"event": "taking_down", "arm": arm}));
                 self.say(&format!("taking down {arm}"));
             }
-            Step::Said(text) => self.say(&format!("    {text}")),
+            Step::Output(text) => self.say(&format!("    {text}")),
             Step::RunStarted { member, number, of } => {
                 self.json(&json!({"event": "run_started", "number": number, "of": of, "member": member}));
                 let (of, left) = match of {
@@ -231,11 +231,11 @@ impl Spectator for Screen {
         }
     }
 
-    fn wish(&mut self) -> Wish {
-        self.signals.wish()
+    fn stop_request(&mut self) -> StopRequest {
+        self.signals.stop_request()
     }
 
-    fn audience<'a>(&'a mut self, plan: &Plan) -> Box<dyn Audience + 'a> {
+    fn sink<'a>(&'a mut self, plan: &Plan) -> Box<dyn EventSink + 'a> {
         Box::new(Progress::brief(self.show, self.terminal, self.signals.clone(), plan))
     }
 }

@@ -4,7 +4,7 @@ use crate::cli;
 use crate::exit::{Exit, Stop};
 use crate::signals::Signals;
 use crate::terminal::Terminal;
-use tidemark_control::audience::Wish;
+use tidemark_control::event::StopRequest;
 use tidemark_observe::{Options, server};
 
 /// Serves until the user ends it.
@@ -17,7 +17,7 @@ pub(crate) fn observe(arguments: &cli::Observe, terminal: Terminal) -> Result<Ex
     };
     let signals = Signals::listen();
     let ready = |address| terminal.remark(&format!("serving http://{address}/metrics; Ctrl-C ends it"));
-    server::serve(arguments.listen, options, ready, || signals.wish() > Wish::GoOn)
+    server::serve(arguments.listen, options, ready, || signals.stop_request() > StopRequest::None)
         .map_err(Stop::not_ready)?;
     Ok(Exit::Done)
 }

@@ -72,7 +72,7 @@ pub(crate) fn execute(
         allow_destroy: running.allow_destroy.clone(),
         scratch: store.as_ref().and_then(|store| store.path().parent()).map(Path::to_owned),
         member: None,
-        fields: None,
+        backends: None,
         writer: None,
     };
     let mut progress = Progress::new(show(running, terminal), terminal, Signals::listen(), plan);

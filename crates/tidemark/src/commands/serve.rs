@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use tidemark_control::audience::Wish;
+use tidemark_control::event::StopRequest;
 use tidemark_control::provenance;
 use tidemark_controller::Controller;
 use tidemark_controller::controller;
@@ -77,7 +77,10 @@ pub(crate) fn serve(
         }
     };
     let mut end = End { controller: Arc::clone(&controller), going: None };
-    let stop = || signals.wish() > Wish::GoOn && (end.is_over(terminal) || signals.wish() > Wish::Finish);
+    let stop = || {
+        signals.stop_request() > StopRequest::None
+            && (end.is_over(terminal) || signals.stop_request() > StopRequest::Finish)
+    };
     let served = tidemark_serve::serve(options, Arc::clone(&controller), fleet, ready, stop);
     controller.shut_down();
     drop(own);

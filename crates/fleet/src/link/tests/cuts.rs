@@ -9,7 +9,7 @@ const MESSAGES: u64 = 4_000;
 /// The number of a message of these tests.
 fn number(heard: &Heard) -> Option<u64> {
     match heard {
-        Heard::Said(up) => match &**up {
+        Heard::Message(up) => match &**up {
             Up::Prepared { run, targets } => {
                 assert_eq!(targets.len() as u64, *run % 5);
                 Some(*run)
@@ -64,7 +64,7 @@ fn all_arrives_once_and_in_order_over_a_network_that_is_cut_anywhere() {
             let (mut expected, mut away) = (0, false);
             while expected < MESSAGES {
                 match next(&link) {
-                    FromController::Said(down) => {
+                    FromController::Message(down) => {
                         assert_eq!(*down, Down::Release { run: expected });
                         expected += 1;
                     }
@@ -76,7 +76,7 @@ fn all_arrives_once_and_in_order_over_a_network_that_is_cut_anywhere() {
         });
         let (mut expected, mut away) = (0, 0);
         while expected < MESSAGES {
-            let (tag, heard) = heard.recv_timeout(PATIENCE).expect("all that was said");
+            let (tag, heard) = heard.recv_timeout(TIMEOUT).expect("all that was said");
             assert_eq!(tag, 7);
             away += usize::from(matches!(heard, Heard::Away));
             if let Some(number) = number(&heard) {
@@ -86,7 +86,7 @@ fn all_arrives_once_and_in_order_over_a_network_that_is_cut_anywhere() {
         }
         assert!(away >= 5, "only {away} cuts");
     });
-    assert!(link.settle(PATIENCE));
+    assert!(link.settle(TIMEOUT));
     assert!(network.state.connections.load(Ordering::SeqCst) > 20);
     assert!(heard.try_iter().all(|(_, heard)| number(&heard).is_none()), "something came twice");
 }
@@ -101,7 +101,7 @@ fn a_driver_is_away_while_the_network_swallows_and_comes_back_with_what_it_said(
     let before = *changes.borrow();
     network.swallow(true);
     talk(&link, 0);
-    assert!(matches!(heard.recv_timeout(PATIENCE), Ok((_, Heard::Away))));
+    assert!(matches!(heard.recv_timeout(TIMEOUT), Ok((_, Heard::Away))));
     assert_eq!(host.presence("d1"), Some(Presence::Silent));
     assert!(host.member("d1").unwrap().silent >= options().silent_after);
     assert!(matches!(next(&link), FromController::Away));
@@ -112,10 +112,10 @@ fn a_driver_is_away_while_the_network_swallows_and_comes_back_with_what_it_said(
     // Whatever hangs in the network is cut at last.
     network.cut();
     assert!(matches!(next(&link), FromController::Back));
-    assert!(matches!(next(&link), FromController::Said(down) if *down == Down::Release { run: 9 }));
-    assert!(matches!(heard.recv_timeout(PATIENCE), Ok((_, Heard::Back))));
+    assert!(matches!(next(&link), FromController::Message(down) if *down == Down::Release { run: 9 }));
+    assert!(matches!(heard.recv_timeout(TIMEOUT), Ok((_, Heard::Back))));
     for run in 0..2 {
-        let (_, heard) = heard.recv_timeout(PATIENCE).unwrap();
+        let (_, heard) = heard.recv_timeout(TIMEOUT).unwrap();
         assert_eq!(number(&heard), Some(run));
     }
     assert_eq!(host.presence("d1"), Some(Presence::Present));
@@ -131,11 +131,11 @@ fn large_messages_go_both_ways_at_once() {
     let text = "x".repeat(24 << 20);
     link.say(Up::Refused { run: 1, reason: text.clone() });
     host.fleet.send("d1", prepare(text.clone()));
-    let FromController::Said(down) = next(&link) else { panic!("no plan") };
+    let FromController::Message(down) = next(&link) else { panic!("no plan") };
     assert!(matches!(*down, Down::Prepare { plan, .. } if plan.description == text));
     loop {
-        match heard.recv_timeout(PATIENCE).unwrap().1 {
-            Heard::Said(up) => {
+        match heard.recv_timeout(TIMEOUT).unwrap().1 {
+            Heard::Message(up) => {
                 assert!(matches!(*up, Up::Refused { reason, .. } if reason == text));
                 return;
             }
@@ -176,13 +176,13 @@ fn what_is_too_large_ends_the_session_with_a_reason_and_a_new_one_begins() {
     let FromController::Void(reason) = next(&link) else { panic!("not void") };
     assert!(reason.contains("4 MiB is the most"), "{reason}");
     assert!(matches!(next(&link), FromController::Joined { anew: true, .. }));
-    assert!(matches!(heard.recv_timeout(PATIENCE), Ok((7, Heard::Gone(_)))));
+    assert!(matches!(heard.recv_timeout(TIMEOUT), Ok((7, Heard::Gone(_)))));
     host.fleet.release("d1");
     wait(|| host.presence("d1") == Some(Presence::Present));
 
     let heard = host.claim("d1", 4);
     host.fleet.send("d1", prepare("x".repeat(MESSAGE_MOST)));
-    let Ok((7, Heard::Gone(reason))) = heard.recv_timeout(PATIENCE) else { panic!("not gone") };
+    let Ok((7, Heard::Gone(reason))) = heard.recv_timeout(TIMEOUT) else { panic!("not gone") };
     assert!(reason.contains("64 MiB is the most"), "{reason}");
     assert!(matches!(next(&link), FromController::Void(_)));
     assert!(matches!(next(&link), FromController::Joined { anew: true, .. }));

@@ -21,7 +21,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 /// Long enough for any machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A controller's end: a fleet behind axum.
 struct Host {
@@ -34,7 +34,7 @@ fn options() -> Options {
     Options {
         version: "1.2.3".into(),
         silent_after: Duration::from_secs(1),
-        gone_after: PATIENCE,
+        gone_after: TIMEOUT,
         name: "lighthouse".into(),
     }
 }
@@ -98,7 +98,7 @@ fn hello(name: &str) -> Hello {
 /// What the driver hears next, trouble with the connection left aside.
 fn next(link: &Link) -> FromController {
     loop {
-        match link.heard.recv_timeout(PATIENCE).expect("the driver to hear something") {
+        match link.heard.recv_timeout(TIMEOUT).expect("the driver to hear something") {
             FromController::Trying(_) => {}
             heard => return heard,
         }
@@ -108,7 +108,7 @@ fn next(link: &Link) -> FromController {
 fn wait(mut until: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !until() {
-        assert!(begin.elapsed() < PATIENCE, "it did not happen");
+        assert!(begin.elapsed() < TIMEOUT, "it did not happen");
         std::thread::sleep(Duration::from_millis(5));
     }
 }

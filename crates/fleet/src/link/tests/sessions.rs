@@ -15,7 +15,7 @@ fn a_driver_that_the_controller_gave_up_begins_a_new_session() {
     assert!(matches!(next(&link), FromController::Void(reason) if reason.contains("gave this driver up")));
     assert!(matches!(next(&link), FromController::Joined { anew: true, .. }));
     link.say(Up::Prepared { run: 3, targets: Vec::new() });
-    assert!(link.settle(PATIENCE));
+    assert!(link.settle(TIMEOUT));
     wait(|| host.presence("d1") == Some(Presence::Present));
     assert_eq!(host.member("d1").unwrap().run, Some(3));
     assert!(heard.try_recv().is_err(), "the run hears of a driver that it gave up");
@@ -25,7 +25,7 @@ fn a_driver_that_the_controller_gave_up_begins_a_new_session() {
     let heard = host.claim("d1", 5);
     link.say(Up::Prepared { run: 5, targets: Vec::new() });
     assert!(
-        matches!(heard.recv_timeout(PATIENCE), Ok((7, Heard::Said(up))) if matches!(*up, Up::Prepared { run: 5, .. }))
+        matches!(heard.recv_timeout(TIMEOUT), Ok((7, Heard::Message(up))) if matches!(*up, Up::Prepared { run: 5, .. }))
     );
 }
 
@@ -35,7 +35,7 @@ fn a_controller_that_does_not_know_the_session_begins_a_new_one() {
     let network = Network::new(&host);
     let link = host.driver("d1", network.address);
     link.say(Up::Prepared { run: 3, targets: Vec::new() });
-    assert!(link.settle(PATIENCE));
+    assert!(link.settle(TIMEOUT));
     // Another controller answers at the same address from now on.
     let other = Host::new(options());
     *network.state.target.lock().unwrap() = other.address;
@@ -47,7 +47,7 @@ fn a_controller_that_does_not_know_the_session_begins_a_new_one() {
     let heard = other.claim("d1", 1);
     link.say(Up::Prepared { run: 1, targets: Vec::new() });
     assert!(
-        matches!(heard.recv_timeout(PATIENCE), Ok((7, Heard::Said(up))) if matches!(*up, Up::Prepared { run: 1, .. }))
+        matches!(heard.recv_timeout(TIMEOUT), Ok((7, Heard::Message(up))) if matches!(*up, Up::Prepared { run: 1, .. }))
     );
 }
 
@@ -115,7 +115,7 @@ fn a_driver_waits_for_a_controller_that_is_not_there_yet() {
     let address = listener.local_addr().unwrap();
     drop(listener);
     let link = join(to(address), hello("d1")).unwrap();
-    let FromController::Trying(reason) = link.heard.recv_timeout(PATIENCE).unwrap() else {
+    let FromController::Trying(reason) = link.heard.recv_timeout(TIMEOUT).unwrap() else {
         panic!("it does not say that it tries")
     };
     assert!(reason.contains(&address.to_string()), "{reason}");
@@ -160,7 +160,7 @@ fn a_driver_that_ends_is_gone_and_forgotten_but_not_while_a_run_has_it() {
     let link = host.driver("d1", host.address);
     let heard = host.claim("d1", 3);
     drop(link);
-    assert!(matches!(heard.recv_timeout(PATIENCE), Ok((7, Heard::Away))));
+    assert!(matches!(heard.recv_timeout(TIMEOUT), Ok((7, Heard::Away))));
     std::thread::sleep(gone_after * 3);
     assert_eq!(host.presence("d1"), Some(Presence::Silent));
     let (sender, _) = crossbeam_channel::unbounded();

@@ -6,7 +6,7 @@ use tidemark_measure::record::{Operation, Stage, Work};
 use tidemark_measure::service_level::Statistic;
 
 /// Some operations of the stages that make one repeat.
-pub(super) struct Together<'a> {
+pub(super) struct Pooled<'a> {
     operations: Vec<(&'a Work, &'a Operation)>,
     /// The window of the stage of each, seconds: that of its work that took longest. Rates of works that did not end
     /// together do not add up.
@@ -17,7 +17,7 @@ pub(super) struct Together<'a> {
     merged: Option<Histogram>,
 }
 
-impl<'a> Together<'a> {
+impl<'a> Pooled<'a> {
     /// The data operations of some stages that are asked for.
     pub(super) fn new(stages: &[&'a Stage], wanted: impl Fn(&Operation) -> bool) -> Self {
         let (mut operations, mut windows) = (Vec::new(), Vec::new());
@@ -27,7 +27,7 @@ impl<'a> Together<'a> {
             operations.extend(all.into_iter().filter(|(_, operation)| wanted(operation)));
             windows.resize(operations.len(), longest);
         }
-        let nothing = |operation: &Operation| operation.tally.ok == 0 && operation.said.is_none();
+        let nothing = |operation: &Operation| operation.tally.ok == 0 && operation.reported.is_none();
         let known = |operation: &Operation| !operation.tally.response.is_empty() || nothing(operation);
         let all_known = operations.iter().all(|(_, operation)| known(operation));
         let merged = (operations.len() > 1 && all_known).then(|| {
@@ -159,7 +159,7 @@ mod tests {
             ..Work::default()
         };
         let stage = Stage { works: vec![work(25_000, 25), work(500, 2)], ..Stage::default() };
-        let together = Together::new(&[&stage], |_| true);
+        let together = Pooled::new(&[&stage], |_| true);
         assert!((together.throughput() - 25_500.0 / 25.0).abs() < 1e-6, "{}", together.throughput());
     }
 }

@@ -39,7 +39,7 @@ impl Line {
 }
 
 /// What a driver said.
-pub(crate) enum Word {
+pub(crate) enum FromDriver {
     /// A message: its number, the acknowledgement that came with it, and itself.
     Numbered(u64, u64, Message),
     /// An answer to a ping: the acknowledgement, and the times that [`Clock::take`] wants but the last.
@@ -74,7 +74,7 @@ pub(crate) struct Entry {
 }
 
 /// One driver.
-pub(crate) struct Seat(Mutex<State>);
+pub(crate) struct DriverHandle(Mutex<State>);
 
 struct State {
     hello: Hello,
@@ -97,7 +97,7 @@ struct Claim {
     over: bool,
 }
 
-impl Seat {
+impl DriverHandle {
     /// Of a driver that has not been let in yet.
     pub(crate) fn new(hello: Hello) -> Self {
         Self(Mutex::new(State {
@@ -169,7 +169,7 @@ impl Seat {
     ///
     /// # Errors
     /// When it makes no sense: a clause. Then the session has to be void.
-    pub(crate) fn hear(&self, line: &Arc<Line>, word: Word, now_ns: i64) -> Result<bool, String> {
+    pub(crate) fn hear(&self, line: &Arc<Line>, word: FromDriver, now_ns: i64) -> Result<bool, String> {
         let mut state = self.lock();
         if !state.has(line) {
             return Ok(false);
@@ -177,22 +177,22 @@ impl Seat {
         let Some((_, stream)) = &mut state.session else { return Ok(false) };
         let mut message = None;
         match word {
-            Word::Numbered(number, ack, numbered) => {
+            FromDriver::Numbered(number, ack, numbered) => {
                 stream.acknowledge(ack)?;
                 if stream.receive(number)? {
                     message = Some(numbered);
                 }
             }
-            Word::Pong(ack, [sent_ns, came_ns, answered_ns]) => {
+            FromDriver::Pong(ack, [sent_ns, came_ns, answered_ns]) => {
                 stream.acknowledge(ack)?;
                 state.clock.take(sent_ns, came_ns, answered_ns, now_ns);
             }
-            Word::Health(health) => state.health = health,
+            FromDriver::Health(health) => state.health = health,
         }
         let back = state.alive();
         if let Some(message) = message {
             state.tell(|| match message {
-                Message::Up(up) => Heard::Said(up),
+                Message::Up(up) => Heard::Message(up),
                 Message::Second(second) => Heard::Second(second),
             });
         }

@@ -1,8 +1,8 @@
 //! What is known of the drivers of one run, by those who carry it out: written by one thread that listens to all of them.
 
 use crate::Fleet;
-use crate::deal::Seats;
-use crate::field::record;
+use crate::assign::Assignment;
+use crate::backend::record;
 use crate::fleet::{Heard, Member};
 use crate::protocol::{Down, Opened, Second, Up};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use tidemark_load::crew::Ending;
+use tidemark_load::thread_pool::Ending;
 use tidemark_measure::observation::Node;
 use tidemark_measure::record::{Driver, Lost, Note, Proof, Share};
 
@@ -19,20 +19,20 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// How long a driver that is there, its network and all, may be silent before it is given up.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Patience {
+pub(crate) struct Timeouts {
     /// On whether it is ready: for a run, for a stage.
     pub(crate) ready: Duration,
     /// On a load that is over, or of which it should tell something every second; when it is to let go of a run.
     pub(crate) word: Duration,
 }
 
-impl Default for Patience {
+impl Default for Timeouts {
     fn default() -> Self {
         Self { ready: Duration::from_secs(600), word: Duration::from_secs(60) }
     }
 }
 
-/// What a work hears of its drivers, each with the driver's number on the board.
+/// What a work hears of its drivers, each with the driver's number on the run_drivers.
 #[derive(Debug)]
 pub(crate) enum News {
     /// A second, encoded.
@@ -58,7 +58,7 @@ pub(crate) struct Loss {
     /// Whether the stage misses something: not all of its shares had ended.
     pub(crate) missed: bool,
     /// Whether it is this work that tells the user.
-    pub(crate) aloud: bool,
+    pub(crate) announce: bool,
 }
 
 /// When a stage started.
@@ -81,7 +81,7 @@ struct OfDriver {
     back: Option<Instant>,
     lost: Option<(Instant, String)>,
     /// Whether a stage has failed because it is lost. One is enough.
-    mourned: bool,
+    loss_counted: bool,
     /// Works of the stage that goes on of which it is still to say how they ended.
     owes: Vec<u32>,
     prepared: Option<Result<Vec<String>, String>>,
@@ -101,20 +101,20 @@ struct State {
 }
 
 /// The drivers of one run.
-pub(crate) struct Board {
+pub(crate) struct RunDrivers {
     fleet: Arc<Fleet>,
     pub(crate) run: u64,
-    pub(crate) patience: Patience,
+    pub(crate) timeouts: Timeouts,
     began: Instant,
     state: Mutex<State>,
     news: Condvar,
 }
 
-impl Board {
-    pub(crate) fn new(fleet: Arc<Fleet>, run: u64, names: &[String], patience: Patience) -> Self {
+impl RunDrivers {
+    pub(crate) fn new(fleet: Arc<Fleet>, run: u64, names: &[String], timeouts: Timeouts) -> Self {
         let driver = |name: &String| OfDriver { name: name.clone(), ..OfDriver::default() };
         let state = State { drivers: names.iter().map(driver).collect(), ..State::default() };
-        Self { fleet, run, patience, began: Instant::now(), state: Mutex::new(state), news: Condvar::new() }
+        Self { fleet, run, timeouts, began: Instant::now(), state: Mutex::new(state), news: Condvar::new() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -145,15 +145,15 @@ impl Board {
     }
 
     /// Whether it is lost, and no stage has failed because of that.
-    pub(crate) fn is_lost_unmourned(&self, driver: usize) -> bool {
+    pub(crate) fn is_lost_uncounted(&self, driver: usize) -> bool {
         let state = self.state();
-        state.drivers[driver].lost.is_some() && !state.drivers[driver].mourned
+        state.drivers[driver].lost.is_some() && !state.drivers[driver].loss_counted
     }
 
     /// A stage has failed because this driver is lost, if it is.
-    pub(crate) fn mourn(&self, driver: usize) {
+    pub(crate) fn count_loss(&self, driver: usize) {
         let mut state = self.state();
-        state.drivers[driver].mourned = state.drivers[driver].lost.is_some();
+        state.drivers[driver].loss_counted = state.drivers[driver].lost.is_some();
     }
 
     /// That a driver was lost and why, as a sentence.
@@ -231,12 +231,14 @@ impl Board {
     }
 
     /// Begins a stage: gives one route for each of its works. What is known already is told there, too: that a driver is lost.
-    pub(crate) fn open(&self, stage: u32, works: &[Vec<Seats>]) -> Vec<Receiver<News>> {
+    pub(crate) fn open(&self, stage: u32, works: &[Vec<Assignment>]) -> Vec<Receiver<News>> {
         let mut state = self.state();
         state.stage = Some(stage);
         for (number, driver) in state.drivers.iter_mut().enumerate() {
             (driver.ready, driver.ended, driver.proof) = (None, false, None);
-            let seated = (0..).zip(works).filter(|(_, seats)| seats.iter().any(|one| one.driver == number));
+            let seated = (0..)
+                .zip(works)
+                .filter(|(_, assignments)| assignments.iter().any(|one| one.driver == number));
             driver.owes = seated.map(|(work, _)| work).collect();
         }
         let (routes, receivers): (Vec<_>, Vec<_>) = works.iter().map(|_| unbounded()).unzip();
@@ -340,7 +342,7 @@ impl Board {
                 }
             }
             Heard::Second(_) => {}
-            Heard::Said(up) => self.said(driver, *up),
+            Heard::Message(up) => self.said(driver, *up),
             Heard::Away => {
                 let mut state = self.state();
                 state.drivers[driver].away = Some(Instant::now());
@@ -443,34 +445,35 @@ impl State {
         let missed = !self.drivers[driver].owes.is_empty();
         for (number, route) in self.routes.iter().flatten().enumerate() {
             let reason = reason.to_owned();
-            let _ = route.send(News::Lost(Loss { driver, reason, missed, aloud: number == 0 }));
+            let _ = route.send(News::Lost(Loss { driver, reason, missed, announce: number == 0 }));
         }
     }
 }
 
 /// The thread that listens to a run's drivers. When it is dropped, they are released.
 pub(crate) struct Listener {
-    board: Arc<Board>,
+    run_drivers: Arc<RunDrivers>,
     ended: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Listener {
     /// Claims the drivers and listens to them. Errors say which driver is not to be had.
-    pub(crate) fn start(board: &Arc<Board>, lost_after: Duration) -> Result<Self, String> {
+    pub(crate) fn start(run_drivers: &Arc<RunDrivers>, lost_after: Duration) -> Result<Self, String> {
         let (heard_in, heard) = unbounded();
         let ended = Arc::new(AtomicBool::new(false));
-        let mut listener = Self { board: Arc::clone(board), ended: Arc::clone(&ended), thread: None };
-        board.claim(&heard_in)?;
-        let board = Arc::clone(board);
+        let mut listener =
+            Self { run_drivers: Arc::clone(run_drivers), ended: Arc::clone(&ended), thread: None };
+        run_drivers.claim(&heard_in)?;
+        let run_drivers = Arc::clone(run_drivers);
         listener.thread = Some(std::thread::spawn(move || {
             while !ended.load(Ordering::Relaxed) {
                 match heard.recv_timeout(LOOK) {
-                    Ok((driver, heard)) => board.hear(driver as usize, heard),
+                    Ok((driver, heard)) => run_drivers.hear(driver as usize, heard),
                     Err(RecvTimeoutError::Timeout) => {}
                     Err(RecvTimeoutError::Disconnected) => break,
                 }
-                board.look_for_lost(lost_after);
+                run_drivers.look_for_lost(lost_after);
             }
         }));
         Ok(listener)
@@ -479,7 +482,7 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        self.board.release();
+        self.run_drivers.release();
         self.ended.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
             // A listener that crashed has lost its drivers already.

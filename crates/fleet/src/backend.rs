@@ -1,16 +1,16 @@
 //! The controller's side of a run: its stages on the drivers instead of in this process.
 
 use crate::Fleet;
-use crate::board::{Board, Listener, Patience};
-use crate::deal::{Seats, deal, elsewhere};
+use crate::assign::{Assignment, assign, elsewhere};
 use crate::follow::{Line, Remote};
 use crate::protocol::{Down, Opened, Order};
+use crate::run_drivers::{Listener, RunDrivers, Timeouts};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use tidemark_control::audience::{Audience, Event, Wish};
+use tidemark_control::backend::{self, Backend, BackendFactory, StagePlace};
+use tidemark_control::event::{Event, EventSink, StopRequest};
 use tidemark_control::execute::{ExecuteError, Options};
-use tidemark_control::field::{self, Field, Fields, StagePlace};
-use tidemark_control::player::Player;
+use tidemark_control::runner::Runner;
 use tidemark_measure::observation::Node;
 use tidemark_measure::record::{Driver, Note, Proof, Run, Stage as Record};
 use tidemark_plan::plan::{OnLoss, Plan, Stage};
@@ -22,7 +22,7 @@ const START_AHEAD: Duration = Duration::from_millis(150);
 pub struct OnFleet {
     fleet: Arc<Fleet>,
     drivers: Vec<String>,
-    pub(crate) patience: Patience,
+    pub(crate) timeouts: Timeouts,
 }
 
 impl std::fmt::Debug for OnFleet {
@@ -31,23 +31,24 @@ impl std::fmt::Debug for OnFleet {
     }
 }
 
-/// Runs on these drivers of a fleet, in this order: workers are dealt to the first ones first.
-pub fn on(fleet: Arc<Fleet>, drivers: Vec<String>) -> Arc<dyn Fields> {
+/// Runs on these drivers of a fleet, in this order: workers are assigned to the first ones first.
+pub fn on(fleet: Arc<Fleet>, drivers: Vec<String>) -> Arc<dyn BackendFactory> {
     Arc::new(OnFleet::new(fleet, drivers))
 }
 
 impl OnFleet {
     pub(crate) fn new(fleet: Arc<Fleet>, drivers: Vec<String>) -> Self {
-        Self { fleet, drivers, patience: Patience::default() }
+        Self { fleet, drivers, timeouts: Timeouts::default() }
     }
 }
 
-impl Fields for OnFleet {
-    fn field(&self) -> Box<dyn Field> {
+impl BackendFactory for OnFleet {
+    fn backend(&self) -> Box<dyn Backend> {
         let run = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
-        let board = Arc::new(Board::new(Arc::clone(&self.fleet), run, &self.drivers, self.patience));
+        let run_drivers =
+            Arc::new(RunDrivers::new(Arc::clone(&self.fleet), run, &self.drivers, self.timeouts));
         Box::new(OnDrivers {
-            board,
+            run_drivers,
             listener: None,
             on_loss: OnLoss::Stop,
             run_start: None,
@@ -58,7 +59,7 @@ impl Fields for OnFleet {
 
 /// One run on drivers.
 struct OnDrivers {
-    board: Arc<Board>,
+    run_drivers: Arc<RunDrivers>,
     listener: Option<Listener>,
     on_loss: OnLoss,
     run_start: Option<Instant>,
@@ -72,72 +73,76 @@ impl OnDrivers {
     fn wait(
         &self,
         of: &[usize],
-        audience: &mut dyn Audience,
-        asked: Wish,
-        done: impl Fn(&Board, usize) -> bool,
+        sink: &mut dyn EventSink,
+        asked: StopRequest,
+        done: impl Fn(&RunDrivers, usize) -> bool,
     ) -> bool {
-        let (since, most) = (Instant::now(), self.board.patience.ready);
+        let (since, most) = (Instant::now(), self.run_drivers.timeouts.ready);
         loop {
-            let missing = |driver: &&usize| !self.board.is_lost(**driver) && !done(&self.board, **driver);
+            let missing =
+                |driver: &&usize| !self.run_drivers.is_lost(**driver) && !done(&self.run_drivers, **driver);
             let missing: Vec<_> = of.iter().filter(missing).collect();
             if missing.is_empty() {
                 return true;
             }
-            if audience.wish() > asked {
+            if sink.stop_request() > asked {
                 return false;
             }
             for driver in missing {
-                let there = self.board.there_since(*driver);
+                let there = self.run_drivers.there_since(*driver);
                 if there.is_some_and(|there| there.max(since).elapsed() > most) {
                     let reason =
                         format!("it did not say within {} s whether it was ready", most.as_secs_f64());
-                    self.board.give_up(*driver, &reason);
+                    self.run_drivers.give_up(*driver, &reason);
                 }
             }
-            self.board.wait_for_news(Duration::from_millis(50));
+            self.run_drivers.wait_for_news(Duration::from_millis(50));
         }
     }
 
     fn living(&self) -> Vec<usize> {
-        (0..self.board.drivers()).filter(|driver| !self.board.is_lost(*driver)).collect()
+        (0..self.run_drivers.drivers()).filter(|driver| !self.run_drivers.is_lost(*driver)).collect()
     }
 
     /// What stops the stage, if a driver of it was lost and the document does not go on without.
     fn loss(&self, of: &[usize]) -> Option<String> {
-        let lost = of.iter().find_map(|driver| self.board.loss_of(*driver))?;
-        (self.on_loss == OnLoss::Stop || of.iter().all(|driver| self.board.is_lost(*driver))).then_some(lost)
+        let lost = of.iter().find_map(|driver| self.run_drivers.loss_of(*driver))?;
+        (self.on_loss == OnLoss::Stop || of.iter().all(|driver| self.run_drivers.is_lost(*driver)))
+            .then_some(lost)
     }
 }
 
-impl Field for OnDrivers {
+impl Backend for OnDrivers {
     fn prepare(
         &mut self,
         plan: &Plan,
         options: &Options,
-        audience: &mut dyn Audience,
+        sink: &mut dyn EventSink,
     ) -> Result<Vec<String>, ExecuteError> {
         self.on_loss = plan.drivers.on_loss;
         let lost_after = Duration::from_nanos(plan.drivers.lost_after_ns);
-        self.listener = Some(Listener::start(&self.board, lost_after).map_err(ExecuteError)?);
-        let all: Vec<_> = (0..self.board.drivers()).collect();
-        let names = self.board.names();
+        self.listener = Some(Listener::start(&self.run_drivers, lost_after).map_err(ExecuteError)?);
+        let all: Vec<_> = (0..self.run_drivers.drivers()).collect();
+        let names = self.run_drivers.names();
         if names.is_empty() {
             return Err(ExecuteError("there is no driver to run it on".into()));
         }
         for driver in &all {
             let prepare = Down::Prepare {
-                run: self.board.run,
+                run: self.run_drivers.run,
                 plan: Box::new(plan.clone()),
                 elsewhere: elsewhere(plan, &names, *driver).map_err(ExecuteError)?,
-                writer: self.board.run as u32 ^ (*driver as u32).wrapping_mul(0x9e37_79b9),
+                writer: self.run_drivers.run as u32 ^ (*driver as u32).wrapping_mul(0x9e37_79b9),
                 skip_preflight: options.skip_preflight,
                 lost_after_ns: plan.drivers.lost_after_ns,
             };
-            self.board.send(*driver, prepare);
+            self.run_drivers.send(*driver, prepare);
         }
         // One that refuses is enough.
-        let done = |board: &Board, driver| board.prepared(driver).is_some() || board.is_refused();
-        if !self.wait(&all, audience, Wish::GoOn, done) {
+        let done = |run_drivers: &RunDrivers, driver| {
+            run_drivers.prepared(driver).is_some() || run_drivers.is_refused()
+        };
+        if !self.wait(&all, sink, StopRequest::None, done) {
             return Err(ExecuteError("it was ended before its drivers were ready".into()));
         }
         if let Some(loss) = self.loss(&all) {
@@ -145,12 +150,13 @@ impl Field for OnDrivers {
         }
         let mut targets: Vec<String> = Vec::new();
         for driver in self.living() {
-            let told = self.board.prepared(driver).unwrap_or_else(|| Ok(Vec::new()));
-            let own =
-                told.map_err(|reason| ExecuteError(format!("driver {}: {reason}", self.board.name(driver))))?;
+            let told = self.run_drivers.prepared(driver).unwrap_or_else(|| Ok(Vec::new()));
+            let own = told.map_err(|reason| {
+                ExecuteError(format!("driver {}: {reason}", self.run_drivers.name(driver)))
+            })?;
             for target in own.into_iter().filter(|own| !own.is_empty()) {
                 if !targets.contains(&target) {
-                    audience.event(Event::Target(&target));
+                    sink.event(Event::Target(&target));
                     targets.push(target);
                 }
             }
@@ -163,95 +169,106 @@ impl Field for OnDrivers {
         place: StagePlace,
         stage: &'a Stage,
         notes: &mut Vec<Note>,
-        audience: &mut dyn Audience,
-    ) -> field::Opened<'a> {
+        sink: &mut dyn EventSink,
+    ) -> backend::Opened<'a> {
         self.run_start = Some(place.run_start);
         // One that was lost before a stage in which it has a part is one that the stage loses, unless a stage has failed
         // for it already. Whatever cleans up is done by those who are left.
         let cleans = stage.works.iter().all(|work| work.kind.cleans());
         let counts_losses = self.on_loss == OnLoss::Stop && !cleans;
-        let all = 0..self.board.drivers();
-        let is_there =
-            |driver| !self.board.is_lost(driver) || (counts_losses && self.board.is_lost_unmourned(driver));
-        let there: Vec<_> = all.clone().map(is_there).collect();
-        let dealt = match deal(stage, &self.board.names(), &there) {
-            Ok(dealt) => dealt,
-            Err(reason) => return field::Opened::Failed(reason),
+        let all = 0..self.run_drivers.drivers();
+        let is_there = |driver| {
+            !self.run_drivers.is_lost(driver) || (counts_losses && self.run_drivers.is_lost_uncounted(driver))
         };
-        for note in dealt.notes {
+        let there: Vec<_> = all.clone().map(is_there).collect();
+        let assigned = match assign(stage, &self.run_drivers.names(), &there) {
+            Ok(assigned) => assigned,
+            Err(reason) => return backend::Opened::Failed(reason),
+        };
+        for note in assigned.notes {
             if !notes.contains(&note) {
                 notes.push(note);
             }
         }
-        let (index, works) = (place.index as u32, dealt.works);
+        let (index, works) = (place.index as u32, assigned.works);
         let of: Vec<_> = all.filter(|driver| seated(&works, *driver)).collect();
-        let receivers = self.board.open(index, &works);
+        let receivers = self.run_drivers.open(index, &works);
         self.seated.clone_from(&of);
         for driver in &of {
-            let parts = works.iter().enumerate().flat_map(|(work, seats)| {
-                seats.iter().filter(|seats| seats.driver == *driver).map(move |seats| seats.part(work as u32))
+            let parts = works.iter().enumerate().flat_map(|(work, assignments)| {
+                assignments
+                    .iter()
+                    .filter(|assignments| assignments.driver == *driver)
+                    .map(move |assignments| assignments.part(work as u32))
             });
-            self.board
-                .send(*driver, Down::Open { run: self.board.run, stage: index, parts: parts.collect() });
+            self.run_drivers.send(
+                *driver,
+                Down::Open { run: self.run_drivers.run, stage: index, parts: parts.collect() },
+            );
         }
-        let asked = audience.wish();
-        let all_said = self.wait(&of, audience, asked, |board, driver| board.ready(driver).is_some());
+        let asked = sink.stop_request();
+        let all_said = self.wait(&of, sink, asked, |run_drivers, driver| run_drivers.ready(driver).is_some());
         let mut nothing: Vec<(usize, String)> = Vec::new();
         let mut trouble = match all_said {
             false => Some("the user ended the run".to_owned()),
             true => self.loss(&of),
         };
-        for driver in of.iter().filter(|driver| !self.board.is_lost(**driver)) {
-            let Some((opened, own)) = self.board.ready(*driver) else { continue };
+        for driver in of.iter().filter(|driver| !self.run_drivers.is_lost(**driver)) {
+            let Some((opened, own)) = self.run_drivers.ready(*driver) else { continue };
             notes.extend(own.into_iter().filter(|note| !notes.contains(note)).collect::<Vec<_>>());
             match opened {
                 Opened::Ready => {}
                 Opened::Nothing(reason) => nothing.push((*driver, reason)),
                 Opened::Failed(reason) => {
-                    trouble.get_or_insert(format!("driver {}: {reason}", self.board.name(*driver)));
+                    trouble.get_or_insert(format!("driver {}: {reason}", self.run_drivers.name(*driver)));
                 }
             }
         }
         if let Some(trouble) = trouble {
-            of.iter().for_each(|driver| self.board.mourn(*driver));
-            let order = Down::Order { run: self.board.run, stage: index, work: None, order: Order::Stop };
-            of.iter().for_each(|driver| self.board.send(*driver, order.clone()));
+            of.iter().for_each(|driver| self.run_drivers.count_loss(*driver));
+            let order =
+                Down::Order { run: self.run_drivers.run, stage: index, work: None, order: Order::Stop };
+            of.iter().for_each(|driver| self.run_drivers.send(*driver, order.clone()));
             self.wait_for_the_end(&of);
-            return field::Opened::Failed(trouble);
+            return backend::Opened::Failed(trouble);
         }
         if !nothing.is_empty()
-            && nothing.len() == of.iter().filter(|driver| !self.board.is_lost(**driver)).count()
+            && nothing.len() == of.iter().filter(|driver| !self.run_drivers.is_lost(**driver)).count()
         {
-            return field::Opened::Nothing(nothing.swap_remove(0).1);
+            return backend::Opened::Nothing(nothing.swap_remove(0).1);
         }
-        let (on_loss, started) = (self.on_loss, self.board.start(index, &of, START_AHEAD, place.run_start));
-        let players =
-            stage.works.iter().zip(receivers).zip(works).enumerate().map(|(work, ((plan, heard), seats))| {
-                let why_not = |seats: &Seats| nothing.iter().find(|(driver, _)| *driver == seats.driver);
-                let idle: Vec<_> = seats.iter().filter_map(why_not).collect();
-                if let ([(_, why), ..], true) = (&idle[..], idle.len() == seats.len()) {
-                    self.board.close(work as u32, Vec::new());
-                    return Player::Nothing(plan, why.clone());
+        let (on_loss, started) =
+            (self.on_loss, self.run_drivers.start(index, &of, START_AHEAD, place.run_start));
+        let runners = stage.works.iter().zip(receivers).zip(works).enumerate().map(
+            |(work, ((plan, heard), assignments))| {
+                let why_not = |assignments: &Assignment| {
+                    nothing.iter().find(|(driver, _)| *driver == assignments.driver)
+                };
+                let idle: Vec<_> = assignments.iter().filter_map(why_not).collect();
+                if let ([(_, why), ..], true) = (&idle[..], idle.len() == assignments.len()) {
+                    self.run_drivers.close(work as u32, Vec::new());
+                    return Runner::Nothing(plan, why.clone());
                 }
                 let idle = idle.into_iter().map(|(driver, _)| *driver).collect();
                 let (stage, work, started) = (index, work as u32, started.clone());
-                let line = Line { stage, work, seats, idle, on_loss, started };
-                let board = Arc::clone(&self.board);
-                Player::Elsewhere(plan, Box::new(Remote { board, line, heard }))
-            });
-        field::Opened::Players(players.collect())
+                let line = Line { stage, work, assignments, idle, on_loss, started };
+                let run_drivers = Arc::clone(&self.run_drivers);
+                Runner::Remote(plan, Box::new(Remote { run_drivers, line, heard }))
+            },
+        );
+        backend::Opened::Runners(runners.collect())
     }
 
     fn close(&mut self, _stage: &Stage, remarks: Vec<String>, record: &mut Record) {
         let of = std::mem::take(&mut self.seated);
         self.wait_for_the_end(&of);
-        record.shares = self.board.take_shares();
+        record.shares = self.run_drivers.take_shares();
         let (mut proofs, mut missing) = (Vec::new(), Vec::new());
         for driver in of {
-            let name = self.board.name(driver);
-            match self.board.proof(driver) {
+            let name = self.run_drivers.name(driver);
+            match self.run_drivers.proof(driver) {
                 Some(proof) => proofs.push((name, proof)),
-                None if self.board.is_lost(driver) => {
+                None if self.run_drivers.is_lost(driver) => {
                     missing.push(format!("Driver {name} was lost before it said what it had checked."));
                 }
                 None => {}
@@ -263,25 +280,28 @@ impl Field for OnDrivers {
 
     fn finish(&mut self, run: &mut Run) {
         let living = self.living();
-        living.iter().for_each(|driver| self.board.send(*driver, Down::Release { run: self.board.run }));
-        let until = Instant::now() + self.board.patience.word;
+        living
+            .iter()
+            .for_each(|driver| self.run_drivers.send(*driver, Down::Release { run: self.run_drivers.run }));
+        let until = Instant::now() + self.run_drivers.timeouts.word;
         while living
             .iter()
-            .any(|driver| !self.board.is_lost(*driver) && self.board.released(*driver).is_none())
+            .any(|driver| !self.run_drivers.is_lost(*driver) && self.run_drivers.released(*driver).is_none())
             && Instant::now() < until
         {
-            self.board.wait_for_news(Duration::from_millis(50));
+            self.run_drivers.wait_for_news(Duration::from_millis(50));
         }
         let start = self.run_start.unwrap_or_else(Instant::now);
-        run.drivers = (0..self.board.drivers()).map(|driver| self.board.record(driver, start)).collect();
+        run.drivers =
+            (0..self.run_drivers.drivers()).map(|driver| self.run_drivers.record(driver, start)).collect();
         run.nodes.iter_mut().for_each(|node| node.generates = false);
         for driver in living {
-            if let Some((nodes, shift_ns)) = self.board.released(driver) {
+            if let Some((nodes, shift_ns)) = self.run_drivers.released(driver) {
                 add_nodes(
                     run,
                     nodes,
-                    shift_ns.saturating_sub(self.board.clock_of(start)),
-                    &self.board.name(driver),
+                    shift_ns.saturating_sub(self.run_drivers.clock_of(start)),
+                    &self.run_drivers.name(driver),
                 );
             }
         }
@@ -292,21 +312,21 @@ impl Field for OnDrivers {
 impl OnDrivers {
     /// Waits until every driver has said that the stage is over there. One that does not is given up.
     fn wait_for_the_end(&self, of: &[usize]) {
-        let until = Instant::now() + self.board.patience.word;
+        let until = Instant::now() + self.run_drivers.timeouts.word;
         for driver in of {
-            while !self.board.is_lost(*driver) && !self.board.stage_ended(*driver) {
+            while !self.run_drivers.is_lost(*driver) && !self.run_drivers.stage_ended(*driver) {
                 if Instant::now() > until {
-                    self.board.give_up(*driver, "it did not end its stage");
+                    self.run_drivers.give_up(*driver, "it did not end its stage");
                     break;
                 }
-                self.board.wait_for_news(Duration::from_millis(50));
+                self.run_drivers.wait_for_news(Duration::from_millis(50));
             }
         }
     }
 }
 
-fn seated(works: &[Vec<Seats>], driver: usize) -> bool {
-    works.iter().flatten().any(|seats| seats.driver == driver)
+fn seated(works: &[Vec<Assignment>], driver: usize) -> bool {
+    works.iter().flatten().any(|assignments| assignments.driver == driver)
 }
 
 /// The proofs of several drivers as one: what they did and could not check is said with their names.

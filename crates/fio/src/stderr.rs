@@ -7,11 +7,11 @@ use tidemark_plan::block::Action;
 const MOST_LINES: usize = 40;
 const LONGEST_LINE: usize = 400;
 
-/// What one process said.
+/// What one process stderr.
 #[derive(Debug, Default)]
-pub(crate) struct Said(Vec<String>);
+pub(crate) struct Stderr(Vec<String>);
 
-impl Said {
+impl Stderr {
     pub(crate) fn hear(&mut self, line: &str) {
         let line = line.trim();
         if !line.is_empty() && self.0.len() < MOST_LINES && !self.0.iter().any(|known| known == line) {
@@ -104,19 +104,19 @@ mod tests {
 
     #[test]
     fn failures_are_quoted_with_their_action() {
-        let mut said = Said::default();
-        said.hear("fio: io_u error on file /mnt/a b: Input/output error: read offset=0, buflen=4096");
-        said.hear(
+        let mut stderr = Stderr::default();
+        stderr.hear("fio: io_u error on file /mnt/a b: Input/output error: read offset=0, buflen=4096");
+        stderr.hear(
             "fio: io_u error on file /mnt/x: No space left on device: write offset=4194304, buflen=65536",
         );
-        let (line, action) = said.failure(28).unwrap();
+        let (line, action) = stderr.failure(28).unwrap();
         assert!(line.contains("No space left") && action == Some(Action::Write));
         assert_eq!(
             (class(28), class(5), class(19), class(9999)),
             (Fault::NoSpace, Fault::Io, Fault::Gone, Fault::Local)
         );
-        assert_eq!(said.signal(), None);
-        said.hear("fio: pid=22046, got signal=9");
-        assert_eq!(said.signal(), Some("9"));
+        assert_eq!(stderr.signal(), None);
+        stderr.hear("fio: pid=22046, got signal=9");
+        assert_eq!(stderr.signal(), Some("9"));
     }
 }

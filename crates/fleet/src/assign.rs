@@ -8,22 +8,22 @@ use tidemark_plan::plan::{Engine, Plan, Stage, Work};
 
 /// Workers of a work on one driver: never none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Seats {
+pub(crate) struct Assignment {
     pub(crate) driver: usize,
     pub(crate) first: u32,
     pub(crate) count: u32,
 }
 
-impl Seats {
+impl Assignment {
     pub(crate) fn part(&self, work: u32) -> Part {
         Part { work, first: self.first, count: self.count }
     }
 }
 
-/// The workers of a stage as they were dealt.
-pub(crate) struct Dealt {
+/// The workers of a stage as they were assigned.
+pub(crate) struct Assignments {
     /// Of every work.
-    pub(crate) works: Vec<Vec<Seats>>,
+    pub(crate) works: Vec<Vec<Assignment>>,
     pub(crate) notes: Vec<Note>,
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct Dealt {
 ///
 /// # Errors
 /// When a driver that is needed is not there.
-pub(crate) fn deal(stage: &Stage, drivers: &[String], there: &[bool]) -> Result<Dealt, String> {
+pub(crate) fn assign(stage: &Stage, drivers: &[String], there: &[bool]) -> Result<Assignments, String> {
     let mut notes = Vec::new();
     let mut offset = 0;
     let able: Vec<usize> = (0..drivers.len()).filter(|driver| there[*driver]).collect();
@@ -55,16 +55,16 @@ pub(crate) fn deal(stage: &Stage, drivers: &[String], there: &[bool]) -> Result<
                     ),
                 });
             }
-            return Ok(vec![Seats { driver, first: 0, count: all }]);
+            return Ok(vec![Assignment { driver, first: 0, count: all }]);
         }
-        let shares = work::deal(all, able.len() as u32, offset);
+        let shares = work::divide(all, able.len() as u32, offset);
         offset = (offset + all % able.len() as u32) % able.len() as u32;
-        let seats = able.iter().zip(shares).filter(|(_, share)| share.count > 0);
-        Ok(seats.map(|(driver, share)| Seats { driver: *driver, first: share.first, count: share.count }).collect())
+        let assignments = able.iter().zip(shares).filter(|(_, share)| share.count > 0);
+        Ok(assignments.map(|(driver, share)| Assignment { driver: *driver, first: share.first, count: share.count }).collect())
     });
     let works = works.collect::<Result<_, String>>()?;
     notes.dedup();
-    Ok(Dealt { works, notes })
+    Ok(Assignments { works, notes })
 }
 
 /// Stage and work of all that lies on one machine, which is not that of this driver.
@@ -130,12 +130,14 @@ mod tests {
     #[test]
     fn workers_are_dealt_exactly_and_what_is_left_goes_round() {
         let work = |name: &str| format!("<work name=\"{name}\" workers=\"5\" runtime=\"9\">{READ}</work>");
-        let dealt = deal(&stage(&(work("a") + &work("b"))), &names(4), &[true; 4]).unwrap();
-        for seats in &dealt.works {
-            assert_eq!(seats.iter().map(|seats| seats.count).sum::<u32>(), 5);
+        let assigned = assign(&stage(&(work("a") + &work("b"))), &names(4), &[true; 4]).unwrap();
+        for assignments in &assigned.works {
+            assert_eq!(assignments.iter().map(|assignments| assignments.count).sum::<u32>(), 5);
         }
         let per_driver: Vec<u32> = (0..4)
-            .map(|driver| dealt.works.iter().flatten().filter(|s| s.driver == driver).map(|s| s.count).sum())
+            .map(|driver| {
+                assigned.works.iter().flatten().filter(|s| s.driver == driver).map(|s| s.count).sum()
+            })
             .collect();
         assert_eq!(per_driver.iter().max(), Some(&3), "{per_driver:?}: no driver has both of what was left");
     }
@@ -143,25 +145,27 @@ mod tests {
     #[test]
     fn a_pinned_work_is_on_its_driver_whole() {
         let text = format!("<work name=\"a\" workers=\"5\" runtime=\"9\" driver=\"d3\">{READ}</work>");
-        let dealt = deal(&stage(&text), &names(4), &[true; 4]).unwrap();
-        assert_eq!(dealt.works, [vec![Seats { driver: 2, first: 0, count: 5 }]]);
-        let error = deal(&stage(&text), &names(2), &[true; 2]).err().unwrap();
+        let assigned = assign(&stage(&text), &names(4), &[true; 4]).unwrap();
+        assert_eq!(assigned.works, [vec![Assignment { driver: 2, first: 0, count: 5 }]]);
+        let error = assign(&stage(&text), &names(2), &[true; 2]).err().unwrap();
         assert_eq!(error, "work `a` is pinned to driver d3, which is not there");
     }
 
     #[test]
     fn the_lost_get_nothing_and_what_has_its_place_there_cannot_be_done() {
         let text = format!("<work name=\"a\" workers=\"5\" runtime=\"9\">{READ}</work>");
-        let dealt = deal(&stage(&text), &names(3), &[true, false, true]).unwrap();
-        let seats: Vec<_> =
-            dealt.works[0].iter().map(|seats| (seats.driver, seats.first, seats.count)).collect();
-        assert_eq!(seats, [(0, 0, 3), (2, 3, 2)]);
-        assert_eq!(deal(&stage(&text), &names(1), &[false]).err().unwrap(), "all drivers are lost");
+        let assigned = assign(&stage(&text), &names(3), &[true, false, true]).unwrap();
+        let assignments: Vec<_> = assigned.works[0]
+            .iter()
+            .map(|assignments| (assignments.driver, assignments.first, assignments.count))
+            .collect();
+        assert_eq!(assignments, [(0, 0, 3), (2, 3, 2)]);
+        assert_eq!(assign(&stage(&text), &names(1), &[false]).err().unwrap(), "all drivers are lost");
         let text = format!("<work name=\"a\" workers=\"5\" runtime=\"9\" driver=\"d2\">{READ}</work>");
-        let error = deal(&stage(&text), &names(3), &[true, false, true]).err().unwrap();
+        let error = assign(&stage(&text), &names(3), &[true, false, true]).err().unwrap();
         assert_eq!(error, "work `a` has its place on driver d2, which is lost");
         let mut plan = document::read(VOLUMES).unwrap().plan;
-        let error = deal(&plan.stages[0], &names(3), &[false, true, true]).err().unwrap();
+        let error = assign(&plan.stages[0], &names(3), &[false, true, true]).err().unwrap();
         assert_eq!(
             error, "work `prepare` has its place on driver d1, which is lost",
             "nobody else has the volumes"
@@ -175,7 +179,7 @@ mod tests {
     #[test]
     fn fewer_workers_than_drivers_leave_some_without() {
         let text = format!("<work name=\"a\" workers=\"2\" runtime=\"9\">{READ}</work>");
-        let dealt = deal(&stage(&text), &names(4), &[true; 4]).unwrap();
-        assert_eq!(dealt.works[0].len(), 2);
+        let assigned = assign(&stage(&text), &names(4), &[true; 4]).unwrap();
+        assert_eq!(assigned.works[0].len(), 2);
     }
 }

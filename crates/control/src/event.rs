@@ -2,7 +2,7 @@
 
 use tidemark_measure::record::Stage;
 use tidemark_measure::tally::Interval;
-use tidemark_measure::wire::Glance;
+use tidemark_measure::wire::SecondSummary;
 pub use tidemark_observe::Glimpse;
 use tidemark_plan::plan;
 
@@ -36,7 +36,7 @@ pub enum Event<'a> {
         /// The driver's name.
         driver: &'a str,
         /// What it did.
-        glance: &'a Glance,
+        summary: &'a SecondSummary,
     },
     /// What was seen last of the nodes that are observed; about once a second while a load is on.
     Nodes(&'a [Glimpse]),
@@ -58,9 +58,9 @@ pub enum Event<'a> {
 
 /// What the user wants of the run as a whole. Later ones override earlier ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Wish {
+pub enum StopRequest {
     /// Go on.
-    GoOn,
+    None,
     /// End the load, keep what was measured, clean up.
     Finish,
     /// Stop at once and leave everything as it is.
@@ -68,10 +68,10 @@ pub enum Wish {
 }
 
 /// Follows a run.
-pub trait Audience {
+pub trait EventSink {
     /// Something happened.
     fn event(&mut self, event: Event<'_>);
 
     /// What the user wants by now; asked several times a second.
-    fn wish(&mut self) -> Wish;
+    fn stop_request(&mut self) -> StopRequest;
 }

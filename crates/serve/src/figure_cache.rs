@@ -21,11 +21,11 @@ pub(crate) struct Placed {
 
 /// The figures of a few runs, the one asked for last at the end.
 #[derive(Default)]
-pub(crate) struct Shelf {
+pub(crate) struct FigureCache {
     runs: Mutex<VecDeque<(String, Arc<Vec<Placed>>)>>,
 }
 
-impl Shelf {
+impl FigureCache {
     /// The figures of the run with this tag, drawn now unless they are here.
     pub(crate) fn figures(
         &self,

@@ -5,7 +5,7 @@ use tidemark_fleet::fleet::{Member, Presence};
 
 /// What was seen at the last look.
 #[derive(Default)]
-pub(crate) struct Roll(BTreeMap<String, Seen>);
+pub(crate) struct PresenceLog(BTreeMap<String, Seen>);
 
 struct Seen {
     joined_unix_ms: u64,
@@ -25,7 +25,7 @@ pub(crate) struct Entry {
     pub(crate) detail: String,
 }
 
-impl Roll {
+impl PresenceLog {
     /// What is different now. A driver that is only silent is neither gone nor joined anew.
     pub(crate) fn call(&mut self, members: &[Member]) -> Vec<Entry> {
         let mut entries = Vec::new();
@@ -63,23 +63,23 @@ mod tests {
     use super::*;
     use crate::tests::member;
 
-    fn look(roll: &mut Roll, presence: Presence, joined: u64, run: Option<u64>) -> Vec<&'static str> {
+    fn look(log: &mut PresenceLog, presence: Presence, joined: u64, run: Option<u64>) -> Vec<&'static str> {
         let one = Member { presence, joined_unix_ms: joined, run, ..member("d1") };
-        roll.call(&[one]).into_iter().map(|entry| entry.what).collect()
+        log.call(&[one]).into_iter().map(|entry| entry.what).collect()
     }
 
     #[test]
     fn who_comes_and_goes_is_noted_once() {
-        let mut roll = Roll::default();
-        assert_eq!(look(&mut roll, Presence::Present, 1, None), ["driver joined"]);
-        assert!(look(&mut roll, Presence::Present, 1, Some(7)).is_empty());
-        assert!(look(&mut roll, Presence::Silent, 1, Some(7)).is_empty(), "it may come back");
-        assert!(look(&mut roll, Presence::Silent, 1, None).is_empty(), "its run has let it go");
-        assert_eq!(look(&mut roll, Presence::Gone, 1, None), ["driver lost"]);
-        assert!(look(&mut roll, Presence::Gone, 1, None).is_empty());
-        assert_eq!(look(&mut roll, Presence::Present, 2, None), ["driver joined"]);
-        assert_eq!(look(&mut roll, Presence::Present, 3, None), ["driver gone", "driver joined"]);
-        assert_eq!(look(&mut roll, Presence::Gone, 3, None), ["driver gone"]);
-        assert!(roll.call(&[]).is_empty() && roll.0.is_empty(), "it is forgotten");
+        let mut log = PresenceLog::default();
+        assert_eq!(look(&mut log, Presence::Present, 1, None), ["driver joined"]);
+        assert!(look(&mut log, Presence::Present, 1, Some(7)).is_empty());
+        assert!(look(&mut log, Presence::Silent, 1, Some(7)).is_empty(), "it may come back");
+        assert!(look(&mut log, Presence::Silent, 1, None).is_empty(), "its run has let it go");
+        assert_eq!(look(&mut log, Presence::Gone, 1, None), ["driver lost"]);
+        assert!(look(&mut log, Presence::Gone, 1, None).is_empty());
+        assert_eq!(look(&mut log, Presence::Present, 2, None), ["driver joined"]);
+        assert_eq!(look(&mut log, Presence::Present, 3, None), ["driver gone", "driver joined"]);
+        assert_eq!(look(&mut log, Presence::Gone, 3, None), ["driver gone"]);
+        assert!(log.call(&[]).is_empty() && log.0.is_empty(), "it is forgotten");
     }
 }

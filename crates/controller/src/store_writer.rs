@@ -15,7 +15,7 @@ const MOST_ENTRIES: usize = 10_000;
 const LEAST_FREE: u64 = 8 << 20;
 
 /// Writes into the store.
-pub(crate) struct Keeper {
+pub(crate) struct StoreWriter {
     path: PathBuf,
     inner: Mutex<Inner>,
 }
@@ -33,7 +33,7 @@ struct Inner {
     trouble: Option<String>,
 }
 
-impl Keeper {
+impl StoreWriter {
     pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
         let inner = Inner {
             store: Store::open(path)?,
@@ -156,7 +156,7 @@ impl Keeper {
     }
 }
 
-impl Keeper {
+impl StoreWriter {
     /// Runs write by themselves: that their disk is full shows here before anything else is to be written.
     fn little_room(&self) -> Option<String> {
         let directory = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -233,7 +233,7 @@ mod tests {
     use super::*;
     use tidemark_measure::record::State;
 
-    /// SQL behind the keeper's back: `query_only` is what a disk does that cannot be written any more.
+    /// SQL behind the writer's back: `query_only` is what a disk does that cannot be written any more.
     fn read_only(path: &Path, on: bool) {
         let trigger = match on {
             true => ["submissions", "runs", "audit"].map(|table| ["INSERT", "UPDATE"].map(|what| {
@@ -250,47 +250,47 @@ mod tests {
     fn what_cannot_be_written_is_written_later() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("results.db");
-        let keeper = Keeper::open(&path).unwrap();
+        let writer = StoreWriter::open(&path).unwrap();
         let new = Submission { by: "anna".into(), state: "queued".into(), ..Submission::default() };
-        let Ok(Added::New(mut own)) = keeper.add(new.clone(), b"", "", Some("k")) else {
+        let Ok(Added::New(mut own)) = writer.add(new.clone(), b"", "", Some("k")) else {
             panic!("it is new")
         };
-        assert!(matches!(keeper.add(new.clone(), b"", "", Some("k")), Ok(Added::Before(id)) if id == own.id));
+        assert!(matches!(writer.add(new.clone(), b"", "", Some("k")), Ok(Added::Before(id)) if id == own.id));
         read_only(&path, true);
-        assert!(keeper.add(new, b"", "", None).is_err());
+        assert!(writer.add(new, b"", "", None).is_err());
         own.state = "completed".into();
-        keeper.keep(&own);
+        writer.keep(&own);
         let run = Run { name: "kept".into(), state: State::Completed, ..Run::default() };
-        keeper.keep_run(own.id, run);
-        keeper.note(AuditEntry { what: "submit".into(), ..AuditEntry::default() });
-        let troubles = keeper.troubles();
+        writer.keep_run(own.id, run);
+        writer.note(AuditEntry { what: "submit".into(), ..AuditEntry::default() });
+        let troubles = writer.troubles();
         assert!(troubles.len() == 2 && troubles[1].ends_with(&format!(": w{}", own.id)), "{troubles:?}");
-        assert_eq!(keeper.unsaved()[0].state, "completed");
-        assert_eq!(keeper.read(|store| store.submission(own.id)).unwrap().state, "queued");
-        keeper.retry();
-        assert_eq!(keeper.unsaved().len(), 1, "still in trouble");
+        assert_eq!(writer.unsaved()[0].state, "completed");
+        assert_eq!(writer.read(|store| store.submission(own.id)).unwrap().state, "queued");
+        writer.retry();
+        assert_eq!(writer.unsaved().len(), 1, "still in trouble");
         read_only(&path, false);
-        keeper.retry();
-        assert_eq!((keeper.troubles(), keeper.unsaved()), (vec![], vec![]));
-        let stored = keeper.read(|store| store.submission(own.id)).unwrap();
+        writer.retry();
+        assert_eq!((writer.troubles(), writer.unsaved()), (vec![], vec![]));
+        let stored = writer.read(|store| store.submission(own.id)).unwrap();
         assert_eq!(stored.state, "completed");
-        let run = keeper.read(|store| store.load(stored.run.unwrap())).unwrap();
+        let run = writer.read(|store| store.load(stored.run.unwrap())).unwrap();
         assert_eq!((run.name.as_str(), run.state), ("kept", State::Completed));
-        assert_eq!(keeper.read(|store| store.audit(10, None)).unwrap().len(), 1);
+        assert_eq!(writer.read(|store| store.audit(10, None)).unwrap().len(), 1);
     }
 
     #[test]
     fn a_run_that_has_a_number_keeps_it() {
         let directory = tempfile::tempdir().unwrap();
-        let keeper = Keeper::open(&directory.path().join("results.db")).unwrap();
-        let Ok(Added::New(own)) = keeper.add(Submission::default(), b"", "", None) else {
+        let writer = StoreWriter::open(&directory.path().join("results.db")).unwrap();
+        let Ok(Added::New(own)) = writer.add(Submission::default(), b"", "", None) else {
             panic!("it is new")
         };
         let begun = Run { state: State::Running, ..Run::default() };
-        let id = keeper.write(|store| store.begin(&begun)).unwrap();
-        keeper.keep_run(own.id, Run { id, state: State::Completed, ..begun });
-        assert_eq!(keeper.read(Store::list).unwrap().len(), 1);
-        assert_eq!(keeper.read(|store| store.load(id)).unwrap().state, State::Completed);
-        assert_eq!(keeper.read(|store| store.submission(own.id)).unwrap().run, Some(id));
+        let id = writer.write(|store| store.begin(&begun)).unwrap();
+        writer.keep_run(own.id, Run { id, state: State::Completed, ..begun });
+        assert_eq!(writer.read(Store::list).unwrap().len(), 1);
+        assert_eq!(writer.read(|store| store.load(id)).unwrap().state, State::Completed);
+        assert_eq!(writer.read(|store| store.submission(own.id)).unwrap().run, Some(id));
     }
 }

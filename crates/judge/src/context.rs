@@ -9,7 +9,7 @@ use tidemark_measure::tally::FaultCounts;
 pub(crate) const SECOND_NS: u64 = 1_000_000_000;
 
 /// One work of a run, as the rules see it.
-pub(crate) struct Scene<'a> {
+pub(crate) struct WorkContext<'a> {
     /// The run.
     pub(crate) run: &'a Run,
     /// The stage.
@@ -26,9 +26,9 @@ pub(crate) struct Scene<'a> {
     pub(crate) failure: Histogram,
 }
 
-impl<'a> Scene<'a> {
+impl<'a> WorkContext<'a> {
     pub(crate) fn new(run: &'a Run, stage: &'a Stage, work: &'a Work) -> Self {
-        let mut scene = Self {
+        let mut context = Self {
             run,
             stage,
             work,
@@ -38,18 +38,18 @@ impl<'a> Scene<'a> {
             failure: Histogram::new(),
         };
         for tally in work.operations.iter().map(|operation| &operation.tally) {
-            scene.ok = scene.ok.saturating_add(tally.ok);
-            scene.faults.add(&tally.faults);
-            scene.response.add(&tally.response);
-            scene.failure.add(&tally.failure);
+            context.ok = context.ok.saturating_add(tally.ok);
+            context.faults.add(&tally.faults);
+            context.response.add(&tally.response);
+            context.failure.add(&tally.failure);
         }
-        scene
+        context
     }
 
     /// Every work of a run that was started, in order.
-    pub(crate) fn all(run: &'a Run) -> impl Iterator<Item = Scene<'a>> {
+    pub(crate) fn all(run: &'a Run) -> impl Iterator<Item = WorkContext<'a>> {
         let started = run.stages.iter().filter(|stage| stage.state != State::Waiting);
-        started.flat_map(move |stage| stage.works.iter().map(move |work| Scene::new(run, stage, work)))
+        started.flat_map(move |stage| stage.works.iter().map(move |work| WorkContext::new(run, stage, work)))
     }
 
     /// Whether the work is there to measure something, rather than to make what others need or to clean up.

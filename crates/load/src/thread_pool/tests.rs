@@ -19,7 +19,7 @@ const MS: u64 = 1_000_000;
 struct Seen {
     seconds: Vec<u32>,
     ok: u64,
-    wish_after: Option<(Instant, Wish)>,
+    wish_after: Option<(Instant, StopRequest)>,
 }
 
 impl Watch for Seen {
@@ -28,8 +28,10 @@ impl Watch for Seen {
         self.ok += interval.actions.iter().map(|tally| tally.ok).sum::<u64>();
     }
 
-    fn wish(&mut self) -> Wish {
-        self.wish_after.filter(|(at, _)| Instant::now() >= *at).map_or(Wish::GoOn, |(_, wish)| wish)
+    fn stop_request(&mut self) -> StopRequest {
+        self.wish_after
+            .filter(|(at, _)| Instant::now() >= *at)
+            .map_or(StopRequest::None, |(_, stop_request)| stop_request)
     }
 }
 
@@ -73,20 +75,20 @@ struct SlowSession {
 }
 
 impl Engine for Slow {
-    fn open(&self, seat: SeatPlan) -> std::result::Result<Box<dyn Session>, OpenError> {
+    fn open(&self, thread: ThreadContext) -> std::result::Result<Box<dyn Session>, OpenError> {
         let flying = Vec::new();
-        Ok(Box::new(SlowSession { plan: *self, clock: seat.clock, flying, abandoned: false }))
+        Ok(Box::new(SlowSession { plan: *self, clock: thread.clock, flying, abandoned: false }))
     }
 }
 
 impl Session for SlowSession {
-    fn begin(&mut self, lane: u32, operation: &Operation, sent: Tick) -> Begin {
+    fn begin(&mut self, slot: u32, operation: &Operation, sent: Tick) -> Begin {
         let mut done = sent + self.plan.service_ns + u64::from(operation.action) * self.plan.sync_ns;
         let phase = done % (1_000 * MS);
         if self.plan.freezes && phase < 200 * MS {
             done += 200 * MS - phase;
         }
-        self.flying.push((if self.plan.silent { u64::MAX } else { done }, lane));
+        self.flying.push((if self.plan.silent { u64::MAX } else { done }, slot));
         Begin::Started
     }
 
@@ -99,12 +101,12 @@ impl Session for SlowSession {
             };
             let before = ended.len();
             let abandoned = self.abandoned;
-            self.flying.retain(|(done, lane)| {
+            self.flying.retain(|(done, slot)| {
                 let over = *done <= now || abandoned;
                 if over {
                     let done = (*done).min(now);
                     ended.push(Completion {
-                        lane: *lane,
+                        slot: *slot,
                         done,
                         outcome: Outcome { fault, ..Outcome::default() },
                     });
@@ -225,7 +227,7 @@ fn a_target_that_only_fails_is_given_up() {
     assert!(result.given_up.contains("no operation succeeded"), "{}", result.given_up);
     assert_eq!(result.tallies.iter().map(|tally| tally.ok).sum::<u64>(), 0);
     assert!(result.undone > 900_000);
-    assert!(result.silence.unwrap().length_ns() >= 1_000 * MS);
+    assert!(result.longest_gap.unwrap().length_ns() >= 1_000 * MS);
 }
 
 #[test]
@@ -242,7 +244,7 @@ fn the_user_may_end_it_and_what_was_measured_stays() {
     let stop = Stop { window_ns: Some(600_000 * MS), drain_ns: 1_000 * MS, ..Stop::default() };
     let slow = Slow { service_ns: MS, ..Slow::default() };
     let at = Instant::now() + Duration::from_millis(300);
-    let mut seen = Seen { wish_after: Some((at, Wish::Finish)), ..Seen::default() };
+    let mut seen = Seen { wish_after: Some((at, StopRequest::Finish)), ..Seen::default() };
     let result = run(&work(2, mix(1), stop), &slow, 1, &mut seen).unwrap();
     assert!(result.interrupted);
     assert!(result.window_end_ns < 60_000 * MS);
@@ -253,8 +255,8 @@ fn the_user_may_end_it_and_what_was_measured_stays() {
 fn a_session_that_cannot_be_opened_ends_the_work_with_its_reason() {
     struct Closed;
     impl Engine for Closed {
-        fn open(&self, seat: SeatPlan) -> std::result::Result<Box<dyn Session>, OpenError> {
-            if seat.thread == 1 { Err(OpenError("no such host".into())) } else { Null.open(seat) }
+        fn open(&self, thread: ThreadContext) -> std::result::Result<Box<dyn Session>, OpenError> {
+            if thread.thread == 1 { Err(OpenError("no such host".into())) } else { Null.open(thread) }
         }
     }
     let stop = Stop { operations: Some(10), ..Stop::default() };
@@ -276,23 +278,23 @@ struct LogSession<'a> {
 }
 
 impl Engine for &'static Log {
-    fn open(&self, seat: SeatPlan) -> std::result::Result<Box<dyn Session>, OpenError> {
-        Ok(Box::new(LogSession { log: self, clock: seat.clock, flying: VecDeque::new() }))
+    fn open(&self, thread: ThreadContext) -> std::result::Result<Box<dyn Session>, OpenError> {
+        Ok(Box::new(LogSession { log: self, clock: thread.clock, flying: VecDeque::new() }))
     }
 }
 
 impl Session for LogSession<'_> {
-    fn begin(&mut self, lane: u32, operation: &Operation, _sent: Tick) -> Begin {
+    fn begin(&mut self, slot: u32, operation: &Operation, _sent: Tick) -> Begin {
         self.log.begun.lock().unwrap().push(*operation);
-        self.flying.push_back(lane);
+        self.flying.push_back(slot);
         self.log.most.fetch_max(self.flying.len() as u64, Ordering::Relaxed);
         Begin::Started
     }
 
     fn reap(&mut self, until: Tick, ended: &mut Vec<Completion>) {
         // One at a time, so that the order of submissions is that of completions.
-        if let Some(lane) = self.flying.pop_front() {
-            ended.push(Completion { lane, done: self.clock.now(), outcome: Outcome::success(0) });
+        if let Some(slot) = self.flying.pop_front() {
+            ended.push(Completion { slot, done: self.clock.now(), outcome: Outcome::success(0) });
         } else if until > self.clock.now() {
             std::thread::sleep(Duration::from_micros(50));
         }
@@ -371,8 +373,8 @@ fn a_long_sync_at_the_end_is_no_silence_of_the_load() {
         let result = run(&Work { finale, ..work(1, source, stop) }, &slow, 1, &mut Seen::default()).unwrap();
         assert_eq!(result.tallies[1].ok, 1);
         assert!(result.tallies[1].response.max() >= 1_400 * MS);
-        let silence = result.silence.unwrap().length_ns();
-        assert!(silence < 1_000 * MS, "{silence}");
+        let longest_gap = result.longest_gap.unwrap().length_ns();
+        assert!(longest_gap < 1_000 * MS, "{longest_gap}");
     }
 }
 

@@ -1,23 +1,23 @@
-//! All seats that a process has of a work: opened, started together, their seconds put together.
+//! All threads that a process has of a work: opened, started together, their seconds put together.
 
-use crate::engine::{Clock, Engine, OpenError, Seat as SeatPlan, Tick};
+use crate::engine::{Clock, Engine, OpenError, ThreadContext, Tick};
 use crate::merge::{Decision, Merge, first_examples};
 use crate::pacing::Pacing;
 use crate::recorder::{Outlet, Recorder};
-use crate::seat::{Harvest, Seat};
 use crate::seconds::Seconds;
+use crate::thread::{LoadThread, ThreadResult};
 use crate::work::{Share, Work};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use tidemark_measure::record::{Example, Settling, Silence, WorkerCount};
+use tidemark_measure::record::{Example, LongestGap, Settling, WorkerCount};
 use tidemark_measure::tally::{Interval, Tally};
 
 /// How long operations in flight may take when the work is ended early.
 pub const EARLY_DRAIN_NS: u64 = 3_000_000_000;
 
-/// How often a commander is asked for its word, at least.
+/// How often a commander is asked for its instruction, at least.
 const LISTEN: Duration = Duration::from_millis(50);
 
 /// How long before a window opens the threads are told: they look up every 50 ms at least.
@@ -26,7 +26,7 @@ const WINDOW_NOTICE: Duration = Duration::from_millis(100);
 /// How many failures of each class are kept word for word.
 pub const EXAMPLES_PER_FAULT: usize = 3;
 
-/// The crew's and the user's word to the seats: shared, read once per loop, never locked.
+/// The thread pool's and the user's word to the threads: shared, read once per loop, never locked.
 #[derive(Debug)]
 pub struct Control {
     end: AtomicU64,
@@ -57,14 +57,14 @@ impl Control {
     }
 
     /// Passes the commander's word on: when the window opens, if that is known, and what is wished for `now`.
-    fn heed(&self, window: Option<Tick>, wish: Wish, now: Tick) {
+    fn heed(&self, window: Option<Tick>, stop_request: StopRequest, now: Tick) {
         if let (None, Some(start)) = (self.window(), window) {
             self.window.store(start, Ordering::Relaxed);
         }
-        if wish != Wish::GoOn {
+        if stop_request != StopRequest::None {
             // The first time counts: what is in flight then may finish.
             self.end.fetch_min(now, Ordering::Relaxed);
-            self.abandon.store(wish == Wish::Stop, Ordering::Relaxed);
+            self.abandon.store(stop_request == StopRequest::Stop, Ordering::Relaxed);
         }
     }
 
@@ -81,16 +81,16 @@ impl Control {
 
 /// What the user wants of a work that is running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum StopRequest {
     /// Go on.
-    GoOn,
+    None,
     /// End the load, let what is in flight finish.
     Finish,
     /// Stop at once.
     Stop,
 }
 
-/// What a work's crew reports while it runs, and asks.
+/// What a work's thread pool reports while it runs, and asks.
 pub trait Watch {
     /// All sessions are open: when to start, which may be in the future. `None`: not at all.
     fn start(&mut self) -> Option<Instant> {
@@ -99,7 +99,7 @@ pub trait Watch {
     /// A second is complete: merged over all threads, in order.
     fn interval(&mut self, interval: &Interval);
     /// What the user wants; asked several times a second.
-    fn wish(&mut self) -> Wish;
+    fn stop_request(&mut self) -> StopRequest;
 }
 
 /// What a work left behind. Times are nanoseconds since the work's start.
@@ -121,7 +121,7 @@ pub struct Result {
     /// The first failures of each class.
     pub examples: Vec<Example>,
     /// The longest time without a success.
-    pub silence: Option<Silence>,
+    pub longest_gap: Option<LongestGap>,
     /// Open loop: due in the window, never sent.
     pub unsent: u64,
     /// Asked for by the plan, never begun.
@@ -167,28 +167,28 @@ pub struct Ending {
 }
 
 /// Whoever commands a process's share of a work: its controller, or this process itself.
-pub trait Lead {
+pub trait Coordinator {
     /// All sessions are open: when to start, which may be in the future. `None`: not at all.
     fn start(&mut self) -> Option<Instant>;
     /// A second is complete: merged over the threads of this process, in order.
     fn interval(&mut self, interval: &Interval);
     /// What is to be done; asked some 20 times a second from the start on.
-    fn word(&mut self) -> Word;
+    fn instruction(&mut self) -> Instruction;
 }
 
 /// A commander's word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Word {
+pub struct Instruction {
     /// When the window of a load that has to become steady opens, as soon as that is known. It had better be in the
     /// future by then: what was done before the word came is not measured.
     pub window: Option<Instant>,
     /// Whether the load goes on.
-    pub wish: Wish,
+    pub stop_request: StopRequest,
 }
 
-impl Default for Word {
+impl Default for Instruction {
     fn default() -> Self {
-        Self { window: None, wish: Wish::GoOn }
+        Self { window: None, stop_request: StopRequest::None }
     }
 }
 
@@ -213,7 +213,7 @@ pub fn run(
     Ok(Result { interrupted: is_interrupted, ..own.merge.result(vec![ending]) })
 }
 
-/// The lead of a work that this process has to itself: its own merge decides, the user may end it.
+/// The coordinator of a work that this process has to itself: its own merge decides, the user may end it.
 struct Own<'a> {
     merge: Merge,
     watch: &'a mut dyn Watch,
@@ -223,7 +223,7 @@ struct Own<'a> {
     is_interrupted: bool,
 }
 
-impl Lead for Own<'_> {
+impl Coordinator for Own<'_> {
     fn start(&mut self) -> Option<Instant> {
         self.started = self.watch.start();
         if self.started.is_none() {
@@ -237,7 +237,7 @@ impl Lead for Own<'_> {
         self.merge.emit(self.watch);
     }
 
-    fn word(&mut self) -> Word {
+    fn instruction(&mut self) -> Instruction {
         let now = Instant::now();
         let since_start = |at: Instant| {
             self.started.map_or(0, |started| at.saturating_duration_since(started).as_nanos() as u64)
@@ -252,27 +252,27 @@ impl Lead for Own<'_> {
                 Decision::GiveUp => self.is_given_up = true,
             }
         }
-        let mut wish = self.watch.wish();
-        self.is_interrupted |= wish != Wish::GoOn;
-        if self.is_given_up && wish == Wish::GoOn {
-            wish = Wish::Finish;
+        let mut stop_request = self.watch.stop_request();
+        self.is_interrupted |= stop_request != StopRequest::None;
+        if self.is_given_up && stop_request == StopRequest::None {
+            stop_request = StopRequest::Finish;
         }
-        if wish != Wish::GoOn {
+        if stop_request != StopRequest::None {
             self.merge.ended_early(since_start(now));
         }
-        Word { window: self.window, wish }
+        Instruction { window: self.window, stop_request }
     }
 }
 
-/// Runs a share of a work on `threads` threads of this machine (never more than the share has workers), as `lead` says.
+/// Runs a share of a work on `threads` threads of this machine (never more than the share has workers), as `coordinator` says.
 ///
-/// Whether the load is steady, or hopeless, is for the lead to decide: this process sees its own share only.
+/// Whether the load is steady, or hopeless, is for the coordinator to decide: this process sees its own share only.
 pub fn run_share(
     work: &Work,
     share: Share,
     engine: &dyn Engine,
     threads: u32,
-    lead: &mut dyn Lead,
+    coordinator: &mut dyn Coordinator,
 ) -> std::result::Result<Ending, OpenError> {
     let threads = threads.max(1).min(share.count);
     let clock = Clock::starting_at(Instant::now());
@@ -287,7 +287,7 @@ pub fn run_share(
             let outlet = Outlet { full: full_in.clone(), empty: empty_out, thread };
             let gate = Gate { ready: ready_in.clone(), start: start_out };
             let (control, own) = (&control, share.of_thread(thread, threads));
-            let body = move || sit(work, engine, control, &gate, clock, own, outlet);
+            let body = move || run_thread(work, engine, control, &gate, clock, own, outlet);
             let name = format!("load-{thread}");
             // Returning early drops `starts`, which sends the threads already waiting home.
             let handle = std::thread::Builder::new().name(name).spawn_scoped(scope, body);
@@ -298,7 +298,7 @@ pub fn run_share(
         drop((full_in, ready_in));
         let all_opened =
             ready_out.iter().take(threads as usize).filter(|opened| *opened).count() == threads as usize;
-        let origin = if all_opened { lead.start().map(|start| clock.at(start)) } else { None };
+        let origin = if all_opened { coordinator.start().map(|start| clock.at(start)) } else { None };
         for start in &starts {
             // A thread that is gone has already said why.
             let _ = origin.map(|origin| start.send(origin));
@@ -320,46 +320,46 @@ pub fn run_share(
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             while let Some(interval) = seconds.pop(false) {
-                lead.interval(&interval);
+                coordinator.interval(&interval);
                 seconds.recycle(interval);
             }
             if origin.is_some() {
-                let Word { window, wish } = lead.word();
-                interrupted |= wish != Wish::GoOn;
-                control.heed(window.map(|at| clock.at(at)), wish, clock.now());
+                let Instruction { window, stop_request } = coordinator.instruction();
+                interrupted |= stop_request != StopRequest::None;
+                control.heed(window.map(|at| clock.at(at)), stop_request, clock.now());
             }
         }
         while let Some(interval) = seconds.pop(true) {
-            lead.interval(&interval);
+            coordinator.interval(&interval);
             seconds.recycle(interval);
         }
-        let mut harvests = Vec::new();
+        let mut results = Vec::new();
         for handle in handles {
             match handle.join() {
-                Ok(harvest) => harvests.extend(harvest?),
+                Ok(result) => results.extend(result?),
                 Err(_) => return Err(OpenError("a load thread crashed; please report this as a bug".into())),
             }
         }
-        Ok(Ending { interrupted, ..ending(&harvests, origin.unwrap_or(0)) })
+        Ok(Ending { interrupted, ..ending(&results, origin.unwrap_or(0)) })
     })
 }
 
 /// What the threads of a process brought home, together.
-fn ending(harvests: &[Harvest], origin: Tick) -> Ending {
-    let latest = |time: fn(&Harvest) -> Tick| {
-        harvests.iter().map(|harvest| time(harvest).saturating_sub(origin)).max().unwrap_or(0)
+fn ending(results: &[ThreadResult], origin: Tick) -> Ending {
+    let latest = |time: fn(&ThreadResult) -> Tick| {
+        results.iter().map(|result| time(result).saturating_sub(origin)).max().unwrap_or(0)
     };
-    let first_sent = harvests.iter().map(|harvest| harvest.first_sent).min();
+    let first_sent = results.iter().map(|result| result.first_sent).min();
     Ending {
-        workers: harvests.iter().flat_map(|harvest| harvest.workers.iter().copied()).collect(),
-        examples: first_examples(harvests.iter().flat_map(|harvest| &harvest.examples)),
-        unsent: harvests.iter().map(|harvest| harvest.unsent).sum(),
-        undone: harvests.iter().map(|harvest| harvest.undone).sum(),
-        last_done_ns: latest(|harvest| harvest.last_done),
-        load_done_ns: latest(|harvest| harvest.load_done),
-        last_measured_ns: latest(|harvest| harvest.last_measured),
+        workers: results.iter().flat_map(|result| result.workers.iter().copied()).collect(),
+        examples: first_examples(results.iter().flat_map(|result| &result.examples)),
+        unsent: results.iter().map(|result| result.unsent).sum(),
+        undone: results.iter().map(|result| result.undone).sum(),
+        last_done_ns: latest(|result| result.last_done),
+        load_done_ns: latest(|result| result.load_done),
+        last_measured_ns: latest(|result| result.last_measured),
         first_sent_ns: first_sent.filter(|sent| *sent != Tick::MAX).map(|sent| sent.saturating_sub(origin)),
-        threads: harvests.len() as u32,
+        threads: results.len() as u32,
         ..Ending::default()
     }
 }
@@ -372,7 +372,7 @@ struct Gate {
     start: Receiver<Tick>,
 }
 
-fn sit(
+fn run_thread(
     work: &Work,
     engine: &dyn Engine,
     control: &Control,
@@ -380,15 +380,15 @@ fn sit(
     clock: Clock,
     share: Share,
     outlet: Outlet,
-) -> std::result::Result<Option<Harvest>, OpenError> {
+) -> std::result::Result<Option<ThreadResult>, OpenError> {
     // The kernel rounds sleeps up by 50 us unless told otherwise; due times are kept to the microsecond.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
     let Share { first, count } = share;
-    let opened = engine.open(SeatPlan {
+    let opened = engine.open(ThreadContext {
         clock,
         thread: outlet.thread,
-        first_lane: first.saturating_mul(work.depth.max(1)),
-        lanes: count.saturating_mul(work.depth.max(1)),
+        first_slot: first.saturating_mul(work.depth.max(1)),
+        slots: count.saturating_mul(work.depth.max(1)),
         largest: work.source.largest(),
         seed: work.seed,
     });
@@ -397,7 +397,7 @@ fn sit(
     let Ok(origin) = gate.start.recv() else { return Ok(None) };
     let open_loop = matches!(work.pacing, Pacing::Open { .. });
     let recorder = Recorder::new(origin, work.actions, first, count, open_loop, outlet);
-    Ok(Some(Seat::new(work, control, clock, origin, (first, count), session, recorder).run()))
+    Ok(Some(LoadThread::new(work, control, clock, origin, (first, count), session, recorder).run()))
 }
 
 #[cfg(test)]

@@ -2,12 +2,12 @@
 
 use super::*;
 use crate::source::PoolPlan;
-use crate::work::deal;
+use crate::work::divide;
 use std::collections::BTreeMap;
 use std::sync::{Barrier, Mutex, OnceLock};
 use tidemark_measure::wire;
 
-/// What a controller is to its drivers: all sessions open, one start, one merge, one word for all.
+/// What a controller is to its drivers: all sessions open, one start, one merge, one instruction for all.
 struct Commander {
     all_open: Barrier,
     start: OnceLock<Instant>,
@@ -17,7 +17,7 @@ struct Commander {
 struct Desk {
     merge: Merge,
     seen: Seen,
-    word: Word,
+    instruction: Instruction,
     /// What came in, driver by driver.
     came: BTreeMap<u32, Vec<u32>>,
 }
@@ -27,7 +27,7 @@ struct Member<'a> {
     commander: &'a Commander,
 }
 
-impl Lead for Member<'_> {
+impl Coordinator for Member<'_> {
     fn start(&mut self) -> Option<Instant> {
         self.commander.all_open.wait();
         Some(*self.commander.start.get_or_init(|| Instant::now() + Duration::from_millis(30)))
@@ -39,38 +39,38 @@ impl Lead for Member<'_> {
         desk.merge.take_encoded(self.number, &wire::encode(interval)).unwrap();
     }
 
-    fn word(&mut self) -> Word {
+    fn instruction(&mut self) -> Instruction {
         let start = *self.commander.start.get().unwrap();
         let mut desk = self.commander.desk.lock().unwrap();
-        let Desk { merge, seen, word, .. } = &mut *desk;
+        let Desk { merge, seen, instruction, .. } = &mut *desk;
         merge.emit(seen);
         while let Some(decision) = merge.decision() {
             let at = Instant::now() + Duration::from_millis(300);
             match decision {
                 Decision::OpenWindow => {
-                    word.window = Some(at);
+                    instruction.window = Some(at);
                     merge.window_opened((at - start).as_nanos() as u64);
                 }
                 Decision::GiveUp => {
-                    word.wish = Wish::Finish;
+                    instruction.stop_request = StopRequest::Finish;
                     merge.ended_early(start.elapsed().as_nanos() as u64);
                 }
             }
         }
-        *word
+        *instruction
     }
 }
 
 /// Runs a work as so many shares, each with threads of its own.
 fn run_shared(work: &Work, drivers: u32, engine: &dyn Engine) -> (Result, Vec<Ending>, Seen) {
-    let shares = deal(work.workers, drivers, 1);
+    let shares = divide(work.workers, drivers, 1);
     let commander = Commander {
         all_open: Barrier::new(drivers as usize),
         start: OnceLock::new(),
         desk: Mutex::new(Desk {
             merge: Merge::new(work, drivers),
             seen: Seen::default(),
-            word: Word::default(),
+            instruction: Instruction::default(),
             came: BTreeMap::new(),
         }),
     };
@@ -216,21 +216,21 @@ fn giving_up_reaches_all_shares() {
     assert!(endings.iter().all(|ending| ending.undone > 0));
 }
 
-/// A lead that gives its word once.
+/// A coordinator that gives its instruction once.
 struct Fixed {
     start: Option<Instant>,
-    word: Word,
+    instruction: Instruction,
 }
 
-impl Lead for Fixed {
+impl Coordinator for Fixed {
     fn start(&mut self) -> Option<Instant> {
         self.start
     }
 
     fn interval(&mut self, _interval: &Interval) {}
 
-    fn word(&mut self) -> Word {
-        self.word
+    fn instruction(&mut self) -> Instruction {
+        self.instruction
     }
 }
 
@@ -238,12 +238,12 @@ impl Lead for Fixed {
 fn a_load_starts_when_its_lead_says_or_not_at_all() {
     let plan = work(4, mix(1), of_operations(100));
     let log: &'static Log = Box::leak(Box::default());
-    let mut never = Fixed { start: None, word: Word::default() };
+    let mut never = Fixed { start: None, instruction: Instruction::default() };
     let ending = run_share(&plan, Share { first: 1, count: 2 }, &log, 2, &mut never).unwrap();
     assert!(ending.interrupted && log.begun.lock().unwrap().is_empty());
 
     let start = Instant::now() + Duration::from_millis(400);
-    let mut later = Fixed { start: Some(start), word: Word::default() };
+    let mut later = Fixed { start: Some(start), instruction: Instruction::default() };
     let ending = run_share(&plan, Share { first: 1, count: 2 }, &Null, 2, &mut later).unwrap();
     assert!(Instant::now() >= start);
     assert_eq!(ending.workers.iter().map(|count| count.ok).sum::<u64>(), 50);
@@ -251,7 +251,10 @@ fn a_load_starts_when_its_lead_says_or_not_at_all() {
     assert!(ending.first_sent_ns.is_some_and(|sent| sent <= ending.last_done_ns));
     // Stopped before it starts: nothing is done, and nobody waits.
     let far = Some(Instant::now() + Duration::from_secs(3_600));
-    let mut stopped = Fixed { start: far, word: Word { wish: Wish::Stop, ..Word::default() } };
+    let mut stopped = Fixed {
+        start: far,
+        instruction: Instruction { stop_request: StopRequest::Stop, ..Instruction::default() },
+    };
     let open =
         Work { pacing: Pacing::Open { rate: Rate::constant(9.0), arrivals: Arrivals::Constant }, ..plan };
     let ending = run_share(&open, Share::whole(&open), &log, 2, &mut stopped).unwrap();
@@ -267,8 +270,8 @@ fn nobody_waits_for_the_seconds_of_a_thread_that_has_ended() {
         fn interval(&mut self, interval: &Interval) {
             self.0 = self.0.or_else(|| (interval.index == 1).then(Instant::now));
         }
-        fn wish(&mut self) -> Wish {
-            Wish::GoOn
+        fn stop_request(&mut self) -> StopRequest {
+            StopRequest::None
         }
     }
     // One operation of three seconds: the other thread has nothing to do, and ends within the first one.

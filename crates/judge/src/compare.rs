@@ -56,7 +56,7 @@ fn on(load: &str, arm: &str) -> String {
 }
 
 /// Both sides as the arms of one evaluation, the first as its baseline: for [`assess`](crate::evaluation::assess).
-pub fn together(names: [&str; 2], sides: [Side; 2]) -> (Evaluation, Vec<Run>) {
+pub fn compare(names: [&str; 2], sides: [Side; 2]) -> (Evaluation, Vec<Run>) {
     let names = match names[0] == names[1] {
         true => [names[0].to_owned(), format!("{} again", names[1])],
         false => names.map(str::to_owned),
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn two_workloads_are_the_arms_of_one_load_whatever_they_are_called() {
-        let (evaluation, runs) = together(["1,2", "3"], [side("disk", 2), side("memory", 1)]);
+        let (evaluation, runs) = compare(["1,2", "3"], [side("disk", 2), side("memory", 1)]);
         assert_eq!((evaluation.arms.len(), evaluation.loads.len(), evaluation.repeats), (2, 1, 2));
         let places: Vec<_> = runs
             .iter()
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_result_beside_itself_is_two_arms() {
-        let (evaluation, _) = together(["4", "4"], [side("a", 1), side("a", 1)]);
+        let (evaluation, _) = compare(["4", "4"], [side("a", 1), side("a", 1)]);
         assert_eq!(evaluation.arms[1].name, "4 again");
     }
 }

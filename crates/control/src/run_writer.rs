@@ -1,28 +1,28 @@
 //! Keeping a run in the store while it goes on. Trouble with the store never stops a run: the data stays in
 //! memory and is still shown and exported.
 
-use crate::audience::{Audience, Event};
+use crate::event::{Event, EventSink};
 use tidemark_measure::record::Run;
 use tidemark_measure::tally::Interval;
 use tidemark_store::Store;
 
 /// The store, or what is left of it.
-pub(crate) struct Keep<'a> {
+pub(crate) struct RunWriter<'a> {
     store: Option<&'a mut Store>,
     id: u64,
 }
 
-impl<'a> Keep<'a> {
+impl<'a> RunWriter<'a> {
     /// Begins to keep `run`, and gives it its number.
-    pub(crate) fn begin(store: Option<&'a mut Store>, run: &mut Run, audience: &mut dyn Audience) -> Self {
-        let mut keep = Self { store, id: 0 };
-        if let Some(store) = &mut keep.store {
+    pub(crate) fn begin(store: Option<&'a mut Store>, run: &mut Run, sink: &mut dyn EventSink) -> Self {
+        let mut writer = Self { store, id: 0 };
+        if let Some(store) = &mut writer.store {
             match store.begin(run) {
-                Ok(id) => (keep.id, run.id) = (id, id),
-                Err(error) => keep.give_up(&error.to_string(), audience),
+                Ok(id) => (writer.id, run.id) = (id, id),
+                Err(error) => writer.give_up(&error.to_string(), sink),
             }
         }
-        keep
+        writer
     }
 
     /// Keeps one second of a work.
@@ -31,38 +31,38 @@ impl<'a> Keep<'a> {
         stage: usize,
         work: usize,
         interval: &Interval,
-        audience: &mut dyn Audience,
+        sink: &mut dyn EventSink,
     ) {
         let Some(store) = &mut self.store else { return };
         let kept = store.append(self.id, stage, work, std::slice::from_ref(interval));
         if let Err(error) = kept {
-            self.give_up(&error.to_string(), audience);
+            self.give_up(&error.to_string(), sink);
         }
     }
 
     /// Keeps what is known by now: should this process die, the stages that have ended are there whole.
-    pub(crate) fn progress(&mut self, run: &Run, audience: &mut dyn Audience) {
+    pub(crate) fn progress(&mut self, run: &Run, sink: &mut dyn EventSink) {
         let Some(store) = &mut self.store else { return };
         if let Err(error) = store.keep(self.id, run) {
-            self.give_up(&error.to_string(), audience);
+            self.give_up(&error.to_string(), sink);
         }
     }
 
     /// Keeps the finished run; false when it is not in the store.
-    pub(crate) fn finish(mut self, run: &Run, audience: &mut dyn Audience) -> bool {
+    pub(crate) fn finish(mut self, run: &Run, sink: &mut dyn EventSink) -> bool {
         let Some(store) = &mut self.store else { return false };
         match store.finish(self.id, run) {
             Ok(()) => true,
             Err(error) => {
-                self.give_up(&error.to_string(), audience);
+                self.give_up(&error.to_string(), sink);
                 false
             }
         }
     }
 
-    fn give_up(&mut self, reason: &str, audience: &mut dyn Audience) {
+    fn give_up(&mut self, reason: &str, sink: &mut dyn EventSink) {
         let text = format!("the run goes on without the result store: {reason}");
-        audience.event(Event::Trouble(&text));
+        sink.event(Event::Trouble(&text));
         self.store = None;
     }
 }

@@ -1,22 +1,22 @@
-//! Where the stages of a run are carried out: in this process ([`Here`](crate::here::Here)), or on the drivers of a
+//! Where the stages of a run are carried out: in this process ([`LocalBackend`](crate::local::LocalBackend)), or on the drivers of a
 //! controller, which is not known here.
 
-use crate::audience::Audience;
+use crate::event::EventSink;
 use crate::execute::{ExecuteError, Options};
-use crate::player::Player;
+use crate::runner::Runner;
 use std::time::Instant;
 use tidemark_measure::record::{Note, Run, Stage as Record};
 use tidemark_plan::plan::{Plan, Stage};
 
 /// Where the stages of one run are carried out. Its methods are called in this order: `prepare`, then `open` and `close`
 /// for every stage, then `finish`.
-pub trait Field {
+pub trait Backend {
     /// Makes the plan's targets ready: gives one line for each of them. Errors mean that no load was put on anything.
     fn prepare(
         &mut self,
         plan: &Plan,
         options: &Options,
-        audience: &mut dyn Audience,
+        sink: &mut dyn EventSink,
     ) -> Result<Vec<String>, ExecuteError>;
 
     /// Makes everything ready for the load of a stage. Notes are for the run's record.
@@ -25,7 +25,7 @@ pub trait Field {
         place: StagePlace,
         stage: &'a Stage,
         notes: &mut Vec<Note>,
-        audience: &mut dyn Audience,
+        sink: &mut dyn EventSink,
     ) -> Opened<'a>;
 
     /// The load of the stage has ended: adds what is known besides its works. The engines remarked `remarks`.
@@ -36,9 +36,9 @@ pub trait Field {
 }
 
 /// Makes a field for a run, where that is not this process.
-pub trait Fields: Send + Sync + std::fmt::Debug {
+pub trait BackendFactory: Send + Sync + std::fmt::Debug {
     /// A field for one run of this plan.
-    fn field(&self) -> Box<dyn Field>;
+    fn backend(&self) -> Box<dyn Backend>;
 }
 
 /// Which stage of which run.
@@ -53,7 +53,7 @@ pub struct StagePlace {
 /// What came of opening a stage.
 pub enum Opened<'a> {
     /// These run its works, in their order.
-    Players(Vec<Player<'a>>),
+    Runners(Vec<Runner<'a>>),
     /// There is nothing to do, and why.
     Nothing(String),
     /// It cannot be run, and why.

@@ -1,16 +1,16 @@
 //! The worker loop: one thread's share of a work, from the first operation due to the last one ended.
 //!
-//! The loop is the same for closed and open loops. A *stream* is a worker's sequence of operations; a *lane*
+//! The loop is the same for closed and open loops. A *stream* is a worker's sequence of operations; a *slot*
 //! is what carries one operation at a time. In a closed loop a stream is due again when its operation has
-//! ended, so there is always a lane for it. In an open loop a stream is due at times fixed in advance, and
-//! takes any lane of its thread; when none is idle it waits, and the wait is part of its response time.
+//! ended, so there is always a slot for it. In an open loop a stream is due at times fixed in advance, and
+//! takes any slot of its thread; when none is idle it waits, and the wait is part of its response time.
 
-use crate::crew::Control;
 use crate::engine::{Begin, Clock, Completion, Operation, Outcome, Session, Tick};
 use crate::pacing::{Pacing, Schedule};
 use crate::recorder::{Recorder, Standing, Timing, Who};
 use crate::source::{Receipt, Source};
 use crate::stopping::Phases;
+use crate::thread_pool::Control;
 use crate::work::{Finale, Work};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -28,7 +28,7 @@ const ABANDON_NS: u64 = 2_000_000_000;
 const FINALE_NS: u64 = 900_000_000_000;
 
 /// What a thread brings home.
-pub struct Harvest {
+pub struct ThreadResult {
     /// Counts of its workers.
     pub workers: Vec<WorkerCount>,
     /// Its first failures of each class.
@@ -55,7 +55,7 @@ struct Stream {
 }
 
 #[derive(Clone, Copy, Default)]
-struct Lane {
+struct Slot {
     busy: bool,
     measured: bool,
     stream: u32,
@@ -66,7 +66,7 @@ struct Lane {
 }
 
 /// One thread of a work.
-pub struct Seat<'a> {
+pub struct LoadThread<'a> {
     work: &'a Work,
     control: &'a Control,
     clock: Clock,
@@ -77,8 +77,8 @@ pub struct Seat<'a> {
     session: Box<dyn Session>,
     recorder: Recorder,
     streams: Vec<Stream>,
-    lanes: Vec<Lane>,
-    /// First in, first out: all lanes, and so all endpoints, get their turn in an open loop too.
+    slots: Vec<Slot>,
+    /// First in, first out: all slots, and so all endpoints, get their turn in an open loop too.
     idle: VecDeque<u32>,
     /// Streams that are due already, in the order in which they became so.
     ready: VecDeque<(Tick, u32)>,
@@ -92,8 +92,8 @@ pub struct Seat<'a> {
     unsent: u64,
 }
 
-impl<'a> Seat<'a> {
-    /// A seat for the workers `first..first + count` of the work, whose load starts at `origin`.
+impl<'a> LoadThread<'a> {
+    /// A thread for the workers `first..first + count` of the work, whose load starts at `origin`.
     pub fn new(
         work: &'a Work,
         control: &'a Control,
@@ -113,8 +113,8 @@ impl<'a> Seat<'a> {
             }
         };
         let depth = work.depth.max(1);
-        let lanes = count.saturating_mul(depth);
-        let mut seat = Self {
+        let slots = count.saturating_mul(depth);
+        let mut thread = Self {
             work,
             control,
             clock,
@@ -124,10 +124,10 @@ impl<'a> Seat<'a> {
             session,
             recorder,
             streams: Vec::with_capacity(count as usize),
-            lanes: vec![Lane::default(); lanes as usize],
-            idle: (0..lanes).collect(),
-            ready: VecDeque::with_capacity(lanes as usize),
-            later: BinaryHeap::with_capacity(lanes as usize),
+            slots: vec![Slot::default(); slots as usize],
+            idle: (0..slots).collect(),
+            ready: VecDeque::with_capacity(slots as usize),
+            later: BinaryHeap::with_capacity(slots as usize),
             in_flight: 0,
             first_sent: Tick::MAX,
             last_done: origin,
@@ -149,21 +149,21 @@ impl<'a> Seat<'a> {
                 }
             };
             let left = work.stop.operations.map(|total| part.share(total));
-            let stream = seat.streams.len() as u32;
-            seat.streams.push(Stream { source, schedule: own, left });
+            let stream = thread.streams.len() as u32;
+            thread.streams.push(Stream { source, schedule: own, left });
             // In a closed loop a stream goes round once for each of its operations in flight.
             let rounds = if schedule.is_some() { 1 } else { depth };
             if let Some(start) = start.filter(|start| *start < phases.load_end) {
                 let due = Reverse((origin.saturating_add(start), stream));
-                seat.later.extend(std::iter::repeat_n(due, rounds as usize));
+                thread.later.extend(std::iter::repeat_n(due, rounds as usize));
             }
         }
-        seat
+        thread
     }
 
     /// Runs until the work is over for this thread.
-    pub fn run(mut self) -> Harvest {
-        let mut ended = Vec::with_capacity(self.lanes.len());
+    pub fn run(mut self) -> ThreadResult {
+        let mut ended = Vec::with_capacity(self.slots.len());
         let (mut abandoned_at, mut backlog_dropped_at) = (None, None);
         loop {
             let now = self.clock.now();
@@ -181,7 +181,8 @@ impl<'a> Seat<'a> {
                         self.later.clear();
                         backlog_dropped_at = Some(now);
                     }
-                    let grace = backlog_dropped_at.map_or(0, |at: Tick| at + crate::crew::EARLY_DRAIN_NS);
+                    let grace =
+                        backlog_dropped_at.map_or(0, |at: Tick| at + crate::thread_pool::EARLY_DRAIN_NS);
                     if now >= grace || self.control.abandons() {
                         self.session.abandon();
                         abandoned_at = Some(now);
@@ -209,7 +210,7 @@ impl<'a> Seat<'a> {
             self.recorder.end_load();
             self.finish_up();
         }
-        self.harvest()
+        self.result()
     }
 
     /// What is done once on every space when the load is over: this thread's share of it, all at once.
@@ -220,18 +221,18 @@ impl<'a> Seat<'a> {
         let first = u64::from(self.first);
         let mut left = (low..=high).filter(|space| (first..first + own).contains(&((space - low) % workers)));
         let mut next = left.next();
-        let mut ended = Vec::with_capacity(self.lanes.len());
+        let mut ended = Vec::with_capacity(self.slots.len());
         while next.is_some() || self.in_flight > 0 {
-            while let (Some(space), Some(lane)) = (next, self.idle.pop_front()) {
+            while let (Some(space), Some(slot)) = (next, self.idle.pop_front()) {
                 let stream = ((space - low) % workers - first) as u32;
                 let operation = Operation { action, space, ..Operation::default() };
                 let (receipt, sent) = (Receipt::default(), self.clock.now());
                 let (due, measured) = (sent, true);
-                self.lanes[lane as usize] =
-                    Lane { busy: true, measured, stream, operation, receipt, due, sent };
-                match self.session.begin(lane, &operation, sent) {
+                self.slots[slot as usize] =
+                    Slot { busy: true, measured, stream, operation, receipt, due, sent };
+                match self.session.begin(slot, &operation, sent) {
                     Begin::Started => self.in_flight += 1,
-                    Begin::Done(done, outcome) => self.end(lane, done, &outcome),
+                    Begin::Done(done, outcome) => self.end(slot, done, &outcome),
                 }
                 next = left.next();
             }
@@ -252,7 +253,7 @@ impl<'a> Seat<'a> {
         }
     }
 
-    /// Follows the user's or the crew's wish to end early.
+    /// Follows the user's or the thread pool's stop request to end early.
     fn heed(&mut self, now: Tick) {
         if self.phases.window_start == u64::MAX
             && let Some(start) = self.control.window()
@@ -285,20 +286,20 @@ impl<'a> Seat<'a> {
         }
         let load_end = self.phases.load_end.saturating_add(self.origin);
         let drain = match self.control.end() {
-            Some(_) => self.work.stop.drain_ns.min(crate::crew::EARLY_DRAIN_NS),
+            Some(_) => self.work.stop.drain_ns.min(crate::thread_pool::EARLY_DRAIN_NS),
             None => self.work.stop.drain_ns,
         };
         now >= load_end.saturating_add(drain)
     }
 
-    /// Begins operations until none is due or no lane is idle, and says what time it is by then.
+    /// Begins operations until none is due or no slot is idle, and says what time it is by then.
     fn begin_what_is_due(&mut self, now: Tick) -> Tick {
         let mut sent = now;
         while let Some((due, stream)) = self.take_due(sent) {
-            let lane = self.idle.pop_front().expect("take_due gives nothing without an idle lane");
-            match self.begin(lane, stream, due) {
+            let slot = self.idle.pop_front().expect("take_due gives nothing without an idle slot");
+            match self.begin(slot, stream, due) {
                 Some(at) => sent = at,
-                None => self.idle.push_back(lane),
+                None => self.idle.push_back(slot),
             }
             // The second's cut and the end of the load are the outer loop's business.
             if sent >= self.recorder.cut_at() {
@@ -308,7 +309,7 @@ impl<'a> Seat<'a> {
         sent
     }
 
-    /// The stream that has been due longest, if a lane is idle. An open loop's next operation of the stream
+    /// The stream that has been due longest, if a slot is idle. An open loop's next operation of the stream
     /// is scheduled at once: due times do not depend on how operations fare.
     #[inline]
     fn take_due(&mut self, now: Tick) -> Option<(Tick, u32)> {
@@ -334,7 +335,7 @@ impl<'a> Seat<'a> {
 
     /// Begins a stream's next operation and says when; `None` when the stream has come to its end.
     #[inline]
-    fn begin(&mut self, lane: u32, stream: u32, due: Tick) -> Option<Tick> {
+    fn begin(&mut self, slot: u32, stream: u32, due: Tick) -> Option<Tick> {
         let own = &mut self.streams[stream as usize];
         let since_start = due - self.origin;
         let measured = since_start >= self.phases.window_start && since_start < self.phases.window_end;
@@ -351,10 +352,10 @@ impl<'a> Seat<'a> {
         }
         let sent = self.clock.now();
         self.first_sent = self.first_sent.min(sent);
-        self.lanes[lane as usize] = Lane { busy: true, measured, stream, operation, receipt, due, sent };
-        match self.session.begin(lane, &operation, sent) {
+        self.slots[slot as usize] = Slot { busy: true, measured, stream, operation, receipt, due, sent };
+        match self.session.begin(slot, &operation, sent) {
             Begin::Started => self.in_flight += 1,
-            Begin::Done(done, outcome) => self.end(lane, done, &outcome),
+            Begin::Done(done, outcome) => self.end(slot, done, &outcome),
         }
         Some(sent)
     }
@@ -370,17 +371,17 @@ impl<'a> Seat<'a> {
     #[inline]
     fn complete(&mut self, completion: &Completion) {
         self.in_flight -= 1;
-        self.end(completion.lane, completion.done, &completion.outcome);
+        self.end(completion.slot, completion.done, &completion.outcome);
     }
 
     #[inline]
-    fn end(&mut self, lane: u32, done: Tick, outcome: &Outcome) {
-        let Lane { measured, stream, operation, receipt, due, sent, .. } = self.lanes[lane as usize];
-        self.lanes[lane as usize].busy = false;
+    fn end(&mut self, slot: u32, done: Tick, outcome: &Outcome) {
+        let Slot { measured, stream, operation, receipt, due, sent, .. } = self.slots[slot as usize];
+        self.slots[slot as usize].busy = false;
         let who = Who { worker: stream, action: operation.action };
         self.recorder.record(who, Timing { due, sent, done }, outcome, measured);
         self.streams[stream as usize].source.ended(receipt, outcome);
-        self.idle.push_back(lane);
+        self.idle.push_back(slot);
         self.last_done = self.last_done.max(done);
         if measured {
             self.last_measured = self.last_measured.max(done);
@@ -412,7 +413,7 @@ impl<'a> Seat<'a> {
     }
 
     fn standing(&self, now: Tick) -> Standing {
-        let oldest = self.lanes.iter().filter(|lane| lane.busy).map(|lane| lane.sent).min();
+        let oldest = self.slots.iter().filter(|slot| slot.busy).map(|slot| slot.sent).min();
         Standing {
             in_flight: self.in_flight,
             oldest_ns: oldest.map_or(0, |sent| now.saturating_sub(sent)),
@@ -431,17 +432,17 @@ impl<'a> Seat<'a> {
 
     /// Counts operations that did not even come back after being abandoned.
     fn write_off(&mut self, now: Tick) {
-        for lane in 0..self.lanes.len() as u32 {
-            if self.lanes[lane as usize].busy {
-                self.end(lane, now, &Outcome::failure(Fault::Abandoned));
+        for slot in 0..self.slots.len() as u32 {
+            if self.slots[slot as usize].busy {
+                self.end(slot, now, &Outcome::failure(Fault::Abandoned));
             }
         }
     }
 
-    fn harvest(mut self) -> Harvest {
+    fn result(mut self) -> ThreadResult {
         let undone = self.streams.iter().map(|stream| stream.source.left() + stream.left.unwrap_or(0)).sum();
         let now = self.clock.now();
-        Harvest {
+        ThreadResult {
             examples: self.session.examples(),
             workers: self.recorder.finish(now),
             unsent: self.unsent,

@@ -1,8 +1,8 @@
 //! This process as the place where stages are carried out; a driver does its part of them with it too.
 
-use crate::audience::{Audience, Event};
+use crate::backend::{Backend, Opened, StagePlace};
+use crate::event::{Event, EventSink};
 use crate::execute::{ExecuteError, Options};
-use crate::field::{Field, Opened, StagePlace};
 use crate::method::{self, Method};
 use crate::targets::Targets;
 use tidemark_measure::record::{Note, Proof, Run, Stage as Record};
@@ -10,12 +10,12 @@ use tidemark_plan::plan::{Plan, Stage};
 
 /// This process.
 #[derive(Default)]
-pub struct Here {
+pub struct LocalBackend {
     targets: Option<Targets>,
     method: Option<Method>,
 }
 
-impl Here {
+impl LocalBackend {
     /// What was learned of the stage's volumes, after its load; `None` when it moved no blocks.
     pub fn proof(&mut self, mut remarks: Vec<String>) -> Option<Proof> {
         remarks.extend(self.targets.iter().flat_map(Targets::block_notes));
@@ -23,14 +23,14 @@ impl Here {
     }
 }
 
-impl Field for Here {
+impl Backend for LocalBackend {
     fn prepare(
         &mut self,
         plan: &Plan,
         options: &Options,
-        audience: &mut dyn Audience,
+        sink: &mut dyn EventSink,
     ) -> Result<Vec<String>, ExecuteError> {
-        let targets = self.targets.insert(Targets::prepare(plan, options, audience)?);
+        let targets = self.targets.insert(Targets::prepare(plan, options, sink)?);
         Ok(targets.descriptions())
     }
 
@@ -39,7 +39,7 @@ impl Field for Here {
         _place: StagePlace,
         stage: &'a Stage,
         notes: &mut Vec<Note>,
-        audience: &mut dyn Audience,
+        sink: &mut dyn EventSink,
     ) -> Opened<'a> {
         if let Some(why) = method::already_filled(stage) {
             return Opened::Nothing(why);
@@ -49,14 +49,14 @@ impl Field for Here {
                 "{name} does not hold what Tidemark wrote there, in this size and with this content: it is filled again. \
                  To check what it holds, run a verifying load without `prepare`."
             );
-            audience.event(Event::Trouble(&text));
+            sink.event(Event::Trouble(&text));
             notes.push(Note { topic: "refilled".into(), text });
         }
         let Some(targets) = &mut self.targets else { return Opened::Failed("nothing was prepared".into()) };
-        match targets.players(stage) {
-            Ok(players) => {
+        match targets.runners(stage) {
+            Ok(runners) => {
                 self.method = Method::begin(stage);
-                Opened::Players(players)
+                Opened::Runners(runners)
             }
             Err(reason) => Opened::Failed(reason),
         }

@@ -1,4 +1,4 @@
-//! A session whose lanes are futures: each lane runs one `async` loop, made once, that takes an operation,
+//! A session whose slots are futures: each slot runs one `async` loop, made once, that takes an operation,
 //! performs it and says how it ended. So an operation of many requests reads as straight code, and one of a
 //! single request costs no allocation, no queue and no wake-up machinery.
 
@@ -13,13 +13,13 @@ use tidemark_load::engine::{Begin, Completion, Operation, Outcome, Session, Tick
 use tidemark_measure::fault::Fault;
 use tidemark_measure::record::Example;
 
-/// A lane's loop.
+/// A slot's loop.
 pub(crate) type Task = Pin<Box<dyn Future<Output = ()>>>;
 
-/// Makes a lane's loop, given its number within the session and where its operations come from.
+/// Makes a slot's loop, given its number within the session and where its operations come from.
 pub(crate) type Spawn = Box<dyn Fn(u32, Mailbox) -> Task>;
 
-/// Where a lane's loop gets its operations, and leaves what became of them.
+/// Where a slot's loop gets its operations, and leaves what became of them.
 #[derive(Clone)]
 pub(crate) struct Mailbox(Rc<Letter>);
 
@@ -43,63 +43,63 @@ impl Mailbox {
     }
 }
 
-/// A session of lanes.
-pub(crate) struct Lanes {
+/// A session of slots.
+pub(crate) struct Slots {
     reactor: Rc<Reactor>,
     examples: Rc<Examples>,
     spawn: Spawn,
-    lanes: Vec<Lane>,
-    /// Lanes that have something to do: kept for its memory.
+    slots: Vec<Slot>,
+    /// Slots that have something to do: kept for its memory.
     woken: Vec<u32>,
     /// Given up by `abandon`, and not yet told.
     abandoned: Vec<u32>,
 }
 
-struct Lane {
-    /// Made with the lane's first operation, and again after one was abandoned.
+struct Slot {
+    /// Made with the slot's first operation, and again after one was abandoned.
     task: Option<Task>,
     letter: Rc<Letter>,
     busy: bool,
 }
 
-impl Lanes {
-    /// A session of `count` lanes.
+impl Slots {
+    /// A session of `count` slots.
     pub(crate) fn new(reactor: &Rc<Reactor>, examples: &Rc<Examples>, count: u32, spawn: Spawn) -> Self {
-        let lane = || Lane { task: None, letter: Rc::default(), busy: false };
+        let slot = || Slot { task: None, letter: Rc::default(), busy: false };
         Self {
             reactor: Rc::clone(reactor),
             examples: Rc::clone(examples),
             spawn,
-            lanes: (0..count).map(|_| lane()).collect(),
+            slots: (0..count).map(|_| slot()).collect(),
             woken: Vec::with_capacity(count as usize),
             abandoned: Vec::new(),
         }
     }
 
-    /// Lets a lane go on; gives what it has ended.
+    /// Lets a slot go on; gives what it has ended.
     #[inline]
     fn poll(&mut self, number: u32) -> Option<(Tick, Outcome)> {
-        let lane = &mut self.lanes[number as usize];
-        let task = lane.task.as_mut()?;
+        let slot = &mut self.slots[number as usize];
+        let task = slot.task.as_mut()?;
         if self.reactor.poll(number, task.as_mut()).is_ready() {
             // A loop that ended is made anew with the next operation.
-            lane.task = None;
+            slot.task = None;
         }
-        let ended = lane.letter.ended.take()?;
-        lane.busy = false;
+        let ended = slot.letter.ended.take()?;
+        slot.busy = false;
         Some(ended)
     }
 }
 
-impl Session for Lanes {
+impl Session for Slots {
     #[inline]
     fn begin(&mut self, number: u32, operation: &Operation, sent: Tick) -> Begin {
-        let lane = &mut self.lanes[number as usize];
-        if lane.task.is_none() {
-            lane.task = Some((self.spawn)(number, Mailbox(Rc::clone(&lane.letter))));
+        let slot = &mut self.slots[number as usize];
+        if slot.task.is_none() {
+            slot.task = Some((self.spawn)(number, Mailbox(Rc::clone(&slot.letter))));
         }
-        lane.letter.operation.set(Some((*operation, sent)));
-        lane.busy = true;
+        slot.letter.operation.set(Some((*operation, sent)));
+        slot.busy = true;
         match self.poll(number) {
             Some((done, outcome)) => Begin::Done(done, outcome),
             None => Begin::Started,
@@ -111,16 +111,16 @@ impl Session for Lanes {
         if !self.abandoned.is_empty() {
             let done = self.reactor.now();
             let outcome = Outcome::failure(Fault::Abandoned);
-            ended.extend(self.abandoned.drain(..).map(|lane| Completion { lane, done, outcome }));
+            ended.extend(self.abandoned.drain(..).map(|slot| Completion { slot, done, outcome }));
         }
         loop {
             // With something to tell already, only look.
             let until = if ended.len() > before { 0 } else { until };
             let mut woken = std::mem::take(&mut self.woken);
             self.reactor.wait(until, &mut woken);
-            for lane in woken.drain(..) {
-                if let Some((done, outcome)) = self.poll(lane) {
-                    ended.push(Completion { lane, done, outcome });
+            for slot in woken.drain(..) {
+                if let Some((done, outcome)) = self.poll(slot) {
+                    ended.push(Completion { slot, done, outcome });
                 }
             }
             self.woken = woken;
@@ -131,12 +131,12 @@ impl Session for Lanes {
     }
 
     fn abandon(&mut self) {
-        for (number, lane) in self.lanes.iter_mut().enumerate().filter(|(_, lane)| lane.busy) {
+        for (number, slot) in self.slots.iter_mut().enumerate().filter(|(_, slot)| slot.busy) {
             // With the loop its connections go.
-            lane.task = None;
-            lane.busy = false;
-            lane.letter.operation.set(None);
-            lane.letter.ended.set(None);
+            slot.task = None;
+            slot.busy = false;
+            slot.letter.operation.set(None);
+            slot.letter.ended.set(None);
             self.abandoned.push(number as u32);
         }
     }
@@ -154,8 +154,8 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Lanes that sleep for as many milliseconds as an operation has bytes; none: they end at once.
-    fn sleepers(count: u32) -> Lanes {
+    /// Slots that sleep for as many milliseconds as an operation has bytes; none: they end at once.
+    fn sleepers(count: u32) -> Slots {
         let reactor = Reactor::new(Clock::starting_at(Instant::now()), 1000 * MS).unwrap();
         let own = Rc::clone(&reactor);
         let spawn: Spawn = Box::new(move |_, mailbox| {
@@ -170,7 +170,7 @@ mod tests {
                 }
             })
         });
-        Lanes::new(&reactor, &Rc::default(), count, spawn)
+        Slots::new(&reactor, &Rc::default(), count, spawn)
     }
 
     fn sleep(bytes: u64) -> Operation {
@@ -179,18 +179,18 @@ mod tests {
 
     #[test]
     fn operations_end_in_their_own_time() {
-        let mut lanes = sleepers(3);
-        assert!(matches!(lanes.begin(0, &sleep(0), 0), Begin::Done(_, outcome) if outcome.fault.is_none()));
-        let now = lanes.reactor.now();
-        for (lane, pause) in [(0, 12), (1, 4), (2, 8)] {
-            assert_eq!(lanes.begin(lane, &sleep(pause), now), Begin::Started);
+        let mut slots = sleepers(3);
+        assert!(matches!(slots.begin(0, &sleep(0), 0), Begin::Done(_, outcome) if outcome.fault.is_none()));
+        let now = slots.reactor.now();
+        for (slot, pause) in [(0, 12), (1, 4), (2, 8)] {
+            assert_eq!(slots.begin(slot, &sleep(pause), now), Begin::Started);
         }
         let mut ended = Vec::new();
         while ended.len() < 3 {
-            lanes.reap(now + 1000 * MS, &mut ended);
+            slots.reap(now + 1000 * MS, &mut ended);
         }
         assert_eq!(
-            ended.iter().map(|end| (end.lane, end.outcome.bytes)).collect::<Vec<_>>(),
+            ended.iter().map(|end| (end.slot, end.outcome.bytes)).collect::<Vec<_>>(),
             [(1, 4), (2, 8), (0, 12)]
         );
         assert!(ended.iter().all(|end| end.done >= now + end.outcome.bytes * MS));
@@ -198,23 +198,23 @@ mod tests {
 
     #[test]
     fn a_wait_with_nothing_to_come_lasts_until_its_end() {
-        let mut lanes = sleepers(1);
-        let until = lanes.reactor.now() + 5 * MS;
+        let mut slots = sleepers(1);
+        let until = slots.reactor.now() + 5 * MS;
         let mut ended = Vec::new();
-        lanes.reap(until, &mut ended);
-        assert!(lanes.reactor.now() >= until && ended.is_empty());
+        slots.reap(until, &mut ended);
+        assert!(slots.reactor.now() >= until && ended.is_empty());
     }
 
     #[test]
     fn what_is_abandoned_ends_at_the_next_reap_and_the_lane_lives_on() {
-        let mut lanes = sleepers(2);
-        let now = lanes.reactor.now();
-        lanes.begin(1, &sleep(3_600_000), now);
-        lanes.abandon();
+        let mut slots = sleepers(2);
+        let now = slots.reactor.now();
+        slots.begin(1, &sleep(3_600_000), now);
+        slots.abandon();
         let mut ended = Vec::new();
-        lanes.reap(now + 1000 * MS, &mut ended);
+        slots.reap(now + 1000 * MS, &mut ended);
         assert_eq!(ended.len(), 1);
-        assert_eq!((ended[0].lane, ended[0].outcome.fault), (1, Some(Fault::Abandoned)));
-        assert!(matches!(lanes.begin(1, &sleep(0), now), Begin::Done(..)));
+        assert_eq!((ended[0].slot, ended[0].outcome.fault), (1, Some(Fault::Abandoned)));
+        assert!(matches!(slots.begin(1, &sleep(0), now), Begin::Done(..)));
     }
 }
