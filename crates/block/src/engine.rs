@@ -10,7 +10,7 @@ use crate::volume::{self, Alignment, Opened};
 use rustix::process::{Resource, getrlimit};
 use std::fs::File;
 use std::sync::Arc;
-use tidemark_load::engine::{Engine, OpenError, Session, ThreadContext};
+use tidemark_load::engine::{Sessions, OpenError, Session, ThreadContext};
 use tidemark_plan::block::{Action, Job, Place};
 
 /// Operations are of whole sectors of this many bytes.
@@ -34,7 +34,7 @@ pub enum Use {
 ///
 /// # Errors
 /// When a volume cannot be opened, is too small, or cannot do what the job asks for, in words that say what to do.
-pub fn engine(job: &Job, data: &Arc<DataSet>, use_: Use) -> Result<Box<dyn Engine>, OpenError> {
+pub fn engine(job: &Job, data: &Arc<DataSet>, use_: Use) -> Result<Box<dyn Sessions>, OpenError> {
     check_job(job)?;
     let mut files = Vec::new();
     let mut volumes = Vec::new();
@@ -69,7 +69,7 @@ struct BlockEngine {
     files: Arc<[File]>,
 }
 
-impl Engine for BlockEngine {
+impl Sessions for BlockEngine {
     fn open(&self, thread: ThreadContext) -> Result<Box<dyn Session>, OpenError> {
         let Shared { job, volumes, data } = &*self.shared;
         let largest = if moves_data(job) { thread.largest } else { 0 };

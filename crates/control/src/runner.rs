@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Instant;
 use tidemark_fio::Fio;
-use tidemark_load::engine::{Engine, OpenError};
+use tidemark_load::engine::{Sessions, OpenError};
 use tidemark_load::thread_pool::{self, Coordinator, Ending, StopRequest, Watch};
 use tidemark_load::work::Share;
 use tidemark_measure::record::Second;
@@ -16,7 +16,7 @@ use tidemark_plan::plan;
 /// Works ready to run.
 pub enum Runner<'a> {
     /// One work, on threads of our own.
-    Threads(&'a plan::Work, Box<dyn Engine>),
+    Threads(&'a plan::Work, Box<dyn Sessions>),
     /// Works that share a run of fio.
     Fio(Vec<&'a plan::Work>, Arc<Fio>),
     /// One work, on drivers.

@@ -120,7 +120,7 @@ pub struct ThreadContext {
 pub struct OpenError(pub String);
 
 /// Something that load can be put on, configured for one work. Shared by the work's threads.
-pub trait Engine: Send + Sync {
+pub trait Sessions: Send + Sync {
     /// Opens a session on the calling thread. Connections may be made here or on first use.
     fn open(&self, thread: ThreadContext) -> Result<Box<dyn Session>, OpenError>;
 }
@@ -152,7 +152,7 @@ pub trait Session {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Null;
 
-impl Engine for Null {
+impl Sessions for Null {
     fn open(&self, thread: ThreadContext) -> Result<Box<dyn Session>, OpenError> {
         Ok(Box::new(NullSession(thread.clock)))
     }

@@ -1,6 +1,6 @@
 //! All threads that a process has of a work: opened, started together, their seconds put together.
 
-use crate::engine::{Clock, Engine, OpenError, ThreadContext, Tick};
+use crate::engine::{Clock, Sessions, OpenError, ThreadContext, Tick};
 use crate::merge::{Decision, Merge, first_examples};
 use crate::pacing::Pacing;
 use crate::recorder::{Outlet, Recorder};
@@ -195,7 +195,7 @@ impl Default for Instruction {
 /// Runs a whole work on `threads` threads of this machine (never more than it has workers).
 pub fn run(
     work: &Work,
-    engine: &dyn Engine,
+    engine: &dyn Sessions,
     threads: u32,
     watch: &mut dyn Watch,
 ) -> std::result::Result<Result, OpenError> {
@@ -270,7 +270,7 @@ impl Coordinator for Own<'_> {
 pub fn run_share(
     work: &Work,
     share: Share,
-    engine: &dyn Engine,
+    engine: &dyn Sessions,
     threads: u32,
     coordinator: &mut dyn Coordinator,
 ) -> std::result::Result<Ending, OpenError> {
@@ -374,7 +374,7 @@ struct Gate {
 
 fn run_thread(
     work: &Work,
-    engine: &dyn Engine,
+    engine: &dyn Sessions,
     control: &Control,
     gate: &Gate,
     clock: Clock,

@@ -6,7 +6,7 @@ use crate::s3::S3Engine;
 use crate::swift::SwiftEngine;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::sync::Arc;
-use tidemark_load::engine::{Engine, OpenError};
+use tidemark_load::engine::{Sessions, OpenError};
 use tidemark_plan::object::{Job, Target};
 
 /// Makes the engine of an object work: looks its endpoints up, lists the files it uploads. `data` is what the
@@ -14,7 +14,7 @@ use tidemark_plan::object::{Job, Target};
 ///
 /// # Errors
 /// One clear sentence when that cannot be done.
-pub fn engine(job: &Job, data: &Arc<DataSet>) -> Result<Box<dyn Engine>, OpenError> {
+pub fn engine(job: &Job, data: &Arc<DataSet>) -> Result<Box<dyn Sessions>, OpenError> {
     allow_sockets();
     match &job.target {
         Target::S3(target) => Ok(Box::new(S3Engine::new(target, &job.actions, data)?)),

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 use tidemark_load::engine::{
-    Begin, Clock, Completion, Engine, OpenError, Operation, Outcome, Session, ThreadContext, Tick,
+    Begin, Clock, Completion, Sessions, OpenError, Operation, Outcome, Session, ThreadContext, Tick,
 };
 use tidemark_measure::fault::Fault;
 use tidemark_measure::record::Example;
@@ -50,7 +50,7 @@ impl MockEngine {
     }
 }
 
-impl Engine for MockEngine {
+impl Sessions for MockEngine {
     fn open(&self, thread: ThreadContext) -> Result<Box<dyn Session>, OpenError> {
         Ok(Box::new(MockSession {
             clock: thread.clock,

@@ -29,7 +29,7 @@ use crate::text::{encode, push_decimal};
 use request::{Address, Request, Sender};
 use std::rc::Rc;
 use std::sync::Arc;
-use tidemark_load::engine::{Engine, OpenError, Session, ThreadContext};
+use tidemark_load::engine::{Sessions, OpenError, Session, ThreadContext};
 use tidemark_measure::fault::Fault;
 use tidemark_plan::object::{Action, S3, Verb};
 
@@ -84,7 +84,7 @@ pub(crate) fn resolve(target: &S3) -> Result<Vec<Arc<Endpoint>>, OpenError> {
     Ok(endpoints)
 }
 
-impl Engine for S3Engine {
+impl Sessions for S3Engine {
     fn open(&self, thread: ThreadContext) -> Result<Box<dyn Session>, OpenError> {
         let reactor = Reactor::new(thread.clock, self.target.http.timeout_ns)?;
         let examples = Rc::new(Examples::default());

@@ -33,7 +33,7 @@ use link::{Link, Request};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
-use tidemark_load::engine::{Clock, Engine, OpenError, Session, ThreadContext, Tick};
+use tidemark_load::engine::{Clock, Sessions, OpenError, Session, ThreadContext, Tick};
 use tidemark_measure::fault::Fault;
 use tidemark_plan::object::{Action, Swift, Verb};
 
@@ -97,7 +97,7 @@ fn in_words(refusal: Refusal, timeout_ns: u64) -> OpenError {
     }
 }
 
-impl Engine for SwiftEngine {
+impl Sessions for SwiftEngine {
     fn open(&self, thread: ThreadContext) -> Result<Box<dyn Session>, OpenError> {
         let reactor = Reactor::new(thread.clock, self.target.http.timeout_ns)?;
         let examples = Rc::new(Examples::default());

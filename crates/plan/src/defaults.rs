@@ -1,75 +1,46 @@
 //! What holds when a document or a command line does not say otherwise. `docs/document.md` states the same.
 
-use crate::block::pattern::{Moves, Pattern};
-use crate::object::Target;
 use tidemark_measure::rng;
 
 /// How long operations in flight may take after the end of the load, nanoseconds: as long as one attempt may.
-pub(crate) const DRAIN_NS: u64 = 30_000_000_000;
+pub const DRAIN_NS: u64 = 30_000_000_000;
 
 /// A work that ends by itself is given up after this long without a success, nanoseconds. A work with a set
 /// time is not: it ends anyway, and an outage within it is a result.
-pub(crate) const GIVE_UP_NS: u64 = 60_000_000_000;
+pub const GIVE_UP_NS: u64 = 60_000_000_000;
 
-/// [`DRAIN_NS`] for a target: not less than one attempt may take there.
-pub(crate) fn drain_ns(target: Option<&Target>) -> u64 {
-    DRAIN_NS.max(timeout_ns(target))
+/// [`DRAIN_NS`], and not less than one attempt may take.
+pub fn drain_ns(attempt_ns: u64) -> u64 {
+    DRAIN_NS.max(attempt_ns)
 }
 
-/// [`GIVE_UP_NS`] for a target: not less than two attempts may take there.
-pub(crate) fn give_up_ns(target: Option<&Target>) -> u64 {
-    GIVE_UP_NS.max(timeout_ns(target).saturating_mul(2))
-}
-
-fn timeout_ns(target: Option<&Target>) -> u64 {
-    match target {
-        Some(Target::S3(s3)) => s3.http.timeout_ns,
-        Some(Target::Swift(swift)) => swift.http.timeout_ns,
-        Some(Target::Mock(_) | Target::Nothing | Target::Embedded(_)) | None => 0,
-    }
+/// [`GIVE_UP_NS`], and not less than two attempts may take.
+pub fn give_up_ns(attempt_ns: u64) -> u64 {
+    GIVE_UP_NS.max(attempt_ns.saturating_mul(2))
 }
 
 /// Failures allowed per million operations of the measured load: 1 %. Other works allow none.
-pub(crate) const ALLOWED_FAILURES: u32 = 10_000;
-
-/// The region named in S3 signatures.
-pub(crate) const REGION: &str = "us-east-1";
+pub const ALLOWED_FAILURES: u32 = 10_000;
 
 /// The largest number of workers of one work that is taken for meant.
-pub(crate) const MOST_WORKERS: u32 = 1_000_000;
+pub const MOST_WORKERS: u32 = 1_000_000;
 
 /// Points of all sweeps of a document beyond this are taken for a mistake.
-pub(crate) const MOST_POINTS: u64 = 10_000;
+pub const MOST_POINTS: u64 = 10_000;
 
 /// Volumes named by all works of a document, beyond which it is taken for a mistake.
-pub(crate) const MOST_VOLUMES_NAMED: u64 = 1_000_000;
-
-/// The most clients that a prefill has of its own accord: one for each volume, up to this many.
-pub(crate) const FILL_CLIENTS: u32 = 8;
-
-/// Operations of a prefill's client in flight at once.
-pub(crate) const FILL_DEPTH: u32 = 8;
-
-/// What preconditioning does: the workload-independent part of the SNIA's method writes the capacity twice.
-pub(crate) const PRECONDITION: Pattern =
-    Pattern { name: "randwrite", moves: Moves::Data { reads: 0.0 }, random: 1.0, blocks: &[] };
-
-/// Block size of preconditioning, bytes.
-pub(crate) const PRECONDITION_BLOCK: u64 = 4 << 10;
-
-/// How often preconditioning writes the capacity (SNIA SSS PTS 2.0.2, 7.1).
-pub(crate) const PRECONDITION_PASSES: u64 = 2;
-
-/// Operations of a preconditioning client in flight at once.
-pub(crate) const PRECONDITION_DEPTH: u32 = 32;
+pub const MOST_NAMED: u64 = 1_000_000;
 
 /// Rounds after which a load that does not become steady is measured anyway, as TKperf does.
-pub(crate) const STEADY_ROUNDS: u32 = 25;
+pub const STEADY_ROUNDS: u32 = 25;
+
+/// Operations of one client in flight at once: more than io_uring takes at once helps nobody.
+pub const MOST_DEPTH: u32 = 32_768;
 
 /// Exponent of a Zipf distribution that has none, YCSB's.
-pub(crate) const ZIPF_EXPONENT: f64 = 0.99;
+pub const ZIPF_EXPONENT: f64 = 0.99;
 
 /// A seed derived from a text: the same document makes the same choices. It has 32 bits, so that it can be typed.
-pub(crate) fn seed_of(text: &str) -> u64 {
+pub fn seed_of(text: &str) -> u64 {
     text.bytes().fold(0, |seed, byte| rng::mix(seed, &[u64::from(byte)])) & u64::from(u32::MAX)
 }

@@ -7,13 +7,12 @@
 mod cells;
 mod check;
 mod fingerprint;
-#[cfg(test)]
-mod tests;
 
 pub use cells::CellPlace;
 
 use crate::diagnostic::Diagnostic;
 use crate::plan::{Observe, Plan};
+use crate::registry::Registry;
 use crate::yaml::{Documents, Environment};
 use std::path::Path;
 use tidemark_measure::evaluation::{Level, Search};
@@ -222,8 +221,8 @@ impl Evaluation {
 }
 
 /// Whether a text is an evaluation document: YAML with `arms` at its top.
-pub fn is_evaluation(text: &str) -> bool {
-    text.contains("arms") && crate::yaml::is_evaluation(text)
+pub fn is_evaluation(text: &str, registry: &Registry) -> bool {
+    text.contains("arms") && crate::yaml::is_evaluation(text, registry)
 }
 
 /// Reads an evaluation document; documents that it refers to are looked for beside it, in `directory`. With it come

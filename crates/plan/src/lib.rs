@@ -1,23 +1,23 @@
 //! Documents to a validated plan.
 //!
-//! [`read`](document::read) takes a document's text, tells Tidemark YAML from COSBench XML by its content, and
-//! gives a [`Plan`](plan::Plan) or [`Diagnostic`](diagnostic::Diagnostic)s that point at the line. [`forecast`] says what a plan will do and
-//! need before anything runs.
+//! [`read`](document::read) takes a document's text, finds its format by its content, and gives a [`Plan`](plan::Plan) or
+//! [`Diagnostic`](diagnostic::Diagnostic)s that point at the line. [`forecast`] says what a plan will do and need before
+//! anything runs. What a work does is its [engine](engine::Engine)'s: the engines and formats that a program knows are in its
+//! [`Registry`](registry::Registry).
 
-pub mod block;
-pub mod cosbench;
-mod defaults;
+pub mod content;
+pub mod defaults;
 pub mod diagnostic;
 pub mod document;
+pub mod engine;
 pub mod evaluation;
-pub mod fiofile;
 pub mod forecast;
-mod nearest;
-pub mod object;
-pub mod oneliner;
+pub mod job;
+pub mod nearest;
 pub mod plan;
 pub mod policy;
 pub mod redact;
+pub mod registry;
 pub mod schema;
 pub mod secret;
 pub mod selector;

@@ -4,7 +4,7 @@
 const LONGEST: usize = 40;
 
 /// The known name nearest to `name`, if one is near enough to be meant: a letter in three may differ.
-pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if name.len() > LONGEST {
         return None;
     }

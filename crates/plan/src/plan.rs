@@ -1,6 +1,6 @@
 //! The validated plan: what runs, in which order, on what. Every document format ends here.
 
-use crate::{block, object};
+use crate::job::Job;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use tidemark_load::work::Work as Load;
@@ -174,8 +174,8 @@ pub struct Work {
     pub kind: WorkKind,
     /// The load: workers, pacing, stopping, sources.
     pub load: Load,
-    /// What its operations mean, and on what.
-    pub engine: Engine,
+    /// What its operations mean, and on what: known to its engine only.
+    pub job: Job,
     /// How its actions are shown, one per action of the engine.
     pub labels: Vec<Label>,
     /// Failures allowed per million operations before the work has failed (COSBench `afr`).
@@ -197,33 +197,4 @@ pub struct Label {
     pub weight: f64,
     /// Its settings as the document wrote them, secrets left out.
     pub config: String,
-}
-
-/// What a work talks to, and how: one variant per engine.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Engine {
-    /// Object storage.
-    Object(object::Job),
-    /// Block and file storage.
-    Block(block::Job),
-    /// Jobs of a fio job file, run by fio as they stand.
-    Fio(block::FioFile),
-}
-
-impl Engine {
-    /// The job on object storage, if it is one.
-    pub fn object(&self) -> Option<&object::Job> {
-        match self {
-            Engine::Object(job) => Some(job),
-            Engine::Block(_) | Engine::Fio(_) => None,
-        }
-    }
-
-    /// The job on block storage, if it is one.
-    pub fn block(&self) -> Option<&block::Job> {
-        match self {
-            Engine::Block(job) => Some(job),
-            Engine::Object(_) | Engine::Fio(_) => None,
-        }
-    }
 }

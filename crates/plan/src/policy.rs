@@ -4,14 +4,10 @@
 //! A plan is data, and whoever may submit one could otherwise have a driver overwrite any file of its machine, or read
 //! one and send it to a server of his own.
 
-mod fio;
 mod place;
-#[cfg(test)]
-mod tests;
 
-use crate::block::{self, Rbd};
-use crate::object::{self, Http, Target, Verb};
-use crate::plan::{Engine, Plan, Work};
+use crate::plan::Plan;
+use crate::registry::Registry;
 use std::path::{Path, PathBuf};
 
 /// Where librbd and librados look for a cluster and its keys when nobody names a configuration.
@@ -30,7 +26,7 @@ impl Policy {
     ///
     /// # Errors
     /// A sentence without a full stop that names the first thing that is not allowed, where it stands, and what to do.
-    pub fn check(&self, plan: &Plan) -> Result<(), String> {
+    pub fn check(&self, plan: &Plan, registry: &Registry) -> Result<(), String> {
         if plan.trigger.is_some() {
             return Err(no_scripts("the plan"));
         }
@@ -42,73 +38,26 @@ impl Policy {
                 return Err(no_scripts(&format!("the stage `{}`", stage.name)));
             }
             for work in &stage.works {
-                self.work(&format!("the work `{}` of the stage `{}`", work.name, stage.name), work)?;
+                let who = format!("the work `{}` of the stage `{}`", work.name, stage.name);
+                registry.engine_of(work)?.check_policy(self, &who, work)?;
             }
         }
         Ok(())
     }
 
-    fn work(&self, who: &str, work: &Work) -> Result<(), String> {
-        match &work.engine {
-            Engine::Object(job) => self.objects(who, job),
-            Engine::Block(job) => self.volumes(who, job),
-            Engine::Fio(file) => {
-                fio::check(self, who, file)?;
-                file.paths.iter().try_for_each(|path| self.allow(who, path))
-            }
-        }
-    }
-
-    fn objects(&self, who: &str, job: &object::Job) -> Result<(), String> {
-        match &job.target {
-            Target::S3(s3) => self.http(who, &s3.http)?,
-            Target::Swift(swift) => self.http(who, &swift.http)?,
-            Target::Embedded(server) => match &server.place {
-                object::Place::Disk(Some(directory)) => self.allow(who, directory)?,
-                // Beside the store, under a name that the plan has no part in.
-                object::Place::Disk(None) | object::Place::Memory => {}
-            },
-            Target::Mock(_) | Target::Nothing => {}
-        }
-        job.actions.iter().try_for_each(|action| match &action.verb {
-            Verb::PutFile { directory, .. } | Verb::WriteLocal { directory } => self.allow(who, directory),
-            Verb::CreateContainer
-            | Verb::DeleteContainer { .. }
-            | Verb::Put { .. }
-            | Verb::PutMultipart { .. }
-            | Verb::Get
-            | Verb::GetRange { .. }
-            | Verb::Head
-            | Verb::Delete
-            | Verb::Clear
-            | Verb::DeleteMany { .. }
-            | Verb::Copy
-            | Verb::List { .. }
-            | Verb::PutTags
-            | Verb::GetTags
-            | Verb::Restore { .. } => Ok(()),
-        })
-    }
-
-    fn http(&self, who: &str, http: &Http) -> Result<(), String> {
-        http.ca_file.iter().try_for_each(|path| self.allow(who, path))
-    }
-
-    fn volumes(&self, who: &str, job: &block::Job) -> Result<(), String> {
-        job.volumes.iter().try_for_each(|volume| match &volume.place {
-            block::Place::File(path) | block::Place::Device(path) => self.allow(who, path),
-            block::Place::Rbd(Rbd { conf: Some(conf), .. }) => self.allow(who, conf),
-            block::Place::Rbd(_) => self.ceph(who),
-        })
-    }
-
     /// Whether Ceph's own configuration and keys may be used.
-    fn ceph(&self, who: &str) -> Result<(), String> {
+    ///
+    /// # Errors
+    /// As [`Policy::check`].
+    pub fn ceph(&self, who: &str) -> Result<(), String> {
         self.allow(who, Path::new(CEPH))
     }
 
     /// Whether a path may be touched on behalf of somebody.
-    fn allow(&self, who: &str, path: &Path) -> Result<(), String> {
+    ///
+    /// # Errors
+    /// As [`Policy::check`].
+    pub fn allow(&self, who: &str, path: &Path) -> Result<(), String> {
         let shown = path.display();
         let real = place::real(path).map_err(|why| {
             format!("{who} names {shown}, {why}: write the whole path of what it is to use")

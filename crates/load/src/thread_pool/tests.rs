@@ -74,7 +74,7 @@ struct SlowSession {
     abandoned: bool,
 }
 
-impl Engine for Slow {
+impl Sessions for Slow {
     fn open(&self, thread: ThreadContext) -> std::result::Result<Box<dyn Session>, OpenError> {
         let flying = Vec::new();
         Ok(Box::new(SlowSession { plan: *self, clock: thread.clock, flying, abandoned: false }))
@@ -254,7 +254,7 @@ fn the_user_may_end_it_and_what_was_measured_stays() {
 #[test]
 fn a_session_that_cannot_be_opened_ends_the_work_with_its_reason() {
     struct Closed;
-    impl Engine for Closed {
+    impl Sessions for Closed {
         fn open(&self, thread: ThreadContext) -> std::result::Result<Box<dyn Session>, OpenError> {
             if thread.thread == 1 { Err(OpenError("no such host".into())) } else { Null.open(thread) }
         }
@@ -277,7 +277,7 @@ struct LogSession<'a> {
     flying: VecDeque<u32>,
 }
 
-impl Engine for &'static Log {
+impl Sessions for &'static Log {
     fn open(&self, thread: ThreadContext) -> std::result::Result<Box<dyn Session>, OpenError> {
         Ok(Box::new(LogSession { log: self, clock: thread.clock, flying: VecDeque::new() }))
     }

@@ -6,7 +6,7 @@ pub(crate) mod swift;
 use std::sync::Arc;
 use std::time::Instant;
 use tidemark_load::engine::{
-    Begin, Clock, Completion, Engine, Operation, Outcome, Session, ThreadContext, Tick,
+    Begin, Clock, Completion, Sessions, Operation, Outcome, Session, ThreadContext, Tick,
 };
 use tidemark_measure::record::Example;
 use tidemark_object::content::DataSet;
@@ -55,7 +55,7 @@ pub(crate) struct Run {
     pub(crate) session: Box<dyn Session>,
     pub(crate) clock: Clock,
     verbs: Vec<Verb>,
-    _engine: Box<dyn Engine>,
+    _engine: Box<dyn Sessions>,
 }
 
 impl Run {

@@ -29,7 +29,7 @@ impl Amount {
     }
 
     /// At most so many of it.
-    pub(super) fn at_most(self, bound: u64) -> Self {
+    pub fn at_most(self, bound: u64) -> Self {
         match self {
             Amount::Exactly(number) | Amount::UpTo(number) => Amount::UpTo(number.min(bound)),
             Amount::Open => Amount::UpTo(bound),

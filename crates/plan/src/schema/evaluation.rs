@@ -2,16 +2,17 @@
 
 use super::values::{Key, list, list_or, refer, share, table, text, whole, words};
 use crate::evaluation::{LAYOUTS, ORDERS};
+use crate::registry::Registry;
 use crate::yaml::levels::AXES;
 use serde_json::{Value, json};
 
 /// All mappings, by name.
-pub(super) fn tables() -> Vec<Key> {
+pub(super) fn tables(registry: &Registry) -> Vec<Key> {
     vec![
         ("evaluation", evaluation()),
         ("arm", arm()),
         ("lab", lab()),
-        ("evaluation_load", load()),
+        ("evaluation_load", load(registry)),
         ("levels", levels()),
         ("search", search()),
         ("observe", observe()),
@@ -87,19 +88,18 @@ fn lab() -> Value {
     table("A cluster of the lab", &["layout"], vec![("layout", words("Its layout", LAYOUTS))])
 }
 
-fn load() -> Value {
+fn load(registry: &Registry) -> Value {
     let mut keys = vec![
         ("name", text("Name of the load")),
         ("description", text("What it stands for")),
         ("document", text("A workload, a COSBench file or a fio job file, relative to the evaluation")),
         ("on_failure", super::workload::on_failure()),
         ("target", refer("target", "What load is put on, whatever the arm")),
-        ("naming", refer("naming", "What containers and objects are called")),
-        ("content", refer("content", "What is written and checked")),
         ("observe", refer("observe", "What is observed while it runs")),
         ("drivers", super::values::drivers()),
         ("stages", super::workload::stages()),
     ];
+    keys.extend(registry.sections().map(|key| (key, refer(key, "Holds for all below"))));
     keys.extend(intensities());
     let mut load = table("One load: the keys of a workload, or the document that has them", &["name"], keys);
     load["oneOf"] = json!([{"required": ["document"]}, {"required": ["stages"]}]);

@@ -3,10 +3,10 @@
 use serde_json::{Map, Value, json};
 
 /// A key and the schema of its value.
-pub(super) type Key = (&'static str, Value);
+pub type Key = (&'static str, Value);
 
 /// A mapping. Keys that begin with `x-` are the author's own.
-pub(super) fn table(description: &str, required: &[&str], keys: Vec<Key>) -> Value {
+pub fn table(description: &str, required: &[&str], keys: Vec<Key>) -> Value {
     let properties: Map<String, Value> =
         keys.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
     let mut table = json!({
@@ -24,74 +24,74 @@ pub(super) fn table(description: &str, required: &[&str], keys: Vec<Key>) -> Val
 }
 
 /// A mapping that is described elsewhere.
-pub(super) fn refer(name: &str, description: &str) -> Value {
+pub fn refer(name: &str, description: &str) -> Value {
     json!({"$ref": format!("#/$defs/{name}"), "description": description})
 }
 
 /// One value, or a list of them.
-pub(super) fn list_or(description: &str, one: &Value) -> Value {
+pub fn list_or(description: &str, one: &Value) -> Value {
     json!({"description": description, "anyOf": [one, {"type": "array", "minItems": 1, "items": one}]})
 }
 
 /// A list.
-pub(super) fn list(description: &str, one: &Value) -> Value {
+pub fn list(description: &str, one: &Value) -> Value {
     json!({"description": description, "type": "array", "minItems": 1, "items": one})
 }
 
 /// A text; also what YAML takes for a number.
-pub(super) fn text(description: &str) -> Value {
+pub fn text(description: &str) -> Value {
     json!({"description": description, "type": ["string", "number", "boolean"]})
 }
 
 /// A whole number from `least` on.
-pub(super) fn whole(description: &str, least: u64) -> Value {
+pub fn whole(description: &str, least: u64) -> Value {
     json!({"description": description, "type": "integer", "minimum": least})
 }
 
 /// A number of bytes.
-pub(super) fn bytes(description: &str) -> Value {
+pub fn bytes(description: &str) -> Value {
     json!({"description": format!("{description}; bytes such as 64KiB or 64KB"), "type": ["string", "integer"]})
 }
 
 /// A duration.
-pub(super) fn duration(description: &str) -> Value {
+pub fn duration(description: &str) -> Value {
     json!({"description": format!("{description}; a duration such as 60s or 200ms"), "type": ["string", "integer"]})
 }
 
 /// A rate.
-pub(super) fn rate(description: &str) -> Value {
+pub fn rate(description: &str) -> Value {
     json!({"description": format!("{description}; operations per time such as 500/s or 30k/s"), "type": "string"})
 }
 
 /// A share of 1.
-pub(super) fn share(description: &str) -> Value {
+pub fn share(description: &str) -> Value {
     json!({"description": format!("{description}; a share such as 30% or 0.3"), "type": ["string", "number"]})
 }
 
 /// Yes or no.
-pub(super) fn flag(description: &str) -> Value {
+pub fn flag(description: &str) -> Value {
     json!({"description": description, "enum": [true, false, "yes", "no", "on", "off"]})
 }
 
 /// A range or a selector.
-pub(super) fn selector(description: &str) -> Value {
+pub fn selector(description: &str) -> Value {
     json!({"description": format!("{description}; such as 1-100 or zipf(1,100)"), "type": ["string", "integer"]})
 }
 
 /// One of several words.
-pub(super) fn words<'a>(description: &str, words: impl IntoIterator<Item = &'a str>) -> Value {
+pub fn words<'a>(description: &str, words: impl IntoIterator<Item = &'a str>) -> Value {
     json!({"description": description, "enum": words.into_iter().collect::<Vec<_>>()})
 }
 
 /// Which drivers: all, a number of them, or their names.
-pub(super) fn wanted(description: &str) -> Value {
+pub fn wanted(description: &str) -> Value {
     let all = words("All that are there", ["all"]);
     let names = list("Their names", &text("Name of a driver"));
     json!({"description": description, "anyOf": [all, whole("So many, whichever are free", 1), names]})
 }
 
 /// The drivers of a run: which, or all about them.
-pub(super) fn drivers() -> Value {
+pub fn drivers() -> Value {
     let about = "How a run is spread over the drivers of a controller";
     json!({"description": about, "anyOf": [wanted("Which drivers take part"), {"$ref": "#/$defs/drivers"}]})
 }

@@ -1,9 +1,10 @@
 //! The arms of an evaluation: what is compared.
 
 use super::documents::canonical;
+use super::environment::Environment;
 use super::observe::{observe, texts};
 use super::table::{Table, choose, text};
-use super::target;
+use super::scope;
 use super::tree::{Node, Value};
 use crate::evaluation::{Arm, LAYOUTS, Lab};
 use crate::plan::Observe;
@@ -16,7 +17,7 @@ const MOST_ARMS: usize = 100;
 /// What an arm was read from.
 #[derive(Clone, Debug)]
 pub(super) struct ArmSource {
-    /// Its targets, at most one for objects and one for volumes.
+    /// Its targets, at most one for each engine.
     pub(super) targets: Vec<Node>,
     /// Where `target` stands.
     pub(super) place: Range<usize>,
@@ -25,7 +26,11 @@ pub(super) struct ArmSource {
 }
 
 /// Reads the list under `arms`; `shared` is what is observed of all of them.
-pub(super) fn arms(document: &mut Table<'_>, shared: &Observe) -> (Vec<Arm>, Vec<ArmSource>) {
+pub(super) fn arms(
+    document: &mut Table<'_>,
+    shared: &Observe,
+    environment: &Environment<'_>,
+) -> (Vec<Arm>, Vec<ArmSource>) {
     let nodes = document.list("arms").unwrap_or_default();
     if nodes.is_empty() {
         document.missing(
@@ -41,7 +46,7 @@ pub(super) fn arms(document: &mut Table<'_>, shared: &Observe) -> (Vec<Arm>, Vec
     let (mut arms, mut sources) = (Vec::<Arm>::new(), Vec::new());
     for node in nodes {
         let table = document.part("an arm", node, &node.span);
-        let (arm, source) = arm(table, node, shared);
+        let (arm, source) = arm(table, node, shared, environment);
         unique(document, node, "arm", &arm.name, arms.iter().map(|arm| arm.name.as_str()));
         arms.push(arm);
         sources.push(source);
@@ -63,17 +68,22 @@ pub(super) fn unique<'n>(
     }
 }
 
-fn arm(mut table: Table<'_>, node: &Node, shared: &Observe) -> (Arm, ArmSource) {
+fn arm(
+    mut table: Table<'_>,
+    node: &Node,
+    shared: &Observe,
+    environment: &Environment<'_>,
+) -> (Arm, ArmSource) {
     let name = table.required("name", "write what the arm is called, such as `name: disk`", text);
     let description = table.text("description").unwrap_or_default();
-    let (targets, place) = targets(&mut table);
+    let (targets, place) = targets(&mut table, environment);
     let mut observe = observe(&mut table);
     observe.join(shared);
     let mut arm = Arm {
         name: name.unwrap_or_default(),
         description,
         lab: lab(&mut table),
-        environment: environment(&mut table),
+        environment: variables(&mut table),
         set_up: texts(&mut table, "set_up", text),
         reset: texts(&mut table, "reset", text),
         tear_down: texts(&mut table, "tear_down", text),
@@ -86,15 +96,17 @@ fn arm(mut table: Table<'_>, node: &Node, shared: &Observe) -> (Arm, ArmSource) 
     (arm, ArmSource { targets, place, definition })
 }
 
-/// The targets under `target`: one, or one for objects and one for volumes.
-fn targets(table: &mut Table<'_>) -> (Vec<Node>, Range<usize>) {
+/// The targets under `target`: one, or one for each engine that its loads need.
+fn targets(table: &mut Table<'_>, environment: &Environment<'_>) -> (Vec<Node>, Range<usize>) {
     let Some(entry) = table.entry("target") else { return (Vec::new(), table.place().clone()) };
     let nodes = match &entry.node.value {
         Value::List(nodes) => nodes.clone(),
         _ => vec![entry.node.clone()],
     };
-    let volumes = nodes.iter().filter(|node| target::is_volumes(node)).count();
-    if volumes > 1 || nodes.len() - volumes > 1 {
+    let mut engines: Vec<&str> =
+        nodes.iter().filter_map(|node| scope::engine_of(node, environment.registry)).collect();
+    engines.sort_unstable();
+    if engines.windows(2).any(|pair| pair[0] == pair[1]) {
         let help = "write at most one for objects and one for volumes; other targets are other arms";
         table.log().error(&entry.key_span, "an arm has two targets of one kind", help);
     }
@@ -118,7 +130,7 @@ fn lab(table: &mut Table<'_>) -> Option<Lab> {
 }
 
 /// The variables under `environment`.
-fn environment(table: &mut Table<'_>) -> Vec<(String, String)> {
+fn variables(table: &mut Table<'_>) -> Vec<(String, String)> {
     let Some(entry) = table.entry("environment") else { return Vec::new() };
     let Value::Map(entries) = &entry.node.value else {
         table.log().error(

@@ -9,18 +9,18 @@ thread_local! {
 }
 
 /// Takes note of a mapping, as messages call it, and a key that it was asked for.
-pub(crate) fn note(what: &str, key: &'static str) {
+pub fn note(what: &str, key: &'static str) {
     ASKED.with_borrow_mut(|asked| asked.insert((what.to_owned(), key)));
 }
 
 /// All that this thread asked for so far.
-pub(crate) fn all() -> BTreeSet<(String, &'static str)> {
+pub fn all() -> BTreeSet<(String, &'static str)> {
     ASKED.with_borrow(Clone::clone)
 }
 
 /// A document as JSON, as editors see it: numbers and flags where YAML 1.2 has them.
-pub(crate) fn json(text: &str) -> serde_json::Value {
-    value(&super::tree::parse(text).unwrap())
+pub fn json(text: &str) -> serde_json::Value {
+    super::tree::parse(text).map_or(serde_json::Value::Null, |root| value(&root))
 }
 
 fn value(node: &Node) -> serde_json::Value {

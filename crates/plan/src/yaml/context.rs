@@ -9,20 +9,22 @@ use tidemark_measure::record::Note;
 use tidemark_measure::units;
 
 /// What all works of a document share.
-pub(super) struct Context<'a> {
-    pub(super) environment: &'a Environment<'a>,
-    pub(super) seed: u64,
+pub struct Context<'a> {
+    /// What the document refers to outside itself.
+    pub environment: &'a Environment<'a>,
+    /// Where random choices come from.
+    pub seed: u64,
     /// What its sweeps may still grow to.
-    pub(super) budget: Budget,
+    pub budget: Budget,
     /// Where and how to say that a work has no target.
-    pub(super) missing_target: (Range<usize>, String),
+    pub missing_target: (Range<usize>, String),
     /// What is worth saying about it.
-    pub(super) notes: RefCell<Vec<Note>>,
+    pub notes: RefCell<Vec<Note>>,
 }
 
 impl Context<'_> {
     /// Takes note of something, once.
-    pub(super) fn note(&self, note: Note) {
+    pub fn note(&self, note: Note) {
         let mut notes = self.notes.borrow_mut();
         if !notes.contains(&note) {
             notes.push(note);
@@ -31,28 +33,28 @@ impl Context<'_> {
 }
 
 /// What the works of a document may still grow to: a short text can ask for very many of them.
-pub(super) struct Budget {
+pub struct Budget {
     points: Cell<u64>,
-    volumes: Cell<u64>,
+    named: Cell<u64>,
 }
 
 impl Default for Budget {
     fn default() -> Self {
-        Self { points: Cell::new(defaults::MOST_POINTS), volumes: Cell::new(defaults::MOST_VOLUMES_NAMED) }
+        Self { points: Cell::new(defaults::MOST_POINTS), named: Cell::new(defaults::MOST_NAMED) }
     }
 }
 
 impl Budget {
     /// Takes so many points of a sweep; false if that is too many.
-    pub(super) fn points(&self, count: u64) -> bool {
+    pub fn points(&self, count: u64) -> bool {
         take(&self.points, count)
     }
 
     /// Takes so many volumes that works name, each counted in each of them; false, and an error, if that is too many.
-    pub(super) fn volumes(&self, count: u64, table: &Table<'_>) -> bool {
-        let fits = take(&self.volumes, count);
+    pub fn volumes(&self, count: u64, table: &Table<'_>) -> bool {
+        let fits = take(&self.named, count);
         if !fits {
-            let most = units::count(defaults::MOST_VOLUMES_NAMED);
+            let most = units::count(defaults::MOST_NAMED);
             let message = format!("all works of the document together name more than {most} volumes");
             table.log().error(table.place(), message, "use fewer volumes or fewer works");
         }

@@ -4,16 +4,16 @@ use super::arms::ArmSource;
 use super::levels::{self, Places};
 use super::scope::{self, Lent};
 use super::table::{Log, Table};
-use super::target::{self, Target};
 use super::tree::{Node, Value};
 use super::{Environment, workload};
-use crate::cosbench::{self, Changes};
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::fiofile;
-use crate::object;
+use crate::engine::{Engine, Target};
 use crate::plan::{Drivers, Plan};
 use crate::redact::is_secret;
+use crate::registry::{Changes, Format, Registry};
+use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 use tidemark_measure::evaluation::Level;
 
 /// Which levels loads can have, for messages.
@@ -48,14 +48,31 @@ pub(super) struct LoadSource {
 }
 
 /// What a load's document is.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) enum Body {
     /// The tree of a workload, in the evaluation or in a document of its own.
     Tree(Node),
-    /// COSBench XML.
-    Cosbench,
-    /// A fio job file.
-    Fio,
+    /// A document of another format.
+    Other(Arc<dyn Format>),
+}
+
+impl Body {
+    /// What the document is called, if it runs as it stands: it takes no levels then.
+    pub(super) fn fixed(&self) -> Option<&'static str> {
+        match self {
+            Body::Tree(_) => None,
+            Body::Other(format) => format.fixed(),
+        }
+    }
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Body::Tree(root) => root.fmt(formatter),
+            Body::Other(format) => formatter.write_str(format.name()),
+        }
+    }
 }
 
 /// All values of a node but those under `without`, spelled so that different ones differ whatever the spacing and the
@@ -154,15 +171,15 @@ impl Documents {
     fn lent_target(
         &self,
         (arm, name): (usize, &str),
-        volumes: bool,
+        engine: Option<&str>,
         load: &LoadSource,
         environment: &Environment<'_>,
     ) -> (Option<Target>, Vec<Diagnostic>) {
         let has_own = matches!(&load.body, Body::Tree(root) if root.entry("target").is_some());
         let Some(arm) = self.arms.get(arm).filter(|_| !has_own) else { return (None, Vec::new()) };
-        let Some(node) = arm.targets.iter().find(|node| target::is_volumes(node) == volumes) else {
-            return (None, Vec::new());
-        };
+        let registry = environment.registry;
+        let fits = |node: &&Node| engine.is_none() || scope::engine_of(node, registry) == engine;
+        let Some(node) = arm.targets.iter().find(fits) else { return (None, Vec::new()) };
         let log = Log::default();
         let target = self.read_target(arm, node, environment, &log);
         let (mut remarks, failed) = log.close();
@@ -170,8 +187,7 @@ impl Documents {
             remarks = remarks.into_iter().map(|remark| elsewhere(remark, name)).collect();
         }
         // After an error, something that the rest can be read with.
-        let nothing = || Target::Object(Box::new(object::Target::Nothing));
-        (target.or_else(|| failed.then(nothing)), remarks)
+        (target.or_else(|| registry.stand_in_target().filter(|_| failed)), remarks)
     }
 
     /// The plan of one cell, and warnings; places are in the load's text.
@@ -189,11 +205,11 @@ impl Documents {
         let text = load.referred.as_ref().map_or(self.text.as_str(), |(text, _)| text);
         let (mut remarks, planned) = match &load.body {
             Body::Tree(root) => {
-                let volumes = wants_volumes(root);
-                let (target, remarks) = self.lent_target(arm, volumes, load, environment);
+                let engine = engine_of_loads(root, environment.registry);
+                let (target, remarks) = self.lent_target(arm, engine, load, environment);
                 let place = if load.referred.is_some() { 0..0 } else { load.place.clone() };
-                let kind = if volumes { "volumes" } else { "objects" };
-                let message = format!("neither the load nor the arm `{}` has a `target` for {kind}", arm.1);
+                let kind = engine.map_or(String::new(), |engine| format!(" for the engine `{engine}`"));
+                let message = format!("neither the load nor the arm `{}` has a `target`{kind}", arm.1);
                 let lent = Lent {
                     seed: Some(seed),
                     target,
@@ -202,17 +218,16 @@ impl Documents {
                 };
                 (remarks, tree_plan(root, text, level, load, lent, environment))
             }
-            Body::Cosbench => {
-                let (target, remarks) = self.lent_target(arm, false, load, environment);
-                (remarks, cosbench_plan(text, level, seed, target, environment))
-            }
-            Body::Fio => {
-                let read = fiofile::read(text);
-                (Vec::new(), read.map(|(plan, warnings)| (plan.with_seed(seed), warnings)))
+            Body::Other(format) => {
+                let (target, remarks) = match format.fixed() {
+                    Some(_) => (None, Vec::new()),
+                    None => self.lent_target(arm, Some(format.engine()), load, environment),
+                };
+                (remarks, format.read(text, environment, Changes { seed: Some(seed), level, target }))
             }
         };
         let planned = planned.map(|(mut plan, warnings)| {
-            if let (Body::Cosbench | Body::Fio, Some(drivers)) = (&load.body, &self.drivers) {
+            if let (Body::Other(_), Some(drivers)) = (&load.body, &self.drivers) {
                 plan.drivers = drivers.clone();
             }
             (plan, warnings)
@@ -236,16 +251,19 @@ fn elsewhere(remark: Diagnostic, arm: &str) -> Diagnostic {
     Diagnostic { message: format!("the target of the arm `{arm}`: {}", remark.message), span: 0..0, ..remark }
 }
 
-/// Whether the loads of a workload's tree are on volumes: they have a `pattern`.
-fn wants_volumes(root: &Node) -> bool {
-    let on_volumes = |work: &Node| {
-        let load = work.entry("load");
-        load.is_some_and(|load| load.node.entry("pattern").is_some()) || work.entry("precondition").is_some()
+/// The engine that the loads of a workload's tree are meant for, as their keys show.
+fn engine_of_loads(root: &Node, registry: &Registry) -> Option<&'static str> {
+    let of_entries = |node: &Node| {
+        let Value::Map(entries) = &node.value else { return None };
+        let claimed = |entry: &super::tree::Entry| {
+            registry.engines().find(|engine| engine.claims(&entry.key, &entry.node)).map(Engine::name)
+        };
+        entries.iter().find_map(claimed)
     };
     let stages = root.entry("stages").map_or(&[][..], |stages| stages.node.items());
-    stages.iter().any(|stage| {
-        on_volumes(stage)
-            || stage.entry("works").is_some_and(|works| works.node.items().iter().any(on_volumes))
+    stages.iter().find_map(|stage| {
+        let works = stage.entry("works").map_or(&[][..], |works| works.node.items());
+        of_entries(stage).or_else(|| works.iter().find_map(of_entries))
     })
 }
 
@@ -287,34 +305,4 @@ fn explain(remark: &mut Diagnostic, level: &Level, put: &[Range<usize>]) {
         remark.message = format!("the level's `{axis}` ({value}){rest}");
         return;
     }
-}
-
-fn cosbench_plan(
-    text: &str,
-    level: &Level,
-    seed: u64,
-    target: Option<Target>,
-    environment: &Environment<'_>,
-) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
-    let mut changes = Changes { seed: Some(seed), ..Changes::default() };
-    if let Some(Target::Object(target)) = target {
-        changes.target = Some(object::Target::clone(&target));
-    }
-    for (axis, value) in level {
-        let number = levels::number(axis, value).map_err(|problem| {
-            let message = format!("the level's `{axis}`: {}", problem.message);
-            vec![Diagnostic::error(0..0, message, problem.help)]
-        })?;
-        match axis.as_str() {
-            "workers" => changes.workers = Some(number as u32),
-            "rate" => changes.rate = Some(number),
-            _ => {
-                let message = format!("the level's `{axis}` ({value}) has no meaning for a COSBench file");
-                return Err(vec![Diagnostic::error(0..0, message, "use `workers` or `rate`")]);
-            }
-        }
-    }
-    let (plan, warnings) = cosbench::read_with(text, environment, changes)?;
-    debug_assert!(warnings.iter().all(|remark| remark.severity == Severity::Warning));
-    Ok((plan, warnings))
 }

@@ -3,6 +3,7 @@
 //! Nothing else of the machine is touched while a document is read, whatever its format.
 
 use super::table::{Problem, Table};
+use crate::registry::Registry;
 use crate::secret::Secret;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::FileTypeExt as _;
@@ -18,6 +19,8 @@ const LARGEST_DOCUMENT: u64 = 8 << 20;
 /// one that refuses; its errors are shown to whoever wrote the document.
 #[derive(Clone, Copy)]
 pub struct Environment<'a> {
+    /// The engines and formats that the document may use.
+    pub registry: &'a Registry,
     /// The value of an environment variable, if it is set.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
     /// The content of a file.
@@ -28,10 +31,11 @@ pub struct Environment<'a> {
     pub device_size: &'a dyn Fn(&Path) -> std::io::Result<u64>,
 }
 
-impl Environment<'static> {
+impl<'a> Environment<'a> {
     /// This process's environment and file system: the one place that reads them.
-    pub fn process() -> Self {
+    pub fn process(registry: &'a Registry) -> Self {
         Self {
+            registry,
             variable: &|name| std::env::var(name).ok(),
             file: &read_file,
             document: &read_document,
@@ -66,7 +70,7 @@ fn read_file(path: &Path) -> std::io::Result<String> {
 impl Environment<'_> {
     /// The text with every `${NAME}` replaced by the variable's value; placeholders are refused. Problems name
     /// variables and placeholders, never values.
-    pub(super) fn expand(&self, text: &str) -> Result<String, Problem> {
+    pub fn expand(&self, text: &str) -> Result<String, Problem> {
         if is_placeholder(text) {
             let message = format!("`{}` is a placeholder", text.trim());
             return Err(Problem::new(message, "put the real value in its place, or ${NAME} for a variable"));
@@ -92,12 +96,12 @@ impl Environment<'_> {
     }
 
     /// A text with references to the environment.
-    pub(super) fn text(&self, table: &mut Table<'_>, key: &'static str) -> Option<String> {
+    pub fn text(&self, table: &mut Table<'_>, key: &'static str) -> Option<String> {
         table.read(key, |text| self.expand(&super::table::text(text)?))
     }
 
     /// A text with references to the environment, or the content of the file that `file_key` names.
-    pub(super) fn text_or_file(
+    pub fn text_or_file(
         &self,
         table: &mut Table<'_>,
         key: &'static str,
@@ -118,7 +122,7 @@ impl Environment<'_> {
     }
 
     /// The same, kept from being printed.
-    pub(super) fn secret(
+    pub fn secret(
         &self,
         table: &mut Table<'_>,
         key: &'static str,
@@ -128,7 +132,7 @@ impl Environment<'_> {
     }
 
     /// The same, and it must be there.
-    pub(super) fn required_secret(
+    pub fn required_secret(
         &self,
         table: &mut Table<'_>,
         key: &'static str,
@@ -164,7 +168,8 @@ mod tests {
             "EMPTY" => Some(String::new()),
             _ => None,
         };
-        let environment = Environment { variable: &variable, ..Environment::process() };
+        let registry = Registry::default();
+        let environment = Environment { variable: &variable, ..Environment::process(&registry) };
         let expand = |text| environment.expand(text).map_err(|problem| problem.message);
         assert_eq!(expand("http://${HOST}:80/${HOST}"), Ok("http://10.0.0.1:80/10.0.0.1".into()));
         assert_eq!(expand("pa$$word {x}"), Ok("pa$$word {x}".into()));

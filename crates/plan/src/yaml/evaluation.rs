@@ -10,9 +10,9 @@ use super::table::{Log, Problem, Table, text};
 use super::tree::{self, Entry, Node, Value};
 use crate::defaults;
 use crate::diagnostic::Diagnostic;
-use crate::document::Format;
 use crate::evaluation::{Evaluation, Levels, Load, ORDERS};
 use crate::redact::redact;
+use crate::registry::Registry;
 use std::ops::Range;
 use std::path::Path;
 use tidemark_measure::evaluation::Level;
@@ -27,15 +27,15 @@ const MOST_LOADS: usize = 1000;
 const MOST_RUNS: u64 = 100_000;
 
 /// The keys of a workload document that a load in an evaluation may have.
-const WORKLOAD_KEYS: [&str; 7] =
-    ["on_failure", "target", "naming", "content", "observe", "drivers", "stages"];
+const WORKLOAD_KEYS: [&str; 5] =
+    ["on_failure", "target", "observe", "drivers", "stages"];
 
 /// The keys of a load that say nothing of what it does.
 const ABOUT: [&str; 5] = ["description", "levels", "search", "service_level", "observe"];
 
 /// Whether a text is YAML with `arms` at its top. Of a text that is not well-formed, its lines are asked.
-pub(crate) fn is_evaluation(text: &str) -> bool {
-    if Format::of(text) != Format::TidemarkYaml {
+pub(crate) fn is_evaluation(text: &str, registry: &Registry) -> bool {
+    if registry.format_of(text).is_some() {
         return false;
     }
     match tree::parse(text) {
@@ -82,7 +82,7 @@ fn top(mut table: Table<'_>, whole: &str, beside: &Beside<'_>) -> Evaluation {
     let seed = table.whole("seed", 0..=u64::MAX).unwrap_or_else(|| defaults::seed_of(&name));
     let shared = observe(&mut table);
     let drivers = drivers(&mut table);
-    let (arms, arm_sources) = arms(&mut table, &shared);
+    let (arms, arm_sources) = arms(&mut table, &shared, beside.environment);
     let repeats = table.small("repeats", 1..=1000).unwrap_or(1);
     let order = table.word("order", &ORDERS).unwrap_or_default();
     let common = Common { given: levels::read(&mut table), service_level: service_level(&mut table) };
@@ -94,7 +94,7 @@ fn top(mut table: Table<'_>, whole: &str, beside: &Beside<'_>) -> Evaluation {
         table.log().error(table.place(), message, "use fewer levels, loads, arms or repeats");
     }
     table.finish();
-    let notes = fio_notes(&loads, &load_sources, arms.len());
+    let notes = notes_on_fixed(&loads, &load_sources, arms.len());
     Evaluation {
         name,
         description,
@@ -104,22 +104,27 @@ fn top(mut table: Table<'_>, whole: &str, beside: &Beside<'_>) -> Evaluation {
         repeats,
         order,
         notes,
-        documents: Documents { text: whole.to_owned(), drivers, arms: arm_sources, loads: load_sources },
+        documents: Documents {
+            text: whole.to_owned(),
+            drivers,
+            arms: arm_sources,
+            loads: load_sources,
+        },
     }
 }
 
 /// Says of which loads the arms' targets and variables change nothing.
-fn fio_notes(loads: &[Load], sources: &[LoadSource], arms: usize) -> Vec<Note> {
-    let fio = loads.iter().zip(sources).filter(|(_, source)| arms > 1 && matches!(source.body, Body::Fio));
-    let note = |(load, _): (&Load, &LoadSource)| Note {
-        topic: "fio".into(),
-        text: format!(
-            "The load `{}` is a fio job file, which runs as it stands: it does the same on every arm, unless the \
+fn notes_on_fixed(loads: &[Load], sources: &[LoadSource], arms: usize) -> Vec<Note> {
+    let note = |(load, source): (&Load, &LoadSource)| {
+        let fixed = source.body.fixed()?;
+        let text = format!(
+            "The load `{}` is a {fixed}, which runs as it stands: it does the same on every arm, unless the \
              arm's set-up changes what is below it.",
             load.name
-        ),
+        );
+        Some(Note { topic: "fixed-load".into(), text })
     };
-    fio.map(note).collect()
+    loads.iter().zip(sources).filter(|_| arms > 1).filter_map(note).collect()
 }
 
 fn service_level(table: &mut Table<'_>) -> Option<(ServiceLevel, Range<usize>)> {
@@ -162,9 +167,10 @@ fn load(
     let service_level = service_level(&mut table).or_else(|| common.service_level.clone());
     let path = table.text("document");
     let place = table.entry("document").map(|entry| entry.node.span.clone());
+    let workload_keys = workload_keys(beside.environment.registry);
     match table.has("document") {
-        true => table.meaningless(&WORKLOAD_KEYS, "the load's document says it"),
-        false => WORKLOAD_KEYS.iter().for_each(|key| table.expect(key)),
+        true => table.meaningless(&workload_keys, "the load's document says it"),
+        false => workload_keys.iter().for_each(|key| table.expect(key)),
     }
     if path.is_none() && !table.has("stages") && !table.has("document") {
         table.missing(
@@ -176,10 +182,10 @@ fn load(
     let (body, referred) = match (path.clone(), fetched) {
         (Some(path), Some(fetched)) => {
             let text = fetched?;
-            let body = body(&table, &text, &path)?;
+            let body = body(&table, &text, &path, beside.environment)?;
             (body, Some((text, path)))
         }
-        _ => (Body::Tree(workload_of(node)), None),
+        _ => (Body::Tree(workload_of(node, &workload_keys)), None),
     };
     let given = given.or_else(|| common.given.clone());
     let given = given.unwrap_or_else(|| Given {
@@ -213,6 +219,11 @@ fn load(
     Some((load, source))
 }
 
+/// The keys of a workload that a load in the evaluation may have.
+fn workload_keys(registry: &Registry) -> Vec<&'static str> {
+    WORKLOAD_KEYS.into_iter().chain(registry.sections()).collect()
+}
+
 /// The document that a load refers to.
 fn fetch(beside: &Beside<'_>, path: &str) -> Result<String, Problem> {
     let full = beside.directory.join(path);
@@ -223,11 +234,9 @@ fn fetch(beside: &Beside<'_>, path: &str) -> Result<String, Problem> {
 }
 
 /// What a referred document is; `None`, and an error, when it is nothing that a load can be.
-fn body(table: &Table<'_>, text: &str, path: &str) -> Option<Body> {
-    match Format::of(text) {
-        Format::CosbenchXml => return Some(Body::Cosbench),
-        Format::FioJob => return Some(Body::Fio),
-        Format::TidemarkYaml => {}
+fn body(table: &Table<'_>, text: &str, path: &str, environment: &Environment<'_>) -> Option<Body> {
+    if let Some(format) = environment.registry.format_of(text) {
+        return Some(Body::Other(format));
     }
     let refuse = |message: String, help: &str| {
         table.log().error(table.place(), message, help);
@@ -246,10 +255,10 @@ fn body(table: &Table<'_>, text: &str, path: &str) -> Option<Body> {
 }
 
 /// The workload that a load in the evaluation is: its keys that a workload document has, too.
-fn workload_of(node: &Node) -> Node {
+fn workload_of(node: &Node, keys: &[&str]) -> Node {
     let Value::Map(entries) = &node.value else { return node.clone() };
     let kept = |entry: &&Entry| {
-        matches!(entry.key.as_str(), "name" | "description") || WORKLOAD_KEYS.contains(&entry.key.as_str())
+        matches!(entry.key.as_str(), "name" | "description") || keys.contains(&entry.key.as_str())
     };
     Node { value: Value::Map(entries.iter().filter(kept).cloned().collect()), span: node.span.clone() }
 }
@@ -257,10 +266,10 @@ fn workload_of(node: &Node) -> Node {
 /// Reports levels that a load cannot have, and a search that has nothing to go by.
 fn check_levels(table: &Table<'_>, body: &Body, given: &Given, own: bool, has_service_level: bool) {
     let plain = matches!(&given.levels, Levels::Listed(levels) if levels.iter().all(Vec::is_empty));
-    if let (Body::Fio, false) = (body, plain) {
+    if let (Some(fixed), false) = (body.fixed(), plain) {
         let place = if own { &given.key } else { table.place() };
         let help = "write `levels: {}` for this load, or write it as a Tidemark document with `pattern`";
-        table.log().error(place, "a fio job file runs as it stands and takes no levels", help);
+        table.log().error(place, format!("a {fixed} runs as it stands and takes no levels"), help);
     }
     if let (Levels::Searched(_), false) = (&given.levels, has_service_level) {
         let help = "write what must hold, such as `service_level: p95 <= 200ms`";

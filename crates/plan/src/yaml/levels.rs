@@ -1,9 +1,8 @@
 //! The intensities of loads: lists of levels, or a search; and how a level gets into a document.
 
-use super::block::MOST_DEPTH;
 use super::table::{Problem, Table, whole};
 use super::tree::{Entry, Node, Value};
-use super::work;
+use super::timing;
 use crate::defaults;
 use crate::evaluation::Levels;
 use std::ops::Range;
@@ -96,12 +95,12 @@ fn values(table: &mut Table<'_>, axis: &'static str) -> Vec<(String, Range<usize
 pub(super) fn number(axis: &str, text: &str) -> Result<f64, Problem> {
     let most = match axis {
         "rate" => {
-            return match work::rate(text)? {
+            return match timing::rate(text)? {
                 0.0 => Err(Problem::new("the rate is zero", "write a rate such as 500/s")),
                 rate => Ok(rate),
             };
         }
-        "depth" => MOST_DEPTH,
+        "depth" => defaults::MOST_DEPTH,
         _ => defaults::MOST_WORKERS,
     };
     Ok(whole(text.trim(), &(1..=u64::from(most)))? as f64)

@@ -4,26 +4,21 @@
 //! with typed questions ([`table`]); what is given once holds for everything below ([`scope`]).
 
 mod arms;
-#[cfg(test)]
-pub(crate) mod asked;
-mod axes;
-mod block;
-mod context;
+#[cfg(feature = "record-keys")]
+pub mod asked;
+pub mod context;
 mod documents;
 mod drivers;
-mod environment;
+pub mod environment;
 mod evaluation;
 pub(crate) mod levels;
-mod load;
 mod observe;
-mod operation;
-mod scope;
-mod table;
-mod target;
-mod tree;
-mod volumes;
-pub(crate) mod words;
-mod work;
+pub mod scope;
+pub mod table;
+pub mod timing;
+pub mod tree;
+pub mod values;
+pub mod works;
 
 pub(crate) use documents::Documents;
 pub use environment::Environment;
@@ -31,6 +26,7 @@ pub(crate) use evaluation::{evaluation, is_evaluation};
 
 use crate::defaults;
 use crate::diagnostic::Diagnostic;
+use crate::engine::{ReadWork, WorkPlace};
 use crate::plan::{OnFailure, Plan, Stage, Work, WorkKind};
 use crate::redact::redact;
 use context::{Budget, Context};
@@ -40,21 +36,13 @@ use std::collections::HashSet;
 use table::{Log, Table};
 use tidemark_measure::record::Cell;
 use tree::Node;
-use work::{KINDS, Made};
-
-/// Reads a document in this process's environment.
-///
-/// # Errors
-/// All that is wrong with it, in the order of the text, warnings included.
-pub fn read(text: &str) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
-    read_in(text, &Environment::process())
-}
+use works::KINDS;
 
 /// Reads a document; variables and secret files come from `environment`. With the plan come warnings.
 ///
 /// # Errors
-/// As [`read`].
-pub fn read_in(
+/// All that is wrong with it, in the order of the text, warnings included.
+pub fn read(
     text: &str,
     environment: &Environment<'_>,
 ) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
@@ -68,14 +56,14 @@ pub fn read_in(
     }
 }
 
-fn workload(mut table: Table<'_>, environment: &Environment<'_>, text: &str, lent: Lent) -> Plan {
+fn workload<'a>(mut table: Table<'a>, environment: &Environment<'_>, text: &str, lent: Lent) -> Plan {
     let name = table.required("name", "begin with `name: my-workload`", table::text).unwrap_or_default();
     let description = table.text("description").unwrap_or_default();
     // Of the document without its secrets: the seed is stored and shown.
     let own = table.whole("seed", 0..=u64::MAX);
     let seed = lent.seed.or(own).unwrap_or_else(|| defaults::seed_of(&redact(text)));
     let on_failure = on_failure(&mut table).unwrap_or_default();
-    let scope = Scope { target: lent.target, ..Scope::default() }.within(&mut table, environment);
+    let scope = Scope::of(lent.target).within(&mut table, environment);
     let observe = observe::observe(&mut table);
     let drivers = drivers::drivers(&mut table).or(lent.drivers).unwrap_or_default();
     let missing_target = lent.missing.unwrap_or_else(|| (0..0, "the document has no `target`".to_owned()));
@@ -105,12 +93,12 @@ fn workload(mut table: Table<'_>, environment: &Environment<'_>, text: &str, len
 }
 
 /// Reads a stage, or those that a sweep makes of it. `index` is the first one's.
-fn stage(
-    document: &Table<'_>,
-    node: &Node,
+fn stage<'a>(
+    document: &Table<'a>,
+    node: &'a Node,
     index: usize,
     names: &mut Names,
-    scope: &Scope,
+    scope: &Scope<'a>,
     on_failure: OnFailure,
     context: &Context<'_>,
 ) -> Vec<Stage> {
@@ -133,7 +121,7 @@ fn stage(
     if works.iter().any(|made| made.point.is_some()) {
         let named = name.or_else(|| works.first().map(|made| made.work.name.clone()));
         let sweep = names.sweep(named.unwrap_or_default());
-        let made = |made: Made| {
+        let made = |made: ReadWork| {
             let point = made.point?;
             let cell = Cell { sweep: sweep.clone(), ..point.cell };
             Some(stage(names.stage(&sweep, point.name), vec![made.work], Some(cell)))
@@ -174,7 +162,12 @@ impl Names {
 
 /// The works of a stage: one under its kind, or a list of them under `works`. One that is a sweep gives all of its
 /// points.
-fn works(table: &mut Table<'_>, stage: usize, scope: &Scope, context: &Context<'_>) -> Vec<Made> {
+fn works<'a>(
+    table: &mut Table<'a>,
+    stage: usize,
+    scope: &Scope<'a>,
+    context: &Context<'_>,
+) -> Vec<ReadWork> {
     let stream = |index: usize| [stage as u64, index as u64];
     let mut kinds: Vec<(&'static str, WorkKind)> = KINDS.to_vec();
     kinds.retain(|(name, _)| table.present(name).is_some());
@@ -197,23 +190,19 @@ fn works(table: &mut Table<'_>, stage: usize, scope: &Scope, context: &Context<'
         let Some((kind, entry)) = kind.and_then(|kind| Some((kind, table.present(kind.0)?))) else {
             return Vec::new();
         };
-        return work::work(
-            kind,
-            table.below(format!("`{}`", kind.0), entry),
-            scope,
-            context,
-            (stream(0), true),
-        );
+        let place = WorkPlace { keyword: kind.0, kind: kind.1, stream: stream(0), alone: true };
+        return works::work(place, table.below(format!("`{}`", kind.0), entry), scope, context);
     };
     let (mut works, mut taken) = (Vec::new(), HashSet::new());
     for node in nodes {
         let Some(entry) = Table::single(node, "a work", table.log()) else { continue };
         let Some(kind) = KINDS.into_iter().find(|(name, _)| *name == entry.key) else {
-            work::unknown(entry, "kind of work", KINDS.iter().map(|(name, _)| *name), table.log());
+            works::unknown(entry, "kind of work", KINDS.iter().map(|(name, _)| *name), table.log());
             continue;
         };
         let below = table.below(format!("`{}`", kind.0), entry);
-        for mut next in work::work(kind, below, scope, context, (stream(works.len()), false)) {
+        let place = WorkPlace { keyword: kind.0, kind: kind.1, stream: stream(works.len()), alone: false };
+        for mut next in works::work(place, below, scope, context) {
             if !taken.insert(next.work.name.clone()) {
                 next.work.name = format!("{}-{}", next.work.name, works.len() + 1);
                 taken.insert(next.work.name.clone());
@@ -228,7 +217,3 @@ fn on_failure(table: &mut Table<'_>) -> Option<OnFailure> {
     table.word("on_failure", &[("stop", OnFailure::Stop), ("continue", OnFailure::Continue)])
 }
 
-#[cfg(test)]
-mod block_tests;
-#[cfg(test)]
-mod tests;

@@ -1,7 +1,7 @@
 //! The `observe` of a document: what is watched while load is on.
 
 use super::table::{Problem, Table};
-use super::target;
+use super::values;
 use crate::plan::Observe;
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ const MOST: usize = 1000;
 pub(super) fn observe(table: &mut Table<'_>) -> Observe {
     let Some(mut own) = table.table("observe") else { return Observe::default() };
     let observe = Observe {
-        nodes: texts(&mut own, "nodes", |text| target::address(text, false)),
+        nodes: texts(&mut own, "nodes", |text| values::address(text, false)),
         processes: texts(&mut own, "processes", super::table::text),
         ceph_sockets: texts(&mut own, "ceph_sockets", |text| {
             let path = super::table::text(text)?;

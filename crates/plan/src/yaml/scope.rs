@@ -1,109 +1,91 @@
-//! What a document gives once for everything below: target, naming, content.
+//! What a document gives once for everything below: the target, and the sections that engines declare.
 
 use super::environment::Environment;
-use super::table::Table;
-use super::target::{self, Target};
-use super::tree::Value;
-use crate::object::{Content, Form, Naming};
+use super::table::{Problem, Table};
+use super::tree::{Entry, Node, Value};
+use crate::engine::Target;
 use crate::plan::Drivers;
+use crate::registry::Registry;
 use std::ops::Range;
 
 /// What an evaluation lends to a workload document.
 #[derive(Default)]
-pub(super) struct Lent {
+pub(crate) struct Lent {
     /// The seed, in place of the document's own.
-    pub(super) seed: Option<u64>,
+    pub(crate) seed: Option<u64>,
     /// The target of works that have none.
-    pub(super) target: Option<Target>,
+    pub(crate) target: Option<Target>,
     /// Where and how to say that there is no target.
-    pub(super) missing: Option<(Range<usize>, String)>,
+    pub(crate) missing: Option<(Range<usize>, String)>,
     /// Its drivers, where the document does not say.
-    pub(super) drivers: Option<Drivers>,
+    pub(crate) drivers: Option<Drivers>,
 }
 
 /// What holds at one level of the document: the levels above, and what this one says otherwise.
 #[derive(Clone, Default)]
-pub(super) struct Scope {
+pub struct Scope<'a> {
     /// The target; replaced as a whole.
-    pub(super) target: Option<Target>,
-    /// Names; replaced key by key.
-    pub(super) naming: Naming,
-    /// Content; replaced key by key.
-    pub(super) content: Content,
+    pub target: Option<Target>,
+    /// The sections from the outermost to the innermost.
+    sections: Vec<&'a Entry>,
 }
 
-impl Scope {
-    /// The scope of a stage or a work within this one.
-    pub(super) fn within(&self, table: &mut Table<'_>, environment: &Environment<'_>) -> Scope {
-        let target = read_target(table, environment).or_else(|| self.target.clone());
-        Scope { target, ..self.of_operation(table) }
+impl<'a> Scope<'a> {
+    /// With this target and nothing else.
+    pub(super) fn of(target: Option<Target>) -> Self {
+        Self { target, sections: Vec::new() }
     }
 
-    /// The scope of an operation within this one: its work has the target.
-    pub(super) fn of_operation(&self, table: &mut Table<'_>) -> Scope {
-        Scope {
-            target: None,
-            naming: naming(table, &self.naming).unwrap_or_else(|| self.naming.clone()),
-            content: content(table, self.content).unwrap_or(self.content),
-        }
+    /// The scope of a stage or a work within this one.
+    pub fn within(&self, table: &mut Table<'a>, environment: &Environment<'_>) -> Scope<'a> {
+        let target = read_target(table, environment).or_else(|| self.target.clone());
+        let sections = environment.registry.sections().filter_map(|key| table.entry(key));
+        Scope { target, sections: self.sections.iter().copied().chain(sections).collect() }
+    }
+
+    /// The sections under a key, from the outermost to the innermost: what stands further in replaces what stands further
+    /// out, key by key.
+    pub fn sections(&self, key: &'static str) -> impl Iterator<Item = &'a Entry> {
+        self.sections.iter().copied().filter(move |entry| entry.key == key)
     }
 }
 
 /// The target under `target`, if it is there and can be read.
 pub(super) fn read_target(table: &mut Table<'_>, environment: &Environment<'_>) -> Option<Target> {
     let entry = table.entry("target")?;
-    match entry.node.value {
-        Value::Scalar(_) => table.scalar(&entry.node, "target", target::named),
-        _ => target::target(table.below("`target`", entry), environment),
+    let registry = environment.registry;
+    if let Value::Scalar(_) = entry.node.value {
+        return table.scalar(&entry.node, "target", |text| {
+            let (engine, kind) = registry.engine_for(text).ok_or_else(|| unknown(text, environment))?;
+            engine.bare_target(kind)
+        });
     }
+    let mut own = table.below("`target`", entry);
+    let help = format!("write one of {}", registry.targets().join(", "));
+    let found = own.required("kind", &help, |text| {
+        registry.engine_for(text).ok_or_else(|| unknown(text, environment))
+    });
+    let (engine, kind) = found?;
+    let target = engine.target(kind, &mut own, environment);
+    if target.is_some() {
+        own.finish();
+    }
+    target
 }
 
-fn naming(table: &mut Table<'_>, above: &Naming) -> Option<Naming> {
-    let mut table = table.table("naming")?;
-    let mut part = |key, above: &String| {
-        let read = table.read(key, |text| Ok(text.to_owned()));
-        read.unwrap_or_else(|| above.clone())
-    };
-    let naming = Naming {
-        container_prefix: part("container_prefix", &above.container_prefix),
-        container_suffix: part("container_suffix", &above.container_suffix),
-        object_prefix: part("object_prefix", &above.object_prefix),
-        object_suffix: part("object_suffix", &above.object_suffix),
-    };
-    table.finish();
-    Some(naming)
+/// The engine of a target, as far as its kind says.
+pub(super) fn engine_of(node: &Node, registry: &Registry) -> Option<&'static str> {
+    let kind = node.entry("kind").map_or(node, |entry| &entry.node);
+    let Value::Scalar(text) = &kind.value else { return None };
+    registry.engine_for(text).map(|(engine, _)| engine.name())
 }
 
-/// What objects can be made of, as documents call it.
-pub(super) const FILLS: [&str; 3] = ["seeded", "zero", "hashed"];
-
-fn content(table: &mut Table<'_>, above: Content) -> Option<Content> {
-    let mut table = table.table("content")?;
-    let (mut compressible, mut duplicate) = (0.0, 0.0);
-    if let Form::Seeded { compressible: c, duplicate: d } = above.form {
-        (compressible, duplicate) = (c, d);
+/// Says that there is no such kind of target.
+fn unknown(text: &str, environment: &Environment<'_>) -> Problem {
+    let kinds = environment.registry.targets();
+    let words: Vec<(&str, ())> = kinds.iter().map(|kind| (*kind, ())).collect();
+    match super::table::choose(text, &words) {
+        Err(problem) => problem,
+        Ok(()) => Problem::new(format!("'{text}' is not known"), format!("the choices are {}", kinds.join(", "))),
     }
-    let usual = Form::Seeded { compressible, duplicate };
-    let words = [(FILLS[0], usual), (FILLS[1], Form::Zero), (FILLS[2], Form::Hashed)];
-    let mut form = table.word("fill", &words).unwrap_or(above.form);
-    match &mut form {
-        Form::Seeded { compressible, duplicate } => {
-            *compressible = table.share("compressible").unwrap_or(*compressible);
-            *duplicate = table.share("duplicate").unwrap_or(*duplicate);
-        }
-        Form::Zero | Form::Hashed => {
-            table.meaningless(&["compressible", "duplicate"], "only seeded content has these dials");
-        }
-    }
-    let verify = table.flag("verify").unwrap_or(above.verify);
-    if verify && form == Form::Zero {
-        let help = "use `fill: seeded`, which can be verified, or remove `verify`";
-        table.log().error(
-            table.place(),
-            "zeroes cannot be verified: they are the same in every object",
-            help,
-        );
-    }
-    table.finish();
-    Some(Content { form, verify })
 }

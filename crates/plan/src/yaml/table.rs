@@ -30,16 +30,16 @@ const FIO_WORDS: [(&str, &str); 9] = [
 
 /// The remarks on one document, shared by everything that reads it.
 #[derive(Default)]
-pub(super) struct Log(RefCell<Vec<Diagnostic>>);
+pub struct Log(RefCell<Vec<Diagnostic>>);
 
 impl Log {
     /// Takes note of an error.
-    pub(super) fn error(&self, span: &Range<usize>, message: impl Into<String>, help: impl Into<String>) {
+    pub fn error(&self, span: &Range<usize>, message: impl Into<String>, help: impl Into<String>) {
         self.0.borrow_mut().push(Diagnostic::error(span.clone(), message, help));
     }
 
     /// Takes note of a warning.
-    pub(super) fn warning(&self, span: &Range<usize>, message: impl Into<String>, help: impl Into<String>) {
+    pub fn warning(&self, span: &Range<usize>, message: impl Into<String>, help: impl Into<String>) {
         self.0.borrow_mut().push(Diagnostic::warning(span.clone(), message, help));
     }
 
@@ -49,7 +49,7 @@ impl Log {
     }
 
     /// All remarks in the order of the text, and whether one of them is an error.
-    pub(super) fn close(self) -> (Vec<Diagnostic>, bool) {
+    pub fn close(self) -> (Vec<Diagnostic>, bool) {
         let mut all = self.0.into_inner();
         all.sort_by_key(|remark| remark.span.start);
         // What is given once and inherited is read several times.
@@ -71,14 +71,18 @@ impl Log {
 }
 
 /// Why a scalar is not what it should be; `span` is within the scalar's text.
-pub(super) struct Problem {
-    pub(super) message: String,
-    pub(super) help: String,
-    pub(super) span: Option<Range<usize>>,
+pub struct Problem {
+    /// What is wrong.
+    pub message: String,
+    /// What to do.
+    pub help: String,
+    /// Where in the scalar.
+    pub span: Option<Range<usize>>,
 }
 
 impl Problem {
-    pub(super) fn new(message: impl Into<String>, help: impl Into<String>) -> Self {
+    /// A problem with the whole scalar.
+    pub fn new(message: impl Into<String>, help: impl Into<String>) -> Self {
         Self { message: message.into(), help: help.into(), span: None }
     }
 }
@@ -96,7 +100,7 @@ impl From<SelectorError> for Problem {
 }
 
 /// A mapping being read.
-pub(super) struct Table<'a> {
+pub struct Table<'a> {
     /// What it describes, for messages: `a get operation`.
     what: String,
     entries: &'a [Entry],
@@ -110,7 +114,7 @@ pub(super) struct Table<'a> {
 
 impl<'a> Table<'a> {
     /// The mapping in `node`; an empty one, and an error, when it is something else. `place` is its key's place.
-    pub(super) fn new(
+    pub fn new(
         what: impl Into<String>,
         node: &'a Node,
         place: &Range<usize>,
@@ -130,20 +134,20 @@ impl<'a> Table<'a> {
     }
 
     /// Where the mapping stands, for remarks on it as a whole.
-    pub(super) fn place(&self) -> &Range<usize> {
+    pub fn place(&self) -> &Range<usize> {
         &self.place
     }
 
     /// The document's remarks.
-    pub(super) fn log(&self) -> &'a Log {
+    pub fn log(&self) -> &'a Log {
         self.log
     }
 
     /// The entry of a key, if it is there with a value.
-    pub(super) fn entry(&mut self, key: &'static str) -> Option<&'a Entry> {
+    pub fn entry(&mut self, key: &'static str) -> Option<&'a Entry> {
         if !self.asked.contains(&key) {
             self.asked.push(key);
-            #[cfg(test)]
+            #[cfg(feature = "record-keys")]
             super::asked::note(&self.what, key);
         }
         let found = self.entries.iter().find(|entry| entry.key == key)?;
@@ -151,28 +155,28 @@ impl<'a> Table<'a> {
     }
 
     /// Takes a key for one that is known, whoever reads it.
-    pub(super) fn expect(&mut self, key: &'static str) {
+    pub fn expect(&mut self, key: &'static str) {
         self.entry(key);
     }
 
     /// Whether a key is there with a value.
-    pub(super) fn has(&mut self, key: &'static str) -> bool {
+    pub fn has(&mut self, key: &'static str) -> bool {
         self.entry(key).is_some()
     }
 
     /// The mapping under a key.
-    pub(super) fn table(&mut self, key: &'static str) -> Option<Table<'a>> {
+    pub fn table(&mut self, key: &'static str) -> Option<Table<'a>> {
         let entry = self.entry(key)?;
         Some(self.below(format!("`{key}`"), entry))
     }
 
     /// The mapping that an entry holds.
-    pub(super) fn below(&self, what: impl Into<String>, entry: &'a Entry) -> Table<'a> {
+    pub fn below(&self, what: impl Into<String>, entry: &'a Entry) -> Table<'a> {
         Table::new(what, &entry.node, &entry.key_span, self.text, self.log)
     }
 
     /// A mapping anywhere below.
-    pub(super) fn part<'b>(&self, what: &str, node: &'b Node, place: &Range<usize>) -> Table<'b>
+    pub fn part<'b>(&self, what: &str, node: &'b Node, place: &Range<usize>) -> Table<'b>
     where
         'a: 'b,
     {
@@ -180,13 +184,13 @@ impl<'a> Table<'a> {
     }
 
     /// The entry of a key that may stand without a value.
-    pub(super) fn present(&mut self, key: &'static str) -> Option<&'a Entry> {
+    pub fn present(&mut self, key: &'static str) -> Option<&'a Entry> {
         self.entry(key);
         self.entries.iter().find(|entry| entry.key == key)
     }
 
     /// The mapping under a key that must be there.
-    pub(super) fn required_table(&mut self, key: &'static str, help: &str) -> Option<Table<'a>> {
+    pub fn required_table(&mut self, key: &'static str, help: &str) -> Option<Table<'a>> {
         let found = self.table(key);
         if found.is_none() {
             self.missing(key, help);
@@ -195,7 +199,7 @@ impl<'a> Table<'a> {
     }
 
     /// A mapping of one key, which says what it is: the key's entry. Also a key alone, without a mapping.
-    pub(super) fn single(node: &'a Node, what: &str, log: &Log) -> Option<&'a Entry> {
+    pub fn single(node: &'a Node, what: &str, log: &Log) -> Option<&'a Entry> {
         match &node.value {
             Value::Map(entries) if entries.len() == 1 => entries.first(),
             Value::Map(entries) if entries.len() > 1 => {
@@ -219,7 +223,7 @@ impl<'a> Table<'a> {
     }
 
     /// The items of a list under a key; one item alone may stand without a list.
-    pub(super) fn list(&mut self, key: &'static str) -> Option<&'a [Node]> {
+    pub fn list(&mut self, key: &'static str) -> Option<&'a [Node]> {
         let entry = self.entry(key)?;
         Some(match &entry.node.value {
             Value::List(items) => items,
@@ -228,7 +232,7 @@ impl<'a> Table<'a> {
     }
 
     /// A scalar, as `parse` understands its text.
-    pub(super) fn read<T>(
+    pub fn read<T>(
         &mut self,
         key: &'static str,
         parse: impl FnOnce(&str) -> Result<T, Problem>,
@@ -238,7 +242,7 @@ impl<'a> Table<'a> {
     }
 
     /// The same for a value anywhere below the key.
-    pub(super) fn scalar<T>(
+    pub fn scalar<T>(
         &self,
         node: &Node,
         key: &str,
@@ -265,7 +269,7 @@ impl<'a> Table<'a> {
     }
 
     /// A scalar that must be there.
-    pub(super) fn required<T>(
+    pub fn required<T>(
         &mut self,
         key: &'static str,
         help: &str,
@@ -278,28 +282,28 @@ impl<'a> Table<'a> {
     }
 
     /// Takes note of a key that must be there and is not.
-    pub(super) fn missing(&self, key: &str, help: &str) {
+    pub fn missing(&self, key: &str, help: &str) {
         self.log.error(&self.place, format!("{} has no `{key}`", self.what), help);
     }
 
     /// A text; not empty.
-    pub(super) fn text(&mut self, key: &'static str) -> Option<String> {
+    pub fn text(&mut self, key: &'static str) -> Option<String> {
         self.read(key, text)
     }
 
     /// A whole number within bounds.
-    pub(super) fn whole(&mut self, key: &'static str, bounds: RangeInclusive<u64>) -> Option<u64> {
+    pub fn whole(&mut self, key: &'static str, bounds: RangeInclusive<u64>) -> Option<u64> {
         self.read(key, |text| whole(text, &bounds))
     }
 
     /// A whole number within bounds that fits 32 bits.
-    pub(super) fn small(&mut self, key: &'static str, bounds: RangeInclusive<u32>) -> Option<u32> {
+    pub fn small(&mut self, key: &'static str, bounds: RangeInclusive<u32>) -> Option<u32> {
         let bounds = u64::from(*bounds.start())..=u64::from(*bounds.end());
         self.whole(key, bounds).and_then(|number| u32::try_from(number).ok())
     }
 
     /// Bytes, at least `least`.
-    pub(super) fn bytes(&mut self, key: &'static str, least: u64) -> Option<u64> {
+    pub fn bytes(&mut self, key: &'static str, least: u64) -> Option<u64> {
         self.read(key, |text| match units::parse_bytes(text)? {
             bytes if bytes < least => {
                 Err(Problem::new(format!("'{text}' is less than {least} B"), "write more"))
@@ -309,12 +313,12 @@ impl<'a> Table<'a> {
     }
 
     /// A duration in nanoseconds.
-    pub(super) fn duration(&mut self, key: &'static str) -> Option<u64> {
+    pub fn duration(&mut self, key: &'static str) -> Option<u64> {
         self.read(key, |text| Ok(units::parse_duration_ns(text)?))
     }
 
     /// A duration that is longer than nothing.
-    pub(super) fn positive_duration(&mut self, key: &'static str) -> Option<u64> {
+    pub fn positive_duration(&mut self, key: &'static str) -> Option<u64> {
         self.read(key, |text| match units::parse_duration_ns(text)? {
             0 => Err(Problem::new(
                 "the duration is zero",
@@ -325,12 +329,12 @@ impl<'a> Table<'a> {
     }
 
     /// A share, 0 to 1.
-    pub(super) fn share(&mut self, key: &'static str) -> Option<f64> {
+    pub fn share(&mut self, key: &'static str) -> Option<f64> {
         self.read(key, |text| Ok(units::parse_share(text)?))
     }
 
     /// Yes or no.
-    pub(super) fn flag(&mut self, key: &'static str) -> Option<bool> {
+    pub fn flag(&mut self, key: &'static str) -> Option<bool> {
         self.read(key, |text| match text.to_ascii_lowercase().as_str() {
             "true" | "yes" | "on" => Ok(true),
             "false" | "no" | "off" => Ok(false),
@@ -339,12 +343,12 @@ impl<'a> Table<'a> {
     }
 
     /// One of several words.
-    pub(super) fn word<T: Copy>(&mut self, key: &'static str, words: &[(&str, T)]) -> Option<T> {
+    pub fn word<T: Copy>(&mut self, key: &'static str, words: &[(&str, T)]) -> Option<T> {
         self.read(key, |text| choose(text, words))
     }
 
     /// Reports two keys that exclude each other; true if both are there.
-    pub(super) fn contradiction(&mut self, one: &'static str, other: &'static str, why: &str) -> bool {
+    pub fn contradiction(&mut self, one: &'static str, other: &'static str, why: &str) -> bool {
         let both = self.entry(one).is_some().then(|| self.entry(other)).flatten();
         if let Some(entry) = both {
             self.log.error(
@@ -357,7 +361,7 @@ impl<'a> Table<'a> {
     }
 
     /// Reports keys that have no meaning here because of `why`.
-    pub(super) fn meaningless(&mut self, keys: &[&'static str], why: &str) {
+    pub fn meaningless(&mut self, keys: &[&'static str], why: &str) {
         for key in keys {
             if let Some(entry) = self.entry(key) {
                 let message = format!("`{key}` has no meaning here: {why}");
@@ -368,7 +372,7 @@ impl<'a> Table<'a> {
 
     /// Ends the reading: keys that nobody asked for are errors, for a slip of the pen would change the load unseen. Those
     /// that begin with `x-` are the author's own, for anchors.
-    pub(super) fn finish(self) {
+    pub fn finish(self) {
         let known = |entry: &&Entry| self.asked.contains(&entry.key.as_str()) || entry.key.starts_with("x-");
         for entry in self.entries.iter().filter(|entry| !known(entry)) {
             let known = |name: &&str| self.asked.contains(name);
@@ -389,7 +393,7 @@ impl<'a> Table<'a> {
 }
 
 /// One of several words.
-pub(super) fn choose<T: Copy>(text: &str, words: &[(&str, T)]) -> Result<T, Problem> {
+pub fn choose<T: Copy>(text: &str, words: &[(&str, T)]) -> Result<T, Problem> {
     if let Some((_, value)) = words.iter().find(|(word, _)| word.eq_ignore_ascii_case(text)) {
         return Ok(*value);
     }
@@ -405,7 +409,7 @@ pub(super) fn choose<T: Copy>(text: &str, words: &[(&str, T)]) -> Result<T, Prob
 }
 
 /// A text; not empty.
-pub(super) fn text(text: &str) -> Result<String, Problem> {
+pub fn text(text: &str) -> Result<String, Problem> {
     match text.trim() {
         "" => Err(Problem::new("the text is empty", "write something, or leave the key out")),
         _ => Ok(text.to_owned()),
@@ -413,7 +417,7 @@ pub(super) fn text(text: &str) -> Result<String, Problem> {
 }
 
 /// A whole number within bounds.
-pub(super) fn whole(text: &str, bounds: &RangeInclusive<u64>) -> Result<u64, Problem> {
+pub fn whole(text: &str, bounds: &RangeInclusive<u64>) -> Result<u64, Problem> {
     let help = match *bounds.end() {
         u64::MAX => format!("write a whole number from {} on", bounds.start()),
         end => format!("write a whole number from {} to {end}", bounds.start()),

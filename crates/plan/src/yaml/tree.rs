@@ -13,21 +13,21 @@ use std::ops::Range;
 const LARGEST_DOCUMENT: usize = 8 << 20;
 
 /// What to do about a selector that YAML has cut in two.
-pub(super) const COMMA: &str =
+pub const COMMA: &str =
     "inside {} and [] a comma ends a value: put the selector into quotes, such as \"zipf(1,100)\"";
 
 /// One value and where it stands.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Node {
+pub struct Node {
     /// What it is.
-    pub(super) value: Value,
+    pub value: Value,
     /// Where, as a range of bytes of the text. A value that is repeated by an alias stands where it is defined.
-    pub(super) span: Range<usize>,
+    pub span: Range<usize>,
 }
 
 impl Node {
     /// The entry of a key, if this is a mapping that has it.
-    pub(super) fn entry(&self, key: &str) -> Option<&Entry> {
+    pub fn entry(&self, key: &str) -> Option<&Entry> {
         match &self.value {
             Value::Map(entries) => entries.iter().find(|entry| entry.key == key),
             _ => None,
@@ -35,7 +35,7 @@ impl Node {
     }
 
     /// The same, to change it.
-    pub(super) fn entry_mut(&mut self, key: &str) -> Option<&mut Entry> {
+    pub fn entry_mut(&mut self, key: &str) -> Option<&mut Entry> {
         match &mut self.value {
             Value::Map(entries) => entries.iter_mut().find(|entry| entry.key == key),
             _ => None,
@@ -43,7 +43,7 @@ impl Node {
     }
 
     /// The items of a list; a value alone is its own only item.
-    pub(super) fn items(&self) -> &[Node] {
+    pub fn items(&self) -> &[Node] {
         match &self.value {
             Value::List(items) => items,
             _ => std::slice::from_ref(self),
@@ -53,7 +53,7 @@ impl Node {
 
 /// What a value is.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Value {
+pub enum Value {
     /// Nothing was given: `key:` or `key: ~`.
     Nothing,
     /// A text, a number, a yes or no: as it is spelled.
@@ -66,17 +66,17 @@ pub(super) enum Value {
 
 /// A key and its value.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Entry {
+pub struct Entry {
     /// The key.
-    pub(super) key: String,
+    pub key: String,
     /// Where the key stands.
-    pub(super) key_span: Range<usize>,
+    pub key_span: Range<usize>,
     /// The value.
-    pub(super) node: Node,
+    pub node: Node,
 }
 
 /// Parses a text; what is wrong with it as YAML comes back as a diagnostic.
-pub(super) fn parse(text: &str) -> Result<Node, Diagnostic> {
+pub fn parse(text: &str) -> Result<Node, Diagnostic> {
     if text.len() > LARGEST_DOCUMENT {
         let help = "a document of more than 8 MiB is refused; is this the right file?";
         return Err(Diagnostic::error(0..0, format!("the document has {} bytes", text.len()), help));

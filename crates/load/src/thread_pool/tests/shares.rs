@@ -62,7 +62,7 @@ impl Coordinator for Member<'_> {
 }
 
 /// Runs a work as so many shares, each with threads of its own.
-fn run_shared(work: &Work, drivers: u32, engine: &dyn Engine) -> (Result, Vec<Ending>, Seen) {
+fn run_shared(work: &Work, drivers: u32, engine: &dyn Sessions) -> (Result, Vec<Ending>, Seen) {
     let shares = divide(work.workers, drivers, 1);
     let commander = Commander {
         all_open: Barrier::new(drivers as usize),

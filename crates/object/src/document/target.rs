@@ -230,22 +230,3 @@ fn http(table: &mut Table<'_>, environment: &Environment<'_>) -> Http {
         no_keep_alive: !table.flag("keep_alive").unwrap_or(!usual.no_keep_alive),
     }
 }
-
-/// Checks an address; without a path unless `with_path`. Gives it without a slash at its end.
-pub(super) fn address(text: &str, with_path: bool) -> Result<String, Problem> {
-    let help = "write http://host:port or https://host:port";
-    if text.contains(['<', '>']) {
-        return Err(Problem::new(format!("`{text}` holds a placeholder"), "put the real host in its place"));
-    }
-    if text.contains('@') {
-        return Err(Problem::new("the address holds credentials", "give them under keys of their own"));
-    }
-    let url = match url::Url::parse(text) {
-        Ok(url) if matches!(url.scheme(), "http" | "https") => url,
-        _ => return Err(Problem::new(format!("'{text}' is not an HTTP address"), help)),
-    };
-    if url.query().is_some() || url.fragment().is_some() || (!with_path && url.path() != "/") {
-        return Err(Problem::new(format!("'{text}' goes beyond host and port"), help));
-    }
-    Ok(text.trim_end_matches('/').to_owned())
-}

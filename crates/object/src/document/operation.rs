@@ -208,54 +208,6 @@ pub(super) fn sizes(table: &mut Table<'_>, common: &Option<Size>) -> Size {
     own.or_else(|| common.clone()).unwrap_or_else(|| constant(0))
 }
 
-/// A selector of numbers. In a load, `1-100` alone means any of these with equal chances; `r(1,100)` goes
-/// through them in order. A number alone is itself.
-pub(super) fn pick(text: &str) -> Result<Pick, Problem> {
-    closed(text)?;
-    let bare = text.trim();
-    if !bare.is_empty() && bare.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Ok(selector::numbers(&format!("c({bare})"))?);
-    }
-    Ok(match selector::numbers(text)? {
-        Pick::Sequence { low, high } if !text.contains('(') => Pick::Uniform { low, high },
-        pick => pick,
-    })
-}
-
-/// Refuses half a selector, which is what YAML leaves of one with a comma inside `{}` or `[]`.
-fn closed(text: &str) -> Result<(), Problem> {
-    match text.contains('(') && !text.contains(')') {
-        true => Err(Problem::new(format!("'{text}' has no closing bracket"), super::tree::COMMA)),
-        false => Ok(()),
-    }
-}
-
-/// A selector of sizes.
-pub(super) fn size(text: &str) -> Result<Size, Problem> {
-    closed(text)?;
-    Ok(selector::size(text)?)
-}
-
-fn weight(text: &str) -> Result<f64, Problem> {
-    let number = text.trim_end_matches('%').trim().parse::<f64>().ok();
-    match number.filter(|weight| weight.is_finite() && *weight > 0.0 && *weight <= 1e9) {
-        Some(weight) => Ok(weight),
-        None => Err(Problem::new(format!("'{text}' is not a weight"), "write a number above 0, such as 70")),
-    }
-}
-
-fn positive_bytes(text: &str) -> Result<u64, Problem> {
-    match tidemark_measure::units::parse_bytes(text)? {
-        0 => Err(Problem::new("the size is zero", "write a size such as 64KiB")),
-        bytes => Ok(bytes),
-    }
-}
-
-/// A size that is always the same.
-pub(super) fn constant(bytes: u64) -> Size {
-    Size { pick: Pick::Constant(bytes), unit: 1 }
-}
-
 fn uniform((low, high): (u64, u64)) -> Pick {
     Pick::Uniform { low, high }
 }

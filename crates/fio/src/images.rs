@@ -2,7 +2,7 @@
 
 use tidemark_fio::rbd;
 use tidemark_load::engine::{
-    Begin, Clock, Completion, Engine, OpenError, Operation, Outcome, Session, ThreadContext, Tick,
+    Begin, Clock, Completion, Sessions, OpenError, Operation, Outcome, Session, ThreadContext, Tick,
 };
 use tidemark_measure::fault::Fault;
 use tidemark_measure::record::Example;
@@ -14,7 +14,7 @@ const EXAMPLES: usize = 3;
 /// The images; space k is the k-th.
 pub(crate) struct Images(pub(crate) Vec<Volume>);
 
-impl Engine for Images {
+impl Sessions for Images {
     fn open(&self, thread: ThreadContext) -> Result<Box<dyn Session>, OpenError> {
         Ok(Box::new(Removal { volumes: self.0.clone(), clock: thread.clock, examples: Vec::new() }))
     }

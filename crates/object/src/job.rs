@@ -1,6 +1,7 @@
-//! The object engine's part of a plan: targets and actions, typed and validated.
+//! A work on object storage, typed and validated: its target and its actions.
 
-use crate::secret::Secret;
+use tidemark_plan::secret::Secret;
+pub use tidemark_plan::content::{Content, Form};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -297,34 +298,3 @@ impl Default for Naming {
     }
 }
 
-/// What is written and what is checked.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Content {
-    /// What the bytes are.
-    pub form: Form,
-    /// Whether reads verify the content (forms `Seeded` and `Hashed`).
-    pub verify: bool,
-}
-
-impl Default for Content {
-    fn default() -> Self {
-        Self { form: Form::Seeded { compressible: 0.0, duplicate: 0.0 }, verify: false }
-    }
-}
-
-/// What the bytes of an object are.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Form {
-    /// Seeded and self-describing: a stamp (object, size, version, seed), then pseudo-random bytes.
-    Seeded {
-        /// Share of every block that a compressor can remove, 0 to 1.
-        compressible: f64,
-        /// Share of blocks that occur elsewhere too, 0 to 1.
-        duplicate: f64,
-    },
-    /// All zeroes.
-    Zero,
-    /// COSBench's `hashCheck`: the last 40 bytes are `!!!!`, the MD5 of what is before them in hexadecimal,
-    /// `!!!!`, inside the declared size; objects of up to 40 bytes carry none.
-    Hashed,
-}

@@ -10,9 +10,6 @@ use tidemark_measure::pick::Pick;
 use tidemark_measure::record::Note;
 use tidemark_measure::units;
 
-/// More remarks than this help nobody.
-const MOST_REMARKS: usize = 50;
-
 /// Bytes of the guard that ends COSBench's hashed content.
 const GUARD: u64 = 40;
 
@@ -22,99 +19,7 @@ const STAMP: u64 = 64;
 /// The smallest part but the last that S3 takes in a multipart upload, bytes.
 const SMALLEST_PART: u64 = 5 << 20;
 
-/// Remarks in the order in which they came up, each once.
-#[derive(Default)]
-pub(super) struct Remarks(Vec<Note>);
 
-impl Remarks {
-    /// Adds a remark, unless it was made before.
-    pub(super) fn add(&mut self, topic: &str, text: String) {
-        let note = Note { topic: topic.to_owned(), text };
-        if self.0.len() < MOST_REMARKS && !self.0.contains(&note) {
-            self.0.push(note);
-        }
-    }
-
-    /// Adds a remark that the reader must see before all others.
-    pub(super) fn add_first(&mut self, topic: &str, text: String) {
-        self.0.insert(0, Note { topic: topic.to_owned(), text });
-    }
-
-    /// The remarks.
-    pub(super) fn into_notes(self) -> Vec<Note> {
-        self.0
-    }
-}
-
-/// Says which drivers works are pinned to, for whoever has none.
-pub(super) fn of_pins(plan: &Plan, remarks: &mut Remarks) {
-    let works = plan.stages.iter().flat_map(|stage| &stage.works);
-    let mut names: Vec<&str> = Vec::new();
-    for name in works.filter_map(|work| work.driver.as_deref()) {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    if !names.is_empty() {
-        let text = format!(
-            "works are pinned to {}: a controller gives them to these drivers and to no others; where there is no controller, \
-             as in `tidemark run`, pins are ignored and one process does all works",
-            names.join(", ")
-        );
-        remarks.add("drivers", text);
-    }
-}
-
-/// Remarks on a work that need no look at what is stored.
-pub(super) fn of_work(work: &PlanWork, stage: &str, remarks: &mut Remarks) {
-    let (name, workers) = (&work.name, u64::from(work.load.workers));
-    if let Some(number) = work.load.source.operations()
-        && number < workers
-    {
-        let text = format!(
-            "{} of the {} workers of {name} in stage {stage} have nothing to do: there are {} operations in all",
-            units::count(workers - number),
-            units::count(workers),
-            units::count(number)
-        );
-        remarks.add("idle-workers", text);
-    }
-    if let SourcePlan::Mix { pool: Some(pool), .. } = &work.load.source
-        && world::length(pool.items) < workers
-    {
-        let text = format!(
-            "the pool of stage {stage} has {} objects in a container for {} workers: each has objects of its own, so {} \
-             have none",
-            units::count(world::length(pool.items)),
-            units::count(workers),
-            units::count(workers - world::length(pool.items))
-        );
-        remarks.add("idle-workers", text);
-    }
-    let stop = &work.load.stop;
-    let counted = stop.operations.is_some() || stop.bytes.is_some();
-    if counted && stop.window_ns.is_none() && stop.give_up_ns.is_none() {
-        let text = format!(
-            "{name} in stage {stage} ends by a count alone: against a target that does not answer it does not end; \
-             add a time or `give_up`"
-        );
-        remarks.add("no-time-limit", text);
-    }
-    let slots = f64::from(work.load.workers) * f64::from(work.load.depth.max(1));
-    if let Some(rate) = highest_rate(work)
-        && slots < rate / 1000.0
-    {
-        // Little's law: operations in flight = rate x latency; fewer workers than that cannot keep the rate.
-        let text = format!(
-            "{name} in stage {stage} is to do {} with {} workers: it can only if an operation takes less than {} on \
-             average (workers = rate x latency)",
-            units::rate(rate),
-            units::count(workers),
-            units::duration_ns((slots / rate * 1e9) as u64)
-        );
-        remarks.add("few-workers-for-rate", text);
-    }
-}
 
 /// Remarks on an action that need no look at what is stored.
 pub(super) fn of_action(touch: &Touch<'_>, stage: &str, remarks: &mut Remarks) {

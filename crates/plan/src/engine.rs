@@ -1,0 +1,230 @@
+//! What an engine is: all that Tidemark must know of a way to put load on something.
+//!
+//! An engine is one crate with one [`Engine`], listed in the binary's [`Registry`](crate::registry::Registry). Everybody
+//! else asks that interface; nobody matches on the kind of engine. The methods follow the way of a document: its keys are
+//! [read](Engine::works), its effects [forecast](Engine::forecast), what it touches is [checked](Engine::check_policy), its
+//! workers are [placed](Engine::placement), its targets [prepared](Engine::prepare), and each stage is
+//! [opened](Prepared::open) and [closed](Prepared::close).
+
+use crate::forecast::Forecaster;
+use crate::job::Job;
+use crate::plan::{Plan, Work, WorkKind};
+use crate::policy::Policy;
+use crate::schema::Mapping;
+use crate::yaml::context::Context;
+use crate::yaml::environment::Environment;
+use crate::yaml::scope::Scope;
+use crate::yaml::table::{Problem, Table};
+use crate::yaml::tree::Node;
+use std::any::Any;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tidemark_load::engine::{OpenError, Sessions};
+use tidemark_load::thread_pool::{self, Watch};
+use tidemark_measure::record::{Cell, Note, Proof};
+
+/// A way to put load on something.
+pub trait Engine: Send + Sync {
+    /// Its name, by which jobs refer to it: `object`.
+    fn name(&self) -> &'static str;
+
+    /// The kinds of targets that it puts load on, as documents call them: `target: {kind: s3}`.
+    fn targets(&self) -> &'static [&'static str];
+
+    /// Reads the mapping under `target`, whose `kind` is one of [`Engine::targets`] and has been read. `None` after an error
+    /// that leaves nothing to go on with.
+    fn target(&self, kind: &str, table: &mut Table<'_>, environment: &Environment<'_>) -> Option<Target>;
+
+    /// The target that is named without settings: `target: embedded`.
+    ///
+    /// # Errors
+    /// When this kind of target needs settings.
+    fn bare_target(&self, kind: &str) -> Result<Target, Problem>;
+
+    /// The target with which a document is read on after its own could not be read; nothing is run on it.
+    fn stand_in_target(&self) -> Option<Target> {
+        None
+    }
+
+    /// Keys that documents, stages and works may give once for all below, such as `naming`.
+    fn sections(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// The mappings that its documents have: all keys that it reads, in mappings of its own and in those of all engines
+    /// (`target`, `load`, `prepare`, ...).
+    fn schema(&self) -> Vec<Mapping>;
+
+    /// Whether a work is meant for this engine, as its keys show: for evaluations, whose arms lend targets to loads that
+    /// have none. `node` is what stands under `keyword`.
+    fn claims(&self, keyword: &str, node: &Node) -> bool;
+
+    /// Reads a work: one, or those that a sweep makes of it.
+    fn works(
+        &self,
+        place: WorkPlace,
+        table: Table<'_>,
+        target: &Target,
+        scope: &Scope<'_>,
+        context: &Context<'_>,
+    ) -> Vec<ReadWork>;
+
+    /// The job in a work that has travelled.
+    ///
+    /// # Errors
+    /// When the data is not a job of this engine.
+    fn unpack(&self, data: &serde_json::Value) -> Result<Job, serde_json::Error>;
+
+    /// What goes through the stages of a plan before it runs, and says what they do.
+    fn forecast(&self) -> Box<dyn Forecaster>;
+
+    /// Whether a work that came over the network touches only what `policy` allows on this machine; `who` names it in
+    /// messages.
+    ///
+    /// # Errors
+    /// A sentence without a full stop that says what is not allowed, and what to do.
+    fn check_policy(&self, policy: &Policy, who: &str, work: &Work) -> Result<(), String>;
+
+    /// Which drivers can carry out a work.
+    fn placement(&self, work: &Work) -> Placement;
+
+    /// Makes ready what the plan's works of this engine need: starts servers, guards data from being overwritten, asks
+    /// targets whether they answer. Called once for each run, and only if the plan has such works.
+    ///
+    /// # Errors
+    /// One sentence that says what is wrong and what to do. No load has been put on anything then.
+    fn prepare(&self, plan: &Plan, setup: &mut Setup<'_>) -> Result<Box<dyn Prepared>, String>;
+}
+
+/// What load is put on, as its engine has read it.
+#[derive(Clone)]
+pub struct Target {
+    engine: &'static str,
+    data: Arc<dyn Any + Send + Sync>,
+}
+
+impl Target {
+    /// The target of the engine of this name.
+    pub fn new<T: Any + Send + Sync>(engine: &'static str, data: T) -> Self {
+        Self { engine, data: Arc::new(data) }
+    }
+
+    /// The name of its engine.
+    pub fn engine(&self) -> &'static str {
+        self.engine
+    }
+
+    /// The target as its engine sees it; `None` if it is of another engine.
+    pub fn get<T: Any + Send + Sync>(&self) -> Option<&T> {
+        self.data.downcast_ref()
+    }
+}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Its data may hold secrets.
+        write!(formatter, "Target({})", self.engine)
+    }
+}
+
+/// Where a work stands in its document.
+#[derive(Clone, Copy, Debug)]
+pub struct WorkPlace {
+    /// The key under which it stands: `load`.
+    pub keyword: &'static str,
+    /// What it is for.
+    pub kind: WorkKind,
+    /// Its stage and its place there: with the seed, what its random choices come from.
+    pub stream: [u64; 2],
+    /// Whether its stage has no other work. Only such a work can be a sweep.
+    pub alone: bool,
+}
+
+/// A work that was read, and the point of a sweep that it is, if it is one.
+#[derive(Clone, Debug)]
+pub struct ReadWork {
+    /// The work.
+    pub work: Work,
+    /// The point.
+    pub point: Option<Point>,
+}
+
+/// A point of a sweep.
+#[derive(Clone, Debug)]
+pub struct Point {
+    /// The name of its stage.
+    pub name: String,
+    /// Its axes and repeat; the reader fills in the sweep's name.
+    pub cell: Cell,
+}
+
+/// Which drivers can carry out a work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// Its workers can be divided over any drivers.
+    Divisible,
+    /// It needs what lies on one machine: the clause says what, for example `Volumes lie`.
+    OneMachine(&'static str),
+}
+
+/// How a run is set up on this machine.
+pub struct Setup<'a> {
+    /// Whether to begin without asking the targets first. Data is guarded all the same.
+    pub skip_preflight: bool,
+    /// Devices and files whose content may be destroyed although it is not Tidemark's.
+    pub allow_destroy: &'a [PathBuf],
+    /// The directory for temporary files; `None`: the working directory.
+    pub scratch: Option<&'a Path>,
+    /// The number that tells what this process writes apart from what others write for the same run.
+    pub writer: u32,
+    /// Takes one line for each target that is ready.
+    pub ready: &'a mut dyn FnMut(String),
+}
+
+/// An engine ready for one run. Its servers and files go when it is dropped.
+pub trait Prepared {
+    /// Makes everything ready for this engine's works of a stage. Gives what carries them out; together the carriers have all
+    /// works, in their order.
+    ///
+    /// # Errors
+    /// Why the stage cannot be run, with the name of the work.
+    fn open(&mut self, works: &[&Work], notes: &mut Vec<Note>) -> Result<Vec<Carrier>, String>;
+
+    /// The stage's load has ended: gives the evidence for its numbers, if the engine has any. `remarks` are those of what
+    /// carried the works out.
+    fn close(&mut self, remarks: &[String]) -> Option<Proof> {
+        let _ = remarks;
+        None
+    }
+}
+
+/// What carries works out.
+pub enum Carrier {
+    /// Sessions on threads of our own: one work.
+    Sessions(Box<dyn Sessions>),
+    /// A process that puts the load of so many works on by itself.
+    Process(usize, Arc<dyn Process>),
+    /// Nothing: the work has been done already, and why.
+    Done(String),
+}
+
+impl Carrier {
+    /// How many works it carries out.
+    pub fn works(&self) -> usize {
+        match self {
+            Carrier::Sessions(_) | Carrier::Done(_) => 1,
+            Carrier::Process(works, _) => *works,
+        }
+    }
+}
+
+/// Another program that puts load on.
+pub trait Process: Send + Sync {
+    /// Carries out some works to their end, side by side. Gives one result for each.
+    fn run(
+        &self,
+        works: &[&Work],
+        watches: &mut [&mut dyn Watch],
+    ) -> Vec<Result<thread_pool::Result, OpenError>>;
+}
