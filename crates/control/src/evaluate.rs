@@ -503,7 +503,9 @@ mod tests {
     fn an_arm_that_is_not_brought_up_again_keeps_what_its_lab_said() {
         let text = "name: e\narms: [{name: a, lab: baseline}, {name: b, lab: reference-1}]\nloads:\n  - name: l\n    \
                     target: {kind: mock, delay: 1ms}\n    stages: [{load: {for: 1s, containers: 1, operations: [{get: {objects: 1}}]}}]\n";
-        let read = tidemark_plan::evaluation::read(text, std::path::Path::new(""), &Environment::process());
+        let registry = tidemark_engines::registry();
+        let environment = Environment::process(&registry);
+        let read = tidemark_plan::evaluation::read(text, std::path::Path::new(""), &environment);
         let document = read.unwrap().0;
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let arm = |name: &str| record::Arm {

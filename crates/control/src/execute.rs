@@ -14,11 +14,14 @@ use tidemark_measure::evaluation::Member;
 use tidemark_measure::record::{Note, Provenance, Run, Stage, State};
 use tidemark_observe::Observer;
 use tidemark_plan::plan::{Observe, OnFailure, Plan};
+use tidemark_plan::registry::Registry;
 use tidemark_store::Store;
 
 /// How a plan is executed.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
+    /// The engines that it may use.
+    pub registry: Registry,
     /// Generator threads of a work; `None`: one per processor.
     pub threads: Option<u32>,
     /// Directory that triggers may run scripts from; `None`: they do not run.

@@ -5,16 +5,12 @@
 //! [`EventSink`](event::EventSink); nothing here prints.
 
 pub mod backend;
-mod counters;
 pub mod evaluate;
 pub mod event;
 pub mod execute;
-mod images;
 pub mod local;
-mod method;
 pub mod provenance;
 mod run_writer;
 pub mod runner;
 mod stage;
-mod targets;
 mod trigger;

@@ -1,25 +1,55 @@
-//! This process as the place where stages are carried out; a driver does its part of them with it too.
+//! This process as the backend of a run; a driver carries out its part of a stage with it too.
 
 use crate::backend::{Backend, Opened, StagePlace};
 use crate::event::{Event, EventSink};
 use crate::execute::{ExecuteError, Options};
-use crate::method::{self, Method};
-use crate::targets::Targets;
+use crate::runner::{Carrier, Runner};
+use std::collections::BTreeMap;
 use tidemark_measure::record::{Note, Proof, Run, Stage as Record};
-use tidemark_plan::plan::{Plan, Stage};
+use tidemark_plan::engine::{self, Prepared, Setup};
+use tidemark_plan::plan::{Plan, Stage, Work};
 
-/// This process.
+/// This process, with the engines that a run needs.
 #[derive(Default)]
 pub struct LocalBackend {
-    targets: Option<Targets>,
-    method: Option<Method>,
+    engines: BTreeMap<String, Box<dyn Prepared>>,
 }
 
 impl LocalBackend {
-    /// What was learned of the stage's volumes, after its load; `None` when it moved no blocks.
-    pub fn proof(&mut self, mut remarks: Vec<String>) -> Option<Proof> {
-        remarks.extend(self.targets.iter().flat_map(Targets::block_notes));
-        self.method.take().map(|method| method.end(remarks))
+    /// The evidence that the engines have for the stage's numbers, after its load.
+    pub fn proof(&mut self, remarks: &[String]) -> Option<Proof> {
+        let proofs = self.engines.values_mut().filter_map(|engine| engine.close(remarks));
+        proofs.reduce(Proof::join)
+    }
+
+    /// What carries out the works of a stage, each with the works' places in it.
+    fn runners<'a>(&mut self, stage: &'a Stage, notes: &mut Vec<Note>) -> Result<Vec<Runner<'a>>, String> {
+        let mut runners = Vec::new();
+        for (name, engine) in &mut self.engines {
+            let own = stage.works.iter().enumerate().filter(|(_, work)| work.job.engine() == name);
+            let mut own: std::collections::VecDeque<(usize, &'a Work)> = own.collect();
+            let works: Vec<&Work> = own.iter().map(|(_, work)| *work).collect();
+            if works.is_empty() {
+                continue;
+            }
+            for carrier in engine.open(&works, notes)? {
+                let works = own.drain(..carrier.works().min(own.len())).collect();
+                let carrier = match carrier {
+                    engine::Carrier::Sessions(sessions) => Carrier::Sessions(sessions),
+                    engine::Carrier::Process(_, process) => Carrier::Process(process),
+                    engine::Carrier::Done(why) => Carrier::Nothing(why),
+                };
+                runners.push(Runner::new(works, carrier));
+            }
+            if let Some((_, work)) = own.front() {
+                return Err(format!(
+                    "work `{}`: the engine `{name}` does not carry it out; please report this as a bug",
+                    work.name
+                ));
+            }
+        }
+        runners.sort_by_key(Runner::first);
+        Ok(runners)
     }
 }
 
@@ -30,8 +60,28 @@ impl Backend for LocalBackend {
         options: &Options,
         sink: &mut dyn EventSink,
     ) -> Result<Vec<String>, ExecuteError> {
-        let targets = self.targets.insert(Targets::prepare(plan, options, sink)?);
-        Ok(targets.descriptions())
+        let works = || plan.stages.iter().flat_map(|stage| &stage.works);
+        let registry = &options.registry;
+        works().try_for_each(|work| registry.engine_of(work).map(drop)).map_err(ExecuteError)?;
+        let mut targets = Vec::new();
+        for engine in registry.engines() {
+            if !works().any(|work| work.job.engine() == engine.name()) {
+                continue;
+            }
+            let mut setup = Setup {
+                skip_preflight: options.skip_preflight,
+                allow_destroy: &options.allow_destroy,
+                scratch: options.scratch.as_deref(),
+                writer: options.writer.unwrap_or_else(std::process::id),
+                ready: &mut |target| {
+                    sink.event(Event::Target(&target));
+                    targets.push(target);
+                },
+            };
+            let prepared = engine.prepare(plan, &mut setup).map_err(ExecuteError)?;
+            self.engines.insert(engine.name().to_owned(), prepared);
+        }
+        Ok(targets)
     }
 
     fn open<'a>(
@@ -41,29 +91,20 @@ impl Backend for LocalBackend {
         notes: &mut Vec<Note>,
         sink: &mut dyn EventSink,
     ) -> Opened<'a> {
-        if let Some(why) = method::already_filled(stage) {
-            return Opened::Nothing(why);
-        }
-        for name in method::changed_since(stage) {
-            let text = format!(
-                "{name} does not hold what Tidemark wrote there, in this size and with this content: it is filled again. \
-                 To check what it holds, run a verifying load without `prepare`."
-            );
-            sink.event(Event::Trouble(&text));
-            notes.push(Note { topic: "refilled".into(), text });
-        }
-        let Some(targets) = &mut self.targets else { return Opened::Failed("nothing was prepared".into()) };
-        match targets.runners(stage) {
-            Ok(runners) => {
-                self.method = Method::begin(stage);
-                Opened::Runners(runners)
-            }
+        let known = notes.len();
+        let runners = self.runners(stage, notes);
+        notes[known..].iter().for_each(|note| sink.event(Event::Trouble(&note.text)));
+        match runners {
             Err(reason) => Opened::Failed(reason),
+            Ok(runners) => match Runner::why_nothing(&runners) {
+                Some(why) => Opened::Nothing(why),
+                None => Opened::Runners(runners),
+            },
         }
     }
 
     fn close(&mut self, _stage: &Stage, remarks: Vec<String>, record: &mut Record) {
-        record.proof = self.proof(remarks);
+        record.proof = self.proof(&remarks);
     }
 
     fn finish(&mut self, _run: &mut Run) {}

@@ -1,28 +1,35 @@
-//! What runs works: a thread pool of our own threads for one work, a fio process for one or several, or drivers elsewhere.
+//! What carries out works of a stage: sessions on threads of our own, another program, or drivers elsewhere.
 
 use crossbeam_channel::Sender;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Instant;
-use tidemark_fio::Fio;
-use tidemark_load::engine::{Sessions, OpenError};
+use tidemark_load::engine::{OpenError, Sessions};
 use tidemark_load::thread_pool::{self, Coordinator, Ending, StopRequest, Watch};
 use tidemark_load::work::Share;
 use tidemark_measure::record::Second;
 use tidemark_measure::tally::Interval;
 use tidemark_measure::wire::SecondSummary;
+use tidemark_plan::engine::Process;
 use tidemark_plan::plan;
 
-/// Works ready to run.
-pub enum Runner<'a> {
-    /// One work, on threads of our own.
-    Threads(&'a plan::Work, Box<dyn Sessions>),
-    /// Works that share a run of fio.
-    Fio(Vec<&'a plan::Work>, Arc<Fio>),
-    /// One work, on drivers.
-    Remote(&'a plan::Work, Box<dyn RemoteWork>),
-    /// One work that has nothing to do, and why.
-    Nothing(&'a plan::Work, String),
+/// Works of a stage with what carries them out.
+pub struct Runner<'a> {
+    /// The works, each with its place in the stage; at least one.
+    works: Vec<(usize, &'a plan::Work)>,
+    carrier: Carrier,
+}
+
+/// What carries works out.
+pub enum Carrier {
+    /// Sessions on threads of our own: one work.
+    Sessions(Box<dyn Sessions>),
+    /// Another program: one work or several.
+    Process(Arc<dyn Process>),
+    /// Drivers: one work.
+    Remote(Box<dyn RemoteWork>),
+    /// Nothing, and why there is nothing to do: one work.
+    Nothing(String),
 }
 
 /// A work that runs on drivers.
@@ -37,6 +44,8 @@ pub trait RemoteWork: Send + Sync {
 
 /// How one work ended.
 pub(crate) struct WorkResult<'a> {
+    /// Its place in the stage.
+    pub(crate) place: usize,
     pub(crate) plan: &'a plan::Work,
     /// When it started, nanoseconds since the run's start.
     pub(crate) started_ns: u64,
@@ -44,8 +53,8 @@ pub(crate) struct WorkResult<'a> {
     pub(crate) series: Vec<Second>,
 }
 
-/// Something that is told while a work runs.
-pub(crate) enum Told {
+/// News of a work while it runs.
+pub(crate) enum Update {
     /// A second is complete.
     Second(Box<Interval>),
     /// What one driver did in a second.
@@ -54,71 +63,98 @@ pub(crate) enum Told {
     Trouble(String),
 }
 
-/// Where things are told, and the user's word comes from.
-pub(crate) struct Line<'a> {
+/// What all works of a stage share while they run.
+pub(crate) struct StageContext<'a> {
     pub(crate) run_start: Instant,
     pub(crate) threads: u32,
-    pub(crate) told: Sender<(usize, Told)>,
+    pub(crate) updates: Sender<(usize, Update)>,
     pub(crate) stop_request: &'a AtomicU8,
 }
 
 impl<'a> Runner<'a> {
-    /// The works, in the stage's order.
-    pub fn works(&self) -> Vec<&'a plan::Work> {
-        match self {
-            Runner::Threads(work, _) | Runner::Remote(work, _) | Runner::Nothing(work, _) => vec![*work],
-            Runner::Fio(works, _) => works.clone(),
+    /// Works, each with its place in the stage, and what carries them out.
+    pub fn new(works: Vec<(usize, &'a plan::Work)>, carrier: Carrier) -> Self {
+        Self { works, carrier }
+    }
+
+    /// The works and their places in the stage.
+    pub fn works(&self) -> &[(usize, &'a plan::Work)] {
+        &self.works
+    }
+
+    /// The place of its first work.
+    pub(crate) fn first(&self) -> usize {
+        self.works.first().map_or(0, |(place, _)| *place)
+    }
+
+    /// Why there is nothing to do, if there is nothing to do for any of them.
+    pub(crate) fn why_nothing(runners: &[Runner<'_>]) -> Option<String> {
+        let mut reasons = runners.iter().map(Runner::nothing);
+        let first = reasons.next()??;
+        reasons.all(|reason| reason.is_some()).then(|| first.to_owned())
+    }
+
+    /// Why there is nothing to do for its works, if that is so.
+    pub(crate) fn nothing(&self) -> Option<&str> {
+        match &self.carrier {
+            Carrier::Nothing(why) => Some(why),
+            Carrier::Sessions(_) | Carrier::Process(_) | Carrier::Remote(_) => None,
         }
     }
 
-    /// Runs them to their end; `first` is the number of the first of them in the stage.
-    pub(crate) fn play(&self, first: usize, line: &Line<'_>) -> Vec<WorkResult<'a>> {
-        let started_ns = line.run_start.elapsed().as_nanos() as u64;
-        let works = self.works();
-        let reporter = |index| Reporter {
-            work: first + index,
-            told: line.told.clone(),
-            stop_request: line.stop_request,
+    /// Runs its works to their end.
+    pub(crate) fn run(&self, context: &StageContext<'_>) -> Vec<WorkResult<'a>> {
+        let started_ns = context.run_start.elapsed().as_nanos() as u64;
+        let reporter = |(place, _): &(usize, &plan::Work)| Reporter {
+            work: *place,
+            updates: context.updates.clone(),
+            stop_request: context.stop_request,
             series: Vec::new(),
             started_ns,
         };
-        let mut reporters: Vec<_> = (0..works.len()).map(reporter).collect();
-        let results: Vec<Result<thread_pool::Result, OpenError>> = match self {
-            Runner::Threads(work, engine) => {
-                vec![thread_pool::run(&work.load, &**engine, line.threads, &mut reporters[0])]
-            }
-            Runner::Fio(works, fio) => {
-                let mut watches: Vec<&mut dyn Watch> =
-                    reporters.iter_mut().map(|reporter| reporter as &mut dyn Watch).collect();
-                run_fio(fio, works, &mut watches)
-            }
-            Runner::Remote(work, remote) => vec![remote.follow(work, &mut reporters[0])],
-            Runner::Nothing(..) => vec![Ok(thread_pool::Result::default())],
-        };
-        works
-            .into_iter()
-            .zip(results)
-            .zip(reporters)
-            .map(|((plan, result), reporter)| {
-                let Reporter { started_ns, series, .. } = reporter;
-                WorkResult { plan, started_ns, result, series }
+        let mut reporters: Vec<_> = self.works.iter().map(reporter).collect();
+        let results: Vec<Result<thread_pool::Result, OpenError>> =
+            match (&self.carrier, &self.works[..], &mut reporters[..]) {
+                (Carrier::Sessions(sessions), [(_, work)], [reporter]) => {
+                    vec![thread_pool::run(&work.load, &**sessions, context.threads, reporter)]
+                }
+                (Carrier::Process(process), works, reporters) => {
+                    let works: Vec<&plan::Work> = works.iter().map(|(_, work)| *work).collect();
+                    let mut watches: Vec<&mut dyn Watch> =
+                        reporters.iter_mut().map(|reporter| reporter as &mut dyn Watch).collect();
+                    process.run(&works, &mut watches)
+                }
+                (Carrier::Remote(remote), [(_, work)], [reporter]) => vec![remote.follow(work, reporter)],
+                (Carrier::Nothing(_), works, _) => {
+                    works.iter().map(|_| Ok(thread_pool::Result::default())).collect()
+                }
+                (_, works, _) => works.iter().map(|_| Err(mismatch())).collect(),
+            };
+        let ended = self.works.iter().zip(results).zip(reporters);
+        ended
+            .map(|(((place, plan), result), Reporter { started_ns, series, .. })| WorkResult {
+                place: *place,
+                plan,
+                started_ns,
+                result,
+                series,
             })
             .collect()
     }
 
-    /// Runs this process's shares of the works, one coordinator for each: a driver's part of a stage.
-    pub fn play_shares(
+    /// Runs this process's shares of its works, one coordinator for each: a driver's part of a stage.
+    pub fn run_shares(
         &self,
         shares: &[Share],
         threads: u32,
         coordinators: &mut [&mut dyn Coordinator],
     ) -> Vec<Result<Ending, OpenError>> {
-        match (self, shares, &mut *coordinators) {
-            (Runner::Threads(work, engine), [share], [coordinator]) => {
-                vec![thread_pool::run_share(&work.load, *share, &**engine, threads, &mut **coordinator)]
+        match (&self.carrier, &self.works[..], shares, &mut *coordinators) {
+            (Carrier::Sessions(sessions), [(_, work)], [share], [coordinator]) => {
+                vec![thread_pool::run_share(&work.load, *share, &**sessions, threads, &mut **coordinator)]
             }
-            (Runner::Fio(works, fio), _, coordinators) => {
-                // fio starts its clients itself: all that can be done is to start it in time.
+            (Carrier::Process(process), works, _, coordinators) => {
+                // The program starts its clients itself: all that can be done is to start it in time.
                 let start = coordinators.first_mut().and_then(|coordinator| coordinator.start());
                 let Some(start) = start else {
                     let ending = || Ok(Ending { interrupted: true, ..Ending::default() });
@@ -129,34 +165,28 @@ impl<'a> Runner<'a> {
                     coordinators.iter_mut().map(|coordinator| Follower(&mut **coordinator)).collect();
                 let mut watches: Vec<&mut dyn Watch> =
                     followers.iter_mut().map(|follower| follower as &mut dyn Watch).collect();
-                let whole = |result: thread_pool::Result| Ending {
-                    whole: Some(Box::new(result)),
-                    ..Ending::default()
-                };
-                run_fio(fio, works, &mut watches).into_iter().map(|result| result.map(whole)).collect()
+                let whole =
+                    |result: thread_pool::Result| Ending { whole: Some(Box::new(result)), ..Ending::default() };
+                let works: Vec<&plan::Work> = works.iter().map(|(_, work)| *work).collect();
+                process.run(&works, &mut watches).into_iter().map(|result| result.map(whole)).collect()
             }
-            _ => {
-                let error = || {
-                    Err(OpenError("works and shares do not fit together; please report this as a bug".into()))
+            (Carrier::Nothing(_), _, _, coordinators) => {
+                let idle = |coordinator: &mut &mut dyn Coordinator| {
+                    coordinator.start();
+                    Ok(Ending::default())
                 };
-                self.works().iter().map(|_| error()).collect()
+                coordinators.iter_mut().map(idle).collect()
             }
+            (_, works, ..) => works.iter().map(|_| Err(mismatch())).collect(),
         }
     }
 }
 
-fn run_fio(
-    fio: &Fio,
-    works: &[&plan::Work],
-    watches: &mut [&mut dyn Watch],
-) -> Vec<Result<thread_pool::Result, OpenError>> {
-    match tidemark_fio::run(fio, works, watches) {
-        Ok(results) => results.into_iter().map(Ok).collect(),
-        Err(error) => works.iter().map(|_| Err(OpenError(error.to_string()))).collect(),
-    }
+fn mismatch() -> OpenError {
+    OpenError("works do not fit what carries them out; please report this as a bug".into())
 }
 
-/// A commander's coordinator as a watch.
+/// A coordinator as a watch.
 struct Follower<'a>(&'a mut dyn Coordinator);
 
 impl Watch for Follower<'_> {
@@ -172,7 +202,7 @@ impl Watch for Follower<'_> {
 /// Carries one work's seconds to the place where they are told.
 pub struct Reporter<'a> {
     work: usize,
-    told: Sender<(usize, Told)>,
+    updates: Sender<(usize, Update)>,
     stop_request: &'a AtomicU8,
     series: Vec<Second>,
     started_ns: u64,
@@ -186,24 +216,24 @@ impl Reporter<'_> {
 
     /// Tells what one driver did in a second; before the second itself.
     pub fn share(&mut self, driver: &str, summary: SecondSummary) {
-        self.tell(Told::Share(driver.to_owned(), summary));
+        self.send(Update::Share(driver.to_owned(), summary));
     }
 
     /// Tells the user something that does not stop the run.
     pub fn trouble(&mut self, text: String) {
-        self.tell(Told::Trouble(text));
+        self.send(Update::Trouble(text));
     }
 
-    fn tell(&mut self, told: Told) {
+    fn send(&mut self, update: Update) {
         // Nobody listens any more only when the stage has been torn down.
-        let _ = self.told.send((self.work, told));
+        let _ = self.updates.send((self.work, update));
     }
 }
 
 impl Watch for Reporter<'_> {
     fn interval(&mut self, interval: &Interval) {
         self.series.push(Second::from(interval));
-        self.tell(Told::Second(Box::new(interval.clone())));
+        self.send(Update::Second(Box::new(interval.clone())));
     }
 
     fn stop_request(&mut self) -> StopRequest {

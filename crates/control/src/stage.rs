@@ -2,7 +2,7 @@
 
 use crate::event::{Event, EventSink, StopRequest};
 use crate::run_writer::RunWriter;
-use crate::runner::{Line, Runner, Told, WorkResult};
+use crate::runner::{Runner, StageContext, Update, WorkResult};
 use crossbeam_channel::bounded;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
@@ -38,34 +38,32 @@ pub(crate) fn run(
 ) -> Vec<String> {
     let mut nodes_told = Instant::now();
     let stop_request = AtomicU8::new(0);
-    let (told_in, told_out) = bounded::<(usize, Told)>(64);
+    let (updates_in, updates) = bounded::<(usize, Update)>(64);
     std::thread::scope(|scope| {
         let mut handles = Vec::new();
-        let mut first = 0;
         for runner in runners {
-            let line = Line {
+            let context = StageContext {
                 run_start: place.run_start,
                 threads,
-                told: told_in.clone(),
+                updates: updates_in.clone(),
                 stop_request: &stop_request,
             };
-            handles.push(scope.spawn(move || runner.play(first, &line)));
-            first += runner.works().len();
+            handles.push(scope.spawn(move || runner.run(&context)));
         }
-        drop(told_in);
+        drop(updates_in);
         loop {
             stop_request.store(load_stop(sink.stop_request(), place.asked) as u8, Ordering::Relaxed);
             if nodes_told.elapsed() >= NODES_EVERY {
                 nodes_told = Instant::now();
                 sink.event(Event::Nodes(&observer.latest()));
             }
-            match told_out.recv_timeout(Duration::from_millis(50)) {
-                Ok((work, Told::Share(driver, summary))) => {
+            match updates.recv_timeout(Duration::from_millis(50)) {
+                Ok((work, Update::Share(driver, summary))) => {
                     let (stage, driver, summary) = (place.index, driver.as_str(), &summary);
                     sink.event(Event::DriverSecond { stage, work, driver, summary });
                 }
-                Ok((_, Told::Trouble(text))) => sink.event(Event::Trouble(&text)),
-                Ok((work, Told::Second(interval))) => {
+                Ok((_, Update::Trouble(text))) => sink.event(Event::Trouble(&text)),
+                Ok((work, Update::Second(interval))) => {
                     sink.event(Event::Second { stage: place.index, work, interval: &interval });
                     writer.second(place.index, work, &interval, sink);
                 }
@@ -77,21 +75,23 @@ pub(crate) fn run(
         let mut remarks: Vec<String> = Vec::new();
         for (handle, runner) in handles.into_iter().zip(runners) {
             let crashed = |_| {
-                let gone = |plan| WorkResult {
+                let works = runner.works().iter().copied();
+                let gone = works.map(|(place, plan)| WorkResult {
+                    place,
                     plan,
                     started_ns: 0,
                     result: Err(OpenError("it crashed; please report this as a bug".into())),
                     series: Vec::new(),
-                };
-                runner.works().into_iter().map(gone).collect()
+                });
+                gone.collect()
             };
-            for played in handle.join().unwrap_or_else(crashed) {
-                let plan = played.plan;
-                let ended = record_work(played);
+            for result in handle.join().unwrap_or_else(crashed) {
+                let (place, plan) = (result.place, result.plan);
+                let ended = record_work(result);
                 interrupted |= ended.interrupted;
                 remarks.extend(ended.remarks);
                 // What the user ended early may well fall short, and what had nothing to do has done it.
-                let nothing = if let Runner::Nothing(_, why) = runner { why.as_str() } else { "" };
+                let nothing = runner.nothing().unwrap_or_default();
                 let trouble = ended.trouble.or_else(|| match ended.interrupted || !nothing.is_empty() {
                     true => None,
                     false => shortfall(plan, &ended.work),
@@ -100,10 +100,11 @@ pub(crate) fn run(
                     record.reason = format!("work `{}`: {nothing}", plan.name);
                 }
                 reasons.extend(trouble.map(|trouble| format!("work `{}`: {trouble}", plan.name)));
-                done.push(ended.work);
+                done.push((place, ended.work));
             }
         }
-        record.works = done;
+        done.sort_by_key(|(place, _)| *place);
+        record.works = done.into_iter().map(|(_, work)| work).collect();
         if !reasons.is_empty() {
             record.state = State::Failed;
             record.reason = reasons.join("; ");
@@ -154,8 +155,8 @@ pub(crate) fn planned(plan: &plan::Work) -> Work {
     }
 }
 
-fn record_work(played: WorkResult<'_>) -> Ended {
-    let WorkResult { plan, started_ns, result, series } = played;
+fn record_work(result: WorkResult<'_>) -> Ended {
+    let WorkResult { plan, started_ns, result, series, .. } = result;
     let (result, trouble) = match result {
         Ok(result) => (result, None),
         Err(error) => (thread_pool::Result::default(), Some(error.to_string())),

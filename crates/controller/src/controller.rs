@@ -15,6 +15,7 @@ use tidemark_control::event::StopRequest;
 use tidemark_fleet::Fleet;
 use tidemark_plan::plan::Plan;
 use tidemark_plan::redact::redact;
+use tidemark_plan::registry::Registry;
 use tidemark_store::{Store, StoreError, Submission};
 use tokio::sync::broadcast;
 
@@ -40,6 +41,8 @@ pub struct Options {
     pub name: String,
     /// Tidemark's version.
     pub version: String,
+    /// The engines and formats that documents may use.
+    pub registry: Registry,
     /// The result store.
     pub store: PathBuf,
     /// Directory of files with secrets that documents may refer to, if any.
@@ -120,7 +123,8 @@ impl Controller {
     /// # Errors
     /// The store or its key cannot be used, or another controller has the store: a sentence.
     pub fn start(options: Options, fleet: Arc<Fleet>) -> Result<Arc<Self>, StartError> {
-        Self::start_with(options, Work::on(fleet))
+        let work = Work::on(fleet, options.registry.clone());
+        Self::start_with(options, work)
     }
 
     /// As [`Controller::start`], with other ways to carry things out.

@@ -129,7 +129,7 @@ impl Core {
         // What it cannot add now is added at another start; nothing but lists over all runs wants it.
         let _ = writer.write(tidemark_store::Store::index_operations);
         let core = Arc::new(Self {
-            reader: Reader::new(options.secrets.clone()),
+            reader: Reader::new(options.secrets.clone(), options.registry.clone()),
             seal,
             writer,
             work,
@@ -237,7 +237,7 @@ impl Core {
 
     fn begin(self: &Arc<Self>, state: &mut State, id: u64, drivers: Vec<String>) {
         let Some(entry) = state.entries.get_mut(&id) else { return };
-        let live = Arc::new(Live::new(id, self.events.clone()));
+        let live = Arc::new(Live::new(id, self.events.clone(), self.options.registry.clone()));
         entry.kept.state = view::state_name(SubmissionState::Running).into();
         entry.kept.started_unix_ns = Some(now_ns());
         entry.kept.reason.clear();

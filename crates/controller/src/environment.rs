@@ -6,6 +6,7 @@
 
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use tidemark_plan::registry::Registry;
 use tidemark_plan::yaml::Environment;
 
 /// Only variables with this prefix are given to documents.
@@ -15,7 +16,11 @@ const PREFIX: &str = "TIDEMARK_SECRET_";
 const LARGEST_SECRET: u64 = 64 << 10;
 
 /// Lends the environment of submitted documents. `secrets` is the directory of files with secrets, if there is one.
-pub(crate) fn restricted<T>(secrets: Option<&Path>, to: impl FnOnce(&Environment<'_>) -> T) -> T {
+pub(crate) fn restricted<T>(
+    secrets: Option<&Path>,
+    registry: &Registry,
+    to: impl FnOnce(&Environment<'_>) -> T,
+) -> T {
     let variable = |name: &str| name.starts_with(PREFIX).then(|| std::env::var(name).ok()).flatten();
     let file = |path: &Path| secret_file(secrets, path);
     let document = |_: &Path| {
@@ -28,7 +33,7 @@ pub(crate) fn restricted<T>(secrets: Option<&Path>, to: impl FnOnce(&Environment
             "a controller does not look at devices, which are those of its drivers: give a `size`",
         ))
     };
-    to(&Environment { variable: &variable, file: &file, document: &document, device_size: &device_size })
+    to(&Environment { registry, variable: &variable, file: &file, document: &document, device_size: &device_size })
 }
 
 fn secret_file(secrets: Option<&Path>, path: &Path) -> io::Result<String> {

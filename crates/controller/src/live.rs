@@ -13,6 +13,7 @@ use tidemark_measure::record::{Second, SecondOfOperation, Stage, State as Ended}
 use tidemark_measure::tally::{Interval, Tally};
 use tidemark_plan::forecast::{Amount, Forecast, forecast};
 use tidemark_plan::plan::{self, Plan};
+use tidemark_plan::registry::Registry;
 
 /// Seconds of a work that are kept.
 const SECONDS: usize = 600;
@@ -37,6 +38,7 @@ const TOLD_EVERY: Duration = Duration::from_secs(1);
 pub(crate) struct Live {
     submission: u64,
     events: Arc<Events>,
+    registry: Registry,
     /// A number of [`StopRequest`]: what the user wants by now.
     stop_request: AtomicU8,
     state: Mutex<State>,
@@ -60,8 +62,8 @@ struct State {
 }
 
 impl Live {
-    pub(crate) fn new(submission: u64, events: Arc<Events>) -> Self {
-        Self { submission, events, stop_request: AtomicU8::new(0), state: Mutex::default() }
+    pub(crate) fn new(submission: u64, events: Arc<Events>, registry: Registry) -> Self {
+        Self { submission, events, registry, stop_request: AtomicU8::new(0), state: Mutex::default() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -84,7 +86,7 @@ impl Live {
 
     /// A run of this plan begins.
     pub(crate) fn begin(&self, plan: &Plan) {
-        let forecast = forecast(plan);
+        let forecast = forecast(plan, &self.registry);
         let stages = plan.stages.iter().enumerate().map(|(index, stage)| waiting(index, stage, &forecast));
         let mut state = self.state();
         let kept = (state.turns, std::mem::take(&mut state.troubles), std::mem::take(&mut state.nodes));
@@ -406,7 +408,7 @@ mod tests {
         let text = "name: small\ntarget: {kind: mock, delay: 1ms}\nstages:\n\
                     - {name: fill, prepare: {containers: 1, objects: 1-100, sizes: 1KB}}\n\
                     - {name: main, load: {for: 100s, workers: 2, containers: 1, operations: [{get: {objects: 1-100}}]}}\n";
-        match Reader::new(None).read(text).unwrap().what {
+        match Reader::new(None, tidemark_engines::registry()).read(text).unwrap().what {
             What::Workload { plan, .. } => *plan,
             What::Evaluation { .. } => panic!("it is a workload"),
         }
@@ -423,7 +425,7 @@ mod tests {
     fn what_happens_is_kept_and_told() {
         let events = Arc::new(Events::new());
         let mut listener = events.listen();
-        let live = Live::new(7, events);
+        let live = Live::new(7, events, tidemark_engines::registry());
         let plan = plan();
         let numbers = Mutex::new(Vec::new());
         let numbered = |number| numbers.lock().unwrap().push(number);
@@ -481,7 +483,7 @@ mod tests {
 
     #[test]
     fn later_wishes_do_not_take_back_earlier_ones() {
-        let live = Live::new(1, Arc::new(Events::new()));
+        let live = Live::new(1, Arc::new(Events::new()), tidemark_engines::registry());
         assert_eq!(live.stop_request(), StopRequest::None);
         live.ask(StopRequest::Stop);
         live.ask(StopRequest::Finish);

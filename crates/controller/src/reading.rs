@@ -14,6 +14,7 @@ use tidemark_plan::document::{self, Document};
 use tidemark_plan::evaluation::Evaluation;
 use tidemark_plan::forecast::{Forecast, forecast};
 use tidemark_plan::plan::{Observe, Plan};
+use tidemark_plan::registry::Registry;
 
 /// The largest document, bytes. COSBench's and ours are a few kilobytes; an evaluation of a hundred arms is some tens of them.
 pub(crate) const LARGEST_DOCUMENT: usize = 1 << 20;
@@ -70,6 +71,7 @@ pub(crate) enum ReadFailure {
 /// Reads documents.
 #[derive(Clone)]
 pub(crate) struct Reader {
+    registry: Registry,
     secrets: Option<PathBuf>,
     slots: Arc<Slots>,
     timeout: Duration,
@@ -92,8 +94,8 @@ impl Drop for Slot {
 }
 
 impl Reader {
-    pub(crate) fn new(secrets: Option<PathBuf>) -> Self {
-        Self { secrets, slots: Arc::default(), timeout: TIMEOUT }
+    pub(crate) fn new(secrets: Option<PathBuf>, registry: Registry) -> Self {
+        Self { secrets, registry, slots: Arc::default(), timeout: TIMEOUT }
     }
 
     /// Reads a document as far as it can be known before it runs.
@@ -105,8 +107,8 @@ impl Reader {
                 units::bytes(LARGEST_DOCUMENT as u64)
             )));
         }
-        let (text, secrets) = (text.to_owned(), self.secrets.clone());
-        self.guarded(move || open(&text, secrets.as_deref()))?
+        let (text, secrets, registry) = (text.to_owned(), self.secrets.clone(), self.registry.clone());
+        self.guarded(move || open(&text, secrets.as_deref(), &registry))?
     }
 
     /// Does something that may take too long or panic, and gives up on it then.
@@ -152,20 +154,20 @@ impl Reader {
     }
 }
 
-fn open(text: &str, secrets: Option<&Path>) -> Result<Reading, ReadFailure> {
-    restricted(secrets, |environment| {
+fn open(text: &str, secrets: Option<&Path>, registry: &Registry) -> Result<Reading, ReadFailure> {
+    restricted(secrets, registry, |environment| {
         let wrong = |diagnostics: Vec<Diagnostic>| ReadFailure::Wrong(problems(text, &diagnostics));
-        match document::open_in(text, Path::new(""), environment).map_err(wrong)? {
+        match document::open(text, Path::new(""), environment).map_err(wrong)? {
             Document::Workload(read) => {
                 let mut plan = read.plan;
                 within_limits(&plan)?;
-                let forecast = forecast(&plan);
+                let forecast = forecast(&plan, registry);
                 plan.notes.extend(forecast.notes.iter().cloned());
                 plan.notes.extend(withheld(&plan.observe));
                 plan.notes.extend(read.warnings.iter().map(|warning| noted(warning, text)));
                 Ok(Reading {
                     name: plan.name.clone(),
-                    format: read.format.name(),
+                    format: read.format,
                     warnings: problems(text, &read.warnings),
                     what: What::Workload { plan: Box::new(plan), forecast },
                 })
@@ -180,7 +182,7 @@ fn open(text: &str, secrets: Option<&Path>) -> Result<Reading, ReadFailure> {
                         ReadFailure::Wrong(problems(evaluation.source(load).0, &diagnostics))
                     })?;
                     within_limits(&plan)?;
-                    loads.push(forecast(&plan));
+                    loads.push(forecast(&plan, registry));
                     plans.push(plan);
                 }
                 let notes: Vec<Note> = plans.iter().flat_map(|plan| withheld(&plan.observe)).collect();
@@ -302,7 +304,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Reading, ReadFailure> {
-        Reader::new(None).read(text)
+        Reader::new(None, tidemark_engines::registry()).read(text)
     }
 
     #[test]
@@ -405,7 +407,7 @@ mod tests {
 
     #[test]
     fn a_panic_becomes_a_sentence_and_a_slow_one_is_given_up() {
-        let patient = Reader { timeout: Duration::from_secs(120), ..Reader::new(None) };
+        let patient = Reader { timeout: Duration::from_secs(120), ..Reader::new(None, tidemark_engines::registry()) };
         let Err(ReadFailure::Refused(bug)) = patient.guarded(|| panic!("for the test")) else {
             panic!("it went well")
         };

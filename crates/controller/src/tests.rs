@@ -33,6 +33,7 @@ pub(crate) fn member(name: &str) -> Member {
 fn work(names: &[&str]) -> Work {
     let members: Vec<Member> = names.iter().map(|name| member(name)).collect();
     let options = |task: &crate::work::Task| execute::Options {
+        registry: tidemark_engines::registry(),
         threads: Some(1),
         skip_preflight: task.skip_preflight,
         scratch: task.scratch.clone(),
@@ -41,7 +42,7 @@ fn work(names: &[&str]) -> Work {
     Work {
         members: Arc::new(move || members.clone()),
         retry: Duration::from_millis(200),
-        ..Work::with(options)
+        ..Work::with(options, tidemark_engines::registry())
     }
 }
 
@@ -49,6 +50,7 @@ fn options(directory: &Path) -> Options {
     Options {
         name: "test".into(),
         version: "0.0.0".into(),
+        registry: tidemark_engines::registry(),
         store: directory.join("results.db"),
         secrets: None,
         queue_most: 5,

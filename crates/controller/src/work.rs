@@ -13,6 +13,7 @@ use tidemark_fleet::fleet::Member;
 use tidemark_measure::record::Provenance;
 use tidemark_plan::evaluation::Evaluation;
 use tidemark_plan::plan::Plan;
+use tidemark_plan::registry::Registry;
 use tidemark_store::Store;
 
 /// How often what could not be stored is tried again.
@@ -62,19 +63,24 @@ pub struct Work {
 
 impl Work {
     /// On the drivers of a fleet.
-    pub fn on(fleet: Arc<Fleet>) -> Self {
+    pub fn on(fleet: Arc<Fleet>, registry: Registry) -> Self {
         let members = fleet.clone();
+        let engines = registry.clone();
         let options = move |task: &Task| execute::Options {
+            registry: engines.clone(),
             skip_preflight: task.skip_preflight,
             scratch: task.scratch.clone(),
             backends: Some(tidemark_fleet::backend::on(fleet.clone(), task.drivers.clone())),
             ..execute::Options::default()
         };
-        Self { members: Arc::new(move || members.members()), ..Self::with(options) }
+        Self { members: Arc::new(move || members.members()), ..Self::with(options, registry) }
     }
 
     /// Without drivers; `options` says how a task is carried out.
-    pub(crate) fn with(options: impl Fn(&Task) -> execute::Options + Send + Sync + Clone + 'static) -> Self {
+    pub(crate) fn with(
+        options: impl Fn(&Task) -> execute::Options + Send + Sync + Clone + 'static,
+        registry: Registry,
+    ) -> Self {
         let of_runs = options.clone();
         Self {
             members: Arc::new(Vec::new),
@@ -86,7 +92,7 @@ impl Work {
                 let options =
                     evaluate::Options { run: of_runs(&task), renew: true, ..evaluate::Options::default() };
                 let Task { provenance, secrets, .. } = task;
-                let evaluated = restricted(secrets.as_deref(), |environment| {
+                let evaluated = restricted(secrets.as_deref(), &registry, |environment| {
                     evaluate(document, provenance, &options, environment, store, spectator)
                 });
                 evaluated.map_err(|error| error.to_string())

@@ -3,8 +3,9 @@
 use crate::protocol::Part;
 use tidemark_load::work;
 use tidemark_measure::record::Note;
-use tidemark_plan::object::Target;
-use tidemark_plan::plan::{Engine, Plan, Stage, Work};
+use tidemark_plan::engine::Placement;
+use tidemark_plan::plan::{Plan, Stage, Work};
+use tidemark_plan::registry::Registry;
 
 /// Workers of a work on one driver: never none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +34,12 @@ pub(crate) struct Assignments {
 ///
 /// # Errors
 /// When a driver that is needed is not there.
-pub(crate) fn assign(stage: &Stage, drivers: &[String], there: &[bool]) -> Result<Assignments, String> {
+pub(crate) fn assign(
+    stage: &Stage,
+    drivers: &[String],
+    there: &[bool],
+    registry: &Registry,
+) -> Result<Assignments, String> {
     let mut notes = Vec::new();
     let mut offset = 0;
     let able: Vec<usize> = (0..drivers.len()).filter(|driver| there[*driver]).collect();
@@ -42,12 +48,14 @@ pub(crate) fn assign(stage: &Stage, drivers: &[String], there: &[bool]) -> Resul
         if able.is_empty() {
             return Err("all drivers are lost".to_owned());
         }
-        if let Some(driver) = home(work, drivers)? {
+        if let Some(driver) = home(work, drivers, registry)? {
             let name = &drivers[driver];
             if !there[driver] {
                 return Err(format!("work `{}` has its place on driver {name}, which is lost", work.name));
             }
-            if let (None, Some(what), true) = (&work.driver, lies_on_one_machine(work), drivers.len() > 1) {
+            if let (None, Placement::OneMachine(what), true) =
+                (&work.driver, registry.engine_of(work)?.placement(work), drivers.len() > 1)
+            {
                 notes.push(Note {
                     topic: "one-driver".into(),
                     text: format!(
@@ -71,12 +79,18 @@ pub(crate) fn assign(stage: &Stage, drivers: &[String], there: &[bool]) -> Resul
 ///
 /// # Errors
 /// When a work is pinned to a driver that does not take part.
-pub(crate) fn elsewhere(plan: &Plan, drivers: &[String], driver: usize) -> Result<Vec<(u32, u32)>, String> {
+pub(crate) fn elsewhere(
+    plan: &Plan,
+    drivers: &[String],
+    driver: usize,
+    registry: &Registry,
+) -> Result<Vec<(u32, u32)>, String> {
     let mut all = Vec::new();
     for (stage, works) in (0..).zip(plan.stages.iter().map(|stage| &stage.works)) {
         for (number, work) in (0..).zip(works) {
-            let home = home(work, drivers)?;
-            if lies_on_one_machine(work).is_some() && home != Some(driver) {
+            let home = home(work, drivers, registry)?;
+            let placement = registry.engine_of(work)?.placement(work);
+            if placement != Placement::Divisible && home != Some(driver) {
                 all.push((stage, number));
             }
         }
@@ -85,37 +99,33 @@ pub(crate) fn elsewhere(plan: &Plan, drivers: &[String], driver: usize) -> Resul
 }
 
 /// The driver that alone can do this work, if only one can.
-fn home(work: &Work, drivers: &[String]) -> Result<Option<usize>, String> {
+fn home(work: &Work, drivers: &[String], registry: &Registry) -> Result<Option<usize>, String> {
     match &work.driver {
         Some(pin) => drivers
             .iter()
             .position(|name| name == pin)
             .map(Some)
             .ok_or_else(|| format!("work `{}` is pinned to driver {pin}, which is not there", work.name)),
-        None => Ok(lies_on_one_machine(work).map(|_| 0)),
-    }
-}
-
-/// What of a work lies on one machine, if anything does.
-fn lies_on_one_machine(work: &Work) -> Option<&'static str> {
-    match &work.engine {
-        Engine::Object(job) => matches!(job.target, Target::Embedded(_)).then_some("Embedded servers run"),
-        Engine::Block(_) => Some("Volumes lie"),
-        Engine::Fio(_) => Some("What fio job files name lies"),
+        None => match registry.engine_of(work)?.placement(work) {
+            Placement::Divisible => Ok(None),
+            Placement::OneMachine(_) => Ok(Some(0)),
+        },
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tidemark_engines::registry;
     use tidemark_plan::document;
+    use tidemark_plan::yaml::Environment;
 
     fn stage(works: &str) -> Stage {
         let text = format!(
             "<workload name=\"t\"><storage type=\"s3\" config=\"accesskey=k;secretkey=s;endpoint=http://127.0.0.1:1\"/>\
              <workflow><workstage name=\"main\">{works}</workstage></workflow></workload>"
         );
-        document::read(&text).unwrap().plan.stages.swap_remove(0)
+        document::read(&text, &Environment::process(&registry())).unwrap().plan.stages.swap_remove(0)
     }
 
     const READ: &str = "<operation type=\"read\" ratio=\"100\" config=\"containers=c(1);objects=u(1,9)\"/>";
@@ -145,41 +155,41 @@ mod tests {
     #[test]
     fn a_pinned_work_is_on_its_driver_whole() {
         let text = format!("<work name=\"a\" workers=\"5\" runtime=\"9\" driver=\"d3\">{READ}</work>");
-        let assigned = assign(&stage(&text), &names(4), &[true; 4]).unwrap();
+        let assigned = assign(&stage(&text), &names(4), &[true; 4], &registry()).unwrap();
         assert_eq!(assigned.works, [vec![Assignment { driver: 2, first: 0, count: 5 }]]);
-        let error = assign(&stage(&text), &names(2), &[true; 2]).err().unwrap();
+        let error = assign(&stage(&text), &names(2), &[true; 2], &registry()).err().unwrap();
         assert_eq!(error, "work `a` is pinned to driver d3, which is not there");
     }
 
     #[test]
     fn the_lost_get_nothing_and_what_has_its_place_there_cannot_be_done() {
         let text = format!("<work name=\"a\" workers=\"5\" runtime=\"9\">{READ}</work>");
-        let assigned = assign(&stage(&text), &names(3), &[true, false, true]).unwrap();
+        let assigned = assign(&stage(&text), &names(3), &[true, false, true], &registry()).unwrap();
         let assignments: Vec<_> = assigned.works[0]
             .iter()
             .map(|assignments| (assignments.driver, assignments.first, assignments.count))
             .collect();
         assert_eq!(assignments, [(0, 0, 3), (2, 3, 2)]);
-        assert_eq!(assign(&stage(&text), &names(1), &[false]).err().unwrap(), "all drivers are lost");
+        assert_eq!(assign(&stage(&text), &names(1), &[false], &registry()).err().unwrap(), "all drivers are lost");
         let text = format!("<work name=\"a\" workers=\"5\" runtime=\"9\" driver=\"d2\">{READ}</work>");
-        let error = assign(&stage(&text), &names(3), &[true, false, true]).err().unwrap();
+        let error = assign(&stage(&text), &names(3), &[true, false, true], &registry()).err().unwrap();
         assert_eq!(error, "work `a` has its place on driver d2, which is lost");
-        let mut plan = document::read(VOLUMES).unwrap().plan;
-        let error = assign(&plan.stages[0], &names(3), &[false, true, true]).err().unwrap();
+        let mut plan = document::read(VOLUMES, &Environment::process(&registry())).unwrap().plan;
+        let error = assign(&plan.stages[0], &names(3), &[false, true, true], &registry()).err().unwrap();
         assert_eq!(
             error, "work `prepare` has its place on driver d1, which is lost",
             "nobody else has the volumes"
         );
-        assert_eq!(elsewhere(&plan, &names(2), 0), Ok(vec![]));
-        assert_eq!(elsewhere(&plan, &names(2), 1), Ok(vec![(0, 0), (1, 0)]));
+        assert_eq!(elsewhere(&plan, &names(2), 0, &registry()), Ok(vec![]));
+        assert_eq!(elsewhere(&plan, &names(2), 1, &registry()), Ok(vec![(0, 0), (1, 0)]));
         plan.stages[1].works[0].driver = Some("d2".into());
-        assert_eq!(elsewhere(&plan, &names(2), 1), Ok(vec![(0, 0)]));
+        assert_eq!(elsewhere(&plan, &names(2), 1, &registry()), Ok(vec![(0, 0)]));
     }
 
     #[test]
     fn fewer_workers_than_drivers_leave_some_without() {
         let text = format!("<work name=\"a\" workers=\"2\" runtime=\"9\">{READ}</work>");
-        let assigned = assign(&stage(&text), &names(4), &[true; 4]).unwrap();
+        let assigned = assign(&stage(&text), &names(4), &[true; 4], &registry()).unwrap();
         assert_eq!(assigned.works[0].len(), 2);
     }
 }

@@ -10,10 +10,11 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tidemark_control::backend::{self, Backend, BackendFactory, StagePlace};
 use tidemark_control::event::{Event, EventSink, StopRequest};
 use tidemark_control::execute::{ExecuteError, Options};
-use tidemark_control::runner::Runner;
+use tidemark_control::runner::{Carrier, Runner};
 use tidemark_measure::observation::Node;
 use tidemark_measure::record::{Driver, Note, Proof, Run, Stage as Record};
 use tidemark_plan::plan::{OnLoss, Plan, Stage};
+use tidemark_plan::registry::Registry;
 
 /// From the order to start to the start itself: time for it to reach every driver.
 const START_AHEAD: Duration = Duration::from_millis(150);
@@ -51,6 +52,7 @@ impl BackendFactory for OnFleet {
             run_drivers,
             listener: None,
             on_loss: OnLoss::Stop,
+            registry: Registry::default(),
             run_start: None,
             seated: Vec::new(),
         })
@@ -62,6 +64,7 @@ struct OnDrivers {
     run_drivers: Arc<RunDrivers>,
     listener: Option<Listener>,
     on_loss: OnLoss,
+    registry: Registry,
     run_start: Option<Instant>,
     /// Drivers that have a part of the stage that goes on.
     seated: Vec<usize>,
@@ -120,6 +123,7 @@ impl Backend for OnDrivers {
         sink: &mut dyn EventSink,
     ) -> Result<Vec<String>, ExecuteError> {
         self.on_loss = plan.drivers.on_loss;
+        self.registry = options.registry.clone();
         let lost_after = Duration::from_nanos(plan.drivers.lost_after_ns);
         self.listener = Some(Listener::start(&self.run_drivers, lost_after).map_err(ExecuteError)?);
         let all: Vec<_> = (0..self.run_drivers.drivers()).collect();
@@ -131,7 +135,7 @@ impl Backend for OnDrivers {
             let prepare = Down::Prepare {
                 run: self.run_drivers.run,
                 plan: Box::new(plan.clone()),
-                elsewhere: elsewhere(plan, &names, *driver).map_err(ExecuteError)?,
+                elsewhere: elsewhere(plan, &names, *driver, &self.registry).map_err(ExecuteError)?,
                 writer: self.run_drivers.run as u32 ^ (*driver as u32).wrapping_mul(0x9e37_79b9),
                 skip_preflight: options.skip_preflight,
                 lost_after_ns: plan.drivers.lost_after_ns,
@@ -181,7 +185,7 @@ impl Backend for OnDrivers {
             !self.run_drivers.is_lost(driver) || (counts_losses && self.run_drivers.is_lost_uncounted(driver))
         };
         let there: Vec<_> = all.clone().map(is_there).collect();
-        let assigned = match assign(stage, &self.run_drivers.names(), &there) {
+        let assigned = match assign(stage, &self.run_drivers.names(), &there, &self.registry) {
             Ok(assigned) => assigned,
             Err(reason) => return backend::Opened::Failed(reason),
         };
@@ -247,13 +251,24 @@ impl Backend for OnDrivers {
                 let idle: Vec<_> = assignments.iter().filter_map(why_not).collect();
                 if let ([(_, why), ..], true) = (&idle[..], idle.len() == assignments.len()) {
                     self.run_drivers.close(work as u32, Vec::new());
-                    return Runner::Nothing(plan, why.clone());
+                    return Runner::new(vec![(work, plan)], Carrier::Nothing(why.clone()));
                 }
                 let idle = idle.into_iter().map(|(driver, _)| *driver).collect();
-                let (stage, work, started) = (index, work as u32, started.clone());
-                let line = Line { stage, work, assignments, idle, on_loss, started };
+                let (stage, started) = (index, started.clone());
+                let reports_every_second =
+                    self.registry.engine(plan.job.engine()).is_some_and(|engine| engine.reports_every_second());
+                let line = Line {
+                    stage,
+                    work: work as u32,
+                    assignments,
+                    idle,
+                    on_loss,
+                    reports_every_second,
+                    started,
+                };
                 let run_drivers = Arc::clone(&self.run_drivers);
-                Runner::Remote(plan, Box::new(Remote { run_drivers, line, heard }))
+                let remote = Box::new(Remote { run_drivers, line, heard });
+                Runner::new(vec![(work, plan)], Carrier::Remote(remote))
             },
         );
         backend::Opened::Runners(runners.collect())

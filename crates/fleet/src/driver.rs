@@ -20,6 +20,7 @@ use tidemark_control::execute;
 use tidemark_control::local::LocalBackend;
 use tidemark_observe::Observer;
 use tidemark_plan::policy::Policy;
+use tidemark_plan::registry::Registry;
 
 /// How often the controller is told how this host fares.
 const HEALTH_EVERY: Duration = Duration::from_secs(2);
@@ -27,6 +28,8 @@ const HEALTH_EVERY: Duration = Duration::from_secs(2);
 /// How a driver works.
 #[derive(Clone, Debug)]
 pub struct Options {
+    /// The engines that this driver has.
+    pub registry: Registry,
     /// What plans may touch on this machine.
     pub policy: Policy,
     /// Generator threads of a work; `None`: one per processor.
@@ -118,11 +121,12 @@ pub fn serve(
                 return Err(Refused(reason));
             }
             FromController::Message(down) => match *down {
-                Down::Prepare { run, plan, elsewhere, writer, skip_preflight, lost_after_ns } => {
+                Down::Prepare { run, mut plan, elsewhere, writer, skip_preflight, lost_after_ns } => {
                     end(&mut job);
                     tell(Happened::Begun(plan.name.clone()));
                     let orders = Arc::new(Orders::new(Duration::from_nanos(lost_after_ns)));
                     let run_options = execute::Options {
+                        registry: options.registry.clone(),
                         threads: options.threads,
                         skip_preflight,
                         scratch: Some(options.scratch.clone()),
@@ -130,8 +134,10 @@ pub fn serve(
                         ..execute::Options::default()
                     };
                     let reporter = Reporter { link: Arc::clone(&link), orders: Arc::clone(&orders), run };
+                    let unpacked = options.registry.unpack(&mut plan);
                     let task = Task { plan: *plan, elsewhere };
-                    let refusal = options.policy.check(&task.own()).err();
+                    let allowed = unpacked.and_then(|()| options.policy.check(&task.own(), &options.registry));
+                    let refusal = allowed.err();
                     job = Some(Job::start(reporter, task, run_options, refusal, news_in.clone()));
                 }
                 down => job.iter().for_each(|job| job.hear(&link, down.clone())),

@@ -12,7 +12,7 @@ use tidemark_load::merge::{Decision, Merge};
 use tidemark_load::thread_pool::{self, Ending, StopRequest, Watch as _};
 use tidemark_measure::record::{Share, ShareSecond};
 use tidemark_measure::wire::SecondSummary;
-use tidemark_plan::plan::{Engine, OnLoss, Work};
+use tidemark_plan::plan::{OnLoss, Work};
 
 /// From the decision that a load is steady to the window: time for it to reach every driver.
 const WINDOW_AHEAD: Duration = Duration::from_millis(300);
@@ -31,6 +31,8 @@ pub(crate) struct Line {
     /// The drivers among them that have nothing to do.
     pub(crate) idle: Vec<usize>,
     pub(crate) on_loss: OnLoss,
+    /// Whether a driver that is well reports on every second of it, whatever the storage does.
+    pub(crate) reports_every_second: bool,
     pub(crate) started: Started,
 }
 
@@ -316,7 +318,7 @@ impl<'a> Following<'a> {
         for (source, assignments) in sources.filter(|(source, _)| source.open) {
             let due = match self.told {
                 Some((_, at)) => Some(at.max(source.heard)),
-                None => speaks_every_second(self.work).then_some(source.heard),
+                None => self.remote.line.reports_every_second.then_some(source.heard),
             };
             if stopped {
                 let reason = format!("it did not stop within {} s", most.as_secs_f64());
@@ -378,10 +380,4 @@ impl Source {
 /// Whether a work has to do each of its operations once, so that what a driver did not do is missing.
 fn does_each_once(work: &Work) -> bool {
     work.load.source.operations().is_some() || work.load.stop.operations.is_some()
-}
-
-/// Whether a driver that is well tells something of this work every second, whatever the storage does: nothing that
-/// goes over sockets holds a thread up. Volumes may, and fio tells nothing while it lays out its files.
-fn speaks_every_second(work: &Work) -> bool {
-    matches!(work.engine, Engine::Object(_))
 }

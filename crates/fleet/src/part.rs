@@ -139,28 +139,27 @@ pub(crate) fn carry_out(
             play(&barrier, &runners, parts, threads.unwrap_or_else(provenance::cores).max(1));
         }
     }
-    let proof = local.proof(Vec::new()).map(Box::new);
+    let proof = local.proof(&[]).map(Box::new);
     reporter.say(Up::StageEnded { run, stage, proof });
 }
 
 fn play(barrier: &StartBarrier<'_>, runners: &[Runner<'_>], parts: &[Part], threads: u32) {
     std::thread::scope(|scope| {
-        let mut left = parts;
         for runner in runners {
-            let (own, rest) = left.split_at(runner.works().len().min(left.len()));
-            left = rest;
+            // A stage's works are in the order of the parts.
+            let own = runner.works().iter().filter_map(|(place, _)| parts.get(*place).copied()).collect();
             scope.spawn(move || play_one(barrier, runner, own, threads));
         }
     });
 }
 
-fn play_one(barrier: &StartBarrier<'_>, runner: &Runner<'_>, parts: &[Part], threads: u32) {
+fn play_one(barrier: &StartBarrier<'_>, runner: &Runner<'_>, parts: Vec<Part>, threads: u32) {
     let StartBarrier { reporter, stage, .. } = *barrier;
     let mut coordinators: Vec<_> = parts.iter().map(|part| Told { barrier, work: part.work }).collect();
     let mut coordinators: Vec<&mut dyn Coordinator> =
         coordinators.iter_mut().map(|coordinator| coordinator as &mut dyn Coordinator).collect();
     let shares: Vec<_> = parts.iter().map(|part| Share { first: part.first, count: part.count }).collect();
-    let endings = runner.play_shares(&shares, threads, &mut coordinators);
+    let endings = runner.run_shares(&shares, threads, &mut coordinators);
     for (part, ending) in parts.iter().zip(endings) {
         let ending = ending.map(Box::new).map_err(|error| error.to_string());
         if let Err(reason) = &ending
@@ -206,7 +205,12 @@ mod tests {
         let text = format!(
             "<workload name=\"t\"><storage type=\"mock\"/><workflow><workstage name=\"main\">{work}{work}</workstage></workflow></workload>"
         );
-        let plan = tidemark_plan::document::read(&text).unwrap().plan;
+        let plan = tidemark_plan::document::read(
+            &text,
+            &tidemark_plan::yaml::Environment::process(&tidemark_engines::registry()),
+        )
+        .unwrap()
+        .plan;
         let task = Task { plan, elsewhere: vec![(0, 1), (9, 9)] };
         assert_eq!(task.own().stages[0].works, task.plan.stages[0].works[..1]);
         let share = |stage, work| task.share(stage, &[Part { work, first: 0, count: 1 }]);

@@ -251,6 +251,29 @@ pub struct Proof {
     pub unchecked: Vec<String>,
 }
 
+impl Proof {
+    /// The evidence of two engines that worked side by side.
+    pub fn join(mut self, other: Proof) -> Self {
+        fn add<T: PartialEq>(to: &mut Vec<T>, from: Vec<T>) {
+            for item in from {
+                if !to.contains(&item) {
+                    to.push(item);
+                }
+            }
+        }
+        add(&mut self.setup, other.setup);
+        add(&mut self.unchecked, other.unchecked);
+        // Each engine has read the counters of its own volumes' devices: of one that both have, once is enough.
+        let known: Vec<String> = self.devices.iter().map(|device| device.device.clone()).collect();
+        self.devices.extend(other.devices.into_iter().filter(|device| !known.contains(&device.device)));
+        if other.cache == "cold" {
+            self.cache = other.cache;
+        }
+        self.direct &= other.direct;
+        self
+    }
+}
+
 /// Differences of one device's counters in `/proc/diskstats` (Linux, Documentation/admin-guide/iostats).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

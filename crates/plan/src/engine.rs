@@ -89,6 +89,12 @@ pub trait Engine: Send + Sync {
     /// Which drivers can carry out a work.
     fn placement(&self, work: &Work) -> Placement;
 
+    /// Whether a process that carries out works of this engine reports on every second, whatever the target does. Of one that
+    /// should and does not, a controller takes its driver for stuck.
+    fn reports_every_second(&self) -> bool {
+        false
+    }
+
     /// Makes ready what the plan's works of this engine need: starts servers, guards data from being overwritten, asks
     /// targets whether they answer. Called once for each run, and only if the plan has such works.
     ///

@@ -103,6 +103,7 @@ impl Server {
         let options = tidemark_controller::controller::Options {
             name: "test".into(),
             version: "1".into(),
+            registry: tidemark_engines::registry(),
             store: store_in(directory.path()),
             secrets: None,
             queue_most: 100,

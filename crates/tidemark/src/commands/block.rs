@@ -152,7 +152,10 @@ mod tests {
             &["randrw", "/data/a", "--reads", "70%", "--batch", "4", "--verify", "--no-prepare"],
         ] {
             let text = written(words);
-            let read = tidemark_plan::document::read(&text);
+            let read = tidemark_plan::document::read(
+                &text,
+                &tidemark_plan::yaml::Environment::process(&tidemark_engines::registry()),
+            );
             assert!(read.is_ok(), "{text}\n{:?}", read.unwrap_err());
             assert_eq!(read.unwrap().warnings, [], "{text}");
         }

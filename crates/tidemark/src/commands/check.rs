@@ -20,7 +20,7 @@ pub(crate) fn check(arguments: &cli::Check, terminal: Terminal) -> Result<Exit, 
         Opened::Workload(source) => source,
         Opened::Evaluation(source) => return evaluation(&source.evaluation, arguments.json, terminal),
     };
-    let forecast = forecast::forecast(&source.document.plan);
+    let forecast = forecast::forecast(&source.document.plan, &tidemark_engines::registry());
     if arguments.json {
         terminal.print(&serde_json::to_string_pretty(&forecast).unwrap_or_default());
         return Ok(Exit::Done);
@@ -39,15 +39,17 @@ pub(crate) fn check(arguments: &cli::Check, terminal: Terminal) -> Result<Exit, 
 
 /// Says what an evaluation will do: its arms with their commands, its loads, how many runs, how long.
 fn evaluation(document: &Evaluation, json: bool, terminal: Terminal) -> Result<Exit, Stop> {
+    let registry = tidemark_engines::registry();
+    let environment = Environment::process(&registry);
     let cells = document.cells();
     let mut forecasts = Vec::new();
     for load in 0..document.loads.len() {
         let first = document.loads[load].levels.known().into_iter().next().unwrap_or_default();
-        let plan = document.sketch(0, load, &first, 1, &Environment::process()).map_err(|diagnostics| {
+        let plan = document.sketch(0, load, &first, 1, &environment).map_err(|diagnostics| {
             let said: Vec<_> = diagnostics.iter().map(|one| one.message.as_str()).collect();
             Stop::usage(format!("load `{}`: {}", document.loads[load].name, said.join("; ")))
         })?;
-        forecasts.push(forecast::forecast(&plan));
+        forecasts.push(forecast::forecast(&plan, &registry));
     }
     if json {
         let loads: Vec<_> = forecasts.iter().map(|forecast| serde_json::json!(forecast)).collect();
@@ -174,26 +176,23 @@ fn sweep(first: usize, stages: &[Stage], cell: &Cell, terminal: Terminal) {
 
 fn actions(work: &Work, terminal: Terminal) {
     for action in &work.actions {
-        let does = serde_json::to_value(action.does).unwrap_or_default();
-        let does = does.as_str().unwrap_or_default().replace('_', " ");
         let count = action.count.describe(units::count);
         let operations = match action.operations {
             Amount::Open => "in as many operations as the target allows".to_owned(),
             operations => format!("in {} operations", operations.describe(units::count)),
         };
         let bytes = match action.bytes {
-            Amount::Open => String::new(),
-            Amount::Exactly(0) => String::new(),
-            _ if does.contains("container") => String::new(),
+            Amount::Open | Amount::Exactly(0) => String::new(),
+            _ if !action.does.moves_bytes => String::new(),
             bytes => format!(", {}", bytes.describe(units::bytes)),
         };
-        let of_volumes = does.contains("block") || does.contains("volume");
-        let count = match action.count {
-            Amount::Open => String::new(),
-            Amount::Exactly(1) if of_volumes => "of 1 volume, ".to_owned(),
-            _ if of_volumes => format!("of {count} volumes, "),
-            _ => format!("{count} "),
+        let count = match (action.count, action.does.counts) {
+            (Amount::Open, _) => String::new(),
+            (_, "") => format!("{count} "),
+            (Amount::Exactly(1), one) => format!("of 1 {one}, "),
+            (_, one) => format!("of {count} {one}s, "),
         };
+        let does = action.does.words();
         terminal.print(&format!("         {}: {does}: {count}{operations}{bytes}", action.label));
     }
 }

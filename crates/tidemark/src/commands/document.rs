@@ -7,6 +7,7 @@ use std::path::Path;
 use tidemark_plan::diagnostic::{Diagnostic, Severity};
 use tidemark_plan::document::{self, Document, Read as Workload};
 use tidemark_plan::evaluation;
+use tidemark_plan::yaml::Environment;
 
 /// A workload and its text.
 pub(crate) struct Source {
@@ -52,7 +53,8 @@ pub(crate) fn read(file: &Path, terminal: Terminal) -> Result<Opened, Stop> {
         Stop::usage(format!("{path} is not UTF-8 text: the first strange byte is number {at}"))
     })?;
     let directory = file.parent().unwrap_or(Path::new(""));
-    match document::open(&text, directory) {
+    let registry = tidemark_engines::registry();
+    match document::open(&text, directory, &Environment::process(&registry)) {
         Ok(Document::Workload(document)) => {
             terminal.diagnose(&path, &text, &document.warnings);
             Ok(Opened::Workload(Source { path, text, document }))
@@ -67,7 +69,8 @@ pub(crate) fn read(file: &Path, terminal: Terminal) -> Result<Opened, Stop> {
 
 /// Validates the text of a workload. Warnings are shown, errors end the command.
 pub(crate) fn parse(path: String, text: String, terminal: Terminal) -> Result<Source, Stop> {
-    match document::read(&text) {
+    let registry = tidemark_engines::registry();
+    match document::read(&text, &Environment::process(&registry)) {
         Ok(document) => {
             terminal.diagnose(&path, &text, &document.warnings);
             Ok(Source { path, text, document })

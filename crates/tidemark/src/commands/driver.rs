@@ -38,6 +38,7 @@ pub(crate) fn driver(arguments: &cli::Driver, terminal: Terminal) -> Result<Exit
     let (token, trust) = (remote::token(&arguments.reach)?, remote::trust(&arguments.reach)?);
     let link = join(Join { url: url.clone(), token, trust }, hello).map_err(Stop::usage)?;
     let options = Options {
+        registry: tidemark_engines::registry(),
         policy: Policy { directories: arguments.allow_path.clone() },
         threads: arguments.threads,
         scratch: arguments.allow_path.first().cloned().unwrap_or_else(std::env::temp_dir),

@@ -52,8 +52,11 @@ pub(crate) fn execute(
         ..provenance::of_this_machine(env!("CARGO_PKG_VERSION"))
     };
     let beside = store_path.unwrap_or_else(tidemark_store::default_path);
+    let registry = tidemark_engines::registry();
+    let environment = Environment::process(&registry);
     let options = Options {
         run: execute::Options {
+            registry: registry.clone(),
             threads: running.threads,
             trigger_directory: arguments.trigger_dir.clone(),
             skip_preflight: running.skip_preflight,
@@ -75,7 +78,6 @@ pub(crate) fn execute(
         started: Instant::now(),
         fresh: 0,
     };
-    let environment = Environment::process();
     let evaluated =
         evaluate::evaluate(&document, provenance, &options, &environment, store.as_mut(), &mut screen);
     let Evaluated { evaluation, runs, fresh, trouble } = evaluated.map_err(Stop::not_ready)?;

@@ -6,8 +6,8 @@ use crate::exit::{Exit, Stop};
 use crate::terminal::Terminal;
 use std::path::PathBuf;
 use tidemark_measure::units;
-use tidemark_plan::object::{Embedded, Http, Place, S3, Target};
-use tidemark_plan::oneliner::{Mix, OneLiner};
+use tidemark_object::job::{Embedded, Http, Place, S3, Target};
+use tidemark_object::oneliner::{Mix, OneLiner};
 use tidemark_plan::secret::Secret;
 use tidemark_plan::selector;
 

@@ -46,7 +46,7 @@ pub(crate) fn execute(
     terminal: Terminal,
 ) -> Result<Exit, Stop> {
     let machine = provenance::of_this_machine(env!("CARGO_PKG_VERSION"));
-    let needed = forecast(plan).memory_bytes;
+    let needed = forecast(plan, &tidemark_engines::registry()).memory_bytes;
     if machine.memory_bytes > 0 && needed > machine.memory_bytes {
         let (needed, there) = (units::bytes(needed), units::bytes(machine.memory_bytes));
         return Err(Stop::not_ready(format!(
@@ -66,6 +66,7 @@ pub(crate) fn execute(
         ..machine
     };
     let options = Options {
+        registry: tidemark_engines::registry(),
         threads: running.threads,
         trigger_directory: origin.trigger_directory,
         skip_preflight: running.skip_preflight,

@@ -6,8 +6,8 @@ use crate::cli;
 use crate::exit::{Exit, Stop};
 use crate::terminal::Terminal;
 use std::path::PathBuf;
+use tidemark_block::cross_check;
 use tidemark_measure::record::Note;
-use tidemark_plan::block::cross_check;
 use tidemark_plan::forecast::forecast;
 use tidemark_plan::redact;
 
@@ -33,7 +33,7 @@ pub(crate) fn execute(
     if let Some(pairs) = arguments.cross_check {
         plan = cross_check(plan, pairs).map_err(Stop::usage)?;
     }
-    plan.notes.extend(forecast(&plan).notes);
+    plan.notes.extend(forecast(&plan, &tidemark_engines::registry()).notes);
     plan.notes.extend(source.document.warnings.iter().map(|warning| {
         let (line, _) = warning.line_and_column(&source.text);
         let text = [warning.message.as_str(), &warning.help].join("; ");
@@ -41,7 +41,7 @@ pub(crate) fn execute(
     }));
     let origin = outcome::Origin {
         path: source.path,
-        format: source.document.format.name().into(),
+        format: source.document.format.into(),
         document: redact::redact(&source.text),
         trigger_directory: arguments.trigger_dir.clone(),
     };

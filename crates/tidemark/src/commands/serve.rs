@@ -45,6 +45,7 @@ pub(crate) fn serve(
         gone_after: Duration::from_secs(30),
     });
     let options = controller::Options {
+        registry: tidemark_engines::registry(),
         name: name.clone(),
         version: VERSION.into(),
         store: path.clone(),
