@@ -1,109 +1,117 @@
-#[cfg(test)]
-mod tests {
-    use super::*;
+//! Documents of all formats: told apart by their content, read in an environment that gives nothing else.
 
-    #[test]
-    fn formats_are_told_apart_by_content() {
-        for text in ["<workload/>", "\u{feff}<?xml version=\"1.0\"?>", " \r\n\t<!-- c --><workload/>"] {
-            assert_eq!(Format::of(text), Format::CosbenchXml, "{text}");
-        }
-        assert_eq!(Format::of("name: a <b>"), Format::TidemarkYaml);
-        assert_eq!(Format::of("# c\n\n ; d\n[job]\nrw=read"), Format::FioJob);
+mod common;
+
+use common::{REGISTRY, process, read};
+use std::path::Path;
+use tidemark_plan::diagnostic::Diagnostic;
+use tidemark_plan::document::{self, Document};
+use tidemark_plan::yaml::Environment;
+
+#[test]
+fn formats_are_told_apart_by_content() {
+    let name = |text: &str| REGISTRY.format_of(text).map(|format| format.name());
+    for text in ["<workload/>", "\u{feff}<?xml version=\"1.0\"?>", " \r\n\t<!-- c --><workload/>"] {
+        assert_eq!(name(text), Some("COSBench XML"), "{text}");
     }
+    assert_eq!(name("name: a <b>"), None);
+    assert_eq!(name("# c\n\n ; d\n[job]\nrw=read"), Some("fio job file"));
+}
 
-    /// Reads a document in an environment that refuses all but says what it was asked for.
-    fn refused(text: &str, directory: &Path) -> (Result<Document, Vec<Diagnostic>>, Vec<String>) {
-        let asked = std::cell::RefCell::new(Vec::new());
-        let refuse = |what: &str, path: &Path| {
-            asked.borrow_mut().push(format!("{what} {}", path.display()));
-            std::io::Error::other("nothing is read here")
-        };
-        let environment = Environment {
-            variable: &|name| {
-                asked.borrow_mut().push(format!("variable {name}"));
-                None
-            },
-            file: &|path| Err(refuse("file", path)),
-            document: &|path| Err(refuse("document", path)),
-            device_size: &|path| Err(refuse("device", path)),
-        };
-        let read = open_in(text, directory, &environment);
-        (read, asked.into_inner())
+/// Reads a document in an environment that refuses all but says what it was asked for.
+fn refused(text: &str, directory: &Path) -> (Result<Document, Vec<Diagnostic>>, Vec<String>) {
+    let asked = std::cell::RefCell::new(Vec::new());
+    let refuse = |what: &str, path: &Path| {
+        asked.borrow_mut().push(format!("{what} {}", path.display()));
+        std::io::Error::other("nothing is read here")
+    };
+    let environment = Environment {
+        registry: &REGISTRY,
+        variable: &|name| {
+            asked.borrow_mut().push(format!("variable {name}"));
+            None
+        },
+        file: &|path| Err(refuse("file", path)),
+        document: &|path| Err(refuse("document", path)),
+        device_size: &|path| Err(refuse("device", path)),
+    };
+    let read = document::open(text, directory, &environment);
+    (read, asked.into_inner())
+}
+
+#[test]
+fn nothing_is_touched_but_what_the_environment_gives() {
+    let place = tempfile::tempdir().unwrap();
+    let path = |name: &str| place.path().join(name).display().to_string();
+    let hidden = "name: hidden-content\nstages: [{pause: 1s}]\n";
+    for name in ["key", "load.yaml", "load.xml"] {
+        std::fs::write(place.path().join(name), hidden).unwrap();
     }
-
-    #[test]
-    fn nothing_is_touched_but_what_the_environment_gives() {
-        let place = tempfile::tempdir().unwrap();
-        let path = |name: &str| place.path().join(name).display().to_string();
-        let hidden = "name: hidden-content\nstages: [{pause: 1s}]\n";
-        for name in ["key", "load.yaml", "load.xml"] {
-            std::fs::write(place.path().join(name), hidden).unwrap();
-        }
-        let load = "\nstages:\n- load: {pattern: randread, block_size: 4KiB, for: 60s}\n";
-        let objects = "\nstages:\n- init: {containers: 1}\n";
-        let s3 = format!(
-            "target: {{kind: s3, endpoint: 'http://h', access_key: a, secret_key_file: {}}}",
-            path("key")
-        );
-        let cases = [
-            (format!("name: t\n{s3}{objects}"), vec![format!("file {}", path("key"))]),
-            (
-                format!("name: t\ntarget: {{kind: device, path: {}}}{load}", path("key")),
-                vec![format!("device {}", path("key"))],
-            ),
-            (
-                "name: t\narms: [{name: a}]\nloads: [{name: l, document: load.yaml}, {name: m, document: ./load.xml}]\n".into(),
-                vec![format!("document {}", path("load.yaml")), format!("document {}", path("./load.xml"))],
-            ),
-            (
-                format!("name: t\narms: [{{name: a, {s3}}}]\nloads: [{{name: l, document: {}}}]\n", path("key")),
-                vec![format!("document {}", path("key"))],
-            ),
-        ];
-        for (text, wanted) in cases {
-            let (read, asked) = refused(&text, place.path());
-            assert_eq!(asked, wanted, "{text}");
-            let told = format!("{:?}", read.expect_err(&text));
-            assert!(told.contains("nothing is read here") && !told.contains("hidden-content"), "{told}");
-        }
-        let variable = "target: {kind: s3, endpoint: '${PATH}', access_key: a, secret_key: b}";
-        let (read, asked) = refused(&format!("name: t\n{variable}{objects}"), place.path());
-        assert!(format!("{:?}", read.unwrap_err()).contains("the environment variable PATH is not set"));
-        assert_eq!(asked, ["variable PATH"]);
-        let xml = "<workload name=\"t\"><storage type=\"s3\" config=\"accesskey=${PATH};secretkey=b;endpoint=http://h\"/>\
-                   <workflow><workstage name=\"a\"><work type=\"init\" workers=\"1\" config=\"containers=r(1,2)\"/>\
-                   </workstage></workflow></workload>";
-        let (read, asked) = refused(xml, place.path());
-        assert!(
-            read.is_err() && asked.iter().all(|asked| asked == "variable PATH") && !asked.is_empty(),
-            "{asked:?}"
-        );
+    let load = "\nstages:\n- load: {pattern: randread, block_size: 4KiB, for: 60s}\n";
+    let objects = "\nstages:\n- init: {containers: 1}\n";
+    let s3 = format!(
+        "target: {{kind: s3, endpoint: 'http://h', access_key: a, secret_key_file: {}}}",
+        path("key")
+    );
+    let cases = [
+        (format!("name: t\n{s3}{objects}"), vec![format!("file {}", path("key"))]),
+        (
+            format!("name: t\ntarget: {{kind: device, path: {}}}{load}", path("key")),
+            vec![format!("device {}", path("key"))],
+        ),
+        (
+            "name: t\narms: [{name: a}]\nloads: [{name: l, document: load.yaml}, {name: m, document: ./load.xml}]\n".into(),
+            vec![format!("document {}", path("load.yaml")), format!("document {}", path("./load.xml"))],
+        ),
+        (
+            format!("name: t\narms: [{{name: a, {s3}}}]\nloads: [{{name: l, document: {}}}]\n", path("key")),
+            vec![format!("document {}", path("key"))],
+        ),
+    ];
+    for (text, wanted) in cases {
+        let (read, asked) = refused(&text, place.path());
+        assert_eq!(asked, wanted, "{text}");
+        let told = format!("{:?}", read.expect_err(&text));
+        assert!(told.contains("nothing is read here") && !told.contains("hidden-content"), "{told}");
     }
+    let variable = "target: {kind: s3, endpoint: '${PATH}', access_key: a, secret_key: b}";
+    let (read, asked) = refused(&format!("name: t\n{variable}{objects}"), place.path());
+    assert!(format!("{:?}", read.unwrap_err()).contains("the environment variable PATH is not set"));
+    assert_eq!(asked, ["variable PATH"]);
+    let xml = "<workload name=\"t\"><storage type=\"s3\" config=\"accesskey=${PATH};secretkey=b;endpoint=http://h\"/>\
+               <workflow><workstage name=\"a\"><work type=\"init\" workers=\"1\" config=\"containers=r(1,2)\"/>\
+               </workstage></workflow></workload>";
+    let (read, asked) = refused(xml, place.path());
+    assert!(
+        read.is_err() && asked.iter().all(|asked| asked == "variable PATH") && !asked.is_empty(),
+        "{asked:?}"
+    );
+}
 
-    #[test]
-    fn examples_ask_for_nothing_that_they_do_not_name() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-        for directory in
-            [root.join("../../examples"), root.join("src/evaluation/fixtures"), root.join("tests/fixtures")]
-        {
-            for entry in std::fs::read_dir(&directory).unwrap() {
-                let path = entry.unwrap().path();
-                let Ok(text) = std::fs::read_to_string(&path) else { continue };
-                for asked in refused(&text, &directory).1 {
-                    let (_, name) = asked.split_once(' ').unwrap();
-                    let name = name.strip_prefix(&format!("{}/", directory.display())).unwrap_or(name);
-                    let told = format!("{} asks for {name}", path.display());
-                    let lent = crate::evaluation::LAB_VARIABLES.iter().any(|(known, _)| *known == name);
-                    assert!(text.contains(name) || (lent && text.contains("document:")), "{told}");
-                }
+#[test]
+fn examples_ask_for_nothing_that_they_do_not_name() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for directory in
+        [root.join("../../examples"), root.join("tests/fixtures"), root.join("../cosbench/tests/fixtures")]
+    {
+        for entry in std::fs::read_dir(&directory).unwrap() {
+            let path = entry.unwrap().path();
+            let Ok(text) = std::fs::read_to_string(&path) else { continue };
+            for asked in refused(&text, &directory).1 {
+                let (_, name) = asked.split_once(' ').unwrap();
+                let name = name.strip_prefix(&format!("{}/", directory.display())).unwrap_or(name);
+                let told = format!("{} asks for {name}", path.display());
+                let lent = tidemark_plan::evaluation::LAB_VARIABLES.iter().any(|(known, _)| *known == name);
+                assert!(text.contains(name) || (lent && text.contains("document:")), "{told}");
             }
         }
     }
-
-    #[test]
-    fn what_is_no_document_is_refused() {
-        assert_eq!(read(" \n").unwrap_err()[0].message, "the document is empty");
-        let large = format!("<workload name=\"{}\"/>", "x".repeat(LARGEST));
-        assert!(read(&large).unwrap_err()[0].message.ends_with("bytes long"));
-    }
 }
+
+#[test]
+fn what_is_no_document_is_refused() {
+    assert_eq!(read(" \n").unwrap_err()[0].message, "the document is empty");
+    let large = format!("<workload name=\"{}\"/>", "x".repeat(8 << 20));
+    assert!(read(&large).unwrap_err()[0].message.ends_with("bytes long"));
+}
+

@@ -1,20 +1,24 @@
 //! Evaluations read, their cells and plans, and what is wrong with them.
 
-use super::*;
-use crate::diagnostic::Severity;
-use crate::document::{self, Document};
-use crate::object::{Embedded, Place, Target};
-use crate::plan::WorkKind;
+mod common;
+
+use common::{REGISTRY, process, read as read_document};
 use proptest::prelude::*;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use tidemark_object::job::{Embedded, Job as ObjectJob, Place, Target};
+use tidemark_plan::diagnostic::{Diagnostic, Severity};
+use tidemark_plan::document::{self, Document};
+use tidemark_plan::evaluation::{self, Arm, CellPlace, Evaluation, Lab, Levels, Order, is_evaluation, read};
+use tidemark_plan::plan::{Plan, WorkKind};
+use tidemark_plan::yaml::Environment;
 use tidemark_load::pacing::Pacing;
 use tidemark_load::source::SourcePlan;
 
 /// An evaluation that uses nearly everything.
-pub(crate) const FULL: &str = include_str!("full.yaml");
+const FULL: &str = include_str!("fixtures/full-evaluation.yaml");
 
 fn directory() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/evaluation/fixtures")
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
 }
 
 fn examples() -> PathBuf {
@@ -29,7 +33,7 @@ fn outcome_with(
     text: &str,
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> Result<(Evaluation, Vec<Diagnostic>), Vec<Diagnostic>> {
-    read(text, &directory(), &Environment { variable, ..Environment::process() })
+    read(text, &directory(), &Environment { variable, ..process() })
 }
 
 fn evaluation(text: &str) -> Evaluation {
@@ -39,7 +43,7 @@ fn evaluation(text: &str) -> Evaluation {
 }
 
 fn plan(evaluation: &Evaluation, arm: usize, load: usize, level: &Level, repeat: u32) -> Plan {
-    let environment = Environment { variable: &|_| None, ..Environment::process() };
+    let environment = Environment { variable: &|_| None, ..process() };
     let planned = evaluation.sketch(arm, load, level, repeat, &environment);
     planned.unwrap_or_else(|errors| panic!("{errors:#?}"))
 }
@@ -67,7 +71,7 @@ fn level(pairs: &[(&str, &str)]) -> Level {
     pairs.iter().map(|(axis, value)| ((*axis).to_owned(), (*value).to_owned())).collect()
 }
 
-fn normal(plan: &Plan) -> &crate::plan::Work {
+fn normal(plan: &Plan) -> &tidemark_plan::plan::Work {
     let mut works = plan.stages.iter().flat_map(|stage| &stage.works);
     works.find(|work| work.kind == WorkKind::Normal).unwrap()
 }
@@ -107,8 +111,8 @@ fn the_full_evaluation_gives_what_it_says() {
     let Levels::Searched(search) = &found.loads[3].levels else { panic!() };
     let expected = Search { axis: "rate".into(), from: 100.0, to: 20_000.0, within: 0.1 };
     assert_eq!(*search, expected);
-    assert_eq!(super::level(search, 1234.56789), level(&[("rate", "1234.568/s")]));
-    assert_eq!(super::level(search, 1e-6), level(&[("rate", "0.001/s")]), "never nothing");
+    assert_eq!(evaluation::level(search, 1234.56789), level(&[("rate", "1234.568/s")]));
+    assert_eq!(evaluation::level(search, 1e-6), level(&[("rate", "0.001/s")]), "never nothing");
     let topics: Vec<_> = found.notes.iter().map(|note| note.topic.as_str()).collect();
     assert_eq!(topics, ["fio", "set-up"]);
     let observe = plan(&found, 2, 5, &vec![], 1).observe;
@@ -274,7 +278,7 @@ fn a_fingerprint_follows_the_document_that_a_load_refers_to() {
     let load = "name: x\nstages: [{load: {for: 1s, operations: [{get: {containers: 1, objects: 1}}]}}]\n";
     let print = |load: &str| {
         std::fs::write(directory.join("x.yaml"), load).unwrap();
-        read(text, &directory, &Environment::process()).unwrap().0.fingerprint(0, 0, &vec![], 1)
+        read(text, &directory, &process()).unwrap().0.fingerprint(0, 0, &vec![], 1)
     };
     let before = print(load);
     assert_eq!(print(&format!("# a remark\n{load}description: d\n")), before);
@@ -284,7 +288,7 @@ fn a_fingerprint_follows_the_document_that_a_load_refers_to() {
 
 #[test]
 fn drivers_hold_for_all_loads_that_do_not_say_otherwise() {
-    use crate::plan::Wanted;
+    use tidemark_plan::plan::Wanted;
     let loads = "loads:\n- {name: own, drivers: 2, stages: [{init: {containers: 1}}]}\n- {name: plain, stages: [{init: \
                  {containers: 1}}]}\n- {name: xml, document: small.xml}\n- {name: fio, document: job.fio}\n";
     let text = |top: &str| format!("name: t\n{top}arms: [{{name: a, target: none}}]\n{loads}");
@@ -424,7 +428,7 @@ fn what_a_set_up_brings_is_not_missed_and_a_lab_has_stand_ins() {
     let sketch = plan(&found, 1, 0, &vec![], 1);
     let Target::S3(s3) = &normal(&sketch).engine.object().unwrap().target else { panic!() };
     assert_eq!(s3.http.endpoints, ["http://127.0.0.1:1"]);
-    let nothing = Environment { variable: &|_| None, ..Environment::process() };
+    let nothing = Environment { variable: &|_| None, ..process() };
     let errors = found.plan(1, 0, &vec![], 1, &nothing).unwrap_err();
     assert!(errors[0].message.contains("MY_HOST is not set"), "{errors:?}");
     let typo = text
@@ -460,7 +464,7 @@ fn evaluations_are_told_from_workloads() {
     assert_eq!(found.name, "t");
     let workload = std::fs::read_to_string(directory().join("plain.yaml")).unwrap();
     assert!(matches!(document::open(&workload, &directory()), Ok(Document::Workload(_))));
-    let error = &document::read(&short("")).unwrap_err()[0];
+    let error = &read_document(&short("")).unwrap_err()[0];
     assert_eq!(error.message, "the document is an evaluation, not a workload");
     let broken = document::open("arms: [\n", &directory()).unwrap_err();
     assert!(broken[0].message.contains("not well-formed"), "{broken:?}");
@@ -488,7 +492,7 @@ fn too_much_is_refused() {
 
 #[test]
 fn secrets_of_an_evaluation_are_redacted() {
-    let redacted = crate::redact::redact(FULL);
+    let redacted = tidemark_plan::redact::redact(FULL);
     assert!(!redacted.contains("very-secret"), "{redacted}");
     assert!(redacted.contains("MEDIUM: nvme") && redacted.contains("${TIDEMARK_LAB_S3}"));
     assert!(!format!("{:?}", plan(&evaluation(FULL), 2, 5, &vec![], 1)).contains("very-secret"));
@@ -508,7 +512,7 @@ fn secrets_in_commands_and_variables_are_redacted() {
         ("environment: {URL: 'http://u:abc@h'}", "environment: {URL: 'http://u:***@h'}"),
     ];
     for (text, expected) in table {
-        assert_eq!(crate::redact::redact(text), expected);
+        assert_eq!(tidemark_plan::redact::redact(text), expected);
     }
 }
 
@@ -516,7 +520,7 @@ fn secrets_in_commands_and_variables_are_redacted() {
 fn examples_are_evaluations() {
     for (name, runs) in [("layouts-lab", 27), ("demo", 6), ("knee", 0)] {
         let text = std::fs::read_to_string(examples().join(format!("{name}.yaml"))).unwrap();
-        let environment = Environment { variable: &|_| None, ..Environment::process() };
+        let environment = Environment { variable: &|_| None, ..process() };
         let (found, warnings) =
             read(&text, &examples(), &environment).unwrap_or_else(|e| panic!("{name}: {e:#?}"));
         assert_eq!((found.name.as_str(), found.cells().len(), warnings), (name, runs, vec![]));

@@ -1,15 +1,16 @@
 //! Forecasts of whole documents, with exact numbers.
 
-use super::*;
-use crate::yaml;
+mod common;
+
+use common::{forecast, process, read as read_document};
+use tidemark_plan::forecast::{Action, Amount, Forecast};
+use tidemark_plan::plan::Plan;
+use tidemark_plan::yaml::{self, Environment};
 
 fn plan(text: &str) -> Plan {
     let variable = |_: &str| Some("http://10.0.0.1".to_owned());
     let file = |_: &std::path::Path| Ok("x".to_owned());
-    yaml::read_in(
-        text,
-        &yaml::Environment { variable: &variable, file: &file, ..yaml::Environment::process() },
-    )
+    yaml::read(text, &Environment { variable: &variable, file: &file, ..process() })
     .unwrap()
     .0
 }
@@ -28,7 +29,7 @@ const SMALL: u64 = 4_000;
 fn pins_are_told_to_whoever_has_no_drivers() {
     let text = "name: t\ntarget: none\nstages:\n- init: {containers: 1-2, driver: d1}\n- dispose: {containers: 1-2, driver: \
                 d1}\n";
-    let notes = |text: &str| forecast(&yaml::read(text).unwrap().0).notes;
+    let notes = |text: &str| forecast(&read_document(text).unwrap().plan).notes;
     let pins: Vec<_> = notes(text).into_iter().filter(|note| note.topic == "drivers").collect();
     assert_eq!(pins.len(), 1);
     assert!(pins[0].text.starts_with("works are pinned to d1:"), "{}", pins[0].text);
@@ -37,21 +38,21 @@ fn pins_are_told_to_whoever_has_no_drivers() {
 
 #[test]
 fn the_whitepaper_s_workload_in_numbers() {
-    let forecast = forecast(&plan(include_str!("../../../../examples/whitepaper-4k.yaml")));
+    let forecast = forecast(&plan(include_str!("../../../examples/whitepaper-4k.yaml")));
     let action = |stage: usize, index: usize| forecast.stages[stage].works[0].actions[index].clone();
     let is = |action: Action, does, operations, count, bytes| {
         assert_eq!(
-            (action.does, action.operations, action.count, action.bytes),
+            (action.does.code, action.operations, action.count, action.bytes),
             (does, operations, count, bytes)
         );
     };
     use Amount::{Exactly, Open, UpTo};
-    is(action(0, 0), Does::CreatesContainers, Exactly(100), Exactly(100), Exactly(0));
-    is(action(1, 0), Does::WritesObjects, Exactly(50_000), Exactly(50_000), Exactly(50_000 * SMALL));
-    is(action(2, 0), Does::ReadsObjects, Open, UpTo(25_000), UpTo(25_000 * SMALL));
-    is(action(2, 1), Does::WritesObjects, Open, UpTo(25_000), UpTo(25_000 * SMALL));
-    is(action(3, 0), Does::DeletesObjects, Exactly(50_000), Exactly(50_000), Exactly(50_000 * SMALL));
-    is(action(4, 0), Does::DeletesContainers, Exactly(100), Exactly(100), Exactly(0));
+    is(action(0, 0), "creates_containers", Exactly(100), Exactly(100), Exactly(0));
+    is(action(1, 0), "writes_objects", Exactly(50_000), Exactly(50_000), Exactly(50_000 * SMALL));
+    is(action(2, 0), "reads_objects", Open, UpTo(25_000), UpTo(25_000 * SMALL));
+    is(action(2, 1), "writes_objects", Open, UpTo(25_000), UpTo(25_000 * SMALL));
+    is(action(3, 0), "deletes_objects", Exactly(50_000), Exactly(50_000), Exactly(50_000 * SMALL));
+    is(action(4, 0), "deletes_containers", Exactly(100), Exactly(100), Exactly(0));
     assert_eq!(forecast.stages[2].time.planned_ns, 1_200_000_000_000);
     assert_eq!(forecast.stages[2].time.describe(), "20 m 00 s");
     assert_eq!(forecast.stages[1].time.describe(), "until all 50\u{202f}000 objects are written");
@@ -210,8 +211,8 @@ fn huge_plans_are_forecast_without_overflow_or_delay() {
 #[test]
 fn the_whitepaper_in_cosbench_s_dialect_is_forecast_the_same_way() {
     for text in [
-        include_str!("../../../../examples/whitepaper-4k-s3.xml"),
-        include_str!("../../../../examples/whitepaper-4k-swift.xml"),
+        include_str!("../../../examples/whitepaper-4k-s3.xml"),
+        include_str!("../../../examples/whitepaper-4k-swift.xml"),
     ] {
         let value = |name: &str| {
             let address = [("TIDEMARK_LAB_S3", "http://h:1"), ("TIDEMARK_LAB_SWIFT", "http://h:1/auth/v1.0")];
@@ -219,8 +220,9 @@ fn the_whitepaper_in_cosbench_s_dialect_is_forecast_the_same_way() {
             Some(address.map_or("mine", |(_, value)| value).to_owned())
         };
         let environment =
-            crate::yaml::Environment { variable: &value, ..crate::yaml::Environment::process() };
-        let (plan, warnings) = crate::cosbench::read_in(text, &environment).unwrap();
+            Environment { variable: &value, ..process() };
+        let read = tidemark_plan::document::read(text, &environment).unwrap();
+        let (plan, warnings) = (read.plan, read.warnings);
         assert_eq!(warnings, []);
         let workers: Vec<_> = plan.stages.iter().map(|stage| stage.works[0].load.workers).collect();
         assert_eq!(workers, [1, 10, 32, 18, 18]);
@@ -249,18 +251,18 @@ fn block_plans_in_numbers() {
     use Amount::{Exactly, Open, UpTo};
     const GIB: u64 = 1 << 30;
     let found = |stage: usize| {
-        let each = |action: &Action| (action.label.clone(), action.does, action.operations, action.bytes);
+        let each = |action: &Action| (action.label.clone(), action.does.code, action.operations, action.bytes);
         forecast.stages[stage].works[0].actions.iter().map(each).collect::<Vec<_>>()
     };
     let action = |label: &str, does, operations, bytes| (label.to_owned(), does, operations, bytes);
-    let sync = action("fsync", Does::SyncsVolumes, Exactly(2), Exactly(0));
-    let write = |operations, bytes| action("write", Does::WritesBlocks, operations, bytes);
+    let sync = action("fsync", "syncs_volumes", Exactly(2), Exactly(0));
+    let write = |operations, bytes| action("write", "writes_blocks", operations, bytes);
     assert_eq!(found(0), [write(Exactly(2048), Exactly(2 * GIB)), sync.clone()]);
     assert_eq!(found(1), [write(Open, Exactly(6 * GIB)), sync]);
-    let read = action("read", Does::ReadsBlocks, Open, Open);
-    assert_eq!(found(2), [read, write(Open, Open), action("fsync", Does::SyncsVolumes, Open, Exactly(0))]);
-    assert_eq!(found(3), [action("read", Does::ReadsBlocks, Exactly(10), UpTo(10 << 20))]);
-    assert_eq!(found(4), [action("remove", Does::RemovesVolumes, Exactly(2), Exactly(2 * GIB))]);
+    let read = action("read", "reads_blocks", Open, Open);
+    assert_eq!(found(2), [read, write(Open, Open), action("fsync", "syncs_volumes", Open, Exactly(0))]);
+    assert_eq!(found(3), [action("read", "reads_blocks", Exactly(10), UpTo(10 << 20))]);
+    assert_eq!(found(4), [action("remove", "removes_volumes", Exactly(2), Exactly(2 * GIB))]);
     assert_eq!((forecast.volume_bytes, forecast.stored_bytes, forecast.connections), (2 * GIB, 0, 0));
     let times: Vec<_> = forecast.stages.iter().map(|stage| stage.time.describe()).collect();
     assert_eq!(
@@ -325,11 +327,11 @@ fn memory_and_time_of_block_load() {
 #[test]
 fn the_block_examples_are_what_they_say() {
     let of = |text: &str| forecast(&plan(text));
-    let sequential = of(include_str!("../../../../examples/block-sequential.yaml"));
+    let sequential = of(include_str!("../../../examples/block-sequential.yaml"));
     assert_eq!((sequential.stages.len(), sequential.volume_bytes), (2 + 2 * 5 * 3, 8 << 30));
-    let qct = of(include_str!("../../../../examples/block-qct-rbd.yaml"));
+    let qct = of(include_str!("../../../examples/block-qct-rbd.yaml"));
     assert_eq!((qct.stages.len(), qct.volume_bytes, qct.workers), (2 + 4 * 4, 4 << 30, 8));
-    let oltp = of(include_str!("../../../../examples/block-oltp.yaml"));
+    let oltp = of(include_str!("../../../examples/block-oltp.yaml"));
     assert_eq!(oltp.stages.len(), 3);
     for forecast in [sequential, qct, oltp] {
         assert_eq!(topics(&forecast), [""; 0], "{}", forecast.name);

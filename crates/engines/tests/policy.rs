@@ -1,10 +1,12 @@
 //! Plans that stay where they may be, and ways out that there are none of.
 
-use super::*;
-use crate::document;
+mod common;
+
+use common::{REGISTRY, read};
 use proptest::prelude::*;
 use std::fs;
 use std::os::unix::fs::symlink;
+use tidemark_plan::policy::Policy;
 
 /// A place where plans may be, `in`, and one beside it, `out`, which holds a file.
 struct Machine(tempfile::TempDir);
@@ -33,8 +35,8 @@ impl Machine {
     /// What the policy says of a document, in which `IN` and `OUT` stand for the two places.
     fn says(&self, text: &str) -> Result<(), String> {
         let text = text.replace("IN", &self.path("in")).replace("OUT", &self.path("out"));
-        let read = document::read(&text).unwrap_or_else(|found| panic!("{text}\n{found:#?}"));
-        self.policy().check(&read.plan)
+        let read = read(&text).unwrap_or_else(|found| panic!("{text}\n{found:#?}"));
+        self.policy().check(&read.plan, &REGISTRY)
     }
 }
 
@@ -103,12 +105,12 @@ fn a_refusal_says_what_to_do() {
     let said = machine.says(&volume("IN/link/key")).unwrap_err();
     assert!(said.contains(&format!("{} (which is {key})", machine.path("in/link/key"))), "{said}");
     assert!(machine.says(&volume("IN/../in/a")).unwrap_err().contains("has `..` in it"));
-    let relative = document::read(&volume("a.bin")).unwrap().plan;
+    let relative = read(&volume("a.bin")).unwrap().plan;
     let everything = Policy { directories: vec!["/".into()] };
-    assert!(everything.check(&relative).unwrap_err().contains("where the driver was started"));
-    let whole = document::read(&volume("/dev/shm/a.bin")).unwrap().plan;
-    assert_eq!(everything.check(&whole), Ok(()));
-    assert!(Policy::default().check(&whole).is_err(), "nothing is allowed unless somebody says so");
+    assert!(everything.check(&relative, &REGISTRY).unwrap_err().contains("where the driver was started"));
+    let whole = read(&volume("/dev/shm/a.bin")).unwrap().plan;
+    assert_eq!(everything.check(&whole, &REGISTRY), Ok(()));
+    assert!(Policy::default().check(&whole, &REGISTRY).is_err(), "nothing is allowed unless somebody says so");
 }
 
 #[test]
@@ -116,9 +118,9 @@ fn a_single_file_may_be_allowed() {
     let machine = Machine::new();
     let key = machine.0.path().join("out/key");
     let policy = Policy { directories: vec!["/nonexistent/x".into(), key] };
-    let plan = |name: &str| document::read(&volume(&machine.path(name))).unwrap().plan;
-    assert_eq!(policy.check(&plan("out/key")), Ok(()));
-    assert!(policy.check(&plan("out/key2")).is_err());
+    let plan = |name: &str| read(&volume(&machine.path(name))).unwrap().plan;
+    assert_eq!(policy.check(&plan("out/key"), &REGISTRY), Ok(()));
+    assert!(policy.check(&plan("out/key2"), &REGISTRY).is_err());
 }
 
 #[test]
@@ -126,9 +128,9 @@ fn no_triggers_and_no_keys_of_the_machine() {
     let machine = Machine::new();
     let stage = object("none", "get: {}").replace("  load:", "  trigger: x.sh(1)\n  load:");
     assert!(machine.says(&stage).unwrap_err().starts_with("the stage `main` has a trigger"));
-    let mut plan = document::read(&object("none", "get: {}")).unwrap().plan;
+    let mut plan = read(&object("none", "get: {}")).unwrap().plan;
     plan.trigger = Some("x.sh(1)".into());
-    assert!(machine.policy().check(&plan).unwrap_err().starts_with("the plan has a trigger"));
+    assert!(machine.policy().check(&plan, &REGISTRY).unwrap_err().starts_with("the plan has a trigger"));
     let image = "name: t\ntarget: {kind: rbd, pool: p, image: i, size: 1GiB}\nstages:\n- load: {pattern: randread, block_size: 4KiB, \
                  for: 60s}\n";
     assert!(machine.says(image).unwrap_err().contains("/etc/ceph"));
@@ -143,13 +145,13 @@ fn job(lines: &str) -> String {
 fn says_of(machine: &Machine, text: &str) -> Result<(), String> {
     let text = text.replace("IN", &machine.path("in")).replace("OUT", &machine.path("out"));
     let good = job("").replace("IN", &machine.path("in"));
-    let mut plan = document::read(&good).unwrap().plan;
+    let mut plan = read(&good).unwrap().plan;
     for work in plan.stages.iter_mut().flat_map(|stage| &mut stage.works) {
         let Engine::Fio(file) = &mut work.engine else { panic!() };
         // A plan that was not made by this reader names no paths.
         (file.text, file.paths) = (text.clone(), Vec::new());
     }
-    machine.policy().check(&plan)
+    machine.policy().check(&plan, &REGISTRY)
 }
 
 #[test]

@@ -1,11 +1,18 @@
 //! The schema and the reader know the same keys, and agree on examples.
 
-use super::schema;
-use crate::evaluation::{self, is_evaluation};
-use crate::yaml::{Environment, asked, read_in};
+mod common;
+
+use common::REGISTRY;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use tidemark_plan::evaluation::{self, is_evaluation};
+use tidemark_plan::yaml::{self, Environment, asked};
+
+/// The schema of all documents.
+fn schema() -> Value {
+    tidemark_plan::schema::schema(&REGISTRY)
+}
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -20,8 +27,13 @@ fn documents() -> Vec<(String, String)> {
         .filter(|path| path.extension().is_some_and(|kind| kind == "yaml"))
         .collect();
     files.extend(
-        ["yaml/full.yaml", "yaml/block.yaml", "evaluation/full.yaml", "evaluation/fixtures/plain.yaml"]
-            .map(|path| root().join("crates/plan/src").join(path)),
+        [
+            "object/src/document/full.yaml",
+            "block/src/document/block.yaml",
+            "engines/tests/fixtures/full-evaluation.yaml",
+            "engines/tests/fixtures/plain.yaml",
+        ]
+        .map(|path| root().join("crates").join(path)),
     );
     for path in files {
         all.push((path.display().to_string(), std::fs::read_to_string(&path).unwrap()));
@@ -50,6 +62,7 @@ const REST: [&str; 4] = [
 /// Reads a document, whatever comes of it.
 fn read(text: &str) {
     let environment = Environment {
+        registry: &REGISTRY,
         variable: &|name| {
             let value = if name.ends_with("HOST") { "10.0.0.1" } else { "http://10.0.0.1" };
             Some(value.to_owned())
@@ -59,12 +72,12 @@ fn read(text: &str) {
         device_size: &|_: &Path| Ok(1 << 40),
     };
     let directory = match text.contains("small.xml") {
-        true => root().join("crates/plan/src/evaluation/fixtures"),
+        true => root().join("crates/engines/tests/fixtures"),
         false => root().join("examples"),
     };
-    let outcome = match is_evaluation(text) {
+    let outcome = match is_evaluation(text, &REGISTRY) {
         true => evaluation::read(text, &directory, &environment).map(drop),
-        false => read_in(text, &environment).map(drop),
+        false => yaml::read(text, &environment).map(drop),
     };
     outcome.unwrap_or_else(|errors| panic!("{text}\n{errors:#?}"));
 }

@@ -191,7 +191,7 @@ fn what_lies_on_one_machine_is_asked_for_there_only() {
          - name: main\n  load: {{pattern: read, block_size: 4KiB, total_operations: 64}}\n- cleanup: {{}}\n",
         path.display()
     );
-    let mut plan = document::read(&text).unwrap().plan;
+    let mut plan = document::read(&text, &Environment::process(&tidemark_engines::registry())).unwrap().plan;
     plan.stages.iter_mut().flat_map(|stage| &mut stage.works).for_each(|work| work.driver = Some("b".into()));
     let host = Host::new();
     // This one may touch no file at all.

@@ -26,6 +26,7 @@ use tidemark_measure::wire;
 use tidemark_plan::document;
 use tidemark_plan::plan::{OnFailure, OnLoss, Plan};
 use tidemark_plan::policy::Policy;
+use tidemark_plan::yaml::Environment;
 
 /// Long enough for any machine.
 const LONG: Duration = Duration::from_secs(60);
@@ -105,7 +106,12 @@ impl Host {
         let stops = Arc::clone(&stop);
         let thread = std::thread::spawn(move || {
             let scratch = tempfile::tempdir().unwrap();
-            let options = driver::Options { policy, threads: Some(2), scratch: scratch.path().to_owned() };
+            let options = driver::Options {
+                registry: tidemark_engines::registry(),
+                policy,
+                threads: Some(2),
+                scratch: scratch.path().to_owned(),
+            };
             driver::serve(link, &options, &|| stops.load(Ordering::Relaxed), &mut |_| {}).unwrap();
         });
         Driver { stop, thread: Some(thread) }
@@ -150,7 +156,7 @@ impl Host {
 
 /// How a plan is run in this process.
 fn local() -> execute::Options {
-    execute::Options { threads: Some(2), ..execute::Options::default() }
+    execute::Options { registry: tidemark_engines::registry(), threads: Some(2), ..execute::Options::default() }
 }
 
 /// A thread that is a driver. It is cut off when this is dropped.
@@ -271,7 +277,7 @@ fn plan(stages: &str) -> Plan {
     let text = format!(
         "<workload name=\"t\"><storage type=\"mock\" config=\"delay=1;size=1000\"/><workflow>{stages}</workflow></workload>"
     );
-    let mut plan = document::read(&text).unwrap().plan.with_seed(7);
+    let mut plan = document::read(&text, &Environment::process(&tidemark_engines::registry())).unwrap().plan.with_seed(7);
     plan.drivers.lost_after_ns = LOST_AFTER_NS;
     // COSBench goes on.
     plan.stages.iter_mut().for_each(|stage| stage.on_failure = OnFailure::Stop);

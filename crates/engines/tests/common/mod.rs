@@ -1,0 +1,27 @@
+//! What the tests of documents share.
+#![allow(dead_code, reason = "each test binary uses a part of it")]
+
+use std::sync::LazyLock;
+use tidemark_plan::diagnostic::Diagnostic;
+use tidemark_plan::forecast::Forecast;
+use tidemark_plan::plan::Plan;
+use tidemark_plan::registry::Registry;
+use tidemark_plan::yaml::Environment;
+
+/// All engines.
+pub static REGISTRY: LazyLock<Registry> = LazyLock::new(tidemark_engines::registry);
+
+/// This process's environment.
+pub fn process() -> Environment<'static> {
+    Environment::process(&REGISTRY)
+}
+
+/// Reads a workload in this process's environment.
+pub fn read(text: &str) -> Result<tidemark_plan::document::Read, Vec<Diagnostic>> {
+    tidemark_plan::document::read(text, &process())
+}
+
+/// Forecasts a plan.
+pub fn forecast(plan: &Plan) -> Forecast {
+    tidemark_plan::forecast::forecast(plan, &REGISTRY)
+}

@@ -1,0 +1,354 @@
+//! A new engine needs nothing but itself: one that only sleeps, and lives in this test alone, is read, forecast, checked,
+//! run here and on drivers, judged and reported without a change anywhere else.
+
+use axum::extract::ws::WebSocketUpgrade;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use tidemark_control::event::{Event, EventSink, StopRequest};
+use tidemark_control::execute::{Options, execute};
+use tidemark_fleet::fleet::{self, Presence};
+use tidemark_fleet::link::{self, Join};
+use tidemark_fleet::protocol::{Hello, VERSION};
+use tidemark_fleet::{Fleet, driver};
+use tidemark_load::engine::{
+    Begin, Clock, Completion, OpenError, Operation, Outcome, Session, Sessions, ThreadContext, Tick,
+};
+use tidemark_load::source::{Choice, Division, Effect, Order, SourcePlan};
+use tidemark_load::work::Work as Load;
+use tidemark_measure::pick::Pick;
+use tidemark_measure::record::{Note, Provenance, Run, State};
+use tidemark_plan::document;
+use tidemark_plan::engine::{
+    Carrier, Engine, Placement, Prepared, ReadWork, Setup, Target, WorkPlace,
+};
+use tidemark_plan::forecast::{Action, Amount, Does, Forecaster, Remarks, forecast, operations};
+use tidemark_plan::job::{Job, JobData};
+use tidemark_plan::plan::{Label, Plan, Stage, Work, WorkKind};
+use tidemark_plan::policy::Policy;
+use tidemark_plan::registry::Registry;
+use tidemark_plan::schema::{Mapping, schema, values as key};
+use tidemark_plan::yaml::context::Context;
+use tidemark_plan::yaml::scope::Scope;
+use tidemark_plan::yaml::table::{Problem, Table};
+use tidemark_plan::yaml::tree::Node;
+use tidemark_plan::yaml::{Environment, timing, values};
+
+const DOCUMENT: &str = "name: naps\nseed: 7\ntarget: {kind: bed, nap: 2ms}\nstages:\n  \
+                        - load: {sleepers: 4, total_operations: 200}\n";
+
+const SLEEPS: Does = Does { code: "sleeps", counts: "nap", moves_bytes: false };
+
+/// Sleeps.
+struct Sleep;
+
+/// How long a nap is, nanoseconds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Nap(u64);
+
+impl JobData for Nap {
+    fn engine(&self) -> &'static str {
+        "sleep"
+    }
+}
+
+impl Engine for Sleep {
+    fn name(&self) -> &'static str {
+        "sleep"
+    }
+
+    fn targets(&self) -> &'static [&'static str] {
+        &["bed"]
+    }
+
+    fn target(&self, _kind: &str, table: &mut Table<'_>, _: &Environment<'_>) -> Option<Target> {
+        Some(Target::new("sleep", Nap(table.positive_duration("nap").unwrap_or(1_000_000))))
+    }
+
+    fn bare_target(&self, _kind: &str) -> Result<Target, Problem> {
+        Ok(Target::new("sleep", Nap(1_000_000)))
+    }
+
+    fn claims(&self, keyword: &str, node: &Node) -> bool {
+        keyword == "load" && node.entry("sleepers").is_some()
+    }
+
+    fn schema(&self) -> Vec<Mapping> {
+        vec![
+            Mapping::new("target", "", vec![("nap", key::duration("How long a nap is"))]),
+            Mapping::new("load", "", vec![("sleepers", key::whole("How many sleep", 1))]),
+        ]
+    }
+
+    fn works(
+        &self,
+        place: WorkPlace,
+        mut table: Table<'_>,
+        target: &Target,
+        _scope: &Scope<'_>,
+        context: &Context<'_>,
+    ) -> Vec<ReadWork> {
+        let Some(nap) = target.get::<Nap>() else { return Vec::new() };
+        let workers = table.small("sleepers", 1..=100).unwrap_or(1);
+        let name = table.text("name").unwrap_or_else(|| place.keyword.to_owned());
+        let (pacing, stop) = (timing::pacing(&mut table), timing::ends(&mut table, nap.0));
+        table.finish();
+        let choice = Choice {
+            action: 0,
+            weight: 1.0,
+            spaces: Pick::Constant(1),
+            items: Pick::Constant(1),
+            bytes: values::constant(0),
+            division: Division::None,
+            effect: Effect::Free,
+            order: Order::Picked,
+            follow: None,
+        };
+        let load = Load {
+            workers,
+            depth: 1,
+            pacing,
+            stop,
+            source: SourcePlan::Mix { choices: vec![choice], pool: None },
+            finale: None,
+            actions: 1,
+            seed: context.seed,
+            stream: place.stream,
+        };
+        let label = Label {
+            label: "nap".into(),
+            kind: "nap".into(),
+            sample: "nap".into(),
+            weight: 100.0,
+            config: format!("nap={} ns", nap.0),
+        };
+        let work = Work {
+            name,
+            kind: WorkKind::Normal,
+            load,
+            job: Job::new(nap.clone()),
+            labels: vec![label],
+            allowed_failures_per_million: 0,
+            driver: None,
+        };
+        vec![ReadWork { work, point: None }]
+    }
+
+    fn unpack(&self, data: &serde_json::Value) -> Result<Job, serde_json::Error> {
+        Ok(Job::new(Nap::deserialize(data)?))
+    }
+
+    fn forecast(&self) -> Box<dyn Forecaster> {
+        Box::new(Dream)
+    }
+
+    fn check_policy(&self, policy: &Policy, who: &str, _work: &Work) -> Result<(), String> {
+        match policy.directories.is_empty() {
+            true => Ok(()),
+            false => Err(format!("{who} does not sleep among files")),
+        }
+    }
+
+    fn placement(&self, _work: &Work) -> Placement {
+        Placement::Divisible
+    }
+
+    fn prepare(&self, _plan: &Plan, setup: &mut Setup<'_>) -> Result<Box<dyn Prepared>, String> {
+        (setup.ready)("a bed".into());
+        Ok(Box::new(Made))
+    }
+}
+
+/// What naps come to.
+struct Dream;
+
+impl Forecaster for Dream {
+    fn stage(&mut self, _stage: &Stage, works: &[&Work], remarks: &mut Remarks) -> Vec<Vec<Action>> {
+        remarks.add("sleep", "nothing is stored".into());
+        let action = |work: &&Work| {
+            let operations = operations(&work.load);
+            vec![Action {
+                label: "nap".into(),
+                does: SLEEPS,
+                operations,
+                count: operations,
+                bytes: Amount::Exactly(0),
+            }]
+        };
+        works.iter().map(action).collect()
+    }
+
+    fn until(&self, _work: &Work) -> Option<String> {
+        None
+    }
+}
+
+/// A bed that is made.
+struct Made;
+
+impl Prepared for Made {
+    fn open(&mut self, works: &[&Work], _notes: &mut Vec<Note>) -> Result<Vec<Carrier>, String> {
+        let carrier = |work: &&Work| {
+            let nap = work.job.get::<Nap>().ok_or("a job of another engine")?;
+            Ok(Carrier::Sessions(Box::new(Beds(nap.0))))
+        };
+        works.iter().map(carrier).collect()
+    }
+}
+
+struct Beds(u64);
+
+impl Sessions for Beds {
+    fn open(&self, thread: ThreadContext) -> Result<Box<dyn Session>, OpenError> {
+        Ok(Box::new(Sleeper { nap_ns: self.0, clock: thread.clock, asleep: VecDeque::new() }))
+    }
+}
+
+struct Sleeper {
+    nap_ns: u64,
+    clock: Clock,
+    /// Slots, and when they wake.
+    asleep: VecDeque<(u32, Tick)>,
+}
+
+impl Session for Sleeper {
+    fn begin(&mut self, slot: u32, _operation: &Operation, sent: Tick) -> Begin {
+        self.asleep.push_back((slot, sent + self.nap_ns));
+        Begin::Started
+    }
+
+    fn reap(&mut self, until: Tick, ended: &mut Vec<Completion>) {
+        let next = self.asleep.front().map_or(until, |(_, wakes)| (*wakes).min(until));
+        std::thread::sleep(Duration::from_nanos(next.saturating_sub(self.clock.now())));
+        while let Some((slot, _)) = self.asleep.pop_front_if(|(_, wakes)| *wakes <= self.clock.now()) {
+            ended.push(Completion { slot, done: self.clock.now(), outcome: Outcome::success(0) });
+        }
+    }
+
+    fn abandon(&mut self) {
+        self.asleep.iter_mut().for_each(|(_, wakes)| *wakes = 0);
+    }
+}
+
+/// The engine in one line; the list of the product is not touched.
+fn registry() -> Registry {
+    Registry::new(vec![Arc::new(Sleep)], Vec::new())
+}
+
+fn plan() -> Plan {
+    let registry = registry();
+    document::read(DOCUMENT, &Environment::process(&registry)).unwrap().plan
+}
+
+struct Quiet;
+
+impl EventSink for Quiet {
+    fn event(&mut self, _event: Event<'_>) {}
+
+    fn stop_request(&mut self) -> StopRequest {
+        StopRequest::None
+    }
+}
+
+fn check(run: &Run) {
+    assert_eq!(run.state, State::Completed, "{}", run.stages[0].reason);
+    assert_eq!(run.provenance.targets.len(), run.drivers.len().max(1), "{:?}", run.provenance.targets);
+    let nap = &run.stages[0].works[0].operations[0];
+    assert_eq!((nap.label.as_str(), nap.tally.ok, nap.tally.failed()), ("nap", 200, 0));
+    assert!(nap.tally.response.quantile(0.0) >= 1_990_000, "a nap takes 2 ms");
+    let judgement = tidemark_judge::judge(run);
+    let page = tidemark_report::html(run, &judgement);
+    assert!(page.contains("nap") && page.contains("bed"), "it is in the report");
+}
+
+#[test]
+fn it_is_read_with_help_for_slips() {
+    let registry = registry();
+    let read = |text: &str| document::read(text, &Environment::process(&registry));
+    assert_eq!(read(DOCUMENT).unwrap().plan.stages[0].works[0].load.workers, 4);
+    let slip = read(&DOCUMENT.replace("sleepers", "sleeper")).unwrap_err();
+    assert!(slip.iter().any(|found| found.help.contains("did you mean `sleepers`?")), "{slip:?}");
+    let kind = read(&DOCUMENT.replace("bed", "bad")).unwrap_err();
+    assert!(kind.iter().any(|found| found.help.contains("bed")), "{kind:?}");
+    let schema = schema(&registry);
+    assert!(schema["$defs"]["load"]["properties"]["sleepers"].is_object());
+}
+
+#[test]
+fn it_is_forecast_and_checked() {
+    let (plan, registry) = (plan(), registry());
+    let forecast = forecast(&plan, &registry);
+    assert_eq!(forecast.stages[0].works[0].actions[0].does.words(), "sleeps");
+    assert_eq!(forecast.stages[0].works[0].actions[0].operations, Amount::Exactly(200));
+    assert!(forecast.notes.iter().any(|note| note.text == "nothing is stored"));
+    assert_eq!(Policy::default().check(&plan, &registry), Ok(()));
+    let strict = Policy { directories: vec!["/data".into()] };
+    assert!(strict.check(&plan, &registry).unwrap_err().contains("does not sleep among files"));
+}
+
+#[test]
+fn it_is_run_here() {
+    let options = Options { registry: registry(), threads: Some(2), ..Options::default() };
+    let executed = execute(&plan(), Provenance::default(), &options, None, &mut Quiet).unwrap();
+    check(&executed.run);
+}
+
+#[test]
+fn it_is_run_on_drivers() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let fleet = Fleet::new(fleet::Options {
+        version: "1".into(),
+        silent_after: Duration::from_secs(5),
+        gone_after: Duration::from_secs(60),
+        name: "controller".into(),
+    });
+    let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
+    let address = listener.local_addr().unwrap();
+    let served = Arc::clone(&fleet);
+    let upgrade = |upgrade: WebSocketUpgrade| async move {
+        link::limits(upgrade).on_upgrade(|socket| async move { served.serve(socket, "here".into()).await })
+    };
+    let router = axum::Router::new().route(link::PATH, axum::routing::get(upgrade));
+    runtime.spawn(async move { axum::serve(listener, router).await });
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for name in ["d1", "d2"] {
+            let to = Join { url: format!("http://{address}"), token: None, trust: link::Trust::System };
+            let hello = Hello {
+                protocol: VERSION,
+                tidemark: "1".into(),
+                name: name.into(),
+                instance: name.len() as u64,
+                ..Hello::default()
+            };
+            let link = link::join(to, hello).unwrap();
+            let stop = &stop;
+            scope.spawn(move || {
+                let options = driver::Options {
+                    registry: registry(),
+                    policy: Policy::default(),
+                    threads: Some(1),
+                    scratch: std::env::temp_dir(),
+                };
+                driver::serve(link, &options, &|| stop.load(Ordering::Relaxed), &mut |_| {})
+            });
+        }
+        let until = Instant::now() + Duration::from_secs(60);
+        let present = || fleet.members().iter().filter(|one| one.presence == Presence::Present).count();
+        while present() < 2 && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let names = vec!["d1".to_owned(), "d2".to_owned()];
+        let backends = Some(tidemark_fleet::backend::on(Arc::clone(&fleet), names));
+        let options = Options { registry: registry(), backends, ..Options::default() };
+        let executed = execute(&plan(), Provenance::default(), &options, None, &mut Quiet);
+        stop.store(true, Ordering::Relaxed);
+        let run = executed.unwrap().run;
+        check(&run);
+        let shares: Vec<u64> = run.stages[0].shares.iter().map(|share| share.ok).collect();
+        assert_eq!(shares.iter().sum::<u64>(), 200, "{shares:?}");
+        assert!(shares.iter().all(|ok| *ok > 0), "both drivers slept: {shares:?}");
+    });
+}
