@@ -249,10 +249,10 @@ fn stage_begins(controller: &Controller<'_>, id: u64, name: &str) {
 #[test]
 #[ignore = "needs root, network namespaces and the Ceph packages; `make test` runs it"]
 fn four_drivers_in_namespaces() {
+    tidemark_testing::needs!(tidemark_testing::CEPH);
     let place = Place::new();
     if !Command::new("ip").args(["netns", "list"]).output().is_ok_and(|output| output.status.success()) {
-        eprintln!("SKIPPED: no network namespaces can be made here");
-        return;
+        return tidemark_testing::skip("no network namespaces can be made");
     }
     let directory = place.path("lab");
     let _down = Down(&directory);
