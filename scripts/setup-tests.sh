@@ -6,7 +6,7 @@ set -euo pipefail
 declare -A package_of=(
   [ceph-mon]=ceph-mon [ceph-mgr]=ceph-mgr [ceph-osd]=ceph-osd [radosgw]=radosgw [ceph]=ceph-common
   [rbd]=ceph-common [rados]=ceph-common [fio]=fio [curl]=curl [losetup]=mount
-  [ip]=iproute2 [chromium]=chromium [node]=nodejs [npm]=npm [python3]=python3
+  [ip]=iproute2 [parted]=parted [mkfs.ext4]=e2fsprogs [unshare]=util-linux [chromium]=chromium [node]=nodejs [npm]=npm [python3]=python3
 )
 missing=()
 for program in "${!package_of[@]}"; do

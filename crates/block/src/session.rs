@@ -2,7 +2,7 @@
 
 use crate::content::check::{Check, Kind};
 use crate::content::sector::SECTOR;
-use crate::content::table::{Cell, Change};
+use crate::content::table::{Cell, Change, Moment};
 use crate::engine::Shared;
 use crate::examples::Examples;
 use crate::failure;
@@ -49,8 +49,14 @@ struct Slot {
     volume: u32,
     offset: u64,
     length: u64,
+    /// Of a write.
     generation: u64,
+    /// Of a read that is verified: when it began.
+    moment: Moment,
 }
+
+const IDLE: Slot =
+    Slot { action: Action::Read, volume: 0, offset: 0, length: 0, generation: 0, moment: Moment::UNKNOWN };
 
 impl Slot {
     fn range(&self) -> std::ops::Range<u64> {
@@ -60,7 +66,6 @@ impl Slot {
 
 impl BlockSession {
     pub(crate) fn new(shared: Arc<Shared>, ring: Ring, thread: ThreadContext) -> Self {
-        let idle = Slot { action: Action::Read, volume: 0, offset: 0, length: 0, generation: 0 };
         let smallest = shared.volumes.iter().filter_map(|volume| volume.table.as_ref()?.cell().into()).min();
         // One more where an operation may begin in the middle of a cell.
         let cells = match smallest.filter(|_| shared.job.content.verify) {
@@ -72,7 +77,7 @@ impl BlockSession {
             shared,
             ring,
             clock: thread.clock,
-            slots: vec![idle; slots],
+            slots: vec![IDLE; slots],
             before: vec![Cell::default(); slots * cells],
             cells,
             examples: Examples::default(),
@@ -100,7 +105,7 @@ impl BlockSession {
         }
         let offset = operation.item.saturating_mul(shared.job.unit);
         let length = operation.bytes.min(volume.size.saturating_sub(offset));
-        let mut plan = Slot { action, volume: index as u32, offset, length, generation: 0 };
+        let mut plan = Slot { action, volume: index as u32, offset, length, ..IDLE };
         let request = match action {
             Action::Remove => return Err(remove(volume, &mut self.examples)),
             Action::Fsync => Request::Sync { data: false },
@@ -119,6 +124,7 @@ impl BlockSession {
             }
             Action::Read => {
                 if let (Some(table), true) = (&volume.table, self.cells > 0) {
+                    plan.moment = table.moment();
                     let own = &mut self.before[slot as usize * self.cells..][..self.cells];
                     for (place, cell) in own.iter_mut().zip(table.cells(&plan.range())) {
                         *place = table.state(cell);
@@ -284,7 +290,8 @@ fn verify(
     let table = volume.table.as_deref().filter(|_| !before.is_empty());
     let touched = table.map_or(0, |table| table.cells(&plan.range()).len()).min(before.len());
     let before = &before[..touched];
-    let wrong = Check { label: volume.label, bytes, offset: plan.offset, table, before }.run()?;
+    let Slot { offset, moment, .. } = *plan;
+    let wrong = Check { label: volume.label, bytes, offset, table, moment, before }.run()?;
     let come = match wrong.kind {
         Kind::Older { expected, .. } => look_again(ring, plan, volume, wrong.at, expected),
         _ => None,
@@ -297,7 +304,7 @@ fn verify(
 fn look_again(ring: &mut Ring, plan: &Slot, volume: &Opened, at: u64, expected: u64) -> Option<bool> {
     let bytes = ring.read_again(plan.volume as usize, plan.offset, plan.length as usize).ok()?;
     let sector = bytes.as_chunks::<SECTOR>().0.get(((at - plan.offset) / SECTOR as u64) as usize)?;
-    let check = Check { label: volume.label, bytes, offset: plan.offset, table: None, before: &[] };
+    let check = Check::without_table(volume.label, bytes, plan.offset);
     Some(check.has_come(sector, at, expected))
 }
 

@@ -119,6 +119,7 @@ fn last_report(text: &str) -> Document {
 #[test]
 #[ignore = "needs fio"]
 fn it_is_found_with_its_engines() {
+    tidemark_testing::needs!(&["fio"]);
     let fio = fio();
     assert!(fio.version().major >= 3);
     let engines = fio.engines().unwrap();
@@ -128,6 +129,7 @@ fn it_is_found_with_its_engines() {
 #[test]
 #[ignore = "needs fio"]
 fn our_percentiles_are_fios() {
+    tidemark_testing::needs!(&["fio"]);
     let directory = directory();
     let text = format!(
         "[global]\ndirectory={}\nioengine=psync\ndirect=1\nsize=16m\nrandrepeat=0\nlat_percentiles=1\n\
@@ -152,6 +154,7 @@ fn our_percentiles_are_fios() {
 #[test]
 #[ignore = "needs fio"]
 fn a_mix_of_two_jobs_is_counted_as_fio_counts_it() {
+    tidemark_testing::needs!(&["fio"]);
     let directory = directory();
     let text = format!(
         "[global]\ndirectory={}\nioengine=io_uring\ndirect=1\nsize=8m\nrandrepeat=0\nruntime=3\ntime_based\n\
@@ -181,6 +184,7 @@ fn a_mix_of_two_jobs_is_counted_as_fio_counts_it() {
 #[test]
 #[ignore = "needs fio"]
 fn what_was_done_in_the_ramp_is_not_measured() {
+    tidemark_testing::needs!(&["fio"]);
     let text =
         "[a]\nioengine=null\nsize=1g\nrw=randread\nrate_iops=2000\nramp_time=2\nruntime=3\ntime_based\n";
     let (outcomes, seen) = play(&stages(text)[0]);
@@ -198,6 +202,7 @@ fn what_was_done_in_the_ramp_is_not_measured() {
 #[test]
 #[ignore = "needs fio"]
 fn a_ramp_that_fio_never_left_is_no_measurement() {
+    tidemark_testing::needs!(&["fio"]);
     // fio 3.33 with a rate ends after `runtime` even if that is within the ramp, and reports it as if measured.
     let text =
         "[a]\nioengine=null\nsize=1g\nrw=randread\nrate_iops=2000\nramp_time=4\nruntime=2\ntime_based\n";
@@ -212,6 +217,7 @@ fn a_ramp_that_fio_never_left_is_no_measurement() {
 #[test]
 #[ignore = "needs fio"]
 fn stonewalled_sections_run_one_after_the_other() {
+    tidemark_testing::needs!(&["fio"]);
     let directory = directory();
     let text = format!(
         "[global]\nfilename={}\nioengine=psync\nsize=4m\n[fill]\nrw=write\nbs=1m\nend_fsync=1\n\
@@ -230,6 +236,7 @@ fn stonewalled_sections_run_one_after_the_other() {
 #[test]
 #[ignore = "needs fio"]
 fn a_full_file_system_is_counted_and_quoted() {
+    tidemark_testing::needs!(&["fio"]);
     // `/dev/full` says that there is no space left, whatever is written.
     let text = "[a]\nfilename=/dev/full\nioengine=psync\nrw=write\nsize=1m\nbs=64k\n";
     let (outcomes, seen) = play(&stages(text)[0]);
@@ -246,6 +253,7 @@ fn a_full_file_system_is_counted_and_quoted() {
 #[test]
 #[ignore = "needs fio"]
 fn what_cannot_start_says_why() {
+    tidemark_testing::needs!(&["fio"]);
     let option = refusal("[a]\nrw=read\nsize=1m\nbogus_option=1\nioengine=null\n");
     assert!(option.contains("Bad option <bogus_option=1>") && option.contains("correct it"), "{option}");
     let engine = refusal("[a]\nrw=read\nsize=1m\nioengine=nosuch\n");
@@ -295,6 +303,7 @@ fn disturbed(section: &'static str, disturb: impl FnOnce(u32) + Send + 'static) 
 #[test]
 #[ignore = "needs fio"]
 fn a_killed_fio_is_a_failure_and_leaves_nothing_behind() {
+    tidemark_testing::needs!(&["fio"]);
     let begun = Instant::now();
     let (outcomes, seen) = disturbed("killed-whole", kill);
     assert!(begun.elapsed() < Duration::from_secs(30), "its jobs went on");
@@ -309,6 +318,7 @@ fn a_killed_fio_is_a_failure_and_leaves_nothing_behind() {
 #[test]
 #[ignore = "needs fio"]
 fn a_killed_job_is_a_failure() {
+    tidemark_testing::needs!(&["fio"]);
     let (outcomes, _) = disturbed("killed-job", |parent| children_of(parent).into_iter().for_each(kill));
     assert_eq!(outcomes[0].given_up, "a job of fio was killed by signal 9");
     assert!(outcomes[0].window_end_ns > 500_000_000, "{}", outcomes[0].window_end_ns);
@@ -317,6 +327,7 @@ fn a_killed_job_is_a_failure() {
 #[test]
 #[ignore = "needs fio"]
 fn the_user_may_end_it_and_what_was_measured_stays() {
+    tidemark_testing::needs!(&["fio"]);
     for (stop_request, section) in [(StopRequest::Finish, "user-finishes"), (StopRequest::Stop, "user-stops")]
     {
         let text =
@@ -401,6 +412,7 @@ fn choice(action: u16, weight: f64, clients: u64, size: u64) -> Choice {
 #[test]
 #[ignore = "needs fio"]
 fn a_native_cell_is_filled_and_measured_by_one_process_per_client() {
+    tidemark_testing::needs!(&["fio"]);
     let directory = directory();
     let size = 8 * FILL_BYTES + 8192;
     let volumes = volumes(directory.path(), 2, size);
@@ -443,6 +455,7 @@ fn a_native_cell_is_filled_and_measured_by_one_process_per_client() {
 #[test]
 #[ignore = "needs fio"]
 fn a_volume_that_is_too_short_is_never_laid_out_anew() {
+    tidemark_testing::needs!(&["fio"]);
     let directory = directory();
     let volumes = volumes(directory.path(), 1, 1 << 20);
     let Place::File(path) = volumes[0].place.clone() else { panic!() };

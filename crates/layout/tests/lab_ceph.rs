@@ -152,6 +152,7 @@ fn gateway_comes_back(lab: &Lab, options: &LabOptions) {
 #[test]
 #[ignore = "needs the Ceph packages; run by make test"]
 fn a_lab_lives_and_dies() {
+    tidemark_testing::needs!(tidemark_testing::CEPH);
     let directory = tempfile::tempdir().unwrap();
     let mut options = LabOptions::new(directory.path().join("lab"));
     let _down = Down(&options.dir);
@@ -207,6 +208,7 @@ fn a_lab_lives_and_dies() {
 #[test]
 #[ignore = "needs the Ceph packages; run by make test"]
 fn a_start_that_fails_stops_what_it_started() {
+    tidemark_testing::needs!(tidemark_testing::CEPH);
     let directory = tempfile::tempdir().unwrap();
     // All programs are real but for the gateway, which comes first in the path.
     let text = directory.path().join("radosgw.text");

@@ -43,7 +43,7 @@ fn say(text: &str) {
 fn up(options: &LabOptions) -> Option<Lab> {
     match lab::up(options, &mut say) {
         Err(error @ LabError::LayoutImpossible { .. }) => {
-            eprintln!("SKIPPED: {error}");
+            tidemark_testing::skip(error);
             None
         }
         up => Some(up.unwrap()),
@@ -255,6 +255,7 @@ fn lives_and_dies(layout: Layout, more: impl Fn(&Lab)) {
 #[test]
 #[ignore = "needs the Ceph packages and root; run by make test"]
 fn baseline_has_everything_on_slow_devices() {
+    tidemark_testing::needs!(tidemark_testing::CEPH);
     lives_and_dies(Layout::Baseline, |lab| {
         assert!(lab.devices().iter().all(|device| device.is_slow));
     });
@@ -263,6 +264,7 @@ fn baseline_has_everything_on_slow_devices() {
 #[test]
 #[ignore = "needs the Ceph packages and root; run by make test"]
 fn reference_1_has_its_metadata_on_fast_devices() {
+    tidemark_testing::needs!(tidemark_testing::CEPH);
     lives_and_dies(Layout::Reference1, |lab| {
         assert_eq!(lab.devices().iter().filter(|device| !device.is_slow).count(), 4);
     });
@@ -271,6 +273,7 @@ fn reference_1_has_its_metadata_on_fast_devices() {
 #[test]
 #[ignore = "needs the Ceph packages and root; run by make test"]
 fn reference_2_takes_writes_into_its_cache() {
+    tidemark_testing::needs!(tidemark_testing::CEPH);
     lives_and_dies(Layout::Reference2, |lab| {
         for pool in ["rbd", "default.rgw.buckets.data"] {
             let there = |pool: &str| rados(lab, &["-p", pool, "ls"]).lines().count();
@@ -291,6 +294,7 @@ fn reference_2_takes_writes_into_its_cache() {
 #[test]
 #[ignore = "needs the Ceph packages and root; run by make test"]
 fn what_was_killed_is_cleared_away_and_what_is_gone_from_memory_is_named() {
+    tidemark_testing::needs!(tidemark_testing::CEPH);
     let directory = tempfile::tempdir().unwrap();
     let options = options(directory.path(), Layout::Reference1);
     let _down = Down(&options.dir);
@@ -320,6 +324,7 @@ fn what_was_killed_is_cleared_away_and_what_is_gone_from_memory_is_named() {
 #[test]
 #[ignore = "needs the Ceph packages and root; run by make test"]
 fn a_creation_that_fails_leaves_no_device() {
+    tidemark_testing::needs!(tidemark_testing::CEPH);
     let directory = tempfile::tempdir().unwrap();
     let text = directory.path().join("ceph-osd.text");
     fs::write(&text, "#!/bin/sh\necho 'no disk today' >&2\nexit 9\n").unwrap();
@@ -330,7 +335,7 @@ fn a_creation_that_fails_leaves_no_device() {
     options.program_path = Some(std::env::join_paths(directories).unwrap());
     let _down = Down(&options.dir);
     let error = match lab::up(&options, &mut say).unwrap_err() {
-        error @ LabError::LayoutImpossible { .. } => return eprintln!("SKIPPED: {error}"),
+        error @ LabError::LayoutImpossible { .. } => return tidemark_testing::skip(error),
         error => error.to_string(),
     };
     assert!(error.contains("no disk today"), "{error}");

@@ -51,6 +51,7 @@ impl Drop for Cluster {
 #[test]
 #[ignore = "makes a Ceph cluster"]
 fn swift_verbs_work_on_a_real_gateway() {
+    tidemark_testing::needs!(tidemark_testing::CEPH);
     let cluster = Cluster::up();
     let target = cluster.swift();
     let job = |target: &Swift| Job { target: Target::Swift(target.clone()), actions: actions(&[Verb::Get]) };
@@ -125,6 +126,7 @@ fn swift_verbs_work_on_a_real_gateway() {
 #[test]
 #[ignore = "makes a Ceph cluster"]
 fn s3_verbs_work_on_a_real_gateway() {
+    tidemark_testing::needs!(tidemark_testing::CEPH);
     let cluster = Cluster::up();
     let target = cluster.s3();
     let check = |target: S3, bucket| {

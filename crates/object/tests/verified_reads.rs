@@ -1,5 +1,5 @@
 //! What verification adds to a read of 1 MiB in processor time of the client's thread: run by hand.
-//! `cargo test --release -p tidemark-object --test verified_reads -- --ignored --nocapture`
+//! `cargo test --profile dist -p tidemark-object --test verified_reads -- --ignored --nocapture`
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -33,7 +33,7 @@ fn thread_cpu_ns() -> u64 {
 
 #[test]
 #[ignore = "a measurement"]
-fn verification_costs_little() {
+fn measures_verification() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}", listener.local_addr().unwrap());
     let data = DataSet::new(7, 1, 0);

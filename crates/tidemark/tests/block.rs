@@ -18,12 +18,15 @@ fn on_disk() -> tempfile::TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
 }
 
-/// Whether files under it lie on a device that the kernel counts; if not, what needs that is skipped, aloud.
+/// Whether files under it lie on a device that the kernel counts; if not, what needs that is skipped.
 fn counted(record: &Record) -> bool {
     let stages = record.value["stages"].as_array().unwrap();
     let counted = stages.iter().any(|stage| !stage["proof"]["devices"].as_array().is_none_or(Vec::is_empty));
     if !counted {
-        eprintln!("skipped: no device counters under {}", env!("CARGO_TARGET_TMPDIR"));
+        tidemark_testing::skip(format_args!(
+            "no device counts what happens under {}",
+            env!("CARGO_TARGET_TMPDIR")
+        ));
     }
     counted
 }
@@ -178,6 +181,7 @@ fn small_files_and_odd_blocks_are_clear_errors() {
 #[test]
 #[ignore = "needs fio; `make test` runs it"]
 fn a_file_that_fio_loads_is_cleaned_up() {
+    tidemark_testing::needs!(&["fio"]);
     let (place, disk) = (Place::new(), on_disk());
     let path = disk.path().join("volume");
     let stages =
@@ -190,6 +194,7 @@ fn a_file_that_fio_loads_is_cleaned_up() {
 #[test]
 #[ignore = "needs fio; `make test` runs it"]
 fn a_fio_job_file_runs_unchanged_and_native_agrees_with_fio() {
+    tidemark_testing::needs!(&["fio"]);
     let (place, disk) = (Place::new(), on_disk());
     let path = disk.path().join("volume");
     let job = format!(

@@ -28,6 +28,7 @@ impl Drop for Down<'_> {
 #[test]
 #[ignore = "needs the Ceph packages; `make test` runs it"]
 fn a_real_gateway() {
+    tidemark_testing::needs!(tidemark_testing::CEPH);
     let place = Place::new();
     let directory = place.path("lab");
     let _down = Down(&directory);

@@ -26,6 +26,7 @@ fn node(words: &[&str]) {
 #[test]
 #[ignore = "needs Chromium, Node.js and the built console; `make test` runs it"]
 fn the_console_does_its_work_on_a_real_controller() {
+    tidemark_testing::needs!(&["chromium", "node"]);
     let server = EmbeddedServer::start(EmbeddedOptions::default()).unwrap();
     let place = Place::new();
     let controller = Controller::start(&place, &[]);
@@ -44,5 +45,6 @@ fn the_console_does_its_work_on_a_real_controller() {
 #[test]
 #[ignore = "needs Chromium, Node.js and the built console; `make test` runs it"]
 fn the_console_stays_fast_and_reachable_with_a_thousand_runs() {
+    tidemark_testing::needs!(&["chromium", "node"]);
     node(&["tests/all.mjs"]);
 }

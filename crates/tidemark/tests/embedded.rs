@@ -8,6 +8,7 @@
 
 mod common;
 
+use common::fleet::wait;
 use common::{Output, Place, Record, whitepaper};
 use std::time::Duration;
 use tidemark_layout::embedded::{EmbeddedOptions, EmbeddedServer, Fault, Operation};
@@ -129,7 +130,7 @@ fn the_user_s_ctrl_c_keeps_what_was_measured_and_cleans_up() {
     let (place, server) = (Place::new(), server());
     let document = place.write("wp.xml", &whitepaper("", &storage(&server), 600));
     let child = place.start(&["run", document.to_str().unwrap(), "--json"]);
-    std::thread::sleep(Duration::from_secs(4));
+    wait("load", || (server.statistics().of(Operation::GetObject).succeeded > 100).then_some(()));
     let status = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(status.success());
     let output = child.wait_with_output().unwrap();
@@ -234,6 +235,7 @@ fn an_open_loop_offers_its_rate() {
 #[test]
 #[ignore = "mounts a small file system; `make test` runs it"]
 fn a_full_disk_under_the_store_costs_nothing_that_was_measured() {
+    tidemark_testing::needs!(&["unshare"]);
     let (place, server) = (Place::new(), server());
     let document = place.write("wp.xml", &whitepaper("", &storage(&server), 6));
     let (small, report) = (place.path("small"), place.path("report.html"));

@@ -14,6 +14,7 @@ use serde_json::Value;
 #[test]
 #[ignore = "needs the Ceph packages, fio and root; `make test` runs it"]
 fn the_throttled_disk_is_named_as_the_limit() {
+    tidemark_testing::needs!(tidemark_testing::CEPH);
     let place = Place::new();
     let text = "name: limit\narms: [{name: slow, lab: baseline}]\nloads:\n  - name: writes\n    target: {kind: rbd, conf: \"${TIDEMARK_LAB_CEPH_CONF}\", count: 1, size: 64MiB}\n    \
                 stages:\n      - prepare: {}\n      - load: {pattern: randwrite, block_size: 4KiB, depth: 16, warm_up: 1s, for: 8s}\n      - cleanup: {}\n";
@@ -21,7 +22,7 @@ fn the_throttled_disk_is_named_as_the_limit() {
     let labs = place.path("labs");
     let output = place.tidemark(&["run", file.to_str().unwrap(), "--labs", labs.to_str().unwrap(), "--json"]);
     if output.code == 3 && output.stderr.contains("the layout baseline cannot be made") {
-        return eprintln!("SKIPPED: {}", output.stderr);
+        return tidemark_testing::skip(output.stderr);
     }
     let last = output.stdout.lines().last().unwrap_or_else(|| panic!("no output: {}", output.stderr));
     let event: Value = serde_json::from_str(last).unwrap();

@@ -14,6 +14,7 @@ use tidemark_layout::lab::{self, LabOptions};
 #[test]
 #[ignore = "needs the Ceph packages and fio; `make test` runs it"]
 fn clients_on_volumes_of_their_own() {
+    tidemark_testing::needs!(tidemark_testing::CEPH);
     let place = Place::new();
     let directory = place.path("lab");
     let lab = lab::up(&LabOptions::new(&directory), &mut |text| eprintln!("{text}")).unwrap();

@@ -1,7 +1,7 @@
 //! Judges what a read returned by the stamps in it and by what the table knows.
 
 use super::sector::{Reading, SECTOR, Stamp, read};
-use super::table::{Cell, Table};
+use super::table::{Cell, Moment, Table};
 use super::{Dials, Label};
 use std::ops::Range;
 
@@ -68,30 +68,28 @@ pub(crate) struct Check<'a> {
     pub(crate) offset: u64,
     /// What this run wrote, if that is followed.
     pub(crate) table: Option<&'a Table>,
-    /// The states of the cells that the range touches, from before the read was sent.
+    /// When the read was about to be sent.
+    pub(crate) moment: Moment,
+    /// The states of the cells that the range touches, from then.
     pub(crate) before: &'a [Cell],
 }
 
-impl Check<'_> {
+impl<'a> Check<'a> {
+    /// What can be judged by the stamps alone.
+    pub(crate) fn without_table(label: Label, bytes: &'a [u8], offset: u64) -> Self {
+        Self { label, bytes, offset, table: None, moment: Moment::UNKNOWN, before: &[] }
+    }
+
     /// The first thing wrong; must be asked as soon as the read has ended.
     pub(crate) fn run(&self) -> Option<Wrong> {
         let range = self.offset..self.offset + self.bytes.len() as u64;
         let Some(table) = self.table else {
             return self.cell(range, Cell::default(), Cell::default());
         };
-        let cells = table.cells(&range);
-        for (cell, before) in cells.clone().zip(self.before) {
-            let start = cell as u64 * table.cell();
-            let part = start.max(range.start)..(start + table.cell()).min(range.end);
-            let wrong = self.cell(part, *before, table.state(cell));
-            if wrong.is_some() {
-                return wrong.map(|wrong| self.beyond_one_cell(wrong));
-            }
-        }
-        // What lies beyond the table is judged without it.
-        let known = (cells.start + cells.len().min(self.before.len())) as u64 * table.cell();
-        let rest = known.max(range.start)..range.end;
-        if rest.is_empty() { None } else { self.cell(rest, Cell::default(), Cell::default()) }
+        table.cells(&range).zip(self.before).find_map(|(cell, before)| {
+            let wrong = self.cell(table.part(cell, &range), *before, table.state(cell))?;
+            Some(self.beyond_one_cell(wrong))
+        })
     }
 
     /// Whether a later read of the sector at `at` shows the write of generation `expected`, or a later one.
@@ -112,6 +110,7 @@ impl Check<'_> {
     fn cell(&self, part: Range<u64>, before: Cell, after: Cell) -> Option<Wrong> {
         let settled = before.is_settled(after);
         let trims = self.table.is_some_and(Table::trims);
+        let met = self.table.is_some_and(|table| table.may_have_met(self.moment, before, after));
         let floor = before.floor();
         // The first sector, and the first that stands otherwise.
         let (mut first, mut odd): (Option<Age>, Option<(u64, Age)>) = (None, None);
@@ -134,6 +133,8 @@ impl Check<'_> {
                 }
                 Reading::Zeroes if before.allows_zeroes(after, trims) => Age::Right,
                 Reading::Zeroes => return wrong(Kind::Zeroes),
+                // Bytes of a write that came meanwhile beside bytes of what was there before: nobody can judge them.
+                Reading::Damaged | Reading::Foreign if met => continue,
                 Reading::Damaged => return wrong(Kind::Damaged),
                 Reading::Foreign => return wrong(Kind::Foreign),
             };

@@ -7,7 +7,11 @@
 //! *mixed* until a write of the first kind. A write that failed or was abandoned may land at any later time, so it
 //! counts as in flight for ever. What is called lost, stale or torn by this table therefore is.
 //!
-//! Memory: 8 bytes per cell, 2 GiB for a volume of 1 TiB in cells of 4 KiB. Nothing locks.
+//! A read that a change of the same cell meets may return any bytes of either, within a sector too: neither a page
+//! cache nor a disk promises more. The table tells whether that may have been ([`Table::may_have_met`]), by the state
+//! of the cell before and after the read, and by a count of the changes that leave no trace in it.
+//!
+//! What lies beyond the table's size is one more cell, of which nothing but its changes is known. Memory: 8 bytes per cell, 2 GiB for a volume of 1 TiB in cells of 4 KiB. Nothing locks.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -40,7 +44,19 @@ pub(crate) struct Table {
     origin: u64,
     /// Whether anything was trimmed.
     trims: AtomicBool,
+    /// Changes that have ended and left their cell mixed: its state may be the same as before them.
+    mixes: AtomicU64,
+    /// The last one stands for all that lies beyond the others.
     cells: Box<[AtomicU64]>,
+}
+
+/// What a read notes before it is sent, apart from the states of its cells; taken first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Moment(u64);
+
+impl Moment {
+    /// Of what is not judged by a table.
+    pub(crate) const UNKNOWN: Self = Self(0);
 }
 
 /// A cell's state at some moment.
@@ -54,23 +70,24 @@ impl Cell {
     }
 
     /// Whether all its sectors must be of the floor's write, given its state at the end of a read that began with
-    /// this one.
+    /// this one. A floor that has reached its limit no longer tells one write from the next.
     pub(crate) fn is_settled(self, after: Cell) -> bool {
-        self == after && self.0 & (FLIGHT | MIXED | TRIMMED) == 0 && self.floor() > 0
+        self == after && self.0 & (FLIGHT | MIXED | TRIMMED) == 0 && (1..MOST).contains(&self.floor())
     }
 
     /// Whether zeroes may be found by a read that ended with `after`; `trims`: something was trimmed in this run.
     /// Where a cell changed meanwhile, that may have been a trim and then a write, which leaves no trace of it.
     pub(crate) fn allows_zeroes(self, after: Cell, trims: bool) -> bool {
-        (self.0 | after.0) & TRIMMED != 0 || (trims && self != after)
+        let changed = self != after || self.floor() == MOST;
+        (self.0 | after.0) & TRIMMED != 0 || (trims && changed)
     }
 }
 
 impl Table {
     /// A table for a volume of `size` bytes in which nothing has been written since `origin` (nanoseconds since 1970).
     pub(crate) fn new(size: u64, cell: u64, origin: u64) -> Self {
-        let cells = (0..size.div_ceil(cell)).map(|_| AtomicU64::new(0)).collect();
-        Self { cell, origin, trims: AtomicBool::new(false), cells }
+        let cells = (0..=size.div_ceil(cell)).map(|_| AtomicU64::new(0)).collect();
+        Self { cell, origin, trims: AtomicBool::new(false), mixes: AtomicU64::new(0), cells }
     }
 
     /// Bytes of a cell.
@@ -85,7 +102,12 @@ impl Table {
 
     /// Bytes that it covers.
     pub(crate) fn size(&self) -> u64 {
-        self.cell * self.cells.len() as u64
+        self.cell * self.beyond() as u64
+    }
+
+    /// The cell for all that lies beyond the others.
+    fn beyond(&self) -> usize {
+        self.cells.len() - 1
     }
 
     /// The same knowledge in cells that divide these, or over a larger volume.
@@ -93,8 +115,7 @@ impl Table {
         let table = Self::new(size.max(self.size()), cell, self.origin);
         table.trims.store(self.trims(), Ordering::Release);
         for (index, new) in table.cells.iter().enumerate() {
-            let old = self.cells.get((index as u64 * cell / self.cell) as usize);
-            new.store(old.map_or(0, |old| old.load(Ordering::Acquire)), Ordering::Release);
+            new.store(self.state((index as u64 * cell / self.cell) as usize).0, Ordering::Release);
         }
         table
     }
@@ -111,15 +132,35 @@ impl Table {
 
     /// The cells that a range of bytes touches.
     pub(crate) fn cells(&self, bytes: &Range<u64>) -> Range<usize> {
-        let most = self.cells.len();
-        let end = (bytes.end.div_ceil(self.cell) as usize).min(most);
-        ((bytes.start / self.cell) as usize).min(end)..end
+        let cell = |index: u64, most: usize| index.min(most as u64) as usize;
+        let start = cell(bytes.start / self.cell, self.beyond());
+        start..cell(bytes.end.div_ceil(self.cell), self.cells.len()).max(start)
+    }
+
+    /// The bytes of a range that lie in a cell.
+    pub(crate) fn part(&self, cell: usize, bytes: &Range<u64>) -> Range<u64> {
+        let start = cell as u64 * self.cell;
+        let end = if cell < self.beyond() { start + self.cell } else { u64::MAX };
+        start.max(bytes.start)..end.min(bytes.end)
     }
 
     /// A cell's state now.
     #[inline]
     pub(crate) fn state(&self, cell: usize) -> Cell {
-        Cell(self.cells.get(cell).map_or(0, |cell| cell.load(Ordering::Acquire)))
+        Cell(self.cells[cell.min(self.beyond())].load(Ordering::Acquire))
+    }
+
+    /// The moment at which a read begins, for [`Table::may_have_met`]. To be taken before the states of its cells.
+    #[inline]
+    pub(crate) fn moment(&self) -> Moment {
+        Moment(self.mixes.load(Ordering::Acquire))
+    }
+
+    /// Whether a change may have been in flight in a cell at some time during a read that began at `moment` with the
+    /// cell's state `before`, and ended with `after`.
+    pub(crate) fn may_have_met(&self, moment: Moment, before: Cell, after: Cell) -> bool {
+        let trace = before != after || (before.0 | after.0) & FLIGHT != 0 || before.floor() == MOST;
+        trace || (before.0 & MIXED != 0 && moment != self.moment())
     }
 
     /// Notes that a change of a range is about to be sent.
@@ -129,7 +170,7 @@ impl Table {
         }
         for index in self.cells(bytes) {
             let start = index as u64 * self.cell;
-            let whole = bytes.start <= start && start + self.cell <= bytes.end;
+            let whole = bytes.start <= start && start + self.cell <= bytes.end && index < self.beyond();
             self.update(index, |state| {
                 let flight = state & FLIGHT;
                 let overlap = if flight > 0 || !whole { OVERLAP } else { 0 };
@@ -152,7 +193,11 @@ impl Table {
                 let alone = flight == 1 && state & OVERLAP == 0;
                 match change {
                     Change::Write if alone => generation.max(state >> FLOOR_SHIFT) << FLOOR_SHIFT,
-                    _ if flight == 1 => (state & !(FLIGHT | OVERLAP)) | MIXED,
+                    _ if flight == 1 => {
+                        // Before the state changes, so that whoever sees it changed sees the count changed.
+                        self.mixes.fetch_add(1, Ordering::AcqRel);
+                        (state & !(FLIGHT | OVERLAP)) | MIXED
+                    }
                     _ => state - 1,
                 }
             });
@@ -240,7 +285,7 @@ mod tests {
             table.end(&ONE, Change::Write, 1005);
         }
         assert_eq!(table.state(0).floor(), 0);
-        assert_eq!((table.count(5), table.cells(&(0..u64::MAX))), (0, 0..4));
+        assert_eq!((table.count(5), table.cells(&(0..u64::MAX))), (0, 0..5));
     }
 
     #[test]
@@ -250,5 +295,52 @@ mod tests {
         table.end(&ONE, Change::Write, 1005);
         let finer = table.refined(32_768, 512);
         assert_eq!((finer.state(7).floor(), finer.state(8).floor(), finer.size()), (5, 0, 32_768));
+    }
+
+    #[test]
+    fn a_change_that_came_and_went_during_a_read_is_known_even_if_the_state_is_the_same() {
+        let table = table();
+        let (part, all) = (0..512, 0..4096);
+        let change = |bytes: &Range<u64>, generation| {
+            table.begin(bytes, Change::Write);
+            table.end(bytes, Change::Write, generation);
+        };
+        change(&part, 1001);
+        let look = || (table.moment(), table.state(0));
+        let met = |(moment, before)| table.may_have_met(moment, before, table.state(0));
+        let begun = look();
+        assert!(!met(begun), "nothing came");
+        change(&(4096..8192), 1002);
+        change(&(4096..4608), 1003);
+        assert!(
+            table.state(0) == begun.1 && met(begun),
+            "a change elsewhere that cannot be told from one here"
+        );
+        let begun = look();
+        change(&part, 1004);
+        assert!(table.state(0) == begun.1 && met(begun));
+        let begun = look();
+        change(&all, 1005);
+        assert!(met(begun));
+        let begun = look();
+        change(&(4096..4608), 1006);
+        assert!(!met(begun), "a cell that is whole has a trace of each change");
+        table.begin(&all, Change::Write);
+        assert!(met(look()) && met(begun), "in flight");
+    }
+
+    #[test]
+    fn what_lies_beyond_the_table_is_one_cell_that_is_never_settled() {
+        let table = table();
+        let beyond = 20_480..24_576;
+        assert_eq!((table.cells(&beyond), table.cells(&(12_288..20_480))), (4..5, 3..5));
+        assert_eq!(
+            (table.part(3, &(12_800..20_480)), table.part(4, &beyond)),
+            (12_800..16_384, beyond.clone())
+        );
+        table.begin(&beyond, Change::Write);
+        assert!(table.may_have_met(table.moment(), table.state(4), table.state(4)));
+        table.end(&beyond, Change::Write, 1009);
+        assert_eq!((table.state(4).floor(), table.state(4).is_settled(table.state(4))), (0, false));
     }
 }

@@ -19,6 +19,7 @@ use tidemark_measure::fault::Fault;
 use tidemark_measure::pick::Pick;
 use tidemark_measure::tally::Interval;
 use tidemark_plan::block::{Action, Cache, Content, FILL_BYTES, IoEngine, Job, Place, Volume};
+pub(crate) use tidemark_testing::skip;
 
 pub(crate) const SIZE: u64 = 16 << 20;
 
@@ -231,7 +232,7 @@ impl Loop {
         let sector = format!("--sector-size={sector}");
         let path = command("losetup", &["--find", "--show", &sector, file.to_str().unwrap()]);
         if path.is_none() {
-            eprintln!("SKIPPED: no loop device can be made here (root is needed)");
+            skip("no loop device can be made (root is needed)");
         }
         path.map(|path| Self { path: path.into(), file })
     }
@@ -257,7 +258,7 @@ impl Mount {
         let made = command("mkfs.ext4", &["-q", "-F", disk.name()])
             .and_then(|_| command("mount", &[disk.name(), place.to_str().unwrap()]));
         if made.is_none() {
-            eprintln!("SKIPPED: an ext4 file system cannot be made and mounted here");
+            skip("an ext4 file system cannot be made and mounted");
         }
         made.map(|_| Self(place))
     }

@@ -152,10 +152,10 @@ fn steps_are_those_of_the_histogram() {
     }
 }
 
-/// `cargo test --release -p tidemark-measure -- --ignored wire --nocapture`
+/// `cargo test --profile dist -p tidemark-measure -- --ignored measures_ --nocapture`
 #[test]
 #[ignore = "prints a time"]
-fn merging_a_thousand_drivers_takes_so_long() {
+fn measures_the_merge_of_a_thousand_drivers() {
     for per_operation in [300, 1_000] {
         let mut rng = crate::rng::Rng::new(1, &[]);
         let mut second = || {

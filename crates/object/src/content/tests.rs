@@ -313,7 +313,7 @@ fn the_duplicate_dial_is_true() {
 /// What verification and generation cost, beside a plain copy: run by hand, in release.
 #[test]
 #[ignore = "a measurement"]
-fn cost() {
+fn measures_content() {
     let plan = seeded(0.0, 0.0);
     let size = 1 << 20;
     let objects: Vec<_> = (0..32)

@@ -150,7 +150,7 @@ fn a_large_evaluation_is_a_small_file() {
 
 #[test]
 #[ignore = "prints time and memory; run it alone with --release"]
-fn what_a_large_report_costs() {
+fn measures_a_large_report() {
     let memory = || {
         let status = std::fs::read_to_string("/proc/self/status").unwrap();
         let of = |name: &str| {

@@ -1,5 +1,5 @@
-//! A model of a disk on which writes land sector by sector in any order: what it may show is never called wrong, and
-//! each kind of damage is found and named.
+//! A model of a disk on which writes land sector by sector in any order, and from which reads come in smaller pieces
+//! in any order: what it may show is never called wrong, and each kind of damage is found and named.
 
 use super::super::table::Change;
 use super::*;
@@ -7,6 +7,12 @@ use proptest::prelude::*;
 
 const SIZE: u64 = 32_768;
 const ORIGIN: u64 = 1_000_000;
+
+/// Bytes that a read takes at once; smaller than a stamp.
+const PIECE: usize = 32;
+
+/// How many pieces one step of a read takes.
+const PIECES: usize = 5;
 
 fn label(duplicate: u16) -> Label {
     Label { volume: 9, dials: Dials { noise: 512, duplicate }, set: 3 }
@@ -29,6 +35,7 @@ struct Write {
 
 struct Read {
     range: Range<u64>,
+    moment: Moment,
     before: Vec<Cell>,
     bytes: Vec<u8>,
     seen: Vec<bool>,
@@ -41,6 +48,11 @@ impl Disk {
         let mut bytes = vec![0; SIZE as usize];
         label.fill(&mut bytes, 0, ORIGIN - 500);
         Self { label, bytes, table: Table::new(SIZE, cell, ORIGIN), clock: ORIGIN }
+    }
+
+    /// One whose table knows the beginning alone.
+    fn known_in_part(self, size: u64) -> Self {
+        Self { table: Table::new(size, self.table.cell(), ORIGIN), ..self }
     }
 
     fn begin(&mut self, range: Range<u64>, change: Change) -> Write {
@@ -75,25 +87,26 @@ impl Disk {
     }
 
     fn send(&self, range: Range<u64>) -> Read {
+        let moment = self.table.moment();
         let before = self.table.cells(&range).map(|cell| self.table.state(cell)).collect();
         let length = (range.end - range.start) as usize;
-        Read { range, before, bytes: vec![0; length], seen: vec![false; length / SECTOR] }
+        Read { range, moment, before, bytes: vec![0; length], seen: vec![false; length / PIECE] }
     }
 
-    fn see(&self, read: &mut Read, sector: usize) {
-        let sector = sector % read.seen.len();
-        if !read.seen[sector] {
-            read.seen[sector] = true;
-            let at = read.range.start as usize + sector * SECTOR;
-            read.bytes[sector * SECTOR..(sector + 1) * SECTOR].copy_from_slice(&self.bytes[at..at + SECTOR]);
+    fn see(&self, read: &mut Read, piece: usize) {
+        let piece = piece % read.seen.len();
+        if !read.seen[piece] {
+            read.seen[piece] = true;
+            let at = read.range.start as usize + piece * PIECE;
+            read.bytes[piece * PIECE..(piece + 1) * PIECE].copy_from_slice(&self.bytes[at..at + PIECE]);
         }
     }
 
     fn judge(&self, mut read: Read) -> Option<Wrong> {
-        (0..read.seen.len()).for_each(|sector| self.see(&mut read, sector));
-        let Read { range, before, bytes, .. } = &read;
-        let table = Some(&self.table);
-        Check { label: self.label, bytes, offset: range.start, table, before }.run()
+        (0..read.seen.len()).for_each(|piece| self.see(&mut read, piece));
+        let Read { range, moment, before, bytes, .. } = &read;
+        let (label, table) = (self.label, Some(&self.table));
+        Check { label, bytes, offset: range.start, table, moment: *moment, before }.run()
     }
 
     fn read(&self, range: Range<u64>) -> Option<Wrong> {
@@ -143,8 +156,9 @@ proptest! {
         steps in prop::collection::vec(step(), 1..120),
         cell in prop_oneof![Just(512u64), Just(4096)],
         duplicate in prop_oneof![Just(0u16), Just(20_000)],
+        known in prop_oneof![3 => Just(SIZE), 1 => Just(SIZE / 2)],
     ) {
-        let mut disk = Disk::new(cell, duplicate);
+        let mut disk = Disk::new(cell, duplicate).known_in_part(known);
         let (mut writes, mut reads, mut failed) = (Vec::new(), Vec::new(), Vec::new());
         for step in steps {
             match step {
@@ -166,7 +180,8 @@ proptest! {
                 Step::Send(range) => reads.push(disk.send(range)),
                 Step::See(read, sector) if !reads.is_empty() => {
                     let index = read % reads.len();
-                    disk.see(&mut reads[index], sector);
+                    let first = sector % reads[index].seen.len();
+                    (first..first + PIECES).for_each(|piece| disk.see(&mut reads[index], piece));
                     if let Some(write) = failed.last_mut() {
                         disk.land(write, sector / 7);
                     }
@@ -241,6 +256,32 @@ fn each_kind_of_damage_is_named_with_its_place() {
 }
 
 #[test]
+fn a_read_that_meets_a_write_is_not_judged_by_bytes_of_both_and_one_that_does_not_is() {
+    let half = SECTOR / 2 / PIECE;
+    for range in [0..4096, 0..512] {
+        let mut disk = Disk::new(4096, 0);
+        // In flight all the while; begun and ended meanwhile, twice, with and without a trace in the table.
+        let mut write = disk.begin(range.clone(), Change::Write);
+        let mut read = disk.send(0..4096);
+        (0..half).for_each(|piece| disk.see(&mut read, piece));
+        (0..write.landed.len()).for_each(|sector| disk.land(&mut write, sector));
+        assert_eq!(disk.judge(read), None);
+        disk.end(write);
+        for _ in 0..2 {
+            let mut read = disk.send(0..4096);
+            (0..half).for_each(|piece| disk.see(&mut read, piece));
+            disk.write(range.clone());
+            assert_eq!(disk.judge(read), None);
+        }
+        // Damage is seen by the next read that nothing meets, and beside a write elsewhere.
+        disk.bytes[600] ^= 1;
+        let write = disk.begin(4096..8192, Change::Write);
+        assert_eq!(disk.read(0..8192).unwrap().at, 512);
+        disk.end(write);
+    }
+}
+
+#[test]
 fn a_torn_write_is_told_from_a_lost_one() {
     let mut disk = Disk::new(4096, 0);
     disk.write(0..SIZE);
@@ -276,7 +317,7 @@ fn old_common_blocks_are_found_where_this_run_wrote() {
 fn without_a_table_only_what_the_stamps_say_is_judged() {
     let mut bytes = vec![0; 8192];
     label(0).fill(&mut bytes, 4096, 5);
-    let check = |bytes: &[u8]| Check { label: label(0), bytes, offset: 4096, table: None, before: &[] }.run();
+    let check = |bytes: &[u8]| Check::without_table(label(0), bytes, 4096).run();
     assert_eq!(check(&bytes), None);
     bytes[600] ^= 4;
     assert_eq!(check(&bytes), Some(Wrong { at: 4608, kind: Kind::Damaged }));
@@ -290,7 +331,7 @@ fn read_again_what_came_late_is_told_from_what_never_came() {
         let old = disk.bytes.clone();
         disk.write(0..SIZE);
         let expected = disk.clock;
-        let check = Check { label: disk.label, bytes: &[], offset: 0, table: None, before: &[] };
+        let check = Check::without_table(disk.label, &[], 0);
         let come = |bytes: &[u8], sector: usize| {
             check.has_come(&bytes.as_chunks().0[sector], (sector * SECTOR) as u64, expected)
         };
