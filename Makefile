@@ -42,7 +42,7 @@ unit:
 
 # One at a time: they bring up clusters of their own.
 e2e:
-	$(CARGO) test --locked -p tidemark-layout -p tidemark -- --ignored --test-threads=1
+	$(CARGO) test --locked -p tidemark-lab -p tidemark -- --ignored --test-threads=1
 	$(CARGO) test --locked -p tidemark-object --test gateway -- --ignored --test-threads=1
 	$(CARGO) test --locked -p tidemark-fio -- --ignored --test-threads=1
 
