@@ -5,7 +5,7 @@
 mod support;
 
 use support::{MS, PUT, Run, actions, naming, s3};
-use tidemark_layout::embedded::{EmbeddedOptions, EmbeddedServer, Fault as Trouble, Operation as Asked};
+use tidemark_embedded::{EmbeddedOptions, EmbeddedServer, Fault as Trouble, Operation as Asked};
 use tidemark_load::engine::{Begin, Operation};
 use tidemark_measure::fault::Fault;
 use tidemark_object::content::DataSet;

@@ -6,7 +6,7 @@
 mod support;
 
 use support::{PUT, Run, actions};
-use tidemark_layout::lab::{self, Lab, LabOptions};
+use tidemark_lab::{self as lab, Lab, LabOptions};
 use tidemark_measure::fault::Fault;
 use tidemark_object::preflight::preflight;
 use tidemark_plan::object::{Job, S3, Swift, SwiftAuth, Target, Verb};

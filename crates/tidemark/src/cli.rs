@@ -5,7 +5,7 @@ mod controller;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use controller::{Cancel, Driver, Reach, Remote, Serve, Status, Submit, Token, TokenRole, Watch};
 use std::path::PathBuf;
-use tidemark_layout::lab::Layout;
+use tidemark_lab::Layout;
 use tidemark_measure::units::parse_bytes;
 
 const EXIT_CODES: &str = "\

@@ -13,7 +13,7 @@ use common::{Output, Place, Record, whitepaper};
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
-use tidemark_layout::lab::{self, Daemon, Lab, LabOptions};
+use tidemark_lab::{self as lab, Daemon, Lab, LabOptions};
 
 struct Down<'a>(&'a Path);
 

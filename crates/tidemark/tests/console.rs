@@ -12,7 +12,7 @@ use common::Place;
 use common::fleet::Controller;
 use std::path::Path;
 use std::process::Command;
-use tidemark_layout::embedded::{EmbeddedOptions, EmbeddedServer};
+use tidemark_embedded::{EmbeddedOptions, EmbeddedServer};
 
 fn node(words: &[&str]) {
     let console = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../console");

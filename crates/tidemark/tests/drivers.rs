@@ -8,7 +8,7 @@ mod common;
 use common::fleet::{Controller, wait};
 use common::{Place, Record};
 use std::time::Duration;
-use tidemark_layout::embedded::{EmbeddedOptions, EmbeddedServer};
+use tidemark_embedded::{EmbeddedOptions, EmbeddedServer};
 
 fn target(server: &EmbeddedServer) -> String {
     format!(

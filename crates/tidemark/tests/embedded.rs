@@ -11,7 +11,7 @@ mod common;
 use common::fleet::wait;
 use common::{Output, Place, Record, whitepaper};
 use std::time::Duration;
-use tidemark_layout::embedded::{EmbeddedOptions, EmbeddedServer, Fault, Operation};
+use tidemark_embedded::{EmbeddedOptions, EmbeddedServer, Fault, Operation};
 
 fn server() -> EmbeddedServer {
     EmbeddedServer::start(EmbeddedOptions::default()).unwrap()

@@ -18,7 +18,7 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
-use tidemark_layout::lab::{self, Lab, LabOptions};
+use tidemark_lab::{self as lab, Lab, LabOptions};
 
 const DRIVERS: usize = 4;
 

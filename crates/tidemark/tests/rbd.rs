@@ -9,7 +9,7 @@
 mod common;
 
 use common::{Place, Record};
-use tidemark_layout::lab::{self, LabOptions};
+use tidemark_lab::{self as lab, LabOptions};
 
 #[test]
 #[ignore = "needs the Ceph packages and fio; `make test` runs it"]

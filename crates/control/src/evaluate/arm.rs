@@ -5,7 +5,7 @@ use super::{Spectator, Step};
 use crate::execute::ExecuteError;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use tidemark_layout::lab::{self, Lab, LabOptions, Layout};
+use tidemark_lab::{self as lab, Lab, LabOptions, Layout};
 use tidemark_plan::evaluation::Arm as Document;
 use tidemark_plan::plan::Observe;
 

@@ -131,7 +131,7 @@ fn labs(arguments: &cli::Run) -> Result<PathBuf, Stop> {
     if let Some(directory) = &arguments.labs {
         return Ok(directory.clone());
     }
-    let usual = tidemark_layout::lab::default_dir().map_err(Stop::not_ready)?;
+    let usual = tidemark_lab::default_dir().map_err(Stop::not_ready)?;
     let name = usual.file_name().unwrap_or_default().to_string_lossy().into_owned();
     Ok(usual.with_file_name(format!("{name}-arms")))
 }

@@ -5,7 +5,7 @@ use crate::exit::{Exit, Stop};
 use crate::terminal::Terminal;
 use serde_json::json;
 use std::path::PathBuf;
-use tidemark_layout::lab::{self, LabOptions, LabStatus};
+use tidemark_lab::{self as lab, LabOptions, LabStatus};
 
 /// Brings the lab up or down, or says how it is.
 pub(crate) fn lab(command: &Lab, terminal: Terminal) -> Result<Exit, Stop> {

@@ -1,0 +1,61 @@
+//! An S3 server inside the process: for `make demo`, for tests, and for the target named `embedded`.
+//!
+//! [`EmbeddedServer::start`] gives a private server on a free port within milliseconds. It keeps objects in memory or
+//! in a directory, counts exactly what it was asked ([`Statistics`]), and misbehaves on demand ([`Faults`]).
+//!
+//! ```
+//! use tidemark_embedded::{EmbeddedOptions, EmbeddedServer, Fault, Operation};
+//!
+//! # fn main() -> Result<(), tidemark_embedded::EmbeddedError> {
+//! let options = EmbeddedOptions { buckets: vec!["bench".into()], ..EmbeddedOptions::default() };
+//! let server = EmbeddedServer::start(options)?;
+//! println!("{} {} {}", server.endpoint(), server.access_key(), server.secret_key());
+//! let id = server.faults().add(Fault::slow_down().on(Operation::PutObject).with_probability(0.01));
+//! // Point a client at it, then compare its counts with the server's.
+//! assert_eq!(server.statistics().of(Operation::PutObject).failed, server.faults().struck(id));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A request goes through three layers: `front` counts it and applies faults; `s3s` checks signatures and speaks XML
+//! and HTTP; `service` and the modules of its subjects (`objects`, `multipart`, `listing`, `tagging`, `buckets`) do
+//! what was asked in the `store`: a `catalogue` in memory and a `backend` for bodies.
+//!
+//! It answers path-style requests for the operations a benchmark needs. It has no versions, access lists, lifecycle
+//! or encryption, and no TLS.
+
+mod access;
+mod backend;
+mod body;
+mod buckets;
+mod catalogue;
+mod conditions;
+mod disk;
+mod error;
+mod fault;
+mod faults;
+mod front;
+mod listing;
+mod memory;
+mod multipart;
+mod names;
+mod object_file;
+mod objects;
+mod operation;
+mod options;
+mod plan;
+mod receive;
+mod server;
+mod service;
+mod staged_file;
+mod statistics;
+mod store;
+mod tagging;
+
+pub use error::EmbeddedError;
+pub use fault::Fault;
+pub use faults::{FaultId, Faults};
+pub use operation::Operation;
+pub use options::{Credentials, EmbeddedOptions, Place, S3_MINIMUM_PART_BYTES};
+pub use server::EmbeddedServer;
+pub use statistics::{OperationStatistics, Statistics};

@@ -1,0 +1,319 @@
+//! The daemons of a lab: their names and command lines, starting them, finding them again, stopping them.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::mem::discriminant;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde::{Serialize, Serializer};
+
+use crate::command::{Programs, last_lines, undisturbed};
+use crate::error::LabError;
+use crate::home::Home;
+use crate::process::Process;
+use crate::throttle::Throttle;
+
+/// How long a daemon may take to end after SIGTERM. An OSD whose monitor is gone takes 5 s by itself.
+const TERMINATION: Duration = Duration::from_secs(15);
+/// How long the kernel may take to end a daemon after SIGKILL.
+const KILLING: Duration = Duration::from_secs(10);
+
+/// One daemon of a lab. It displays as Ceph's own name for it, such as `osd.0`.
+///
+/// The order is the order in which daemons are started; they are stopped in the reverse order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Daemon {
+    /// The monitor, `mon.lab`: keeps the maps of the cluster.
+    Monitor,
+    /// The manager, `mgr.lab`: gathers statistics.
+    Manager,
+    /// An object storage daemon, `osd.N`: keeps data.
+    Osd(usize),
+    /// The RADOS gateway, `client.rgw.lab`: speaks S3 and Swift.
+    Gateway,
+}
+
+impl fmt::Display for Daemon {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Daemon::Monitor => formatter.write_str("mon.lab"),
+            Daemon::Manager => formatter.write_str("mgr.lab"),
+            Daemon::Osd(id) => write!(formatter, "osd.{id}"),
+            Daemon::Gateway => formatter.write_str("client.rgw.lab"),
+        }
+    }
+}
+
+impl Serialize for Daemon {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl Daemon {
+    /// All daemons of a lab with so many OSDs, in the order of their start.
+    pub(super) fn all(osds: usize) -> Vec<Daemon> {
+        let before = [Daemon::Monitor, Daemon::Manager].into_iter();
+        before.chain((0..osds).map(Daemon::Osd)).chain([Daemon::Gateway]).collect()
+    }
+
+    /// The daemons that have a pid file, running or not. It needs no record, so that even a lab whose record
+    /// is damaged can be stopped.
+    pub(super) fn noted(home: &Home) -> Result<Vec<Daemon>, LabError> {
+        let run = home.run();
+        let entries = match fs::read_dir(&run) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(LabError::file("read", run)(error)),
+        };
+        let mut daemons = Vec::new();
+        for entry in entries {
+            let name = entry.map_err(LabError::file("read", &run))?.file_name();
+            daemons.extend(name.to_str().and_then(|name| Daemon::named(name.strip_suffix(".pid")?)));
+        }
+        Ok(daemons)
+    }
+
+    /// The daemon that displays as `name`.
+    fn named(name: &str) -> Option<Daemon> {
+        match name {
+            "mon.lab" => Some(Daemon::Monitor),
+            "mgr.lab" => Some(Daemon::Manager),
+            "client.rgw.lab" => Some(Daemon::Gateway),
+            _ => name.strip_prefix("osd.")?.parse().ok().map(Daemon::Osd),
+        }
+    }
+
+    /// The name of the daemon's program, which is also that of its process.
+    pub(super) fn program(self) -> &'static str {
+        match self {
+            Daemon::Monitor => "ceph-mon",
+            Daemon::Manager => "ceph-mgr",
+            Daemon::Osd(_) => "ceph-osd",
+            Daemon::Gateway => "radosgw",
+        }
+    }
+
+    /// The daemon's whole command line after the program. It names the lab's directory, so no two labs share
+    /// one.
+    fn arguments(self, home: &Home) -> Vec<OsString> {
+        let (option, name) = match self {
+            Daemon::Monitor | Daemon::Manager => ("-i", "lab".to_owned()),
+            Daemon::Osd(id) => ("-i", id.to_string()),
+            Daemon::Gateway => ("-n", self.to_string()),
+        };
+        // -f: in the foreground, so that the process spawned is the daemon itself and its number is known.
+        vec!["-c".into(), home.ceph_conf().into(), option.into(), name.into(), "-f".into()]
+    }
+
+    /// The daemon's process, if it runs: the one in the pid file, if that is still ours.
+    pub(super) fn find(self, home: &Home) -> Result<Option<Process>, LabError> {
+        let path = home.pid_file(self);
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(LabError::file("read", path)(error)),
+        };
+        // A damaged pid file is like none: it cannot lead to a process.
+        let Ok(pid) = text.trim().parse() else { return Ok(None) };
+        Process::find(pid, self.program(), &self.arguments(home))
+            .map_err(LabError::file("look up the process of", path))
+    }
+
+    /// Starts the daemon, which must not be running, and notes its process in the pid file. An OSD is in the
+    /// group given, if any, before it opens its devices.
+    pub(super) fn spawn(
+        self,
+        home: &Home,
+        programs: &Programs,
+        group: Option<&Throttle>,
+    ) -> Result<Process, LabError> {
+        let program = programs.path(self.program())?;
+        self.set_log_aside(home)?;
+        let path = home.errors(self);
+        let errors = File::create(&path).map_err(LabError::file("create", &path))?;
+        let output = errors.try_clone().map_err(LabError::file("open", &path))?;
+        // A process group of its own: Ctrl-C in our terminal is not meant for the daemons.
+        let mut command = match group {
+            Some(group) if matches!(self, Daemon::Osd(_)) => joining(group, &program),
+            _ => Command::new(&program),
+        };
+        let child = undisturbed(command.args(self.arguments(home)))
+            .process_group(0)
+            .stdout(output)
+            .stderr(errors)
+            .spawn()
+            .map_err(LabError::file("run", &program))?;
+        let process = Process::of_child(&child).map_err(LabError::file("watch", &program))?;
+        let path = home.pid_file(self);
+        if let Err(error) = fs::write(&path, format!("{}\n", process.pid())) {
+            // Without its number on disk nobody could stop it later.
+            let _ = process.signal(Signal::KILL).and_then(|()| process.ended_within(KILLING));
+            process.reap();
+            return Err(LabError::file("write", path)(error));
+        }
+        Ok(process)
+    }
+
+    /// Keeps one earlier log, so that logs do not grow for ever and the present one tells of the present
+    /// start.
+    fn set_log_aside(self, home: &Home) -> Result<(), LabError> {
+        let log = home.log(self);
+        match fs::rename(&log, log.with_extension("log.1")) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(LabError::file("rename", log)(error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The end of what the daemon said: its error stream, or else its log.
+    pub(super) fn last_words(self, home: &Home) -> String {
+        let end = |path| File::open(path).map_or_else(|_| String::new(), |mut file| last_lines(&mut file));
+        let errors = end(home.errors(self));
+        if errors.is_empty() { end(home.log(self)) } else { errors }
+    }
+}
+
+/// A command that first joins a group, then becomes the program: what it opens, it opens as a member.
+fn joining(group: &Throttle, program: &Path) -> Command {
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", r#"echo $$ >"$0" && exec "$@""#]).arg(group.members()).arg(program);
+    command
+}
+
+/// Stops those of the daemons that run, clients before servers: the gateway, the OSDs together, the manager,
+/// the monitor. A daemon that ignores SIGTERM for 15 s is killed.
+pub(super) fn stop(home: &Home, daemons: &[Daemon], progress: &mut dyn FnMut(&str)) -> Result<(), LabError> {
+    let mut daemons = daemons.to_vec();
+    daemons.sort_unstable();
+    let mut kinds = daemons.chunk_by(|one, next| discriminant(one) == discriminant(next)).rev();
+    kinds.try_for_each(|group| stop_together(home, group, progress))
+}
+
+fn stop_together(home: &Home, daemons: &[Daemon], progress: &mut dyn FnMut(&str)) -> Result<(), LabError> {
+    let mut running = Vec::new();
+    for daemon in daemons {
+        match daemon.find(home)? {
+            Some(process) => running.push((*daemon, process)),
+            None => forget(home, *daemon)?,
+        }
+    }
+    let failed = |daemon: Daemon| LabError::file("signal the process of", home.pid_file(daemon));
+    for (daemon, process) in &running {
+        progress(&format!("stopping {daemon}"));
+        process.signal(Signal::TERM).map_err(failed(*daemon))?;
+        // A paused process does not see SIGTERM until it is continued.
+        process.signal(Signal::CONT).map_err(failed(*daemon))?;
+    }
+    let deadline = Instant::now() + TERMINATION;
+    for (daemon, process) in running {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if !process.ended_within(left).map_err(failed(daemon))? {
+            progress(&format!("{daemon} did not end within {} s: killing it", TERMINATION.as_secs()));
+            process.signal(Signal::KILL).map_err(failed(daemon))?;
+            if !process.ended_within(KILLING).map_err(failed(daemon))? {
+                return Err(LabError::WouldNotEnd { daemon, pid: process.pid() });
+            }
+        }
+        process.reap();
+        forget(home, daemon)?;
+    }
+    Ok(())
+}
+
+/// Removes the pid file of a daemon that does not run.
+fn forget(home: &Home, daemon: Daemon) -> Result<(), LabError> {
+    let path = home.pid_file(daemon);
+    match fs::remove_file(&path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(LabError::file("remove", path)(error)),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::tests::script;
+
+    /// A home whose daemons are scripts of the text given.
+    fn lab(text: &str) -> (tempfile::TempDir, Home, Programs) {
+        let directory = tempfile::tempdir().unwrap();
+        let home = Home::prepare(&directory.path().join("lab")).unwrap();
+        home.lay_out().unwrap();
+        for name in ["ceph-mon", "ceph-mgr", "ceph-osd", "radosgw"] {
+            script(&directory.path().join(name), text);
+        }
+        let programs = Programs::new(directory.path().as_os_str().to_owned());
+        (directory, home, programs)
+    }
+
+    #[test]
+    fn daemons_bear_the_names_that_ceph_gives_them() {
+        let names: Vec<_> = Daemon::all(2).iter().map(ToString::to_string).collect();
+        assert!(Daemon::all(2).iter().all(|daemon| Daemon::named(&daemon.to_string()) == Some(*daemon)));
+        assert_eq!(names, ["mon.lab", "mgr.lab", "osd.0", "osd.1", "client.rgw.lab"]);
+    }
+
+    #[test]
+    fn a_foreign_process_in_the_pid_file_is_never_signalled() {
+        let (_directory, home, _) = lab("");
+        let mut foreign = Command::new("sleep").arg("60").spawn().unwrap();
+        fs::write(home.pid_file(Daemon::Gateway), foreign.id().to_string()).unwrap();
+        assert!(Daemon::Gateway.find(&home).unwrap().is_none());
+        stop(&home, &Daemon::all(1), &mut |text| panic!("{text}")).unwrap();
+        assert!(foreign.try_wait().unwrap().is_none(), "it still runs");
+        assert!(!home.pid_file(Daemon::Gateway).exists(), "the stale pid file is gone");
+        foreign.kill().unwrap();
+        foreign.wait().unwrap();
+    }
+
+    #[test]
+    fn daemons_are_known_by_their_pid_files() {
+        let (_directory, home, _) = lab("");
+        for name in ["osd.11.pid", "mon.lab.pid", "mon.lab.asok", "osd.x.pid", "pid"] {
+            fs::write(home.run().join(name), "1").unwrap();
+        }
+        let mut noted = Daemon::noted(&home).unwrap();
+        noted.sort();
+        assert_eq!(noted, [Daemon::Monitor, Daemon::Osd(11)]);
+        home.clear_cluster().unwrap();
+        assert_eq!(Daemon::noted(&home).unwrap(), []);
+    }
+
+    #[test]
+    fn a_pid_file_of_nonsense_leads_nowhere() {
+        let (_directory, home, _) = lab("");
+        for text in ["", "x", "-1", "0", "99999999999999"] {
+            fs::write(home.pid_file(Daemon::Monitor), text).unwrap();
+            assert!(Daemon::Monitor.find(&home).unwrap().is_none(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_daemon_that_dies_leaves_its_last_words_and_no_zombie() {
+        let (_directory, home, programs) = lab("#!/no/such/interpreter\n");
+        assert!(matches!(Daemon::Monitor.spawn(&home, &programs, None), Err(LabError::File { .. })));
+        let (_directory, home, programs) = lab("#!/bin/sh\necho 'no room' >&2\nexit 7\n");
+        let process = Daemon::Osd(0).spawn(&home, &programs, None).unwrap();
+        assert!(process.ended_within(Duration::from_secs(10)).unwrap());
+        assert_eq!(process.reap(), "exit status 7");
+        assert_eq!(Daemon::Osd(0).last_words(&home), "no room");
+        assert!(Daemon::Osd(0).find(&home).unwrap().is_none());
+    }
+
+    #[test]
+    fn each_start_begins_a_new_log_and_keeps_one_old() {
+        let (_directory, home, programs) = lab("#!/bin/sh\n");
+        fs::write(home.log(Daemon::Manager), "of old").unwrap();
+        let process = Daemon::Manager.spawn(&home, &programs, None).unwrap();
+        assert!(process.ended_within(Duration::from_secs(10)).unwrap());
+        process.reap();
+        assert!(!home.log(Daemon::Manager).exists());
+        assert_eq!(fs::read_to_string(home.dir().join("log/mgr.lab.log.1")).unwrap(), "of old");
+    }
+}

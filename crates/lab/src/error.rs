@@ -1,0 +1,287 @@
+//! What can go wrong with a lab, in words that say what to do next.
+
+use std::path::PathBuf;
+
+use crate::command::INSTALL;
+use crate::daemon::Daemon;
+use crate::layout::Layout;
+
+/// Why a lab could not be started, inspected or stopped.
+///
+/// Every text says what happened, where, and what to do next. None of them holds a key: programs are named
+/// without their options, and only their error streams are quoted.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LabError {
+    /// Programs of Ceph are not installed.
+    #[error("the lab needs {}, which this machine does not have; install with `{INSTALL}`", names.join(", "))]
+    MissingPrograms {
+        /// The programs that were looked for and not found.
+        names: Vec<&'static str>,
+    },
+    /// No directory was given and none can be derived from the environment.
+    #[error("no directory for the lab: set TIDEMARK_LAB_DIR, or HOME")]
+    NoDirectory,
+    /// The directory cannot hold a lab.
+    #[error("{} cannot hold a lab: {why}; choose another directory", dir.display())]
+    UnsuitableDirectory {
+        /// The directory asked for.
+        dir: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// There is no lab in the directory.
+    #[error("there is no lab in {}; `tidemark lab up ceph` creates one", dir.display())]
+    NoLab {
+        /// Where a lab was expected.
+        dir: PathBuf,
+    },
+    /// A lab is there, but its creation did not finish.
+    #[error("the lab in {} was never finished; `tidemark lab up ceph` starts it anew", dir.display())]
+    Unfinished {
+        /// The directory of the lab.
+        dir: PathBuf,
+    },
+    /// Another command is changing the lab.
+    #[error("another `tidemark lab` command is at work in {}; wait for it to end", dir.display())]
+    Busy {
+        /// The directory of the lab.
+        dir: PathBuf,
+    },
+    /// An option has a value that no lab can have.
+    #[error("{option} is {value}, but must be {allowed}")]
+    BadOption {
+        /// The option, in words.
+        option: &'static str,
+        /// The value given.
+        value: u64,
+        /// The values that can be given.
+        allowed: &'static str,
+    },
+    /// An option asks for something that the existing lab is not.
+    #[error("the lab in {} has {option} {has}, not {asked}; {advice}", dir.display())]
+    Differs {
+        /// The directory of the lab.
+        dir: PathBuf,
+        /// The option, in words.
+        option: &'static str,
+        /// What the lab has.
+        has: String,
+        /// What was asked for.
+        asked: String,
+        /// How to get what was asked for.
+        advice: &'static str,
+    },
+    /// This machine, or this user, cannot have the layout.
+    #[error("the layout {layout} cannot be made: {why}")]
+    LayoutImpossible {
+        /// The layout asked for.
+        layout: Layout,
+        /// What is missing, and how to get it.
+        why: String,
+    },
+    /// The file of a device is gone.
+    #[error(
+        "{} is gone, and with it the data of the lab; files in memory do not outlive a restart of the machine: \
+         `tidemark lab down` removes the rest, and then `tidemark lab up ceph` makes another lab",
+        file.display()
+    )]
+    DeviceLost {
+        /// The file.
+        file: PathBuf,
+    },
+    /// The file system has too little space for a lab to start.
+    #[error("{} has {free_bytes} bytes free and a lab needs {needed_bytes} to start; free some space, \
+             or choose another directory with TIDEMARK_LAB_DIR", dir.display())]
+    NoSpace {
+        /// The directory of the lab.
+        dir: PathBuf,
+        /// What is free, in bytes.
+        free_bytes: u64,
+        /// What is needed, in bytes.
+        needed_bytes: u64,
+    },
+    /// A port that the lab must have is in use by somebody else.
+    #[error("port {port} of 127.0.0.1, which {daemon} needs, is in use; `ss -ltnp 'sport = {port}'` shows by \
+             what: stop that{}", or_another(*daemon))]
+    PortTaken {
+        /// The daemon that needs it.
+        daemon: Daemon,
+        /// The port.
+        port: u16,
+    },
+    /// No port is free in the range where the lab looks for one.
+    #[error(
+        "no port of 127.0.0.1 from {first} to {last} is free for {daemon}; stop some of what listens there"
+    )]
+    NoFreePort {
+        /// The daemon that needs one.
+        daemon: Daemon,
+        /// The first port tried.
+        first: u16,
+        /// The last port tried.
+        last: u16,
+    },
+    /// A file or directory could not be used.
+    #[error("cannot {action} {}: {source}", path.display())]
+    File {
+        /// What was tried.
+        action: &'static str,
+        /// Where.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The lab's own record is damaged.
+    #[error("{} is damaged: {why}; restore it, or give the lab up with `tidemark lab down`",
+            path.display())]
+    BadRecord {
+        /// The record, `lab.json`.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A command of Ceph failed.
+    #[error("`{command}` failed ({how}){}", quoted(said))]
+    CommandFailed {
+        /// The program and its leading words, without options.
+        command: String,
+        /// How it ended.
+        how: String,
+        /// The end of what it wrote to its error stream.
+        said: String,
+    },
+    /// A command of Ceph took too long and was stopped.
+    #[error(
+        "`{command}` did not end within {seconds} s and was stopped; \
+             `tidemark lab status` shows which daemons run{}",
+        quoted(said)
+    )]
+    CommandSlow {
+        /// The program and its leading words, without options.
+        command: String,
+        /// The time it was given, in seconds.
+        seconds: u64,
+        /// The end of what it wrote to its error stream.
+        said: String,
+    },
+    /// A command of Ceph answered something unexpected.
+    #[error(
+        "`{command}` answered something that this version of Tidemark does not understand ({why}); \
+             the lab is made for Ceph 16.2"
+    )]
+    CommandOutput {
+        /// The program and its leading words, without options.
+        command: String,
+        /// What could not be understood; never the answer itself, which may hold keys.
+        why: String,
+    },
+    /// A daemon ended when it should have kept running.
+    #[error("{daemon} ended while the lab was starting ({how}); its whole log is {}{}",
+            log.display(), quoted(tail))]
+    DaemonEnded {
+        /// The daemon.
+        daemon: Daemon,
+        /// How it ended.
+        how: String,
+        /// Its log.
+        log: PathBuf,
+        /// The end of what it said.
+        tail: String,
+    },
+    /// A daemon runs but did not become ready in time.
+    #[error("{daemon} runs but after {seconds} s still {lack}; its whole log is {}{}",
+            log.display(), quoted(tail))]
+    NotReady {
+        /// The daemon.
+        daemon: Daemon,
+        /// The time it was given, in seconds.
+        seconds: u64,
+        /// What it failed to do, as in "does not answer".
+        lack: String,
+        /// Its log.
+        log: PathBuf,
+        /// The end of what it said.
+        tail: String,
+    },
+    /// Every daemon runs, but the cluster does not serve all of its data in time.
+    #[error("after {seconds} s the cluster does not serve all of its data ({state}); \
+             the daemons' logs are in {}", logs.display())]
+    NotServing {
+        /// The time it was given, in seconds.
+        seconds: u64,
+        /// What Ceph says of itself.
+        state: String,
+        /// The directory of the logs.
+        logs: PathBuf,
+    },
+    /// A daemon outlived even SIGKILL, which a process waiting for a dead disk does.
+    #[error("{daemon} (process {pid}) did not end after SIGKILL; it waits for the kernel, look at its disk")]
+    WouldNotEnd {
+        /// The daemon.
+        daemon: Daemon,
+        /// Its process.
+        pid: u32,
+    },
+}
+
+impl LabError {
+    /// An error about a file, for `map_err`.
+    pub(super) fn file(
+        action: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(std::io::Error) -> LabError {
+        let path = path.into();
+        move |source| LabError::File { action, path, source }
+    }
+}
+
+/// The gateway can move to another port; the monitor cannot, because the cluster knows it by its port.
+fn or_another(daemon: Daemon) -> &'static str {
+    if daemon == Daemon::Gateway { ", or ask for another port" } else { "" }
+}
+
+/// A daemon's or command's own words, set off from ours; nothing if it said nothing.
+fn quoted(words: &str) -> String {
+    if words.is_empty() {
+        return String::new();
+    }
+    words.lines().fold(":".to_owned(), |text, line| text + "\n    " + line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn missing_programs_come_with_the_command_that_installs_them() {
+        let error = LabError::MissingPrograms { names: vec!["ceph-mon", "radosgw"] };
+        assert_eq!(
+            error.to_string(),
+            "the lab needs ceph-mon, radosgw, which this machine does not have; install with \
+             `apt-get install -y ceph-mon ceph-mgr ceph-osd radosgw ceph-common`"
+        );
+    }
+
+    #[test]
+    fn a_dead_daemon_is_named_with_the_end_of_what_it_said() {
+        let error = LabError::DaemonEnded {
+            daemon: Daemon::Osd(1),
+            how: "exit status 1".into(),
+            log: "/lab/log/osd.1.log".into(),
+            tail: "first\nlast".into(),
+        };
+        assert_eq!(
+            error.to_string(),
+            "osd.1 ended while the lab was starting (exit status 1); its whole log is /lab/log/osd.1.log:\n\
+             \x20   first\n    last"
+        );
+    }
+
+    #[test]
+    fn a_taken_port_can_be_changed_only_for_the_gateway() {
+        let text = |daemon| LabError::PortTaken { daemon, port: 7480 }.to_string();
+        assert!(text(Daemon::Gateway).ends_with("stop that, or ask for another port"));
+        assert!(text(Daemon::Monitor).ends_with("stop that"));
+    }
+}

@@ -1,0 +1,336 @@
+//! The lab's directory: where each file lies, and who may work in it.
+//!
+//! Everything a lab writes is below this one directory, which only its owner can enter. A lab is recognised
+//! by its record, `lab.json`; a directory with files but without a record is somebody else's and is left
+//! alone.
+
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder, File, Permissions, TryLockError};
+use std::io::ErrorKind;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::daemon::Daemon;
+use crate::error::LabError;
+
+/// What a cluster is made of; creating one anew removes all of it.
+const CLUSTER: [&str; 9] = ["ceph.conf", "keyring", "monmap", "mon", "mgr", "osd", "rgw", "run", "crash"];
+/// What outlives a cluster that could not be finished: the logs, to see why, and the marks of the lab itself.
+const LOGS: &str = "log";
+const RECORD: &str = "lab.json";
+const LOCK: &str = "lock";
+
+/// The longest path of a UNIX socket, in bytes, less its closing zero.
+const SOCKET_PATH_BYTES: usize = 107;
+/// The longest name of a daemon's socket below the directory.
+const LONGEST_SOCKET: &str = "/run/ceph-client.rgw.lab.asok";
+/// Where files lie in memory.
+const MEMORY: &str = "/dev/shm";
+/// What would end a value in ceph.conf, or be replaced in it.
+const UNFIT_CHARACTERS: &[char] = &['#', ';', '$', '"', '\'', '\\', '[', ']', '=', ','];
+
+/// The directory of a lab, as an absolute path without symbolic links, so that it is always spelt the same:
+/// the command lines of daemons are compared with it.
+#[derive(Clone, Debug)]
+pub(super) struct Home {
+    dir: PathBuf,
+}
+
+impl Home {
+    /// The directory of an existing lab, finished or not.
+    pub(super) fn find(dir: &Path) -> Result<Self, LabError> {
+        let missing = || LabError::NoLab { dir: dir.to_owned() };
+        let home = Self { dir: dir.canonicalize().map_err(|_| missing())? };
+        if home.record().is_file() { Ok(home) } else { Err(missing()) }
+    }
+
+    /// The directory of a lab that may be about to be created: made if it is missing.
+    pub(super) fn prepare(dir: &Path) -> Result<Self, LabError> {
+        let dir = std::path::absolute(dir).map_err(LabError::file("find", dir))?;
+        check_path(&dir)?;
+        let create = LabError::file("create", &dir);
+        DirBuilder::new().recursive(true).mode(0o700).create(&dir).map_err(create)?;
+        let home = Self { dir: dir.canonicalize().map_err(LabError::file("find", &dir))? };
+        check_path(&home.dir)?;
+        if !home.record().is_file() {
+            home.check_empty()?;
+            home.make_private(&home.dir)?;
+        }
+        Ok(home)
+    }
+
+    fn check_empty(&self) -> Result<(), LabError> {
+        for entry in fs::read_dir(&self.dir).map_err(LabError::file("read", &self.dir))? {
+            let name = entry.map_err(LabError::file("read", &self.dir))?.file_name();
+            if name != LOCK {
+                let why = format!("it has files of its own ({}) and no {RECORD}", name.to_string_lossy());
+                return Err(LabError::UnsuitableDirectory { dir: self.dir.clone(), why });
+            }
+        }
+        Ok(())
+    }
+
+    fn make_private(&self, dir: &Path) -> Result<(), LabError> {
+        fs::set_permissions(dir, Permissions::from_mode(0o700)).map_err(LabError::file("make private", dir))
+    }
+
+    /// Takes the lab for a command that changes it, until the lock is dropped.
+    pub(super) fn lock(&self) -> Result<Lock, LabError> {
+        let path = self.dir.join(LOCK);
+        let file = File::create(&path).map_err(LabError::file("create", &path))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Lock(file)),
+            Err(TryLockError::WouldBlock) => Err(LabError::Busy { dir: self.dir.clone() }),
+            Err(TryLockError::Error(source)) => Err(LabError::File { action: "lock", path, source }),
+        }
+    }
+
+    /// Fails if less than `needed_bytes` are free for users.
+    pub(super) fn check_space(&self, needed_bytes: u64) -> Result<(), LabError> {
+        let failed = |errno: rustix::io::Errno| LabError::file("measure", &self.dir)(errno.into());
+        let system = rustix::fs::statvfs(&self.dir).map_err(failed)?;
+        let free_bytes = system.f_bavail.saturating_mul(system.f_frsize);
+        if free_bytes >= needed_bytes {
+            return Ok(());
+        }
+        Err(LabError::NoSpace { dir: self.dir.clone(), free_bytes, needed_bytes })
+    }
+
+    /// Makes the directories of a cluster.
+    pub(super) fn lay_out(&self) -> Result<(), LabError> {
+        for name in ["mon", "mgr", "osd", "rgw", "run", "crash", LOGS] {
+            make_directory(&self.dir.join(name))?;
+        }
+        Ok(())
+    }
+
+    /// Removes the cluster and leaves logs and record. No daemon may be running.
+    pub(super) fn clear_cluster(&self) -> Result<(), LabError> {
+        CLUSTER.into_iter().try_for_each(|name| remove(&self.dir.join(name)))
+    }
+
+    /// Removes everything that a lab wrote, and the directory if nothing else is in it.
+    pub(super) fn purge(&self) -> Result<(), LabError> {
+        self.clear_cluster()?;
+        for name in [LOGS, RECORD, LOCK] {
+            remove(&self.dir.join(name))?;
+        }
+        match fs::remove_dir(&self.dir) {
+            Err(error) if error.kind() != ErrorKind::DirectoryNotEmpty => {
+                Err(LabError::file("remove", &self.dir)(error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The directory itself.
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The lab's own record.
+    pub(super) fn record(&self) -> PathBuf {
+        self.dir.join(RECORD)
+    }
+
+    /// The settings that every program of Ceph is pointed at.
+    pub(super) fn ceph_conf(&self) -> PathBuf {
+        self.dir.join("ceph.conf")
+    }
+
+    /// The keys of all daemons and of the administrator.
+    pub(super) fn keyring(&self) -> PathBuf {
+        self.dir.join("keyring")
+    }
+
+    /// The first map of monitors.
+    pub(super) fn monmap(&self) -> PathBuf {
+        self.dir.join("monmap")
+    }
+
+    /// The directory of all OSDs' data.
+    pub(super) fn osds(&self) -> PathBuf {
+        self.dir.join("osd")
+    }
+
+    /// The data of one OSD.
+    pub(super) fn osd(&self, id: usize) -> PathBuf {
+        self.osds().join(id.to_string())
+    }
+
+    /// The lab's name outside of its directory: the directory's path, percent-encoded (RFC 3986) as far as it
+    /// must be for a file's name. No two labs share one, and no record is needed to find it.
+    pub(super) fn mark(&self) -> String {
+        let path = self.dir.to_string_lossy();
+        format!("tidemark{}", path.replace('%', "%25").replace('/', "%2F"))
+    }
+
+    /// The directory of the files that lie in memory.
+    pub(super) fn memory(&self) -> PathBuf {
+        Path::new(MEMORY).join(self.mark())
+    }
+
+    /// The directory of pid files and sockets.
+    pub(super) fn run(&self) -> PathBuf {
+        self.dir.join("run")
+    }
+
+    /// The pid file of a daemon.
+    pub(super) fn pid_file(&self, daemon: Daemon) -> PathBuf {
+        self.run().join(format!("{daemon}.pid"))
+    }
+
+    /// The directory of all logs.
+    pub(super) fn logs(&self) -> PathBuf {
+        self.dir.join(LOGS)
+    }
+
+    /// The log of a daemon, as ceph.conf names it.
+    pub(super) fn log(&self, daemon: Daemon) -> PathBuf {
+        self.logs().join(format!("{daemon}.log"))
+    }
+
+    /// What a daemon wrote to its standard streams: errors and last words, which its log drowns in detail.
+    pub(super) fn errors(&self, daemon: Daemon) -> PathBuf {
+        self.logs().join(format!("{daemon}.err"))
+    }
+}
+
+/// The right to change a lab.
+#[derive(Debug)]
+pub(super) struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing the file would not do: another thread of ours that is just starting a program may hold a
+        // copy of it for an instant, and with it the lock.
+        let _ = self.0.unlock();
+    }
+}
+
+/// Makes one private directory, unless it is there.
+pub(super) fn make_directory(path: &Path) -> Result<(), LabError> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(LabError::file("create", path))
+}
+
+/// Where the lab lives when nobody says otherwise, from the variables `TIDEMARK_LAB_DIR`, `XDG_STATE_HOME`
+/// and `HOME`.
+pub(super) fn usual_directory(variable: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf, LabError> {
+    let path = |name| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    if let Some(dir) = path("TIDEMARK_LAB_DIR") {
+        return Ok(dir);
+    }
+    // The XDG base directory specification: a relative path is invalid and is to be ignored.
+    let state = path("XDG_STATE_HOME").filter(|path| path.is_absolute());
+    let state = state.or_else(|| path("HOME").map(|home| home.join(".local/state")));
+    state.map(|state| state.join("tidemark/lab")).ok_or(LabError::NoDirectory)
+}
+
+/// Fails if ceph.conf cannot hold the path, or if it is too long for the sockets below it.
+fn check_path(dir: &Path) -> Result<(), LabError> {
+    let unsuitable = |why: String| Err(LabError::UnsuitableDirectory { dir: dir.to_owned(), why });
+    let Some(text) = dir.to_str() else { return unsuitable("its path is not UTF-8".into()) };
+    if text.contains(|c: char| c.is_whitespace() || c.is_control() || UNFIT_CHARACTERS.contains(&c)) {
+        return unsuitable(
+            "Ceph's configuration cannot hold a path with spaces or any of # ; $ \" ' \\ [ ] = ,".into(),
+        );
+    }
+    let longest = SOCKET_PATH_BYTES - LONGEST_SOCKET.len();
+    if text.len() > longest {
+        return unsuitable(format!(
+            "its path has {} bytes, and at most {longest} leave room for sockets",
+            text.len()
+        ));
+    }
+    Ok(())
+}
+
+/// Removes a file or a directory with all it holds; one that is not there is no error.
+fn remove(path: &Path) -> Result<(), LabError> {
+    let removed = match path.symlink_metadata() {
+        Ok(data) if data.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(error) => Err(error),
+    };
+    match removed {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(LabError::file("remove", path)(error)),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_usual_directory_follows_the_environment() {
+        let usual = |variables: &[(&str, &str)]| {
+            let find =
+                |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into());
+            usual_directory(find)
+        };
+        let all = [("TIDEMARK_LAB_DIR", "/fast/lab"), ("XDG_STATE_HOME", "/state"), ("HOME", "/home/ann")];
+        assert_eq!(usual(&all).unwrap(), Path::new("/fast/lab"));
+        assert_eq!(usual(&all[1..]).unwrap(), Path::new("/state/tidemark/lab"));
+        assert_eq!(usual(&all[2..]).unwrap(), Path::new("/home/ann/.local/state/tidemark/lab"));
+        assert_eq!(
+            usual(&[("XDG_STATE_HOME", "state"), ("HOME", "/home/ann")]).unwrap(),
+            Path::new("/home/ann/.local/state/tidemark/lab")
+        );
+        assert!(usual(&[]).unwrap_err().to_string().contains("TIDEMARK_LAB_DIR"));
+    }
+
+    #[test]
+    fn a_directory_with_files_of_its_own_is_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("thesis.txt"), "years of work").unwrap();
+        let error = Home::prepare(directory.path()).unwrap_err().to_string();
+        assert!(error.contains("thesis.txt") && error.contains("choose another directory"), "{error}");
+        assert!(matches!(Home::find(directory.path()), Err(LabError::NoLab { .. })));
+    }
+
+    #[test]
+    fn a_new_directory_is_private_and_purging_spares_what_is_not_ours() {
+        let directory = tempfile::tempdir().unwrap();
+        let home = Home::prepare(&directory.path().join("a/lab")).unwrap();
+        assert_eq!(home.dir().metadata().unwrap().permissions().mode() & 0o777, 0o700);
+        fs::write(home.record(), "{}").unwrap();
+        home.lay_out().unwrap();
+        fs::write(home.dir().join("notes"), "mine").unwrap();
+        home.purge().unwrap();
+        let left: Vec<_> =
+            fs::read_dir(home.dir()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, ["notes"]);
+    }
+
+    #[test]
+    fn paths_that_ceph_cannot_use_are_refused_before_anything_is_made() {
+        for (path, why) in
+            [("/tmp/my lab", "spaces"), ("/tmp/a;b", "spaces or any of"), ("/tmp/$HOME", "# ; $")]
+        {
+            let error = Home::prepare(Path::new(path)).unwrap_err().to_string();
+            assert!(error.contains(why), "{error}");
+            assert!(!Path::new(path).exists());
+        }
+        let error = Home::prepare(Path::new(&format!("/tmp/{}", "x".repeat(74)))).unwrap_err().to_string();
+        assert!(error.contains("its path has 79 bytes, and at most 78 leave room for sockets"), "{error}");
+    }
+
+    #[test]
+    fn labs_have_names_of_their_own_outside_of_their_directories() {
+        let mark = |dir: &str| Home { dir: dir.into() }.mark();
+        assert_eq!(mark("/home/ann/lab"), "tidemark%2Fhome%2Fann%2Flab");
+        assert_ne!(mark("/a/b"), mark("/a%2Fb"));
+        assert!(!mark("/a/b").contains('/'));
+    }
+
+    #[test]
+    fn only_one_command_works_in_a_lab_at_a_time() {
+        let directory = tempfile::tempdir().unwrap();
+        let home = Home::prepare(directory.path()).unwrap();
+        let lock = home.lock().unwrap();
+        assert!(matches!(home.lock(), Err(LabError::Busy { .. })));
+        drop(lock);
+        home.lock().unwrap();
+    }
+}

@@ -1,0 +1,427 @@
+//! A lab: a real Ceph cluster on this machine, for measuring and for tests.
+//!
+//! [`up`] makes one monitor, one manager, three OSDs (BlueStore on sparse files) and one RADOS gateway that
+//! speaks S3 and Swift, from the distribution's packages (Ceph 16.2), in one private directory. Every object
+//! is kept twice, on different OSDs, so a write takes the replicated path of a large cluster. All daemons
+//! listen on 127.0.0.1 only. [`status`] tells how they are and [`down`] stops them. No root is needed, no
+//! systemd, no LVM.
+//!
+//! A lab of another [`Layout`] than the plain one has devices instead of files, slow ones and fast ones, so
+//! that layouts can be compared whose differences are known beforehand:
+//!
+//! - *baseline*: everything of BlueStore on slow devices. A slow device is a loop device on a sparse file,
+//!   with direct I/O, and a control group holds what the OSDs do on it to so many operations and bytes in a
+//!   second.
+//! - *reference-1*: data on slow devices; `block.db` and `block.wal` on fast ones, loop devices in memory.
+//! - *reference-2*: as reference-1, and a cache tier of Ceph on two more OSDs in memory in front of RBD's
+//!   pool and of the gateway's data: it stands for a block cache such as Open-CAS.
+//!
+//! These need root. [`Lab::labels`] says what is emulated. Nothing of them is left by [`down`]: no loop
+//! device, no control group, no file in memory, unless data are to be kept; then the files in memory stay,
+//! until the machine restarts.
+//!
+//! What is refused: to touch a directory that has files but no lab, and to signal a process that is not a
+//! daemon of this very lab (its pid file is checked against the process's command line).
+//!
+//! ```no_run
+//! use tidemark_lab as lab;
+//!
+//! let mut say = |text: &str| eprintln!("{text}");
+//! let lab = lab::up(&lab::LabOptions::new(lab::default_dir()?), &mut say)?;
+//! println!("S3 at {} for {}", lab.endpoint(), lab.credentials().access_key);
+//! println!("{}", lab.radosgw_admin(&["usage", "show", "--uid", &lab.credentials().user])?);
+//! lab::down(lab.dir(), false, &mut say)?;
+//! # Ok::<(), lab::LabError>(())
+//! ```
+
+mod cluster;
+mod command;
+mod config;
+mod daemon;
+mod error;
+mod gateway;
+mod home;
+mod labels;
+mod layout;
+mod loops;
+mod media;
+mod options;
+mod ports;
+mod process;
+mod record;
+mod start;
+mod throttle;
+mod tier;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use cluster::Cluster;
+use command::Programs;
+use home::Home;
+use media::Contents;
+use options::{adapt, new_shape};
+use record::Record;
+use throttle::Throttle;
+
+pub use cluster::Health;
+pub use daemon::Daemon;
+pub use error::LabError;
+pub use layout::{Layout, UnknownLayout};
+pub use media::LabDevice;
+pub use options::LabOptions;
+pub use record::Credentials;
+
+/// What must be free to create a lab, in bytes: a new one takes a tenth of it.
+const FREE_BYTES: u64 = 1 << 30;
+
+/// A lab that was created to its end. It may be running or not.
+#[derive(Clone, Debug)]
+pub struct Lab {
+    cluster: Cluster,
+    credentials: Credentials,
+}
+
+/// How a lab is at this moment.
+#[derive(Clone, Debug, Serialize)]
+pub struct LabStatus {
+    /// The lab's directory.
+    pub dir: PathBuf,
+    /// Whether the lab was created to its end. If not, [`up`] starts it anew.
+    pub complete: bool,
+    /// What the storage lies on.
+    pub layout: Layout,
+    /// What each part of the lab is; see [`Lab::labels`].
+    pub labels: Vec<(String, String)>,
+    /// Every daemon that the lab has.
+    pub daemons: Vec<DaemonStatus>,
+    /// What Ceph says of its health; none if the monitor does not run or does not answer within 10 s.
+    pub health: Option<Health>,
+    /// The gateway's S3 endpoint.
+    pub endpoint: String,
+    /// Where Swift clients (TempAuth, v1) sign in.
+    pub swift_auth_url: String,
+    /// Whether the gateway answers.
+    pub gateway_answers: bool,
+    /// The file with the endpoint and all keys, `lab.json`, which only its owner can read.
+    pub credentials_file: PathBuf,
+}
+
+impl LabStatus {
+    /// Whether every daemon runs and the gateway answers.
+    pub fn is_up(&self) -> bool {
+        let runs = |daemon: &DaemonStatus| daemon.state == DaemonState::Running;
+        self.complete && self.gateway_answers && self.daemons.iter().all(runs)
+    }
+
+    /// Whether no daemon runs.
+    pub fn is_down(&self) -> bool {
+        self.daemons.iter().all(|daemon| daemon.state == DaemonState::Stopped)
+    }
+}
+
+/// How one daemon is at this moment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DaemonStatus {
+    /// The daemon.
+    pub daemon: Daemon,
+    /// Its process, if it runs or is paused.
+    pub pid: Option<u32>,
+    /// What it does.
+    pub state: DaemonState,
+}
+
+/// What a daemon does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DaemonState {
+    /// It runs.
+    Running,
+    /// Its process is there but paused, as by SIGSTOP.
+    Paused,
+    /// It has no process.
+    Stopped,
+}
+
+/// Where a lab lives unless told otherwise: `TIDEMARK_LAB_DIR`, or else `tidemark/lab` in `XDG_STATE_HOME`,
+/// which is `~/.local/state` if unset.
+///
+/// # Errors
+/// [`LabError::NoDirectory`] if the environment names none of these.
+pub fn default_dir() -> Result<PathBuf, LabError> {
+    home::usual_directory(|name| std::env::var_os(name))
+}
+
+/// Brings a lab up: creates it if there is none, starts what does not run of it otherwise, and continues what
+/// is paused. It returns when every placement group takes reads and writes and the gateway answers; a lab
+/// that is up already is returned as it is. A cluster that serves but is not in full health 20 s later is
+/// reported through `progress` and is no error. Creating takes about 10 s on two idle cores and starting
+/// again about 6 s; after the crash of an OSD, up to 20 s. Slow devices
+/// make creating take 15 to 25 s.
+///
+/// `progress` is told each step as it begins.
+///
+/// # Errors
+/// Missing programs, unsuitable options, directories and ports, and daemons that end or do not get ready.
+/// After an error nothing that this call started runs any more, and the logs are in `log` below the
+/// directory. A lab whose creation failed is created anew by the next call.
+pub fn up(options: &LabOptions, progress: &mut dyn FnMut(&str)) -> Result<Lab, LabError> {
+    options.check()?;
+    let programs = Programs::new(options.program_path.clone().unwrap_or_else(environment_path));
+    programs.check()?;
+    media::check(options.layout.unwrap_or_default(), &programs)?;
+    let home = Home::prepare(&options.dir)?;
+    let _lock = home.lock()?;
+    match Record::load(&home)? {
+        Some(Record { shape, credentials: Some(credentials) }) => {
+            let shape = adapt(&home, shape, options)?;
+            media::check(shape.layout(), &programs)?;
+            Record { shape: shape.clone(), credentials: Some(credentials.clone()) }.save(&home)?;
+            let cluster = Cluster { home, shape, programs };
+            start::resume(&cluster, progress)?;
+            Ok(Lab { cluster, credentials })
+        }
+        unfinished_or_none => {
+            if unfinished_or_none.is_some() {
+                progress("clearing a lab that was not finished");
+                daemon::stop(&home, &Daemon::noted(&home)?, progress)?;
+                media::release(&home, &programs, Contents::Discard)?;
+                home.clear_cluster()?;
+            }
+            home.check_space(FREE_BYTES)?;
+            let shape = new_shape(&home, options)?;
+            let mut record = Record { shape: shape.clone(), credentials: None };
+            record.save(&home)?;
+            let cluster = Cluster { home, shape, programs };
+            let credentials = start::create(&cluster, progress)?;
+            record.credentials = Some(credentials.clone());
+            record.save(&cluster.home)?;
+            Ok(Lab { cluster, credentials })
+        }
+    }
+}
+
+/// How the lab in a directory is. It changes nothing, and asks Ceph only if the monitor runs.
+///
+/// # Errors
+/// [`LabError::NoLab`], and files that cannot be read. Daemons that do not run are a status and not an error.
+pub fn status(dir: &Path) -> Result<LabStatus, LabError> {
+    let (home, record) = find(dir)?;
+    let shape = record.shape;
+    let mut daemons = Vec::new();
+    for daemon in Daemon::all(shape.all_osds()) {
+        let process = daemon.find(&home)?;
+        let state = match &process {
+            None => DaemonState::Stopped,
+            Some(process) if process.is_paused() => DaemonState::Paused,
+            Some(_) => DaemonState::Running,
+        };
+        daemons.push(DaemonStatus { daemon, pid: process.map(|process| process.pid()), state });
+    }
+    let runs =
+        |wanted| daemons.iter().any(|found| found.daemon == wanted && found.state == DaemonState::Running);
+    let gateway_answers = runs(Daemon::Gateway) && gateway::answers(shape.gateway_port);
+    let has_monitor = runs(Daemon::Monitor);
+    let cluster = Cluster { home, shape, programs: Programs::new(environment_path()) };
+    let health = has_monitor.then(|| cluster.health().ok()).flatten();
+    Ok(LabStatus {
+        complete: record.credentials.is_some(),
+        layout: cluster.shape.layout(),
+        labels: labels::labels(&cluster.shape),
+        daemons,
+        health,
+        endpoint: cluster.shape.endpoint(),
+        swift_auth_url: cluster.shape.swift_auth_url(),
+        gateway_answers,
+        credentials_file: cluster.home.record(),
+        dir: cluster.home.dir().to_owned(),
+    })
+}
+
+/// Stops the lab in a directory, and with `purge` removes all that it wrote, data and keys included. Where
+/// there is no lab, or none that runs, there is nothing to stop, and that is no error.
+///
+/// `progress` is told each step as it begins.
+///
+/// # Errors
+/// [`LabError::Busy`], a daemon that outlives SIGKILL, and files that cannot be removed.
+pub fn down(dir: &Path, purge: bool, progress: &mut dyn FnMut(&str)) -> Result<(), LabError> {
+    let home = match Home::find(dir) {
+        Err(LabError::NoLab { dir }) => {
+            progress(&format!("there is no lab in {}", dir.display()));
+            return Ok(());
+        }
+        found => found?,
+    };
+    let _lock = home.lock()?;
+    daemon::stop(&home, &Daemon::noted(&home)?, progress)?;
+    let contents = if purge { Contents::Discard } else { Contents::Keep };
+    media::release(&home, &Programs::new(environment_path()), contents)?;
+    if purge {
+        progress(&format!("removing {}", home.dir().display()));
+        home.purge()?;
+    }
+    Ok(())
+}
+
+impl Lab {
+    /// The lab in a directory, whether it runs or not.
+    ///
+    /// # Errors
+    /// [`LabError::NoLab`], [`LabError::Unfinished`] and [`LabError::BadRecord`].
+    pub fn open(dir: &Path) -> Result<Self, LabError> {
+        let (home, Record { shape, credentials }) = find(dir)?;
+        let credentials = credentials.ok_or_else(|| LabError::Unfinished { dir: home.dir().to_owned() })?;
+        let cluster = Cluster { home, shape, programs: Programs::new(environment_path()) };
+        Ok(Self { cluster, credentials })
+    }
+
+    /// The lab's directory, absolute and without symbolic links.
+    pub fn dir(&self) -> &Path {
+        self.cluster.home.dir()
+    }
+
+    /// The gateway's S3 endpoint, such as `http://127.0.0.1:27480`.
+    pub fn endpoint(&self) -> String {
+        self.cluster.shape.endpoint()
+    }
+
+    /// Where Swift clients (TempAuth, v1) sign in, such as `http://127.0.0.1:27480/auth/v1.0`.
+    pub fn swift_auth_url(&self) -> String {
+        self.cluster.shape.swift_auth_url()
+    }
+
+    /// How clients sign in.
+    pub fn credentials(&self) -> &Credentials {
+        &self.credentials
+    }
+
+    /// The lab's ceph.conf, which names the keyring: what a client of RADOS or RBD needs, as `client.admin`.
+    pub fn ceph_conf(&self) -> PathBuf {
+        self.cluster.home.ceph_conf()
+    }
+
+    /// What the storage lies on.
+    pub fn layout(&self) -> Layout {
+        self.cluster.shape.layout()
+    }
+
+    /// What each part of the lab is, in words for a report: layout, data, metadata and WAL, cache, copies.
+    /// They say what is limited and what is emulated.
+    pub fn labels(&self) -> Vec<(String, String)> {
+        labels::labels(&self.cluster.shape)
+    }
+
+    /// Shell variables with the lab's addresses and keys, as `tidemark lab env` prints them. No value has
+    /// quotes or spaces.
+    pub fn variables(&self) -> Vec<(&'static str, String)> {
+        let keys = &self.credentials;
+        vec![
+            ("AWS_ACCESS_KEY_ID", keys.access_key.clone()),
+            ("AWS_SECRET_ACCESS_KEY", keys.secret_key.clone()),
+            ("TIDEMARK_LAB_S3", self.endpoint()),
+            ("TIDEMARK_LAB_SWIFT", self.swift_auth_url()),
+            ("TIDEMARK_LAB_SWIFT_USER", keys.swift_user.clone()),
+            ("TIDEMARK_LAB_SWIFT_KEY", keys.swift_key.clone()),
+            ("TIDEMARK_LAB_CEPH_CONF", self.ceph_conf().display().to_string()),
+        ]
+    }
+
+    /// The directory of the daemons' administration sockets, one each: `ceph-osd.0.asok`,
+    /// `ceph-mon.lab.asok`, `ceph-mgr.lab.asok`, `ceph-client.rgw.lab.asok`. Those of daemons that do not run
+    /// may be left there.
+    pub fn admin_sockets(&self) -> PathBuf {
+        self.cluster.home.run()
+    }
+
+    /// The names of the lab's processes. Other labs on the machine have processes of the same names: those of
+    /// this lab have [`Lab::ceph_conf`] as the word after `-c` on their command lines, and [`Lab::pid`] tells
+    /// their numbers.
+    pub fn process_names(&self) -> Vec<&'static str> {
+        let mut names: Vec<_> = self.daemons().into_iter().map(Daemon::program).collect();
+        names.dedup();
+        names
+    }
+
+    /// The control group that limits the slow devices of the lab, which its OSDs run in; none in a plain
+    /// layout.
+    pub fn control_group(&self) -> Option<PathBuf> {
+        let throttle = Throttle::named(self.cluster.home.mark())?;
+        self.cluster.shape.media.as_ref().map(|_| throttle.dir())
+    }
+
+    /// The devices that the OSDs have at this moment: the OSD, the part (`block`, `block.db` or `block.wal`),
+    /// the device, such as `/dev/loop3`, and whether it is a slow one. None in a plain layout.
+    pub fn devices(&self) -> Vec<LabDevice> {
+        media::present(&self.cluster)
+    }
+
+    /// The log of a daemon. The log of its previous start has the same name and `.1`.
+    pub fn log(&self, daemon: Daemon) -> PathBuf {
+        self.cluster.home.log(daemon)
+    }
+
+    /// Every daemon that the lab has, in the order of their start.
+    pub fn daemons(&self) -> Vec<Daemon> {
+        Daemon::all(self.cluster.shape.all_osds())
+    }
+
+    /// The process of a daemon, if it runs or is paused.
+    ///
+    /// # Errors
+    /// Files that cannot be read.
+    pub fn pid(&self, daemon: Daemon) -> Result<Option<u32>, LabError> {
+        Ok(daemon.find(&self.cluster.home)?.map(|process| process.pid()))
+    }
+
+    /// How the lab is; see [`status`].
+    ///
+    /// # Errors
+    /// As [`status`].
+    pub fn status(&self) -> Result<LabStatus, LabError> {
+        status(self.dir())
+    }
+
+    /// Runs `ceph` on the lab, as its administrator, for 60 s at most, and returns what it wrote to its
+    /// output.
+    ///
+    /// # Errors
+    /// A missing program, and a command that fails or does not end.
+    pub fn ceph(&self, arguments: &[&str]) -> Result<String, LabError> {
+        self.cluster.ceph(arguments)
+    }
+
+    /// Runs `radosgw-admin` on the lab, as its administrator, for 60 s at most, and returns what it wrote to
+    /// its output. The usage log (`usage show`) lags the gateway's operations by up to 2 s.
+    ///
+    /// # Errors
+    /// A missing program, and a command that fails or does not end.
+    pub fn radosgw_admin(&self, arguments: &[&str]) -> Result<String, LabError> {
+        self.cluster.radosgw_admin(arguments)
+    }
+
+    /// Stops the gateway, whatever it does, starts it again and waits until it answers.
+    ///
+    /// # Errors
+    /// [`LabError::Busy`], and a gateway that does not start; it is then left stopped.
+    pub fn restart_gateway(&self, progress: &mut dyn FnMut(&str)) -> Result<(), LabError> {
+        let _lock = self.cluster.home.lock()?;
+        daemon::stop(&self.cluster.home, &[Daemon::Gateway], progress)?;
+        start::start_gateway(&self.cluster, progress)
+    }
+}
+
+fn environment_path() -> OsString {
+    std::env::var_os("PATH").unwrap_or_default()
+}
+
+fn find(dir: &Path) -> Result<(Home, Record), LabError> {
+    let home = Home::find(dir)?;
+    let record = Record::load(&home)?.ok_or_else(|| LabError::NoLab { dir: dir.to_owned() })?;
+    Ok((home, record))
+}
+
+#[cfg(test)]
+mod tests;
