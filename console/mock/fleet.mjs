@@ -48,6 +48,7 @@ const blank = {
   valid: null,
   headline: '',
   operations: 'read, write, delete, list',
+  rates: [],
 };
 
 const active = [0, 1, 2].map((index) => ({
@@ -73,7 +74,7 @@ const queued = Array.from({ length: 20 }, (_, index) => ({
   priority: index < 3 ? 10 : 0,
   submitted_unix_ms: now() - 380_000 + index * 9000,
   expected_ms: index % 5 === 4 ? null : 60_000 * (1 + (index % 7)),
-  reason: index === 0 ? 'waits for 8 free drivers; 3 are free' : '',
+  reason: index === 0 ? 'waiting for 5 more drivers' : 'waiting for its turn',
 }));
 
 const ended = runs.slice(0, 60).map((run, index) => ({

@@ -15,6 +15,7 @@ function distribution({ ok, mean, percentiles }, times = 1) {
     percentiles_ns: Object.fromEntries(
       percentileNames.map((name, at) => [name, Math.round(percentiles[at] * 1000 * times)]),
     ),
+    v2: '',
   };
 }
 
@@ -30,6 +31,11 @@ function operation(run, kind, index) {
     failed: of.failed,
     success_ratio: of.ok / (of.ok + of.failed),
     bytes: of.ok * of.size,
+    late: 0,
+    late_bytes: 0,
+    early: 0,
+    early_bytes: 0,
+    outside_bytes: 0,
     retries: 0,
     throughput_per_s: of.throughput,
     bandwidth_bytes_per_s: of.throughput * of.size,
@@ -38,6 +44,8 @@ function operation(run, kind, index) {
     service: distribution(of, 0.97),
     first_byte: distribution(of, 0.6),
     lag: distribution(of, 0.03),
+    failure: null,
+    said: null,
   };
 }
 
@@ -49,12 +57,20 @@ function work(run, name, kind, operations, seconds) {
     depth: 1,
     threads: 8,
     offered_per_s: null,
+    started_ns: 0,
     window_start_ns: 2e9,
     window_end_ns: (2 + seconds) * 1e9,
+    last_done_ns: (2 + seconds) * 1e9,
+    silence: null,
+    silence_ns: 0,
     unsent: 0,
     undone: 0,
     given_up: '',
+    allowed_failures_per_million: 0,
+    settling: null,
     operations,
+    workers_counts: [],
+    series: [],
     examples: numbers(run, 0).failed ? [{ fault: 'timeout', text: 'GET b2/o719: no answer within 30 s' }] : [],
   };
 }
@@ -80,10 +96,15 @@ export function record(id) {
     started_ns: from * 1e9,
     ended_ns: to * 1e9,
     works,
+    cell: null,
+    proof: null,
     shares: drivers.map((driver, index) => ({
       driver: index,
       work: 0,
+      first_worker: 8 * index,
       workers: 8,
+      threads: 2,
+      series: [],
       ok: Math.round((numbers(id, 0).ok / drivers.length) * (1 + 0.02 * index)),
       failed: 0,
       bytes: 65_536 * 5000,

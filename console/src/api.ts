@@ -1,300 +1,1012 @@
-/** What goes over HTTP, as types: by hand after `crates/controller/src/api.rs`, field by field. */
+/** Made from `crates/serve/openapi.json` by `npm run types`: not to be edited. */
 
-export type Role = 'viewer' | 'operator' | 'driver';
+/** Something that somebody did. */
+export interface AuditRow {
+  /** From where. */
+  address: string;
+  /** The name of the token, or empty. */
+  by: string;
+  /** On what, and how: never a secret. */
+  detail: string;
+  /** Its number. */
+  id: number;
+  /** When. */
+  unix_ms: number;
+  /** What: `submit`, `cancel`, `change`, `resubmit`, `delete run`, `login`, `refused`, `driver joined`, `driver lost`, ... */
+  what: string;
+}
 
-export interface Info {
+/** How to cancel. */
+export interface Cancel {
+  /** Stop at once and clean nothing up, rather than end the load, keep what was measured and clean up. */
+  at_once?: boolean;
+}
+
+/** One point of a sweep, and which of its repeats. */
+export interface Cell {
+  /** Name and value of every axis, in the document's order: `block_size` `4 KiB`, `clients` `8`. */
+  axes: [string, string][];
+  /** What drove it: `native` or `fio`. */
+  engine: string;
+  /** From 1. */
+  repeat: number;
+  /** Of how many. */
+  repeats: number;
+  /** The sweep it is a point of: the load's name in the document. */
+  sweep: string;
+}
+
+/** Another priority or place. */
+export interface Change {
+  /** Put it right before this one, and give it the priority of that one. */
+  before?: number | null;
+  /** The new priority, from -100 to 100. */
+  priority?: number | null;
+}
+
+/** What a document would do. */
+export interface Check {
+  /** Bytes that it will store, where that can be told. */
+  bytes: number | null;
+  /** How long it will take, milliseconds, where that can be told. */
+  expected_ms: number | null;
+  /** What it does, one sentence per line, as `tidemark check` says it. */
+  explanation: string[];
+  /** Its format. */
+  format: string;
+  /** Its name. */
   name: string;
+  /** Whether it can run. */
+  ok: boolean;
+  /** What is wrong with it, or may surprise. */
+  problems: Problem[];
+  /** Its stages. */
+  stages: CheckedStage[];
+}
+
+/** A document to be looked at. */
+export interface CheckRequest {
+  /** The document. */
+  document: string;
+}
+
+/** A stage of a document. */
+export interface CheckedStage {
+  /** How long it will take, milliseconds, where that can be told. */
+  expected_ms: number | null;
+  /** Its name. */
+  name: string;
+  /** Its works, one line each: `64 workers: 70 % read, 30 % write, for 60 s`. */
+  works: string[];
+}
+
+/** Two groups of runs beside each other. */
+export interface Comparison {
+  /** Figures: titles and SVG. */
+  figures: [string, string][];
+  /** Why the numbers cannot be relied upon, if so. */
+  invalid: string[];
+  /** `better`, `worse`, `no significant difference`, `not comparable`. */
+  outcome: string;
+  /** One row per load and metric. */
+  rows: ComparisonRow[];
+  /** What came of it, one sentence. */
+  sentence: string;
+}
+
+/** One metric of both. */
+export interface ComparisonRow {
+  /** Of the first group. */
+  a: number;
+  /** Of the second. */
+  b: number;
+  /** 95 % interval of the ratio, where there are repeats. */
+  interval: [number, number] | null;
+  /** Which load. */
+  load: string;
+  /** Which metric, with its unit: `read throughput (op/s)`. */
+  metric: string;
+  /** `better`, `worse`, `no significant difference`, `one run each: no statistics`. */
+  outcome: string;
+  /** b divided by a. */
+  ratio: number;
+}
+
+/** Differences of one device's counters in `/proc/diskstats` (Linux, Documentation/admin-guide/iostats). */
+export interface DeviceUse {
+  /** Time with at least one request in flight, nanoseconds. */
+  busy_ns: number;
+  /** Its kernel name: `vda`, `loop3`. */
+  device: string;
+  /** Bytes of them. */
+  discarded_bytes: number;
+  /** Discards completed. */
+  discards: number;
+  /** Flushes completed. */
+  flushes: number;
+  /** Bytes of them. */
+  read_bytes: number;
+  /** Reads completed. */
+  reads: number;
+  /** The volumes that lie on it. */
+  volumes: string[];
+  /** Time summed over all requests, nanoseconds. */
+  waited_ns: number;
+  /** Writes completed. */
+  writes: number;
+  /** Bytes of them. */
+  written_bytes: number;
+}
+
+export interface Distribution {
+  count: number;
+  max_ns: number;
+  mean_ns: number;
+  min_ns: number;
+  /** By name: `p50` to `p99.99`. */
+  percentiles_ns: Record<string, number>;
+  /** HdrHistogram V2, base 64. */
+  v2: string;
+}
+
+/** A driver. */
+export interface Driver {
+  /** Where it connects from. */
+  address: string;
+  /** Half the round trip, microseconds: how exactly its clock is known. */
+  clock_error_us: number;
+  /** Processors. */
+  cores: number;
+  /** Processor model. */
+  cpu: string;
+  /** Share of its processors that are busy, 0 to 1. */
+  cpu_busy: number;
+  /** Its host. */
+  host: string;
+  /** Since when it is joined. */
+  joined_unix_ms: number;
+  /** Memory, bytes. */
+  memory_bytes: number;
+  /** Memory in use, bytes. */
+  memory_used_bytes: number;
+  /** Its name. */
+  name: string;
+  /** Network, bytes per second. */
+  received_per_s: number;
+  /** Network, bytes per second. */
+  sent_per_s: number;
+  /** Milliseconds since it was last heard of. */
+  silent_ms: number;
+  /** Whether it is there. */
+  state: DriverState;
+  /** The submission that it works for, if any. */
+  submission: number | null;
+  /** Its version. */
   version: string;
-  role: Role;
-  user: string;
-  started_unix_ms: number;
-  largest_document: number;
-  troubles: string[];
 }
 
-export interface Login {
-  token: string;
-}
-
-export interface Trouble {
-  message: string;
-  problems?: Problem[];
-}
-
-export interface Problem {
-  warning: boolean;
-  /** From 1; 0 where the whole document is meant. */
-  line: number;
-  column: number;
-  length: number;
-  message: string;
-  help: string;
-}
-
-export interface Overview {
-  drivers: Driver[];
-  active: Submission[];
-  queue: Submission[];
-  recent: Submission[];
-  troubles: string[];
-}
-
+/** Whether a driver is there. */
 export type DriverState = 'idle' | 'busy' | 'silent' | 'gone';
 
-export interface Driver {
-  name: string;
-  state: DriverState;
-  host: string;
-  address: string;
-  version: string;
-  cpu: string;
-  cores: number;
-  memory_bytes: number;
-  /** Share of 1. */
-  cpu_busy: number;
-  memory_used_bytes: number;
-  received_per_s: number;
-  sent_per_s: number;
-  clock_error_us: number;
-  silent_ms: number;
-  joined_unix_ms: number;
-  submission: number | null;
-}
-
-export type SubmissionState = 'queued' | 'running' | 'completed' | 'failed' | 'cancelled' | 'interrupted';
-
-export interface Submission {
-  id: number;
-  name: string;
-  format: string;
-  by: string;
-  priority: number;
-  state: SubmissionState;
-  reason: string;
-  submitted_unix_ms: number;
-  started_unix_ms: number | null;
-  ended_unix_ms: number | null;
-  expected_ms: number | null;
-  /** Share of 1. */
-  progress: number | null;
-  stage: string;
-  drivers: string[];
-  run: number | null;
-  evaluation: number | null;
-  valid: boolean | null;
+/** An evaluation in a list. */
+export interface EvaluationRow {
+  /** Its verdict, one line. */
   headline: string;
-  operations: string;
-  /** Successful operations per second while it goes on, the latest last; where the controller tells it. */
-  rates?: number[];
-}
-
-export interface Submit {
-  document: string;
-  priority?: number;
-  drivers?: string[];
-  driver_count?: number;
-  seed?: number;
-  skip_preflight?: boolean;
-}
-
-export interface Change {
-  priority?: number;
-  before?: number;
-}
-
-export interface Cancel {
-  at_once: boolean;
-}
-
-export interface CheckRequest {
-  document: string;
-}
-
-export interface Check {
-  ok: boolean;
-  format: string;
+  /** Its number. */
+  id: number;
+  /** Its name. */
   name: string;
-  problems: Problem[];
-  explanation: string[];
-  stages: CheckedStage[];
-  expected_ms: number | null;
-  bytes: number | null;
-}
-
-export interface CheckedStage {
-  name: string;
-  works: string[];
-  expected_ms: number | null;
-}
-
-export interface LiveRun {
-  submission: number;
-  run: number | null;
-  stages: LiveStage[];
-  seconds: LiveSecond[];
-  nodes: LiveNode[];
-  troubles: string[];
-  last_event: number;
-}
-
-export interface LiveStage {
-  id: string;
-  name: string;
+  /** How many runs it has. */
+  runs: number;
+  /** When it started. */
+  started_unix_ms: number;
+  /** `completed`, `failed`, `interrupted`, `running`. */
   state: string;
-  reason: string;
-  started_unix_ms: number | null;
+  /** Whether it is VALID. */
+  valid: boolean | null;
+}
+
+/** One failure, word for word. */
+export interface Example {
+  /** Its class. */
+  fault: Fault;
+  /** What happened, e.g. `GET b1/o7: 404 NoSuchKey`; never a secret. */
+  text: string;
+}
+
+/** Why an operation failed. */
+export type Fault =
+  | 'refused'
+  | 'reset'
+  | 'timeout'
+  | 'unreachable'
+  | 'tls'
+  | 'protocol'
+  | 'throttled'
+  | 'denied'
+  | 'not_found'
+  | 'conflict'
+  | 'precondition'
+  | 'client_error'
+  | 'server_error'
+  | 'wrong_content'
+  | 'stale_content'
+  | 'truncated_content'
+  | 'foreign_content'
+  | 'lost_content'
+  | 'torn_content'
+  | 'misplaced_content'
+  | 'io'
+  | 'no_space'
+  | 'gone'
+  | 'short_transfer'
+  | 'local'
+  | 'abandoned';
+
+/** A figure of a stored run, as the report draws it. */
+export interface Figure {
+  /** A sentence for those who cannot see it. */
+  description: string;
+  /** Its name in addresses. */
+  name: string;
+  /** The stage, `s3-main`. */
+  stage: string;
+  /** What it shows. */
+  title: string;
+  /** The work. */
+  work: string;
+}
+
+/** A statement about a run, with its evidence. */
+export interface Finding {
+  /** What it means and what to do about it, in whole sentences; may be empty. */
+  detail: string;
+  /** Numbers with their units, and the arithmetic. */
+  evidence: string[];
+  /** Whether it makes the run invalid: its sentence is one of the reasons. */
+  invalidates: boolean;
+  /** The short stable name of what was found, e.g. `outage`. */
+  rule: string;
+  /** How grave it is. */
+  severity: Severity;
+  /** The stage it is about, as [`tidemark_measure::record::Stage::id`]; `None`: the whole run. */
+  stage: string | null;
+  /** The stages it is about when there are several, by their ids; [`Finding::stage`] is `None` then. */
+  stages: string[];
+  /** One plain sentence without a full stop. */
+  title: string;
+  /** The work it is about, by its name; `None`: the whole stage. */
+  work: string | null;
+}
+
+/** Who answers, and what the caller may do. */
+export interface Info {
+  /** Largest document that is taken, bytes. */
+  largest_document: number;
+  /** The controller's name. */
+  name: string;
+  /** What the caller may do. */
+  role: Role;
+  /** When the controller started. */
+  started_unix_ms: number;
+  /** Trouble that an operator should know of: `the result store cannot be written: disk full`. */
+  troubles: string[];
+  /** The name of the caller's token; empty where none is needed. */
+  user: string;
+  /** Tidemark's version. */
+  version: string;
+}
+
+/** An event of the stream. The SSE `event` is the variant's name, `id` counts up, `data` is the JSON of the content. */
+export type Live =
+  | {
+      /** The overview changed; at most once a second. */
+      overview: Overview;
+    }
+  | {
+      /** A second of a work is complete. */
+      second: LiveSecond;
+    }
+  | {
+      /** A stage began, ended or came on: all stages. */
+      stages: LiveStage[];
+    }
+  | {
+      /** Nodes were looked at. */
+      nodes: LiveNode[];
+    }
+  | {
+      /** Something that the user should know. */
+      trouble: string;
+    }
+  | {
+      /** The submission ended. */
+      ended: Submission;
+    }
+  | {
+      /** The reader was too slow and has missed events: fetch `live` anew. */
+      missed: number;
+    };
+
+/** A node in one second. */
+export interface LiveNode {
+  /** Share of all processors that are busy, 0 to 1. */
+  cpu_busy: number;
+  /** Whether it generates the load. */
+  generates: boolean;
+  /** Memory in use, bytes. */
+  memory_used_bytes: number;
+  /** Its name. */
+  name: string;
+  /** Network, bytes per second. */
+  received_per_s: number;
+  /** Network, bytes per second. */
+  sent_per_s: number;
+  /** When. */
+  unix_ms: number;
+}
+
+/** One operation in one second. Latencies are response times, microseconds. */
+export interface LiveOperation {
+  /** Bytes of the successes. */
+  bytes: number;
+  /** Failures. */
+  failed: number;
+  /** Largest. */
+  max_us: number;
+  /** Mean. */
+  mean_us: number;
+  /** Successes. */
+  ok: number;
+  /** Median. */
+  p50_us: number;
+  /** 95th percentile. */
+  p95_us: number;
+  /** 99th percentile. */
+  p99_us: number;
+}
+
+/** What goes on in a run, for a page that is opened now. */
+export interface LiveRun {
+  /** The number of the last event that this contains: go on with those after it. */
+  last_event: number;
+  /** What nodes did lately. */
+  nodes: LiveNode[];
+  /** Its run. */
+  run: number | null;
+  /** The latest seconds of the works that go on or went on last; at most 600 of each work. */
+  seconds: LiveSecond[];
+  /** Its stages. */
+  stages: LiveStage[];
+  /** Which submission. */
+  submission: number;
+  /** What the user should know, the newest last. */
+  troubles: string[];
+}
+
+/** One second of a work. */
+export interface LiveSecond {
+  /** Due and not sent at its end. */
+  backlog: number;
+  /** Share of the generator threads' time on a processor, 0 to 1. */
+  busy: number;
+  /** What each driver did in it. */
+  drivers: LiveShare[];
+  /** In flight at its end. */
+  in_flight: number;
+  /** Which second since the work's start. */
+  index: number;
+  /** One entry per operation of the work. */
+  operations: LiveOperation[];
+  /** Which stage, from 0. */
+  stage: number;
+  /** When it was told. */
+  unix_ms: number;
+  /** Operations that ended outside the window. */
+  unmeasured: number;
+  /** Which work of it, from 0. */
+  work: number;
+}
+
+/** One driver's second. */
+export interface LiveShare {
+  /** Share of the generator threads' time on a processor, 0 to 1. */
+  busy: number;
+  /** Bytes of the successes. */
+  bytes: number;
+  /** Its name. */
+  driver: string;
+  /** Failures. */
+  failed: number;
+  /** Successes. */
+  ok: number;
+  /** Median of the response times, microseconds. */
+  p50_us: number;
+  /** 99th percentile of the response times, microseconds. */
+  p99_us: number;
+}
+
+/** A stage of a run that goes on. */
+export interface LiveStage {
+  /** When it ended. */
   ended_unix_ms: number | null;
+  /** How long it will take in all, milliseconds, where that can be told. */
   expected_ms: number | null;
+  /** Operations that it will do in all, where that is fixed. */
   expected_operations: number | null;
+  /** `s1-init`. */
+  id: string;
+  /** Its name. */
+  name: string;
+  /** Operations done so far. */
   operations: number;
+  /** Why it failed, or empty. */
+  reason: string;
+  /** When it started. */
+  started_unix_ms: number | null;
+  /** `waiting`, `running`, `completed`, `failed`, `interrupted`. */
+  state: string;
+  /** Names of its works, each with the labels of its operations. */
   works: LiveWork[];
 }
 
+/** A work of a stage. */
 export interface LiveWork {
+  /** Its name. */
   name: string;
-  workers: number;
+  /** Labels of its operations. */
   operations: string[];
+  /** Its workers. */
+  workers: number;
 }
 
-export interface LiveSecond {
-  /** Which stage, from 0. */
-  stage: number;
-  /** Which work of it, from 0. */
-  work: number;
+/** The console's login. */
+export interface Login {
+  /** A token. */
+  token: string;
+}
+
+/** A time without a single success. */
+export interface LongestGap {
+  /** When it began: the last success before it, or the work's start, since the work's start. */
+  from_ns: number;
+  /** When it ended: the first success after it, or the end of the load. */
+  to_ns: number;
+}
+
+/** How a driver was lost. */
+export interface Lost {
+  /** When it was given up. */
+  at_ns: number;
+  /** Why, as a clause: `it said nothing for 10 s`. */
+  reason: string;
+}
+
+/** One operation of one run: a row of the performance matrix. Times are microseconds. */
+export interface MatrixRow {
+  /** Bytes per second. */
+  bandwidth: number;
+  /** Bytes moved. */
+  bytes: number;
+  /** Its selectors and settings as the document wrote them. */
+  config: string;
+  /** Drivers that shared it; 1 where there were none. */
+  drivers: number;
+  /** Operations that failed. */
+  failed: number;
+  /** Mean response time. */
+  mean_us: number;
+  /** Its name. */
+  name: string;
+  /** Operations that succeeded. */
+  ok: number;
+  /** The operation's name. */
+  operation: string;
+  /** Percentiles of the response time, at 50, 60, 80, 90, 95, 99, 99.9, 99.99 and 100 %. */
+  percentiles_us: number[];
+  /** The run. */
+  run: number;
+  /** What it is counted as: `read`, `write`, `delete`, `list`, ... */
+  sample: string;
+  /** `s3-main`. */
+  stage: string;
+  /** When it started. */
+  started_unix_ms: number;
+  /** The run's state. */
+  state: string;
+  /** Share of the operations that succeeded, 0 to 1. */
+  success_ratio: number;
+  /** Operations per second. */
+  throughput: number;
+  /** Whether the run's numbers are VALID. */
+  valid: boolean | null;
+  /** Its share of the mix, percent. */
+  weight: number;
+  /** The work's name. */
+  work: string;
+  /** Workers of the work. */
+  workers: number;
+}
+
+/** A run's place in an evaluation. */
+export interface Member {
+  /** The arm's name. */
+  arm: string;
+  /** The evaluation's number. */
+  evaluation: number;
+  /** Of all that makes the cell what it is: when it changes, the cell is measured again. */
+  fingerprint: string;
+  /** The level. */
+  level: [string, string][];
+  /** The load's name. */
+  load: string;
+  /** Which repeat, from 1. */
+  repeat: number;
+  /** Which of all runs of the evaluation it was, in the order of time, from 1. */
+  turn: number;
+}
+
+/** A remark on the document: something that behaves otherwise than its author may expect. */
+export interface Note {
+  /** What happens and why, in one or two sentences. */
+  text: string;
+  /** A short stable name, e.g. `kib-units`. */
+  topic: string;
+}
+
+/** Everything that the first page shows. */
+export interface Overview {
+  /** What goes on. */
+  active: Submission[];
+  /** All drivers that are there or were lately, by name. */
+  drivers: Driver[];
+  /** What waits, in the order in which it will begin. */
+  queue: Submission[];
+  /** What ended last, the newest first; at most 20. */
+  recent: Submission[];
+  /** Trouble that an operator should know of. */
+  troubles: string[];
+}
+
+/** Something that is wrong with a document, or may surprise its author. */
+export interface Problem {
+  /** From 1. */
+  column: number;
+  /** What to do about it, or empty. */
+  help: string;
+  /** Length of the place, characters. */
+  length: number;
+  /** From 1; 0 where the whole document is meant. */
+  line: number;
+  /** What is wrong. */
+  message: string;
+  /** Whether the document runs all the same. */
+  warning: boolean;
+}
+
+/** What was done around the load so that its numbers are evidence, and what the devices counted meanwhile. */
+export interface Proof {
+  /** The state of the page cache that the document declares: `cold` or `warm`. */
+  cache: string;
+  /** What the devices under the volumes counted from the stage's start to its end. */
+  devices: DeviceUse[];
+  /** Whether reads and writes bypassed the page cache. */
+  direct: boolean;
+  /** What was done before the load, in words: `page cache of 1 volume dropped`. */
+  setup: string[];
+  /** What could not be checked, and why: whole sentences. */
+  unchecked: string[];
+}
+
+/** Everything needed to say what was run, and to run it again. */
+export interface Provenance {
+  /** The command line, secrets redacted. */
+  command: string;
+  /** Processors that the generator may use. */
+  cores: number;
+  /** Processor model. */
+  cpu: string;
+  /** The document, secrets redacted. */
+  document: string;
+  /** `COSBench XML` or `Tidemark YAML`. */
+  format: string;
+  /** The generator's host name. */
+  host: string;
+  /** Operating system and kernel release. */
+  kernel: string;
+  /** Memory of the generator's host, bytes. */
+  memory_bytes: number;
+  /** The document's path as given, or empty for a one-liner. */
+  path: string;
+  /** The seed that all random choices came from. */
+  seed: number;
+  /** What the load was put on, one line per distinct target: kind, endpoints, server software when told. */
+  targets: string[];
+  /** Tidemark's version. */
+  tidemark: string;
+}
+
+/** Numbers that another tool has worked out of samples that it did not keep. Every field may be missing. */
+export interface Reported {
+  /** Bytes per second. */
+  bandwidth: number | null;
+  /** Mean response time, nanoseconds. */
+  mean_ns: number | null;
+  /** Share of the operations, 0 to 1, and the response time that they do not exceed, nanoseconds; ascending. */
+  percentiles: [number, number][];
+  /** Operations per second. */
+  throughput: number | null;
+}
+
+/** What a token allows. */
+export type Role = 'viewer' | 'operator' | 'driver';
+
+/** A process that generates load, commanded by a controller. */
+export interface RunDriver {
+  /** Half of the shortest round trip by which the offset was measured, nanoseconds: the most that it can be wrong. */
+  clock_error_ns: number;
+  /** How far its clock was ahead of the controller's when the run began, nanoseconds; both are monotonic clocks with origins of their own, so only changes of it mean something. */
+  clock_offset_ns: number;
+  /** Processors that it may use. */
+  cores: number;
+  /** Processor model. */
+  cpu: string;
+  /** Its host. */
+  host: string;
+  /** Operating system and kernel release. */
+  kernel: string;
+  lost: Lost | null;
+  /** Memory of its host, bytes. */
+  memory_bytes: number;
+  /** Its name, unique among the drivers of its controller. */
+  name: string;
+}
+
+/** One node, from the run's start to its end. */
+export interface RunNode {
+  /** When each sample was taken, nanoseconds since the run's start. A rate is over the time since the sample before. */
+  at_ns: number[];
+  /** What it is: kernel, processors, memory, speeds of links, names of devices; name and value. */
+  facts: [string, string][];
+  /** What could not be observed, and why: whole sentences. */
+  gaps: string[];
+  /** Whether it generated the load. */
+  generates: boolean;
+  /** Its host name, or the name that the document gives it. */
+  name: string;
+  /** What was sampled. */
+  series: Series[];
+  /** Where its numbers came from: `local`, or the address of a `tidemark observe`. */
+  source: string;
+}
+
+export interface RunOperation {
+  bandwidth_bytes_per_s: number;
+  bytes: number;
+  config: string;
+  /** Successes due before the window that ended in it: in the throughput, not in the latencies. */
+  early: number;
+  early_bytes: number;
+  failed: number;
+  failure: Distribution | null;
+  /** Failures by class. */
+  faults: Record<string, number>;
+  first_byte: Distribution | null;
+  kind: string;
+  label: string;
+  lag: Distribution | null;
+  /** Successes after the end of the window: in the latencies, not in the throughput. */
+  late: number;
+  late_bytes: number;
+  ok: number;
+  /** Bytes of successes that count in neither; all that was moved is `bytes`, `early_bytes` and these. */
+  outside_bytes: number;
+  response: Distribution | null;
+  retries: number;
+  said: Reported | null;
+  sample: string;
+  service: Distribution | null;
+  /** Null when there were no operations. */
+  success_ratio: number | null;
+  throughput_per_s: number;
+  weight_percent: number;
+}
+
+/** A run and what was found about it. */
+export interface RunRecord {
+  description: string;
+  /** The drivers that put the load on; none where the process that keeps the record did it itself. */
+  drivers: RunDriver[];
+  elapsed_ns: number;
+  findings: Finding[];
+  id: number;
+  /** Why it is not valid. */
+  invalid_reasons: string[];
+  member: Member | null;
+  name: string;
+  /** What the nodes did meanwhile. */
+  nodes: RunNode[];
+  notes: Note[];
+  provenance: Provenance;
+  schema: number;
+  stages: RunStage[];
+  /** The same in RFC 3339, UTC. */
+  started: string;
+  started_unix_ns: number;
+  state: RunState;
+  valid: boolean;
+}
+
+/** A run in a list. */
+export interface RunRow {
+  /** How long it took, milliseconds. */
+  elapsed_ms: number;
+  /** The evaluation that it belongs to. */
+  evaluation: number | null;
+  /** Failures among them. */
+  failed: number;
+  /** One line of its result. */
+  headline: string;
+  /** Its number. */
+  id: number;
+  /** Its name. */
+  name: string;
+  /** Measured operations. */
+  operations: number;
+  /** When it started. */
+  started_unix_ms: number;
+  /** `completed`, `failed`, `interrupted`, `running`. */
+  state: string;
+  /** The submission that it came from. */
+  submission: number | null;
+  /** Whether its numbers are VALID; `None` until it was judged. */
+  valid: boolean | null;
+}
+
+/** One second of a work, small enough to keep for every second of a run. */
+export interface RunSecond {
+  /** Due and not yet sent at its end. */
+  backlog: number;
+  /** Share of the generator threads' time that they spent on a processor, 0 to 1. */
+  busy: number;
+  /** Operations in flight at its end. */
+  in_flight: number;
   /** Which second since the work's start. */
   index: number;
-  unix_ms: number;
-  operations: LiveOperation[];
+  /** Age of the oldest of them, nanoseconds. */
+  oldest_in_flight_ns: number;
+  /** One entry per operation of the work. */
+  operations: SecondOfOperation[];
+  /** By how much the generator thread that was latest missed the end of the second, nanoseconds. */
+  stalled_ns: number;
+  /** Operations that ended and were not measured (ramp-up, ramp-down). */
   unmeasured: number;
-  in_flight: number;
-  backlog: number;
-  busy: number;
-  drivers: LiveShare[];
 }
 
-export interface LiveOperation {
-  ok: number;
-  failed: number;
+/** What one driver did of one work. */
+export interface RunShare {
+  /** Bytes that the successful ones moved. */
   bytes: number;
-  mean_us: number;
-  p50_us: number;
-  p95_us: number;
-  p99_us: number;
-  max_us: number;
-}
-
-export interface LiveShare {
-  driver: string;
+  /** Whether all that it did arrived here. If not, the driver was lost, and what it did after its last second is missing. */
+  complete: boolean;
+  /** Which driver of the run. */
+  driver: number;
+  /** Measured operations that failed. */
+  failed: number;
+  /** When its first operation was sent, measured or not, on the controller's clock. */
+  first_sent_ns: number | null;
+  /** Its first worker within the work. */
+  first_worker: number;
+  /** Measured operations that succeeded. */
   ok: number;
-  failed: number;
-  bytes: number;
-  p50_us: number;
-  p99_us: number;
-  busy: number;
-}
-
-export interface LiveNode {
-  name: string;
-  generates: boolean;
-  unix_ms: number;
-  cpu_busy: number;
-  memory_used_bytes: number;
-  received_per_s: number;
-  sent_per_s: number;
-}
-
-/** Events of the stream: name and content. */
-export interface LiveEvents {
-  overview: Overview;
-  second: LiveSecond;
-  stages: LiveStage[];
-  nodes: LiveNode[];
-  trouble: string;
-  ended: Submission;
-  missed: number;
-}
-
-export interface RunRow {
-  id: number;
-  name: string;
-  started_unix_ms: number;
-  elapsed_ms: number;
-  state: string;
-  valid: boolean | null;
-  operations: number;
-  failed: number;
-  headline: string;
-  evaluation: number | null;
-  submission: number | null;
-}
-
-export interface Figure {
-  name: string;
-  title: string;
-  description: string;
-  stage: string;
-  work: string;
-}
-
-export interface MatrixRow {
-  run: number;
-  name: string;
-  started_unix_ms: number;
-  state: string;
-  valid: boolean | null;
-  stage: string;
-  work: string;
-  operation: string;
-  sample: string;
-  weight: number;
+  /** Second by second. */
+  series: ShareSecond[];
+  /** Generator threads. */
+  threads: number;
+  /** Which work of the stage. */
+  work: number;
+  /** How many workers it had. */
   workers: number;
-  drivers: number;
-  ok: number;
-  failed: number;
-  bytes: number;
-  throughput: number;
-  bandwidth: number;
-  mean_us: number;
-  /** At 50, 60, 80, 90, 95, 99, 99.9, 99.99 and 100 %. */
-  percentiles_us: number[];
-  success_ratio: number;
-  config: string;
 }
 
-export interface Comparison {
-  outcome: string;
-  sentence: string;
-  invalid: string[];
-  rows: ComparisonRow[];
-  /** Titles and SVG. */
-  figures: [string, string][];
-}
-
-export interface ComparisonRow {
-  load: string;
-  metric: string;
-  a: number;
-  b: number;
-  ratio: number;
-  interval: [number, number] | null;
-  outcome: string;
-}
-
-export interface EvaluationRow {
-  id: number;
+export interface RunStage {
+  cell: Cell | null;
+  ended_ns: number;
+  id: string;
   name: string;
-  started_unix_ms: number;
-  state: string;
-  valid: boolean | null;
-  headline: string;
-  runs: number;
+  proof: Proof | null;
+  reason: string;
+  /** What each driver did, by its place in `drivers` and the work's in `works`; none where there were no drivers. */
+  shares: RunShare[];
+  started_ns: number;
+  state: RunState;
+  works: RunWork[];
 }
 
-export interface AuditRow {
-  id: number;
-  unix_ms: number;
+/** How a run or a stage ended. */
+export type RunState = 'waiting' | 'running' | 'completed' | 'failed' | 'interrupted';
+
+export interface RunWork {
+  allowed_failures_per_million: number;
+  /** Operations of each worker in flight at once. */
+  depth: number;
+  examples: Example[];
+  given_up: string;
+  kind: string;
+  last_done_ns: number;
+  name: string;
+  /** Null in a closed loop. */
+  offered_per_s: number | null;
+  operations: RunOperation[];
+  series: RunSecond[];
+  settling: Settling | null;
+  silence: LongestGap | null;
+  silence_ns: number;
+  started_ns: number;
+  threads: number;
+  undone: number;
+  unsent: number;
+  window_end_ns: number;
+  window_start_ns: number;
+  workers: number;
+  workers_counts: WorkerCount[];
+}
+
+/** One operation in one second. Latencies are response times in nanoseconds. */
+export interface SecondOfOperation {
+  /** Bytes moved by the successes. */
+  bytes: number;
+  /** Failures. */
+  failed: number;
+  /** Largest. */
+  max_ns: number;
+  /** Mean. */
+  mean_ns: number;
+  /** Successes. */
+  ok: number;
+  /** Median. */
+  p50_ns: number;
+  /** 95th percentile. */
+  p95_ns: number;
+  /** 99th percentile. */
+  p99_ns: number;
+  /** 99th percentile of the service time. */
+  service_p99_ns: number;
+}
+
+/** One thing that was sampled. */
+export interface Series {
+  /** What kind of thing it is about. */
+  kind: SeriesKind;
+  /** What is measured, one of the names in the table of `tidemark-observe`: `busy`, `write_ops`. */
+  metric: string;
+  /** Which one: `all`, `cpu0`, `vda`, `lo`, `ceph-osd.1`, a cgroup's path. */
+  subject: string;
+  /** A value for every sample of the node; NaN where there is none. */
+  values: (number | null)[];
+}
+
+/** What a series is about. */
+export type SeriesKind = 'cpu' | 'pressure' | 'memory' | 'disk' | 'network' | 'process' | 'cgroup' | 'ceph';
+
+/** The rounds before the window, until throughput was steady by the SNIA's rule (SSS PTS 2.0.2, 2.1.24): over five rounds the range is at most 20 % of the average and the best line's rise at most 10 %. */
+export interface Settling {
+  /** Length of a round, nanoseconds. */
+  round_ns: number;
+  /** Successful operations per second of every round. */
+  rounds: number[];
+  /** Whether the last five are steady; if not, the rounds that the document allows were used up. */
+  steady: boolean;
+}
+
+/** How grave a finding is. */
+export type Severity = 'good' | 'note' | 'warning' | 'critical';
+
+/** One second of a driver's share of a work, over all operations. */
+export interface ShareSecond {
+  /** Share of the generator threads' time that they spent on a processor, 0 to 1. */
+  busy: number;
+  /** Bytes moved by the successes. */
+  bytes: number;
+  /** Failures. */
+  failed: number;
+  /** Which second since the work's start. */
+  index: number;
+  /** Successes. */
+  ok: number;
+  /** Median of the response times, nanoseconds. */
+  p50_ns: number;
+  /** 99th percentile of the response times, nanoseconds. */
+  p99_ns: number;
+}
+
+/** A document that was submitted, and what came of it. */
+export interface Submission {
+  /** Whose token submitted it. */
   by: string;
-  address: string;
-  what: string;
-  detail: string;
+  /** The drivers that it has, or wants by name. */
+  drivers: string[];
+  /** When it ended. */
+  ended_unix_ms: number | null;
+  /** The number of the evaluation in the store, once there is one. */
+  evaluation: number | null;
+  /** How long it will take, milliseconds, where that can be told. */
+  expected_ms: number | null;
+  /** `COSBench XML`, `Tidemark YAML`, `fio job file`, `Tidemark evaluation`. */
+  format: string;
+  /** One line of its result, or empty. */
+  headline: string;
+  /** Its number; COSBench's `w7` is 7. */
+  id: number;
+  /** The document's name. */
+  name: string;
+  /** The operations of its stages, for lists: `read, write`. */
+  operations: string;
+  /** Higher ones begin first. */
+  priority: number;
+  /** How far it is, 0 to 1, where that can be told. */
+  progress: number | null;
+  /** While it goes on: operations that succeeded in each of the latest seconds, at most 90, the newest last. */
+  rates: number[];
+  /** Why it waits, failed or was interrupted, or empty. */
+  reason: string;
+  /** The number of the run in the store, once there is one. Of an evaluation: the last one. */
+  run: number | null;
+  /** The stage that goes on, or empty. */
+  stage: string;
+  /** When it began. */
+  started_unix_ms: number | null;
+  /** Where it stands. */
+  state: SubmissionState;
+  /** When it was submitted. */
+  submitted_unix_ms: number;
+  /** Whether its numbers are VALID, once it was judged. */
+  valid: boolean | null;
+}
+
+/** Where a submission stands. */
+export type SubmissionState = 'queued' | 'running' | 'completed' | 'failed' | 'cancelled' | 'interrupted';
+
+/** A document to be run. */
+export interface Submit {
+  /** The document: COSBench XML, Tidemark YAML or a fio job file. */
+  document: string;
+  /** So many drivers, whichever are free; none: as the document says. */
+  driver_count?: number | null;
+  /** The drivers to run on, by name; none: as the document says. */
+  drivers?: string[];
+  /** Higher ones begin first; from -100 to 100. */
+  priority?: number;
+  /** The seed to use instead of the document's. */
+  seed?: number | null;
+  /** Whether to begin without asking the targets first. */
+  skip_preflight?: boolean;
+}
+
+/** Something that was asked for could not be done. */
+export interface Trouble {
+  /** What happened, and what to do next. */
+  message: string;
+  /** What is wrong with a document, in the order of its text. */
+  problems: Problem[];
+}
+
+/** What one worker did with one operation, over the window. */
+export interface WorkerCount {
+  /** Bytes of the successes. */
+  bytes: number;
+  /** Failures. */
+  failed: number;
+  /** When its first measured operation was sent, since the work's start. */
+  first_sent_ns: number;
+  /** When its last measured operation ended, since the work's start. */
+  last_done_ns: number;
+  /** Successes. */
+  ok: number;
+  /** Which operation of the work. */
+  operation: number;
+  /** Sum of the successes' response times, nanoseconds. */
+  response_ns: number;
+  /** The worker's number within the work, from 0. */
+  worker: number;
 }

@@ -66,7 +66,7 @@ function Frame({ info, leave }: { info: Info; leave: () => void }) {
   return (
     <div onClick={followLinks}>
       <a class="skip" href="#main">
-        Skip to the content
+        Skip to content
       </a>
       <Head info={info} path={address.pathname} leave={leave} />
       <main id="main" tabIndex={-1} ref={main}>

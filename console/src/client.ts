@@ -1,7 +1,6 @@
-/** Asks the controller: one function for each endpoint that the console uses. */
+/** The controller's API: one function per endpoint that the console uses. */
 
 import type * as api from './api';
-import type { RunRecord } from './record';
 
 const base = '/api/v1';
 
@@ -29,7 +28,7 @@ async function send(method: string, path: string, body?: unknown, headers: Recor
   try {
     response = await fetch(base + path, init);
   } catch {
-    throw new Refused(0, 'The controller does not answer. Is it running, and is the network up?');
+    throw new Refused(0, 'Cannot reach the controller. Check that it is running and that the network is up.');
   }
   if (response.ok) return response;
   if (response.status === 401 && path !== '/session') unauthorized.dispatchEvent(new Event('unauthorized'));
@@ -40,7 +39,7 @@ async function refusal(response: Response): Promise<Refused> {
   const text = await response.text();
   try {
     const trouble = JSON.parse(text) as api.Trouble;
-    return new Refused(response.status, trouble.message, trouble.problems ?? []);
+    return new Refused(response.status, trouble.message, trouble.problems);
   } catch {
     return new Refused(response.status, text.slice(0, 300) || `The controller answered ${response.status}.`);
   }
@@ -75,7 +74,7 @@ export const resubmit = (id: number) => json<api.Submission>('POST', `/submissio
 export const submittedDocument = (id: number) => text(`/submissions/${id}/document`);
 export const live = (id: number) => get<api.LiveRun>(`/submissions/${id}/live`);
 
-export const run = (id: number) => get<RunRecord>(`/runs/${id}`);
+export const run = (id: number) => get<api.RunRecord>(`/runs/${id}`);
 export const deleteRun = (id: number) => send('DELETE', `/runs/${id}`);
 export const figures = (run: number) => get<api.Figure[]>(`/runs/${run}/figures`);
 export const figure = (run: number, name: string) => text(`/runs/${run}/figures/${encodeURIComponent(name)}.svg`);

@@ -22,7 +22,7 @@ export function Login({ entered }: { entered: (info: Info) => void }) {
             <img src="/mark.svg" alt="" /> Tidemark
           </p>
           <h1>Log in</h1>
-          <p class="meta">This controller asks for a token. Whoever runs it can give you one.</p>
+          <p class="meta">Enter an access token. The administrator of this controller can create one for you.</p>
           {error && <Notice tone="bad">{error.message}</Notice>}
           <div class="field">
             <label for={id}>Token</label>

@@ -51,9 +51,9 @@ function Lazy({ load, id, address }: { load: Loader } & PageProps) {
 function Missing() {
   return (
     <>
-      <h1>There is no such page</h1>
+      <h1>Page not found</h1>
       <p>
-        <a href="/">To the overview</a>
+        <a href="/">Go to the overview</a>
       </p>
     </>
   );

@@ -57,7 +57,7 @@ export async function violations(page) {
 export const pages = [
   ['overview', '/', '.data tbody tr'],
   ['submit', '/submit', '.editor'],
-  ['form', '/submit', '.editor', (page) => page.getByRole('button', { name: 'Write it for me' }).click()],
+  ['form', '/submit', '.editor', (page) => page.getByRole('button', { name: 'Use a form' }).click()],
   ['live', '/w/101', '.chart canvas'],
   ['queued', '/w/110', '.notice'],
   ['ended', '/w/97', '.notice'],

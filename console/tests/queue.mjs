@@ -31,14 +31,14 @@ export async function test(chrome, address) {
   await page.keyboard.press('Escape');
   assert.equal((await order())[0], before[0], 'Escape cancels nothing');
   await page.getByRole('button', { name: `Cancel ${before[0]}`, exact: true }).click();
-  await page.getByRole('button', { name: 'Cancel it' }).click();
+  await page.getByRole('button', { name: 'Cancel submission' }).click();
   await page.waitForFunction((name) => document.querySelector('.queue .what > a')?.textContent !== name, before[0]);
 
   await page.goto(`${address}/w/103`);
   await page.getByRole('button', { name: 'Cancel…' }).click();
   await page.getByRole('button', { name: 'Finish and clean up' }).click();
   await page.locator('.page-head').getByText('cancelled').waitFor();
-  await page.getByRole('link', { name: /Its run with verdict/ }).waitFor();
+  await page.getByRole('link', { name: /^Run \d+: verdict/ }).waitFor();
   assert.deepEqual(errors, []);
   await close();
 }

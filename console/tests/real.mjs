@@ -51,7 +51,7 @@ async function submit(name, seconds) {
   await page.goto(`${address}/submit`);
   const file = { name: 'w.xml', mimeType: 'text/xml', buffer: Buffer.from(workload(name, seconds)) };
   await page.locator('input[type=file]').setInputFiles(file);
-  await page.locator('.badge', { hasText: 'COSBench XML: it can run' }).waitFor();
+  await page.locator('.badge', { hasText: 'COSBench XML: ready to run' }).waitFor();
   if (name === 'first') await look('submit');
   await page.getByRole('button', { name: 'Submit', exact: true }).click();
   await page.waitForURL(/\/w\/\d+$/);
@@ -60,7 +60,7 @@ async function submit(name, seconds) {
 
 /** Follows the submission on this page to its run's page; gives the run's number. */
 async function toRun() {
-  const link = page.getByRole('link', { name: /Its run with verdict/ });
+  const link = page.getByRole('link', { name: /^Run \d+: verdict/ });
   await link.waitFor();
   await link.click();
   await page.waitForURL(/\/runs\/\d+$/);
@@ -71,9 +71,9 @@ async function toRun() {
 await page.getByRole('heading', { name: 'Overview' }).waitFor();
 await submit('first', 8);
 // Live: seconds of the main stage, with numbers that are there and move.
-const second = page.getByText(/since the work began/);
-await page.waitForFunction(() => /at 0:0[4-8] since the work began/.test(document.body.textContent));
-assert.match(await second.textContent(), /since the work began/);
+const second = page.getByText(/since the work started/);
+await page.waitForFunction(() => /at 0:0[4-8] since the work started/.test(document.body.textContent));
+assert.match(await second.textContent(), /since the work started/);
 assert.ok((await page.locator('.chart canvas').count()) >= 3, 'live charts are drawn');
 await look('live');
 await page.goto(`${address}/`);
@@ -114,7 +114,7 @@ await page
 await look('compare');
 
 await submit('third', 120);
-await page.waitForFunction(() => /at 0:0[2-9] since the work began/.test(document.body.textContent));
+await page.waitForFunction(() => /at 0:0[2-9] since the work started/.test(document.body.textContent));
 await page.getByRole('button', { name: 'Cancel…' }).click();
 await page.getByRole('button', { name: 'Finish and clean up' }).click();
 await page.locator('.page-head').getByText('cancelled').waitFor();

@@ -22,9 +22,9 @@ export async function test(chrome, address) {
   const chosen = await document.evaluate((area) => area.value.slice(area.selectionStart, area.selectionEnd));
   assert.equal(chosen, 'fro', 'a click on a problem goes to its place');
 
-  await page.getByRole('button', { name: 'Write it for me' }).click();
+  await page.getByRole('button', { name: 'Use a form' }).click();
   await page.getByLabel('Delete', { exact: true }).fill('5');
-  await page.getByRole('button', { name: 'An S3 service' }).click();
+  await page.getByRole('button', { name: 'S3 service' }).click();
   const written = await document.inputValue();
   assert.match(written, /- delete: \{weight: 5\}/);
   assert.match(written, /secret_key: \$\{TIDEMARK_SECRET_KEY\}/);
@@ -32,16 +32,16 @@ export async function test(chrome, address) {
   await page.getByText('never the key itself').waitFor();
   assert.ok(await submit.isDisabled(), 'a bare secret cannot be submitted');
 
-  await page.getByRole('button', { name: 'Upload or write' }).click();
+  await page.getByRole('button', { name: 'Upload or edit' }).click();
   await page
     .locator('input[type=file]')
     .setInputFiles({ name: 'w.xml', mimeType: 'text/xml', buffer: Buffer.from(cosbench) });
-  await page.locator('.badge', { hasText: 'COSBench XML: it can run' }).waitFor();
+  await page.locator('.badge', { hasText: 'COSBench XML: ready to run' }).waitFor();
   await page.getByLabel('Priority').fill('7');
   await submit.click();
   await page.waitForURL(/\/w\/\d+$/);
   await page.getByRole('heading', { name: 'from-cosbench' }).waitFor();
-  await page.getByText('It waits for its turn').waitFor();
+  await page.getByText(/^Queued: /).waitFor();
   assert.deepEqual(errors, []);
   await close();
 }

@@ -18,6 +18,6 @@ export async function test(chrome, address) {
   assert.equal(await paper(), 'rgb(255, 255, 255)');
   await page.keyboard.press('Tab');
   const skip = await page.evaluate(() => document.activeElement?.textContent?.trim());
-  assert.equal(skip, 'Skip to the content');
+  assert.equal(skip, 'Skip to content');
   await close();
 }

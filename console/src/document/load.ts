@@ -1,5 +1,7 @@
 /** What a form says about a load on object storage: everything that the document writer needs. */
 
+import { count } from '../lib/format';
+
 export type Unit = 'B' | 'KB' | 'MB' | 'GB' | 'KiB' | 'MiB' | 'GiB';
 
 export interface Load {
@@ -68,17 +70,16 @@ export function objections(load: Load): Partial<Record<keyof Load, string>> {
   const least = (field: keyof Load, least: number, most = 1e12) => {
     const value = load[field] as number;
     if (!Number.isInteger(value) || value < least || value > most) {
-      said[field] =
-        `A whole number from ${least.toLocaleString('en-US')}${most < 1e12 ? ` to ${most.toLocaleString('en-US')}` : ''}.`;
+      said[field] = `Enter a whole number from ${count(least)}${most < 1e12 ? ` to ${count(most)}` : ''}.`;
     }
   };
-  if (!load.name.trim()) said.name = 'A name is needed.';
+  if (!load.name.trim()) said.name = 'Enter a name.';
   least('containers', 1);
   least('objects', 1);
   least('sizeFrom', 1);
   least('sizeTo', Math.max(1, load.sizeFrom));
   for (const share of ['read', 'write', 'delete', 'list'] as const) least(share, 0, 1_000_000);
-  if (load.read + load.write + load.delete + load.list === 0) said.read = 'At least one operation needs a share.';
+  if (load.read + load.write + load.delete + load.list === 0) said.read = 'Give at least one operation a share.';
   least('workers', 1, 1_000_000);
   if (load.pace === 'rate') least('rate', 1);
   least('seconds', 1);
@@ -87,10 +88,10 @@ export function objections(load: Load): Partial<Record<keyof Load, string>> {
     const known = load.endpoint
       .split(',')
       .every((one) => /^https?:\/\/\S+$/.test(one.trim()) || isReference(one.trim()));
-    if (!known) said.endpoint = 'An address such as http://10.0.0.1:7480; several are separated by commas.';
-    if (!isReference(load.accessKey)) said.accessKey = 'A reference such as ${TIDEMARK_ACCESS_KEY}.';
+    if (!known) said.endpoint = 'Enter a URL such as http://10.0.0.1:7480; separate several with commas.';
+    if (!isReference(load.accessKey)) said.accessKey = 'Enter a reference such as ${TIDEMARK_ACCESS_KEY}.';
     if (!isReference(load.secretKey))
-      said.secretKey = 'A reference such as ${TIDEMARK_SECRET_KEY}, never the key itself.';
+      said.secretKey = 'Enter a reference such as ${TIDEMARK_SECRET_KEY}, never the key itself.';
   }
   return said;
 }

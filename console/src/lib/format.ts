@@ -1,15 +1,18 @@
-/** Numbers with their units, as the reports write them: KB = 1000, op/s, µs to hours. */
+/** Numbers with their units, as `crates/measure/src/units.rs` writes them in reports: kB = 1000 B, op/s, µs to hours. */
+
+/** `1 234 567`, with narrow no-break spaces. */
+export const count = (value: number) => Math.round(value).toLocaleString('en-US').replaceAll(',', '\u202f');
 
 /** Three significant digits, whole numbers with separators. */
 function digits(value: number): string {
   const size = Math.abs(value);
-  if (size >= 100 || value === 0) return Math.round(value).toLocaleString('en-US');
+  if (size >= 100 || value === 0) return count(value);
   return value.toFixed(size >= 10 ? 1 : 2);
 }
 
 function scaled(value: number, step: number, units: string[], space: string): string {
   let index = 0;
-  // 999.5 would be written as 1,000 of the smaller unit.
+  // 999.5 would be written as 1000 of the smaller unit.
   while (Math.abs(value) >= step - 0.5 && index + 1 < units.length) {
     value /= step;
     index += 1;
@@ -17,15 +20,12 @@ function scaled(value: number, step: number, units: string[], space: string): st
   return `${index === 0 && Number.isInteger(value) ? value : digits(value)}${space}${units[index]}`;
 }
 
-/** `1,234,567`. */
-export const count = (value: number) => Math.round(value).toLocaleString('en-US');
-
 /** For axes and tiles: `950`, `12.3k`, `1.20M`. */
 export const short = (value: number) =>
   Math.abs(value) < 10_000 ? digits(value) : scaled(value, 1000, ['', 'k', 'M', 'G', 'T'], '');
 
-/** `64.0 KB`, units of 1000. */
-export const bytes = (value: number) => scaled(value, 1000, ['B', 'KB', 'MB', 'GB', 'TB', 'PB'], ' ');
+/** `64.0 kB`, units of 1000. */
+export const bytes = (value: number) => scaled(value, 1000, ['B', 'kB', 'MB', 'GB', 'TB', 'PB'], ' ');
 
 /** `7.80 GiB`, units of 1024, as memory is sold. */
 export const memory = (value: number) => scaled(value, 1024, ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'], ' ');
@@ -33,7 +33,7 @@ export const memory = (value: number) => scaled(value, 1024, ['B', 'KiB', 'MiB',
 /** `444 MB/s`. */
 export const bandwidth = (perSecond: number) => `${bytes(perSecond)}/s`;
 
-/** `9,713 op/s`. */
+/** `9 713 op/s`. */
 export const rate = (perSecond: number) => `${digits(perSecond)} op/s`;
 
 /** `14.8 %` of a share of 1. Nothing but all is 100 %, nothing but none is 0 %. */
@@ -51,15 +51,15 @@ export function latency(us: number): string {
   return us < 999_500 ? `${digits(us / 1e3)} ms` : `${digits(us / 1e6)} s`;
 }
 
-/** `45 s`, `2 min 05 s`, `3 h 20 min`: a length of time that people wait for. */
+/** `45 s`, `2 m 05 s`, `3 h 20 m`: a length of time that people wait for. */
 export function duration(ms: number): string {
   if (ms < 10_000) return `${(ms / 1000).toFixed(ms < 1000 ? 2 : 1)} s`;
   const seconds = Math.round(ms / 1000);
   const two = (value: number) => String(value).padStart(2, '0');
   if (seconds < 60) return `${seconds} s`;
-  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${two(seconds % 60)} s`;
-  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h ${two(Math.floor(seconds / 60) % 60)} min`;
-  return `${Math.floor(seconds / 86_400)} d ${Math.floor(seconds / 3600) % 24} h`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} m ${two(seconds % 60)} s`;
+  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h ${two(Math.floor(seconds / 60) % 60)} m`;
+  return `${Math.floor(seconds / 86_400)} d ${two(Math.floor(seconds / 3600) % 24)} h`;
 }
 
 /** `2:05`, `1:02:05`: a place on a time axis, seconds. */

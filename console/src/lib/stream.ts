@@ -1,8 +1,13 @@
 /** The controller's events, for as long as a page is shown; reconnects by itself and says when it is quiet. */
 
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { LiveEvents } from '../api';
+import type { Live } from '../api';
 import { eventsAddress, info } from '../client';
+
+type Name<Event> = Event extends unknown ? keyof Event : never;
+
+/** Events of the stream: name and content. */
+type LiveEvents = { [N in Name<Live>]: Extract<Live, Record<N, unknown>>[N] };
 
 /** What to do with events. `opened` is called at every connection after the first: something may have been missed. */
 export type Handlers = { [Name in keyof LiveEvents]?: (content: LiveEvents[Name], id: number) => void } & {

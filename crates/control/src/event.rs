@@ -1,5 +1,6 @@
 //! Who follows a run while it goes on, and may end it.
 
+pub use tidemark_load::stop::{SharedStopRequest, StopRequest};
 use tidemark_measure::record::Stage;
 use tidemark_measure::tally::Interval;
 use tidemark_measure::wire::SecondSummary;
@@ -54,17 +55,6 @@ pub enum Event<'a> {
     },
     /// Something that the user should know and that does not stop the run.
     Trouble(&'a str),
-}
-
-/// What the user wants of the run as a whole. Later ones override earlier ones.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum StopRequest {
-    /// Go on.
-    None,
-    /// End the load, keep what was measured, clean up.
-    Finish,
-    /// Stop at once and leave everything as it is.
-    Stop,
 }
 
 /// Follows a run.

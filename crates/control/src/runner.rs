@@ -2,10 +2,10 @@
 
 use crossbeam_channel::Sender;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Instant;
 use tidemark_load::engine::{OpenError, Sessions};
-use tidemark_load::thread_pool::{self, Coordinator, Ending, StopRequest, Watch};
+use tidemark_load::stop::{SharedStopRequest, StopRequest};
+use tidemark_load::thread_pool::{self, Coordinator, Ending, Watch};
 use tidemark_load::work::Share;
 use tidemark_measure::record::Second;
 use tidemark_measure::tally::Interval;
@@ -68,7 +68,7 @@ pub(crate) struct StageContext<'a> {
     pub(crate) run_start: Instant,
     pub(crate) threads: u32,
     pub(crate) updates: Sender<(usize, Update)>,
-    pub(crate) stop_request: &'a AtomicU8,
+    pub(crate) stop_request: &'a SharedStopRequest,
 }
 
 impl<'a> Runner<'a> {
@@ -203,7 +203,7 @@ impl Watch for Follower<'_> {
 pub struct Reporter<'a> {
     work: usize,
     updates: Sender<(usize, Update)>,
-    stop_request: &'a AtomicU8,
+    stop_request: &'a SharedStopRequest,
     series: Vec<Second>,
     started_ns: u64,
 }
@@ -237,10 +237,6 @@ impl Watch for Reporter<'_> {
     }
 
     fn stop_request(&mut self) -> StopRequest {
-        match self.stop_request.load(Ordering::Relaxed) {
-            0 => StopRequest::None,
-            1 => StopRequest::Finish,
-            _ => StopRequest::Stop,
-        }
+        self.stop_request.get()
     }
 }

@@ -4,10 +4,10 @@ use crate::event::{Event, EventSink, StopRequest};
 use crate::run_writer::RunWriter;
 use crate::runner::{Runner, StageContext, Update, WorkResult};
 use crossbeam_channel::bounded;
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 use tidemark_load::engine::OpenError;
-use tidemark_load::thread_pool::{self, StopRequest as LoadStop};
+use tidemark_load::stop::SharedStopRequest;
+use tidemark_load::thread_pool;
 use tidemark_measure::fault::Fault;
 use tidemark_measure::record::{Operation, Stage, State, Work};
 use tidemark_measure::tally::Tally;
@@ -37,7 +37,7 @@ pub(crate) fn run(
     writer: &mut RunWriter<'_>,
 ) -> Vec<String> {
     let mut nodes_told = Instant::now();
-    let stop_request = AtomicU8::new(0);
+    let stop_request = SharedStopRequest::default();
     let (updates_in, updates) = bounded::<(usize, Update)>(64);
     std::thread::scope(|scope| {
         let mut handles = Vec::new();
@@ -52,7 +52,7 @@ pub(crate) fn run(
         }
         drop(updates_in);
         loop {
-            stop_request.store(load_stop(sink.stop_request(), place.asked) as u8, Ordering::Relaxed);
+            stop_request.raise(of_stage(sink.stop_request(), place.asked));
             if nodes_told.elapsed() >= NODES_EVERY {
                 nodes_told = Instant::now();
                 sink.event(Event::Nodes(&observer.latest()));
@@ -116,13 +116,12 @@ pub(crate) fn run(
     })
 }
 
-/// What the crews are told: what was already asked for when the stage began does not end it (it is there to
-/// clean up), anything beyond that does.
-fn load_stop(asked_now: StopRequest, asked_before: StopRequest) -> LoadStop {
+/// What is asked of a stage: what was already asked for when it began does not end it (it is there to clean up),
+/// anything beyond that does.
+fn of_stage(asked_now: StopRequest, asked_before: StopRequest) -> StopRequest {
     match asked_now {
-        StopRequest::Stop => LoadStop::Stop,
-        now if now > asked_before => LoadStop::Finish,
-        _ => LoadStop::None,
+        StopRequest::Finish if asked_before >= StopRequest::Finish => StopRequest::None,
+        now => now,
     }
 }
 

@@ -85,7 +85,7 @@ pub struct Trouble {
     /// What happened, and what to do next.
     pub message: String,
     /// What is wrong with a document, in the order of its text.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub problems: Vec<Problem>,
 }
 
@@ -215,7 +215,7 @@ pub struct Submission {
     /// The operations of its stages, for lists: `read, write`.
     pub operations: String,
     /// While it goes on: operations that succeeded in each of the latest seconds, at most 90, the newest last.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub rates: Vec<u64>,
 }
 

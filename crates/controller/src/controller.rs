@@ -1,21 +1,22 @@
 //! The queue and what comes of it; knows no HTTP.
 
 use crate::api::{self, SubmissionState};
-use crate::core::{Core, Entry, Request, now_ns};
+use crate::core::{Core, now_ns};
+pub use crate::events::Event;
 use crate::explain::{evaluation_ms, expected_ms, explain};
+pub use crate::options::{Options, StartError};
 use crate::queue::{self, Wants};
 use crate::reading::{LARGEST_DOCUMENT, ReadFailure, Reading, What};
+use crate::state::{Entry, Request};
 use crate::store_writer::Added;
 use crate::view;
 use crate::work::Work;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 use tidemark_control::event::StopRequest;
 use tidemark_fleet::Fleet;
 use tidemark_plan::plan::Plan;
 use tidemark_plan::redact::redact;
-use tidemark_plan::registry::Registry;
 use tidemark_store::{Store, StoreError, Submission};
 use tokio::sync::broadcast;
 
@@ -34,28 +35,6 @@ const MOST_LABELS: usize = 20;
 /// Submissions of a list that are given at once, whatever is asked for.
 const MOST_LISTED: usize = 1_000;
 
-/// How a controller works.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// Its name.
-    pub name: String,
-    /// Tidemark's version.
-    pub version: String,
-    /// The engines and formats that documents may use.
-    pub registry: Registry,
-    /// The result store.
-    pub store: PathBuf,
-    /// Directory of files with secrets that documents may refer to, if any.
-    pub secrets: Option<PathBuf>,
-    /// Most submissions that may wait.
-    pub queue_most: usize,
-}
-
-/// Why the controller does not start.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct StartError(pub String);
-
 /// Why something was not done.
 #[derive(Clone, Debug)]
 pub enum Refusal {
@@ -69,17 +48,6 @@ pub enum Refusal {
     Bad(String),
     /// There is too much of it, or the controller is ending, or its store cannot be written.
     Unavailable(String),
-}
-
-/// A numbered event, and the submission that it is about, if any.
-#[derive(Clone, Debug)]
-pub struct Event {
-    /// Counts up.
-    pub id: u64,
-    /// Which submission.
-    pub submission: Option<u64>,
-    /// What.
-    pub live: api::Live,
 }
 
 impl From<StoreError> for Refusal {
@@ -415,7 +383,7 @@ impl Controller {
 
     /// Everything that the first page shows.
     pub fn overview(&self) -> api::Overview {
-        view::overview(&self.core, &(self.core.work.members)())
+        self.core.overview(&(self.core.work.members)())
     }
 
     /// All drivers by name.

@@ -2,27 +2,25 @@
 //! going. [`crate::controller`] is how others see it.
 
 use crate::api::{self, SubmissionState};
-use crate::controller::{Options, StartError};
 use crate::events::Events;
 use crate::live::{Live, unix_now_ms};
+use crate::options::{Options, StartError};
 use crate::presence_log::PresenceLog;
-use crate::queue::{self, Decision, Driver, Held, Waiting, Wants};
+use crate::queue::{self, Decision};
 use crate::reading::Reader;
-use crate::runner;
+use crate::runner::{self, Resources};
 use crate::seal::Seal;
+use crate::state::{Entry, Going, Outcome, Past, RECENT, Request, State};
 use crate::store_writer::StoreWriter;
 use crate::view;
 use crate::work::Work;
-use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tidemark_control::event::StopRequest;
 use tidemark_fleet::fleet::{Member, Presence};
-use tidemark_measure::record::Run;
-use tidemark_plan::plan::Wanted;
-use tidemark_store::{AuditEntry, Lock, Submission, controller_lock};
+use tidemark_store::{AuditEntry, Lock, controller_lock};
 
 /// How often the queue is looked at: drivers come and go by themselves.
 const QUEUE_EVERY: Duration = Duration::from_millis(250);
@@ -30,79 +28,8 @@ const QUEUE_EVERY: Duration = Duration::from_millis(250);
 /// How often everybody who looks on is told what is new.
 const OVERVIEW_EVERY: Duration = Duration::from_secs(1);
 
-/// Submissions that ended and stand on the first page.
-const RECENT: usize = 20;
-
 /// Drivers that the audit log names of a submission.
 const MOST_NAMED: usize = 10;
-
-/// What was asked for beside the document, and what it takes to decide when it begins: kept as JSON.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub(crate) struct Request {
-    pub(crate) drivers: Vec<String>,
-    pub(crate) driver_count: Option<u32>,
-    pub(crate) seed: Option<u64>,
-    pub(crate) skip_preflight: bool,
-    /// As [`Wants`].
-    pub(crate) wanted: Wanted,
-    pub(crate) pinned: Vec<String>,
-    pub(crate) expected_ms: Option<u64>,
-}
-
-impl Request {
-    pub(crate) fn of(submission: &Submission) -> Self {
-        serde_json::from_str(&submission.request).unwrap_or_default()
-    }
-
-    fn wants(&self) -> Wants {
-        Wants { wanted: self.wanted.clone(), pinned: self.pinned.iter().cloned().collect() }
-    }
-}
-
-/// A submission that waits or goes on.
-pub(crate) struct Entry {
-    pub(crate) kept: Submission,
-    pub(crate) request: Request,
-    /// Once it goes on.
-    pub(crate) going: Option<Going>,
-}
-
-/// What a submission that goes on has.
-pub(crate) struct Going {
-    pub(crate) drivers: Vec<String>,
-    pub(crate) live: Arc<Live>,
-    pub(crate) cancelled: bool,
-}
-
-/// A submission that ended while this controller was there, or shortly before.
-pub(crate) struct Past {
-    pub(crate) kept: Submission,
-    pub(crate) live: Option<Arc<Live>>,
-}
-
-/// How a submission ended.
-#[derive(Default)]
-pub(crate) struct Outcome {
-    pub(crate) state: SubmissionState,
-    pub(crate) reason: String,
-    pub(crate) run: Option<u64>,
-    pub(crate) evaluation: Option<u64>,
-    pub(crate) valid: Option<bool>,
-    pub(crate) headline: String,
-    /// A run that the store does not have, or not whole.
-    pub(crate) unstored: Option<Box<Run>>,
-}
-
-#[derive(Default)]
-pub(crate) struct State {
-    pub(crate) ending: bool,
-    pub(crate) entries: BTreeMap<u64, Entry>,
-    /// The newest first.
-    pub(crate) past: VecDeque<Past>,
-    /// Threads that end with the controller, or before.
-    threads: Vec<JoinHandle<()>>,
-}
 
 /// The controller.
 pub(crate) struct Core {
@@ -114,6 +41,8 @@ pub(crate) struct Core {
     pub(crate) events: Arc<Events>,
     pub(crate) lock: Mutex<Lock>,
     state: Mutex<State>,
+    /// Threads that end with the controller, or before.
+    threads: Mutex<Vec<JoinHandle<()>>>,
     /// Something changed that concerns the queue, or the controller ends.
     changed: Condvar,
 }
@@ -136,6 +65,7 @@ impl Core {
             events: Arc::new(Events::new()),
             lock: Mutex::new(lock),
             state: Mutex::default(),
+            threads: Mutex::default(),
             changed: Condvar::new(),
             options,
         });
@@ -195,9 +125,15 @@ impl Core {
         false
     }
 
+    fn threads(&self) -> MutexGuard<'_, Vec<JoinHandle<()>>> {
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// A thread whose end is waited for when the controller ends.
     pub(crate) fn join_at_end(&self, thread: JoinHandle<()>) {
-        self.state().threads.push(thread);
+        let mut threads = self.threads();
+        threads.retain(|thread| !thread.is_finished());
+        threads.push(thread);
     }
 
     /// Begins what can begin, again and again, until the controller ends.
@@ -217,7 +153,6 @@ impl Core {
     }
 
     fn schedule(self: &Arc<Self>, mut state: MutexGuard<'_, State>, members: &[Member]) {
-        state.threads.retain(|thread| !thread.is_finished());
         let waiting = state.waiting();
         if waiting.is_empty() {
             return;
@@ -247,14 +182,24 @@ impl Core {
         self.note("", "", "started", format!("w{id} {} on {}", kept.name, some_of(&drivers)));
         let core = self.clone();
         let thread = std::thread::Builder::new().name(format!("w{id}"));
-        match thread.spawn(move || runner::run(&core, &kept, &request, drivers, &live)) {
-            Ok(runner) => state.threads.push(runner),
+        let run = move || {
+            let numbered = |run| core.numbered(id, run);
+            let outcome = runner::run(&core.resources(&numbered), &kept, &request, drivers, &live);
+            core.ended(id, outcome);
+        };
+        match thread.spawn(run) {
+            Ok(runner) => self.join_at_end(runner),
             Err(error) => {
                 let reason = format!("the system gives no thread: {error}");
                 let outcome = Outcome { state: SubmissionState::Failed, reason, ..Outcome::default() };
                 self.end(state, id, outcome);
             }
         }
+    }
+
+    fn resources<'a>(&'a self, numbered: &'a dyn Fn(u64)) -> Resources<'a> {
+        let Self { options, reader, seal, writer, work, .. } = self;
+        Resources { options, reader, seal, writer, work, numbered }
     }
 
     /// Notes something in the audit log; trouble with it goes to the writer's troubles.
@@ -321,13 +266,19 @@ impl Core {
             if !self.events.has_listeners() {
                 continue;
             }
-            let overview = view::overview(self, &members);
+            let overview = self.overview(&members);
             let essence = view::essence(&overview);
             if essence != told {
                 told = essence;
                 self.events.tell(None, api::Live::Overview(Box::new(overview)));
             }
         }
+    }
+
+    /// Everything that the first page shows.
+    pub(crate) fn overview(&self, members: &[Member]) -> api::Overview {
+        let troubles = self.writer.troubles();
+        view::overview(&self.state(), members, troubles, |id| self.writer.unsaved_run(id))
     }
 
     /// What the hosts of drivers did, to those who look at their runs.
@@ -361,72 +312,20 @@ impl Core {
 
     /// Nothing new begins, what goes on is stopped; returns when it has ended.
     pub(crate) fn shut_down(&self) {
-        let threads = {
+        {
             let mut state = self.state();
             state.ending = true;
             for going in state.entries.values().filter_map(|entry| entry.going.as_ref()) {
                 going.live.ask(StopRequest::Stop);
             }
-            std::mem::take(&mut state.threads)
-        };
+        }
         self.wake();
+        let threads = std::mem::take(&mut *self.threads());
         for thread in threads {
             // A run has told its end, or that it has crashed.
             let _ = thread.join();
         }
         self.writer.retry();
-    }
-}
-
-impl State {
-    /// What waits, in its order.
-    pub(crate) fn waiting(&self) -> Vec<Waiting> {
-        let waits = self.entries.values().filter(|entry| entry.going.is_none());
-        let one = |entry: &Entry| Waiting {
-            id: entry.kept.id,
-            priority: entry.kept.priority,
-            position: entry.kept.position,
-            wants: entry.request.wants(),
-        };
-        let mut waiting: Vec<Waiting> = waits.map(one).collect();
-        queue::sort(&mut waiting);
-        waiting
-    }
-
-    /// Who has which driver.
-    pub(crate) fn holders(&self) -> BTreeMap<&str, u64> {
-        let going = self.entries.values().filter_map(|entry| Some((entry.kept.id, entry.going.as_ref()?)));
-        going.flat_map(|(id, going)| going.drivers.iter().map(move |name| (name.as_str(), id))).collect()
-    }
-
-    fn drivers(&self, members: &[Member]) -> BTreeMap<String, Driver> {
-        let holders = self.holders();
-        let there = members.iter().filter(|member| member.presence != Presence::Gone);
-        let driver = |member: &Member| {
-            let held = match holders.get(member.hello.name.as_str()) {
-                Some(id) => Held::By(*id),
-                None if member.run.is_some() => Held::Leaving,
-                None => Held::Free,
-            };
-            let answers = member.presence == Presence::Present;
-            (member.hello.name.clone(), Driver { answers, held })
-        };
-        there.map(driver).collect()
-    }
-
-    /// Runs of submissions that ended were stored.
-    fn number(&mut self, stored: &[(u64, u64)]) {
-        for (id, run) in stored {
-            self.past
-                .iter_mut()
-                .filter(|past| past.kept.id == *id)
-                .for_each(|past| past.kept.run = Some(*run));
-        }
-    }
-
-    pub(crate) fn remember(&mut self, kept: Submission, live: Option<Arc<Live>>) {
-        self.past.push_front(Past { kept, live });
-        self.past.truncate(RECENT);
     }
 }
 

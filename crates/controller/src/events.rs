@@ -1,12 +1,22 @@
 //! All that happens, numbered, to whoever listens. A listener that is too slow misses the oldest and is told so.
 
 use crate::api::Live;
-use crate::controller::Event;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::broadcast;
 
 /// Events that a listener may be behind: a minute of a run on ten drivers with several works.
 const BACKLOG: usize = 1024;
+
+/// A numbered event, and the submission that it is about, if any.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// Counts up.
+    pub id: u64,
+    /// Which submission.
+    pub submission: Option<u64>,
+    /// What.
+    pub live: Live,
+}
 
 /// Where events go through.
 pub(crate) struct Events {

@@ -4,19 +4,23 @@
 //! |---|---|
 //! | `api` | what goes over HTTP, as types; the OpenAPI document is generated from them |
 //! | `controller` | how others see the controller |
-//! | `core` | what it knows and does: submissions, who has which driver, its threads |
-//! | `queue` | who is next; pure |
-//! | `runner` | one submission while it goes on |
+//! | `core` | what it does: its threads, what begins and ends |
+//! | `state` | what it knows of submissions: data |
+//! | `view` | the same in the words of the API |
+//! | `queue` | which submission starts next, and on which drivers; pure |
+//! | `runner` | one submission, from its document to its outcome |
 //! | `work` | what it needs of the world around it: drivers, and ways to carry plans out |
 //! | `reading` | documents that anybody may have written, read with care |
 //! | `environment` | what such documents may refer to |
 //! | `explain` | what a document would do, in words |
 //! | `seal` | documents at rest |
-//! | `writer` | everything that is written into the store, tried again until it is |
+//! | `store_writer` | everything that is written into the store, tried again until it is |
 //! | `live` | a run while it goes on, for those who look on |
-//! | `log` | drivers that come and go |
+//! | `presence_log` | drivers that come and go |
 //! | `events` | all that happens, numbered |
-//! | `view` | what it knows, in the words of the API |
+//! | `options` | how it is set up |
+//!
+//! Imports point one way: `controller`, `core`, `runner` and `view`, `state`, and the rest below them.
 
 pub mod api;
 pub mod controller;
@@ -25,11 +29,13 @@ mod environment;
 mod events;
 mod explain;
 mod live;
+mod options;
 mod presence_log;
 mod queue;
 mod reading;
 mod runner;
 mod seal;
+mod state;
 mod store_writer;
 #[cfg(test)]
 mod tests;

@@ -3,12 +3,11 @@
 use crate::api::{self, LiveNode, LiveOperation, LiveRun, LiveSecond, LiveShare, LiveStage, LiveWork};
 use crate::events::Events;
 use crate::explain::expected_ms;
-use crate::view;
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use tidemark_control::event::{Event, EventSink, StopRequest};
+use tidemark_control::event::{Event, EventSink, Glimpse, SharedStopRequest, StopRequest};
 use tidemark_measure::record::{Second, SecondOfOperation, Stage, State as Ended};
 use tidemark_measure::tally::{Interval, Tally};
 use tidemark_plan::forecast::{Amount, Forecast, forecast};
@@ -39,8 +38,7 @@ pub(crate) struct Live {
     submission: u64,
     events: Arc<Events>,
     registry: Registry,
-    /// A number of [`StopRequest`]: what the user wants by now.
-    stop_request: AtomicU8,
+    stop_request: SharedStopRequest,
     state: Mutex<State>,
 }
 
@@ -63,7 +61,7 @@ struct State {
 
 impl Live {
     pub(crate) fn new(submission: u64, events: Arc<Events>, registry: Registry) -> Self {
-        Self { submission, events, registry, stop_request: AtomicU8::new(0), state: Mutex::default() }
+        Self { submission, events, registry, stop_request: SharedStopRequest::default(), state: Mutex::default() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -72,16 +70,12 @@ impl Live {
 
     /// Asks for more than was asked for before.
     pub(crate) fn ask(&self, stop_request: StopRequest) {
-        self.stop_request.fetch_max(stop_request as u8, Ordering::Relaxed);
+        self.stop_request.raise(stop_request);
     }
 
     /// What was asked for.
     pub(crate) fn stop_request(&self) -> StopRequest {
-        match self.stop_request.load(Ordering::Relaxed) {
-            0 => StopRequest::None,
-            1 => StopRequest::Finish,
-            _ => StopRequest::Stop,
-        }
+        self.stop_request.get()
     }
 
     /// A run of this plan begins.
@@ -331,6 +325,19 @@ fn live_operation(operation: &SecondOfOperation) -> LiveOperation {
     }
 }
 
+/// A node that is observed. The load comes from the drivers, not from it.
+fn observed(seen: &Glimpse, unix_ms: u64) -> LiveNode {
+    LiveNode {
+        name: seen.name.clone(),
+        generates: false,
+        unix_ms,
+        cpu_busy: seen.cpu_busy,
+        memory_used_bytes: seen.memory_used_bytes,
+        received_per_s: seen.received_per_s,
+        sent_per_s: seen.sent_per_s,
+    }
+}
+
 /// Now, milliseconds since 1970 UTC.
 pub(crate) fn unix_now_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
@@ -383,7 +390,7 @@ impl EventSink for Follower<'_> {
                 // This process's own node puts no load on.
                 let elsewhere = seen.iter().filter(|seen| !seen.generates);
                 let now = unix_now_ms();
-                let nodes: Vec<_> = elsewhere.map(|seen| view::observed(seen, now)).collect();
+                let nodes: Vec<_> = elsewhere.map(|seen| observed(seen, now)).collect();
                 if !nodes.is_empty() {
                     self.live.nodes(nodes);
                 }

@@ -1,10 +1,13 @@
 //! One submission while it goes on: its document opened, carried out, judged.
 
 use crate::api::SubmissionState;
-use crate::core::{Core, Outcome, Request};
 use crate::live::{Follower, Live};
-use crate::reading::{ReadFailure, What};
-use crate::work::Task;
+use crate::options::Options;
+use crate::reading::{ReadFailure, Reader, What};
+use crate::seal::Seal;
+use crate::state::{Outcome, Request};
+use crate::store_writer::StoreWriter;
+use crate::work::{Task, Work};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -19,47 +22,63 @@ use tidemark_plan::evaluation::Evaluation;
 use tidemark_plan::plan::Plan;
 use tidemark_store::{Store, Submission};
 
+/// What it takes to carry submissions out.
+pub(crate) struct Resources<'a> {
+    pub(crate) options: &'a Options,
+    pub(crate) reader: &'a Reader,
+    pub(crate) seal: &'a Seal,
+    pub(crate) writer: &'a StoreWriter,
+    pub(crate) work: &'a Work,
+    /// Is told the number of each run that the store has begun: whatever happens, it can be found.
+    pub(crate) numbered: &'a dyn Fn(u64),
+}
+
 /// Carries a submission out to its end, whatever happens.
-pub(crate) fn run(core: &Arc<Core>, kept: &Submission, request: &Request, drivers: Vec<String>, live: &Live) {
-    let carried = catch_unwind(AssertUnwindSafe(|| carry_out(core, kept, request, drivers, live)));
+pub(crate) fn run(
+    resources: &Resources<'_>,
+    kept: &Submission,
+    request: &Request,
+    drivers: Vec<String>,
+    live: &Live,
+) -> Outcome {
+    let carried = catch_unwind(AssertUnwindSafe(|| carry_out(resources, kept, request, drivers, live)));
     let failed = |reason| Outcome { state: SubmissionState::Failed, reason, ..Outcome::default() };
-    let outcome = match carried {
+    match carried {
         Ok(Ok(outcome)) => outcome,
         Ok(Err(reason)) => failed(reason),
         Err(_) => {
             failed("Tidemark itself has failed at it; please report this as a bug, with the document".into())
         }
-    };
-    core.ended(kept.id, outcome);
+    }
 }
 
 fn carry_out(
-    core: &Arc<Core>,
+    resources: &Resources<'_>,
     kept: &Submission,
     request: &Request,
     drivers: Vec<String>,
     live: &Live,
 ) -> Result<Outcome, String> {
-    let document = core.writer.read(|store| store.submitted_document(kept.id));
+    let document = resources.writer.read(|store| store.submitted_document(kept.id));
     let (sealed, redacted) = document.map_err(|error| error.to_string())?;
-    let text = core.seal.open(&sealed)?;
+    let text = resources.seal.open(&sealed)?;
     // Read anew: what it refers to may have changed while it waited.
-    let reading = core.reader.read(&text).map_err(read_failure)?;
+    let reading = resources.reader.read(&text).map_err(read_failure)?;
     let provenance = Provenance {
-        command: format!("submitted as w{} by {} to {}", kept.id, kept.by, core.options.name),
+        command: format!("submitted as w{} by {} to {}", kept.id, kept.by, resources.options.name),
         format: reading.format.into(),
         document: redacted,
-        ..provenance::of_this_machine(&core.options.version)
+        ..provenance::of_this_machine(&resources.options.version)
     };
     let task = Task {
         id: kept.id,
         drivers,
         provenance,
         skip_preflight: request.skip_preflight,
-        scratch: core.writer.path().parent().map(std::path::Path::to_path_buf),
-        secrets: core.options.secrets.clone(),
+        scratch: resources.writer.path().parent().map(std::path::Path::to_path_buf),
+        secrets: resources.options.secrets.clone(),
     };
-    let mut store = match Store::open(core.writer.path()) {
+    let mut store = match Store::open(resources.writer.path()) {
         Ok(store) => Some(store),
         Err(error) => {
             live.trouble(&format!("the run goes on without the result store: {error}"));
@@ -72,11 +91,11 @@ fn carry_out(
                 Some(seed) => plan.with_seed(seed),
                 None => *plan,
             };
-            workload(core, kept.id, &plan, task, store.as_mut(), live)
+            workload(resources, &plan, task, store.as_mut(), live)
         }
         What::Evaluation { mut evaluation, .. } => {
             evaluation.seed = request.seed.unwrap_or(evaluation.seed);
-            self::evaluation(core, kept.id, &evaluation, task, store.as_mut(), live)
+            self::evaluation(resources, &evaluation, task, store.as_mut(), live)
         }
     }
 }
@@ -95,17 +114,15 @@ fn read_failure(read_failure: ReadFailure) -> String {
 }
 
 fn workload(
-    core: &Arc<Core>,
-    id: u64,
+    resources: &Resources<'_>,
     plan: &Plan,
     task: Task,
     store: Option<&mut Store>,
     live: &Live,
 ) -> Result<Outcome, String> {
     let begun = store.as_ref().map(|store| store.begun()).unwrap_or_default();
-    let numbered = |run| core.numbered(id, run);
-    let mut follower = Follower::new(live, plan, begun, &numbered);
-    let Executed { run, stored } = (core.work.execute)(plan, task, store, &mut follower)?;
+    let mut follower = Follower::new(live, plan, begun, resources.numbered);
+    let Executed { run, stored } = (resources.work.execute)(plan, task, store, &mut follower)?;
     let judgement = judge(&run);
     Ok(Outcome {
         state: state_of(run.state),
@@ -119,17 +136,15 @@ fn workload(
 }
 
 fn evaluation(
-    core: &Arc<Core>,
-    id: u64,
+    resources: &Resources<'_>,
     document: &Evaluation,
     task: Task,
     mut store: Option<&mut Store>,
     live: &Live,
 ) -> Result<Outcome, String> {
     let begun = store.as_ref().map(|store| store.begun()).unwrap_or_default();
-    let numbered = |run| core.numbered(id, run);
-    let mut spectator = ProgressEvents { live, begun, numbered: &numbered };
-    let evaluated = (core.work.evaluate)(document, task, store.as_deref_mut(), &mut spectator)?;
+    let mut spectator = ProgressEvents { live, begun, numbered: resources.numbered };
+    let evaluated = (resources.work.evaluate)(document, task, store.as_deref_mut(), &mut spectator)?;
     let Evaluated { evaluation, runs, trouble, .. } = evaluated;
     let assessment = assess(&evaluation, &runs);
     if let Some(store) = store

@@ -3,7 +3,7 @@
 //! The key lies beside the store. That keeps secrets out of copies and backups of the store; whoever can read this user's
 //! files can read them all the same.
 
-use crate::controller::StartError;
+use crate::options::StartError;
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::rand::{SecureRandom as _, SystemRandom};
 use std::ffi::OsString;

@@ -1,9 +1,8 @@
 //! What the controller knows, in the words of the API.
 
 use crate::api::{self, DriverState, LiveNode, SubmissionState};
-use crate::core::{Core, Entry, Request};
+use crate::state::{Entry, Request, State};
 use std::collections::BTreeMap;
-use tidemark_control::event::Glimpse;
 use tidemark_fleet::fleet::{Member, Presence};
 use tidemark_store::Submission;
 
@@ -119,29 +118,19 @@ pub(crate) fn node(member: &Member, unix_ms: u64) -> LiveNode {
     }
 }
 
-/// A node that is observed. The load comes from the drivers, not from it.
-pub(crate) fn observed(seen: &Glimpse, unix_ms: u64) -> LiveNode {
-    LiveNode {
-        name: seen.name.clone(),
-        generates: false,
-        unix_ms,
-        cpu_busy: seen.cpu_busy,
-        memory_used_bytes: seen.memory_used_bytes,
-        received_per_s: seen.received_per_s,
-        sent_per_s: seen.sent_per_s,
-    }
-}
-
-/// Everything that the first page shows.
-pub(crate) fn overview(core: &Core, members: &[Member]) -> api::Overview {
-    let troubles = core.writer.troubles();
-    let state = core.state();
+/// Everything that the first page shows. `unsaved`: whether a submission's run is not in the store yet.
+pub(crate) fn overview(
+    state: &State,
+    members: &[Member],
+    troubles: Vec<String>,
+    unsaved: impl Fn(u64) -> bool,
+) -> api::Overview {
     let queue = state.waiting().iter().filter_map(|one| state.entries.get(&one.id)).map(present).collect();
     api::Overview {
         drivers: drivers(members, &state.holders()),
         active: state.entries.values().filter(|entry| entry.going.is_some()).map(present).collect(),
         queue,
-        recent: state.past.iter().map(|one| past(&one.kept, core.writer.unsaved_run(one.kept.id))).collect(),
+        recent: state.past.iter().map(|one| past(&one.kept, unsaved(one.kept.id))).collect(),
         troubles,
     }
 }

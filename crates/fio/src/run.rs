@@ -9,7 +9,8 @@ use std::io::{BufRead as _, BufReader, Read};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 use tidemark_load::engine::OpenError;
-use tidemark_load::thread_pool::{Result as Outcome, StopRequest, Watch};
+use tidemark_load::stop::StopRequest;
+use tidemark_load::thread_pool::{Result as Outcome, Watch};
 use tidemark_plan::plan::{Engine, Work};
 
 /// How often the user's stop request and the processes are looked at.
@@ -125,8 +126,7 @@ fn follow(
             }
             ledger.ended(process);
         }
-        let stop_request =
-            watches.iter_mut().map(|watch| watch.stop_request()).fold(StopRequest::None, stronger);
+        let stop_request = watches.iter_mut().map(|watch| watch.stop_request()).max().unwrap_or_default();
         interrupted |= stop_request != StopRequest::None;
         if stop_request == StopRequest::Stop || kill_at.is_some_and(|at| Instant::now() >= at) {
             children.kill();
@@ -137,14 +137,6 @@ fn follow(
             children.interrupt();
             kill_at = Some(Instant::now() + LAST_WORDS);
         }
-    }
-}
-
-fn stronger(one: StopRequest, other: StopRequest) -> StopRequest {
-    match (one, other) {
-        (StopRequest::Stop, _) | (_, StopRequest::Stop) => StopRequest::Stop,
-        (StopRequest::Finish, _) | (_, StopRequest::Finish) => StopRequest::Finish,
-        (StopRequest::None, StopRequest::None) => StopRequest::None,
     }
 }
 

@@ -230,8 +230,12 @@ impl Backend for OnDrivers {
         }
         if let Some(trouble) = trouble {
             of.iter().for_each(|driver| self.run_drivers.count_loss(*driver));
-            let order =
-                Down::Order { run: self.run_drivers.run, stage: index, work: None, order: Order::Stop };
+            let order = Down::Order {
+                run: self.run_drivers.run,
+                stage: index,
+                work: None,
+                order: Order::End(StopRequest::Stop),
+            };
             of.iter().for_each(|driver| self.run_drivers.send(*driver, order.clone()));
             self.wait_for_the_end(&of);
             return backend::Opened::Failed(trouble);

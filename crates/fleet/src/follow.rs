@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use tidemark_control::runner::{RemoteWork, Reporter};
 use tidemark_load::engine::OpenError;
 use tidemark_load::merge::{Decision, Merge};
-use tidemark_load::thread_pool::{self, Ending, StopRequest, Watch as _};
+use tidemark_load::stop::StopRequest;
+use tidemark_load::thread_pool::{self, Ending, Watch as _};
 use tidemark_measure::record::{Share, ShareSecond};
 use tidemark_measure::wire::SecondSummary;
 use tidemark_plan::plan::{OnLoss, Work};
@@ -108,7 +109,7 @@ struct Following<'a> {
     /// The driver that was lost last, if it was to be heard of still.
     loss: Option<String>,
     /// How the load was ended early, and when.
-    told: Option<(Order, Instant)>,
+    told: Option<(StopRequest, Instant)>,
     /// Whether that was the user's doing.
     user: bool,
     /// How far the drivers' clocks were ahead soon after the start.
@@ -263,34 +264,29 @@ impl<'a> Following<'a> {
     /// The work has failed: those who go on are to end.
     fn fail(&mut self, trouble: String) {
         self.trouble.get_or_insert(trouble);
-        self.end_early(Order::Finish);
+        self.end_early(StopRequest::Finish);
     }
 
     /// Ends the load before its time. What was ended is not ended again, but it may be stopped.
-    fn end_early(&mut self, order: Order) {
-        if self.told.is_some_and(|(told, _)| told == order || told == Order::Stop) {
+    fn end_early(&mut self, request: StopRequest) {
+        if self.told.is_some_and(|(told, _)| told >= request) {
             return;
         }
         self.merge.ended_early(self.remote.since_start());
-        self.remote.order(order);
-        self.told = Some((order, Instant::now()));
+        self.remote.order(Order::End(request));
+        self.told = Some((request, Instant::now()));
     }
 
     /// Does what the load has shown to be due, and what the user wants.
     fn decide(&mut self, stop_request: StopRequest) {
         match self.merge.decision() {
             Some(Decision::OpenWindow) => self.open_window(),
-            Some(Decision::GiveUp) => self.end_early(Order::Finish),
+            Some(Decision::GiveUp) => self.end_early(StopRequest::Finish),
             None => {}
         }
-        let order = match stop_request {
-            StopRequest::None => return,
-            StopRequest::Finish => Order::Finish,
-            StopRequest::Stop => Order::Stop,
-        };
-        if self.sources.iter().any(|source| source.open) {
+        if stop_request > StopRequest::None && self.sources.iter().any(|source| source.open) {
             self.user = true;
-            self.end_early(order);
+            self.end_early(stop_request);
         }
     }
 
@@ -313,7 +309,7 @@ impl<'a> Following<'a> {
         }
         self.looked = Instant::now();
         let (run_drivers, most) = (&self.remote.run_drivers, self.remote.run_drivers.timeouts.word);
-        let stopped = self.told.is_some_and(|(told, at)| told == Order::Stop && at.elapsed() > most);
+        let stopped = self.told.is_some_and(|(told, at)| told == StopRequest::Stop && at.elapsed() > most);
         let sources = self.sources.iter().zip(&self.remote.line.assignments);
         for (source, assignments) in sources.filter(|(source, _)| source.open) {
             let due = match self.told {

@@ -5,7 +5,8 @@ use crate::protocol::Order;
 use std::collections::HashMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tidemark_load::thread_pool::{Instruction, StopRequest};
+use tidemark_load::stop::StopRequest;
+use tidemark_load::thread_pool::Instruction;
 
 /// How much longer than the controller a driver waits before it takes itself for lost: the controller decides first.
 const TIMEOUT: Duration = Duration::from_secs(2);
@@ -22,8 +23,8 @@ struct State {
     stage: Option<u32>,
     start: Option<Instant>,
     /// Of the whole stage.
-    stop_request: Option<Order>,
-    works: HashMap<u32, Order>,
+    stop_request: StopRequest,
+    works: HashMap<u32, StopRequest>,
     windows: HashMap<u32, Instant>,
     away: Option<Instant>,
     given_up: bool,
@@ -73,12 +74,11 @@ impl Orders {
             }
             (Order::Window { .. }, None) => {}
             // A stop is not taken back.
-            (order, Some(work)) => {
-                let own = state.works.entry(work).or_insert(order);
-                *own = if *own == Order::Stop { Order::Stop } else { order };
+            (Order::End(request), Some(work)) => {
+                let own = state.works.entry(work).or_default();
+                *own = request.max(*own);
             }
-            (order, None) if state.stop_request != Some(Order::Stop) => state.stop_request = Some(order),
-            (_, None) => {}
+            (Order::End(request), None) => state.stop_request = request.max(state.stop_request),
         }
         self.changed.notify_all();
     }
@@ -90,7 +90,7 @@ impl Orders {
 
     /// The stage that goes on, if one does, is to stop at once.
     pub(crate) fn stop(&self) {
-        self.state().stop_request = Some(Order::Stop);
+        self.state().stop_request = StopRequest::Stop;
         self.changed.notify_all();
     }
 
@@ -110,7 +110,7 @@ impl Orders {
         let mut state = self.state();
         loop {
             let lost = state.away.is_some_and(|since| since.elapsed() > self.lost_after + TIMEOUT);
-            if state.given_up || lost || matches!(state.stop_request, Some(Order::Stop | Order::Finish)) {
+            if state.given_up || lost || state.stop_request > StopRequest::None {
                 return None;
             }
             if state.start.is_some() {
@@ -125,12 +125,13 @@ impl Orders {
     pub(crate) fn instruction(&self, work: u32) -> Instruction {
         let state = self.state();
         let lost = state.away.is_some_and(|since| since.elapsed() > self.lost_after + TIMEOUT);
-        let orders = [state.stop_request, state.works.get(&work).copied()];
-        let stop_request = match () {
-            () if state.given_up || orders.contains(&Some(Order::Stop)) => StopRequest::Stop,
-            () if lost || orders.contains(&Some(Order::Finish)) => StopRequest::Finish,
-            () => StopRequest::None,
+        let of_work = state.works.get(&work).copied().unwrap_or_default();
+        let own = match (state.given_up, lost) {
+            (true, _) => StopRequest::Stop,
+            (false, true) => StopRequest::Finish,
+            (false, false) => StopRequest::None,
         };
+        let stop_request = own.max(state.stop_request).max(of_work);
         Instruction { window: state.windows.get(&work).copied(), stop_request }
     }
 }
@@ -143,9 +144,9 @@ mod tests {
     fn orders_reach_their_work_and_their_stage_only() {
         let orders = Orders::new(Duration::from_secs(10));
         orders.open(2);
-        orders.order(1, None, Order::Stop, |_| Instant::now());
+        orders.order(1, None, Order::End(StopRequest::Stop), |_| Instant::now());
         assert_eq!(orders.instruction(0).stop_request, StopRequest::None, "that was another stage");
-        orders.order(2, Some(1), Order::Finish, |_| Instant::now());
+        orders.order(2, Some(1), Order::End(StopRequest::Finish), |_| Instant::now());
         assert_eq!(
             (orders.instruction(0).stop_request, orders.instruction(1).stop_request),
             (StopRequest::None, StopRequest::Finish)
@@ -153,11 +154,11 @@ mod tests {
         let at = Instant::now();
         orders.order(2, Some(0), Order::Window { at_ns: 7 }, |_| at);
         assert_eq!((orders.instruction(0).window, orders.instruction(1).window), (Some(at), None));
-        orders.order(2, None, Order::Stop, |_| at);
+        orders.order(2, None, Order::End(StopRequest::Stop), |_| at);
         assert_eq!(orders.instruction(1).stop_request, StopRequest::Stop);
-        orders.order(2, Some(1), Order::Stop, |_| at);
-        orders.order(2, Some(1), Order::Finish, |_| at);
-        orders.order(2, None, Order::Finish, |_| at);
+        orders.order(2, Some(1), Order::End(StopRequest::Stop), |_| at);
+        orders.order(2, Some(1), Order::End(StopRequest::Finish), |_| at);
+        orders.order(2, None, Order::End(StopRequest::Finish), |_| at);
         assert_eq!(orders.instruction(1).stop_request, StopRequest::Stop, "a stop is not taken back");
         orders.open(3);
         assert_eq!(orders.instruction(1).stop_request, StopRequest::None, "a new stage");

@@ -5,6 +5,7 @@
 //! [`Second`].
 
 use serde::{Deserialize, Serialize};
+use tidemark_load::stop::StopRequest;
 use tidemark_load::thread_pool::Ending;
 use tidemark_measure::observation::Node;
 use tidemark_measure::record::{Note, Proof};
@@ -126,10 +127,8 @@ pub enum Order {
         /// When.
         at_ns: u64,
     },
-    /// End the load, let what is in flight finish.
-    Finish,
-    /// Stop at once.
-    Stop,
+    /// The load ends before its time.
+    End(StopRequest),
 }
 
 /// What a driver says.

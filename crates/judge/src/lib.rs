@@ -17,6 +17,7 @@
 
 use serde::Serialize;
 use tidemark_measure::record::{Run, Stage};
+use utoipa::ToSchema;
 
 pub mod compare;
 mod context;
@@ -54,7 +55,7 @@ pub enum Validity {
 }
 
 /// How grave a finding is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// A check that passed.
@@ -80,7 +81,7 @@ impl Severity {
 }
 
 /// A statement about a run, with its evidence.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Finding {
     /// How grave it is.
     pub severity: Severity,

@@ -21,6 +21,7 @@ pub mod pool;
 pub mod recorder;
 mod seconds;
 pub mod source;
+pub mod stop;
 pub mod stopping;
 pub mod thread;
 pub mod thread_pool;

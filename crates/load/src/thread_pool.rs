@@ -5,6 +5,7 @@ use crate::merge::{Decision, Merge, first_examples};
 use crate::pacing::Pacing;
 use crate::recorder::{Outlet, Recorder};
 use crate::seconds::Seconds;
+use crate::stop::StopRequest;
 use crate::thread::{LoadThread, ThreadResult};
 use crate::work::{Share, Work};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
@@ -77,17 +78,6 @@ impl Control {
     pub fn take_bytes(&self, bytes: u64) -> bool {
         self.bytes_left.fetch_sub(bytes.min(i64::MAX as u64) as i64, Ordering::Relaxed) > 0
     }
-}
-
-/// What the user wants of a work that is running.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StopRequest {
-    /// Go on.
-    None,
-    /// End the load, let what is in flight finish.
-    Finish,
-    /// Stop at once.
-    Stop,
 }
 
 /// What a work's thread pool reports while it runs, and asks.
@@ -177,19 +167,13 @@ pub trait Coordinator {
 }
 
 /// A commander's word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Instruction {
     /// When the window of a load that has to become steady opens, as soon as that is known. It had better be in the
     /// future by then: what was done before the word came is not measured.
     pub window: Option<Instant>,
     /// Whether the load goes on.
     pub stop_request: StopRequest,
-}
-
-impl Default for Instruction {
-    fn default() -> Self {
-        Self { window: None, stop_request: StopRequest::None }
-    }
 }
 
 /// Runs a whole work on `threads` threads of this machine (never more than it has workers).
@@ -254,8 +238,8 @@ impl Coordinator for Own<'_> {
         }
         let mut stop_request = self.watch.stop_request();
         self.is_interrupted |= stop_request != StopRequest::None;
-        if self.is_given_up && stop_request == StopRequest::None {
-            stop_request = StopRequest::Finish;
+        if self.is_given_up {
+            stop_request = stop_request.max(StopRequest::Finish);
         }
         if stop_request != StopRequest::None {
             self.merge.ended_early(since_start(now));

@@ -4,6 +4,7 @@
 use crate::record::{Note, Provenance, State};
 use crate::service_level::ServiceLevel;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// One evaluation.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -81,7 +82,7 @@ pub struct Search {
 }
 
 /// A run's place in an evaluation.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Member {
     /// The evaluation's number.
@@ -91,6 +92,7 @@ pub struct Member {
     /// The load's name.
     pub load: String,
     /// The level.
+    #[schema(value_type = Vec<(String, String)>)]
     pub level: Level,
     /// Which repeat, from 1.
     pub repeat: u32,

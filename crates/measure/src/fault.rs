@@ -5,11 +5,12 @@
 //! as [`crate::record::Example`]s.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 macro_rules! faults {
     ($($(#[$doc:meta])* $variant:ident = $name:literal, $sentence:literal;)*) => {
         /// Why an operation failed.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
         #[serde(rename_all = "snake_case")]
         #[repr(u8)]
         pub enum Fault { $($(#[$doc])* $variant,)* }

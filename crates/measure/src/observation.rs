@@ -5,10 +5,12 @@
 //! differences.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// One node, from the run's start to its end.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
+#[schema(as = RunNode)]
 pub struct Node {
     /// Its host name, or the name that the document gives it.
     pub name: String,
@@ -27,7 +29,7 @@ pub struct Node {
 }
 
 /// One thing that was sampled.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Series {
     /// What kind of thing it is about.
@@ -38,12 +40,16 @@ pub struct Series {
     pub metric: String,
     /// A value for every sample of the node; NaN where there is none.
     #[serde(with = "values")]
+    #[schema(value_type = Vec<Option<f32>>)]
     pub values: Vec<f32>,
 }
 
 /// What a series is about.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
+)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = SeriesKind)]
 pub enum Kind {
     /// A processor, or all of them.
     #[default]

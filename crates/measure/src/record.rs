@@ -10,6 +10,7 @@ use crate::fault::Fault;
 use crate::observation::Node;
 use crate::tally::{Interval, Tally};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// One execution of one document.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -42,8 +43,9 @@ pub struct Run {
 }
 
 /// How a run or a stage ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = RunState)]
 pub enum State {
     /// Not started.
     #[default]
@@ -72,7 +74,7 @@ impl State {
 }
 
 /// Everything needed to say what was run, and to run it again.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Provenance {
     /// Tidemark's version.
@@ -102,7 +104,7 @@ pub struct Provenance {
 }
 
 /// A remark on the document: something that behaves otherwise than its author may expect.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Note {
     /// A short stable name, e.g. `kib-units`.
     pub topic: String,
@@ -137,8 +139,9 @@ pub struct Stage {
 }
 
 /// A process that generates load, commanded by a controller.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
+#[schema(as = RunDriver)]
 pub struct Driver {
     /// Its name, unique among the drivers of its controller.
     pub name: String,
@@ -162,7 +165,7 @@ pub struct Driver {
 }
 
 /// How a driver was lost.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Lost {
     /// When it was given up.
@@ -172,8 +175,9 @@ pub struct Lost {
 }
 
 /// What one driver did of one work.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
+#[schema(as = RunShare)]
 pub struct Share {
     /// Which driver of the run.
     pub driver: u32,
@@ -200,7 +204,7 @@ pub struct Share {
 }
 
 /// One second of a driver's share of a work, over all operations.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct ShareSecond {
     /// Which second since the work's start.
@@ -220,7 +224,7 @@ pub struct ShareSecond {
 }
 
 /// One point of a sweep, and which of its repeats.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Cell {
     /// The sweep it is a point of: the load's name in the document.
@@ -236,7 +240,7 @@ pub struct Cell {
 }
 
 /// What was done around the load so that its numbers are evidence, and what the devices counted meanwhile.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Proof {
     /// What was done before the load, in words: `page cache of 1 volume dropped`.
@@ -275,7 +279,7 @@ impl Proof {
 }
 
 /// Differences of one device's counters in `/proc/diskstats` (Linux, Documentation/admin-guide/iostats).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct DeviceUse {
     /// Its kernel name: `vda`, `loop3`.
@@ -350,7 +354,7 @@ pub struct Work {
 
 /// The rounds before the window, until throughput was steady by the SNIA's rule (SSS PTS 2.0.2, 2.1.24): over five
 /// rounds the range is at most 20 % of the average and the best line's rise at most 10 %.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Settling {
     /// Successful operations per second of every round.
@@ -383,7 +387,7 @@ pub struct Operation {
 }
 
 /// Numbers that another tool has worked out of samples that it did not keep. Every field may be missing.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Reported {
     /// Operations per second.
@@ -397,8 +401,9 @@ pub struct Reported {
 }
 
 /// One second of a work, small enough to keep for every second of a run.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
+#[schema(as = RunSecond)]
 pub struct Second {
     /// Which second since the work's start.
     pub index: u32,
@@ -419,7 +424,7 @@ pub struct Second {
 }
 
 /// One operation in one second. Latencies are response times in nanoseconds.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct SecondOfOperation {
     /// Successes.
@@ -470,7 +475,7 @@ impl From<&Interval> for Second {
 }
 
 /// A time without a single success.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LongestGap {
     /// When it began: the last success before it, or the work's start, since the work's start.
     pub from_ns: u64,
@@ -486,7 +491,7 @@ impl LongestGap {
 }
 
 /// One failure, word for word.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Example {
     /// Its class.
     pub fault: Fault,
@@ -495,7 +500,7 @@ pub struct Example {
 }
 
 /// What one worker did with one operation, over the window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct WorkerCount {
     /// The worker's number within the work, from 0.

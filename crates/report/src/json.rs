@@ -11,12 +11,14 @@ use std::collections::BTreeMap;
 use tidemark_judge::{Finding, Judgement, Validity};
 use tidemark_measure::histogram::{Histogram, PERCENTILES};
 use tidemark_measure::record::{self, Run};
+use utoipa::ToSchema;
 
 /// The version of the form.
 const SCHEMA: u32 = 1;
 
-#[derive(Serialize)]
-struct Document<'a> {
+/// A run and what was found about it.
+#[derive(Serialize, ToSchema)]
+pub struct RunRecord<'a> {
     schema: u32,
     id: u64,
     name: &'a str,
@@ -32,40 +34,34 @@ struct Document<'a> {
     findings: &'a [Finding],
     notes: &'a [record::Note],
     provenance: &'a record::Provenance,
-    stages: Vec<Stage<'a>>,
+    stages: Vec<RunStage<'a>>,
     /// Its place in an evaluation; null if it is not part of one.
     member: Option<&'a tidemark_measure::evaluation::Member>,
     /// What the nodes did meanwhile.
     nodes: &'a [tidemark_measure::observation::Node],
-    /// The drivers that put the load on; left out where the process that keeps the record did it itself.
-    #[serde(skip_serializing_if = "none")]
+    /// The drivers that put the load on; none where the process that keeps the record did it itself.
     drivers: &'a [record::Driver],
 }
 
-#[derive(Serialize)]
-struct Stage<'a> {
+#[derive(Serialize, ToSchema)]
+struct RunStage<'a> {
     id: &'a str,
     name: &'a str,
     state: record::State,
     reason: &'a str,
     started_ns: u64,
     ended_ns: u64,
-    works: Vec<Work<'a>>,
+    works: Vec<RunWork<'a>>,
     /// Which point of a sweep it measured; null if it is not part of one.
     cell: Option<&'a record::Cell>,
     /// What was done around the load and what the devices counted; null where there are none.
     proof: Option<&'a record::Proof>,
-    /// What each driver did, by its place in `drivers` and the work's in `works`; left out where there were none.
-    #[serde(skip_serializing_if = "none")]
+    /// What each driver did, by its place in `drivers` and the work's in `works`; none where there were no drivers.
     shares: &'a [record::Share],
 }
 
-fn none<T>(items: &&[T]) -> bool {
-    items.is_empty()
-}
-
-#[derive(Serialize)]
-struct Work<'a> {
+#[derive(Serialize, ToSchema)]
+struct RunWork<'a> {
     name: &'a str,
     kind: &'a str,
     workers: u32,
@@ -88,14 +84,14 @@ struct Work<'a> {
     allowed_failures_per_million: u32,
     /// The rounds before the window, where the document asks for a steady state.
     settling: Option<&'a record::Settling>,
-    operations: Vec<Operation<'a>>,
+    operations: Vec<RunOperation<'a>>,
     examples: &'a [record::Example],
     workers_counts: &'a [record::WorkerCount],
     series: &'a [record::Second],
 }
 
-#[derive(Serialize)]
-struct Operation<'a> {
+#[derive(Serialize, ToSchema)]
+struct RunOperation<'a> {
     label: &'a str,
     kind: &'a str,
     sample: &'a str,
@@ -129,7 +125,7 @@ struct Operation<'a> {
     reported: Option<&'a record::Reported>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 struct Distribution<'a> {
     count: u64,
     mean_ns: f64,
@@ -137,6 +133,8 @@ struct Distribution<'a> {
     max_ns: u64,
     /// By name: `p50` to `p99.99`.
     percentiles_ns: BTreeMap<String, u64>,
+    /// HdrHistogram V2, base 64.
+    #[schema(value_type = String)]
     v2: &'a Histogram,
 }
 
@@ -146,7 +144,7 @@ pub fn json(run: &Run, judgement: &Judgement) -> String {
         Validity::Valid => &[][..],
         Validity::Invalid(reasons) => reasons,
     };
-    let document = Document {
+    let document = RunRecord {
         schema: SCHEMA,
         id: run.id,
         name: &run.name,
@@ -169,8 +167,8 @@ pub fn json(run: &Run, judgement: &Judgement) -> String {
     serde_json::to_string_pretty(&document).expect("plain data with string keys is always JSON")
 }
 
-fn stage(stage: &record::Stage) -> Stage<'_> {
-    Stage {
+fn stage(stage: &record::Stage) -> RunStage<'_> {
+    RunStage {
         id: &stage.id,
         name: &stage.name,
         state: stage.state,
@@ -184,8 +182,8 @@ fn stage(stage: &record::Stage) -> Stage<'_> {
     }
 }
 
-fn work(work: &record::Work) -> Work<'_> {
-    Work {
+fn work(work: &record::Work) -> RunWork<'_> {
+    RunWork {
         name: &work.name,
         kind: &work.kind,
         workers: work.workers,
@@ -210,9 +208,9 @@ fn work(work: &record::Work) -> Work<'_> {
     }
 }
 
-fn operation(operation: &record::Operation, window_seconds: f64) -> Operation<'_> {
+fn operation(operation: &record::Operation, window_seconds: f64) -> RunOperation<'_> {
     let tally = &operation.tally;
-    Operation {
+    RunOperation {
         label: &operation.label,
         kind: &operation.kind,
         sample: &operation.sample,

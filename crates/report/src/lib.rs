@@ -34,5 +34,5 @@ mod text;
 pub use cosbench::{ArchiveError, cosbench_archive};
 pub use csv::{csv, csv_series};
 pub use html::html;
-pub use json::json;
+pub use json::{RunRecord, json};
 pub use markdown::markdown;

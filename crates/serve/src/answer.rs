@@ -69,6 +69,11 @@ impl From<StoreError> for Refused {
     }
 }
 
+/// The address exists, but not with this method.
+pub(crate) async fn wrong_method() -> Refused {
+    Refused::new(StatusCode::METHOD_NOT_ALLOWED, "this address does not support that method")
+}
+
 fn unavailable(message: String) -> Refused {
     Refused { after: Some(Duration::from_secs(5)), ..Refused::new(StatusCode::SERVICE_UNAVAILABLE, message) }
 }

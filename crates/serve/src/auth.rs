@@ -1,6 +1,6 @@
 //! Who asks, and whether they may.
 //!
-//! Every request passes [`identify`], which finds out who asks; what they may is the business of the handlers, each of
+//! Every request passes [`identify`] or [`admit`], which finds out who asks; what they may is the business of the handlers, each of
 //! which names the role it wants by one of the extractors [`Viewer`], [`Operator`] and [`Joining`].
 
 mod buckets;
@@ -14,7 +14,6 @@ pub use tokens::Tokens;
 
 use crate::answer::Refused;
 use crate::app::App;
-use crate::cosbench;
 use crate::options::Limits;
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::request::Parts;
@@ -129,7 +128,7 @@ impl Guard {
     /// Finds out who asks.
     async fn caller(&self, parts: &Parts, peer: Peer) -> Result<Option<Caller>, Refused> {
         let Some(lookup) = &self.lookup else { return Ok(Some(everybody(peer))) };
-        if let Some(token) = token_in(parts)? {
+        if let Some(token) = token_of(&parts.headers)? {
             return self.owner(lookup, &token, peer).await.map(Some);
         }
         let session = self.cookie_of(&parts.headers).and_then(|id| self.sessions.token(id, Instant::now()));
@@ -180,18 +179,6 @@ fn known(name: String, role: Role, peer: Peer) -> Caller {
     Caller { name, role, address: peer.0.ip().to_canonical().to_string(), anything: false }
 }
 
-/// The token that comes with a request, other than by a cookie: in the header, as a password, or where COSBench's
-/// scripts put it.
-fn token_in(parts: &Parts) -> Result<Option<String>, Refused> {
-    let token = token_of(&parts.headers)?;
-    // Only there: everywhere else a secret does not belong into an address.
-    if token.is_some() || !cosbench::is_ours(parts.uri.path()) {
-        return Ok(token);
-    }
-    let query = url::form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes());
-    Ok(query.into_iter().find(|(name, _)| name == "password").map(|(_, value)| value.into_owned()))
-}
-
 /// The token in the header `Authorization`, if it is there.
 fn token_of(headers: &HeaderMap) -> Result<Option<String>, Refused> {
     let Some(value) = headers.get(header::AUTHORIZATION) else { return Ok(None) };
@@ -211,19 +198,17 @@ fn token_of(headers: &HeaderMap) -> Result<Option<String>, Refused> {
     }
 }
 
-/// Every request comes by here: where from, whether it may have been made by another site's page, who asks, and how
-/// often.
+/// Middleware: every request is admitted, or refused.
 pub(crate) async fn identify(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
-    let is_cosbench = cosbench::is_ours(request.uri().path());
     match admit(&app, request).await {
         Ok(request) => next.run(request).await,
-        Err(refused) if is_cosbench => cosbench::turned_away(refused),
         Err(refused) => refused.into_response(),
     }
 }
 
-/// The request, marked with who asks.
-async fn admit(app: &Arc<App>, request: Request) -> Result<Request, Refused> {
+/// Checks where a request comes from, whether a page of another site may have made it, who sends it, and how often. Returns
+/// it marked with the caller.
+pub(crate) async fn admit(app: &Arc<App>, request: Request) -> Result<Request, Refused> {
     let (mut parts, body) = request.into_parts();
     let peer = parts.extensions.get::<Peer>().copied();
     let peer =

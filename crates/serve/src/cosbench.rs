@@ -8,14 +8,15 @@
 //! open, so that its host stands in place of its URL. A guess: `TERMINATED` for what was interrupted, which COSBench uses when
 //! a driver failed; and `Conflict` texts, which are Tidemark's own.
 
-use crate::answer::Refused;
+use crate::answer::{Refused, wrong_method};
 use crate::app::App;
-use crate::auth::{Caller, Operator, Viewer};
+use crate::auth::{self, Caller, Operator, Viewer};
 use crate::body::{check_size, collect, media_type, wrong_type};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{FromRequest as _, Multipart, Request, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{any, post};
 use jiff::Timestamp;
@@ -28,13 +29,29 @@ use tidemark_controller::api::{Cancel, DriverState, Submission, SubmissionState,
 const FIELD: &str = "config";
 
 /// The addresses below `/controller/`, or below the root.
-pub(crate) fn router() -> Router<Arc<App>> {
+pub(crate) fn router(app: &Arc<App>) -> Router<Arc<App>> {
     Router::new()
         .route("/cli/submit.action", post(submit))
         .route("/cli/config.action", post(submit))
         .route("/cli/index.action", any(index))
         .route("/cli/workload.action", any(workload))
         .route("/cli/cancel.action", post(cancel))
+        .method_not_allowed_fallback(wrong_method)
+        .layer(from_fn_with_state(app.clone(), identify))
+}
+
+/// As [`auth::identify`], for scripts that send the token as a password in the query and expect text.
+async fn identify(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
+    let query = request.uri().query().unwrap_or_default();
+    if let Some(password) = field(query.as_bytes(), "password")
+        && let Ok(value) = HeaderValue::try_from(format!("Bearer {password}"))
+    {
+        request.headers_mut().entry(header::AUTHORIZATION).or_insert(value);
+    }
+    match auth::admit(&app, request).await {
+        Ok(request) => next.run(request).await,
+        Err(refused) => turned_away(refused),
+    }
 }
 
 async fn submit(
@@ -123,7 +140,7 @@ async fn said(reply: impl Future<Output = Result<String, Refused>>) -> Response 
 }
 
 /// Text, as all else here, for somebody who may not ask.
-pub(crate) fn turned_away(refused: Refused) -> Response {
+fn turned_away(refused: Refused) -> Response {
     let text = refused.trouble.message.clone();
     // What the headers of the usual answer say holds here too.
     let mut response = refused.into_response();
@@ -135,11 +152,6 @@ pub(crate) fn turned_away(refused: Refused) -> Response {
         headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Basic realm=\"Tidemark\""));
     }
     response
-}
-
-/// Whether this is one of COSBench's addresses.
-pub(crate) fn is_ours(path: &str) -> bool {
-    path.ends_with(".action")
 }
 
 /// What went wrong, and where in the document.

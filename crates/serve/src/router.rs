@@ -1,6 +1,6 @@
 //! Every address, and what all of them have in common.
 
-use crate::answer::Refused;
+use crate::answer::{Refused, wrong_method};
 use crate::app::App;
 use crate::{api, auth, console, cosbench, metrics};
 use axum::Router;
@@ -18,17 +18,15 @@ use tower_http::compression::CompressionLayer;
 pub(crate) fn router(app: Arc<App>) -> Router {
     let (api, _) = api::router().split_for_parts();
     // Below `/controller` too, where COSBench has it.
-    let cosbench = || cosbench::router();
+    let cosbench = || cosbench::router(&app);
     Router::new()
         .merge(api)
         .route("/metrics", get(metrics::page))
+        .fallback(other)
+        .method_not_allowed_fallback(wrong_method)
+        .layer(from_fn_with_state(app.clone(), auth::identify))
         .merge(cosbench())
         .nest("/controller", cosbench())
-        .fallback(other)
-        .method_not_allowed_fallback(async || {
-            Refused::new(StatusCode::METHOD_NOT_ALLOWED, "this address does not know that method")
-        })
-        .layer(from_fn_with_state(app.clone(), auth::identify))
         .layer(CompressionLayer::new())
         .layer(CatchPanicLayer::custom(failed))
         .layer(from_fn_with_state(app.clone(), common))

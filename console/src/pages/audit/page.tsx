@@ -13,11 +13,11 @@ import { type Column, Table } from '../../parts/table';
 
 const columns: Column<AuditRow>[] = [
   { id: 'when', title: 'When', number: true, value: (row) => row.unix_ms, show: (row) => <Moment at={row.unix_ms} /> },
-  { id: 'by', title: 'Who', value: (row) => row.by, show: (row) => row.by || <span class="meta">nobody</span> },
-  { id: 'what', title: 'What', value: (row) => row.what },
+  { id: 'by', title: 'User', value: (row) => row.by, show: (row) => row.by || <span class="meta">–</span> },
+  { id: 'what', title: 'Action', value: (row) => row.what },
   {
     id: 'detail',
-    title: 'On what',
+    title: 'Details',
     value: (row) => row.detail,
     show: (row) => <span title={row.detail}>{row.detail}</span>,
   },
@@ -43,8 +43,8 @@ export function AuditPage() {
       {error && <Failure error={error} />}
       <section class="panel" aria-label="Audit log">
         <div class="filters">
-          <Search label="Who, from where, on what" value={search} change={setSearch} />
-          <Pick label="What" value={what} options={[['', 'all'], ...kinds]} change={setWhat} />
+          <Search label="User, address or details" value={search} change={setSearch} />
+          <Pick label="Action" value={what} options={[['', 'all'], ...kinds]} change={setWhat} />
           <small class="end" role="status">
             {plural(shown.length, 'entry', 'entries')}
             {!done && ', loading…'}

@@ -30,23 +30,23 @@ export function Groups({ a, b, compare }: Props) {
         aria-invalid={runs === null}
         onInput={(event) => set({ ...texts, [name]: event.currentTarget.value })}
       />
-      {runs === null && <p class="bad">✕ Numbers of runs, such as 12, 14-16.</p>}
+      {runs === null && <p class="bad">✕ Enter run numbers such as 12, 14-16.</p>}
     </div>
   );
   return (
     <form class="panel" onSubmit={submit}>
       <div class="body groups">
-        {field('a', 'A: runs to compare with', one)}
+        {field('a', 'A: baseline runs', one)}
         <button
           type="button"
           class="icon"
-          aria-label="Exchange A and B"
-          title="Exchange A and B"
+          aria-label="Swap A and B"
+          title="Swap A and B"
           onClick={() => set({ a: texts.b, b: texts.a })}
         >
           ⇄
         </button>
-        {field('b', 'B: runs that are judged', other)}
+        {field('b', 'B: runs to compare', other)}
         <button class="main" disabled={!ready}>
           Compare
         </button>

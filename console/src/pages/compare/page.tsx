@@ -25,8 +25,8 @@ export function ComparePage({ address }: PageProps) {
       <div class="page-head">
         <h1>Compare</h1>
         <p class="meta">
-          The second group against the first. With two or more runs on each side there are intervals; with one there is
-          only a ratio. <a href="/runs">Choose runs from the list</a>
+          Compares runs B with the baseline A. Confidence intervals need at least two runs on each side.{' '}
+          <a href="/runs">Choose runs from the list</a>
         </p>
       </div>
       <Groups key={`${a} ${b}`} a={a} b={b} compare={(a, b) => go(`/compare?a=${a.join(',')}&b=${b.join(',')}`)} />
@@ -48,7 +48,7 @@ function Result({ a, b }: { a: number[]; b: number[] }) {
       </Notice>
       {data.invalid.length > 0 && (
         <Notice tone="warn">
-          These numbers cannot be relied upon:
+          Do not rely on these numbers:
           <ul>
             {data.invalid.map((reason) => (
               <li key={reason}>{reason}</li>

@@ -31,7 +31,7 @@ export function EvaluationPage({ id }: PageProps) {
         )}
         <span class="actions row">
           <a class="button small" href={report} target="_blank">
-            Report in a new tab
+            Open report in a new tab
           </a>
           {formats.map(([format, words]) => (
             <a key={format} class="button small" href={client.evaluationReport(id, format)} download="">

@@ -31,7 +31,7 @@ const columns: Column<EvaluationRow>[] = [
     show: (one) => <Moment at={one.started_unix_ms} />,
   },
   { id: 'state', title: 'State', value: (one) => one.state, show: (one) => <State state={one.state} /> },
-  { id: 'valid', title: 'Numbers', value: (one) => validWord(one.valid), show: (one) => <Valid valid={one.valid} /> },
+  { id: 'valid', title: 'Validity', value: (one) => validWord(one.valid), show: (one) => <Valid valid={one.valid} /> },
   { id: 'runs', title: 'Runs', number: true, value: (one) => one.runs },
   {
     id: 'headline',
@@ -61,7 +61,7 @@ export function EvaluationsPage() {
           <small class="end">{loading ? 'Loading…' : plural(shown.length, 'evaluation')}</small>
         </div>
         {!loading && !error && data.length === 0 ? (
-          <p class="empty">No evaluation is stored yet.</p>
+          <p class="empty">No stored evaluations yet.</p>
         ) : (
           <Table
             label="Evaluations"

@@ -44,23 +44,23 @@ export function Actions({ submission, changed }: { submission: Submission; chang
         <Confirm
           question={
             state === 'queued' ? (
-              <>Take “{name}” out of the queue?</>
+              <>Cancel “{name}”? It has not started.</>
             ) : (
               <>
-                Cancel “{name}”? <b>Finish</b> ends the load, keeps what was measured and cleans up. <b>At once</b>{' '}
-                stops where it is and leaves on the storage what is there.
+                Cancel “{name}”? <b>Finish and clean up</b> ends the load, keeps the results and runs the cleanup
+                stages. <b>Stop at once</b> runs no cleanup: data stays on the storage.
               </>
             )
           }
           answers={
             state === 'queued'
-              ? [{ words: 'Cancel it', danger: true, act: () => cancel(false) }]
+              ? [{ words: 'Cancel submission', danger: true, act: () => cancel(false) }]
               : [
                   { words: 'Finish and clean up', act: () => cancel(false) },
                   { words: 'Stop at once', danger: true, act: () => cancel(true) },
                 ]
           }
-          keep="Let it go on"
+          keep={state === 'queued' ? 'Keep it queued' : 'Keep it running'}
           close={() => ask(false)}
         />
       )}

@@ -1,4 +1,4 @@
-/** What a work does over time. */
+/** A work over time. */
 
 import { useMemo, useState } from 'preact/hooks';
 import type { LiveOperation, LiveSecond } from '../../api';
@@ -113,8 +113,8 @@ export function Charts({ buffer, work, span, turn }: Props) {
       />
       <Chart title="Errors per second" lines={perName} data={errors} format={short} height={150} {...same} />
       <Chart
-        title="In flight and waiting"
-        lines={[lineOf('in flight', 0), lineOf('due and not sent', 1)]}
+        title="In flight and backlog"
+        lines={[lineOf('in flight', 0), lineOf('backlog (due, not sent)', 1)]}
         data={flight}
         format={short}
         height={150}

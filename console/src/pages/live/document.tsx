@@ -20,7 +20,7 @@ function Text({ id }: { id: number }) {
   if (error) return <Failure error={error} again={reload} />;
   return (
     <>
-      <p class="meta">Secrets are left out.</p>
+      <p class="meta">Secrets are redacted.</p>
       <pre tabIndex={0}>{data ?? 'Loading…'}</pre>
     </>
   );

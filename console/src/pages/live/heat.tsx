@@ -49,8 +49,8 @@ export function Heat({ strips, label, format, place, whole }: Props) {
   };
   const value = at && strips.values[at[0]]?.[at[1]];
   const words = at
-    ? `${strips.names[at[0]]} at ${place(strips.start + at[1])}: ${value === null || value === undefined ? 'told nothing' : format(value)}`
-    : `One row for each, in the order of their names; point at a place to read its value`;
+    ? `${strips.names[at[0]]} at ${place(strips.start + at[1])}: ${value === null || value === undefined ? 'no data' : format(value)}`
+    : 'One row per driver, by name. Point at a cell to read its value.';
   return (
     <div class="heat">
       <div>

@@ -56,12 +56,7 @@ function Node({ name, samples }: { name: string; samples: LiveNode[] }) {
       </div>
       <div class="line">
         <small>CPU</small>
-        <Spark
-          values={samples.map((one) => one.cpu_busy)}
-          most={1}
-          label={`Processors of ${name}, now ${busy}`}
-          height={22}
-        />
+        <Spark values={samples.map((one) => one.cpu_busy)} most={1} label={`CPU of ${name}, now ${busy}`} height={22} />
         <span class={last.cpu_busy > 0.95 ? 'n bad' : 'n'}>{busy}</span>
       </div>
       <div class="line">
@@ -73,7 +68,7 @@ function Node({ name, samples }: { name: string; samples: LiveNode[] }) {
         />
         <span class="n">{bandwidth(moved)}</span>
       </div>
-      <small>{memory(last.memory_used_bytes)} of memory in use</small>
+      <small>{memory(last.memory_used_bytes)} of memory used</small>
     </li>
   );
 }

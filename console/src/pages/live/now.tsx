@@ -11,16 +11,16 @@ export function Now({ buffer, work }: { buffer: Buffer; work: WorkSeconds }) {
   const names = labels(buffer, work);
   return (
     <Panel
-      title="Operations in the latest second"
+      title="Latest second by operation"
       flush
-      aside={<small class="end">at {clock(last.index)} since the work began</small>}
+      aside={<small class="end">at {clock(last.index)} since the work started</small>}
     >
-      <div class="scroll" tabIndex={0} role="region" aria-label="Operations in the latest second">
+      <div class="scroll" tabIndex={0} role="region" aria-label="Latest second by operation">
         <table>
           <thead>
             <tr>
               <th scope="col">Operation</th>
-              {['Done', 'Failed', 'Bandwidth', 'Mean', 'p50', 'p95', 'p99', 'Max'].map((title) => (
+              {['Succeeded', 'Failed', 'Bandwidth', 'Mean', 'p50', 'p95', 'p99', 'Max'].map((title) => (
                 <th scope="col" class="n" key={title}>
                   {title}
                 </th>

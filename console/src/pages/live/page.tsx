@@ -1,4 +1,4 @@
-/** A submission: what it does now, second by second, or what came of it. */
+/** A submission: live data while it runs, its outcome afterwards. */
 
 import { useMemo, useState } from 'preact/hooks';
 import { duration } from '../../lib/format';
@@ -36,12 +36,12 @@ export function LivePage({ id }: PageProps) {
         {submission.valid !== null && <Valid valid={submission.valid} />}
         <Actions submission={submission} changed={reload} />
         <p class="meta">
-          Submission {submission.id} · {submission.format}
+          Submission w{submission.id} · {submission.format}
           {submission.by && ` · by ${submission.by}`} · submitted <Moment at={submission.submitted_unix_ms} />
           {submission.started_unix_ms !== null && (
             <>
               {' '}
-              · began <Moment at={submission.started_unix_ms} />
+              · started <Moment at={submission.started_unix_ms} />
             </>
           )}
           {submission.started_unix_ms !== null && submission.ended_unix_ms !== null && (
@@ -58,8 +58,7 @@ export function LivePage({ id }: PageProps) {
       <Outcome submission={submission} />
       {running && quiet > 0 && (
         <Notice tone="warn">
-          Nothing was heard for {quiet} s: what you see is not the latest. It goes on by itself once the controller
-          answers.
+          No updates for {quiet} s. The data shown is out of date; updates resume when the controller responds.
         </Notice>
       )}
       {buffer?.troubles.map((trouble) => (
@@ -67,23 +66,23 @@ export function LivePage({ id }: PageProps) {
           {trouble}
         </Notice>
       ))}
-      {buffer && <Going buffer={buffer} running={running} />}
+      {buffer && <LiveData buffer={buffer} running={running} />}
       <Document id={id} />
     </>
   );
 }
 
-/** What came of it, and where that is. */
+/** The outcome, and a link to it. */
 function Outcome({ submission }: { submission: Submission }) {
   const { state, reason, run, evaluation, headline } = submission;
   if (state === 'running') return null;
-  if (state === 'queued') return <Notice tone="note">It waits for its turn. {reason}</Notice>;
+  if (state === 'queued') return <Notice tone="note">Queued: {reason || 'waiting for its turn'}.</Notice>;
   return (
     <Notice tone={state === 'failed' ? 'bad' : state === 'completed' ? 'good' : 'warn'}>
       {headline && <strong>{headline} </strong>}
       {reason && <span>{reason} </span>}
-      {evaluation !== null && <a href={`/evaluations/${evaluation}`}>Its evaluation</a>}
-      {evaluation === null && run !== null && <a href={`/runs/${run}`}>Its run with verdict, numbers and figures</a>}
+      {evaluation !== null && <a href={`/evaluations/${evaluation}`}>Evaluation {evaluation}</a>}
+      {evaluation === null && run !== null && <a href={`/runs/${run}`}>Run {run}: verdict, numbers and figures</a>}
     </Notice>
   );
 }
@@ -95,7 +94,7 @@ const spans = [
   ['3600', '1 h'],
 ] as const;
 
-function Going({ buffer, running }: { buffer: Buffer; running: boolean }) {
+function LiveData({ buffer, running }: { buffer: Buffer; running: boolean }) {
   const [chosen, choose] = useState('');
   const [span, setSpan] = useState<(typeof spans)[number][0]>('300');
   const key = (one: WorkSeconds) => `${one.stage}/${one.work}`;
@@ -115,11 +114,11 @@ function Going({ buffer, running }: { buffer: Buffer; running: boolean }) {
       {work && (
         <>
           <Panel
-            title={`Load: ${workName(buffer, work)}`}
+            title={`Live load: ${workName(buffer, work)}`}
             aside={
               <span class="row end">
                 {names.length > 1 && <Pick label="Work" value={key(work)} options={names} change={choose} />}
-                <Choice label="Length of time shown" value={span} options={spans} change={setSpan} />
+                <Choice label="Time range" value={span} options={spans} change={setSpan} />
               </span>
             }
           >

@@ -28,7 +28,7 @@ const columns: Column<DriverNow>[] = [
   { id: 'ok', title: 'Throughput', number: true, value: (one) => one.ok, show: (one) => rate(one.ok) },
   {
     id: 'share',
-    title: 'Of the median',
+    title: 'Vs. median',
     number: true,
     value: (one) => one.ofMedian,
     show: (one) =>
@@ -59,11 +59,9 @@ export function Shares({ work, span, turn }: { work: WorkSeconds; span: number; 
       flush
       aside={
         <span class="row end">
-          {table === 'strips' && (
-            <Choice label="What the strips show" value={metric} options={metrics} change={setMetric} />
-          )}
+          {table === 'strips' && <Choice label="Metric" value={metric} options={metrics} change={setMetric} />}
           <Choice
-            label="How drivers are shown"
+            label="View"
             value={table}
             options={[
               ['strips', 'Over time'],
@@ -79,9 +77,12 @@ export function Shares({ work, span, turn }: { work: WorkSeconds; span: number; 
           ▼{' '}
           {slow
             .slice(0, 5)
-            .map((one) => `${one.driver} does ${percent(Math.round(one.ofMedian * 100) / 100)} of the median`)
+            .map(
+              (one) =>
+                `${one.driver} reaches ${percent(Math.round(one.ofMedian * 100) / 100)} of the median throughput`,
+            )
             .join(', ')}
-          {slow.length > 5 && `, and ${slow.length - 5} more lag behind`}
+          {slow.length > 5 && `, and ${slow.length - 5} more are slow`}
         </p>
       )}
       {table === 'table' ? (

@@ -1,4 +1,4 @@
-/** How far the stages are, and how long they take yet. */
+/** Progress and remaining time of the stages. */
 
 import type { LiveStage } from '../../api';
 import { count, duration, plural } from '../../lib/format';
@@ -26,14 +26,14 @@ function time(stage: LiveStage, now: number): string {
   const share = progress(stage, now);
   return share
     ? `about ${duration(((now - started) * (1 - share)) / share)} left`
-    : `for ${duration(Math.max(0, now - started))}`;
+    : `${duration(Math.max(0, now - started))} elapsed`;
 }
 
 export function Stages({ stages }: { stages: LiveStage[] }) {
   const now = Date.now();
   return (
     <Panel title="Stages" flush>
-      {stages.length === 0 && <p class="empty">No stage has begun.</p>}
+      {stages.length === 0 && <p class="empty">No stages yet.</p>}
       <ol class="stages">
         {stages.map((stage) => (
           <li key={stage.id} class={stage.state}>
@@ -48,7 +48,7 @@ export function Stages({ stages }: { stages: LiveStage[] }) {
               {stage.operations > 0 && stage.expected_operations !== null && ` of ${count(stage.expected_operations)}`}
               {stage.operations > 0 && ' operations'}
             </small>
-            {stage.works.length > 1 && <small>{plural(stage.works.length, 'work')} side by side</small>}
+            {stage.works.length > 1 && <small>{plural(stage.works.length, 'work')} in parallel</small>}
             {stage.reason && <small class="bad">{stage.reason}</small>}
           </li>
         ))}

@@ -37,7 +37,7 @@ export function Tiles({ buffer, work }: { buffer: Buffer; work: WorkSeconds }) {
         {count(all.failed)}/s
       </Tile>
       <Tile title="In flight">{count(all.inFlight)}</Tile>
-      <Tile title="Backlog" more="due and not sent" alarm={all.backlog > 0}>
+      <Tile title="Backlog" more="due, not sent" alarm={all.backlog > 0}>
         {count(all.backlog)}
       </Tile>
     </dl>

@@ -30,7 +30,7 @@ const about: MatrixColumn[] = [
   { id: 'state', title: 'State', shown: false, value: (row) => row.state, show: (row) => <State state={row.state} /> },
   {
     id: 'valid',
-    title: 'Numbers',
+    title: 'Validity',
     shown: true,
     value: (row) => validWord(row.valid),
     show: (row) => <Valid valid={row.valid} />,

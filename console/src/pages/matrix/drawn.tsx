@@ -26,7 +26,7 @@ export function Drawn({ rows, metric }: { rows: readonly MatrixRow[]; metric: Me
         aside={
           <>
             <Choice
-              label="What it is drawn over"
+              label="X axis"
               value={over}
               options={[
                 ['runs', 'Runs'],

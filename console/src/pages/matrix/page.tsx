@@ -63,7 +63,7 @@ export function MatrixPage() {
       <div class="page-head">
         <h1>Performance matrix</h1>
         <p class="meta">
-          One row for each operation of each run. In files, times are microseconds and bandwidths bytes per second.
+          One row per operation of each run. CSV files have times in microseconds and bandwidth in bytes per second.
         </p>
       </div>
       {error && <Failure error={error} />}
@@ -83,7 +83,7 @@ export function MatrixPage() {
             change={(state) => set({ state })}
           />
           <Pick
-            label="Numbers"
+            label="Validity"
             value={filters.valid}
             options={[['', 'all'], 'VALID', 'INVALID', 'not judged']}
             change={(valid) => set({ valid })}
@@ -106,7 +106,7 @@ export function MatrixPage() {
               checked={filters.all}
               onChange={(event) => set({ all: event.currentTarget.checked })}
             />
-            Preparation and clean-up too
+            Include preparation and cleanup
           </label>
           <Columns hidden={hidden} hide={hide} />
           <span class="row end">
@@ -128,7 +128,7 @@ export function MatrixPage() {
           sort={sort}
           most={Math.max(360, innerHeight - 240)}
         />
-        {done && rows.length === 0 && <p class="empty">No run is stored yet.</p>}
+        {done && rows.length === 0 && <p class="empty">No stored runs yet.</p>}
       </section>
     </>
   );

@@ -1,4 +1,4 @@
-/** The drivers: how they are, what they do, how exactly their clocks are known. A hundred of them fit in a table. */
+/** The drivers: state, load, clock uncertainty. A table, so that a hundred of them fit. */
 
 import { useMemo, useState } from 'preact/hooks';
 import type { Driver, DriverState } from '../../api';
@@ -28,11 +28,11 @@ const columns: Column<Driver>[] = [
   },
   {
     id: 'for',
-    title: 'Works for',
+    title: 'Submission',
     value: (one) => one.submission,
-    show: (one) => one.submission !== null && <a href={`/w/${one.submission}`}>{one.submission}</a>,
+    show: (one) => one.submission !== null && <a href={`/w/${one.submission}`}>w{one.submission}</a>,
   },
-  { id: 'cpu', title: 'Processors', value: (one) => one.cpu_busy, show: (one) => <Load share={one.cpu_busy} /> },
+  { id: 'cpu', title: 'CPU', value: (one) => one.cpu_busy, show: (one) => <Load share={one.cpu_busy} /> },
   { id: 'cores', title: 'Cores', number: true, value: (one) => one.cores },
   {
     id: 'memory',
@@ -52,7 +52,7 @@ const columns: Column<Driver>[] = [
   {
     id: 'clock',
     title: 'Clock ±',
-    hint: 'How exactly its clock is known: half the round trip',
+    hint: 'Uncertainty of its clock offset: half the round-trip time',
     number: true,
     value: (one) => one.clock_error_us,
     show: (one) => latency(one.clock_error_us),
@@ -90,7 +90,7 @@ export function Drivers({ drivers }: { drivers: Driver[] }) {
     >
       {drivers.length === 0 ? (
         <p class="empty">
-          No driver has joined. Start one with <code>tidemark driver --join</code> and the address of this controller.
+          No drivers yet. Start one with <code>tidemark driver --join</code> and this controller’s address.
         </p>
       ) : (
         <>

@@ -1,4 +1,4 @@
-/** The first page: drivers, what goes on, what waits, what ended last. Follows the controller's events. */
+/** The overview: running submissions, the queue, recent results, drivers. Follows the controller's events. */
 
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import type { Overview } from '../../api';
@@ -40,7 +40,7 @@ export function OverviewPage() {
         {overview && (
           <p class="meta">
             {plural(overview.drivers.length, 'driver')} · {overview.active.length} running · {overview.queue.length}{' '}
-            waiting
+            queued
           </p>
         )}
         {operator && (
@@ -53,7 +53,7 @@ export function OverviewPage() {
       </div>
       {error && <Failure error={error} again={load} />}
       {quiet > 0 && overview && (
-        <Notice tone="warn">Nothing was heard from the controller for {quiet} s: what you see may be old.</Notice>
+        <Notice tone="warn">No updates from the controller for {quiet} s. The data shown may be out of date.</Notice>
       )}
       {overview?.troubles.map((trouble) => (
         <Notice key={trouble} tone="bad">
@@ -80,7 +80,7 @@ function tellChanges(before: Overview | undefined, now: Overview): void {
   const known = new Set(before.active.map((one) => one.id));
   const ended = new Set(before.recent.map((one) => one.id));
   const news = [
-    ...now.active.filter((one) => !known.has(one.id)).map((one) => `${one.name} began.`),
+    ...now.active.filter((one) => !known.has(one.id)).map((one) => `${one.name} started.`),
     ...now.recent.filter((one) => !ended.has(one.id)).map((one) => `${one.name} ${one.state}.`),
     ...now.troubles.filter((trouble) => !before.troubles.includes(trouble)),
   ];

@@ -33,7 +33,7 @@ export function Queue({ queue, changed }: { queue: Submission[]; changed: () => 
     act(async () => {
       await client.change(submission.id, what);
       if (keepFocus) focus.current = submission.id;
-      announce(`${submission.name} is now number ${to + 1} of ${queue.length}.`);
+      announce(`${submission.name} moved to position ${to + 1} of ${queue.length}.`);
       changed();
     });
   };
@@ -45,9 +45,9 @@ export function Queue({ queue, changed }: { queue: Submission[]; changed: () => 
     });
 
   return (
-    <Panel title="Queue" flush aside={<small>{operator && queue.length > 1 && 'Alt + ↑ ↓ moves a row'}</small>}>
+    <Panel title="Queue" flush aside={<small>{operator && queue.length > 1 && 'Alt+↑/↓ moves a row'}</small>}>
       {error && <Notice tone="bad">{error.message}</Notice>}
-      {queue.length === 0 && <p class="empty">Nothing waits.</p>}
+      {queue.length === 0 && <p class="empty">The queue is empty.</p>}
       <ol class="queue" ref={list}>
         {queue.map((submission, index) => (
           <li
@@ -79,7 +79,7 @@ export function Queue({ queue, changed }: { queue: Submission[]; changed: () => 
               </small>
               {submission.reason && <small class="warn">{submission.reason}</small>}
             </span>
-            <span class="priority" title="Higher priorities begin first">
+            <span class="priority" title="Higher priorities start first">
               <small>priority</small> {submission.priority}
             </span>
             {operator && (
@@ -101,9 +101,9 @@ export function Queue({ queue, changed }: { queue: Submission[]; changed: () => 
             )}
             {asking === submission.id && (
               <Confirm
-                question={`Take “${submission.name}” out of the queue?`}
-                answers={[{ words: 'Cancel it', danger: true, act: () => stop(submission) }]}
-                keep="Keep it"
+                question={`Cancel “${submission.name}”? It has not started.`}
+                answers={[{ words: 'Cancel submission', danger: true, act: () => stop(submission) }]}
+                keep="Keep it queued"
                 close={() => ask(undefined)}
               />
             )}

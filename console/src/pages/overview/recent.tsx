@@ -1,4 +1,4 @@
-/** What ended last. */
+/** Submissions that ended recently. */
 
 import type { Submission } from '../../api';
 import { State, Valid } from '../../parts/badge';
@@ -8,7 +8,7 @@ import { Panel } from '../../parts/panel';
 export function Recent({ recent }: { recent: Submission[] }) {
   return (
     <Panel
-      title="Ended last"
+      title="Recent results"
       flush
       aside={
         <a class="end" href="/runs">
@@ -17,7 +17,7 @@ export function Recent({ recent }: { recent: Submission[] }) {
       }
     >
       {recent.length === 0 ? (
-        <p class="empty">Nothing has ended yet. Submit a document to begin.</p>
+        <p class="empty">No results yet. Submit a document to start.</p>
       ) : (
         <ul class="recent">
           {recent.map((one) => (

@@ -34,7 +34,7 @@ function One({ run, figure, several }: { run: number; figure: Named; several: bo
       {data ? <Figure svg={data} /> : <div class="coming">{error ? error.message : figure.title}</div>}
       {figure.description.length > longest ? (
         <details>
-          <summary>In words</summary>
+          <summary>Description</summary>
           <p class="meta">{figure.description}</p>
         </details>
       ) : (

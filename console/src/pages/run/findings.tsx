@@ -1,6 +1,6 @@
 /** What was found about a run, the gravest first, with its evidence. */
 
-import type { Finding, Severity } from '../../record';
+import type { Finding, Severity } from '../../api';
 import { plural } from '../../lib/format';
 import { Panel } from '../../parts/panel';
 
@@ -12,7 +12,7 @@ export function Findings({ findings }: { findings: Finding[] }) {
   const others = findings.filter((finding) => finding.severity !== 'good');
   return (
     <Panel title="Findings">
-      {others.length === 0 && <p class="meta">Nothing was found that changes what the numbers mean.</p>}
+      {others.length === 0 && <p class="meta">No problems found.</p>}
       <div class="findings">
         {others.map((finding, index) => (
           <One key={index} finding={finding} />

@@ -1,4 +1,4 @@
-/** A stored run: verdict, findings, numbers, figures, drivers, where it comes from. */
+/** A stored run: verdict, findings, numbers, figures, drivers, provenance. */
 
 import { useState } from 'preact/hooks';
 import * as client from '../../client';
@@ -11,7 +11,7 @@ import { Confirm, useAction } from '../../parts/action';
 import { State, Valid } from '../../parts/badge';
 import { Moment } from '../../parts/moment';
 import { Failure, Notice } from '../../parts/notice';
-import type { RunRecord } from '../../record';
+import type { RunRecord } from '../../api';
 import type { PageProps } from '../../routes';
 import { Figures } from './figures';
 import { Findings } from './findings';
@@ -23,7 +23,7 @@ const formats = [
   ['html', 'HTML report'],
   ['md', 'Markdown'],
   ['csv', 'CSV'],
-  ['series-csv', 'CSV by second'],
+  ['series-csv', 'CSV per second'],
   ['json', 'JSON'],
 ] as const;
 
@@ -64,14 +64,14 @@ export function RunPage({ id }: PageProps) {
       <Verdict run={run} />
       <Findings findings={run.findings} />
       {main.map((stage) => (
-        <Stage key={stage.id} stage={stage} drivers={run.drivers ?? []} />
+        <Stage key={stage.id} stage={stage} drivers={run.drivers} />
       ))}
       <Figures run={id} />
       {others.length > 0 && (
         <details class="others">
           <summary>Other stages: {others.map((stage) => stage.name || stage.id).join(', ')}</summary>
           {others.map((stage) => (
-            <Stage key={stage.id} stage={stage} drivers={run.drivers ?? []} />
+            <Stage key={stage.id} stage={stage} drivers={run.drivers} />
           ))}
         </details>
       )}
@@ -94,13 +94,13 @@ function Verdict({ run }: { run: RunRecord }) {
   if (run.valid) {
     return (
       <Notice tone="good">
-        <strong>VALID</strong>: no check objects to these numbers.
+        <strong>VALID</strong>: no check found a reason to doubt these numbers.
       </Notice>
     );
   }
   return (
     <Notice tone="bad">
-      <strong>INVALID</strong>: these numbers are not what they seem to be.
+      <strong>INVALID</strong>: do not rely on these numbers.
       <ul>
         {run.invalid_reasons.map((reason) => (
           <li key={reason}>{reason}</li>
@@ -116,7 +116,7 @@ function From({ id }: { id: number }) {
   const row = data?.find((row) => row.id === id);
   return (
     <>
-      {row?.submission != null && <a href={`/w/${row.submission}`}>Submission {row.submission}</a>}
+      {row?.submission != null && <a href={`/w/${row.submission}`}>Submission w{row.submission}</a>}
       {row?.evaluation != null && <a href={`/evaluations/${row.evaluation}`}>Evaluation {row.evaluation}</a>}
     </>
   );
@@ -142,8 +142,8 @@ function Tools({ id, name }: { id: number; name: string }) {
       </span>
       {asking && (
         <Confirm
-          question={`Delete run ${id}, “${name}”, with all its numbers? This cannot be taken back.`}
-          answers={[{ words: 'Delete it', danger: true, act: remove }]}
+          question={`Delete run ${id}, “${name}”, and its results? This cannot be undone.`}
+          answers={[{ words: 'Delete run', danger: true, act: remove }]}
           keep="Keep it"
           close={() => ask(false)}
         />

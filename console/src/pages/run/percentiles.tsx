@@ -1,15 +1,15 @@
 /** All percentiles of a work's operations, of every kind of time that was measured. */
 
-import type { Distribution, RunOperation, RunWork } from '../../record';
+import type { Distribution, RunOperation, RunWork } from '../../api';
 import { count, latency } from '../../lib/format';
 
 type Kind = 'response' | 'service' | 'first_byte' | 'lag';
 
 const kinds: readonly (readonly [Kind, string, string])[] = [
-  ['response', 'response', 'from when it was due to its end'],
-  ['service', 'service', 'from when it was sent to its end'],
-  ['first_byte', 'first byte', 'from when it was sent to the first byte of the answer'],
-  ['lag', 'lag', 'from when it was due to when it was sent'],
+  ['response', 'response', 'from due time to completion'],
+  ['service', 'service', 'from send to completion'],
+  ['first_byte', 'first byte', 'from send to the first byte of the response'],
+  ['lag', 'lag', 'from due time to send'],
 ];
 
 /** Names of the percentiles that are there, in their order. */

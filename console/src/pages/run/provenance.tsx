@@ -1,6 +1,6 @@
 /** Everything needed to say what was run, and to run it again. */
 
-import type { RunRecord } from '../../record';
+import type { RunRecord } from '../../api';
 import { memory } from '../../lib/format';
 import { Panel } from '../../parts/panel';
 
@@ -8,12 +8,12 @@ export function Provenance({ run }: { run: RunRecord }) {
   const { provenance, notes } = run;
   const facts: [string, string][] = [
     ['Format', provenance.format],
-    ['Document', provenance.path],
+    ['File', provenance.path],
     ['Seed', String(provenance.seed)],
     ['Targets', provenance.targets.join(', ')],
     ['Host', provenance.host],
     ['Kernel', provenance.kernel],
-    ['Processors', `${provenance.cores} × ${provenance.cpu}`],
+    ['CPU', `${provenance.cores} × ${provenance.cpu}`],
     ['Memory', memory(provenance.memory_bytes)],
     ['Tidemark', provenance.tidemark],
     ['Command', provenance.command],
@@ -29,7 +29,7 @@ export function Provenance({ run }: { run: RunRecord }) {
           </ul>
         </Panel>
       )}
-      <Panel title="Where it comes from">
+      <Panel title="Provenance">
         <dl class="facts">
           {facts
             .filter(([, value]) => value)
@@ -41,7 +41,7 @@ export function Provenance({ run }: { run: RunRecord }) {
             ))}
         </dl>
         <details class="document">
-          <summary>The document, without secrets</summary>
+          <summary>Document, secrets redacted</summary>
           <pre tabIndex={0}>{provenance.document}</pre>
         </details>
       </Panel>

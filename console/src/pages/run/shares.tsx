@@ -1,13 +1,13 @@
 /** What each driver did of a stage, when it began, and what of it is missing. */
 
-import type { RunDriver, RunStage } from '../../record';
+import type { RunDriver, RunStage } from '../../api';
 import { bytes, count, latency, plural } from '../../lib/format';
 
 /** With more drivers than this the table is folded. */
 const many = 8;
 
 export function Shares({ stage, drivers }: { stage: RunStage; drivers: RunDriver[] }) {
-  const shares = stage.shares ?? [];
+  const shares = stage.shares;
   if (shares.length === 0 || drivers.length === 0) return null;
   const begun = shares.map((share) => share.first_sent_ns).filter((at) => at !== null);
   const first = Math.min(...begun);
@@ -16,7 +16,7 @@ export function Shares({ stage, drivers }: { stage: RunStage; drivers: RunDriver
     <details class="inner" open={shares.length <= many}>
       <summary>
         {plural(drivers.length, 'driver')}
-        {skew !== null && <small> first operations within {latency(skew)}</small>}
+        {skew !== null && <small> first operations sent within {latency(skew)} of each other</small>}
       </summary>
       <div class="scroll" tabIndex={0} role="region" aria-label={`Drivers of ${stage.id}`}>
         <table>
@@ -25,7 +25,7 @@ export function Shares({ stage, drivers }: { stage: RunStage; drivers: RunDriver
               <th scope="col">Driver</th>
               <th scope="col">Host</th>
               {stage.works.length > 1 && <th scope="col">Work</th>}
-              {['Workers', 'Succeeded', 'Failed', 'Moved', 'Began after', 'Clock ±'].map((head) => (
+              {['Workers', 'Succeeded', 'Failed', 'Bytes', 'Start delay', 'Clock ±'].map((head) => (
                 <th key={head} scope="col" class="n">
                   {head}
                 </th>
@@ -50,11 +50,7 @@ export function Shares({ stage, drivers }: { stage: RunStage; drivers: RunDriver
                   </td>
                   <td class="n">{driver ? latency(driver.clock_error_ns / 1000) : '–'}</td>
                   <td>
-                    {share.complete ? (
-                      '✓ all'
-                    ) : (
-                      <span class="bad">✕ {driver?.lost?.reason ?? 'its end is missing'}</span>
-                    )}
+                    {share.complete ? '✓ yes' : <span class="bad">✕ {driver?.lost?.reason ?? 'incomplete'}</span>}
                   </td>
                 </tr>
               );

@@ -1,7 +1,7 @@
 /** A stage of a stored run: its works, their operations, what its drivers did. */
 
-import type { RunDriver, RunOperation, RunStage, RunWork } from '../../record';
-import { bandwidth, count, duration, latency, percent, rate } from '../../lib/format';
+import type { RunDriver, RunOperation, RunStage, RunWork } from '../../api';
+import { bandwidth, count, duration, latency, percent, plural, rate } from '../../lib/format';
 import { State } from '../../parts/badge';
 import { Panel } from '../../parts/panel';
 import { Percentiles } from './percentiles';
@@ -31,13 +31,13 @@ export function Stage({ stage, drivers }: { stage: RunStage; drivers: RunDriver[
 /** How the work was carried out, in one line. */
 function conduct(work: RunWork): string {
   const facts = [
-    `${count(work.workers)} workers${work.depth > 1 ? ` × depth ${work.depth}` : ''}`,
+    `${plural(work.workers, 'worker')}${work.depth > 1 ? ` × depth ${work.depth}` : ''}`,
     work.offered_per_s !== null ? `offered ${rate(work.offered_per_s)}` : 'closed loop',
     `measured for ${duration((work.window_end_ns - work.window_start_ns) / 1e6)}`,
   ];
-  if (work.unsent > 0) facts.push(`${count(work.unsent)} due and never sent`);
-  if (work.undone > 0) facts.push(`${count(work.undone)} never begun`);
-  if (work.given_up) facts.push(`given up: ${work.given_up}`);
+  if (work.unsent > 0) facts.push(`${count(work.unsent)} due but never sent`);
+  if (work.undone > 0) facts.push(`${count(work.undone)} never started`);
+  if (work.given_up) facts.push(`stopped early: ${work.given_up}`);
   return facts.join(' · ');
 }
 
@@ -57,7 +57,7 @@ function Work({ work, stage }: { work: RunWork; stage: RunStage }) {
                 'Share',
                 'Succeeded',
                 'Failed',
-                'Success',
+                'Success rate',
                 'Throughput',
                 'Bandwidth',
                 'Mean',
@@ -82,7 +82,7 @@ function Work({ work, stage }: { work: RunWork; stage: RunStage }) {
       <Percentiles work={work} />
       {work.examples.length > 0 && (
         <details class="inner">
-          <summary>Failures, word for word</summary>
+          <summary>Example failures</summary>
           <ul>
             {work.examples.map((example, index) => (
               <li key={index}>

@@ -31,8 +31,14 @@ const columns: Column<RunRow>[] = [
     show: (run) => <Moment at={run.started_unix_ms} />,
   },
   { id: 'state', title: 'State', value: (run) => run.state, show: (run) => <State state={run.state} /> },
-  { id: 'valid', title: 'Numbers', value: (run) => validWord(run.valid), show: (run) => <Valid valid={run.valid} /> },
-  { id: 'took', title: 'Took', number: true, value: (run) => run.elapsed_ms, show: (run) => duration(run.elapsed_ms) },
+  { id: 'valid', title: 'Validity', value: (run) => validWord(run.valid), show: (run) => <Valid valid={run.valid} /> },
+  {
+    id: 'took',
+    title: 'Duration',
+    number: true,
+    value: (run) => run.elapsed_ms,
+    show: (run) => duration(run.elapsed_ms),
+  },
   {
     id: 'operations',
     title: 'Operations',
@@ -100,7 +106,7 @@ export function RunsPage() {
             change={setState}
           />
           <Pick
-            label="Numbers"
+            label="Validity"
             value={valid}
             options={[['', 'all'], 'VALID', 'INVALID', 'not judged']}
             change={setValid}
@@ -111,7 +117,7 @@ export function RunsPage() {
           </small>
         </div>
         {done && rows.length === 0 ? (
-          <p class="empty">No run is stored yet.</p>
+          <p class="empty">No stored runs yet.</p>
         ) : (
           <Table
             label="Runs"

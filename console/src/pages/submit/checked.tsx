@@ -19,7 +19,7 @@ interface Props {
 
 function verdict(check: Check): string {
   const errors = check.problems.filter((problem) => !problem.warning).length;
-  return check.ok ? `${check.format}: it can run` : `${plural(errors, 'error')}: it cannot run`;
+  return check.ok ? `${check.format}: ready to run` : plural(errors, 'error');
 }
 
 export function Checked({ check, pending, trouble, empty, show }: Props) {
@@ -27,7 +27,7 @@ export function Checked({ check, pending, trouble, empty, show }: Props) {
   useEffect(() => {
     if (words) announce(words);
   }, [words]);
-  const title = check?.ok && check.name ? `What ${check.name} will do` : 'What it will do';
+  const title = check?.ok && check.name ? `Check: ${check.name}` : 'Check';
   return (
     <Panel
       title={title}
@@ -43,16 +43,12 @@ export function Checked({ check, pending, trouble, empty, show }: Props) {
       }
     >
       {trouble && <Failure error={trouble} />}
-      {empty && (
-        <p class="meta">
-          As soon as there is a document, this says what it does, how long it takes and what is wrong with it.
-        </p>
-      )}
+      {empty && <p class="meta">Add a document to see what it will do, how long it will take, and any errors.</p>}
       {check && check.problems.length > 0 && <Problems problems={check.problems} show={show} />}
       {check && check.stages.length > 0 && <Stages check={check} />}
       {check && check.explanation.length > 0 && (
         <details>
-          <summary>In words</summary>
+          <summary>Summary</summary>
           <pre>{check.explanation.join('\n')}</pre>
         </details>
       )}
@@ -91,7 +87,7 @@ function Stages({ check }: { check: Check }) {
             <th scope="col">Stage</th>
             <th scope="col">Works</th>
             <th scope="col" class="n">
-              Takes
+              Duration
             </th>
           </tr>
         </thead>
@@ -104,15 +100,15 @@ function Stages({ check }: { check: Check }) {
                   <div key={work}>{work}</div>
                 ))}
               </td>
-              <td class="n">{stage.expected_ms === null ? <small>until done</small> : duration(stage.expected_ms)}</td>
+              <td class="n">{stage.expected_ms === null ? <small>open-ended</small> : duration(stage.expected_ms)}</td>
             </tr>
           ))}
         </tbody>
         <tfoot>
           <tr>
-            <th scope="row">In all</th>
+            <th scope="row">Total</th>
             <td>{check.bytes !== null && `stores up to ${bytes(check.bytes)}`}</td>
-            <td class="n">{check.expected_ms === null ? <small>until done</small> : duration(check.expected_ms)}</td>
+            <td class="n">{check.expected_ms === null ? <small>open-ended</small> : duration(check.expected_ms)}</td>
           </tr>
         </tfoot>
       </table>

@@ -61,35 +61,31 @@ export function LoadForm({ load, said, change }: Props) {
     </div>
   );
   return (
-    <Panel title="A load on object storage">
+    <Panel title="Object storage load">
       <div class="form">
         <fieldset>
-          <legend>What load is put on</legend>
+          <legend>Target</legend>
           <Choice
             label="Target"
             value={load.target}
             options={[
-              ['embedded', 'Try out (embedded)'],
-              ['s3', 'An S3 service'],
+              ['embedded', 'Built-in test server'],
+              ['s3', 'S3 service'],
             ]}
             change={(target) => change({ target })}
           />
           <div class="fields">
-            {text('name', 'Name', 'How the workload is called in lists and reports.')}
+            {text('name', 'Name', 'The workload’s name in lists and reports.')}
             {load.target === 's3' && (
               <>
                 {text(
                   'endpoint',
                   'Endpoint',
-                  'Address of the service; of several, separated by commas, workers use all evenly.',
+                  'URL of the service. With several, separated by commas, workers are spread evenly.',
                 )}
-                {text(
-                  'accessKey',
-                  'Access key',
-                  'The name of a variable of the controller’s environment, not the key itself.',
-                )}
-                {text('secretKey', 'Secret key', 'As for the access key: the document never contains the secret.')}
-                {text('region', 'Region', 'The region that requests are signed for; most private stores take any.')}
+                {text('accessKey', 'Access key', 'An environment variable of the controller, not the key itself.')}
+                {text('secretKey', 'Secret key', 'Also a variable: the document never contains the secret.')}
+                {text('region', 'Region', 'The region used to sign requests. Most private services accept any.')}
               </>
             )}
           </div>
@@ -97,15 +93,15 @@ export function LoadForm({ load, said, change }: Props) {
         <fieldset>
           <legend>Objects</legend>
           <div class="fields">
-            {number('containers', 'Containers', 'Buckets that the objects are spread over.')}
+            {number('containers', 'Containers', 'Buckets to spread the objects over.')}
             {number(
               'objects',
-              'Objects in each',
-              'As many are there when the load begins; writes make as many others.',
+              'Objects per container',
+              'Created before the load starts; writes create the same number of new ones.',
             )}
-            {number('sizeFrom', 'Size from', 'The smallest object.')}
-            {number('sizeTo', 'Size to', 'The largest object; the same as the smallest makes all of one size.')}
-            <Field label="Unit of sizes" help="KB is 1,000 bytes, KiB is 1,024.">
+            {number('sizeFrom', 'Size from', 'Smallest object.')}
+            {number('sizeTo', 'Size to', 'Largest object. Use the same value for a fixed size.')}
+            <Field label="Size unit" help="1 KB = 1000 bytes, 1 KiB = 1024 bytes.">
               {(own) => (
                 <select
                   {...own}
@@ -121,64 +117,64 @@ export function LoadForm({ load, said, change }: Props) {
           </div>
         </fieldset>
         <fieldset>
-          <legend>Mix of operations</legend>
+          <legend>Operation mix</legend>
           <div class="fields narrow">
-            {number('read', 'Read', 'Share of reads of whole objects.')}
-            {number('write', 'Write', 'Share of writes of new content.')}
-            {number('delete', 'Delete', 'Share of deletes; with them, only what exists is read.')}
-            {number('list', 'List', 'Share of listings of 100 entries.')}
+            {number('read', 'Read', 'Share of whole-object reads.')}
+            {number('write', 'Write', 'Share of writes.')}
+            {number('delete', 'Delete', 'Share of deletes; reads then use existing objects only.')}
+            {number('list', 'List', 'Share of listings, 100 entries each.')}
           </div>
         </fieldset>
         <fieldset>
-          <legend>Pace and length</legend>
+          <legend>Pacing and duration</legend>
           <Choice
-            label="Pace"
+            label="Pacing"
             value={load.pace}
             options={[
-              ['workers', 'As fast as the workers can'],
-              ['rate', 'At a rate of its own'],
+              ['workers', 'As fast as possible'],
+              ['rate', 'At a fixed rate'],
             ]}
             change={(pace) => change({ pace })}
           />
           <div class="fields">
             {number(
               'workers',
-              load.pace === 'rate' ? 'Most in flight' : 'Workers',
+              load.pace === 'rate' ? 'Max. in flight' : 'Workers',
               load.pace === 'rate'
-                ? 'The most operations that wait for answers at once.'
-                : 'Clients that each begin an operation when their last one is done.',
+                ? 'Most operations in flight at once.'
+                : 'Clients that start the next operation when the last one ends.',
             )}
             {load.pace === 'rate' &&
               number(
                 'rate',
                 'Operations per second',
-                'They are due whether or not the store keeps up; latency counts from when they are due.',
+                'Operations are due on schedule even if the storage falls behind; latency counts from the due time.',
               )}
-            {number('seconds', 'Measured seconds', 'How long the load is measured; at least 60 for numbers that last.')}
+            {number('seconds', 'Measured seconds', 'Length of the measurement. Use at least 60 for reliable numbers.')}
             {number(
               'warmUpSeconds',
               'Warm-up seconds',
-              'Full load before it is measured, while caches and connections settle.',
+              'Full load before the measurement, while caches and connections settle.',
             )}
           </div>
         </fieldset>
         <fieldset>
-          <legend>Around it</legend>
+          <legend>Preparation and cleanup</legend>
           <div>
             {flag(
               'prepare',
-              'Make containers and objects first',
-              'Leave it out only if an earlier workload left them there.',
+              'Create containers and objects first',
+              'Clear this only if an earlier workload left them in place.',
             )}
             {flag(
               'cleanUp',
               'Delete them afterwards',
-              'Everything that it made is removed, so that the next run begins with the same store.',
+              'Removes everything the workload created, so the next run starts from the same state.',
             )}
             {flag(
               'verify',
-              'Check what is read',
-              'Every object read is compared with what was written; costs some of the drivers’ time.',
+              'Verify content',
+              'Compares every object read with what was written; uses CPU time on the drivers.',
             )}
           </div>
         </fieldset>

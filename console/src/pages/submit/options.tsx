@@ -3,6 +3,7 @@
 import { useId, useState } from 'preact/hooks';
 import type { Submit } from '../../api';
 import * as client from '../../client';
+import { plural } from '../../lib/format';
 import { matches } from '../../lib/order';
 import { useResource } from '../../lib/resource';
 import { State } from '../../parts/badge';
@@ -51,7 +52,7 @@ export function Options({ chosen, change }: { chosen: Chosen; change: (changes: 
             value={chosen.priority}
             onInput={(event) => change({ priority: Math.round(event.currentTarget.valueAsNumber || 0) })}
           />
-          <p>From -100 to 100; higher ones begin first.</p>
+          <p>From -100 to 100; higher priorities start first.</p>
         </div>
         <div class="field">
           <label for={`${id}s`}>Seed</label>
@@ -63,7 +64,7 @@ export function Options({ chosen, change }: { chosen: Chosen; change: (changes: 
             placeholder="the document's"
             onInput={(event) => change({ seed: event.currentTarget.value.replace(/\D/g, '').slice(0, 15) })}
           />
-          <p>The same seed makes the same random choices.</p>
+          <p>The same seed repeats the same random choices.</p>
         </div>
       </div>
       <fieldset>
@@ -72,9 +73,9 @@ export function Options({ chosen, change }: { chosen: Chosen; change: (changes: 
           label="Drivers"
           value={chosen.drivers}
           options={[
-            ['document', 'As the document says'],
-            ['count', 'So many'],
-            ['names', 'These'],
+            ['document', 'From the document'],
+            ['count', 'Any free'],
+            ['names', 'By name'],
           ]}
           change={(drivers) => change({ drivers })}
         />
@@ -88,7 +89,7 @@ export function Options({ chosen, change }: { chosen: Chosen; change: (changes: 
               value={chosen.count}
               onInput={(event) => change({ count: Math.max(1, Math.round(event.currentTarget.valueAsNumber || 1)) })}
             />
-            <p>It waits until so many are free.</p>
+            <p>The submission waits until this many are free.</p>
           </div>
         )}
         {chosen.drivers === 'names' && <Names names={chosen.names} change={(names) => change({ names })} />}
@@ -100,7 +101,7 @@ export function Options({ chosen, change }: { chosen: Chosen; change: (changes: 
             checked={chosen.skipPreflight}
             onChange={(event) => change({ skipPreflight: event.currentTarget.checked })}
           />
-          Begin without asking the targets first whether they answer
+          Skip the check that the targets respond
         </label>
       </p>
     </>
@@ -117,7 +118,7 @@ function Names({ names, change }: { names: string[]; change: (names: string[]) =
       <input
         type="search"
         aria-label="Find drivers"
-        placeholder={`Find among ${data.length} drivers`}
+        placeholder={`Search ${plural(data.length, 'driver')}`}
         value={search}
         onInput={(event) => setSearch(event.currentTarget.value)}
       />
@@ -135,7 +136,7 @@ function Names({ names, change }: { names: string[]; change: (names: string[]) =
         ))}
       </div>
       <small>
-        {names.length === 0 ? 'None chosen: as the document says.' : `${names.length} chosen: ${names.join(', ')}`}
+        {names.length === 0 ? 'None selected: the document decides.' : `${names.length} selected: ${names.join(', ')}`}
       </small>
     </div>
   );

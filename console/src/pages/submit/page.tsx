@@ -42,7 +42,7 @@ export function SubmitPage() {
   const take = useCallback((text: string, name: string) => {
     setTyped(text);
     setWay('text');
-    announce(`${name} was read.`);
+    announce(`${name} loaded.`);
   }, []);
   const submit = () =>
     act(async () => {
@@ -58,20 +58,18 @@ export function SubmitPage() {
           <div class="page-head">
             <h1>Submit</h1>
             <Choice
-              label="How the document is made"
+              label="How to create the document"
               value={way}
               options={[
-                ['text', 'Upload or write'],
-                ['form', 'Write it for me'],
+                ['text', 'Upload or edit'],
+                ['form', 'Use a form'],
               ]}
               change={setWay}
             />
           </div>
-          {!operator && <Notice tone="note">You can check documents here; to submit one takes an operator.</Notice>}
+          {!operator && <Notice tone="note">You can check documents here. Only operators can submit them.</Notice>}
           {error && <Notice tone="bad">{error.message}</Notice>}
-          {tooLarge && (
-            <Notice tone="bad">The document is larger than the {bytes(largest_document)} that are taken.</Notice>
-          )}
+          {tooLarge && <Notice tone="bad">The document exceeds the limit of {bytes(largest_document)}.</Notice>}
           {way === 'form' && (
             <LoadForm load={load} said={said} change={(changes) => setLoad({ ...load, ...changes })} />
           )}
@@ -83,8 +81,8 @@ export function SubmitPage() {
                 aside={
                   <span class="row end">
                     {way === 'form' ? (
-                      <button class="small" onClick={() => take(text, 'The document of the form')}>
-                        Edit it by hand
+                      <button class="small" onClick={() => take(text, 'The form’s document')}>
+                        Edit as text
                       </button>
                     ) : (
                       choose
@@ -109,7 +107,7 @@ export function SubmitPage() {
                 show={(problem) => setGoTo({ ...problem })}
               />
               {operator && (
-                <Panel title="How to run it">
+                <Panel title="Run options">
                   <Options chosen={options} change={(changes) => setOptions({ ...options, ...changes })} />
                   <button class="main" disabled={!ready || busy} onClick={submit}>
                     {busy ? 'Submitting…' : 'Submit'}

@@ -21,7 +21,7 @@ export function Upload({ take, most, children }: Props) {
   const read = async (file: File | undefined) => {
     if (!file) return;
     if (file.size > most) {
-      setTrouble(`${file.name} has ${bytes(file.size)}; at most ${bytes(most)} are taken.`);
+      setTrouble(`${file.name} has ${bytes(file.size)}; the limit is ${bytes(most)}.`);
       return;
     }
     setTrouble('');

@@ -3,7 +3,7 @@
 use super::*;
 use crate::json::{Latency, Piece, Stream};
 use std::os::unix::process::ExitStatusExt as _;
-use tidemark_load::thread_pool::StopRequest;
+use tidemark_load::stop::StopRequest;
 use tidemark_measure::tally::Interval;
 
 /// A mix of 400 reads and writes with a `fdatasync` after every 10 writes.

@@ -14,10 +14,10 @@ use axum::extract::ws::WebSocketUpgrade;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use tidemark_control::event::{Event, EventSink, StopRequest};
+use tidemark_control::event::{Event, EventSink, SharedStopRequest, StopRequest};
 use tidemark_control::execute::{self, execute};
 use tidemark_load::thread_pool::Ending;
 use tidemark_measure::record::{Provenance, Run, Stage, State, WorkerCount};
@@ -186,7 +186,7 @@ fn polite(link: &Link, down: &Down, parts: &[Part]) {
             }
             link.say(Up::StageEnded { run, stage, proof: None });
         }
-        Down::Order { run, stage, work: None, order: Order::Stop } => {
+        Down::Order { run, stage, work: None, order: Order::End(StopRequest::Stop) } => {
             link.say(Up::StageEnded { run, stage, proof: None });
         }
         Down::Order { .. } => {}
@@ -214,19 +214,19 @@ fn ending(part: Part) -> Ending {
 }
 
 /// What a test does when something happens; the number is the user's stop request.
-type Told = dyn FnMut(&Event<'_>, &AtomicU8);
+type Told = dyn FnMut(&Event<'_>, &SharedStopRequest);
 
 /// Follows a run: does as it is told whenever something happens.
 #[derive(Default)]
 struct Follower {
-    stop_request: Arc<AtomicU8>,
+    stop_request: Arc<SharedStopRequest>,
     troubles: Vec<String>,
     seconds: HashMap<(usize, usize), u64>,
     told: Option<Box<Told>>,
 }
 
 impl Follower {
-    fn telling(told: impl FnMut(&Event<'_>, &AtomicU8) + 'static) -> Self {
+    fn telling(told: impl FnMut(&Event<'_>, &SharedStopRequest) + 'static) -> Self {
         Self { told: Some(Box::new(told)), ..Self::default() }
     }
 
@@ -234,7 +234,7 @@ impl Follower {
     fn wishing(stop_request: StopRequest) -> Self {
         Self::telling(move |event, wishes| {
             if let Event::Second { .. } = event {
-                wishes.store(stop_request as u8, Ordering::Relaxed);
+                wishes.raise(stop_request);
             }
         })
     }
@@ -245,7 +245,7 @@ impl Follower {
         let wishes = Arc::clone(&follower.stop_request);
         std::thread::spawn(move || {
             std::thread::sleep(after);
-            wishes.store(stop_request as u8, Ordering::Relaxed);
+            wishes.raise(stop_request);
         });
         follower
     }
@@ -264,11 +264,7 @@ impl EventSink for Follower {
     }
 
     fn stop_request(&mut self) -> StopRequest {
-        match self.stop_request.load(Ordering::Relaxed) {
-            0 => StopRequest::None,
-            1 => StopRequest::Finish,
-            _ => StopRequest::Stop,
-        }
+        self.stop_request.get()
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::source::{Size, SourcePlan};
+use crate::stop::StopRequest;
 use crate::stopping::Steady;
-use crate::thread_pool::StopRequest;
 use tidemark_measure::fault::Fault;
 use tidemark_measure::pick::Pick;
 use tidemark_measure::record::WorkerCount;

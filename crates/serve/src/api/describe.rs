@@ -1,12 +1,10 @@
 //! What the description says beside what stands at each handler: what is true of all of them.
 
-use tidemark_controller::api::{Live, Trouble};
 use utoipa::openapi::path::{Operation, PathItem};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{
-    ContactBuilder, Content, InfoBuilder, OpenApi, Ref, RefOr, ResponseBuilder, SecurityRequirement,
+    ContactBuilder, Content, InfoBuilder, OpenApi, Ref, RefOr, ResponseBuilder, Schema, SecurityRequirement,
 };
-use utoipa::{PartialSchema as _, ToSchema as _};
 
 /// Answers that every operation may give, for whoever asks too often, when it should not, or what is no request.
 const ANY: [(&str, &str); 5] = [
@@ -16,6 +14,12 @@ const ANY: [(&str, &str); 5] = [
     ("500", "The controller failed at this: a defect"),
     ("503", "The store cannot be read or written, or the controller is full or ending: see Retry-After"),
 ];
+
+/// What is said of a success where the handler says nothing.
+const DONE: [(&str, &str); 3] = [("200", "The reply"), ("201", "Created"), ("204", "Done")];
+
+/// What callers send: here a property may be left out. Every other schema describes a reply.
+const REQUESTS: [&str; 5] = ["Cancel", "Change", "CheckRequest", "Login", "Submit"];
 
 /// And those with a body.
 const WITH_BODY: [(&str, &str); 4] = [
@@ -38,14 +42,10 @@ pub(super) fn complete(mut api: OpenApi, version: &str) -> OpenApi {
         .license(Some(utoipa::openapi::LicenseBuilder::new().name("Apache-2.0").build()))
         .build();
     let components = api.components.get_or_insert_default();
-    for (name, schema) in [("Trouble", Trouble::schema()), ("Live", Live::schema())] {
-        components.schemas.insert(name.into(), schema);
-    }
-    let mut further = Vec::new();
-    Trouble::schemas(&mut further);
-    Live::schemas(&mut further);
-    for (name, schema) in further {
-        components.schemas.entry(name).or_insert(schema);
+    for (name, schema) in &mut components.schemas {
+        if !REQUESTS.contains(&name.as_str()) {
+            require_everything(schema);
+        }
     }
     components.add_security_scheme(
         "token",
@@ -66,6 +66,13 @@ pub(super) fn complete(mut api: OpenApi, version: &str) -> OpenApi {
     api
 }
 
+/// Marks every property as required: a reply always has all of them, and those without a value are null.
+fn require_everything(schema: &mut RefOr<Schema>) {
+    if let RefOr::T(Schema::Object(object)) = schema {
+        object.required = object.properties.keys().cloned().collect();
+    }
+}
+
 fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
     [&mut item.get, &mut item.post, &mut item.put, &mut item.patch, &mut item.delete].into_iter().flatten()
 }
@@ -74,6 +81,13 @@ fn complete_operation(operation: &mut Operation) {
     let with_body = if operation.request_body.is_some() { &WITH_BODY[..] } else { &[] };
     for (status, description) in ANY.iter().chain(with_body) {
         say(operation, status, description);
+    }
+    for (status, response) in &mut operation.responses.responses {
+        if let (Some((_, usual)), RefOr::T(response)) = (DONE.iter().find(|(own, _)| own == status), response)
+            && response.description.is_empty()
+        {
+            response.description = (*usual).into();
+        }
     }
     let nobody = SecurityRequirement::default();
     if operation.security.as_ref().is_none_or(|security| !security.contains(&nobody)) {

@@ -18,7 +18,7 @@ use tidemark_report::evaluation::{self as report, Heat, Subject};
 use tidemark_store::Store;
 
 /// Stored evaluations, the newest first.
-#[utoipa::path(get, path = "/evaluations", tag = "results", responses((status = 200, body = Vec<EvaluationRow>)))]
+#[utoipa::path(get, path = "/evaluations", operation_id = "list_evaluations", tag = "results", responses((status = 200, body = Vec<EvaluationRow>)))]
 pub(super) async fn list(
     State(app): State<Arc<App>>,
     _: Viewer,
@@ -38,7 +38,7 @@ pub(super) async fn list(
 
 /// The report of an evaluation.
 #[utoipa::path(
-    get, path = "/evaluations/{id}/report", tag = "results", params(("id" = u64, Path), Form),
+    get, path = "/evaluations/{id}/report", operation_id = "evaluation_report", tag = "results", params(("id" = u64, Path), Form),
     responses(
         (status = 200, description = "The report", content(
             (String = "text/html"), (String = "text/markdown"), (String = "text/csv"), (serde_json::Value = "application/json"),

@@ -36,8 +36,8 @@ pub(super) struct Wanted {
 #[utoipa::path(
     get, path = "/events", tag = "controller", params(Wanted),
     responses(
-        (status = 200, description = "Server-sent events: `event` is the name of the variant of `Live`, `data` its content as JSON",
-         body = String, content_type = "text/event-stream"),
+        (status = 200, description = "Server-sent events: `event` names the variant of `Live`, `data` is its content as JSON",
+         body = Live, content_type = "text/event-stream"),
         (status = 404, description = "There is no such submission", body = Trouble),
     )
 )]

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use tidemark_controller::api::{Figure, MatrixRow, RunRow, Trouble};
 use tidemark_judge::judge;
 use tidemark_measure::record::{Run, Stage};
-use tidemark_report::figures;
+use tidemark_report::{RunRecord, figures};
 use tidemark_store::{OperationRow, RunSummary, Store};
 use utoipa::IntoParams;
 
@@ -34,7 +34,7 @@ pub(super) struct Listed {
 }
 
 /// Stored runs, the newest first.
-#[utoipa::path(get, path = "/runs", tag = "results", params(Listed), responses((status = 200, body = Vec<RunRow>)))]
+#[utoipa::path(get, path = "/runs", operation_id = "list_runs", tag = "results", params(Listed), responses((status = 200, body = Vec<RunRow>)))]
 pub(super) async fn list(
     State(app): State<Arc<App>>,
     _: Viewer,
@@ -71,9 +71,9 @@ fn row(submission: Option<u64>, run: RunSummary) -> RunRow {
 
 /// A run with all its numbers.
 #[utoipa::path(
-    get, path = "/runs/{id}", tag = "results", params(("id" = u64, Path)),
+    get, path = "/runs/{id}", operation_id = "get_run", tag = "results", params(("id" = u64, Path)),
     responses(
-        (status = 200, description = "As `tidemark report --format json` has it", body = serde_json::Value, content_type = "application/json"),
+        (status = 200, description = "As `tidemark report --format json` has it", body = RunRecord),
         (status = 304, description = "The caller has it already"),
         (status = 404, description = "There is none", body = Trouble),
     )
@@ -89,7 +89,7 @@ pub(super) async fn one(
 
 /// The report of a run.
 #[utoipa::path(
-    get, path = "/runs/{id}/report", tag = "results", params(("id" = u64, Path), Form),
+    get, path = "/runs/{id}/report", operation_id = "run_report", tag = "results", params(("id" = u64, Path), Form),
     responses(
         (status = 200, description = "The report", content(
             (String = "text/html"), (String = "text/markdown"), (String = "text/csv"), (serde_json::Value = "application/json"),
@@ -145,7 +145,7 @@ fn tag(app: &App, store: &Store, id: u64, what: &str) -> Result<Tag, Refused> {
 
 /// Deletes a run that does not go on.
 #[utoipa::path(
-    delete, path = "/runs/{id}", tag = "results", params(("id" = u64, Path)),
+    delete, path = "/runs/{id}", operation_id = "delete_run", tag = "results", params(("id" = u64, Path)),
     responses(
         (status = 204),
         (status = 404, description = "There is none", body = Trouble),

@@ -34,7 +34,7 @@ pub(super) struct Listed {
 }
 
 /// What was submitted, the newest first.
-#[utoipa::path(get, path = "/submissions", tag = "queue", params(Listed), responses((status = 200, body = Vec<Submission>)))]
+#[utoipa::path(get, path = "/submissions", operation_id = "list_submissions", tag = "queue", params(Listed), responses((status = 200, body = Vec<Submission>)))]
 pub(super) async fn list(
     State(app): State<Arc<App>>,
     _: Viewer,
@@ -73,7 +73,7 @@ pub(super) async fn submit(
 
 /// One submission.
 #[utoipa::path(
-    get, path = "/submissions/{id}", tag = "queue", params(("id" = u64, Path)),
+    get, path = "/submissions/{id}", operation_id = "get_submission", tag = "queue", params(("id" = u64, Path)),
     responses((status = 200, body = Submission), (status = 404, description = "There is none", body = Trouble))
 )]
 pub(super) async fn one(

@@ -63,6 +63,70 @@ fn every_reference_in_the_description_leads_somewhere() {
     }
 }
 
+/// The description as a file, from which the console's types are made.
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/openapi.json");
+
+#[test]
+fn the_file_is_the_description() {
+    let document: Value =
+        serde_json::from_slice(&crate::api::description(env!("CARGO_PKG_VERSION"))).unwrap();
+    let text = serde_json::to_string_pretty(&document).unwrap() + "\n";
+    if std::env::var_os("TIDEMARK_UPDATE").is_some() {
+        std::fs::write(FILE, &text).unwrap();
+    }
+    let stored = std::fs::read_to_string(FILE).unwrap_or_default();
+    assert!(
+        stored == text,
+        "crates/serve/openapi.json is stale: run this test with TIDEMARK_UPDATE=1, then `npm run types` in console/"
+    );
+}
+
+#[test]
+fn every_operation_has_an_id_of_its_own_and_every_answer_a_description() {
+    let document: Value = serde_json::from_slice(&crate::api::description("1")).unwrap();
+    let mut ids = BTreeSet::new();
+    for (method, path, operation) in described(&document) {
+        let id = operation["operationId"].as_str().unwrap().to_owned();
+        assert!(ids.insert(id), "{method} {path}: {}", operation["operationId"]);
+        for (status, response) in operation["responses"].as_object().unwrap() {
+            assert_ne!(response["description"].as_str().unwrap_or_default(), "", "{method} {path} {status}");
+        }
+    }
+}
+
+/// The JSON of an answer is what the description's schema of that name says.
+fn assert_fits(document: &Value, name: &str, answer: &Value) {
+    let mut schema = json!({"$ref": format!("#/components/schemas/{name}")});
+    schema["components"] = document["components"].clone();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let errors: Vec<_> = validator.iter_errors(answer).map(|error| error.to_string()).collect();
+    assert!(errors.is_empty(), "{name}: {errors:?}");
+}
+
+#[test]
+fn a_stored_run_and_the_lists_fit_their_schemas() {
+    let server = Server::start(tokens());
+    server.keep_run();
+    let submitted = server.post("/api/v1/submissions", &json!({"document": DOCUMENT})).json();
+    let document = server.ask("GET", "/api/v1/openapi.json").send().json();
+    assert_fits(&document, "Submission", &submitted);
+    let get = |path: &str| server.get(&format!("/api/v1{path}")).json();
+    let run = get("/runs/1");
+    assert!(run["stages"][0]["works"][0]["operations"][0]["ok"].as_u64() > Some(0), "{run}");
+    assert_fits(&document, "RunRecord", &run);
+    assert_fits(&document, "Info", &get("/info"));
+    assert_fits(&document, "Overview", &get("/overview"));
+    assert_fits(&document, "RunRow", &get("/runs")[0]);
+    assert_fits(&document, "MatrixRow", &get("/matrix")[0]);
+    assert_fits(&document, "Comparison", &get("/compare?a=1&b=1"));
+    let without = |field: &str| {
+        let mut run = run.clone();
+        run["provenance"].as_object_mut().unwrap().remove(field);
+        std::panic::catch_unwind(|| assert_fits(&document, "RunRecord", &run)).is_err()
+    };
+    assert!(without("seed"), "a reply without a required field has to be noticed");
+}
+
 /// A body that an operation takes.
 fn body(path: &str) -> Value {
     match path.rsplit('/').next().unwrap() {

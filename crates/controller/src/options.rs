@@ -1,0 +1,26 @@
+//! How a controller is set up.
+
+use std::path::PathBuf;
+use tidemark_plan::registry::Registry;
+
+/// How a controller works.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Its name.
+    pub name: String,
+    /// Tidemark's version.
+    pub version: String,
+    /// The engines and formats that documents may use.
+    pub registry: Registry,
+    /// The result store.
+    pub store: PathBuf,
+    /// Directory of files with secrets that documents may refer to, if any.
+    pub secrets: Option<PathBuf>,
+    /// Most submissions that may wait.
+    pub queue_most: usize,
+}
+
+/// Why the controller does not start.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct StartError(pub String);
