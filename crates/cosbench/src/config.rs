@@ -2,7 +2,7 @@
 
 use super::remarks::{Remarks, shown};
 use super::tree::{Element, Value, placeholder, placeholder_error};
-use crate::nearest::nearest;
+use tidemark_plan::nearest::nearest;
 use std::collections::HashSet;
 use std::ops::Range;
 

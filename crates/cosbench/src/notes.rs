@@ -4,8 +4,8 @@
 //! was understood, a setting that is ignored) is noted where it is read.
 
 use super::remarks::Remarks;
-use crate::object::{Action, Form, Job, Target, Verb};
-use crate::plan::{Engine, Plan, Work, WorkKind};
+use tidemark_object::job::{Action, Form, Job, Target, Verb};
+use tidemark_plan::plan::{Engine, Plan, Work, WorkKind};
 use tidemark_load::source::{Choice, Division, Size, SourcePlan};
 use tidemark_measure::pick::Pick;
 

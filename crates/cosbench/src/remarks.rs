@@ -1,6 +1,6 @@
 //! What is collected while a document is read: diagnostics and compatibility notes.
 
-use crate::diagnostic::{Diagnostic, Severity};
+use tidemark_plan::diagnostic::{Diagnostic, Severity};
 use std::ops::Range;
 use tidemark_measure::record::Note;
 

@@ -4,10 +4,10 @@ use super::auth;
 use super::config::{Entry, Settings, Vocabulary};
 use super::remarks::{Remarks, shown};
 use super::tree::Element;
-use crate::defaults;
-use crate::nearest::nearest;
-use crate::object::{Embedded, Http, Mock, Place, S3, Swift, SwiftAuth, Target};
-use crate::secret::Secret;
+use tidemark_plan::defaults;
+use tidemark_plan::nearest::nearest;
+use tidemark_object::job::{Embedded, Http, Mock, Place, S3, Swift, SwiftAuth, Target};
+use tidemark_plan::secret::Secret;
 use std::path::PathBuf;
 
 /// A target, and what its settings say about operations.

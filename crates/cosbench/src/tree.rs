@@ -4,7 +4,7 @@
 //! of attributes are bounded, and a document type, where entities are declared, is refused.
 
 use super::remarks::{Remarks, shown};
-use crate::diagnostic::Diagnostic;
+use tidemark_plan::diagnostic::Diagnostic;
 use quick_xml::Reader;
 use quick_xml::errors::{Error, IllFormedError, SyntaxError};
 use quick_xml::events::attributes::AttrError;

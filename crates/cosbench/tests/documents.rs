@@ -7,7 +7,7 @@ use tidemark_load::stopping::Stop;
 use tidemark_measure::pick::{Bucket, Pick};
 use tidemark_plan::diagnostic::{Diagnostic, Severity};
 use tidemark_plan::document::{self, Format, Read};
-use tidemark_plan::object::{
+use tidemark_object::job::{
     Content, Embedded, Form, Job, Mock, Naming, Place, S3, Swift, SwiftAuth, Target, Verb,
 };
 use tidemark_plan::plan::{OnFailure, Plan, Stage, Work, WorkKind};

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::diagnostic::Severity;
-use crate::object::{self, Action, Content, Form, Target, Verb};
+use crate::job::{self, Action, Content, Form, Target, Verb};
 use proptest::prelude::*;
 use tidemark_load::pacing::{Arrivals, Pacing};
 use tidemark_load::source::{Division, Effect, PoolPlan, Size, SourcePlan};
@@ -333,7 +333,7 @@ fn secrets_are_in_no_remark_and_no_debug_output() {
 
 #[test]
 fn drivers_are_said_shortly_or_in_full() {
-    use crate::plan::{Drivers, OnLoss, Wanted};
+    use tidemark_plan::plan::{Drivers, OnLoss, Wanted};
     let with = |drivers: &str| {
         format!("{drivers}{}", with_load("for: 60s\noperations: [{get: {containers: 1, objects: 1}}]"))
     };
