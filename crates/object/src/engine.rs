@@ -1,7 +1,7 @@
 //! The object engine as Tidemark sees it.
 
 use crate::document::{target, work};
-use crate::forecast::Objects as Forecast;
+use crate::forecast::Preview;
 use crate::job::{self, ENGINE, Target as Storage};
 use crate::prepare::Servers;
 use crate::{policy, schema};
@@ -77,7 +77,7 @@ impl Engine for Objects {
     }
 
     fn forecast(&self) -> Box<dyn Forecaster> {
-        Box::new(Forecast::default())
+        Box::new(Preview::default())
     }
 
     fn check_policy(&self, policy: &Policy, who: &str, work: &Work) -> Result<(), String> {

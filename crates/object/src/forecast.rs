@@ -24,7 +24,7 @@ const WRITES_FILES: Does = Does { code: "writes_files", counts: "", moves_bytes:
 
 /// The way through a plan: what is stored so far.
 #[derive(Default)]
-pub(crate) struct Objects {
+pub(crate) struct Preview {
     objects: World,
     containers: World,
     /// Whether objects are kept in this process's memory.
@@ -90,7 +90,7 @@ impl Touch<'_> {
     }
 }
 
-impl Forecaster for Objects {
+impl Forecaster for Preview {
     fn stage(&mut self, stage: &Stage, works: &[&Work], remarks: &mut Remarks) -> Vec<Vec<Action>> {
         self.in_memory |= works.iter().any(|work| keeps_in_memory(work));
         let of_works: Vec<Vec<Touch<'_>>> = works.iter().map(|work| touches(work)).collect();
@@ -153,7 +153,7 @@ impl Forecaster for Objects {
     }
 }
 
-impl Objects {
+impl Preview {
     /// Whether the plan became too much to follow.
     fn lost(&self) -> bool {
         self.objects.lost() || self.containers.lost()

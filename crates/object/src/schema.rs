@@ -17,18 +17,15 @@ pub(crate) fn schema() -> Vec<Mapping> {
         ]
     };
     let with = |more: Vec<Key>| common().into_iter().chain(more).collect::<Vec<Key>>();
-    let empty = |what: &str| ("empty", flag(what));
+    let empty = ("empty", flag("Delete the objects in them first"));
     let written = with(vec![containers(), objects(), sizes()]).into_iter().chain(put()).collect();
     vec![
-        Mapping::new("init", "Makes containers", with(vec![containers()])),
+        Mapping::new("init", "Makes containers", with(vec![containers()])).requires(&["containers"]),
         Mapping::new("prepare", "Writes objects", written),
         Mapping::new("load", "The load that is measured", load()),
         Mapping::new("cleanup", "Deletes objects", with(vec![containers(), objects()])),
-        Mapping::new(
-            "dispose",
-            "Deletes containers",
-            with(vec![containers(), empty("Delete the objects in them first")]),
-        ),
+        Mapping::new("dispose", "Deletes containers", with(vec![containers(), empty]))
+            .requires(&["containers"]),
         Mapping::new("operation", "An operation; which keys it has depends on what it does", operation()),
         Mapping::new("target", "Object storage", target()),
         Mapping::new("auth", "How a Swift token is got", auth()).requires(&["kind"]),
