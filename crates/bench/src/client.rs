@@ -10,7 +10,7 @@ use tidemark_load::thread_pool;
 use tidemark_measure::pick::Pick;
 use tidemark_measure::tally::Tally;
 use tidemark_object::content::DataSet;
-use tidemark_plan::object::{Action, Content, Http, Job, Naming, S3, Target, Verb};
+use tidemark_object::job::{Action, Content, Http, Job, Naming, S3, Target, Verb};
 use tidemark_plan::secret::Secret;
 
 /// What a client process is to do.
@@ -92,7 +92,7 @@ pub(crate) fn run(task: &Task) -> Result<Cost, String> {
     });
     let job = Job { target, actions: vec![action(verb)] };
     let data = DataSet::new(1, 1, 0);
-    let engine = tidemark_object::engine::engine(&job, &data).map_err(|error| error.to_string())?;
+    let engine = tidemark_object::sessions::open(&job, &data).map_err(|error| error.to_string())?;
 
     let mut work = mix(task.workers, 1, task.bytes);
     work.actions = 1;

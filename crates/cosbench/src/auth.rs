@@ -4,9 +4,9 @@ use super::config::{Settings, Vocabulary};
 use super::remarks::{Remarks, shown};
 use super::storage::address;
 use super::tree::Element;
-use crate::nearest::nearest;
-use crate::object::SwiftAuth;
-use crate::secret::Secret;
+use tidemark_object::job::SwiftAuth;
+use tidemark_plan::nearest::nearest;
+use tidemark_plan::secret::Secret;
 
 /// What an `<auth>` means.
 #[derive(Clone, Debug, PartialEq)]

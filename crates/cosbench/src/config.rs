@@ -2,9 +2,9 @@
 
 use super::remarks::{Remarks, shown};
 use super::tree::{Element, Value, placeholder, placeholder_error};
-use crate::nearest::nearest;
 use std::collections::HashSet;
 use std::ops::Range;
+use tidemark_plan::nearest::nearest;
 
 /// One `key=value`.
 #[derive(Clone, Copy, Debug)]

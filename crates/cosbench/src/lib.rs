@@ -15,84 +15,100 @@ mod tree;
 mod work;
 mod workload;
 
-use crate::defaults;
-use crate::diagnostic::Diagnostic;
-use crate::object::{Http, Target, Verb};
-use crate::plan::{Engine, Plan, Work, WorkKind};
-use crate::redact::redact;
-use crate::selector::OPEN_END;
-use crate::yaml::Environment;
 use remarks::Remarks;
 use tidemark_load::pacing::{Arrivals, Pacing, Rate};
 use tidemark_load::source::SourcePlan;
+use tidemark_object::job::{ENGINE, Http, Job, Target, Verb};
+use tidemark_plan::defaults;
+use tidemark_plan::diagnostic::Diagnostic;
+use tidemark_plan::plan::{Plan, Work, WorkKind};
+use tidemark_plan::redact::{is_xml, redact};
+use tidemark_plan::registry::{Changes, Format};
+use tidemark_plan::selector::OPEN_END;
+use tidemark_plan::yaml::Environment;
+use tidemark_plan::yaml::levels;
 use workload::Reader;
 
-/// Reads a document. With the plan come warnings. In the configs of `storage` and `auth`, `${NAME}` stands for an
-/// environment variable, so that secrets need not be in the file.
-///
-/// # Errors
-/// All that is wrong with it, in the order of the text, warnings included.
-pub fn read(text: &str) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
-    read_in(text, &Environment::process())
+/// COSBench's workload files. In the configs of `storage` and `auth`, `${NAME}` stands for an environment variable, so that
+/// secrets need not be in the file.
+#[derive(Clone, Copy, Debug)]
+pub struct Cosbench;
+
+impl Format for Cosbench {
+    fn name(&self) -> &'static str {
+        "COSBench XML"
+    }
+
+    fn recognizes(&self, text: &str) -> bool {
+        is_xml(text)
+    }
+
+    fn read(
+        &self,
+        text: &str,
+        environment: &Environment<'_>,
+        changes: Changes<'_>,
+    ) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
+        let level = Level::of(changes.level)?;
+        let mut reader = Reader::new(changes.target.as_ref().and_then(|target| target.get()).cloned());
+        let Some(mut root) = tree::read(text, &mut reader.remarks) else {
+            return Err(reader.remarks.sorted());
+        };
+        if !reader.has_target() {
+            root.expand(environment.variable, &mut reader.remarks);
+        }
+        if let Some(workers) = level.workers {
+            work::set_workers(&mut root, workers);
+        }
+        // Without the secrets: the seed is stored and shown, and the stored document gives the same one.
+        let mut plan = reader.workload(&root, defaults::seed_of(&redact(text)));
+        plan.seed = changes.seed.unwrap_or(plan.seed);
+        let mut remarks = reader.remarks;
+        if let Some(rate) = level.rate {
+            open(&mut plan, rate);
+        }
+        if remarks.failed() {
+            return Err(remarks.sorted());
+        }
+        settle(&mut plan, &mut remarks);
+        notes::describe(&plan, &mut remarks);
+        plan.notes = remarks.take_notes();
+        Ok((plan, remarks.sorted()))
+    }
+
+    fn engine(&self) -> &'static str {
+        ENGINE
+    }
 }
 
-/// Reads a document; variables come from `environment`.
-///
-/// # Errors
-/// As [`read`].
-pub fn read_in(
-    text: &str,
-    environment: &Environment<'_>,
-) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
-    read_with(text, environment, Changes::default())
-}
-
-/// What an evaluation changes in a document.
+/// The load intensity of every normal work, where an evaluation sets it.
 #[derive(Default)]
-pub(crate) struct Changes {
-    /// The workers of every normal work.
-    pub(crate) workers: Option<u32>,
-    /// Operations per second of every normal work, which makes it an open loop.
-    pub(crate) rate: Option<f64>,
-    /// What load is put on, in place of all `storage` and `auth`.
-    pub(crate) target: Option<Target>,
-    /// The seed.
-    pub(crate) seed: Option<u64>,
+struct Level {
+    workers: Option<u32>,
+    /// Operations per second: the work becomes an open loop.
+    rate: Option<f64>,
 }
 
-/// Reads a document with changes.
-///
-/// # Errors
-/// As [`read`].
-pub(crate) fn read_with(
-    text: &str,
-    environment: &Environment<'_>,
-    changes: Changes,
-) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
-    let mut reader = Reader::new(changes.target);
-    let Some(mut root) = tree::read(text, &mut reader.remarks) else {
-        return Err(reader.remarks.sorted());
-    };
-    if !reader.has_target() {
-        root.expand(environment.variable, &mut reader.remarks);
+impl Level {
+    fn of(axes: &[(String, String)]) -> Result<Self, Vec<Diagnostic>> {
+        let mut level = Level::default();
+        for (axis, value) in axes {
+            let number = levels::number(axis, value).map_err(|problem| {
+                let message = format!("the level's `{axis}`: {}", problem.message);
+                vec![Diagnostic::error(0..0, message, problem.help)]
+            })?;
+            match axis.as_str() {
+                "workers" => level.workers = Some(number as u32),
+                "rate" => level.rate = Some(number),
+                _ => {
+                    let message =
+                        format!("the level's `{axis}` ({value}) has no meaning for a COSBench file");
+                    return Err(vec![Diagnostic::error(0..0, message, "use `workers` or `rate`")]);
+                }
+            }
+        }
+        Ok(level)
     }
-    if let Some(workers) = changes.workers {
-        work::set_workers(&mut root, workers);
-    }
-    // Without the secrets: the seed is stored and shown, and the stored document gives the same one.
-    let mut plan = reader.workload(&root, defaults::seed_of(&redact(text)));
-    plan.seed = changes.seed.unwrap_or(plan.seed);
-    let mut remarks = reader.remarks;
-    if let Some(rate) = changes.rate {
-        open(&mut plan, rate);
-    }
-    if remarks.failed() {
-        return Err(remarks.sorted());
-    }
-    settle(&mut plan, &mut remarks);
-    notes::describe(&plan, &mut remarks);
-    plan.notes = remarks.take_notes();
-    Ok((plan, remarks.sorted()))
 }
 
 /// Makes every normal work an open loop.
@@ -129,7 +145,7 @@ fn transfer_allowance_ns(plan: &Plan) -> u64 {
 }
 
 fn largest_object(work: &Work) -> u64 {
-    let Engine::Object(job) = &work.engine else { return 0 };
+    let Some(job) = Job::of(work) else { return 0 };
     let ranges = job.actions.iter().map(|action| match action.verb {
         Verb::GetRange { object_bytes, .. } => object_bytes,
         _ => 0,
@@ -145,7 +161,7 @@ fn largest_object(work: &Work) -> u64 {
 /// COSBench's `timeout` limits silence on the wire, ours a whole attempt: large objects need longer. Gives
 /// the timeout of one attempt.
 fn extend_timeout(work: &mut Work, allowance_ns: u64, remarks: &mut Remarks) -> u64 {
-    let Engine::Object(job) = &mut work.engine else { return 0 };
+    let Some(job) = work.job.get_mut::<Job>() else { return 0 };
     let http = match &mut job.target {
         Target::S3(s3) => &mut s3.http,
         Target::Swift(swift) => &mut swift.http,

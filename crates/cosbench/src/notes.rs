@@ -4,10 +4,10 @@
 //! was understood, a setting that is ignored) is noted where it is read.
 
 use super::remarks::Remarks;
-use crate::object::{Action, Form, Job, Target, Verb};
-use crate::plan::{Engine, Plan, Work, WorkKind};
 use tidemark_load::source::{Choice, Division, Size, SourcePlan};
 use tidemark_measure::pick::Pick;
+use tidemark_object::job::{Action, Form, Job, Target, Verb};
+use tidemark_plan::plan::{Plan, Work, WorkKind};
 
 /// Notes what applies to a plan.
 pub(super) fn describe(plan: &Plan, remarks: &mut Remarks) {
@@ -31,7 +31,7 @@ pub(super) fn describe(plan: &Plan, remarks: &mut Remarks) {
 }
 
 fn describe_work(work: &Work, remarks: &mut Remarks) {
-    let Engine::Object(Job { target, actions }) = &work.engine else { return };
+    let Some(Job { target, actions }) = Job::of(work) else { return };
     let swift = matches!(target, Target::Swift(_));
     totals(work, remarks);
     if work.kind == WorkKind::Normal {

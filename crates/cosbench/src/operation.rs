@@ -5,14 +5,14 @@ use super::remarks::{Remarks, shown};
 use super::storage::Storage;
 use super::tree::Element;
 use super::workload::Reader;
-use crate::nearest::nearest;
-use crate::object::{Action, Content, Form, Naming, Verb};
-use crate::plan::Label;
-use crate::redact::is_secret;
-use crate::selector;
 use std::path::PathBuf;
 use tidemark_load::source::{Choice, Division, Effect, Order, Size};
 use tidemark_measure::pick::Pick;
+use tidemark_object::job::{Action, Content, Form, Naming, Verb};
+use tidemark_plan::nearest::nearest;
+use tidemark_plan::plan::Label;
+use tidemark_plan::redact::is_secret;
+use tidemark_plan::selector;
 
 /// An operation in the three forms that a work keeps of it.
 pub(super) struct Resolved {

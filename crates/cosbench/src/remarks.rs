@@ -1,8 +1,8 @@
 //! What is collected while a document is read: diagnostics and compatibility notes.
 
-use crate::diagnostic::{Diagnostic, Severity};
 use std::ops::Range;
 use tidemark_measure::record::Note;
+use tidemark_plan::diagnostic::{Diagnostic, Severity};
 
 /// Beyond this many nobody reads on, and a hostile document could ask for millions.
 const MOST: usize = 500;

@@ -4,11 +4,10 @@ use super::auth;
 use super::config::{Entry, Settings, Vocabulary};
 use super::remarks::{Remarks, shown};
 use super::tree::Element;
-use crate::defaults;
-use crate::nearest::nearest;
-use crate::object::{Embedded, Http, Mock, Place, S3, Swift, SwiftAuth, Target};
-use crate::secret::Secret;
 use std::path::PathBuf;
+use tidemark_object::job::{Embedded, Http, Mock, Place, REGION, S3, Swift, SwiftAuth, Target};
+use tidemark_plan::nearest::nearest;
+use tidemark_plan::secret::Secret;
 
 /// A target, and what its settings say about operations.
 #[derive(Clone, Debug)]
@@ -219,7 +218,7 @@ fn embedded(settings: &Settings<'_>, remarks: &mut Remarks) -> Option<Storage> {
             return None;
         }
     };
-    Some(Storage::plain(Target::Embedded(Embedded { place, limit: None, durable: false })))
+    Some(Storage::plain(Target::Embedded(Embedded { place, ..Embedded::default() })))
 }
 
 fn swift(
@@ -291,7 +290,7 @@ fn s3(storage: &Element, kind: &str, settings: &Settings<'_>, remarks: &mut Rema
         session_token: settings
             .find(&["session_token", "sessionToken"])
             .map(|entry| Secret::new(entry.value)),
-        region: settings.text(&["aws_region", "region"], defaults::REGION),
+        region: settings.text(&["aws_region", "region"], REGION),
         path_style,
         sign_payload: false,
         storage_class: settings.find(&["storage_class"]).map(|entry| entry.value.to_owned()),

@@ -4,12 +4,12 @@
 //! of attributes are bounded, and a document type, where entities are declared, is refused.
 
 use super::remarks::{Remarks, shown};
-use crate::diagnostic::Diagnostic;
 use quick_xml::Reader;
 use quick_xml::errors::{Error, IllFormedError, SyntaxError};
 use quick_xml::events::attributes::AttrError;
 use quick_xml::events::{BytesStart, Event};
 use std::ops::Range;
+use tidemark_plan::diagnostic::Diagnostic;
 
 /// COSBench files are five deep.
 const DEEPEST: usize = 64;

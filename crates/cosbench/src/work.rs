@@ -6,16 +6,16 @@ use super::remarks::{Remarks, shown};
 use super::storage::Storage;
 use super::tree::Element;
 use super::workload::{Reader, Scope, seconds};
-use crate::defaults;
-use crate::nearest::nearest;
-use crate::object::{Action, Job, Verb};
-use crate::plan::{Engine, Label, Work, WorkKind};
 use std::collections::HashMap;
 use tidemark_load::pacing::Pacing;
 use tidemark_load::source::{Choice, Division, Size, SourcePlan};
 use tidemark_load::stopping::Stop;
 use tidemark_load::work::Work as Load;
 use tidemark_measure::pick::Pick;
+use tidemark_object::job::{Action, Job, Verb};
+use tidemark_plan::defaults;
+use tidemark_plan::nearest::nearest;
+use tidemark_plan::plan::{Label, Work, WorkKind};
 
 /// More cannot add up to 100.
 const MOST_OPERATIONS: usize = 100;
@@ -185,7 +185,7 @@ fn normal(element: &Element, scope: &Scope<'_>, storage: Storage, workers: u32, 
         name,
         kind: WorkKind::Normal,
         load: load(workers, stop, SourcePlan::Mix { choices, pool: None }, actions.len()),
-        engine: Engine::Object(Job { target: storage.target, actions }),
+        job: tidemark_plan::job::Job::new(Job { target: storage.target, actions }),
         labels,
         allowed_failures_per_million: failures_allowed(element, NORMAL_AFR, reader),
         driver: driver(element),
@@ -293,7 +293,7 @@ fn special(
             name: name.clone(),
             kind,
             load: load(workers, Stop::default(), source, 1),
-            engine: Engine::Object(Job { target: storage.target.clone(), actions: vec![action] }),
+            job: tidemark_plan::job::Job::new(Job { target: storage.target.clone(), actions: vec![action] }),
             labels: vec![Label {
                 label,
                 kind: type_name.to_owned(),

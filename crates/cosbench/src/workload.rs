@@ -5,11 +5,11 @@ use super::remarks::{Remarks, shown};
 use super::storage::{self, Storage};
 use super::tree::Element;
 use super::work::{self, Turn};
-use crate::nearest::nearest;
-use crate::object::Target;
-use crate::plan::{Drivers, Observe, OnFailure, Plan, Stage};
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
+use tidemark_object::job::Target;
+use tidemark_plan::nearest::nearest;
+use tidemark_plan::plan::{Drivers, Observe, OnFailure, Plan, Stage};
 
 /// What an element may contain.
 struct Shape {

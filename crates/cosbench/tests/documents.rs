@@ -1,18 +1,23 @@
 //! COSBench files, whole: what becomes of them, and what is said about those that are wrong.
 
 use proptest::prelude::*;
+use std::sync::Arc;
+use tidemark_cosbench::Cosbench;
 use tidemark_load::pacing::Pacing;
 use tidemark_load::source::{Choice, Division, Effect, Order, Size, SourcePlan};
 use tidemark_load::stopping::Stop;
 use tidemark_measure::pick::{Bucket, Pick};
-use tidemark_plan::diagnostic::{Diagnostic, Severity};
-use tidemark_plan::document::{self, Format, Read};
-use tidemark_plan::object::{
+use tidemark_object::Objects;
+use tidemark_object::job::{
     Content, Embedded, Form, Job, Mock, Naming, Place, S3, Swift, SwiftAuth, Target, Verb,
 };
+use tidemark_plan::diagnostic::{Diagnostic, Severity};
+use tidemark_plan::document::{self, Read};
 use tidemark_plan::plan::{OnFailure, Plan, Stage, Work, WorkKind};
 use tidemark_plan::redact::redact;
+use tidemark_plan::registry::{Changes, Format, Registry};
 use tidemark_plan::selector::OPEN_END;
+use tidemark_plan::yaml::Environment;
 
 const FIVE_STAGES: &str = include_str!("fixtures/five-stages.xml");
 const EVERY_OPERATION: &str = include_str!("fixtures/every-operation.xml");
@@ -21,8 +26,13 @@ const PLACEHOLDERS: &str = include_str!("fixtures/placeholders.xml");
 
 const SECOND: u64 = 1_000_000_000;
 
+fn outcome(text: &str) -> Result<Read, Vec<Diagnostic>> {
+    let registry = Registry::new(vec![Arc::new(Objects)], vec![Arc::new(Cosbench)]);
+    document::read(text, &Environment::process(&registry))
+}
+
 fn read(text: &str) -> Read {
-    document::read(text).unwrap_or_else(|remarks| panic!("refused: {remarks:#?}"))
+    outcome(text).unwrap_or_else(|remarks| panic!("refused: {remarks:#?}"))
 }
 
 fn plan(text: &str) -> Plan {
@@ -31,7 +41,7 @@ fn plan(text: &str) -> Plan {
 
 /// Line, column, severity and message of everything said about a text.
 fn remarks(text: &str) -> Vec<(usize, usize, Severity, String)> {
-    let list = document::read(text).map_or_else(|errors| errors, |read| read.warnings);
+    let list = outcome(text).map_or_else(|errors| errors, |read| read.warnings);
     let show = |remark: Diagnostic| {
         let (line, column) = remark.line_and_column(text);
         (line, column, remark.severity, remark.message)
@@ -49,7 +59,7 @@ fn topics(plan: &Plan) -> Vec<&str> {
 }
 
 fn job(work: &Work) -> &Job {
-    work.engine.object().expect("COSBench's works are on objects")
+    Job::of(work).expect("COSBench's works are on objects")
 }
 
 fn s3(work: &Work) -> &S3 {
@@ -98,7 +108,7 @@ fn operation(config: &str) -> String {
 #[test]
 fn five_stages_become_the_plan_that_they_say() {
     let Read { plan, warnings, format } = read(FIVE_STAGES);
-    assert_eq!((warnings, format), (vec![], Format::CosbenchXml));
+    assert_eq!((warnings, format), (vec![], "COSBench XML"));
     assert_eq!((plan.name.as_str(), plan.description.as_str()), ("4k-70-30", "4 KB, 70 % read, 30 % write"));
     assert_eq!(names(&plan.stages), ["init", "prepare", "main", "cleanup", "dispose"]);
     assert_eq!(plan.stages.iter().map(|stage| stage.pause_ns).collect::<Vec<_>>(), [0, 30 * SECOND, 0, 0, 0]);
@@ -353,7 +363,7 @@ fn kinds_of_storage_that_are_not_spoken_are_refused_with_advice() {
             &format!("<storage type=\"{kind}\"/>"),
             "<work type=\"init\" workers=\"1\" config=\"containers=r(1,2)\"/>",
         );
-        let remarks = document::read(&text).unwrap_err();
+        let remarks = outcome(&text).unwrap_err();
         assert_eq!(remarks.len(), 1, "{remarks:?}");
         assert!(remarks[0].message.contains(kind) && !remarks[0].help.is_empty(), "{remarks:?}");
     }
@@ -514,12 +524,42 @@ fn mistakes_are_reported_where_they_are() {
         ),
     ];
     for (text, line, at, message) in table {
-        let remarks = document::read(&text).unwrap_err();
+        let remarks = outcome(&text).unwrap_err();
         let found = remarks.iter().find(|remark| remark.message == message);
         let found = found.unwrap_or_else(|| panic!("{message} is missing: {remarks:#?}"));
         assert_eq!((found.line_and_column(&text).0, &text[found.span.clone()]), (line, at), "{message}");
         assert!(!found.help.is_empty(), "{message} has no advice");
     }
+}
+
+#[test]
+fn an_evaluation_changes_seed_level_and_target() {
+    let registry = Registry::default();
+    let read = |changes: Changes<'_>| Cosbench.read(FIVE_STAGES, &Environment::process(&registry), changes);
+    let normal = |plan: &Plan| {
+        let mut works = plan.stages.iter().flat_map(|stage| &stage.works);
+        works.find(|work| work.kind == WorkKind::Normal).cloned().unwrap()
+    };
+    let level = [("workers".to_owned(), "3".to_owned()), ("rate".to_owned(), "500/s".to_owned())];
+    let target = tidemark_plan::engine::Target::new("object", Target::Nothing);
+    let (changed, _) = read(Changes { seed: Some(11), level: &level, target: Some(target) }).unwrap();
+    let work = normal(&changed);
+    assert_eq!((changed.seed, work.load.seed, work.load.workers), (11, 11, 3));
+    assert!(matches!(&work.load.pacing, Pacing::Open { rate, .. } if rate.at(0) == 500.0));
+    let mut works = changed.stages.iter().flat_map(|stage| &stage.works);
+    assert!(works.all(|work| job(work).target == Target::Nothing));
+    for (axis, value, expected) in [
+        ("depth", "4", "the level's `depth` (4) has no meaning for a COSBench file"),
+        ("clients", "4", "the level's `clients` (4) has no meaning for a COSBench file"),
+        ("rate", "0/s", "the level's `rate`: the rate is zero"),
+    ] {
+        let level = [(axis.to_owned(), value.to_owned())];
+        let errors = read(Changes { level: &level, ..Changes::default() }).unwrap_err();
+        assert_eq!(errors.iter().map(|error| error.message.as_str()).collect::<Vec<_>>(), [expected]);
+    }
+    let (plain, _) = read(Changes::default()).unwrap();
+    assert_eq!(normal(&plain).load.pacing, Pacing::Closed { think_ns: 0 });
+    assert_ne!(normal(&plain).load.workers, 3);
 }
 
 #[test]
@@ -592,7 +632,7 @@ fn secrets_are_not_in_remarks_labels_or_debug_output() {
         .replace("wJalr/+K7=", secret)
         .replace("4)KB", "4)XB")
         .replace("cprefix=tide", "cprefix=tide;password=SeCrEtVaLuE");
-    let remarks = document::read(&text).unwrap_err();
+    let remarks = outcome(&text).unwrap_err();
     assert!(!format!("{remarks:?}").contains(secret));
     let plan = plan(&text.replace("4)XB", "4)KB"));
     assert!(!format!("{plan:?}").contains(secret));
@@ -613,7 +653,7 @@ fn mutated(text: &str, changes: &[(usize, usize, String)]) -> String {
 }
 
 fn check(text: &str) -> Result<(), TestCaseError> {
-    let remarks = match document::read(text) {
+    let remarks = match outcome(text) {
         Ok(read) => read.warnings,
         Err(remarks) => {
             prop_assert!(remarks.iter().any(|remark| remark.severity == Severity::Error));

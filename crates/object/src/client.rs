@@ -19,6 +19,7 @@ use crate::content::{Payload, Window};
 use crate::endpoint::Endpoint;
 use crate::failure::Failure;
 use crate::http::{Decoder, Head, Malformed, Sink};
+use crate::job::Http;
 use crate::reactor::{Reactor, Ready};
 use crate::text::push_decimal;
 use crate::transport::{Broken, Transport};
@@ -30,7 +31,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use tidemark_load::engine::Tick;
 use tidemark_measure::fault::Fault;
-use tidemark_plan::object::Http;
 
 /// How long a slot waits to connect again after it could not.
 pub(crate) const RECONNECT_NS: u64 = 100_000_000;

@@ -26,6 +26,7 @@ mod versions;
 
 pub use check::{Check, Mismatch};
 
+use crate::job::{Content, Form, Naming};
 use md5::{Digest as _, Md5};
 use pool::{Block, Pool};
 use stamp::{Label, STAMP};
@@ -34,7 +35,6 @@ use std::ops::{Deref, Range};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Instant, SystemTime};
 use tidemark_measure::rng::mix;
-use tidemark_plan::object::{Content, Form, Naming};
 use versions::{Place, Versions};
 
 /// Bytes of a block.

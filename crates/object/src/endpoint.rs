@@ -1,5 +1,6 @@
 //! Where a server is: its address, looked up once, and how to speak to it.
 
+use crate::job::Http;
 use crate::transport::{Tls, tls_config};
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
@@ -7,7 +8,6 @@ use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tidemark_load::engine::OpenError;
-use tidemark_plan::object::Http;
 use url::{Host, Url};
 
 /// One server.

@@ -1,37 +1,97 @@
-//! From a job to the engine that does it.
+//! The object engine as Tidemark sees it.
 
-use crate::content::DataSet;
-use crate::mock::MockEngine;
-use crate::s3::S3Engine;
-use crate::swift::SwiftEngine;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use std::sync::Arc;
-use tidemark_load::engine::{Sessions, OpenError};
-use tidemark_plan::object::{Job, Target};
+use crate::document::{target, work};
+use crate::forecast::Preview;
+use crate::job::{self, ENGINE, Target as Storage};
+use crate::prepare::Servers;
+use crate::{policy, schema};
+use serde::Deserialize as _;
+use tidemark_plan::engine::{Engine, Placement, Prepared, ReadWork, Setup, Target, WorkPlace};
+use tidemark_plan::forecast::Forecaster;
+use tidemark_plan::job::Job;
+use tidemark_plan::plan::{Plan, Work};
+use tidemark_plan::policy::Policy;
+use tidemark_plan::schema::Mapping;
+use tidemark_plan::yaml::context::Context;
+use tidemark_plan::yaml::environment::Environment;
+use tidemark_plan::yaml::scope::Scope;
+use tidemark_plan::yaml::table::{Problem, Table};
+use tidemark_plan::yaml::tree::Node;
 
-/// Makes the engine of an object work: looks its endpoints up, lists the files it uploads. `data` is what the
-/// works of the run share.
-///
-/// # Errors
-/// One clear sentence when that cannot be done.
-pub fn engine(job: &Job, data: &Arc<DataSet>) -> Result<Box<dyn Sessions>, OpenError> {
-    allow_sockets();
-    match &job.target {
-        Target::S3(target) => Ok(Box::new(S3Engine::new(target, &job.actions, data)?)),
-        Target::Mock(mock) => Ok(Box::new(MockEngine::new(*mock, &job.actions))),
-        Target::Nothing => Ok(Box::new(MockEngine::nothing(&job.actions))),
-        Target::Swift(target) => Ok(Box::new(SwiftEngine::new(target, &job.actions, data)?)),
-        Target::Embedded(_) => Err(OpenError("the embedded server has not been started".into())),
+/// Puts load on object storage: S3, Swift, the server inside Tidemark, COSBench's mock.
+#[derive(Clone, Copy, Debug)]
+pub struct Objects;
+
+impl Engine for Objects {
+    fn name(&self) -> &'static str {
+        ENGINE
     }
-}
 
-/// Raises this process's limit of open files as far as it may: every slot has a socket, and the limit that
-/// shells set by default, 1024, is for programs that use `select`.
-fn allow_sockets() {
-    let limit = getrlimit(Resource::Nofile);
-    let wanted = limit.maximum.unwrap_or(1 << 20);
-    if limit.current.is_some_and(|current| current < wanted) {
-        // When it fails the sockets that are too many fail, and say why.
-        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), ..limit });
+    fn targets(&self) -> &'static [&'static str] {
+        &target::KINDS
+    }
+
+    fn target(&self, kind: &str, table: &mut Table<'_>, environment: &Environment<'_>) -> Option<Target> {
+        target::target(kind, table, environment).map(|storage| Target::new(ENGINE, storage))
+    }
+
+    fn bare_target(&self, kind: &str) -> Result<Target, Problem> {
+        target::bare(kind).map(|storage| Target::new(ENGINE, storage))
+    }
+
+    fn stand_in_target(&self) -> Option<Target> {
+        Some(Target::new(ENGINE, Storage::Nothing))
+    }
+
+    fn sections(&self) -> &'static [&'static str] {
+        &["naming", "content"]
+    }
+
+    fn schema(&self) -> Vec<Mapping> {
+        schema::schema()
+    }
+
+    fn claims(&self, keyword: &str, node: &Node) -> bool {
+        match keyword {
+            "init" | "dispose" => true,
+            "load" => node.entry("operations").is_some(),
+            _ => false,
+        }
+    }
+
+    fn works(
+        &self,
+        place: WorkPlace,
+        table: Table<'_>,
+        target: &Target,
+        scope: &Scope<'_>,
+        context: &Context<'_>,
+    ) -> Vec<ReadWork> {
+        let Some(storage) = target.get::<Storage>() else { return Vec::new() };
+        let work = work::work(place, table, storage.clone(), scope, context.seed);
+        vec![ReadWork { work, point: None }]
+    }
+
+    fn unpack(&self, data: &serde_json::Value) -> Result<Job, serde_json::Error> {
+        job::Job::deserialize(data).map(Job::new)
+    }
+
+    fn forecast(&self) -> Box<dyn Forecaster> {
+        Box::new(Preview::default())
+    }
+
+    fn check_policy(&self, policy: &Policy, who: &str, work: &Work) -> Result<(), String> {
+        job::Job::of(work).map_or(Ok(()), |job| policy::check(policy, who, job))
+    }
+
+    fn placement(&self, work: &Work) -> Placement {
+        match job::Job::of(work).map(|job| &job.target) {
+            Some(Storage::Embedded(_)) => Placement::OneMachine("Embedded servers run"),
+            _ => Placement::Divisible,
+        }
+    }
+
+    fn prepare(&self, plan: &Plan, setup: &mut Setup<'_>) -> Result<Box<dyn Prepared>, String> {
+        Ok(Box::new(Servers::prepare(plan, setup)?))
     }
 }

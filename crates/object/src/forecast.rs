@@ -1,187 +1,39 @@
-//! What a plan will do and need, and what about it may surprise, before anything runs.
+//! What works on objects will do and need, and what about them may surprise, before anything runs.
 //!
 //! The stages are gone through in order, with a map of what is stored where ([`world`]). Counts are exact where
-//! the plan fixes them and upper bounds where chance or time decide. Pure: plan in, [`Forecast`] out.
+//! the plan fixes them and upper bounds where chance or time decide.
 
-mod quantity;
-mod surprises;
-mod volumes;
+mod remarks;
 mod world;
 
-pub use quantity::{Amount, Time};
-
-use crate::object::{Form, Job, Place as Keeps, Target, Verb};
-use crate::plan::{Plan, Stage as PlanStage, Work as PlanWork, WorkKind};
-use serde::Serialize;
-use surprises::Remarks;
-use tidemark_load::pacing::Pacing;
+use crate::job::{Form, Job, Place as Keeps, Target, Verb};
 use tidemark_load::source::{Choice, Effect, Size, SourcePlan};
-use tidemark_load::work::Work as Load;
 use tidemark_measure::pick::Pick;
-use tidemark_measure::record::{Cell, Note};
 use tidemark_measure::units;
-use volumes::Volumes;
+use tidemark_plan::forecast::{self, Action, Amount, Does, Forecaster, Holdings, Remarks};
+use tidemark_plan::plan::{Stage, Work, WorkKind};
 use world::{Area, Place, Stored, World};
 
-/// Memory of the process whatever it does: program, threads, buffers of content; bytes.
-const BASE_MEMORY: u64 = 48 << 20;
+const CREATES_CONTAINERS: Does = Does { code: "creates_containers", counts: "", moves_bytes: false };
+const DELETES_CONTAINERS: Does = Does { code: "deletes_containers", counts: "", moves_bytes: false };
+const LISTS_CONTAINERS: Does = Does { code: "lists_containers", counts: "", moves_bytes: false };
+const WRITES_OBJECTS: Does = Does { code: "writes_objects", counts: "", moves_bytes: true };
+const READS_OBJECTS: Does = Does { code: "reads_objects", counts: "", moves_bytes: true };
+const DELETES_OBJECTS: Does = Does { code: "deletes_objects", counts: "", moves_bytes: true };
+const WRITES_FILES: Does = Does { code: "writes_files", counts: "", moves_bytes: true };
 
-/// Memory of one worker: its connection's buffers, its sources, its slot in the loop; bytes.
-const WORKER_MEMORY: u64 = 24 << 10;
-
-/// Memory of one action on one thread: five histograms at three significant digits, twice (now and merged); bytes.
-const ACTION_MEMORY: u64 = 2 << 20;
-
-/// What `tidemark check` shows.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Forecast {
-    /// The workload's name.
-    pub name: String,
-    /// Its stages.
-    pub stages: Vec<Stage>,
-    /// How long all stages take together.
-    pub time: Time,
-    /// The most workers at once.
-    pub workers: u64,
-    /// The most connections at once.
-    pub connections: u64,
-    /// Memory of the load generator at its peak, bytes: a rough estimate. With objects kept in memory by the
-    /// embedded server, these are included.
-    pub memory_bytes: u64,
-    /// The most that is stored at the end of any stage, bytes.
-    pub stored_bytes: u64,
-    /// Capacity of all files, devices and images that the plan names, bytes.
-    pub volume_bytes: u64,
-    /// What may surprise.
-    pub notes: Vec<Note>,
-}
-
-/// One stage.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Stage {
-    /// Its name.
-    pub name: String,
-    /// How long it takes, its pause included.
-    pub time: Time,
-    /// Its works.
-    pub works: Vec<Work>,
-    /// Which point of a sweep it is, if it is part of one.
-    pub cell: Option<Cell>,
-}
-
-/// One work.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Work {
-    /// Its name.
-    pub name: String,
-    /// `init`, `prepare`, `normal`, `cleanup`, `dispose`.
-    pub kind: String,
-    /// Logical clients.
-    pub workers: u32,
-    /// Operations of each of them in flight at once.
-    pub depth: u32,
-    /// How long it takes.
-    pub time: Time,
-    /// What its operations do.
-    pub actions: Vec<Action>,
-}
-
-/// One operation of a work.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Action {
-    /// Its name in reports.
-    pub label: String,
-    /// What it does.
-    pub does: Does,
-    /// How often it is done.
-    pub operations: Amount,
-    /// How many different containers, objects or volumes it touches.
-    pub count: Amount,
-    /// Bytes of these: written, read or deleted. Not of containers; of volumes, what is moved.
-    pub bytes: Amount,
-}
-
-/// What an operation does to what is stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Does {
-    /// Makes containers.
-    CreatesContainers,
-    /// Deletes containers.
-    DeletesContainers,
-    /// Reads containers: lists them.
-    ListsContainers,
-    /// Writes objects.
-    WritesObjects,
-    /// Reads objects or what belongs to them.
-    ReadsObjects,
-    /// Deletes objects.
-    DeletesObjects,
-    /// Writes files on this machine.
-    WritesFiles,
-    /// Reads volumes.
-    ReadsBlocks,
-    /// Writes volumes.
-    WritesBlocks,
-    /// Gives ranges of volumes back.
-    TrimsBlocks,
-    /// Syncs volumes.
-    SyncsVolumes,
-    /// Removes volumes.
-    RemovesVolumes,
-}
-
-/// Forecasts a plan.
-pub fn forecast(plan: &Plan) -> Forecast {
-    let mut look = Look::default();
-    let (mut workers, mut connections, mut memory, mut stored) = (0, 0, BASE_MEMORY, 0);
-    let mut time = Time::default();
-    let mut stages = Vec::new();
-    let in_memory = keeps_in_memory(plan);
-    for stage in &plan.stages {
-        let forecast = look.stage(stage);
-        let sum = |of: fn(&PlanWork) -> u64| stage.works.iter().map(of).fold(0, u64::saturating_add);
-        workers = workers.max(sum(|work| u64::from(work.load.workers)));
-        connections = connections.max(sum(connections_of));
-        stored = stored.max(look.objects.bytes());
-        let kept = if in_memory { look.objects.bytes() } else { 0 };
-        memory = memory.max(BASE_MEMORY.saturating_add(sum(memory_of)).saturating_add(kept));
-        time.then(&forecast.time);
-        stages.push(forecast);
-    }
-    surprises::of_pins(plan, &mut look.remarks);
-    look.volumes.left_over(&mut look.remarks);
-    if look.objects.lost() || look.containers.lost() {
-        look.remarks
-            .add_first("too-complex", "the plan has too many parts to follow what is stored where".into());
-    } else {
-        surprises::left_over(&look.objects, &look.containers, &mut look.remarks);
-    }
-    Forecast {
-        name: plan.name.clone(),
-        stages,
-        time,
-        workers,
-        connections,
-        memory_bytes: memory,
-        stored_bytes: stored,
-        volume_bytes: volumes::capacity(plan.stages.iter()),
-        notes: look.remarks.into_notes(),
-    }
-}
-
-/// The way through a plan: what is stored so far, and what was remarked on.
+/// The way through a plan: what is stored so far.
 #[derive(Default)]
-struct Look {
+pub(crate) struct Preview {
     objects: World,
     containers: World,
-    volumes: Volumes,
-    remarks: Remarks,
+    /// Whether objects are kept in this process's memory.
+    in_memory: bool,
 }
 
 /// One action with what it is done to.
 struct Touch<'a> {
-    work: &'a PlanWork,
+    work: &'a Work,
     job: &'a Job,
     index: usize,
     areas: Vec<Area>,
@@ -212,19 +64,19 @@ impl Touch<'_> {
 
     fn does(&self) -> Does {
         match self.verb() {
-            Verb::CreateContainer => Does::CreatesContainers,
-            Verb::DeleteContainer { .. } => Does::DeletesContainers,
-            Verb::List { .. } => Does::ListsContainers,
-            Verb::Put { .. } | Verb::PutMultipart { .. } | Verb::PutFile { .. } => Does::WritesObjects,
-            Verb::Delete | Verb::Clear | Verb::DeleteMany { .. } => Does::DeletesObjects,
-            Verb::WriteLocal { .. } => Does::WritesFiles,
+            Verb::CreateContainer => CREATES_CONTAINERS,
+            Verb::DeleteContainer { .. } => DELETES_CONTAINERS,
+            Verb::List { .. } => LISTS_CONTAINERS,
+            Verb::Put { .. } | Verb::PutMultipart { .. } | Verb::PutFile { .. } => WRITES_OBJECTS,
+            Verb::Delete | Verb::Clear | Verb::DeleteMany { .. } => DELETES_OBJECTS,
+            Verb::WriteLocal { .. } => WRITES_FILES,
             Verb::Get
             | Verb::GetRange { .. }
             | Verb::Head
             | Verb::Copy
             | Verb::PutTags
             | Verb::GetTags
-            | Verb::Restore { .. } => Does::ReadsObjects,
+            | Verb::Restore { .. } => READS_OBJECTS,
         }
     }
 
@@ -238,47 +90,77 @@ impl Touch<'_> {
     }
 }
 
-impl Look {
-    fn stage(&mut self, stage: &PlanStage) -> Stage {
-        let touches: Vec<Touch<'_>> = stage.works.iter().flat_map(touches).collect();
-        let works = stage.works.iter().map(|work| self.work(work)).collect::<Vec<_>>();
+impl Forecaster for Preview {
+    fn stage(&mut self, stage: &Stage, works: &[&Work], remarks: &mut Remarks) -> Vec<Vec<Action>> {
+        self.in_memory |= works.iter().any(|work| keeps_in_memory(work));
+        let of_works: Vec<Vec<Touch<'_>>> = works.iter().map(|work| touches(work)).collect();
+        let actions =
+            of_works.iter().map(|touches| touches.iter().map(|touch| self.action(touch)).collect()).collect();
+        let touches: Vec<Touch<'_>> = of_works.into_iter().flatten().collect();
         let beside = written(&touches);
         for touch in &touches {
-            surprises::of_action(touch, &stage.name, &mut self.remarks);
-            if !self.objects.lost() && !self.containers.lost() {
-                self.check(touch, &beside, &stage.name);
+            remarks::of_action(touch, &stage.name, remarks);
+            if !self.lost() {
+                self.check(touch, &beside, &stage.name, remarks);
             }
         }
-        for work in &stage.works {
-            surprises::of_work(work, &stage.name, &mut self.remarks);
-        }
-        surprises::deletes_beside_reads(&touches, &stage.name, &mut self.remarks);
-        surprises::writes_beside_verified_reads(&touches, &stage.name, &mut self.remarks);
+        remarks::deletes_beside_reads(&touches, &stage.name, remarks);
+        remarks::writes_beside_verified_reads(&touches, &stage.name, remarks);
         touches.iter().for_each(|touch| self.happen(touch));
-        self.volumes.stage(stage, &mut self.remarks);
-        let mut time = Time::default();
-        works.iter().for_each(|work| time.beside(&work.time));
-        time.then(&Time { planned_ns: stage.pause_ns, ..Time::default() });
-        Stage { name: stage.name.clone(), time, works, cell: stage.cell.clone() }
+        actions
     }
 
-    fn work(&self, work: &PlanWork) -> Work {
-        let actions = match work.engine.block() {
-            Some(job) => volumes::actions(work, job),
-            None => touches(work).iter().map(|touch| self.action(touch)).collect(),
+    fn until(&self, work: &Work) -> Option<String> {
+        let number = work.load.source.operations()?;
+        let (what, done) = match work.kind {
+            WorkKind::Init => ("containers", "made"),
+            WorkKind::Dispose => ("containers", "deleted"),
+            WorkKind::Cleanup => ("objects", "deleted"),
+            WorkKind::Prepare | WorkKind::Normal => ("objects", "written"),
         };
-        Work {
-            name: work.name.clone(),
-            kind: work.kind.name().to_owned(),
-            workers: work.load.workers,
-            depth: work.load.depth.max(1),
-            time: time_of(work),
-            actions,
+        Some(format!("all {} {what} are {done}", units::count(number)))
+    }
+
+    fn connections(&self, work: &Work) -> u64 {
+        let Some(job) = Job::of(work) else { return 0 };
+        let parallel = |verb: &Verb| match verb {
+            Verb::PutMultipart { parallel, .. } => u64::from(*parallel),
+            _ => 1,
+        };
+        match job.target {
+            Target::Mock(_) | Target::Nothing => 0,
+            Target::S3(_) | Target::Swift(_) | Target::Embedded(_) => {
+                let each = job.actions.iter().map(|action| parallel(&action.verb)).max().unwrap_or(1);
+                u64::from(work.load.workers).saturating_mul(each)
+            }
         }
+    }
+
+    fn holdings(&self) -> Holdings {
+        let stored = self.objects.bytes();
+        Holdings { stored, in_memory: if self.in_memory { stored } else { 0 }, volumes: 0 }
+    }
+
+    fn finish(&mut self, remarks: &mut Remarks) {
+        if self.lost() {
+            remarks.add_first(
+                "too-complex",
+                "the plan has too many parts to follow what is stored where".into(),
+            );
+        } else {
+            remarks::left_over(&self.objects, &self.containers, remarks);
+        }
+    }
+}
+
+impl Preview {
+    /// Whether the plan became too much to follow.
+    fn lost(&self) -> bool {
+        self.objects.lost() || self.containers.lost()
     }
 
     fn action(&self, touch: &Touch<'_>) -> Action {
-        let operations = operations(&touch.work.load);
+        let operations = forecast::operations(&touch.work.load);
         let all = touch.count();
         let count = match operations {
             Amount::Exactly(number) if touch.is_scan() => Amount::Exactly(number),
@@ -286,8 +168,8 @@ impl Look {
         };
         let does = touch.does();
         let bytes = match does {
-            Does::WritesObjects | Does::WritesFiles => written_bytes(touch, count),
-            Does::ReadsObjects | Does::DeletesObjects => self.found(touch, count),
+            WRITES_OBJECTS | WRITES_FILES => written_bytes(touch, count),
+            READS_OBJECTS | DELETES_OBJECTS => self.found(touch, count),
             _ => Amount::Exactly(0),
         };
         let label = touch.work.labels.get(touch.index).map_or_else(String::new, |label| label.label.clone());
@@ -313,16 +195,16 @@ impl Look {
     }
 
     /// Remarks on what an action will find, given what earlier stages left.
-    fn check(&mut self, touch: &Touch<'_>, beside: &World, stage: &str) {
+    fn check(&self, touch: &Touch<'_>, beside: &World, stage: &str, remarks: &mut Remarks) {
         let Some(place) = touch.place() else { return };
         match touch.does() {
-            Does::ReadsObjects | Does::DeletesObjects if touch.existing.is_some() => {
-                self.check_pool(touch, &place, stage);
+            READS_OBJECTS | DELETES_OBJECTS if touch.existing.is_some() => {
+                self.check_pool(touch, &place, stage, remarks);
             }
-            Does::ReadsObjects => self.check_read(touch, &place, beside, stage),
-            Does::WritesObjects | Does::ListsContainers => {}
-            Does::DeletesContainers => {
-                return surprises::disposes(touch, &self.objects, &place, stage, &mut self.remarks);
+            READS_OBJECTS => self.check_read(touch, &place, beside, stage, remarks),
+            WRITES_OBJECTS | LISTS_CONTAINERS => {}
+            DELETES_CONTAINERS => {
+                return remarks::disposes(touch, &self.objects, &place, stage, remarks);
             }
             _ => return,
         }
@@ -334,13 +216,13 @@ impl Look {
                 let text = format!(
                     "no earlier stage makes {named}, which the stage {stage} uses: they must exist already"
                 );
-                self.remarks.add("containers-not-made", text);
+                remarks.add("containers-not-made", text);
             }
         }
     }
 
     /// What a pool takes for granted must be there.
-    fn check_pool(&mut self, touch: &Touch<'_>, place: &Place, stage: &str) {
+    fn check_pool(&self, touch: &Touch<'_>, place: &Place, stage: &str, remarks: &mut Remarks) {
         let Some(existing) = touch.existing else { return };
         if let Some(gap) = self.objects.missing(place, &existing, |old| old.certain).first() {
             let (objects, containers) = (place.objects_named(gap.items), place.containers_named(gap.spaces));
@@ -348,12 +230,19 @@ impl Look {
                 "the pool of stage {stage} takes {objects} in {containers} for granted, which no earlier stage surely \
                  writes: unless they exist, operations on them fail with 404"
             );
-            self.remarks.add("pool-of-unwritten", text);
+            remarks.add("pool-of-unwritten", text);
         }
     }
 
     /// What a read picks among must be there; else it is told why it may not be.
-    fn check_read(&mut self, touch: &Touch<'_>, place: &Place, beside: &World, stage: &str) {
+    fn check_read(
+        &self,
+        touch: &Touch<'_>,
+        place: &Place,
+        beside: &World,
+        stage: &str,
+        remarks: &mut Remarks,
+    ) {
         let label = touch.work.labels.get(touch.index).map_or("read", |label| label.label.as_str());
         for area in &touch.areas {
             let gaps = self.objects.missing(place, area, |old| old.certain);
@@ -376,7 +265,7 @@ impl Look {
             };
             let (objects, containers) = (place.objects_named(gap.items), place.containers_named(gap.spaces));
             let text = format!("the {label} of stage {stage} picks among {objects} in {containers}, {why}");
-            self.remarks.add(topic, text);
+            remarks.add(topic, text);
         }
     }
 
@@ -387,19 +276,19 @@ impl Look {
         for area in &touch.areas {
             let spaces = Area { spaces: area.spaces, items: (0, 0) };
             match touch.does() {
-                Does::CreatesContainers => {
+                CREATES_CONTAINERS => {
                     let stored =
                         Stored { area: spaces, least: 0, most: 0, mean: 0.0, certain: touch.is_scan() };
                     self.containers.put(&containers, stored);
                 }
-                Does::DeletesContainers => {
+                DELETES_CONTAINERS => {
                     if matches!(touch.verb(), Verb::DeleteContainer { empty: true }) && touch.is_scan() {
                         self.objects.empty(&containers, area.spaces);
                     }
                     self.containers.remove(&containers, &spaces, touch.is_scan());
                 }
-                Does::WritesObjects => self.objects.put(&place, touch.stores(*area)),
-                Does::DeletesObjects => self.objects.remove(&place, area, touch.is_scan()),
+                WRITES_OBJECTS => self.objects.put(&place, touch.stores(*area)),
+                DELETES_OBJECTS => self.objects.remove(&place, area, touch.is_scan()),
                 _ => {}
             }
         }
@@ -409,7 +298,7 @@ impl Look {
 /// What the actions of a stage write.
 fn written(touches: &[Touch<'_>]) -> World {
     let mut world = World::default();
-    for writer in touches.iter().filter(|touch| touch.does() == Does::WritesObjects) {
+    for writer in touches.iter().filter(|touch| touch.does() == WRITES_OBJECTS) {
         if let Some(place) = writer.place() {
             writer.areas.iter().for_each(|area| world.put(&place, writer.stores(*area)));
         }
@@ -418,8 +307,8 @@ fn written(touches: &[Touch<'_>]) -> World {
 }
 
 /// The actions of a work with what they are done to.
-fn touches(work: &PlanWork) -> Vec<Touch<'_>> {
-    let Some(job) = work.engine.object() else { return Vec::new() };
+fn touches(work: &Work) -> Vec<Touch<'_>> {
+    let Some(job) = Job::of(work) else { return Vec::new() };
     let whole = |range: Option<(u64, u64)>| range.unwrap_or((0, 0));
     match &work.load.source {
         SourcePlan::Scan { spaces: None, .. } => Vec::new(),
@@ -455,23 +344,6 @@ fn touches(work: &PlanWork) -> Vec<Touch<'_>> {
     }
 }
 
-/// How many operations a work has.
-fn operations(load: &Load) -> Amount {
-    if let Some(number) = load.source.operations() {
-        return Amount::Exactly(number);
-    }
-    let alone = |choices: &[Choice]| matches!(choices, [only] if only.follow.is_none());
-    let only = matches!(&load.source, SourcePlan::Mix { choices, pool: None } if alone(choices));
-    let unmeasured = load.stop.ramp_up_ns + load.stop.warm_up_ns + load.stop.ramp_down_ns;
-    match (load.stop.operations, unmeasured) {
-        (Some(number), 0) if only && load.stop.window_ns.is_none() && load.stop.bytes.is_none() => {
-            Amount::Exactly(number)
-        }
-        (Some(number), 0) => Amount::UpTo(number),
-        _ => Amount::Open,
-    }
-}
-
 /// Bytes of so many different objects of the sizes that an action writes.
 fn written_bytes(touch: &Touch<'_>, count: Amount) -> Amount {
     let unit = touch.size.unit;
@@ -487,91 +359,13 @@ fn written_bytes(touch: &Touch<'_>, count: Amount) -> Amount {
     }
 }
 
-fn time_of(work: &PlanWork) -> Time {
-    let stop = &work.load.stop;
-    let around = stop.ramp_up_ns.saturating_add(stop.warm_up_ns).saturating_add(stop.ramp_down_ns);
-    let mut until = Vec::new();
-    until.extend(stop.operations.map(|number| format!("{} operations are done", units::count(number))));
-    until.extend(stop.bytes.map(|number| format!("{} are moved", units::bytes(number))));
-    if let (Some(_), Some(job)) = (work.load.source.operations(), work.engine.block()) {
-        until.push(volumes::until(work, job));
-    } else if let Some(number) = work.load.source.operations() {
-        let (what, done) = match work.kind {
-            WorkKind::Init => ("containers", "made"),
-            WorkKind::Dispose => ("containers", "deleted"),
-            WorkKind::Cleanup => ("objects", "deleted"),
-            WorkKind::Prepare | WorkKind::Normal => ("objects", "written"),
-        };
-        until.push(format!("all {} {what} are {done}", units::count(number)));
-    }
-    match stop.window_ns {
-        Some(window) => {
-            // Rounds may be used up, and mostly are not.
-            let rounds =
-                stop.steady.map_or(0, |steady| steady.round_ns.saturating_mul(u64::from(steady.most_rounds)));
-            Time {
-                planned_ns: around.saturating_add(rounds).saturating_add(window),
-                at_most: !until.is_empty() || rounds > 0,
-                until: Vec::new(),
-            }
-        }
-        None if until.len() > 1 => {
-            Time { planned_ns: around, until: vec![until.join(" or ")], at_most: false }
-        }
-        None => Time { planned_ns: around, until, at_most: false },
-    }
-}
-
-fn connections_of(work: &PlanWork) -> u64 {
-    let Some(job) = work.engine.object() else { return 0 };
-    let parallel = |verb: &Verb| match verb {
-        Verb::PutMultipart { parallel, .. } => u64::from(*parallel),
-        _ => 1,
-    };
-    match job.target {
-        Target::Mock(_) | Target::Nothing => 0,
-        Target::S3(_) | Target::Swift(_) | Target::Embedded(_) => {
-            let each = job.actions.iter().map(|action| parallel(&action.verb)).max().unwrap_or(1);
-            u64::from(work.load.workers).saturating_mul(each)
-        }
-    }
-}
-
-fn memory_of(work: &PlanWork) -> u64 {
-    let workers = u64::from(work.load.workers).saturating_mul(WORKER_MEMORY);
-    let actions = u64::from(work.load.actions).saturating_mul(ACTION_MEMORY);
-    let pool = match &work.load.source {
-        // A pool keeps 8 bytes for each object that it knows of, in a list that grows by doubling.
-        SourcePlan::Mix { pool: Some(pool), .. } => {
-            world::length(pool.spaces).saturating_mul(world::length(pool.items)).saturating_mul(16)
-        }
-        _ => 0,
-    };
-    let blocks = work.engine.block().map_or(0, |job| volumes::memory(work, job));
-    workers.saturating_add(actions).saturating_add(pool).saturating_add(blocks)
-}
-
-fn keeps_in_memory(plan: &Plan) -> bool {
-    plan.stages.iter().flat_map(|stage| &stage.works).any(|work| {
-        let job = work.engine.object();
-        job.is_some_and(
-            |job| matches!(&job.target, Target::Embedded(embedded) if embedded.place == Keeps::Memory),
-        )
-    })
+/// Whether a work's objects are kept in this process's memory.
+fn keeps_in_memory(work: &Work) -> bool {
+    let target = Job::of(work).map(|job| &job.target);
+    matches!(target, Some(Target::Embedded(embedded)) if embedded.place == Keeps::Memory)
 }
 
 /// Whether an action writes or checks content of this form.
 fn has_form(touch: &Touch<'_>, form: impl Fn(Form) -> bool) -> bool {
     form(touch.job.actions[touch.index].content.form)
 }
-
-/// Whether a work's operations are due at fixed times, and the highest rate if so.
-fn highest_rate(work: &PlanWork) -> Option<f64> {
-    match &work.load.pacing {
-        Pacing::Open { rate, .. } => Some(rate.points.iter().map(|(_, rate)| *rate).fold(0.0, f64::max)),
-        Pacing::Closed { .. } => None,
-    }
-}
-
-#[cfg(test)]
-mod tests;

@@ -1,9 +1,17 @@
 //! A work on object storage, typed and validated: its target and its actions.
 
-use tidemark_plan::secret::Secret;
-pub use tidemark_plan::content::{Content, Form};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+pub use tidemark_plan::content::{Content, Form};
+use tidemark_plan::job::JobData;
+use tidemark_plan::plan::Work;
+use tidemark_plan::secret::Secret;
+
+/// The engine's name.
+pub const ENGINE: &str = "object";
+
+/// The region named in S3 signatures, unless a target names another.
+pub const REGION: &str = "us-east-1";
 
 /// A target and what the work's actions do to it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -12,6 +20,19 @@ pub struct Job {
     pub target: Target,
     /// The actions, in the order in which operations refer to them.
     pub actions: Vec<Action>,
+}
+
+impl JobData for Job {
+    fn engine(&self) -> &'static str {
+        ENGINE
+    }
+}
+
+impl Job {
+    /// The job of a work; `None` if the work is of another engine.
+    pub fn of(work: &Work) -> Option<&Job> {
+        work.job.get()
+    }
 }
 
 /// What an object work talks to.
@@ -25,8 +46,19 @@ pub enum Target {
     Mock(Mock),
     /// COSBench's `none`: succeeds at once.
     Nothing,
-    /// The S3 server inside Tidemark; the controller starts it and puts its address here.
+    /// The S3 server inside Tidemark, which runs as long as its run is prepared.
     Embedded(Embedded),
+}
+
+impl Target {
+    /// How long one attempt at an operation may take, nanoseconds; 0: there is no limit.
+    pub fn attempt_ns(&self) -> u64 {
+        match self {
+            Target::S3(s3) => s3.http.timeout_ns,
+            Target::Swift(swift) => swift.http.timeout_ns,
+            Target::Mock(_) | Target::Nothing | Target::Embedded(_) => 0,
+        }
+    }
 }
 
 /// How HTTP is spoken, whatever the storage.
@@ -152,6 +184,18 @@ pub enum SwiftAuth {
     },
 }
 
+impl SwiftAuth {
+    /// The address that tells one account's server from another's.
+    pub fn address(&self) -> &str {
+        match self {
+            SwiftAuth::Token { storage_url, .. } => storage_url,
+            SwiftAuth::TempAuth { url, .. }
+            | SwiftAuth::KeystoneV2 { url, .. }
+            | SwiftAuth::KeystoneV3 { url, .. } => url,
+        }
+    }
+}
+
 /// COSBench's mock storage.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Mock {
@@ -163,8 +207,15 @@ pub struct Mock {
     pub errors: f64,
 }
 
+impl Default for Mock {
+    /// COSBench's.
+    fn default() -> Self {
+        Self { size: 1000, delay_ns: 10_000_000, errors: 0.0 }
+    }
+}
+
 /// The embedded server.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Embedded {
     /// Where objects are kept.
     pub place: Place,
@@ -175,9 +226,10 @@ pub struct Embedded {
 }
 
 /// Where the embedded server keeps objects.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Place {
     /// In memory.
+    #[default]
     Memory,
     /// In files under a directory; `None`: a temporary one, beside the result store or in the working directory.
     Disk(Option<PathBuf>),
@@ -297,4 +349,3 @@ impl Default for Naming {
         }
     }
 }
-

@@ -2,7 +2,13 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`engine`] | from a job to the engine that does it |
+//! | [`Objects`] | the engine as Tidemark sees it: from its documents' keys to what carries its works out |
+//! | [`job`] | a work on object storage: its target and its actions |
+//! | `document`, `schema` | the keys of documents: read, and described for editors |
+//! | `forecast`, `policy` | what works will do, and what they touch on this machine |
+//! | [`oneliner`] | the plan of a command line |
+//! | `prepare` | targets made ready: embedded servers started, the others asked |
+//! | [`sessions`] | from a job to the sessions that do it |
 //! | [`preflight`] | one cheap request before the load: what is wrong is said once, in a sentence |
 //! | [`content`] | what the bytes of an object are, and whether bytes read are those written |
 //! | `s3`, `swift`, `mock` | the storage kinds: single attempts at operations |
@@ -19,18 +25,28 @@
 
 mod client;
 pub mod content;
+mod document;
 mod endpoint;
-pub mod engine;
+mod engine;
 mod failure;
+mod forecast;
 pub mod http;
+pub mod job;
 mod local;
 mod mock;
+pub mod oneliner;
 mod operate;
+mod policy;
 pub mod preflight;
+mod prepare;
 mod reactor;
 mod s3;
+mod schema;
+pub mod sessions;
 mod sigv4;
 mod slots;
 mod swift;
 pub mod text;
 mod transport;
+
+pub use engine::Objects;

@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use tidemark_load::engine::OpenError;
 use tidemark_measure::fault::Fault;
 
-/// The files of a directory, sorted by name, as [`tidemark_plan::object::Verb::PutFile`] numbers them.
+/// The files of a directory, sorted by name, as [`crate::job::Verb::PutFile`] numbers them.
 pub(crate) struct Files(Vec<LocalFile>);
 
 /// One of them.
@@ -89,7 +89,7 @@ pub(crate) fn write(
 mod tests {
     use super::*;
     use crate::content::{DataSet, Key};
-    use tidemark_plan::object::{Content, Naming};
+    use crate::job::{Content, Naming};
 
     #[test]
     fn what_is_written_is_listed_and_nothing_leaves_the_directory() {

@@ -1,14 +1,14 @@
 //! COSBench's storage kinds that store nothing: `mock` waits and succeeds, or fails by a probability;
 //! `none` succeeds at once.
 
+use crate::job::{Action, Mock, Verb};
 use std::collections::VecDeque;
 use std::time::Duration;
 use tidemark_load::engine::{
-    Begin, Clock, Completion, Sessions, OpenError, Operation, Outcome, Session, ThreadContext, Tick,
+    Begin, Clock, Completion, OpenError, Operation, Outcome, Session, Sessions, ThreadContext, Tick,
 };
 use tidemark_measure::fault::Fault;
 use tidemark_measure::record::Example;
-use tidemark_plan::object::{Action, Mock, Verb};
 
 /// How much later than asked a sleeping thread may wake (the kernel's default slack is 50 us): the rest
 /// of a wait is spent looking at the clock.
@@ -138,8 +138,8 @@ fn wait_until(clock: Clock, until: Tick) -> Tick {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::job::{Content, Naming};
     use std::time::Instant;
-    use tidemark_plan::object::{Content, Naming};
 
     fn session(mock: Mock) -> (Box<dyn Session>, Clock) {
         let clock = Clock::starting_at(Instant::now());

@@ -3,15 +3,15 @@
 //! The stages are those that a person would write: make the containers, fill them when there is something to
 //! read, put the load on, delete what was made.
 
-use crate::defaults;
-use crate::object::{Action, Content, Form, Job, Naming, Target, Verb};
-use crate::plan::{Drivers, Engine, Label, Observe, OnFailure, Plan, Stage, Work, WorkKind};
-use crate::selector;
+use crate::job::{Action, Content, Form, Job, Naming, Target, Verb};
 use tidemark_load::pacing::{Arrivals, Pacing, Rate};
 use tidemark_load::source::{Choice, Division, Effect, Order, PoolPlan, Size, SourcePlan};
 use tidemark_load::stopping::Stop;
 use tidemark_load::work::Work as Load;
 use tidemark_measure::pick::Pick;
+use tidemark_plan::defaults;
+use tidemark_plan::plan::{Drivers, Label, Observe, OnFailure, Plan, Stage, Work, WorkKind};
+use tidemark_plan::selector;
 
 /// What the load does.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -158,7 +158,7 @@ impl OneLiner {
         let source = SourcePlan::Scan { action: 0, spaces: Some(spaces), items, bytes };
         let most = source.operations().unwrap_or(1).min(u64::from(self.workers));
         let label = self.label(kind.name(), sample, 100.0, on_objects, kind == WorkKind::Prepare);
-        let stop = Stop { give_up_ns: Some(defaults::give_up_ns(Some(&self.target))), ..self.stop() };
+        let stop = Stop { give_up_ns: Some(defaults::give_up_ns(self.target.attempt_ns())), ..self.stop() };
         let load = Load {
             depth: 1,
             finale: None,
@@ -227,7 +227,7 @@ impl OneLiner {
     }
 
     fn stop(&self) -> Stop {
-        Stop { drain_ns: defaults::drain_ns(Some(&self.target)), ..Stop::default() }
+        Stop { drain_ns: defaults::drain_ns(self.target.attempt_ns()), ..Stop::default() }
     }
 
     fn work(&self, name: &str, kind: WorkKind, load: Load, verbs: Vec<Verb>, labels: Vec<Label>) -> Work {
@@ -246,7 +246,7 @@ impl OneLiner {
             name: name.to_owned(),
             kind,
             load,
-            engine: Engine::Object(Job { target: self.target.clone(), actions }),
+            job: tidemark_plan::job::Job::new(Job { target: self.target.clone(), actions }),
             labels,
             allowed_failures_per_million: if normal { defaults::ALLOWED_FAILURES } else { 0 },
             driver: None,
@@ -275,13 +275,17 @@ fn all(count: u64) -> Pick {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::forecast::forecast;
-    use crate::object::{Embedded, Place};
+    use crate::Objects;
+    use crate::job::Embedded;
+    use std::sync::Arc;
+    use tidemark_measure::record::Note;
+    use tidemark_plan::forecast::forecast;
+    use tidemark_plan::registry::Registry;
 
     fn one(mix: Mix) -> OneLiner {
         OneLiner {
             mix,
-            target: Target::Embedded(Embedded { place: Place::Memory, limit: None, durable: false }),
+            target: Target::Embedded(Embedded::default()),
             size: Size { pick: Pick::Constant(4096), unit: 1 },
             containers: 2,
             objects: 500,
@@ -296,19 +300,23 @@ mod tests {
         }
     }
 
+    fn remarks(plan: &Plan) -> Vec<Note> {
+        forecast(plan, &Registry::new(vec![Arc::new(Objects)], vec![])).notes
+    }
+
     #[test]
     fn every_mix_makes_a_plan_without_surprises() {
         for mix in [Mix::Get, Mix::Head, Mix::Delete, Mix::List, Mix::Mixed(0.7)] {
             let plan = one(mix).plan().unwrap();
             let names: Vec<_> = plan.stages.iter().map(|stage| stage.name.as_str()).collect();
             assert_eq!(names, ["init", "prepare", "main", "cleanup", "dispose"], "{mix:?}");
-            assert_eq!(forecast(&plan).notes, [], "{mix:?}");
+            assert_eq!(remarks(&plan), [], "{mix:?}");
             assert_eq!(plan.stages[0].works[0].load.workers, 2, "no more workers than containers");
             assert_eq!(plan.stages[3].works[0].load.stream, [3, 0]);
         }
         let plan = OneLiner { verify: false, ..one(Mix::Put) }.plan().unwrap();
         assert_eq!(plan.stages.len(), 4, "nothing is prepared for writes");
-        assert_eq!(forecast(&plan).notes, []);
+        assert_eq!(remarks(&plan), []);
     }
 
     #[test]
@@ -327,7 +335,7 @@ mod tests {
             ("get", "containers=u(1,2);objects=u(1,500);sizes=c(4096)B")
         );
         assert!((work.labels[0].weight - 70.0).abs() < 1e-9);
-        let job = work.engine.object().expect("one-liners are about objects");
+        let job = Job::of(work).expect("one-liners are about objects");
         assert!(job.actions[0].content.verify);
         assert_eq!(job.actions[0].naming.container_prefix, "bench-");
     }

@@ -5,6 +5,7 @@ use crate::client::{Client, Reply, Retry};
 use crate::content::{Check, ContentPlan, DataSet, Key, Payload, Write};
 use crate::failure::{Examples, Failure};
 use crate::http::{Head, Sink};
+use crate::job::{Action, Http, Naming, Verb};
 use crate::local::{self, Files, LocalFile};
 use crate::reactor::Reactor;
 use crate::slots::Mailbox;
@@ -18,7 +19,6 @@ use std::sync::Arc;
 use std::task::Poll;
 use tidemark_load::engine::{OpenError, Operation, Outcome, Tick};
 use tidemark_measure::fault::Fault;
-use tidemark_plan::object::{Action, Http, Naming, Verb};
 
 /// How much of a refusal's body is kept: its words are at the beginning.
 const REFUSAL_MOST: usize = 4 << 10;

@@ -2,13 +2,13 @@
 //! in a sentence, with what to do about it.
 
 use crate::failure::Failure;
+use crate::job::{Http, Job, Target};
 use crate::operate::Names;
 use crate::s3;
 use crate::swift;
 use tidemark_load::engine::OpenError;
 use tidemark_measure::fault::Fault;
 use tidemark_measure::units::duration_ns;
-use tidemark_plan::object::{Http, Job, Target};
 
 /// How long a server may take to answer: one that is slower than this before the load will not do under it.
 const PATIENCE_NS: u64 = 10_000_000_000;

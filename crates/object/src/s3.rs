@@ -22,6 +22,7 @@ use crate::client::{Client, Content, Reply};
 use crate::content::DataSet;
 use crate::endpoint::{Endpoint, Resolver};
 use crate::failure::{Examples, Failure};
+use crate::job::{Action, S3, Verb};
 use crate::operate::{Done, Intake, Prepared, Protocol, Task, serve};
 use crate::reactor::Reactor;
 use crate::slots::{Slots, Spawn};
@@ -29,9 +30,8 @@ use crate::text::{encode, push_decimal};
 use request::{Address, Request, Sender};
 use std::rc::Rc;
 use std::sync::Arc;
-use tidemark_load::engine::{Sessions, OpenError, Session, ThreadContext};
+use tidemark_load::engine::{OpenError, Session, Sessions, ThreadContext};
 use tidemark_measure::fault::Fault;
-use tidemark_plan::object::{Action, S3, Verb};
 
 /// The engine of a work on S3.
 pub(crate) struct S3Engine {

@@ -23,6 +23,7 @@ use crate::client::{Body, Client, Content, PlainChunks, Reply};
 use crate::content::DataSet;
 use crate::endpoint::{Endpoint, Resolver};
 use crate::failure::{Examples, Failure};
+use crate::job::{Action, Swift, Verb};
 use crate::operate::{Done, Intake, Prepared, Protocol, Task, serve};
 use crate::preflight::unanswered;
 use crate::reactor::Reactor;
@@ -33,9 +34,8 @@ use link::{Link, Request};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
-use tidemark_load::engine::{Clock, Sessions, OpenError, Session, ThreadContext, Tick};
+use tidemark_load::engine::{Clock, OpenError, Session, Sessions, ThreadContext, Tick};
 use tidemark_measure::fault::Fault;
-use tidemark_plan::object::{Action, Swift, Verb};
 
 /// The engine of a work on Swift.
 pub(crate) struct SwiftEngine {

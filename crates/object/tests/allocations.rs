@@ -13,7 +13,7 @@ use std::net::{TcpListener, TcpStream};
 use support::{PUT, Run, s3};
 use tidemark_load::engine::{Begin, Completion, Operation};
 use tidemark_measure::fault::Fault;
-use tidemark_plan::object::Verb;
+use tidemark_object::job::Verb;
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;

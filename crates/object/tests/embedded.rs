@@ -9,8 +9,8 @@ use tidemark_embedded::{EmbeddedOptions, EmbeddedServer, Fault as Trouble, Opera
 use tidemark_load::engine::{Begin, Operation};
 use tidemark_measure::fault::Fault;
 use tidemark_object::content::DataSet;
+use tidemark_object::job::{Job, S3, Target, Verb};
 use tidemark_object::preflight::preflight;
-use tidemark_plan::object::{Job, S3, Target, Verb};
 use tidemark_plan::secret::Secret;
 
 fn server() -> (EmbeddedServer, S3) {

@@ -8,8 +8,8 @@ mod support;
 use support::{PUT, Run, actions};
 use tidemark_lab::{self as lab, Lab, LabOptions};
 use tidemark_measure::fault::Fault;
+use tidemark_object::job::{Job, S3, Swift, SwiftAuth, Target, Verb};
 use tidemark_object::preflight::preflight;
-use tidemark_plan::object::{Job, S3, Swift, SwiftAuth, Target, Verb};
 use tidemark_plan::secret::Secret;
 
 /// A cluster that ends with the test.

@@ -12,8 +12,8 @@ use std::time::Duration;
 use support::{MS, PUT, Run, actions, s3};
 use tidemark_load::engine::{Begin, Operation};
 use tidemark_measure::fault::Fault;
+use tidemark_object::job::{Action, Content, Form, Job, S3, Target, Verb};
 use tidemark_object::preflight::preflight;
-use tidemark_plan::object::{Action, Content, Form, Job, S3, Target, Verb};
 
 /// Serves each connection with `serve`, which gets its number; gives the address.
 fn server(serve: impl Fn(TcpStream, usize) + Send + Sync + 'static) -> SocketAddr {

@@ -9,9 +9,9 @@ use support::{PUT, Run, actions};
 use tidemark_load::engine::{Begin, Operation};
 use tidemark_measure::fault::Fault;
 use tidemark_object::content::DataSet;
-use tidemark_object::engine::engine;
+use tidemark_object::job::{Job, Swift, SwiftAuth, Target, Verb};
 use tidemark_object::preflight::preflight;
-use tidemark_plan::object::{Job, Swift, SwiftAuth, Target, Verb};
+use tidemark_object::sessions;
 use tidemark_plan::secret::Secret;
 
 fn run(target: &Swift, verbs: &[Verb], slots: u32) -> Run {
@@ -199,7 +199,7 @@ fn what_is_wrong_is_said_in_one_sentence_before_the_load() {
     says(&at("http://no-such-host.invalid/auth".into()), None, ["cannot be resolved", "DNS"]);
     let job =
         Job { target: Target::Swift(server.temp_auth()), actions: actions(&[Verb::Restore { days: 1 }]) };
-    let refused = engine(&job, &DataSet::new(1, 1, 0)).err().unwrap().to_string();
+    let refused = sessions::open(&job, &DataSet::new(1, 1, 0)).err().unwrap().to_string();
     assert!(refused.contains("restore"), "{refused}");
 }
 

@@ -11,7 +11,7 @@ use std::net::{TcpListener, TcpStream};
 use support::{MS, Run, actions, naming, s3};
 use tidemark_load::engine::{Begin, Operation};
 use tidemark_object::content::{DataSet, Key};
-use tidemark_plan::object::{Content, Target, Verb};
+use tidemark_object::job::{Content, Target, Verb};
 
 const SIZE: u64 = 1 << 20;
 

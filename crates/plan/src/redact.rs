@@ -61,12 +61,12 @@ fn secrets(text: &str) -> Vec<(Range<usize>, &'static str)> {
 }
 
 /// Whether a text is meant as XML: it begins with `<`.
-pub(crate) fn is_xml(text: &str) -> bool {
+pub fn is_xml(text: &str) -> bool {
     text.trim_start_matches('\u{feff}').trim_start().starts_with('<')
 }
 
 /// Whether the value of a key of this name is a secret. Misspelled names count, too.
-pub(crate) fn is_secret(key: &str) -> bool {
+pub fn is_secret(key: &str) -> bool {
     if key.len() > 40 {
         return false;
     }

@@ -36,8 +36,9 @@ impl Mapping {
         self
     }
 
-    /// Adds the keys of another mapping that this one lacks.
+    /// Adds the keys of another mapping that this one lacks, and those that it must have.
     fn join(&mut self, other: Mapping) {
+        self.required.extend(other.required);
         for (key, value) in other.keys {
             if !self.keys.iter().any(|(known, _)| *known == key) {
                 self.keys.push((key, value));

@@ -1,13 +1,33 @@
 //! One operation of a load: what it does, on what, how often.
 
-use super::scope::Scope;
-use super::table::{self, Problem, Table};
-use crate::object::{Action, Verb};
-use crate::plan::Label;
-use crate::selector;
+use super::naming;
+use crate::job::{Action, Content, Naming, Verb};
 use std::path::PathBuf;
 use tidemark_load::source::{Choice, Division, Effect, Order, PoolPlan, Size};
 use tidemark_measure::pick::Pick;
+use tidemark_plan::content;
+use tidemark_plan::plan::Label;
+use tidemark_plan::selector;
+use tidemark_plan::yaml::table::{self, Table};
+use tidemark_plan::yaml::values::{constant, pick, positive_bytes, size, weight};
+
+/// What holds around operations, unless they say otherwise.
+pub(super) struct Around {
+    pub(super) naming: Naming,
+    pub(super) content: Content,
+}
+
+impl Around {
+    /// What holds for the operation in `table`.
+    fn within(&self, table: &mut Table<'_>) -> Around {
+        let naming = table.table("naming").map(|own| naming::section(own, &self.naming));
+        let content = table.table("content").map(|own| content::section(own, self.content));
+        Around {
+            naming: naming.unwrap_or_else(|| self.naming.clone()),
+            content: content.unwrap_or(self.content),
+        }
+    }
+}
 
 /// What a load gives once for all its operations.
 pub(super) struct Common {
@@ -19,7 +39,7 @@ pub(super) struct Common {
 }
 
 /// The operations, as documents call them: name, the sample that it counts as, what it does to a pool.
-pub(super) const VERBS: [(&str, Kind); 14] = [
+pub(crate) const VERBS: [(&str, Kind); 14] = [
     ("get", Kind { verb: Name::Get, sample: "read", effect: Effect::Uses }),
     ("put", Kind { verb: Name::Put, sample: "write", effect: Effect::Makes }),
     ("head", Kind { verb: Name::Head, sample: "head", effect: Effect::Uses }),
@@ -38,7 +58,7 @@ pub(super) const VERBS: [(&str, Kind); 14] = [
 
 /// What is fixed about an operation.
 #[derive(Clone, Copy)]
-pub(super) struct Kind {
+pub(crate) struct Kind {
     verb: Name,
     sample: &'static str,
     effect: Effect,
@@ -69,10 +89,10 @@ pub(super) fn operation(
     kind: Kind,
     mut table: Table<'_>,
     common: &Common,
-    scope: &Scope,
+    around: &Around,
     action: u16,
 ) -> (Choice, Action, Label) {
-    let scope = scope.of_operation(&mut table);
+    let around = around.within(&mut table);
     let label = table.text("name").unwrap_or_default();
     let weight = table.read("weight", weight).unwrap_or(1.0);
     let mut verb = verb(kind.verb, &mut table);
@@ -121,11 +141,11 @@ pub(super) fn operation(
         order: Order::Picked,
         follow: None,
     };
-    (choice, Action { verb, naming: scope.naming, content: scope.content }, label)
+    (choice, Action { verb, naming: around.naming, content: around.content }, label)
 }
 
 /// What is divided among workers, as documents call it.
-pub(super) const DIVISIONS: [(&str, Division); 3] =
+pub(crate) const DIVISIONS: [(&str, Division); 3] =
     [("none", Division::None), ("containers", Division::Spaces), ("objects", Division::Items)];
 
 fn verb(name: Name, table: &mut Table<'_>) -> Verb {

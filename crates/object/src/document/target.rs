@@ -1,104 +1,60 @@
 //! The `target` of a document: what load is put on.
-//!
-//! Objects here, block storage in [`volumes`].
 
-use super::environment::Environment;
-use super::table::{Problem, Table};
-use super::tree::{Node, Value};
-use super::volumes::{self, Volumes};
-use crate::defaults;
-use crate::object::{self, Embedded, Http, Mock, Place, S3, Swift, SwiftAuth};
-use crate::secret::Secret;
+use crate::job::{self, Embedded, Http, Mock, Place, S3, Swift, SwiftAuth, Target};
 use std::path::PathBuf;
-
-/// What load is put on.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Target {
-    /// Object storage.
-    Object(Box<object::Target>),
-    /// Block storage.
-    Block(Volumes),
-}
+use tidemark_plan::secret::Secret;
+use tidemark_plan::yaml::environment::Environment;
+use tidemark_plan::yaml::table::{self, Problem, Table};
+use tidemark_plan::yaml::timing;
+use tidemark_plan::yaml::values::address;
 
 /// The kinds of targets, as documents call them.
-#[derive(Clone, Copy)]
-pub(super) enum Kind {
-    S3,
-    Swift,
-    Mock,
-    Nothing,
-    Embedded,
-    Volumes(volumes::Kind),
+pub(crate) const KINDS: [&str; 5] = ["s3", "swift", "mock", "none", "embedded"];
+
+/// Reads the mapping under `target`, whose kind is known; `None` after an error that leaves nothing to go on with.
+pub(crate) fn target(kind: &str, table: &mut Table<'_>, environment: &Environment<'_>) -> Option<Target> {
+    Some(match kind {
+        "s3" => Target::S3(s3(table, environment)),
+        "swift" => Target::Swift(swift(table, environment)?),
+        "mock" => Target::Mock(mock(table)),
+        "embedded" => Target::Embedded(embedded(table)),
+        _ => Target::Nothing,
+    })
 }
 
-pub(super) const KINDS: [(&str, Kind); 8] = [
-    ("s3", Kind::S3),
-    ("swift", Kind::Swift),
-    ("mock", Kind::Mock),
-    ("none", Kind::Nothing),
-    ("embedded", Kind::Embedded),
-    ("file", Kind::Volumes(volumes::Kind::File)),
-    ("device", Kind::Volumes(volumes::Kind::Device)),
-    ("rbd", Kind::Volumes(volumes::Kind::Rbd)),
-];
-
-/// Whether a target is of volumes, as far as its kind says.
-pub(super) fn is_volumes(node: &Node) -> bool {
-    let kind = node.entry("kind").map_or(node, |entry| &entry.node);
-    let Value::Scalar(text) = &kind.value else { return false };
-    let known = KINDS.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
-    known.is_some_and(|(_, kind)| matches!(kind, Kind::Volumes(_)))
-}
-
-/// Reads the mapping under `target`; `None` after an error that leaves nothing to go on with.
-pub(super) fn target(mut table: Table<'_>, environment: &Environment<'_>) -> Option<Target> {
-    let help = "write s3, swift, embedded, mock or none; or file, device or rbd";
-    let kind = table.required("kind", help, |text| super::table::choose(text, &KINDS));
-    let target = match kind? {
-        Kind::Volumes(kind) => Target::Block(volumes::volumes(kind, &mut table, environment)),
-        Kind::S3 => on_objects(object::Target::S3(s3(&mut table, environment))),
-        Kind::Swift => on_objects(object::Target::Swift(swift(&mut table, environment)?)),
-        Kind::Nothing => on_objects(object::Target::Nothing),
-        Kind::Mock => on_objects(object::Target::Mock(Mock {
-            size: table.bytes("size", 0).unwrap_or(1000),
-            delay_ns: table.duration("delay").unwrap_or(10_000_000),
-            errors: table.share("errors").unwrap_or(0.0),
-        })),
-        Kind::Embedded => on_objects(object::Target::Embedded(Embedded {
-            durable: table.flag("durable").unwrap_or(false),
-            place: place(&mut table),
-            limit: table.read("limit", |text| match super::work::rate(text)? {
-                0.0 => Err(Problem::new(
-                    "a server that serves nothing is no target",
-                    "write a rate such as 2000/s",
-                )),
-                rate => Ok(rate),
-            }),
-        })),
-    };
-    table.finish();
-    Some(target)
-}
-
-fn on_objects(target: object::Target) -> Target {
-    Target::Object(Box::new(target))
-}
-
-/// A target that needs no settings, named alone: `target: embedded`.
-pub(super) fn named(text: &str) -> Result<Target, Problem> {
-    let needs = |what: &str| {
-        let help = format!("write `target: {{kind: {text}, ...}}` with {what}");
-        Err(Problem::new(format!("the target '{text}' needs settings"), help))
-    };
-    Ok(on_objects(match super::table::choose(text, &KINDS)? {
-        Kind::Nothing => object::Target::Nothing,
-        Kind::Mock => object::Target::Mock(Mock { size: 1000, delay_ns: 10_000_000, errors: 0.0 }),
-        Kind::Embedded => {
-            object::Target::Embedded(Embedded { place: Place::Memory, limit: None, durable: false })
+/// The target that is named alone: `target: embedded`.
+pub(crate) fn bare(kind: &str) -> Result<Target, Problem> {
+    match kind {
+        "mock" => Ok(Target::Mock(Mock::default())),
+        "none" => Ok(Target::Nothing),
+        "embedded" => Ok(Target::Embedded(Embedded::default())),
+        _ => {
+            let help = format!("write `target: {{kind: {kind}, ...}}` with its address and credentials");
+            Err(Problem::new(format!("the target '{kind}' needs settings"), help))
         }
-        Kind::S3 | Kind::Swift => return needs("its address and credentials"),
-        Kind::Volumes(_) => return needs("its place and size"),
-    }))
+    }
+}
+
+fn mock(table: &mut Table<'_>) -> Mock {
+    let usual = Mock::default();
+    Mock {
+        size: table.bytes("size", 0).unwrap_or(usual.size),
+        delay_ns: table.duration("delay").unwrap_or(usual.delay_ns),
+        errors: table.share("errors").unwrap_or(usual.errors),
+    }
+}
+
+fn embedded(table: &mut Table<'_>) -> Embedded {
+    Embedded {
+        durable: table.flag("durable").unwrap_or(false),
+        place: place(table),
+        limit: table.read("limit", |text| match timing::rate(text)? {
+            0.0 => {
+                Err(Problem::new("a server that serves nothing is no target", "write a rate such as 2000/s"))
+            }
+            rate => Ok(rate),
+        }),
+    }
 }
 
 fn place(table: &mut Table<'_>) -> Place {
@@ -145,7 +101,7 @@ fn s3(table: &mut Table<'_>, environment: &Environment<'_>) -> S3 {
         access_key,
         secret_key,
         session_token: environment.secret(table, "session_token", "session_token_file"),
-        region: environment.text(table, "region").unwrap_or_else(|| defaults::REGION.into()),
+        region: environment.text(table, "region").unwrap_or_else(|| job::REGION.into()),
         path_style: table.flag("path_style").unwrap_or(true),
         sign_payload: table.flag("sign_payload").unwrap_or(false),
         storage_class: table.text("storage_class"),
@@ -160,13 +116,13 @@ fn swift(table: &mut Table<'_>, environment: &Environment<'_>) -> Option<Swift> 
 }
 
 /// The ways to get a Swift token, as documents call them, and which of four they are.
-pub(super) const AUTHS: [(&str, u8); 5] =
+pub(crate) const AUTHS: [(&str, u8); 5] =
     [("token", 0), ("tempauth", 1), ("swauth", 1), ("keystone-v2", 2), ("keystone-v3", 3)];
 
 fn swift_auth(mut table: Table<'_>, environment: &Environment<'_>) -> Option<SwiftAuth> {
     let auth = &mut table;
     let help = "write tempauth, keystone-v3, keystone-v2 or token";
-    let kind = auth.required("kind", help, |text| super::table::choose(text, &AUTHS))?;
+    let kind = auth.required("kind", help, |text| table::choose(text, &AUTHS))?;
     let text = |auth: &mut Table<'_>, key, example: &str| {
         if !auth.has(key) {
             auth.missing(key, &format!("such as {example}"));

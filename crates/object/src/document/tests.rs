@@ -1,12 +1,17 @@
 //! Documents read, and what is wrong with them.
 
-use super::*;
-use crate::diagnostic::Severity;
-use crate::object::{self, Action, Content, Form, Target, Verb};
+use super::operation;
+use crate::Objects;
+use crate::job::{self, Action, Content, Form, Job, Target, Verb};
 use proptest::prelude::*;
+use std::sync::Arc;
 use tidemark_load::pacing::{Arrivals, Pacing};
 use tidemark_load::source::{Division, Effect, PoolPlan, Size, SourcePlan};
 use tidemark_measure::pick::Pick;
+use tidemark_plan::diagnostic::{Diagnostic, Severity};
+use tidemark_plan::plan::{Drivers, OnFailure, OnLoss, Plan, Wanted, Work, WorkKind};
+use tidemark_plan::registry::Registry;
+use tidemark_plan::yaml::{self, Environment};
 
 /// A document that uses nearly everything.
 const FULL: &str = include_str!("full.yaml");
@@ -26,37 +31,31 @@ fn file(path: &std::path::Path) -> std::io::Result<String> {
     }
 }
 
-fn device_size(path: &std::path::Path) -> std::io::Result<u64> {
-    match path.to_str() {
-        Some("/dev/one") => Ok((1 << 30) + 512),
-        Some("/dev/two") => Ok(2 << 30),
-        _ => Err(std::io::ErrorKind::NotFound.into()),
-    }
-}
-
-pub(super) fn outcome(text: &str) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
-    read_in(text, &environment(&variable, &file))
-}
-
-fn environment<'a>(
-    variable: &'a dyn Fn(&str) -> Option<String>,
-    file: &'a dyn Fn(&std::path::Path) -> std::io::Result<String>,
-) -> Environment<'a> {
-    Environment { variable, file, document: &file_of_nobody, device_size: &device_size }
-}
-
-fn file_of_nobody(_: &std::path::Path) -> std::io::Result<String> {
+fn nothing<T>(_: &std::path::Path) -> std::io::Result<T> {
     Err(std::io::ErrorKind::NotFound.into())
 }
 
-pub(super) fn plan(text: &str) -> Plan {
+fn read(
+    text: &str,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let registry = Registry::new(vec![Arc::new(Objects)], vec![]);
+    let (document, device_size) = (&nothing, &nothing);
+    yaml::read(text, &Environment { registry: &registry, variable, file: &file, document, device_size })
+}
+
+fn outcome(text: &str) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
+    read(text, &variable)
+}
+
+fn plan(text: &str) -> Plan {
     let (plan, warnings) = outcome(text).unwrap();
     assert_eq!(warnings, []);
     plan
 }
 
 /// All remarks as `line:column severity message | help`.
-pub(super) fn remarks(text: &str) -> Vec<String> {
+fn remarks(text: &str) -> Vec<String> {
     let remarks = match outcome(text) {
         Ok((_, warnings)) => warnings,
         Err(errors) => errors,
@@ -74,8 +73,8 @@ fn with_load(load: &str) -> String {
     format!("name: t\ntarget: none\nstages:\n- load:\n    {}\n", load.replace('\n', "\n    "))
 }
 
-fn job(work: &Work) -> &object::Job {
-    work.engine.object().unwrap()
+fn job(work: &Work) -> &Job {
+    Job::of(work).unwrap()
 }
 
 #[test]
@@ -149,7 +148,7 @@ fn the_full_document_gives_what_it_says() {
 
     let extras = &plan.stages[4].works[0];
     let Target::Swift(swift) = &job(extras).target else { panic!() };
-    let object::SwiftAuth::TempAuth { key, .. } = &swift.auth else { panic!() };
+    let job::SwiftAuth::TempAuth { key, .. } = &swift.auth else { panic!() };
     assert_eq!(key.reveal(), "from-file");
     let verbs: Vec<_> = job(extras).actions.iter().map(|action| action.verb.clone()).collect();
     assert_eq!(verbs[0], Verb::GetRange { length: 4096, object_bytes: 65_536 });
@@ -333,7 +332,6 @@ fn secrets_are_in_no_remark_and_no_debug_output() {
 
 #[test]
 fn drivers_are_said_shortly_or_in_full() {
-    use crate::plan::{Drivers, OnLoss, Wanted};
     let with = |drivers: &str| {
         format!("{drivers}{}", with_load("for: 60s\noperations: [{get: {containers: 1, objects: 1}}]"))
     };
@@ -392,38 +390,10 @@ fn examples_are_documents() {
         ("whitepaper-4k", include_str!("../../../../examples/whitepaper-4k.yaml")),
         ("mixed-embedded", include_str!("../../../../examples/mixed-embedded.yaml")),
         ("open-loop", include_str!("../../../../examples/open-loop.yaml")),
-        ("block-sequential", include_str!("../../../../examples/block-sequential.yaml")),
-        ("block-qct-rbd", include_str!("../../../../examples/block-qct-rbd.yaml")),
-        ("block-oltp", include_str!("../../../../examples/block-oltp.yaml")),
     ] {
-        let variable = |_: &str| Some("http://10.0.0.1".to_owned());
-        let read = read_in(text, &environment(&variable, &file));
+        let read = read(text, &|_| Some("http://10.0.0.1".to_owned()));
         let (plan, warnings) = read.unwrap_or_else(|errors| panic!("{name}: {errors:#?}"));
         assert_eq!((plan.name.as_str(), warnings), (name, vec![]));
-    }
-}
-
-/// Everything between lines with three backquotes in the reference, which holds one document per block.
-#[test]
-fn the_examples_of_the_reference_are_documents() {
-    let reference = include_str!("../../../../docs/document.md");
-    let blocks: Vec<_> =
-        reference.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
-    assert!(!blocks.is_empty());
-    let variable = |_: &str| Some("http://10.0.0.1".to_owned());
-    let file = |_: &std::path::Path| Ok("from a file".to_owned());
-    for block in blocks {
-        if crate::evaluation::is_evaluation(block) {
-            let environment = Environment { variable: &variable, ..Environment::process() };
-            let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
-            let read = crate::evaluation::read(block, &directory, &environment);
-            let (_, warnings) = read.unwrap_or_else(|errors| panic!("{block}\n{errors:#?}"));
-            assert_eq!(warnings, [], "{block}");
-            continue;
-        }
-        let read = read_in(block, &environment(&variable, &file));
-        let (_, warnings) = read.unwrap_or_else(|errors| panic!("{block}\n{errors:#?}"));
-        assert_eq!(warnings, [], "{block}");
     }
 }
 

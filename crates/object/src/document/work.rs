@@ -1,43 +1,26 @@
-//! The works of a stage. On objects: those that go once through a range, and the load that is measured.
+//! The works of a stage: those that go once through a range, and the load that is measured.
 
-use super::block;
-use super::context::Context;
-use super::load::Point;
-use super::operation::{self, Common, DIVISIONS, VERBS};
-use super::scope::Scope;
-use super::table::{Problem, Table};
-use super::target::Target;
-use super::tree::{Entry, Node, Value};
-use crate::defaults;
-use crate::nearest::nearest;
-use crate::object::{self, Action, Job, Verb};
-use crate::plan::{Engine, Label, Work, WorkKind};
-use crate::selector;
-use tidemark_load::pacing::{Arrivals, Pacing, Rate};
-use tidemark_load::source::{PoolPlan, SourcePlan};
+use super::naming;
+use super::operation::{self, Around, Common, DIVISIONS, VERBS};
+use crate::job::{Action, Job, Target, Verb};
+use tidemark_load::pacing::Pacing;
+use tidemark_load::source::{Choice, Effect, PoolPlan, SourcePlan};
 use tidemark_load::stopping::Stop;
 use tidemark_load::work::Work as Load;
 use tidemark_measure::pick::Pick;
-use tidemark_measure::units;
-
-/// The kinds of works, as documents call them.
-pub(super) const KINDS: [(&str, WorkKind); 6] = [
-    ("init", WorkKind::Init),
-    ("prepare", WorkKind::Prepare),
-    ("precondition", WorkKind::Prepare),
-    ("load", WorkKind::Normal),
-    ("cleanup", WorkKind::Cleanup),
-    ("dispose", WorkKind::Dispose),
-];
+use tidemark_plan::content;
+use tidemark_plan::defaults;
+use tidemark_plan::engine::WorkPlace;
+use tidemark_plan::plan::{Label, Work, WorkKind};
+use tidemark_plan::yaml::scope::Scope;
+use tidemark_plan::yaml::table::Table;
+use tidemark_plan::yaml::timing::{self, ends, pacing};
+use tidemark_plan::yaml::tree::{Node, Value};
+use tidemark_plan::yaml::values::{self, bounds};
+use tidemark_plan::yaml::works::unknown;
 
 /// Operations of one load beyond this are taken for a mistake.
 const MOST_OPERATIONS: usize = 1000;
-
-/// A work that was read, and the point of a sweep that it is.
-pub(super) struct Made {
-    pub(super) work: Work,
-    pub(super) point: Option<Point>,
-}
 
 /// What a work does: its operations in the load core's terms, in the engine's, and in reports.
 struct Doing {
@@ -48,42 +31,15 @@ struct Doing {
     labels: Vec<Label>,
 }
 
-/// Reads the work under a key that says its kind: one, or those that a sweep makes of it. `stream` is its stage and
-/// its place therein; `alone` says that the stage has no other.
-pub(super) fn work(
-    kind: (&'static str, WorkKind),
+/// Reads a work; all random choices come from `seed`.
+pub(crate) fn work(
+    place: WorkPlace,
     mut table: Table<'_>,
-    scope: &Scope,
-    context: &Context<'_>,
-    (stream, alone): ([u64; 2], bool),
-) -> Vec<Made> {
-    let scope = scope.within(&mut table, context.environment);
-    let target = match &scope.target {
-        Some(Target::Block(volumes)) => {
-            return block::work(kind, table, volumes, &scope, context, (stream, alone));
-        }
-        Some(Target::Object(target)) => object::Target::clone(target),
-        None => {
-            let help =
-                "write `target: {kind: s3, endpoint: ..., ...}`, or `target: embedded` to try things out";
-            let (place, message) = &context.missing_target;
-            table.log().error(place, message, help);
-            object::Target::Nothing
-        }
-    };
-    vec![Made::alone(on_objects(kind, table, target, &scope, context, stream))]
-}
-
-/// Reads a work on objects.
-fn on_objects(
-    kind: (&str, WorkKind),
-    mut table: Table<'_>,
-    target: object::Target,
-    scope: &Scope,
-    context: &Context<'_>,
-    stream: [u64; 2],
+    target: Target,
+    scope: &Scope<'_>,
+    seed: u64,
 ) -> Work {
-    if kind.0 == "precondition" {
+    if place.keyword == "precondition" {
         let help = "remove it, or use `target: {kind: file, ...}`, `device` or `rbd`";
         table.log().error(
             table.place(),
@@ -91,21 +47,22 @@ fn on_objects(
             help,
         );
     }
-    let name = table.text("name").unwrap_or_else(|| kind.0.to_owned());
+    let around = Around { naming: naming::naming(scope, &table), content: content::content(scope, &table) };
+    let name = table.text("name").unwrap_or_else(|| place.keyword.to_owned());
     let workers = table.small("workers", 1..=defaults::MOST_WORKERS).unwrap_or(1);
-    let usual = if kind.1 == WorkKind::Normal { defaults::ALLOWED_FAILURES } else { 0 };
+    let usual = if place.kind == WorkKind::Normal { defaults::ALLOWED_FAILURES } else { 0 };
     let allowed = table.share("allowed_failures").map_or(usual, |share| (share * 1e6).round() as u32);
     let driver = table.text("driver");
-    let doing = match kind.1 {
-        WorkKind::Normal => load(&mut table, scope, &target),
-        _ => scan(&mut table, kind, scope, &target),
+    let doing = match place.kind {
+        WorkKind::Normal => load(&mut table, &around, &target),
+        _ => scan(&mut table, (place.keyword, place.kind), around, &target),
     };
     table.finish();
     let Doing { pacing, stop, source, actions, labels } = doing;
     let count = actions.len() as u16;
     Work {
         name,
-        kind: kind.1,
+        kind: place.kind,
         load: Load {
             workers,
             depth: 1,
@@ -114,10 +71,10 @@ fn on_objects(
             source,
             finale: None,
             actions: count,
-            seed: context.seed,
-            stream,
+            seed,
+            stream: place.stream,
         },
-        engine: Engine::Object(Job { target, actions }),
+        job: tidemark_plan::job::Job::new(Job { target, actions }),
         labels,
         allowed_failures_per_million: allowed,
         driver,
@@ -125,16 +82,11 @@ fn on_objects(
 }
 
 /// A work that does one thing once to every container or object of a range.
-fn scan(
-    table: &mut Table<'_>,
-    (name, kind): (&str, WorkKind),
-    scope: &Scope,
-    target: &object::Target,
-) -> Doing {
+fn scan(table: &mut Table<'_>, (name, kind): (&str, WorkKind), around: Around, target: &Target) -> Doing {
     let spaces = range(table, "containers");
     let on_objects = matches!(kind, WorkKind::Prepare | WorkKind::Cleanup);
     let items = on_objects.then(|| range(table, "objects"));
-    let mut bytes = operation::constant(0);
+    let mut bytes = values::constant(0);
     let mut sized = false;
     let verb = match kind {
         WorkKind::Init => Verb::CreateContainer,
@@ -164,10 +116,10 @@ fn scan(
         weight: 100.0,
         config: operation::config(&sequence(spaces), shown.as_ref(), sized.then_some(&bytes)),
     };
-    let action = Action { verb, naming: scope.naming.clone(), content: scope.content };
+    let action = Action { verb, naming: around.naming, content: around.content };
     Doing {
         pacing: Pacing::Closed { think_ns: table.duration("think").unwrap_or(0) },
-        stop: stop(table, Some(target), true),
+        stop: timing::stop(table, target.attempt_ns(), true),
         source: SourcePlan::Scan { action: 0, spaces: Some(spaces), items, bytes },
         actions: vec![action],
         labels: vec![label],
@@ -181,21 +133,21 @@ fn range(table: &mut Table<'_>, key: &'static str) -> (u64, u64) {
 }
 
 /// The load that is measured: a mix of operations.
-fn load(table: &mut Table<'_>, scope: &Scope, target: &object::Target) -> Doing {
+fn load(table: &mut Table<'_>, around: &Around, target: &Target) -> Doing {
     let mut common = Common {
-        containers: table.read("containers", operation::pick),
-        objects: table.read("objects", operation::pick),
-        sizes: table.read("sizes", operation::size),
+        containers: table.read("containers", values::pick),
+        objects: table.read("objects", values::pick),
+        sizes: table.read("sizes", values::size),
         division: table.word("division", &DIVISIONS).unwrap_or_default(),
         pool: None,
     };
     common.pool = table.table("pool").map(|pool| read_pool(pool, &common));
     let pacing = pacing(table);
-    let stop = ends(table, Some(target));
+    let stop = ends(table, target.attempt_ns());
     let (mut choices, mut actions, mut labels) = (vec![], vec![], vec![]);
     for (name, kind, settings) in operations_of(table) {
         let index = actions.len() as u16;
-        let (choice, action, label) = operation::operation(name, kind, settings, &common, scope, index);
+        let (choice, action, label) = operation::operation(name, kind, settings, &common, around, index);
         choices.push(choice);
         actions.push(action);
         labels.push(label);
@@ -255,8 +207,7 @@ fn read_pool(mut table: Table<'_>, common: &Common) -> PoolPlan {
 }
 
 /// Reports a pool that can run dry.
-fn check_pool(table: &mut Table<'_>, common: &Common, choices: &[tidemark_load::source::Choice]) {
-    use tidemark_load::source::Effect;
+fn check_pool(table: &mut Table<'_>, common: &Common, choices: &[Choice]) {
     let (Some(pool), Some(entry)) = (&common.pool, table.entry("pool")) else { return };
     let has = |effect| choices.iter().any(|choice| choice.effect == effect);
     if has(Effect::Makes) {

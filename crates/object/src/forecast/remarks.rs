@@ -1,31 +1,28 @@
-//! What about a plan may surprise its author: each remark says what will happen, and how to avoid it.
+//! What about works on objects may surprise their author: each remark says what will happen, and how to avoid it.
 
 use super::world::{self, Area, Place, World};
-use super::{Does, Touch, has_form, highest_rate};
-use crate::object::{Form, Target, Verb};
-use crate::plan::{Plan, Work as PlanWork};
+use super::{DELETES_OBJECTS, Touch, WRITES_OBJECTS, has_form};
+use crate::job::{Form, Target, Verb};
 use std::collections::BTreeMap;
 use tidemark_load::source::{Choice, Division, Effect, SourcePlan};
 use tidemark_measure::pick::Pick;
-use tidemark_measure::record::Note;
 use tidemark_measure::units;
+use tidemark_plan::forecast::Remarks;
 
 /// Bytes of the guard that ends COSBench's hashed content.
 const GUARD: u64 = 40;
 
-/// Bytes of the stamp that opens every 4 KiB of seeded content (`tidemark-object`, `content`).
+/// Bytes of the stamp that opens every 4 KiB of seeded content ([`crate::content`]).
 const STAMP: u64 = 64;
 
 /// The smallest part but the last that S3 takes in a multipart upload, bytes.
 const SMALLEST_PART: u64 = 5 << 20;
 
-
-
 /// Remarks on an action that need no look at what is stored.
 pub(super) fn of_action(touch: &Touch<'_>, stage: &str, remarks: &mut Remarks) {
     let label = touch.work.labels.get(touch.index).map_or("operation", |label| label.label.as_str());
     let content = touch.job.actions[touch.index].content;
-    let writes = touch.does() == Does::WritesObjects && !matches!(touch.verb(), Verb::PutFile { .. });
+    let writes = touch.does() == WRITES_OBJECTS && !matches!(touch.verb(), Verb::PutFile { .. });
     let least = touch.size.pick.bounds().0.saturating_mul(touch.size.unit);
     if writes && least <= GUARD && has_form(touch, |form| form == Form::Hashed) {
         let text = format!(
@@ -120,7 +117,7 @@ fn of_choice(touch: &Touch<'_>, label: &str, stage: &str, remarks: &mut Remarks)
 /// Remarks on deletes in a mix without a pool.
 pub(super) fn deletes_beside_reads(touches: &[Touch<'_>], stage: &str, remarks: &mut Remarks) {
     let deletes = |touch: &&Touch<'_>| {
-        touch.does() == Does::DeletesObjects && !touch.is_scan() && !pooled(touch) && touch.place().is_some()
+        touch.does() == DELETES_OBJECTS && !touch.is_scan() && !pooled(touch) && touch.place().is_some()
     };
     if touches.iter().any(|touch| deletes(&touch)) {
         let text = format!(
@@ -141,7 +138,7 @@ pub(super) fn writes_beside_verified_reads(touches: &[Touch<'_>], stage: &str, r
         let own = |choice: &Choice| {
             choice.division == Division::Items || choice.effect != Effect::Free && pooled(touch)
         };
-        touch.does() == Does::WritesObjects && touch.work.load.workers > 1 && !touch.choice.is_some_and(own)
+        touch.does() == WRITES_OBJECTS && touch.work.load.workers > 1 && !touch.choice.is_some_and(own)
     };
     for write in touches.iter().filter(shared) {
         let meets = |read: &Touch<'_>| {

@@ -1,9 +1,10 @@
 //! What is stored where as a plan goes on: rectangles of container numbers by object numbers.
 
-use crate::object::{Job, Naming, Swift, SwiftAuth, Target};
+use crate::job::{Job, Naming, Target};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use tidemark_measure::pick::Pick;
+use tidemark_plan::forecast::length;
 
 /// Rectangles beyond this are no longer followed: a plan of so many parts is not forecast in detail.
 const MOST_AREAS: usize = 1_000;
@@ -16,11 +17,6 @@ const MOST_RANGES: usize = 64;
 
 /// A range of numbers, both ends included.
 pub(super) type Range = (u64, u64);
-
-/// How many numbers a range holds.
-pub(super) fn length((low, high): Range) -> u64 {
-    (high + 1).saturating_sub(low)
-}
 
 /// Objects: some containers by some numbers in each. For containers themselves, `items` is (0, 0).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,7 +117,7 @@ impl Place {
     pub(super) fn of(job: &Job, naming: &Naming) -> Option<Self> {
         let storage = match &job.target {
             Target::S3(s3) => s3.http.endpoints.join(" "),
-            Target::Swift(swift) => swift_address(swift).to_owned(),
+            Target::Swift(swift) => swift.auth.address().to_owned(),
             Target::Embedded(_) => "embedded".to_owned(),
             Target::Mock(_) | Target::Nothing => return None,
         };
@@ -152,15 +148,6 @@ impl Place {
 
 fn span(low: u64, high: u64, name: impl Fn(u64) -> String) -> String {
     if low == high { name(low) } else { format!("{} to {}", name(low), name(high)) }
-}
-
-fn swift_address(swift: &Swift) -> &str {
-    match &swift.auth {
-        SwiftAuth::Token { storage_url, .. } => storage_url,
-        SwiftAuth::TempAuth { url, .. }
-        | SwiftAuth::KeystoneV2 { url, .. }
-        | SwiftAuth::KeystoneV3 { url, .. } => url,
-    }
 }
 
 /// What is stored.

@@ -4,6 +4,7 @@ use super::refusal;
 use crate::client::{Answer, Body, Client, Content, Reply};
 use crate::failure::Failure;
 use crate::http::Sink;
+use crate::job::S3;
 use crate::operate::Intake;
 use crate::reactor::Reactor;
 use crate::sigv4::{Chain, EMPTY_SHA256, PayloadHash, Signature, Signer, Unsigned};
@@ -18,7 +19,6 @@ use std::sync::Arc;
 use std::time::SystemTime;
 use tidemark_load::engine::Tick;
 use tidemark_measure::fault::Fault;
-use tidemark_plan::object::S3;
 
 /// Where a request goes: the host it names and the path. Kept for its memory.
 #[derive(Default)]

@@ -5,13 +5,13 @@ use crate::client::{Answer, Body, Client};
 use crate::endpoint::{Endpoint, Resolver};
 use crate::failure::Failure;
 use crate::http::{Head, Sink};
+use crate::job::{Http, SwiftAuth};
 use crate::reactor::Reactor;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tidemark_load::engine::OpenError;
 use tidemark_measure::fault::Fault;
-use tidemark_plan::object::{Http, SwiftAuth};
 use tidemark_plan::secret::Secret;
 
 /// How often a slot looks whether another one has renewed the token.

@@ -1,9 +1,9 @@
 //! How a token and the account's URL are got: what is sent, and what comes back. No socket.
 
+use crate::job::SwiftAuth;
 use serde::Deserialize;
 use serde_json::json;
 use tidemark_load::engine::OpenError;
-use tidemark_plan::object::SwiftAuth;
 use tidemark_plan::secret::Secret;
 
 /// What authentication gives.

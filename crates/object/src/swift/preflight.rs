@@ -2,6 +2,7 @@
 
 use super::link::Request;
 use super::{Slot, enter};
+use crate::job::Swift;
 use crate::operate::Intake;
 use crate::preflight::{patient, unanswered};
 use crate::reactor::Reactor;
@@ -10,7 +11,6 @@ use std::sync::Arc;
 use std::time::Instant;
 use tidemark_load::engine::{Clock, OpenError};
 use tidemark_measure::fault::Fault;
-use tidemark_plan::object::Swift;
 
 /// Logs in, and asks every endpoint of a target for the account, or for the container of this percent-encoded name,
 /// which must exist.

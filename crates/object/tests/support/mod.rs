@@ -6,12 +6,12 @@ pub(crate) mod swift;
 use std::sync::Arc;
 use std::time::Instant;
 use tidemark_load::engine::{
-    Begin, Clock, Completion, Sessions, Operation, Outcome, Session, ThreadContext, Tick,
+    Begin, Clock, Completion, Operation, Outcome, Session, Sessions, ThreadContext, Tick,
 };
 use tidemark_measure::record::Example;
 use tidemark_object::content::DataSet;
-use tidemark_object::engine::engine;
-use tidemark_plan::object::{Action, Content, Form, Http, Job, Naming, S3, Target, Verb};
+use tidemark_object::job::{Action, Content, Form, Http, Job, Naming, S3, Target, Verb};
+use tidemark_object::sessions;
 use tidemark_plan::secret::Secret;
 
 pub(crate) const MS: u64 = 1_000_000;
@@ -65,7 +65,7 @@ impl Run {
 
     pub(crate) fn sharing(data: &Arc<DataSet>, target: Target, actions: Vec<Action>, slots: u32) -> Self {
         let verbs = actions.iter().map(|action| action.verb.clone()).collect();
-        let engine = engine(&Job { target, actions }, data).unwrap();
+        let engine = sessions::open(&Job { target, actions }, data).unwrap();
         let clock = Clock::starting_at(Instant::now());
         let session = engine
             .open(ThreadContext { clock, thread: 0, first_slot: 0, slots, largest: 1 << 20, seed: 7 })

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
+use tidemark_object::job::{Http, Swift, SwiftAuth};
 use tidemark_object::text::decode;
-use tidemark_plan::object::{Http, Swift, SwiftAuth};
 use tidemark_plan::secret::Secret;
 
 /// A small Swift with TempAuth and both Keystones, in this process.

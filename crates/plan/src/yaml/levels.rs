@@ -92,7 +92,10 @@ fn values(table: &mut Table<'_>, axis: &'static str) -> Vec<(String, Range<usize
 }
 
 /// The value of an axis as a number.
-pub(super) fn number(axis: &str, text: &str) -> Result<f64, Problem> {
+///
+/// # Errors
+/// When it is none, or none that the axis can have.
+pub fn number(axis: &str, text: &str) -> Result<f64, Problem> {
     let most = match axis {
         "rate" => {
             return match timing::rate(text)? {

@@ -11,7 +11,7 @@ mod documents;
 mod drivers;
 pub mod environment;
 mod evaluation;
-pub(crate) mod levels;
+pub mod levels;
 mod observe;
 pub mod scope;
 pub mod table;

@@ -1,0 +1,30 @@
+//! The examples of the reference and of `examples/` are documents.
+
+use std::path::Path;
+use tidemark_plan::document::{self, Document};
+use tidemark_plan::yaml::Environment;
+
+/// Everything between lines with three backquotes in the reference, which holds one document per block.
+#[test]
+fn the_examples_of_the_reference_are_documents() {
+    let reference = include_str!("../../../docs/document.md");
+    let blocks: Vec<_> =
+        reference.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert!(!blocks.is_empty());
+    let registry = tidemark_engines::registry();
+    let environment = Environment {
+        variable: &|_| Some("http://10.0.0.1".to_owned()),
+        file: &|_| Ok("from a file".to_owned()),
+        device_size: &|_| Ok(2 << 30),
+        ..Environment::process(&registry)
+    };
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    for block in blocks {
+        let read = document::open(block, &directory, &environment);
+        let warnings = match read.unwrap_or_else(|errors| panic!("{block}\n{errors:#?}")) {
+            Document::Workload(read) => read.warnings,
+            Document::Evaluation(_, warnings) => warnings,
+        };
+        assert_eq!(warnings, [], "{block}");
+    }
+}

@@ -1,0 +1,157 @@
+//! Targets made ready: embedded servers started, the others asked whether they are what the plan takes them for.
+
+use crate::content::DataSet;
+use crate::job::{Embedded, Http, Job, Place, REGION, S3, Target};
+use crate::preflight::preflight;
+use crate::sessions;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tempfile::TempDir;
+use tidemark_embedded::{EmbeddedOptions, EmbeddedServer, Place as ServerPlace};
+use tidemark_load::source::SourcePlan;
+use tidemark_measure::record::Note;
+use tidemark_plan::engine::{Carrier, Prepared, Setup};
+use tidemark_plan::plan::{Plan, Work, WorkKind};
+use tidemark_plan::secret::Secret;
+
+/// Most keys whose versions are followed, to tell stale content: 24 bytes each.
+const FOLLOWED_KEYS: u64 = 4_000_000;
+
+/// The targets of a run. Embedded servers run as long as this lives.
+pub(crate) struct Servers {
+    running: Vec<Server>,
+    scratch: PathBuf,
+    data: Arc<DataSet>,
+}
+
+/// An embedded server. The directory of one that has none of its own goes with it.
+struct Server {
+    plan: Embedded,
+    server: EmbeddedServer,
+    _directory: Option<TempDir>,
+}
+
+impl Servers {
+    /// Starts what must be started and asks every distinct target one cheap question.
+    pub(crate) fn prepare(plan: &Plan, setup: &mut Setup<'_>) -> Result<Self, String> {
+        let scratch = setup.scratch.unwrap_or(Path::new(".")).to_owned();
+        let data = DataSet::new(plan.seed, setup.writer, followed_keys(plan));
+        let mut servers = Self { running: Vec::new(), scratch, data };
+        // A plan that makes containers may begin without them; any other needs them to be there.
+        let makes_containers = works(plan).any(|(work, _)| work.kind == WorkKind::Init);
+        let mut asked: Vec<&Target> = Vec::new();
+        for (work, job) in works(plan) {
+            if asked.contains(&&job.target) {
+                continue;
+            }
+            asked.push(&job.target);
+            let resolved = servers.resolve(job)?;
+            let container = (!makes_containers).then(|| first_container(&work.load.source)).flatten();
+            let told = match setup.skip_preflight {
+                true => String::new(),
+                false => preflight(&resolved, container).map_err(|error| error.to_string())?,
+            };
+            (setup.ready)([describe(&job.target), told].join(" ").trim().to_owned());
+        }
+        Ok(servers)
+    }
+
+    /// The job with an embedded target replaced by the address of the server that runs for it.
+    fn resolve(&mut self, job: &Job) -> Result<Job, String> {
+        let Target::Embedded(embedded) = &job.target else { return Ok(job.clone()) };
+        let known = self.running.iter().position(|running| running.plan == *embedded);
+        let index = match known {
+            Some(index) => index,
+            None => {
+                self.running.push(start(embedded, &self.scratch)?);
+                self.running.len() - 1
+            }
+        };
+        let server = &self.running[index].server;
+        let target = Target::S3(S3 {
+            http: Http { endpoints: vec![server.endpoint()], ..Http::default() },
+            access_key: server.access_key().to_owned(),
+            secret_key: Secret::new(server.secret_key()),
+            session_token: None,
+            region: REGION.into(),
+            path_style: true,
+            sign_payload: false,
+            storage_class: None,
+        });
+        Ok(Job { target, actions: job.actions.clone() })
+    }
+
+    fn sessions(&mut self, work: &Work) -> Result<Carrier, String> {
+        let job = Job::of(work).ok_or("its job is not one on objects")?;
+        let job = self.resolve(job)?;
+        sessions::open(&job, &self.data).map(Carrier::Sessions).map_err(|error| error.to_string())
+    }
+}
+
+impl Prepared for Servers {
+    fn open(&mut self, works: &[&Work], _notes: &mut Vec<Note>) -> Result<Vec<Carrier>, String> {
+        let open =
+            |work: &&Work| self.sessions(work).map_err(|error| format!("work `{}`: {error}", work.name));
+        works.iter().map(open).collect()
+    }
+}
+
+/// Starts an embedded server; one that has no directory of its own gets one in `scratch`.
+fn start(plan: &Embedded, scratch: &Path) -> Result<Server, String> {
+    let (place, directory) = match &plan.place {
+        Place::Memory => (ServerPlace::Memory, None),
+        Place::Disk(Some(path)) => {
+            (ServerPlace::Directory { path: path.clone(), durable: plan.durable }, None)
+        }
+        Place::Disk(None) => {
+            let made = std::fs::create_dir_all(scratch)
+                .and_then(|()| tempfile::Builder::new().prefix("tidemark-objects-").tempdir_in(scratch));
+            let directory = made.map_err(|error| {
+                format!(
+                    "no directory for the embedded server could be made in {}: {error}",
+                    scratch.display()
+                )
+            })?;
+            let path = directory.path().to_owned();
+            (ServerPlace::Directory { path, durable: plan.durable }, Some(directory))
+        }
+    };
+    let options = EmbeddedOptions { place, ..EmbeddedOptions::default() };
+    let server = EmbeddedServer::start(options).map_err(|error| error.to_string())?;
+    if plan.limit.is_some() {
+        server.faults().limit_rate(plan.limit);
+    }
+    Ok(Server { plan: plan.clone(), server, _directory: directory })
+}
+
+/// The works on objects.
+fn works(plan: &Plan) -> impl Iterator<Item = (&Work, &Job)> {
+    let works = plan.stages.iter().flat_map(|stage| &stage.works);
+    works.filter_map(|work| Some((work, Job::of(work)?)))
+}
+
+/// The lowest container that a work uses.
+fn first_container(source: &SourcePlan) -> Option<u64> {
+    match source {
+        SourcePlan::Mix { choices, .. } => choices.iter().map(|choice| choice.spaces.bounds().0).min(),
+        SourcePlan::Scan { spaces, .. } => spaces.map(|(low, _)| low),
+    }
+}
+
+/// How many keys to follow: none when no read of the plan verifies.
+fn followed_keys(plan: &Plan) -> usize {
+    let verifies = works(plan).any(|(_, job)| job.actions.iter().any(|action| action.content.verify));
+    let operations = works(plan).filter_map(|(work, _)| work.load.source.operations());
+    let keys = operations.fold(0, u64::saturating_add);
+    if verifies { keys.saturating_mul(2).clamp(1 << 16, FOLLOWED_KEYS) as usize } else { 0 }
+}
+
+fn describe(target: &Target) -> String {
+    match target {
+        Target::S3(s3) => format!("S3 at {}", s3.http.endpoints.join(", ")),
+        Target::Swift(swift) => format!("Swift at {}", swift.auth.address()),
+        Target::Mock(_) => "COSBench's mock storage".into(),
+        Target::Nothing => "no storage (`none`)".into(),
+        Target::Embedded(_) => "the S3 server inside Tidemark".into(),
+    }
+}
