@@ -66,7 +66,7 @@ pub(crate) fn is_xml(text: &str) -> bool {
 }
 
 /// Whether the value of a key of this name is a secret. Misspelled names count, too.
-pub(crate) fn is_secret(key: &str) -> bool {
+pub fn is_secret(key: &str) -> bool {
     if key.len() > 40 {
         return false;
     }

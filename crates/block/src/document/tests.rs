@@ -1,15 +1,21 @@
 //! Documents on block storage, and what is wrong with them.
 
-use super::tests::{outcome, plan, remarks};
-use super::*;
-use crate::block::{Action, Cache, Content, FILL_BYTES, IoEngine, Job, Place, Rbd, Volume, cross_check};
-use crate::forecast::forecast;
+use crate::job::{Action, Cache, Content, FILL_BYTES, IoEngine, Job, Place, Rbd, Volume};
+use crate::{Blocks, External, Program, cross_check};
 use proptest::prelude::*;
+use std::path::Path;
+use std::sync::Arc;
+use tidemark_load::engine::Sessions;
 use tidemark_load::pacing::Pacing;
 use tidemark_load::source::{Choice, Division, Follow, Order, Size, SourcePlan};
 use tidemark_load::stopping::Steady;
 use tidemark_load::work::Finale;
 use tidemark_measure::pick::{Bucket, Pick};
+use tidemark_plan::diagnostic::{Diagnostic, Severity};
+use tidemark_plan::forecast::forecast;
+use tidemark_plan::plan::{Plan, Work};
+use tidemark_plan::registry::Registry;
+use tidemark_plan::yaml::{self, Environment};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -18,6 +24,60 @@ const SECOND: u64 = 1_000_000_000;
 
 /// A document that uses every key of block storage.
 const FULL: &str = include_str!("block.yaml");
+
+/// No external program: documents are read without it.
+struct Nobody;
+
+impl External for Nobody {
+    fn find(&self) -> Result<Program, String> {
+        Err("there is none".into())
+    }
+
+    fn ensure_image(&self, _image: &Volume) -> Result<(), String> {
+        Err("there is none".into())
+    }
+
+    fn removal(&self, _images: &[Volume]) -> Box<dyn Sessions> {
+        unimplemented!("nothing is run")
+    }
+}
+
+fn registry() -> Registry {
+    Registry::new(vec![Arc::new(Blocks::new(Arc::new(Nobody)))], vec![])
+}
+
+fn outcome(text: &str) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let variable = |name: &str| (name == "S3_ACCESS_KEY").then(|| "AKIA".to_owned());
+    let device_size = |path: &Path| match path.to_str() {
+        Some("/dev/one") => Ok((1 << 30) + 512),
+        Some("/dev/two") => Ok(2 << 30),
+        _ => Err(std::io::ErrorKind::NotFound.into()),
+    };
+    let registry = registry();
+    let environment =
+        Environment { variable: &variable, device_size: &device_size, ..Environment::process(&registry) };
+    yaml::read(text, &environment)
+}
+
+fn plan(text: &str) -> Plan {
+    let (plan, warnings) = outcome(text).unwrap();
+    assert_eq!(warnings, []);
+    plan
+}
+
+/// All remarks as `line:column severity message | help`.
+fn remarks(text: &str) -> Vec<String> {
+    let remarks = match outcome(text) {
+        Ok((_, warnings)) => warnings,
+        Err(errors) => errors,
+    };
+    let print = |remark: &Diagnostic| {
+        let (line, column) = remark.line_and_column(text);
+        let severity = if remark.severity == Severity::Error { "error" } else { "warning" };
+        format!("{line}:{column} {severity} {} | {}", remark.message, remark.help)
+    };
+    remarks.iter().map(print).collect()
+}
 
 /// A document with a stage on a file of 1 GiB; `volumes` are more keys of the target.
 fn on_files(volumes: &str, stages: &str) -> String {
@@ -30,7 +90,7 @@ fn with_load(volumes: &str, load: &str) -> String {
 }
 
 fn job(work: &Work) -> &Job {
-    work.engine.block().unwrap()
+    work.job.get().unwrap()
 }
 
 fn file(path: &str, size: u64) -> Volume {
@@ -482,11 +542,6 @@ fn loads_are_checked() {
         ),
         ("", &format!("{at}, content: {{fill: zero}}"), "error `fill` has no meaning for block storage"),
         (
-            "",
-            &format!("{at}, naming: {{object_prefix: x}}"),
-            "4:3 error `naming` has no meaning for block storage",
-        ),
-        (
             ", engine: fio",
             &format!("{at}, content: {{verify: true}}"),
             "4:3 error `verify` needs the native engine",
@@ -530,8 +585,6 @@ fn stages_are_checked() {
     }
     let device = "name: t\ntarget: {kind: device, path: /dev/one}\nstages: [{cleanup: {}}]";
     assert!(remarks(device)[0].contains("3:11 error devices cannot be removed"), "{:?}", remarks(device));
-    let objects = "name: t\ntarget: none\nstages: [{precondition: {containers: 1, objects: 1, sizes: 1KB}}]";
-    assert!(remarks(objects).join("\n").contains("3:11 error `precondition` has no meaning for objects"));
 }
 
 #[test]
@@ -615,7 +668,7 @@ proptest! {
         let text = format!("{}{put}{}", &FULL[..start], &FULL[end..]);
         let remarks = match outcome(&text) {
             Ok((plan, warnings)) => {
-                forecast(&plan);
+                forecast(&plan, &registry());
                 let _ = cross_check(plan, 2);
                 warnings
             }
