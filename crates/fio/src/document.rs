@@ -31,7 +31,7 @@ use tidemark_plan::redact::is_secret;
 const LONGEST_NAME: usize = 80;
 
 /// Whether a text is a fio job file: its first line that is not blank or a comment is a `[section]` header.
-pub fn is_fio(text: &str) -> bool {
+pub(crate) fn is_fio(text: &str) -> bool {
     ini::begins_with_section(text)
 }
 
@@ -39,7 +39,7 @@ pub fn is_fio(text: &str) -> bool {
 ///
 /// # Errors
 /// All that is wrong with it, warnings included; at least one is an error.
-pub fn read(text: &str) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
+pub(crate) fn read(text: &str) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
     let mut found = Vec::new();
     let sections = ini::sections(text, &mut found);
     let jobs = jobs(&sections, &mut found);
