@@ -98,3 +98,6 @@ impl Engine for Blocks {
         prepare::prepare(plan, Arc::clone(&self.external), setup)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,4 +9,4 @@ pub(crate) use volumes::{KINDS, Volumes, volumes};
 pub(crate) use work::works;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -228,3 +228,6 @@ fn largest(work: &Work) -> u64 {
         SourcePlan::Mix { choices, .. } => choices.iter().map(|choice| of(&choice.bytes)).max().unwrap_or(0),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -74,3 +74,6 @@ fn touch(file: &FioFile) -> Touch<'_> {
         measures: true,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -88,6 +88,12 @@ impl Program {
         }
     }
 
+    /// One for tests that run nothing.
+    #[cfg(test)]
+    pub(crate) fn stand_in() -> Self {
+        Self { path: "/nonexistent/fio".into(), version: OLDEST }
+    }
+
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path

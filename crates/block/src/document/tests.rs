@@ -42,12 +42,16 @@ impl External for Nobody {
     }
 }
 
-fn registry() -> Registry {
+pub(crate) fn registry() -> Registry {
     Registry::new(vec![Arc::new(Blocks::new(Arc::new(Nobody)))], vec![])
 }
 
 fn outcome(text: &str) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
-    let variable = |name: &str| (name == "S3_ACCESS_KEY").then(|| "AKIA".to_owned());
+    let variable = |name: &str| match name {
+        "S3_ACCESS_KEY" => Some("AKIA".to_owned()),
+        "TIDEMARK_FILE" | "TIDEMARK_LAB_CEPH_CONF" => Some("/data/example".to_owned()),
+        _ => None,
+    };
     let device_size = |path: &Path| match path.to_str() {
         Some("/dev/one") => Ok((1 << 30) + 512),
         Some("/dev/two") => Ok(2 << 30),
@@ -59,7 +63,7 @@ fn outcome(text: &str) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
     yaml::read(text, &environment)
 }
 
-fn plan(text: &str) -> Plan {
+pub(crate) fn plan(text: &str) -> Plan {
     let (plan, warnings) = outcome(text).unwrap();
     assert_eq!(warnings, []);
     plan
