@@ -106,3 +106,6 @@ fn paired(stage: &Stage, pairs: u32) -> Vec<Stage> {
     };
     (1..=pairs).flat_map(|pair| order(pair).map(|through| by(through, pair))).collect()
 }
+
+#[cfg(test)]
+mod tests;
