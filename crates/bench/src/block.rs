@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
-use tidemark_block::engine::{DataSet, Use, engine};
+use tidemark_block::job::{Action, Cache, Content, FILL_BYTES, IoEngine, Job, Place, Volume};
+use tidemark_block::sessions::{DataSet, Use, sessions};
 use tidemark_load::pacing::Pacing;
 use tidemark_load::source::{Choice, Division, Effect, Order, Size, SourcePlan};
 use tidemark_load::stopping::Stop;
 use tidemark_load::thread_pool;
 use tidemark_load::work::{Finale, Work};
 use tidemark_measure::pick::Pick;
-use tidemark_plan::block::{Action, Cache, Content, FILL_BYTES, IoEngine, Job, Place, Volume};
 
 const BLOCK: u64 = 4096;
 
@@ -82,7 +82,7 @@ impl Task {
     /// Writes all files, once.
     pub(crate) fn fill(&self) -> Result<(), String> {
         let data = Arc::new(DataSet::new(1, false));
-        let fill = engine(&self.job(Action::Write, FILL_BYTES), &data, Use::Fill);
+        let fill = sessions(&self.job(Action::Write, FILL_BYTES), &data, Use::Fill);
         let spaces = (1, self.files.len() as u64);
         let source = SourcePlan::Scan {
             action: 0,
@@ -92,7 +92,7 @@ impl Task {
         };
         let stop = Stop { drain_ns: 60_000_000_000, ..Stop::default() };
         let work = self.work(source, stop, Some(Finale { action: 1, spaces }));
-        let result = fill.and_then(|engine| thread_pool::run(&work, &*engine, 1, &mut Blind));
+        let result = fill.and_then(|sessions| thread_pool::run(&work, &*sessions, 1, &mut Blind));
         result.map(drop).map_err(|error| error.to_string())
     }
 }
@@ -100,8 +100,8 @@ impl Task {
 /// Does `task` in this process, on one thread.
 pub(crate) fn run(task: &Task) -> Result<Cost, String> {
     let data = Arc::new(DataSet::new(1, false));
-    let engine =
-        engine(&task.job(Action::Read, BLOCK), &data, Use::Load).map_err(|error| error.to_string())?;
+    let sessions =
+        sessions(&task.job(Action::Read, BLOCK), &data, Use::Load).map_err(|error| error.to_string())?;
     let choice = Choice {
         action: 0,
         weight: 1.0,
@@ -121,7 +121,7 @@ pub(crate) fn run(task: &Task) -> Result<Cost, String> {
     };
     let work = task.work(SourcePlan::Mix { choices: vec![choice], pool: None }, stop, None);
     let mut seconds = Cpu::default();
-    let result = thread_pool::run(&work, &*engine, 1, &mut seconds).map_err(|error| error.to_string())?;
+    let result = thread_pool::run(&work, &*sessions, 1, &mut seconds).map_err(|error| error.to_string())?;
     if let Some(example) = result.examples.first() {
         return Err(format!("{}: {}", example.fault.name(), example.text));
     }

@@ -1,9 +1,9 @@
 //! The page cache of one volume, dropped on purpose; nothing else on the machine is touched.
 
+use crate::job::Volume;
 use crate::volume;
 use rustix::fs::{Advice, Mode, OFlags, fadvise, fsync, open};
 use std::io;
-use tidemark_plan::block::Volume;
 
 /// Writes back what the page cache holds of a volume and forgets it: `fsync`, then `posix_fadvise` with `DONTNEED`.
 ///
@@ -22,7 +22,7 @@ pub fn drop(volume: &Volume) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidemark_plan::block::Place;
+    use crate::job::Place;
 
     #[test]
     fn what_is_not_there_is_an_error_and_what_is_there_stays_whole() {

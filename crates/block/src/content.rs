@@ -18,8 +18,8 @@ pub(crate) mod check;
 pub(crate) mod sector;
 pub(crate) mod table;
 
+use crate::job::Content;
 use sector::{SECTOR, Stamp};
-use tidemark_plan::block::Content;
 
 /// Bytes of a block as the `duplicate` dial counts them.
 pub(crate) const BLOCK: u64 = 4096;

@@ -2,11 +2,11 @@
 
 use crate::content::check::{Kind, Wrong};
 use crate::data::DataSet;
+use crate::job::Action;
 use crate::volume::Opened;
 use rustix::io::Errno;
 use std::io;
 use tidemark_measure::fault::Fault;
-use tidemark_plan::block::Action;
 
 /// The class of an error that the kernel returned.
 pub(crate) fn class(error: Errno) -> Fault {

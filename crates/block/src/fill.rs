@@ -2,13 +2,13 @@
 
 use crate::content::sector::{Reading, SECTOR, read};
 use crate::content::{BLOCK, Dials, volume_id};
+use crate::job::{Job, Place, Volume};
 use crate::{device, volume};
 use rustix::fs::{SeekFrom, XattrFlags, fgetxattr, fsetxattr, seek};
 use std::fs::File;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::Path;
 use tidemark_measure::rng::Rng;
-use tidemark_plan::block::{Job, Place, Volume};
 
 /// Blocks that are looked at besides the first and the last.
 const SAMPLES: u64 = 64;

@@ -1,12 +1,11 @@
 //! What a plan does to block storage: how much of it, and what about it may surprise.
 
-use super::surprises::Remarks;
-use super::{Action, Amount, Does, operations};
-use crate::block::{self, Job, Place, Volume};
-use crate::plan::{Stage as PlanStage, Work as PlanWork, WorkKind};
+use crate::job::{self, Job, Place, Volume};
 use std::collections::{HashMap, HashSet};
 use tidemark_load::source::SourcePlan;
 use tidemark_measure::units;
+use tidemark_plan::forecast::{Action, Amount, Does, Forecaster, Holdings, Remarks, operations};
+use tidemark_plan::plan::{Stage, Work, WorkKind};
 
 /// Memory of one block of a volume whose content is verified (`tidemark-block`): which write it holds; bytes.
 const MEMORY_OF_BLOCK: u64 = 12;
@@ -17,29 +16,70 @@ const VERIFIED_BLOCK: u64 = 4096;
 /// A window of block load below this says little, nanoseconds: queues, caches and journals take seconds to fill.
 const SHORT_WINDOW_NS: u64 = 5_000_000_000;
 
+const READS: Does = does("reads_blocks", true);
+const WRITES: Does = does("writes_blocks", true);
+const TRIMS: Does = does("trims_blocks", true);
+const SYNCS: Does = does("syncs_volumes", false);
+const REMOVES: Does = does("removes_volumes", true);
+
+const fn does(code: &'static str, moves_bytes: bool) -> Does {
+    Does { code, counts: "volume", moves_bytes }
+}
+
 /// Volumes as a plan goes on.
 #[derive(Default)]
-pub(super) struct Volumes {
-    /// All that the plan names, with what is made of them: whether they hold content that was written on purpose.
+pub(crate) struct Volumes {
+    /// All that its works have named.
+    named: HashSet<Volume>,
+    /// Those that are there, and whether they hold content that was written on purpose.
     filled: HashMap<Volume, bool>,
 }
 
-impl Volumes {
-    /// Remarks on what a stage will find, then what it changes.
-    pub(super) fn stage(&mut self, stage: &PlanStage, remarks: &mut Remarks) {
+impl Forecaster for Volumes {
+    fn stage(&mut self, stage: &Stage, works: &[&Work], remarks: &mut Remarks) -> Vec<Vec<Action>> {
         // All points of a sweep have the same to be said about them.
         let name = stage.cell.as_ref().map_or(&stage.name, |cell| &cell.sweep);
-        let jobs = || stage.works.iter().filter_map(|work| Some((work, work.engine.block()?)));
+        let jobs = || works.iter().filter_map(|work| Some((*work, work.job.get::<Job>()?)));
         for (work, job) in jobs() {
             self.check_filled(work, job, name, remarks);
             of_job(work, job, name, remarks);
         }
         for (work, job) in jobs() {
+            self.named.extend(job.volumes.iter().cloned());
             self.happen(work, job);
         }
+        works.iter().map(|work| work.job.get::<Job>().map_or(Vec::new(), |job| actions(work, job))).collect()
     }
 
-    fn check_filled(&self, work: &PlanWork, job: &Job, stage: &str, remarks: &mut Remarks) {
+    fn until(&self, work: &Work) -> Option<String> {
+        let job = work.job.get::<Job>()?;
+        Some(match work.kind.cleans() {
+            true if job.volumes.len() == 1 => "1 volume is removed".to_owned(),
+            true => format!("{} volumes are removed", units::count(job.volumes.len() as u64)),
+            false => format!("{} are written", units::bytes(capacity(&job.volumes))),
+        })
+    }
+
+    /// A buffer for each operation in flight, and what is known of each block where content is verified.
+    fn memory(&self, work: &Work) -> u64 {
+        let Some(job) = work.job.get::<Job>() else { return 0 };
+        let slots = u64::from(work.load.workers).saturating_mul(u64::from(work.load.depth.max(1)));
+        let blocks = if job.content.verify { capacity(&job.volumes) / VERIFIED_BLOCK } else { 0 };
+        slots.saturating_mul(largest(work)).saturating_add(blocks.saturating_mul(MEMORY_OF_BLOCK))
+    }
+
+    fn holdings(&self) -> Holdings {
+        Holdings { volumes: capacity(&self.named), ..Holdings::default() }
+    }
+
+    /// Remarks on what stays behind. Devices stay anyway.
+    fn finish(&mut self, remarks: &mut Remarks) {
+        self.left_over(remarks);
+    }
+}
+
+impl Volumes {
+    fn check_filled(&self, work: &Work, job: &Job, stage: &str, remarks: &mut Remarks) {
         if !matches!(work.load.source, SourcePlan::Mix { .. }) {
             return;
         }
@@ -52,7 +92,7 @@ impl Volumes {
             0 => first.name(),
             more => format!("{} and {} more", first.name(), units::count(more as u64)),
         };
-        let (topic, text) = if job.actions.contains(&block::Action::Read) {
+        let (topic, text) = if job.actions.contains(&job::Action::Read) {
             let verify = if job.content.verify { ", which `verify` counts as wrong content" } else { "" };
             (
                 "read-of-unfilled",
@@ -73,11 +113,11 @@ impl Volumes {
         remarks.add(topic, text);
     }
 
-    fn happen(&mut self, work: &PlanWork, job: &Job) {
+    fn happen(&mut self, work: &Work, job: &Job) {
         let fills = work.kind == WorkKind::Prepare && matches!(work.load.source, SourcePlan::Scan { .. });
-        let empties = |action: &block::Action| matches!(action, block::Action::Trim | block::Action::Remove);
+        let empties = |action: &job::Action| matches!(action, job::Action::Trim | job::Action::Remove);
         for volume in &job.volumes {
-            if work.kind.cleans() && job.actions.contains(&block::Action::Remove) {
+            if work.kind.cleans() && job.actions.contains(&job::Action::Remove) {
                 self.filled.remove(volume);
                 continue;
             }
@@ -86,8 +126,7 @@ impl Volumes {
         }
     }
 
-    /// Remarks on what stays behind. Devices stay anyway.
-    pub(super) fn left_over(&self, remarks: &mut Remarks) {
+    fn left_over(&self, remarks: &mut Remarks) {
         let made = self.filled.iter().filter(|(_, filled)| **filled).map(|(volume, _)| volume);
         let made = made.filter(|volume| !matches!(volume.place, Place::Device(_)));
         let (mut count, mut bytes, mut first) = (0u64, 0u64, None::<String>);
@@ -112,15 +151,8 @@ impl Volumes {
     }
 }
 
-/// The volumes that all works of a plan name, bytes.
-pub(super) fn capacity<'a>(stages: impl Iterator<Item = &'a PlanStage>) -> u64 {
-    let jobs = stages.flat_map(|stage| &stage.works).filter_map(|work| work.engine.block());
-    let volumes: HashSet<&Volume> = jobs.flat_map(|job| &job.volumes).collect();
-    volumes.iter().map(|volume| volume.size).fold(0, u64::saturating_add)
-}
-
 /// Remarks on a work that need no look at what was done before it.
-fn of_job(work: &PlanWork, job: &Job, stage: &str, remarks: &mut Remarks) {
+fn of_job(work: &Work, job: &Job, stage: &str, remarks: &mut Remarks) {
     if let (WorkKind::Normal, Some(window)) = (work.kind, work.load.stop.window_ns)
         && window < SHORT_WINDOW_NS
     {
@@ -132,8 +164,7 @@ fn of_job(work: &PlanWork, job: &Job, stage: &str, remarks: &mut Remarks) {
         );
         remarks.add("short-window", text);
     }
-    let changes = |action: &block::Action| matches!(action, block::Action::Write | block::Action::Trim);
-    if job.actions.iter().any(changes) {
+    if job.actions.iter().any(|action| action.changes()) {
         for volume in job.volumes.iter().filter(|volume| matches!(volume.place, Place::Device(_))) {
             let text = format!("what {} holds is lost: {stage} writes to it", volume.name());
             remarks.add("destroys-content", text);
@@ -142,24 +173,20 @@ fn of_job(work: &PlanWork, job: &Job, stage: &str, remarks: &mut Remarks) {
 }
 
 /// What a work does, action by action.
-pub(super) fn actions(work: &PlanWork, job: &Job) -> Vec<Action> {
+fn actions(work: &Work, job: &Job) -> Vec<Action> {
     let all = work.labels.iter().zip(&job.actions).enumerate();
     all.map(|(index, (label, action))| {
-        let does = match action {
-            block::Action::Read => Does::ReadsBlocks,
-            block::Action::Write => Does::WritesBlocks,
-            block::Action::Trim => Does::TrimsBlocks,
-            block::Action::Fsync | block::Action::Fdatasync => Does::SyncsVolumes,
-            block::Action::Remove => Does::RemovesVolumes,
-        };
-        let finale = work.load.finale.filter(|finale| usize::from(finale.action) == index);
-        let (operations, bytes) = match (does, finale) {
-            (Does::SyncsVolumes, Some(_)) if label.weight == 0.0 && !follows(work, index) => {
-                (Amount::Exactly(job.volumes.len() as u64), Amount::Exactly(0))
+        let is_finale = work.load.finale.is_some_and(|finale| usize::from(finale.action) == index);
+        let (does, operations, bytes) = match action {
+            job::Action::Read => (READS, operations(&work.load), moved(work, job)),
+            job::Action::Write => (WRITES, operations(&work.load), moved(work, job)),
+            job::Action::Trim => (TRIMS, operations(&work.load), moved(work, job)),
+            job::Action::Fsync | job::Action::Fdatasync => {
+                let once = is_finale && label.weight == 0.0 && !follows(work, index);
+                let count = if once { Amount::Exactly(job.volumes.len() as u64) } else { Amount::Open };
+                (SYNCS, count, Amount::Exactly(0))
             }
-            (Does::SyncsVolumes, _) => (Amount::Open, Amount::Exactly(0)),
-            (Does::RemovesVolumes, _) => (operations(&work.load), Amount::Exactly(capacity_of(job))),
-            _ => (operations(&work.load), moved(work, job)),
+            job::Action::Remove => (REMOVES, operations(&work.load), Amount::Exactly(capacity(&job.volumes))),
         };
         let count = Amount::Exactly(job.volumes.len() as u64);
         Action { label: label.label.clone(), does, operations, count, bytes }
@@ -168,21 +195,21 @@ pub(super) fn actions(work: &PlanWork, job: &Job) -> Vec<Action> {
 }
 
 /// Whether an action follows after some others.
-fn follows(work: &PlanWork, index: usize) -> bool {
+fn follows(work: &Work, index: usize) -> bool {
     let SourcePlan::Mix { choices, .. } = &work.load.source else { return false };
     choices.iter().filter_map(|choice| choice.follow).any(|follow| usize::from(follow.action) == index)
 }
 
-fn capacity_of(job: &Job) -> u64 {
-    job.volumes.iter().map(|volume| volume.size).fold(0, u64::saturating_add)
+fn capacity<'a>(volumes: impl IntoIterator<Item = &'a Volume>) -> u64 {
+    volumes.into_iter().map(|volume| volume.size).fold(0, u64::saturating_add)
 }
 
 /// Bytes that an action moves.
-fn moved(work: &PlanWork, job: &Job) -> Amount {
+fn moved(work: &Work, job: &Job) -> Amount {
     let stop = &work.load.stop;
     match (&work.load.source, stop.bytes) {
-        (SourcePlan::Scan { .. }, _) if job.reuse => Amount::UpTo(capacity_of(job)),
-        (SourcePlan::Scan { .. }, _) => Amount::Exactly(capacity_of(job)),
+        (SourcePlan::Scan { .. }, _) if job.reuse => Amount::UpTo(capacity(&job.volumes)),
+        (SourcePlan::Scan { .. }, _) => Amount::Exactly(capacity(&job.volumes)),
         (_, Some(bytes)) if work.kind == WorkKind::Prepare => Amount::Exactly(bytes),
         (_, Some(bytes)) => Amount::UpTo(bytes),
         (SourcePlan::Mix { .. }, None) => match operations(&work.load) {
@@ -193,28 +220,14 @@ fn moved(work: &PlanWork, job: &Job) -> Amount {
     }
 }
 
-/// What ends a work that goes through all volumes once.
-pub(super) fn until(work: &PlanWork, job: &Job) -> String {
-    match work.kind.cleans() {
-        true if job.volumes.len() == 1 => "1 volume is removed".to_owned(),
-        true => format!("{} volumes are removed", units::count(job.volumes.len() as u64)),
-        false => format!("{} are written", units::bytes(capacity_of(job))),
-    }
-}
-
-/// Memory of the load generator for a work, bytes: a buffer for each operation in flight, and what is known of each
-/// block where content is verified.
-pub(super) fn memory(work: &PlanWork, job: &Job) -> u64 {
-    let lanes = u64::from(work.load.workers).saturating_mul(u64::from(work.load.depth.max(1)));
-    let blocks = if job.content.verify { capacity_of(job) / VERIFIED_BLOCK } else { 0 };
-    lanes.saturating_mul(largest(work)).saturating_add(blocks.saturating_mul(MEMORY_OF_BLOCK))
-}
-
 /// The largest operation, bytes.
-fn largest(work: &PlanWork) -> u64 {
+fn largest(work: &Work) -> u64 {
     let of = |size: &tidemark_load::source::Size| size.pick.bounds().1.saturating_mul(size.unit);
     match &work.load.source {
         SourcePlan::Scan { bytes, .. } => of(bytes),
         SourcePlan::Mix { choices, .. } => choices.iter().map(|choice| of(&choice.bytes)).max().unwrap_or(0),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,6 +4,7 @@
 use crate::content::BLOCK;
 use crate::content::sector::SECTOR;
 use crate::fill::{is_ours, is_whole};
+use crate::job::{Place, Volume};
 use crate::signature::{self, HEAD};
 use crate::{device, holders, volume};
 use rustix::fs::{Access, access, statvfs};
@@ -12,7 +13,6 @@ use std::io;
 use std::os::unix::fs::{FileExt as _, FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use tidemark_measure::units::binary_bytes;
-use tidemark_plan::block::{Place, Volume};
 
 /// Why a volume must not be used as the plan asks; says what to do.
 #[derive(Debug, thiserror::Error)]

@@ -1,15 +1,13 @@
 //! The block engine's part of a plan: volumes and what is done to them, typed and validated.
 
-use serde::{Deserialize, Serialize};
-
-mod crosscheck;
+pub(crate) mod crosscheck;
 pub(crate) mod pattern;
 pub(crate) mod profile;
 pub(crate) mod sweep;
 
-pub use crosscheck::cross_check;
-
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+use tidemark_plan::job::JobData;
 
 /// Bytes that one operation of a prefill writes.
 pub const FILL_BYTES: u64 = 1 << 20;
@@ -42,6 +40,12 @@ pub struct Job {
     pub reuse: bool,
     /// The actions, in the order in which operations refer to them.
     pub actions: Vec<Action>,
+}
+
+impl JobData for Job {
+    fn engine(&self) -> &'static str {
+        crate::NAME
+    }
 }
 
 /// What load is put on.
@@ -152,6 +156,16 @@ pub enum Action {
 }
 
 impl Action {
+    /// Whether it changes what a volume holds.
+    pub const fn changes(self) -> bool {
+        matches!(self, Action::Write | Action::Trim)
+    }
+
+    /// Whether something is lost by it that the guard keeps: what a volume holds, or the volume.
+    pub const fn destroys(self) -> bool {
+        matches!(self, Action::Write | Action::Trim | Action::Remove)
+    }
+
     /// The word for tables, and what it is counted as.
     pub const fn name(self) -> &'static str {
         match self {
@@ -163,22 +177,4 @@ impl Action {
             Action::Remove => "remove",
         }
     }
-}
-
-/// One job of a fio job file. The works of a stage that have the same `text` and `sections` are jobs of one fio
-/// process, which runs the file as it stands (`--section`).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct FioFile {
-    /// The job file.
-    pub text: String,
-    /// The sections that run side by side in this stage (those between two `stonewall`s).
-    pub sections: Vec<String>,
-    /// The section that this work is.
-    pub section: String,
-    /// The directions that it moves data in, one for each action of the work: `Read`, `Write`, `Trim`.
-    pub actions: Vec<Action>,
-    /// Whether it bypasses the page cache (`direct=1`).
-    pub direct: bool,
-    /// The files and devices that it names, as far as the file says so; for the proof.
-    pub paths: Vec<PathBuf>,
 }

@@ -1,25 +1,42 @@
 //! Block devices and files: a native io_uring engine, seeded content with block stamps, and a guard.
 //!
-//! - [`engine`]: the load engine, and the content of a run ([`engine::DataSet`]);
+//! - [`Blocks`]: the engine, as everybody else sees it;
+//! - [`job`]: its part of a plan; [`cross_check`]: a plan done by the native engine and by fio in turn;
+//! - [`sessions`]: the load, and the content of a run ([`sessions::DataSet`]);
+//! - [`External`]: the program that carries out what the native engine does not;
 //! - [`filled`], [`is_ours`], [`claim`], [`mark`]: whether a volume holds Tidemark's content already, and whose it is;
 //! - [`guard`]: nothing that may be dear to somebody is overwritten unasked;
+//! - [`method`]: what makes the numbers evidence: page cache dropped, device counters read;
 //! - [`cache`]: the page cache of one volume, dropped on purpose;
 //! - [`device`]: what the kernel says about block devices.
 
 mod arena;
+mod blocks;
 pub mod cache;
 mod content;
+mod counters;
 mod data;
 pub mod device;
-pub mod engine;
+mod document;
 mod examples;
+mod external;
 mod failure;
 mod fill;
+mod forecast;
 pub mod guard;
 mod holders;
+pub mod job;
+pub mod method;
+mod policy;
+mod prepare;
 mod ring;
+mod schema;
 mod session;
+pub mod sessions;
 mod signature;
 mod volume;
 
+pub use blocks::{Blocks, NAME};
+pub use external::{External, Program};
 pub use fill::{claim, filled, is_ours, mark};
+pub use job::crosscheck::cross_check;

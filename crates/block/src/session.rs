@@ -3,10 +3,11 @@
 use crate::content::check::{Check, Kind};
 use crate::content::sector::SECTOR;
 use crate::content::table::{Cell, Change, Moment};
-use crate::engine::Shared;
 use crate::examples::Examples;
 use crate::failure;
+use crate::job::Action;
 use crate::ring::{Request, Ring};
+use crate::sessions::Shared;
 use crate::volume::Opened;
 use rustix::io::Errno;
 use std::sync::Arc;
@@ -14,7 +15,6 @@ use std::time::Duration;
 use tidemark_load::engine::{Begin, Clock, Completion, Operation, Outcome, Session, ThreadContext, Tick};
 use tidemark_measure::fault::Fault;
 use tidemark_measure::record::Example;
-use tidemark_plan::block::Action;
 
 /// How long to wait when the kernel will not take submissions for a reason that does not pass by itself.
 const STUCK: Duration = Duration::from_millis(1);

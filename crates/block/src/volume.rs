@@ -3,7 +3,8 @@
 use crate::content::{Dials, Label, table::Table, volume_id};
 use crate::data::DataSet;
 use crate::device;
-use crate::engine::Use;
+use crate::job::{Action, Job, Place, Volume};
+use crate::sessions::Use;
 use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags, fstat, ftruncate, open, statx};
 use rustix::io::Errno;
 use std::fs::File;
@@ -11,7 +12,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tidemark_load::engine::OpenError;
-use tidemark_plan::block::{Action, Job, Place, Volume};
 
 /// A volume of a job, without its file: the ring has that.
 pub(crate) struct Opened {

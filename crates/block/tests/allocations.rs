@@ -9,9 +9,9 @@ mod support;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
 use support::*;
+use tidemark_block::job::{Action, Content, Job};
 use tidemark_load::engine::{Begin, Completion};
 use tidemark_measure::fault::Fault;
-use tidemark_plan::block::{Action, Content, Job};
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;

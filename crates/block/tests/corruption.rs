@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use support::*;
 use tempfile::TempDir;
-use tidemark_block::engine::DataSet;
+use tidemark_block::job::{Action, Job};
+use tidemark_block::sessions::DataSet;
 use tidemark_measure::fault::Fault;
-use tidemark_plan::block::{Action, Job};
 
 struct Victim {
     _directory: TempDir,

@@ -7,10 +7,10 @@ mod support;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use support::*;
-use tidemark_block::engine::{Use, engine};
+use tidemark_block::job::{Action, Job, Volume};
+use tidemark_block::sessions::{Use, sessions};
 use tidemark_block::{device as dev, filled, guard, is_ours};
 use tidemark_measure::fault::Fault;
-use tidemark_plan::block::{Action, Job, Volume};
 
 const MIB: u64 = 1 << 20;
 
@@ -45,7 +45,7 @@ fn a_device_is_filled_verified_trimmed_and_synced() {
     }
     assert_eq!(hand.verify(16 * MIB, 4096), None);
     tidemark_block::cache::drop(&volume).unwrap();
-    let error = engine(&Job { volumes: vec![device(&disk.path, 32 * MIB)], ..job }, &data, Use::Load);
+    let error = sessions(&Job { volumes: vec![device(&disk.path, 32 * MIB)], ..job }, &data, Use::Load);
     let text = error.err().unwrap().to_string();
     assert!(text.contains("too small") && text.contains("lower `size`"), "{text}");
 }
@@ -56,11 +56,11 @@ fn misaligned_direct_io_is_refused_by_name() {
     let Some(disk) = Loop::new(directory.path(), 16 * MIB, 4096) else { return };
     let volume = device(&disk.path, 16 * MIB);
     let job = job(&[volume], 512, &[Action::Read]);
-    let text = engine(&job, &data(), Use::Load).err().unwrap().to_string();
+    let text = sessions(&job, &data(), Use::Load).err().unwrap().to_string();
     for word in ["4096", "512 bytes", "direct: false", disk.name()] {
         assert!(text.contains(word), "{text}");
     }
-    engine(&Job { direct: false, ..job }, &data(), Use::Load).unwrap();
+    sessions(&Job { direct: false, ..job }, &data(), Use::Load).unwrap();
 }
 
 #[test]

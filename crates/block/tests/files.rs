@@ -5,13 +5,13 @@
 mod support;
 
 use support::*;
-use tidemark_block::engine::{DataSet, Use, engine};
+use tidemark_block::job::{Action, Content, Job};
+use tidemark_block::sessions::{DataSet, Use, sessions};
 use tidemark_block::{claim, filled, guard, is_ours, mark};
 use tidemark_load::engine::Begin;
 use tidemark_load::source::SourcePlan;
 use tidemark_measure::fault::Fault;
 use tidemark_measure::pick::{Bucket, Pick};
-use tidemark_plan::block::{Action, Content, Job};
 
 const ALL: [Action; 4] = [Action::Read, Action::Write, Action::Trim, Action::Fdatasync];
 
@@ -111,7 +111,7 @@ fn volumes_that_cannot_be_used_are_refused_with_the_remedy() {
     let path = directory.path().join("volume");
     let data = data();
     let says = |job: &Job, purpose, words: &[&str]| {
-        let text = engine(job, &data, purpose).err().unwrap().to_string();
+        let text = sessions(job, &data, purpose).err().unwrap().to_string();
         assert!(words.iter().all(|word| text.contains(word)), "{text}");
     };
     let good = job(&[file(&path, SIZE)], 4096, &ALL);
@@ -127,8 +127,8 @@ fn volumes_that_cannot_be_used_are_refused_with_the_remedy() {
     }
     let removes = job(&[device("/dev/null".as_ref(), 4096)], 4096, &[Action::Remove]);
     says(&removes, Use::Load, &["cannot be removed"]);
-    let rbd = tidemark_plan::block::Rbd { conf: None, user: "a".into(), pool: "p".into(), image: "i".into() };
-    let rbd = tidemark_plan::block::Volume { place: tidemark_plan::block::Place::Rbd(rbd), size: 4096 };
+    let rbd = tidemark_block::job::Rbd { conf: None, user: "a".into(), pool: "p".into(), image: "i".into() };
+    let rbd = tidemark_block::job::Volume { place: tidemark_block::job::Place::Rbd(rbd), size: 4096 };
     says(&job(&[rbd], 4096, &ALL), Use::Load, &["p/i", "engine: fio"]);
     says(&job(&[file(directory.path(), SIZE)], 4096, &ALL), Use::Fill, &["directory"]);
 }
@@ -218,7 +218,7 @@ fn thousands_of_lanes_work_and_too_many_are_refused() {
     let mix = SourcePlan::Mix { choices: vec![way], pool: None };
     let result = run(&job, &data, Use::Load, &work(5000, 1, mix.clone(), Some(20_000)), 1);
     assert_eq!((faults(&result), ok(&result, 0)), (vec![], 20_000), "{:?}", result.examples);
-    let engine = engine(&job, &data, Use::Load).unwrap();
+    let engine = sessions(&job, &data, Use::Load).unwrap();
     let error =
         tidemark_load::thread_pool::run(&work(40_000, 1, mix, Some(1)), &*engine, 1, &mut Quiet).unwrap_err();
     assert!(error.to_string().contains("32768") && error.to_string().contains("threads"), "{error}");

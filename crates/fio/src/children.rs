@@ -4,7 +4,7 @@
 //! jobs are looked up while fio runs and held by descriptor: a number may become somebody else's, a descriptor cannot.
 
 use crate::jobfile::Process;
-use crate::program::Fio;
+use crate::program::Program;
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, pidfd_open,
     pidfd_send_signal, waitid,
@@ -36,7 +36,7 @@ impl Children {
     /// Starts one more; its job file comes from an unnamed file as standard input, so none is left behind.
     pub(crate) fn start(
         &mut self,
-        fio: &Fio,
+        fio: &Program,
         process: &Process,
     ) -> Result<(Option<ChildStdout>, Option<ChildStderr>), OpenError> {
         let failed =

@@ -9,26 +9,29 @@ mod job;
 #[cfg(test)]
 mod tests;
 
-use crate::block::{Action, FioFile};
-use crate::defaults;
-use crate::diagnostic::{Diagnostic, Severity};
-use crate::plan::{Drivers, Engine, Label, Observe, OnFailure, Plan, Stage, Work, WorkKind};
+use crate::file::FioFile;
 use ini::{GLOBAL, Section, Setting};
 use job::Job;
 use std::collections::HashSet;
 use std::ops::Range;
+use tidemark_block::job::Action;
 use tidemark_load::pacing::Pacing;
 use tidemark_load::source::{Choice, Division, Effect, Order, Size, SourcePlan};
 use tidemark_load::stopping::Stop;
 use tidemark_load::work::Work as Load;
 use tidemark_measure::pick::Pick;
 use tidemark_measure::record::Note;
+use tidemark_plan::defaults;
+use tidemark_plan::diagnostic::{Diagnostic, Severity};
+use tidemark_plan::job::Job as AnyJob;
+use tidemark_plan::plan::{Drivers, Label, Observe, OnFailure, Plan, Stage, Work, WorkKind};
+use tidemark_plan::redact::is_secret;
 
 /// Names longer than this are cut: a plan of many stages is named after the first of them.
 const LONGEST_NAME: usize = 80;
 
 /// Whether a text is a fio job file: its first line that is not blank or a comment is a `[section]` header.
-pub fn is_fio(text: &str) -> bool {
+pub(crate) fn is_fio(text: &str) -> bool {
     ini::begins_with_section(text)
 }
 
@@ -36,7 +39,7 @@ pub fn is_fio(text: &str) -> bool {
 ///
 /// # Errors
 /// All that is wrong with it, warnings included; at least one is an error.
-pub fn read(text: &str) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
+pub(crate) fn read(text: &str) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
     let mut found = Vec::new();
     let sections = ini::sections(text, &mut found);
     let jobs = jobs(&sections, &mut found);
@@ -245,7 +248,7 @@ fn work(text: &str, seed: u64, stream: [u64; 2], sections: &[String], group: &[&
             seed,
             stream,
         },
-        engine: Engine::Fio(FioFile {
+        job: AnyJob::new(FioFile {
             text: text.to_owned(),
             sections: sections.to_vec(),
             section: first.section.to_owned(),
@@ -284,7 +287,7 @@ fn label((action, weight, config): (Action, f64, String)) -> Label {
 
 /// A job's options on one line, secrets left out.
 fn options(job: &Job<'_>) -> String {
-    let shown = |setting: &Setting<'_>| match (setting.value, crate::redact::is_secret(setting.name)) {
+    let shown = |setting: &Setting<'_>| match (setting.value, is_secret(setting.name)) {
         ("", _) => setting.name.to_owned(),
         (_, true) => format!("{}=***", setting.name),
         (value, false) => format!("{}={value}", setting.name),

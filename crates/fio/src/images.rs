@@ -1,12 +1,12 @@
-//! Removing images of a Ceph cluster, as an engine: the one thing that a clean-up does to them.
+//! Removing images of a Ceph cluster: the one thing that a clean-up does to them.
 
-use tidemark_fio::rbd;
+use crate::rbd;
+use tidemark_block::job::Volume;
 use tidemark_load::engine::{
-    Begin, Clock, Completion, Sessions, OpenError, Operation, Outcome, Session, ThreadContext, Tick,
+    Begin, Clock, Completion, OpenError, Operation, Outcome, Session, Sessions, ThreadContext, Tick,
 };
 use tidemark_measure::fault::Fault;
 use tidemark_measure::record::Example;
-use tidemark_plan::block::Volume;
 
 /// Failures that are kept word for word.
 const EXAMPLES: usize = 3;

@@ -6,9 +6,9 @@
 use crate::json::{Direction, Job};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
+use tidemark_block::job::Action;
 use tidemark_measure::record::LongestGap;
 use tidemark_measure::tally::{Interval, Tally};
-use tidemark_plan::block::Action;
 
 const SECOND_NS: u64 = 1_000_000_000;
 

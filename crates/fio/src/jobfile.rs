@@ -8,13 +8,13 @@ mod ways;
 use rustix::io::Errno;
 use std::ffi::OsString;
 use std::fmt::Write as _;
+use tidemark_block::job::{Action, FILL_BYTES, Job, Place, Volume};
 use tidemark_load::engine::OpenError;
 use tidemark_load::pacing::{Arrivals, Pacing, Rate};
 use tidemark_load::source::SourcePlan;
 use tidemark_load::work::Work;
 use tidemark_measure::pick::Part;
 use tidemark_measure::rng;
-use tidemark_plan::block::{Action, FILL_BYTES, Job, Place, Volume};
 use tidemark_plan::plan;
 use ways::{Mix, percent};
 

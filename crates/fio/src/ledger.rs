@@ -1,19 +1,20 @@
 //! What is known of the works while fio runs, and what is left of it in the end.
 
+use crate::file::FioFile;
 use crate::import::{self, Seconds, Snapshot, Track};
 use crate::jobfile::Process;
 use crate::json::{Document, Job};
 use crate::stderr::{self, Stderr};
 use std::process::ExitStatus;
 use std::time::Duration;
+use tidemark_block::job::{self, Action};
 use tidemark_load::engine::OpenError;
 use tidemark_load::pacing::Pacing;
 use tidemark_load::thread_pool::{EXAMPLES_PER_FAULT, Result as Outcome, Watch};
 use tidemark_measure::fault::Fault;
 use tidemark_measure::record::{Example, WorkerCount};
 use tidemark_measure::tally::{FaultCounts, Tally};
-use tidemark_plan::block::Action;
-use tidemark_plan::plan::{Engine, Work};
+use tidemark_plan::plan::Work;
 
 const MS: u64 = 1_000_000;
 
@@ -34,6 +35,8 @@ pub(crate) struct Ledger<'a> {
 struct Account<'a> {
     work: &'a Work,
     actions: &'a [Action],
+    /// Whether it is a job of a job file, and not all that a process does.
+    is_of_file: bool,
     /// One for each process.
     tracks: Vec<Track>,
     seconds: Seconds,
@@ -54,11 +57,9 @@ struct Failure {
 
 impl<'a> Account<'a> {
     fn new(work: &'a Work, processes: &[Process]) -> Self {
-        let actions: &[Action] = match &work.engine {
-            Engine::Block(job) => &job.actions,
-            Engine::Fio(file) => &file.actions,
-            Engine::Object(_) => &[],
-        };
+        let of_file = work.job.get::<FioFile>().map(|file| &file.actions[..]);
+        let of_volumes = || work.job.get::<job::Job>().map(|job| &job.actions[..]);
+        let actions = of_file.or_else(of_volumes).unwrap_or_default();
         let ramp_ns = work.load.stop.phases().window_start;
         let mut remarks: Vec<String> = Vec::new();
         for remark in processes.iter().flat_map(|process| &process.remarks) {
@@ -69,6 +70,7 @@ impl<'a> Account<'a> {
         Self {
             work,
             actions,
+            is_of_file: of_file.is_some(),
             tracks: processes.iter().map(|_| Track::new(ramp_ns)).collect(),
             seconds: Seconds::new(actions.len(), processes.len()),
             remarks,
@@ -78,7 +80,7 @@ impl<'a> Account<'a> {
 
     /// The jobs of a report that are this work's: all of a client's process, or those that fio calls by its name.
     fn jobs<'d>(&self, document: &'d Document) -> impl Iterator<Item = &'d Job> + use<'d, '_, 'a> {
-        let name = matches!(self.work.engine, Engine::Fio(_)).then_some(&self.work.name);
+        let name = self.is_of_file.then_some(&self.work.name);
         document.jobs.iter().filter(move |job| name.is_none_or(|name| job.jobname == *name))
     }
 
@@ -257,9 +259,9 @@ impl<'a> Ledger<'a> {
                     continue;
                 }
                 Snapshot::of(std::iter::once(job), account.actions).add_to(&mut tallies);
-                let worker = match account.work.engine {
-                    Engine::Fio(_) => workers.last().map_or(0, |last: &WorkerCount| last.worker + 1),
-                    Engine::Block(_) | Engine::Object(_) => process as u32,
+                let worker = match account.is_of_file {
+                    true => workers.last().map_or(0, |last: &WorkerCount| last.worker + 1),
+                    false => process as u32,
                 };
                 workers.extend(account.counts(job, &failed, worker, (window_start_ns, window_end_ns)));
                 failures.extend(failed);
@@ -283,10 +285,7 @@ impl<'a> Ledger<'a> {
             },
             workers,
             undone: load.source.operations().filter(|_| is_cut).map_or(0, |all| all.saturating_sub(ok)),
-            threads: match account.work.engine {
-                Engine::Fio(_) => load.workers,
-                Engine::Block(_) | Engine::Object(_) => self.reports.len() as u32,
-            },
+            threads: if account.is_of_file { load.workers } else { self.reports.len() as u32 },
             given_up,
             interrupted,
             remarks,

@@ -7,11 +7,12 @@
 //! `write_*_log`, `opendir`, `merge_blktrace_file`, `replay_*`, `verify_state_load`, `verify_dump`, `error_dump`), and
 //! change the machine (`ioscheduler`, `cgroup`, `uid`, `gid`).
 
-use super::Policy;
-use crate::block::FioFile;
-use crate::fiofile::ini::{self, GLOBAL, Section, Setting};
-use crate::{diagnostic, fiofile};
+use crate::document;
+use crate::document::ini::{self, GLOBAL, Section, Setting};
+use crate::file::FioFile;
 use std::path::Path;
+use tidemark_plan::diagnostic::Severity;
+use tidemark_plan::policy::Policy;
 
 /// fio reads lines into a buffer and takes what goes beyond it for the next line, bytes. The shortest buffer of any version
 /// has 4096.
@@ -95,12 +96,12 @@ const REPORTING: [&str; 21] = [
 ];
 
 /// Whether an option touches nothing else, whatever its value.
-pub(super) fn is_harmless(name: &str) -> bool {
+fn is_harmless(name: &str) -> bool {
     HARMLESS.contains(&name) || REPORTING.contains(&name)
 }
 
 /// Whether a job file stays within what is allowed.
-pub(super) fn check(policy: &Policy, who: &str, file: &FioFile) -> Result<(), String> {
+pub(crate) fn check(policy: &Policy, who: &str, file: &FioFile) -> Result<(), String> {
     if let Some(number) = file.text.lines().position(|line| line.len() > LONGEST_LINE) {
         let line = number + 1;
         return Err(format!(
@@ -108,8 +109,8 @@ pub(super) fn check(policy: &Policy, who: &str, file: &FioFile) -> Result<(), St
         ));
     }
     // The plan may not have been made from this text by this reader.
-    if let Err(found) = fiofile::read(&file.text) {
-        let error = found.iter().find(|remark| remark.severity == diagnostic::Severity::Error);
+    if let Err(found) = document::read(&file.text) {
+        let error = found.iter().find(|remark| remark.severity == Severity::Error);
         let (message, help) = error.map_or(("it cannot be read", ""), |e| (&e.message, &e.help));
         return Err(format!("{who}: the fio job file is refused: {message}: {help}"));
     }
@@ -133,7 +134,7 @@ pub(super) fn check(policy: &Policy, who: &str, file: &FioFile) -> Result<(), St
             false => own.somewhere(&in_force)?,
         }
     }
-    Ok(())
+    file.paths.iter().try_for_each(|path| policy.allow(who, path))
 }
 
 /// What decides where a section's files are: its own options, or those of the global sections before it.
@@ -263,3 +264,6 @@ impl<'a> Reading<'a> {
         ))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,7 +13,7 @@ const OLDEST: Version = Version { major: 3, minor: 0 };
 
 /// A fio program that can be used.
 #[derive(Clone, Debug)]
-pub struct Fio {
+pub struct Program {
     path: PathBuf,
     version: Version,
 }
@@ -59,7 +59,7 @@ pub enum FioError {
     },
 }
 
-impl Fio {
+impl Program {
     /// The fio that `TIDEMARK_FIO` names, or the first one in `PATH`.
     ///
     /// # Errors
@@ -88,6 +88,12 @@ impl Fio {
         }
     }
 
+    /// One for tests that run nothing.
+    #[cfg(test)]
+    pub(crate) fn stand_in() -> Self {
+        Self { path: "/nonexistent/fio".into(), version: OLDEST }
+    }
+
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
@@ -96,6 +102,11 @@ impl Fio {
     /// Which version it is.
     pub fn version(&self) -> Version {
         self.version
+    }
+
+    /// What it is and where, for people.
+    pub fn description(&self) -> String {
+        format!("fio {} at {}", self.version, self.path.display())
     }
 
     /// The names of its I/O engines.
@@ -142,9 +153,9 @@ mod tests {
 
     #[test]
     fn what_is_not_there_or_no_fio_is_said_with_the_remedy() {
-        let absent = Fio::at("/nonexistent/fio".into()).unwrap_err().to_string();
+        let absent = Program::at("/nonexistent/fio".into()).unwrap_err().to_string();
         assert!(absent.contains("/nonexistent/fio") && absent.contains("package `fio`"), "{absent}");
-        let other = Fio::at("/bin/echo".into()).unwrap_err().to_string();
+        let other = Program::at("/bin/echo".into()).unwrap_err().to_string();
         assert!(other.contains("`--version` says"), "{other}");
     }
 
@@ -155,7 +166,7 @@ mod tests {
         std::fs::write(&path, "#!/bin/sh\necho fio-2.21\n").unwrap();
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(&path, mode).unwrap();
-        let error = Fio::at(path).unwrap_err();
+        let error = Program::at(path).unwrap_err();
         assert!(matches!(error, FioError::TooOld { .. }) && error.to_string().contains("2.21"), "{error}");
     }
 }

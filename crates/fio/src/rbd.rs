@@ -6,7 +6,7 @@ use serde::Deserialize;
 use std::io::Read as _;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
-use tidemark_plan::block::{Place, Rbd, Volume};
+use tidemark_block::job::{Place, Rbd, Volume};
 
 /// How long one call of `rbd` may take; removing a large image takes its time.
 const TIMEOUT: Duration = Duration::from_secs(60);

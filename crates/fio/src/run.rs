@@ -1,17 +1,19 @@
 //! Runs works through fio: processes started, followed report by report, ended when the user or timeout says so.
 
 use crate::children::Children;
+use crate::file::FioFile;
 use crate::jobfile::{self, Process};
 use crate::json::{Document, Piece, Stream};
 use crate::ledger::Ledger;
-use crate::program::Fio;
+use crate::program::Program;
 use std::io::{BufRead as _, BufReader, Read};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
+use tidemark_block::job::Job;
 use tidemark_load::engine::OpenError;
 use tidemark_load::stop::StopRequest;
 use tidemark_load::thread_pool::{Result as Outcome, Watch};
-use tidemark_plan::plan::{Engine, Work};
+use tidemark_plan::plan::Work;
 
 /// How often the user's stop request and the processes are looked at.
 const TICK: Duration = Duration::from_millis(50);
@@ -27,8 +29,8 @@ pub(crate) enum News {
     Line(usize, String),
 }
 
-/// Runs one work of [`Engine::Block`], one process per client, or several of [`Engine::Fio`] in one process; they must
-/// be of the same text and sections. One watch and one result for each work, in their order.
+/// Runs one work on volumes, one process per client, or several jobs of a job file in one process; they must be of the
+/// same text and sections. One watch and one result for each work, in their order.
 ///
 /// fio's own numbers are kept: `ok` is its `total_ios` without failures, the window is as long as the longest `runtime`,
 /// and histograms hold its latency bins (`lat_ns` where fio gives them, else `clat_ns`; the result's remarks say which).
@@ -36,7 +38,11 @@ pub(crate) enum News {
 ///
 /// # Errors
 /// When fio cannot do what the work asks for, or fails before it has done anything: what it stderr, and the remedy.
-pub fn run(fio: &Fio, works: &[&Work], watches: &mut [&mut dyn Watch]) -> Result<Vec<Outcome>, OpenError> {
+pub fn run(
+    fio: &Program,
+    works: &[&Work],
+    watches: &mut [&mut dyn Watch],
+) -> Result<Vec<Outcome>, OpenError> {
     let processes = prepare(fio, works)?;
     let start = Instant::now();
     let (sender, news) = channel();
@@ -59,41 +65,43 @@ pub fn run(fio: &Fio, works: &[&Work], watches: &mut [&mut dyn Watch]) -> Result
 }
 
 /// The processes for the works.
-fn prepare(fio: &Fio, works: &[&Work]) -> Result<Vec<Process>, OpenError> {
-    match works.first().map(|work| &work.engine) {
-        Some(Engine::Block(job)) if works.len() == 1 => {
-            let processes = jobfile::processes(works[0], job)?;
-            jobfile::check_files(works[0], job)?;
-            let engines = fio.engines().map_err(|error| OpenError(error.to_string()))?;
-            let needed = |process: &Process| {
-                let line = process.text.lines().find_map(|line| line.strip_prefix("ioengine="));
-                line.filter(|engine| !engines.contains(*engine)).map(str::to_owned)
-            };
-            match processes.iter().find_map(needed) {
-                None => Ok(processes),
-                Some(engine) => Err(OpenError(format!(
-                    "fio {} at {} has no engine `{engine}`: install a fio built with it, or name one in {}",
-                    fio.version(),
-                    fio.path().display(),
-                    crate::program::VARIABLE
-                ))),
-            }
-        }
-        Some(Engine::Fio(file)) => {
-            let same = |work: &&Work| match &work.engine {
-                Engine::Fio(other) => other.text == file.text && other.sections == file.sections,
-                Engine::Block(_) | Engine::Object(_) => false,
-            };
-            match works.iter().all(same) {
-                true => Ok(vec![Process {
-                    text: file.text.clone(),
-                    sections: file.sections.clone(),
-                    ..Process::default()
-                }]),
-                false => Err(OpenError("works of different job files cannot share one fio".into())),
-            }
-        }
+fn prepare(fio: &Program, works: &[&Work]) -> Result<Vec<Process>, OpenError> {
+    if let [work] = works
+        && let Some(job) = work.job.get::<Job>()
+    {
+        return mirror(fio, work, job);
+    }
+    let files: Vec<&FioFile> = works.iter().filter_map(|work| work.job.get()).collect();
+    match files.first() {
+        Some(first) if files.len() == works.len() => match files.iter().all(|file| file.shares_run(first)) {
+            true => Ok(vec![Process {
+                text: first.text.clone(),
+                sections: first.sections.clone(),
+                ..Process::default()
+            }]),
+            false => Err(OpenError("works of different job files cannot share one fio".into())),
+        },
         _ => Err(OpenError("fio runs one work on volumes, or the jobs of one job file".into())),
+    }
+}
+
+/// The processes for a work on volumes.
+fn mirror(fio: &Program, work: &Work, job: &Job) -> Result<Vec<Process>, OpenError> {
+    let processes = jobfile::processes(work, job)?;
+    jobfile::check_files(work, job)?;
+    let engines = fio.engines().map_err(|error| OpenError(error.to_string()))?;
+    let needed = |process: &Process| {
+        let line = process.text.lines().find_map(|line| line.strip_prefix("ioengine="));
+        line.filter(|engine| !engines.contains(*engine)).map(str::to_owned)
+    };
+    match processes.iter().find_map(needed) {
+        None => Ok(processes),
+        Some(engine) => Err(OpenError(format!(
+            "fio {} at {} has no engine `{engine}`: install a fio built with it, or name one in {}",
+            fio.version(),
+            fio.path().display(),
+            crate::program::VARIABLE
+        ))),
     }
 }
 

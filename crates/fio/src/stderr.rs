@@ -1,7 +1,7 @@
 //! What fio says to people, and what class of failure it means.
 
+use tidemark_block::job::Action;
 use tidemark_measure::fault::Fault;
-use tidemark_plan::block::Action;
 
 /// Lines of one process that are kept, and characters of each.
 const MOST_LINES: usize = 40;

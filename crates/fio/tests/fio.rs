@@ -4,9 +4,11 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tidemark_block::job::{Action, Cache, Content, FILL_BYTES, IoEngine, Job, Place, Volume};
 use tidemark_fio::json::{Document, Piece, Stream};
-use tidemark_fio::{Fio, run};
+use tidemark_fio::{JobFiles, Program, run};
 use tidemark_load::engine::OpenError;
 use tidemark_load::pacing::Pacing;
 use tidemark_load::source::{Choice, Division, Effect, Order, Size, SourcePlan};
@@ -18,9 +20,10 @@ use tidemark_measure::fault::Fault;
 use tidemark_measure::pick::Pick;
 use tidemark_measure::record::Second;
 use tidemark_measure::tally::{Interval, Tally};
-use tidemark_plan::block::{Action, Cache, Content, FILL_BYTES, IoEngine, Job, Place, Volume};
-use tidemark_plan::plan::{Engine, Stage, Work, WorkKind};
-use tidemark_plan::{block, document};
+use tidemark_plan::document;
+use tidemark_plan::plan::{Stage, Work, WorkKind};
+use tidemark_plan::registry::Registry;
+use tidemark_plan::yaml::Environment;
 
 #[derive(Default)]
 struct Seen {
@@ -50,12 +53,14 @@ impl Seen {
     }
 }
 
-fn fio() -> Fio {
-    Fio::find().unwrap()
+fn fio() -> Program {
+    Program::find().unwrap()
 }
 
 fn stages(text: &str) -> Vec<Stage> {
-    document::read(text).unwrap_or_else(|found| panic!("{found:?}")).plan.stages
+    let registry = Registry::new(vec![], vec![Arc::new(JobFiles)]);
+    let read = document::read(text, &Environment::process(&registry));
+    read.unwrap_or_else(|found| panic!("{found:?}")).plan.stages
 }
 
 fn play(stage: &Stage) -> (Vec<Outcome>, Vec<Seen>) {
@@ -389,7 +394,7 @@ fn cell(volumes: Vec<Volume>, actions: &[Action], source: SourcePlan, kind: Work
         name: "cell".into(),
         kind,
         load,
-        engine: Engine::Block(job),
+        job: tidemark_plan::job::Job::new(job),
         labels: Vec::new(),
         allowed_failures_per_million: 0,
         driver: None,
@@ -462,7 +467,7 @@ fn a_volume_that_is_too_short_is_never_laid_out_anew() {
     let Place::File(path) = volumes[0].place.clone() else { panic!() };
     std::fs::write(&path, b"precious").unwrap();
     let mix = SourcePlan::Mix { choices: vec![choice(0, 1.0, 1, 1 << 20)], pool: None };
-    let load = cell(volumes, &[block::Action::Read], mix, WorkKind::Normal);
+    let load = cell(volumes, &[Action::Read], mix, WorkKind::Normal);
     let error = refused(run(&fio(), &[&load], &mut [&mut Seen::default()]));
     assert!(error.contains("prefill"), "{error}");
     assert_eq!(std::fs::read(&path).unwrap(), b"precious");

@@ -1,14 +1,14 @@
 //! The settings of a block load that may be lists: patterns, block sizes, depths, clients.
 
-use super::block::{Ground, MOST_DEPTH};
-use super::table::{Problem, Table, choose, whole};
-use super::tree::{Node, Value};
-use crate::block::pattern::{Blocks, PATTERNS, Pattern, exact};
-use crate::block::profile::{PROFILES, Profile};
-use crate::block::sweep::{Axes, Axis};
-use crate::defaults;
+use super::work::Ground;
+use crate::job::pattern::{BlockSizes, PATTERNS, Pattern, exact};
+use crate::job::profile::{PROFILES, Profile};
+use crate::job::sweep::{Axes, Axis};
 use tidemark_measure::record::Note;
 use tidemark_measure::units;
+use tidemark_plan::defaults::{self, MOST_DEPTH};
+use tidemark_plan::yaml::table::{Problem, Table, choose, whole};
+use tidemark_plan::yaml::tree::{Node, Value};
 
 /// More values of one axis than this are taken for a mistake.
 const MOST_VALUES: usize = 1000;
@@ -30,7 +30,7 @@ pub(super) fn axes(table: &mut Table<'_>, ground: &Ground<'_>) -> Axes {
         );
     }
     if sizes.values.is_empty() && patterns.values.iter().any(|pattern| pattern.blocks.is_empty()) {
-        sizes.values.push(Blocks::new(&[(4096, 1)]));
+        sizes.values.push(BlockSizes::new(&[(4096, 1)]));
     }
     let number = |key: &'static str, most: u32| {
         move |table: &Table<'_>, node: &Node| {
@@ -158,9 +158,9 @@ fn profile_note(profile: &Profile) -> Note {
 }
 
 /// A block size, or a split of sizes by weight.
-pub(super) fn blocks(table: &Table<'_>, node: &Node) -> Option<Blocks> {
+pub(super) fn blocks(table: &Table<'_>, node: &Node) -> Option<BlockSizes> {
     let Value::Map(entries) = &node.value else {
-        return Some(Blocks::new(&[(table.scalar(node, "block_size", block)?, 1)]));
+        return Some(BlockSizes::new(&[(table.scalar(node, "block_size", block)?, 1)]));
     };
     let log = table.log();
     if entries.is_empty() || entries.len() > MOST_VALUES {
@@ -191,7 +191,7 @@ pub(super) fn blocks(table: &Table<'_>, node: &Node) -> Option<Blocks> {
         }
         sizes.push((bytes, weight));
     }
-    (!sizes.is_empty()).then(|| Blocks::new(&sizes))
+    (!sizes.is_empty()).then(|| BlockSizes::new(&sizes))
 }
 
 fn block(text: &str) -> Result<u64, Problem> {

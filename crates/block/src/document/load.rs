@@ -1,27 +1,20 @@
 //! The load on block storage that is measured: one, or a sweep.
 
 use super::axes::axes;
-use super::block::{Common, Doing, Ground, MOST_DEPTH};
-use super::table::{Problem, Table};
-use super::tree::Value;
-use super::work::{self, Made};
-use crate::block::pattern::{Pattern, Shape, Spread, exact};
-use crate::block::sweep::{Axes, Point as Combination};
-use crate::block::{Action, Cache, Content, Job};
-use crate::defaults;
-use crate::plan::WorkKind;
+use super::work::{Common, Doing, Ground};
+use crate::job::pattern::{Pattern, Shape, Spread, exact};
+use crate::job::sweep::{Axes, Point as Combination};
+use crate::job::{Action, Cache, Content, Job};
 use tidemark_load::pacing::Pacing;
 use tidemark_load::stopping::{Steady, Stop};
 use tidemark_measure::record::Cell;
 use tidemark_measure::units;
-
-/// A point of a sweep.
-pub(super) struct Point {
-    /// What its stage is called.
-    pub(super) name: String,
-    /// Where it is; the sweep's name is still to be filled in.
-    pub(super) cell: Cell,
-}
+use tidemark_plan::defaults::{self, MOST_DEPTH};
+use tidemark_plan::engine::{Point, ReadWork};
+use tidemark_plan::plan::{Work, WorkKind};
+use tidemark_plan::yaml::table::{Problem, Table};
+use tidemark_plan::yaml::timing;
+use tidemark_plan::yaml::tree::Value;
 
 /// What holds for all points of a load.
 struct Settings {
@@ -36,7 +29,7 @@ struct Settings {
 }
 
 /// Reads a load: its work, or the works of all its points.
-pub(super) fn load(table: &mut Table<'_>, ground: &Ground<'_>, alone: bool) -> Vec<Made> {
+pub(super) fn load(table: &mut Table<'_>, ground: &Ground<'_>, alone: bool) -> Vec<ReadWork> {
     let axes = axes(table, ground);
     let settings = settings(table, &axes);
     table.meaningless(&["workers"], "block load has `clients`");
@@ -77,13 +70,13 @@ pub(super) fn load(table: &mut Table<'_>, ground: &Ground<'_>, alone: bool) -> V
         let Combination { name, axes: values, repeat, .. } = point;
         let engine = ground.target.io_engine.name().to_owned();
         let cell = Cell { sweep: String::new(), axes: values, repeat, repeats: axes.repeats, engine };
-        Made { work, point: sweeps.then_some(Point { name, cell }) }
+        ReadWork { work, point: sweeps.then_some(Point { name, cell }) }
     };
     points.into_iter().take(kept).enumerate().map(made).collect()
 }
 
 /// The work of one point.
-fn one(ground: &Ground<'_>, settings: &Settings, point: &Combination) -> crate::plan::Work {
+fn one(ground: &Ground<'_>, settings: &Settings, point: &Combination) -> Work {
     let own = (point.clients as usize).min(ground.target.volumes.len());
     let writes = point.pattern.writes();
     let shape = Shape {
@@ -138,8 +131,8 @@ fn settings(table: &mut Table<'_>, axes: &Axes) -> Settings {
         end_sync: end_sync.unwrap_or(true),
         batch: table.small("batch", 1..=MOST_DEPTH),
         cache: table.word("cache", &caches).unwrap_or_default(),
-        pacing: work::pacing(table),
-        stop: Stop { steady: steady(table), ..work::ends(table, None) },
+        pacing: timing::pacing(table),
+        stop: Stop { steady: steady(table), ..timing::ends(table, 0) },
     }
 }
 

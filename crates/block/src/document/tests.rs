@@ -1,15 +1,21 @@
 //! Documents on block storage, and what is wrong with them.
 
-use super::tests::{outcome, plan, remarks};
-use super::*;
-use crate::block::{Action, Cache, Content, FILL_BYTES, IoEngine, Job, Place, Rbd, Volume, cross_check};
-use crate::forecast::forecast;
+use crate::job::{Action, Cache, Content, FILL_BYTES, IoEngine, Job, Place, Rbd, Volume};
+use crate::{Blocks, External, Program, cross_check};
 use proptest::prelude::*;
+use std::path::Path;
+use std::sync::Arc;
+use tidemark_load::engine::Sessions;
 use tidemark_load::pacing::Pacing;
 use tidemark_load::source::{Choice, Division, Follow, Order, Size, SourcePlan};
 use tidemark_load::stopping::Steady;
 use tidemark_load::work::Finale;
 use tidemark_measure::pick::{Bucket, Pick};
+use tidemark_plan::diagnostic::{Diagnostic, Severity};
+use tidemark_plan::forecast::forecast;
+use tidemark_plan::plan::{Plan, Work};
+use tidemark_plan::registry::Registry;
+use tidemark_plan::yaml::{self, Environment};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -19,18 +25,76 @@ const SECOND: u64 = 1_000_000_000;
 /// A document that uses every key of block storage.
 const FULL: &str = include_str!("block.yaml");
 
+/// No external program: documents are read without it.
+struct Nobody;
+
+impl External for Nobody {
+    fn find(&self) -> Result<Program, String> {
+        Err("there is none".into())
+    }
+
+    fn ensure_image(&self, _image: &Volume) -> Result<(), String> {
+        Err("there is none".into())
+    }
+
+    fn removal(&self, _images: &[Volume]) -> Box<dyn Sessions> {
+        unimplemented!("nothing is run")
+    }
+}
+
+pub(crate) fn registry() -> Registry {
+    Registry::new(vec![Arc::new(Blocks::new(Arc::new(Nobody)))], vec![])
+}
+
+fn outcome(text: &str) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let variable = |name: &str| match name {
+        "S3_ACCESS_KEY" => Some("AKIA".to_owned()),
+        "TIDEMARK_FILE" | "TIDEMARK_LAB_CEPH_CONF" => Some("/data/example".to_owned()),
+        _ => None,
+    };
+    let device_size = |path: &Path| match path.to_str() {
+        Some("/dev/one") => Ok((1 << 30) + 512),
+        Some("/dev/two") => Ok(2 << 30),
+        _ => Err(std::io::ErrorKind::NotFound.into()),
+    };
+    let registry = registry();
+    let environment =
+        Environment { variable: &variable, device_size: &device_size, ..Environment::process(&registry) };
+    yaml::read(text, &environment)
+}
+
+pub(crate) fn plan(text: &str) -> Plan {
+    let (plan, warnings) = outcome(text).unwrap();
+    assert_eq!(warnings, []);
+    plan
+}
+
+/// All remarks as `line:column severity message | help`.
+fn remarks(text: &str) -> Vec<String> {
+    let remarks = match outcome(text) {
+        Ok((_, warnings)) => warnings,
+        Err(errors) => errors,
+    };
+    let print = |remark: &Diagnostic| {
+        let (line, column) = remark.line_and_column(text);
+        let severity = if remark.severity == Severity::Error { "error" } else { "warning" };
+        format!("{line}:{column} {severity} {} | {}", remark.message, remark.help)
+    };
+    remarks.iter().map(print).collect()
+}
+
 /// A document with a stage on a file of 1 GiB; `volumes` are more keys of the target.
-fn on_files(volumes: &str, stages: &str) -> String {
+pub(crate) fn on_files(volumes: &str, stages: &str) -> String {
     format!("name: t\ntarget: {{kind: file, path: /d/f, size: 1GiB{volumes}}}\nstages:\n{stages}\n")
 }
 
 /// A document with a load.
-fn with_load(volumes: &str, load: &str) -> String {
+pub(crate) fn with_load(volumes: &str, load: &str) -> String {
     on_files(volumes, &format!("- load: {{{load}}}"))
 }
 
-fn job(work: &Work) -> &Job {
-    work.engine.block().unwrap()
+pub(crate) fn job(work: &Work) -> &Job {
+    work.job.get().unwrap()
 }
 
 fn file(path: &str, size: u64) -> Volume {
@@ -46,7 +110,7 @@ fn first(text: &str) -> Work {
     plan(text).stages[0].works[0].clone()
 }
 
-fn names(plan: &Plan) -> Vec<&str> {
+pub(crate) fn names(plan: &Plan) -> Vec<&str> {
     plan.stages.iter().map(|stage| stage.name.as_str()).collect()
 }
 
@@ -482,11 +546,6 @@ fn loads_are_checked() {
         ),
         ("", &format!("{at}, content: {{fill: zero}}"), "error `fill` has no meaning for block storage"),
         (
-            "",
-            &format!("{at}, naming: {{object_prefix: x}}"),
-            "4:3 error `naming` has no meaning for block storage",
-        ),
-        (
             ", engine: fio",
             &format!("{at}, content: {{verify: true}}"),
             "4:3 error `verify` needs the native engine",
@@ -530,8 +589,6 @@ fn stages_are_checked() {
     }
     let device = "name: t\ntarget: {kind: device, path: /dev/one}\nstages: [{cleanup: {}}]";
     assert!(remarks(device)[0].contains("3:11 error devices cannot be removed"), "{:?}", remarks(device));
-    let objects = "name: t\ntarget: none\nstages: [{precondition: {containers: 1, objects: 1, sizes: 1KB}}]";
-    assert!(remarks(objects).join("\n").contains("3:11 error `precondition` has no meaning for objects"));
 }
 
 #[test]
@@ -554,55 +611,6 @@ fn a_short_text_cannot_ask_for_too_much() {
     assert!(many.contains("1004:3 error all works of the document together name more than"), "{many}");
 }
 
-#[test]
-fn a_cross_check_alternates_engines() {
-    let text = on_files(
-        "",
-        "- prepare: {}\n- load: {pattern: [read, write], block_size: 4KiB, for: 9s, repeats: 2}\n- cleanup: {}",
-    );
-    let checked = cross_check(plan(&text), 3).unwrap();
-    assert_eq!(
-        names(&checked)[..8],
-        [
-            "prepare",
-            "read 4KiB native #1",
-            "read 4KiB fio #1",
-            "read 4KiB fio #2",
-            "read 4KiB native #2",
-            "read 4KiB native #3",
-            "read 4KiB fio #3",
-            "write 4KiB native #1"
-        ]
-    );
-    assert_eq!(checked.stages.len(), 1 + 2 * 3 * 2 + 1, "pairs take the place of repeats");
-    let cell = checked.stages[3].cell.clone().unwrap();
-    assert_eq!((cell.repeat, cell.repeats, cell.engine.as_str(), cell.axes.len()), (2, 3, "fio", 1));
-    assert_eq!(job(&checked.stages[3].works[0]).io_engine, IoEngine::Fio);
-    assert_eq!(job(&checked.stages[4].works[0]).io_engine, IoEngine::Native);
-    for (index, stage) in checked.stages.iter().enumerate() {
-        assert_eq!(stage.works[0].load.stream, [index as u64, 0]);
-    }
-    let single = cross_check(plan(&with_load("", "pattern: read, block_size: 4KiB, for: 9s")), 1).unwrap();
-    assert_eq!(names(&single), ["load native #1", "load fio #1"]);
-    assert_eq!(single.stages[0].cell.as_ref().unwrap().sweep, "load");
-}
-
-#[test]
-fn what_cannot_be_compared_is_said() {
-    let refused = |text: &str| cross_check(plan(text), 3).unwrap_err();
-    let rest = "stages: [{load: {pattern: read, block_size: 4KiB, for: 9s}}]";
-    let rbd = refused(&format!("name: t\ntarget: {{kind: rbd, size: 1GiB}}\n{rest}"));
-    assert!(rbd.starts_with("RBD images are reached through fio alone"), "{rbd}");
-    let verified =
-        refused(&format!("content: {{verify: true}}\n{}", on_files("", "").replace("stages:", rest)));
-    assert!(verified.contains("load verifies what it reads"), "{verified}");
-    let nothing = refused(&on_files("", "- prepare: {}"));
-    assert!(nothing.starts_with("No stage measures a single block load"), "{nothing}");
-    let trims = refused(&with_load("", "pattern: randtrim, block_size: 4KiB, for: 9s"));
-    assert!(trims.contains("trims files"), "{trims}");
-    assert!(cross_check(plan(&with_load("", "pattern: read, block_size: 4KiB, for: 9s")), 0).is_err());
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
@@ -615,7 +623,7 @@ proptest! {
         let text = format!("{}{put}{}", &FULL[..start], &FULL[end..]);
         let remarks = match outcome(&text) {
             Ok((plan, warnings)) => {
-                forecast(&plan);
+                forecast(&plan, &registry());
                 let _ = cross_check(plan, 2);
                 warnings
             }

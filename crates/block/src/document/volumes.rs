@@ -1,11 +1,11 @@
 //! Targets of block storage: files, devices and images.
 
-use super::environment::Environment;
-use super::table::{Problem, Table};
-use super::tree::Node;
-use crate::block::{IoEngine, Place, Rbd, Volume};
+use crate::job::{IoEngine, Place, Rbd, Volume};
 use std::path::PathBuf;
 use tidemark_measure::units;
+use tidemark_plan::yaml::environment::Environment;
+use tidemark_plan::yaml::table::{self, Problem, Table};
+use tidemark_plan::yaml::tree::Node;
 
 /// More volumes than this are taken for a mistake.
 const MOST_VOLUMES: u32 = 1000;
@@ -21,44 +21,47 @@ const UNKNOWN: u64 = LARGEST_VOLUME;
 
 /// What block load is put on.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Volumes {
+pub(crate) struct Volumes {
     /// The volumes, at least one, all of the same size.
-    pub(super) volumes: Vec<Volume>,
+    pub(crate) volumes: Vec<Volume>,
     /// What issues the operations.
-    pub(super) io_engine: IoEngine,
+    pub(crate) io_engine: IoEngine,
     /// Whether the page cache is bypassed.
-    pub(super) direct: bool,
+    pub(crate) direct: bool,
     /// Whether completions are polled for.
-    pub(super) polled: bool,
+    pub(crate) polled: bool,
 }
 
 impl Volumes {
     /// Size of each, bytes.
-    pub(super) fn size(&self) -> u64 {
+    pub(crate) fn size(&self) -> u64 {
         self.volumes.first().map_or(UNKNOWN, |volume| volume.size)
     }
 
     /// Whether they are images of a Ceph cluster.
-    pub(super) fn are_images(&self) -> bool {
+    pub(crate) fn are_images(&self) -> bool {
         self.volumes.iter().any(|volume| matches!(volume.place, Place::Rbd(_)))
     }
 
     /// Whether they are devices.
-    pub(super) fn are_devices(&self) -> bool {
+    pub(crate) fn are_devices(&self) -> bool {
         self.volumes.iter().any(|volume| matches!(volume.place, Place::Device(_)))
     }
 }
 
-/// Kinds of volumes.
+/// Kinds of volumes, as documents call them.
+pub(crate) const KINDS: [&str; 3] = ["file", "device", "rbd"];
+
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Kind {
+enum Kind {
     File,
     Device,
     Rbd,
 }
 
-/// Reads the mapping under `target`, whose kind is known.
-pub(super) fn volumes(kind: Kind, table: &mut Table<'_>, environment: &Environment<'_>) -> Volumes {
+/// Reads the mapping under `target`; `None` if its kind is none of [`KINDS`].
+pub(crate) fn volumes(kind: &str, table: &mut Table<'_>, environment: &Environment<'_>) -> Option<Volumes> {
+    let kind = [Kind::File, Kind::Device, Kind::Rbd][KINDS.iter().position(|known| *known == kind)?];
     let places = match kind {
         Kind::File => files(table, environment),
         Kind::Device => devices(table, environment),
@@ -90,7 +93,7 @@ pub(super) fn volumes(kind: Kind, table: &mut Table<'_>, environment: &Environme
         table.log().error(&entry.key_span, message, "remove `direct: false` or `polled`");
     }
     let volumes = places.into_iter().map(|place| Volume { place, size }).collect();
-    Volumes { volumes, io_engine, direct, polled }
+    Some(Volumes { volumes, io_engine, direct, polled })
 }
 
 fn files(table: &mut Table<'_>, environment: &Environment<'_>) -> Vec<Place> {
@@ -172,7 +175,7 @@ fn paths(
     let mut all: Vec<PathBuf> = Vec::new();
     let read = |node: &Node| {
         table.scalar(node, key, |text| {
-            let path = environment.expand(&super::table::text(text)?)?;
+            let path = environment.expand(&table::text(text)?)?;
             check(&path).map(|()| path)
         })
     };

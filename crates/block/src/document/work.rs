@@ -1,24 +1,41 @@
 //! Works on block storage: the prefill, preconditioning, the load that is measured, the clean-up.
 
-use super::axes;
-use super::context::Context;
-use super::load::{self, Point};
-use super::scope::Scope;
-use super::table::Table;
 use super::volumes::Volumes;
-use super::work::{self, Made};
-use crate::block::pattern::{Blocks, Drawn, Moves, PATTERNS, Pattern, Shape, Spread};
-use crate::block::{Action, Cache, Content, FILL_BYTES, Job, Volume};
-use crate::defaults;
-use crate::object::{Form, Naming};
-use crate::plan::{Engine, Label, Work, WorkKind};
+use super::{axes, load};
+use crate::job::pattern::{BlockSizes, Drawn, Moves, PATTERNS, Pattern, Shape, Spread};
+use crate::job::{Action, Cache, Content, FILL_BYTES, IoEngine, Job, Volume};
 use tidemark_load::pacing::Pacing;
 use tidemark_load::source::SourcePlan;
 use tidemark_load::stopping::Stop;
 use tidemark_load::work::{Finale, Work as Load};
+use tidemark_plan::content::{self, Form};
+use tidemark_plan::defaults::{self, MOST_DEPTH};
+use tidemark_plan::engine::{ReadWork, WorkPlace};
+use tidemark_plan::job::Job as AnyJob;
+use tidemark_plan::plan::{Label, Work, WorkKind};
+use tidemark_plan::yaml::context::Context;
+use tidemark_plan::yaml::scope::Scope;
+use tidemark_plan::yaml::table::Table;
+use tidemark_plan::yaml::{timing, values};
 
-/// Operations of one client in flight at once: more than io_uring takes at once helps nobody.
-pub(super) const MOST_DEPTH: u32 = 32_768;
+/// The most clients that a prefill has of its own accord: one for each volume, up to this many.
+const FILL_CLIENTS: u32 = 8;
+
+/// Operations of a prefill's client in flight at once.
+const FILL_DEPTH: u32 = 8;
+
+/// What preconditioning does: the workload-independent part of the SNIA's method writes the capacity twice.
+const PRECONDITION: Pattern =
+    Pattern { name: "randwrite", moves: Moves::Data { reads: 0.0 }, random: 1.0, blocks: &[] };
+
+/// Block size of preconditioning, bytes.
+const PRECONDITION_BLOCK: u64 = 4 << 10;
+
+/// How often preconditioning writes the capacity (SNIA SSS PTS 2.0.2, 7.1).
+const PRECONDITION_PASSES: u64 = 2;
+
+/// Operations of a preconditioning client in flight at once.
+const PRECONDITION_DEPTH: u32 = 32;
 
 /// What the works of a stage on block storage have in common.
 pub(super) struct Ground<'a> {
@@ -32,52 +49,51 @@ pub(super) struct Ground<'a> {
     pub(super) stream: [u64; 2],
 }
 
-/// Reads a work. A load that is a sweep gives several, one for each stage that it becomes; only one that stands
-/// `alone` in its stage may be a sweep.
-pub(super) fn work(
-    (name, kind): (&'static str, WorkKind),
+/// Reads a work. A load that is a sweep gives several, one for each stage that it becomes.
+pub(crate) fn works(
+    place: WorkPlace,
     mut table: Table<'_>,
     target: &Volumes,
-    scope: &Scope,
+    scope: &Scope<'_>,
     context: &Context<'_>,
-    (stream, alone): ([u64; 2], bool),
-) -> Vec<Made> {
+) -> Vec<ReadWork> {
     let content = content(&table, scope, target);
-    let ground = Ground { target, content, context, stream };
-    if name != "load" && !context.budget.volumes(ground.count(), &table) {
+    let ground = Ground { target, content, context, stream: place.stream };
+    if place.keyword != "load" && !context.budget.volumes(ground.count(), &table) {
         return Vec::new();
     }
-    let made = match name {
-        "prepare" => vec![Made::alone(prepare(&mut table, &ground))],
-        "precondition" => vec![Made::alone(precondition(&mut table, &ground))],
-        "cleanup" => vec![Made::alone(cleanup(&mut table, &ground))],
-        "load" => load::load(&mut table, &ground, alone),
-        _ => {
+    let alone = |work| vec![ReadWork { work, point: None }];
+    let works = match place.keyword {
+        "prepare" => alone(prepare(&mut table, &ground)),
+        "precondition" => alone(precondition(&mut table, &ground)),
+        "cleanup" => alone(cleanup(&mut table, &ground)),
+        "load" => load::load(&mut table, &ground, place.alone),
+        name => {
             let help = "`prepare` makes files and images, `cleanup` removes them";
             let message = format!("`{name}` has no meaning for block storage: there are no containers");
             table.log().error(table.place(), message, help);
             return Vec::new();
         }
     };
-    debug_assert!(made.iter().all(|made| made.work.kind == kind));
+    debug_assert!(works.iter().all(|read| read.work.kind == place.kind));
     table.finish();
-    made
+    works
 }
 
 /// What is written and checked, as far as block storage can.
-fn content(table: &Table<'_>, scope: &Scope, target: &Volumes) -> Content {
+fn content(table: &Table<'_>, scope: &Scope<'_>, target: &Volumes) -> Content {
     let log = table.log();
-    if scope.naming != Naming::default() {
+    if scope.sections("naming").next().is_some() {
         let help = "remove it, or move it to the works on objects";
         log.error(table.place(), "`naming` has no meaning for block storage", help);
     }
-    let verify = scope.content.verify;
-    if verify && target.io_engine == crate::block::IoEngine::Fio {
+    let content::Content { form, verify } = content::content(scope, table);
+    if verify && target.io_engine == IoEngine::Fio {
         let why = if target.are_images() { "RBD images are" } else { "with `engine: fio` the load is" };
         let message = format!("`verify` needs the native engine, and {why} driven by fio");
         log.error(table.place(), message, "remove `verify`, or use `engine: native` on files or devices");
     }
-    match scope.content.form {
+    match form {
         Form::Seeded { compressible, duplicate } => Content { compressible, duplicate, verify },
         Form::Zero | Form::Hashed => {
             let message = "`fill` has no meaning for block storage: its content is always seeded";
@@ -141,7 +157,7 @@ impl Ground<'_> {
                 seed: self.context.seed,
                 stream: self.stream,
             },
-            engine: Engine::Block(Job { actions, ..job }),
+            job: AnyJob::new(Job { actions, ..job }),
             labels,
             allowed_failures_per_million: common.allowed_failures,
             driver: common.driver,
@@ -182,20 +198,20 @@ impl Common {
 /// Writes every volume once, from end to end.
 fn prepare(table: &mut Table<'_>, ground: &Ground<'_>) -> Work {
     let common = Common::read(table, "prepare");
-    let usual = ground.count().min(u64::from(defaults::FILL_CLIENTS)) as u32;
+    let usual = ground.count().min(u64::from(FILL_CLIENTS)) as u32;
     let workers = table.small("workers", 1..=defaults::MOST_WORKERS).unwrap_or(usual);
-    let depth = table.small("depth", 1..=MOST_DEPTH).unwrap_or(defaults::FILL_DEPTH);
+    let depth = table.small("depth", 1..=MOST_DEPTH).unwrap_or(FILL_DEPTH);
     let reuse = table.flag("reuse").unwrap_or(true);
     let spaces = ground.spaces();
     let last = ground.target.size().div_ceil(FILL_BYTES).saturating_sub(1);
-    let bytes = super::operation::constant(FILL_BYTES);
+    let bytes = values::constant(FILL_BYTES);
     let drawn = Drawn {
         source: SourcePlan::Scan { action: 0, spaces: Some(spaces), items: Some((0, last)), bytes },
         actions: vec![(Action::Write, 100.0), (Action::Fsync, 0.0)],
         finale: Some(Finale { action: 1, spaces }),
     };
     let config = format!("block_size=1 MiB;depth={depth};clients={workers}");
-    let (pacing, stop) = (Pacing::Closed { think_ns: 0 }, work::stop(table, None, true));
+    let (pacing, stop) = (Pacing::Closed { think_ns: 0 }, timing::stop(table, 0, true));
     let doing = Doing { workers, depth, pacing, stop, drawn, config };
     let job = Job { reuse, ..ground.job(&ground.target.volumes, FILL_BYTES) };
     ground.work(WorkKind::Prepare, common, doing, job)
@@ -207,16 +223,16 @@ fn precondition(table: &mut Table<'_>, ground: &Ground<'_>) -> Work {
     let writes = PATTERNS.map(|pattern| (pattern.name, pattern));
     let writes: Vec<(&str, Pattern)> =
         writes.into_iter().filter(|(_, pattern)| pattern.moves == (Moves::Data { reads: 0.0 })).collect();
-    let pattern = table.word("pattern", &writes).unwrap_or(defaults::PRECONDITION);
+    let pattern = table.word("pattern", &writes).unwrap_or(PRECONDITION);
     let entry = table.entry("block_size");
     let blocks = entry.and_then(|entry| axes::blocks(table, &entry.node));
-    let blocks = blocks.unwrap_or_else(|| Blocks::new(&[(defaults::PRECONDITION_BLOCK, 1)]));
+    let blocks = blocks.unwrap_or_else(|| BlockSizes::new(&[(PRECONDITION_BLOCK, 1)]));
     if blocks.largest() > ground.target.size() {
         let place = entry.map_or(table.place(), |entry| &entry.node.span);
         table.log().error(place, "a block is larger than a volume", "lower `block_size`, or raise `size`");
     }
-    let passes = table.whole("passes", 1..=1000).unwrap_or(defaults::PRECONDITION_PASSES);
-    let depth = table.small("depth", 1..=MOST_DEPTH).unwrap_or(defaults::PRECONDITION_DEPTH);
+    let passes = table.whole("passes", 1..=1000).unwrap_or(PRECONDITION_PASSES);
+    let depth = table.small("depth", 1..=MOST_DEPTH).unwrap_or(PRECONDITION_DEPTH);
     let (clients, volumes) = (ground.count() as u32, &ground.target.volumes);
     let shape = Shape {
         pattern,
@@ -228,7 +244,7 @@ fn precondition(table: &mut Table<'_>, ground: &Ground<'_>) -> Work {
         end_sync: true,
     };
     let bytes = ground.target.size().saturating_mul(ground.count()).saturating_mul(passes);
-    let stop = Stop { bytes: Some(bytes), ..work::stop(table, None, true) };
+    let stop = Stop { bytes: Some(bytes), ..timing::stop(table, 0, true) };
     let config = load::config(&shape, depth, &ground.content);
     let pacing = Pacing::Closed { think_ns: 0 };
     let doing = Doing { workers: clients, depth, pacing, stop, drawn: shape.draw(), config };
@@ -243,21 +259,14 @@ fn cleanup(table: &mut Table<'_>, ground: &Ground<'_>) -> Work {
     }
     let common = Common::read(table, "cleanup");
     let workers = table.small("workers", 1..=defaults::MOST_WORKERS).unwrap_or(1);
-    let bytes = super::operation::constant(0);
+    let bytes = values::constant(0);
     let drawn = Drawn {
         source: SourcePlan::Scan { action: 0, spaces: Some(ground.spaces()), items: None, bytes },
         actions: vec![(Action::Remove, 100.0)],
         finale: None,
     };
     let config = format!("volumes={}", ground.count());
-    let (pacing, stop) = (Pacing::Closed { think_ns: 0 }, work::stop(table, None, true));
+    let (pacing, stop) = (Pacing::Closed { think_ns: 0 }, timing::stop(table, 0, true));
     let doing = Doing { workers, depth: 1, pacing, stop, drawn, config };
     ground.work(WorkKind::Cleanup, common, doing, ground.job(&ground.target.volumes, 1))
-}
-
-impl Made {
-    /// A work that is no part of a sweep.
-    pub(super) fn alone(work: Work) -> Self {
-        Self { work, point: None::<Point> }
-    }
 }

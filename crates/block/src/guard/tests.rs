@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::content::{Dials, Label};
-use tidemark_plan::block::Content;
+use crate::job::Content;
 
 fn file(path: &Path, size: u64) -> Volume {
     Volume { place: Place::File(path.to_owned()), size }
@@ -69,6 +69,6 @@ fn what_cannot_be_used_is_refused_with_the_remedy() {
     says(&device, "is not a block device");
     says(&Volume { place: Place::Device("/dev/nowhere".into()), size: 4096 }, "does not exist");
     says(&file(Path::new("/dev/null"), 4096), "neither a file nor a block device");
-    let rbd = tidemark_plan::block::Rbd { conf: None, user: "a".into(), pool: "p".into(), image: "i".into() };
+    let rbd = crate::job::Rbd { conf: None, user: "a".into(), pool: "p".into(), image: "i".into() };
     says(&Volume { place: Place::Rbd(rbd), size: 4096 }, "engine: fio");
 }

@@ -1,8 +1,8 @@
 //! The native engine beside fio: every measured block load twice, alternately, so that they can be compared.
 
-use super::{Action, IoEngine, Place};
-use crate::plan::{Engine, Plan, Stage, WorkKind};
+use super::{Action, IoEngine, Job, Place};
 use tidemark_measure::record::Cell;
+use tidemark_plan::plan::{Plan, Stage, WorkKind};
 
 /// More pairs than this are taken for a mistake.
 const MOST_PAIRS: u32 = 1000;
@@ -42,14 +42,14 @@ pub fn cross_check(mut plan: Plan, pairs: u32) -> Result<Plan, String> {
 /// Whether a stage measures one native block load and nothing else.
 fn compares(stage: &Stage) -> bool {
     let [work] = &stage.works[..] else { return false };
-    let native = work.engine.block().is_some_and(|job| job.io_engine == IoEngine::Native);
+    let native = work.job.get::<Job>().is_some_and(|job| job.io_engine == IoEngine::Native);
     native && work.kind == WorkKind::Normal
 }
 
 fn nothing_to_compare(plan: &Plan) -> String {
     let mut works = plan.stages.iter().flat_map(|stage| &stage.works);
     let on_images = works.any(|work| {
-        let job = work.engine.block();
+        let job = work.job.get::<Job>();
         job.is_some_and(|job| job.volumes.iter().any(|volume| matches!(volume.place, Place::Rbd(_))))
     });
     if on_images {
@@ -63,7 +63,7 @@ fn nothing_to_compare(plan: &Plan) -> String {
 }
 
 fn comparable(stage: &Stage) -> Result<(), String> {
-    let jobs = stage.works.iter().filter_map(|work| work.engine.block());
+    let jobs = stage.works.iter().filter_map(|work| work.job.get::<Job>());
     for job in jobs {
         if job.content.verify {
             return Err(format!(
@@ -94,7 +94,7 @@ fn paired(stage: &Stage, pairs: u32) -> Vec<Stage> {
         let engine = io_engine.name().to_owned();
         stage.cell = Some(Cell { repeat: pair, repeats: pairs, engine, ..cell.clone() });
         for work in &mut stage.works {
-            if let Engine::Block(job) = &mut work.engine {
+            if let Some(job) = work.job.get_mut::<Job>() {
                 job.io_engine = io_engine;
             }
         }
@@ -106,3 +106,6 @@ fn paired(stage: &Stage, pairs: u32) -> Vec<Stage> {
     };
     (1..=pairs).flat_map(|pair| order(pair).map(|through| by(through, pair))).collect()
 }
+
+#[cfg(test)]
+mod tests;

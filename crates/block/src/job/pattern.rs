@@ -91,9 +91,9 @@ impl Pattern {
 
 /// Block sizes, in bytes, and how often each is used, as weights.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Blocks(Vec<(u64, u64)>);
+pub(crate) struct BlockSizes(Vec<(u64, u64)>);
 
-impl Blocks {
+impl BlockSizes {
     /// Sizes and weights, none of them zero; at least one.
     pub(crate) fn new(sizes: &[(u64, u64)]) -> Self {
         Self(sizes.to_vec())
@@ -173,7 +173,7 @@ pub(crate) struct Shape<'a> {
     /// What it does.
     pub(crate) pattern: Pattern,
     /// In blocks of which sizes.
-    pub(crate) blocks: &'a Blocks,
+    pub(crate) blocks: &'a BlockSizes,
     /// Where random operations go.
     pub(crate) spread: Spread,
     /// How many clients.
@@ -292,7 +292,7 @@ mod tests {
         *PATTERNS.iter().find(|pattern| pattern.name == name).unwrap()
     }
 
-    fn shape<'a>(name: &str, blocks: &'a Blocks, clients: u32, volumes: &'a [Volume]) -> Shape<'a> {
+    fn shape<'a>(name: &str, blocks: &'a BlockSizes, clients: u32, volumes: &'a [Volume]) -> Shape<'a> {
         let (pattern, spread) = (pattern(name), Spread::Uniform);
         Shape { pattern, blocks, spread, clients, volumes, sync: None, end_sync: false }
     }
@@ -312,7 +312,7 @@ mod tests {
     #[test]
     fn no_operation_goes_beyond_the_end_and_all_sizes_occur() {
         let volumes = volumes(1, 100 << 10);
-        let blocks = Blocks::new(&[(4 << 10, 60), (48 << 10, 40)]);
+        let blocks = BlockSizes::new(&[(4 << 10, 60), (48 << 10, 40)]);
         for name in ["read", "randwrite", "rw", "randrw", "randtrim"] {
             let shape = shape(name, &blocks, 1, &volumes);
             let drawn = operations(&shape, 0, 2000);
@@ -333,7 +333,7 @@ mod tests {
 
     #[test]
     fn a_client_keeps_to_its_volume_or_to_its_part_of_the_only_one() {
-        let blocks = Blocks::new(&[(4096, 1)]);
+        let blocks = BlockSizes::new(&[(4096, 1)]);
         let (own, one) = (volumes(3, 64 << 10), volumes(1, 64 << 10));
         for client in 0..3 {
             for name in ["write", "randread"] {
@@ -353,7 +353,7 @@ mod tests {
 
     #[test]
     fn syncs_follow_writes_and_end_the_load() {
-        let (volumes, blocks) = (volumes(2, 1 << 20), Blocks::new(&[(4096, 1)]));
+        let (volumes, blocks) = (volumes(2, 1 << 20), BlockSizes::new(&[(4096, 1)]));
         let shape = Shape {
             sync: Some((Action::Fdatasync, 4)),
             end_sync: true,

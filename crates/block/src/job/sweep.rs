@@ -1,13 +1,13 @@
 //! Sweeps: a load whose settings are lists becomes one stage for each combination, and for each repeat.
 
-use super::pattern::{Blocks, Pattern};
+use super::pattern::{BlockSizes, Pattern};
 
 /// The settings of a load that may be lists.
 pub(crate) struct Axes {
     /// Patterns.
     pub(crate) patterns: Axis<Pattern>,
     /// Block sizes; no values: each pattern's own.
-    pub(crate) blocks: Axis<Blocks>,
+    pub(crate) blocks: Axis<BlockSizes>,
     /// Operations of a client in flight at once.
     pub(crate) depths: Axis<u32>,
     /// Clients.
@@ -36,7 +36,7 @@ pub(crate) struct Point {
     /// The pattern.
     pub(crate) pattern: Pattern,
     /// Its block sizes.
-    pub(crate) blocks: Blocks,
+    pub(crate) blocks: BlockSizes,
     /// Operations of a client in flight at once.
     pub(crate) depth: u32,
     /// Clients.
@@ -66,7 +66,7 @@ impl Axes {
         let mut points = Vec::new();
         for repeat in 1..=self.repeats {
             for pattern in &self.patterns.values {
-                let own = [Blocks::new(pattern.blocks)];
+                let own = [BlockSizes::new(pattern.blocks)];
                 let blocks = if self.blocks.values.is_empty() { &own[..] } else { &self.blocks.values };
                 for blocks in blocks {
                     for depth in &self.depths.values {
@@ -83,13 +83,13 @@ impl Axes {
     pub(crate) fn pattern_named(&self, pattern: &Pattern) -> String {
         match pattern.blocks {
             [_] if self.blocks.values.is_empty() => {
-                format!("{} {}", pattern.name, Blocks::new(pattern.blocks).text(" "))
+                format!("{} {}", pattern.name, BlockSizes::new(pattern.blocks).text(" "))
             }
             _ => pattern.name.to_owned(),
         }
     }
 
-    fn point(&self, repeat: u32, pattern: Pattern, blocks: &Blocks, depth: u32, clients: u32) -> Point {
+    fn point(&self, repeat: u32, pattern: Pattern, blocks: &BlockSizes, depth: u32, clients: u32) -> Point {
         let (mut name, mut axes) = (pattern.name.to_owned(), Vec::new());
         let mut axis = |listed: bool, key: &str, value: String| {
             if listed {

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 use tempfile::TempDir;
-use tidemark_block::engine::{DataSet, Use, engine};
+use tidemark_block::job::{Action, Cache, Content, FILL_BYTES, IoEngine, Job, Place, Volume};
+use tidemark_block::sessions::{DataSet, Use, sessions};
 use tidemark_load::engine::{Begin, Clock, Completion, Operation, Outcome, Session, ThreadContext};
 use tidemark_load::pacing::Pacing;
 use tidemark_load::source::{Choice, Division, Effect, Order, Size, SourcePlan};
@@ -18,7 +19,6 @@ use tidemark_load::work::{Finale, Work};
 use tidemark_measure::fault::Fault;
 use tidemark_measure::pick::Pick;
 use tidemark_measure::tally::Interval;
-use tidemark_plan::block::{Action, Cache, Content, FILL_BYTES, IoEngine, Job, Place, Volume};
 pub(crate) use tidemark_testing::skip;
 
 pub(crate) const SIZE: u64 = 16 << 20;
@@ -117,7 +117,7 @@ pub(crate) fn run(
     work: &Work,
     threads: u32,
 ) -> thread_pool::Result {
-    let engine = engine(job, data, purpose).unwrap();
+    let engine = sessions(job, data, purpose).unwrap();
     let result = thread_pool::run(work, &*engine, threads, &mut Quiet).unwrap();
     drop(engine);
     // Little memory may be locked here: everything works all the same.
@@ -155,7 +155,7 @@ pub(crate) struct Hand {
 
 pub(crate) fn hand(job: &Job, data: &Arc<DataSet>, slots: u32, largest: u64) -> Hand {
     let clock = Clock::starting_at(Instant::now());
-    let engine = engine(job, data, Use::Load).unwrap();
+    let engine = sessions(job, data, Use::Load).unwrap();
     let session =
         engine.open(ThreadContext { clock, thread: 0, first_slot: 0, slots, largest, seed: 1 }).unwrap();
     Hand { session, clock, slots }

@@ -2,8 +2,8 @@
 
 use super::ini::Setting;
 use super::job::Job;
-use crate::diagnostic::Diagnostic;
 use std::ops::Range;
+use tidemark_plan::diagnostic::Diagnostic;
 
 /// A window shorter than this measures the start more than the storage, nanoseconds.
 const SHORT_NS: u64 = 10_000_000_000;

@@ -1,7 +1,7 @@
 //! The text of a fio job file cut into sections and options, each with its place.
 
-use crate::diagnostic::Diagnostic;
 use std::ops::Range;
+use tidemark_plan::diagnostic::Diagnostic;
 
 /// The section whose options hold for the sections after it.
 pub(crate) const GLOBAL: &str = "global";
@@ -72,6 +72,6 @@ fn lines(text: &str) -> impl Iterator<Item = (Range<usize>, &str)> {
 }
 
 /// Whether a text is a fio job file: the first line that says something is a section header.
-pub(super) fn begins_with_section(text: &str) -> bool {
+pub(crate) fn begins_with_section(text: &str) -> bool {
     lines(text).next().is_some_and(|(_, line)| line.starts_with('[') && line.ends_with(']'))
 }

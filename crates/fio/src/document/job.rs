@@ -1,8 +1,8 @@
 //! What one job of a fio job file does, as far as Tidemark must know.
 
 use super::ini::Setting;
-use crate::block::Action;
 use std::path::PathBuf;
+use tidemark_block::job::Action;
 
 /// fio's own defaults (HOWTO, "Job options").
 const BLOCK_BYTES: u64 = 4096;

@@ -1,9 +1,12 @@
 //! Tests of the job-file reader.
 
 use super::*;
-use crate::document::{self, Format};
+use crate::JobFiles;
 use proptest::prelude::*;
 use std::path::PathBuf;
+use std::sync::Arc;
+use tidemark_plan::registry::Registry;
+use tidemark_plan::yaml::Environment;
 
 const TWO_STAGES: &str = "; two steps
 [global]
@@ -39,16 +42,14 @@ fn errors(text: &str) -> Vec<(String, usize)> {
 }
 
 fn file(work: &Work) -> &FioFile {
-    match &work.engine {
-        Engine::Fio(file) => file,
-        other => panic!("{other:?}"),
-    }
+    work.job.get().unwrap()
 }
 
 #[test]
 fn stonewalls_cut_stages_and_sections_are_works() {
-    let read = document::read(TWO_STAGES).unwrap();
-    assert_eq!((read.format, read.warnings), (Format::FioJob, vec![]));
+    let registry = Registry::new(vec![], vec![Arc::new(JobFiles)]);
+    let read = tidemark_plan::document::read(TWO_STAGES, &Environment::process(&registry)).unwrap();
+    assert_eq!((read.format, read.warnings), ("fio job file", vec![]));
     let plan = read.plan;
     let names: Vec<_> = plan.stages.iter().map(|stage| stage.name.as_str()).collect();
     assert_eq!(names, ["fill", "mix, beside"]);
@@ -129,7 +130,7 @@ fn surprises_are_warned_of_once_for_all_jobs() {
 #[test]
 fn secrets_do_not_get_into_labels_and_records() {
     let text = "[a]\nioengine=http\nhttp_pass=hunter2\nhttp_s3_key=sesame\n";
-    let redacted = crate::redact::redact(text);
+    let redacted = tidemark_plan::redact::redact(text);
     assert!(!redacted.contains("hunter2") && !redacted.contains("sesame"), "{redacted}");
     let (plan, _) = read(text).unwrap();
     let config = &plan.stages[0].works[0].labels[0].config;

@@ -1,12 +1,12 @@
 //! Tests of the mirror of a native cell in fio's words.
 
 use super::*;
+use tidemark_block::job::{Cache, Content, IoEngine, Rbd};
 use tidemark_load::source::{Choice, Division, Effect, Follow, Order, Size};
 use tidemark_load::stopping::{Steady, Stop};
 use tidemark_load::work::Finale;
 use tidemark_measure::pick::{Bucket, Pick};
-use tidemark_plan::block::{Cache, Content, IoEngine, Rbd};
-use tidemark_plan::plan::{Engine, WorkKind};
+use tidemark_plan::plan::WorkKind;
 
 const BLOCKS: u64 = 1024;
 
@@ -56,7 +56,7 @@ fn work(job: &Job, clients: u32, source: SourcePlan) -> plan::Work {
             seed: 7,
             stream: [1, 0],
         },
-        engine: Engine::Block(job.clone()),
+        job: tidemark_plan::job::Job::new(job.clone()),
         labels: Vec::new(),
         allowed_failures_per_million: 0,
         driver: None,

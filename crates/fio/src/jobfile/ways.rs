@@ -2,10 +2,10 @@
 //! and a split of sizes, all in whole percents.
 
 use super::{Options, cannot};
+use tidemark_block::job::{Action, Job};
 use tidemark_load::engine::OpenError;
 use tidemark_load::source::{Choice, Division, Order, Size};
 use tidemark_measure::pick::{Part, Pick};
-use tidemark_plan::block::{Action, Job};
 
 /// One client's mix.
 #[derive(Clone, Debug, Default, PartialEq)]

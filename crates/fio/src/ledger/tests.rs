@@ -29,7 +29,7 @@ fn mix() -> Document {
 
 fn work() -> Work {
     let text = "[mix]\nrw=randrw\nrwmixread=70\nfdatasync=10\n";
-    tidemark_plan::fiofile::read(text).unwrap().0.stages.remove(0).works.remove(0)
+    crate::document::read(text).unwrap().0.stages.remove(0).works.remove(0)
 }
 
 fn settle(document: Document, lines: &[&str], code: i32) -> Result<Outcome, OpenError> {

@@ -26,7 +26,7 @@ pub(super) fn tables(registry: &Registry) -> Vec<Key> {
         let keys = if keyword == "load" { load() } else { Vec::new() };
         mappings.push(Mapping::new(keyword, does(keyword), common(registry).into_iter().chain(keys).collect()));
     }
-    for mapping in registry.engines().flat_map(|engine| engine.schema()) {
+    for mapping in registry.engines().flat_map(crate::engine::Engine::schema) {
         match mappings.iter_mut().find(|known| known.name == mapping.name) {
             Some(known) => known.join(mapping),
             None => mappings.push(mapping),

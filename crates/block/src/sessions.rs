@@ -1,17 +1,17 @@
-//! The engine: a job's volumes, opened once and shared by the threads of a work.
+//! The sessions of a job: its volumes, opened once and shared by the threads of a work.
 
 pub use crate::data::DataSet;
 
 use crate::content::Label;
 use crate::device;
+use crate::job::{Action, Job, Place, Volume};
 use crate::ring::{MOST_SLOTS, Ring};
 use crate::session::BlockSession;
 use crate::volume::{self, Alignment, Opened};
 use rustix::process::{Resource, getrlimit};
 use std::fs::File;
 use std::sync::Arc;
-use tidemark_load::engine::{Sessions, OpenError, Session, ThreadContext};
-use tidemark_plan::block::{Action, Job, Place};
+use tidemark_load::engine::{OpenError, Session, Sessions, ThreadContext};
 
 /// Operations are of whole sectors of this many bytes.
 const SECTOR: u64 = crate::content::sector::SECTOR as u64;
@@ -28,13 +28,13 @@ pub enum Use {
     Load,
 }
 
-/// The engine for a job on files and devices of this machine.
+/// The sessions for a job on files and devices of this machine.
 ///
 /// Volumes that are only removed are not opened and need not exist.
 ///
 /// # Errors
 /// When a volume cannot be opened, is too small, or cannot do what the job asks for, in words that say what to do.
-pub fn engine(job: &Job, data: &Arc<DataSet>, use_: Use) -> Result<Box<dyn Sessions>, OpenError> {
+pub fn sessions(job: &Job, data: &Arc<DataSet>, use_: Use) -> Result<Box<dyn Sessions>, OpenError> {
     check_job(job)?;
     let mut files = Vec::new();
     let mut volumes = Vec::new();
@@ -51,7 +51,7 @@ pub fn engine(job: &Job, data: &Arc<DataSet>, use_: Use) -> Result<Box<dyn Sessi
             volumes.push(opened);
         }
     }
-    Ok(Box::new(BlockEngine {
+    Ok(Box::new(BlockSessions {
         shared: Arc::new(Shared { job: job.clone(), volumes, data: Arc::clone(data) }),
         files: files.into(),
     }))
@@ -64,12 +64,12 @@ pub(crate) struct Shared {
     pub(crate) data: Arc<DataSet>,
 }
 
-struct BlockEngine {
+struct BlockSessions {
     shared: Arc<Shared>,
     files: Arc<[File]>,
 }
 
-impl Sessions for BlockEngine {
+impl Sessions for BlockSessions {
     fn open(&self, thread: ThreadContext) -> Result<Box<dyn Session>, OpenError> {
         let Shared { job, volumes, data } = &*self.shared;
         let largest = if moves_data(job) { thread.largest } else { 0 };
@@ -170,7 +170,7 @@ fn check_size(volumes: &[Opened], largest: u64) -> Result<(), OpenError> {
 }
 
 /// A volume that is only to be removed.
-fn unopened(job: &Job, volume: &tidemark_plan::block::Volume, data: &DataSet) -> Result<Opened, OpenError> {
+fn unopened(job: &Job, volume: &Volume, data: &DataSet) -> Result<Opened, OpenError> {
     let label = Label { volume: 0, dials: crate::content::Dials::new(&job.content), set: data.set() };
     let alignment = Alignment { offset: 1, memory: 1 };
     let path = volume::path(volume)?.to_owned();

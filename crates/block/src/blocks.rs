@@ -1,0 +1,103 @@
+//! The engine, as everybody else sees it.
+
+use crate::document::{self, KINDS, Volumes};
+use crate::external::External;
+use crate::job::Job;
+use crate::{forecast, policy, prepare, schema};
+use std::sync::Arc;
+use tidemark_plan::engine::{Engine, Placement, Prepared, ReadWork, Setup, Target, WorkPlace};
+use tidemark_plan::forecast::Forecaster;
+use tidemark_plan::job::Job as AnyJob;
+use tidemark_plan::plan::{Plan, Work};
+use tidemark_plan::policy::Policy;
+use tidemark_plan::schema::Mapping;
+use tidemark_plan::yaml::context::Context;
+use tidemark_plan::yaml::environment::Environment;
+use tidemark_plan::yaml::scope::Scope;
+use tidemark_plan::yaml::table::{Problem, Table};
+use tidemark_plan::yaml::tree::Node;
+
+/// The engine's name.
+pub const NAME: &str = "block";
+
+/// Load on files, devices and RBD images.
+pub struct Blocks {
+    external: Arc<dyn External>,
+}
+
+impl Blocks {
+    /// With `external` for jobs that say `engine: fio`, and for images.
+    pub fn new(external: Arc<dyn External>) -> Self {
+        Self { external }
+    }
+}
+
+impl Engine for Blocks {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn targets(&self) -> &'static [&'static str] {
+        &KINDS
+    }
+
+    fn target(&self, kind: &str, table: &mut Table<'_>, environment: &Environment<'_>) -> Option<Target> {
+        document::volumes(kind, table, environment).map(|volumes| Target::new(NAME, volumes))
+    }
+
+    fn bare_target(&self, kind: &str) -> Result<Target, Problem> {
+        let help = format!("write `target: {{kind: {kind}, ...}}` with its place and size");
+        Err(Problem::new(format!("the target '{kind}' needs settings"), help))
+    }
+
+    fn sections(&self) -> &'static [&'static str] {
+        &["content"]
+    }
+
+    fn schema(&self) -> Vec<Mapping> {
+        schema::mappings()
+    }
+
+    fn claims(&self, keyword: &str, node: &Node) -> bool {
+        match keyword {
+            "precondition" => true,
+            "load" => node.entry("pattern").is_some(),
+            _ => false,
+        }
+    }
+
+    fn works(
+        &self,
+        place: WorkPlace,
+        table: Table<'_>,
+        target: &Target,
+        scope: &Scope<'_>,
+        context: &Context<'_>,
+    ) -> Vec<ReadWork> {
+        let Some(volumes) = target.get::<Volumes>() else { return Vec::new() };
+        document::works(place, table, volumes, scope, context)
+    }
+
+    fn unpack(&self, data: &serde_json::Value) -> Result<AnyJob, serde_json::Error> {
+        serde::Deserialize::deserialize(data).map(|job: Job| AnyJob::new(job))
+    }
+
+    fn forecast(&self) -> Box<dyn Forecaster> {
+        Box::new(forecast::Volumes::default())
+    }
+
+    fn check_policy(&self, policy: &Policy, who: &str, work: &Work) -> Result<(), String> {
+        work.job.get::<Job>().map_or(Ok(()), |job| policy::check(policy, who, job))
+    }
+
+    fn placement(&self, _work: &Work) -> Placement {
+        Placement::OneMachine("Volumes lie")
+    }
+
+    fn prepare(&self, plan: &Plan, setup: &mut Setup<'_>) -> Result<Box<dyn Prepared>, String> {
+        prepare::prepare(plan, Arc::clone(&self.external), setup)
+    }
+}
+
+#[cfg(test)]
+mod tests;

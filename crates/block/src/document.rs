@@ -1,0 +1,12 @@
+//! Block storage in Tidemark YAML: the targets, and the works on them.
+
+mod axes;
+mod load;
+mod volumes;
+mod work;
+
+pub(crate) use volumes::{KINDS, Volumes, volumes};
+pub(crate) use work::works;
+
+#[cfg(test)]
+pub(crate) mod tests;

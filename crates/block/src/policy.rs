@@ -1,0 +1,13 @@
+//! What the volumes of a job touch on the machine that carries it out.
+
+use crate::job::{Job, Place, Rbd};
+use tidemark_plan::policy::Policy;
+
+/// Whether all volumes of a job are where a plan may be.
+pub(crate) fn check(policy: &Policy, who: &str, job: &Job) -> Result<(), String> {
+    job.volumes.iter().try_for_each(|volume| match &volume.place {
+        Place::File(path) | Place::Device(path) => policy.allow(who, path),
+        Place::Rbd(Rbd { conf: Some(conf), .. }) => policy.allow(who, conf),
+        Place::Rbd(_) => policy.ceph(who),
+    })
+}

@@ -1,0 +1,37 @@
+//! The data of a work that is a job of a fio job file.
+
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use tidemark_block::job::Action;
+use tidemark_plan::job::JobData;
+
+/// One job of a fio job file. The works of a stage that have the same `text` and `sections` are jobs of one fio
+/// process, which runs the file as it stands (`--section`).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FioFile {
+    /// The job file.
+    pub text: String,
+    /// The sections that run side by side in this stage (those between two `stonewall`s).
+    pub sections: Vec<String>,
+    /// The section that this work is.
+    pub section: String,
+    /// The directions that it moves data in, one for each action of the work: `Read`, `Write`, `Trim`.
+    pub actions: Vec<Action>,
+    /// Whether it bypasses the page cache (`direct=1`).
+    pub direct: bool,
+    /// The files and devices that it names, as far as the file says so; for the proof.
+    pub paths: Vec<PathBuf>,
+}
+
+impl FioFile {
+    /// Whether both are jobs of one fio process.
+    pub(crate) fn shares_run(&self, other: &Self) -> bool {
+        self.text == other.text && self.sections == other.sections
+    }
+}
+
+impl JobData for FioFile {
+    fn engine(&self) -> &'static str {
+        crate::NAME
+    }
+}

@@ -1,0 +1,124 @@
+//! The engine, as everybody else sees it.
+
+use crate::file::FioFile;
+use crate::images::Images;
+use crate::program::Program;
+use crate::{policy, prepare, rbd};
+use std::sync::Arc;
+use tidemark_block::External;
+use tidemark_block::job::Volume;
+use tidemark_load::engine::{OpenError, Sessions};
+use tidemark_load::thread_pool::{Result as Outcome, Watch};
+use tidemark_plan::engine::{Engine, Placement, Prepared, Process, ReadWork, Setup, Target, WorkPlace};
+use tidemark_plan::forecast::{Action, Forecaster, Remarks};
+use tidemark_plan::job::Job;
+use tidemark_plan::plan::{Plan, Stage, Work};
+use tidemark_plan::policy::Policy;
+use tidemark_plan::schema::Mapping;
+use tidemark_plan::yaml::context::Context;
+use tidemark_plan::yaml::environment::Environment;
+use tidemark_plan::yaml::scope::Scope;
+use tidemark_plan::yaml::table::{Problem, Table};
+use tidemark_plan::yaml::tree::Node;
+
+/// The engine's name.
+pub const NAME: &str = "fio";
+
+/// The user's fio: runs job files as they stand, and jobs on volumes for the block engine.
+///
+/// Its jobs come from job files only, so it has nothing to read in Tidemark YAML.
+pub struct Fio;
+
+impl Engine for Fio {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn targets(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn target(&self, _kind: &str, _table: &mut Table<'_>, _environment: &Environment<'_>) -> Option<Target> {
+        None
+    }
+
+    fn bare_target(&self, kind: &str) -> Result<Target, Problem> {
+        Err(Problem::new(format!("fio has no target '{kind}'"), "give the run a fio job file"))
+    }
+
+    fn schema(&self) -> Vec<Mapping> {
+        Vec::new()
+    }
+
+    fn claims(&self, _keyword: &str, _node: &Node) -> bool {
+        false
+    }
+
+    fn works(
+        &self,
+        _place: WorkPlace,
+        _table: Table<'_>,
+        _target: &Target,
+        _scope: &Scope<'_>,
+        _context: &Context<'_>,
+    ) -> Vec<ReadWork> {
+        Vec::new()
+    }
+
+    fn unpack(&self, data: &serde_json::Value) -> Result<Job, serde_json::Error> {
+        serde::Deserialize::deserialize(data).map(|file: FioFile| Job::new(file))
+    }
+
+    fn forecast(&self) -> Box<dyn Forecaster> {
+        Box::new(Unknown)
+    }
+
+    fn check_policy(&self, policy: &Policy, who: &str, work: &Work) -> Result<(), String> {
+        work.job.get::<FioFile>().map_or(Ok(()), |file| policy::check(policy, who, file))
+    }
+
+    fn placement(&self, _work: &Work) -> Placement {
+        Placement::OneMachine("What fio job files name lies")
+    }
+
+    fn prepare(&self, plan: &Plan, setup: &mut Setup<'_>) -> Result<Box<dyn Prepared>, String> {
+        prepare::prepare(plan, setup)
+    }
+}
+
+/// What job files do to what is stored is fio's business.
+struct Unknown;
+
+impl Forecaster for Unknown {
+    fn stage(&mut self, _stage: &Stage, works: &[&Work], _remarks: &mut Remarks) -> Vec<Vec<Action>> {
+        works.iter().map(|_| Vec::new()).collect()
+    }
+
+    fn until(&self, _work: &Work) -> Option<String> {
+        None
+    }
+}
+
+impl External for Fio {
+    fn find(&self) -> Result<tidemark_block::Program, String> {
+        let program = Program::find().map_err(|error| error.to_string())?;
+        Ok(tidemark_block::Program { description: program.description(), process: Arc::new(program) })
+    }
+
+    fn ensure_image(&self, image: &Volume) -> Result<(), String> {
+        rbd::ensure(image).map(drop).map_err(|error| error.to_string())
+    }
+
+    fn removal(&self, images: &[Volume]) -> Box<dyn Sessions> {
+        Box::new(Images(images.to_vec()))
+    }
+}
+
+impl Process for Program {
+    fn run(&self, works: &[&Work], watches: &mut [&mut dyn Watch]) -> Vec<Result<Outcome, OpenError>> {
+        match crate::run(self, works, watches) {
+            Ok(results) => results.into_iter().map(Ok).collect(),
+            Err(error) => works.iter().map(|_| Err(OpenError(error.to_string()))).collect(),
+        }
+    }
+}
