@@ -28,3 +28,19 @@ fn the_examples_of_the_reference_are_documents() {
         assert_eq!(warnings, [], "{block}");
     }
 }
+
+#[test]
+fn the_examples_of_block_storage_are_documents() {
+    let registry = tidemark_engines::registry();
+    let environment =
+        Environment { variable: &|_| Some("mine".to_owned()), ..Environment::process(&registry) };
+    for (name, text) in [
+        ("block-sequential", include_str!("../../../examples/block-sequential.yaml")),
+        ("block-qct-rbd", include_str!("../../../examples/block-qct-rbd.yaml")),
+        ("block-oltp", include_str!("../../../examples/block-oltp.yaml")),
+    ] {
+        let read = document::read(text, &environment);
+        let read = read.unwrap_or_else(|errors| panic!("{name}: {errors:#?}"));
+        assert_eq!((read.plan.name.as_str(), read.warnings), (name, vec![]));
+    }
+}

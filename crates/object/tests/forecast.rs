@@ -16,9 +16,9 @@ fn plan(text: &str) -> Plan {
     let registry = registry();
     let variable = |_: &str| Some("http://10.0.0.1".to_owned());
     let file = |_: &std::path::Path| Ok("x".to_owned());
-    yaml::read(text, &Environment { variable: &variable, file: &file, ..Environment::process(&registry) })
-        .unwrap()
-        .0
+    let environment = Environment { variable: &variable, file: &file, ..Environment::process(&registry) };
+    let read = yaml::read(text, &environment);
+    read.unwrap_or_else(|errors| panic!("{errors:#?}")).0
 }
 
 fn forecast(plan: &Plan) -> Forecast {

@@ -5,6 +5,7 @@ use super::values::{
     Key, bytes, duration, list, list_or, rate, refer, share, table, text, whole, words,
 };
 use crate::content::FILLS;
+use crate::engine::Engine;
 use crate::registry::Registry;
 use crate::yaml::works::KINDS;
 use serde_json::{Value, json};
@@ -26,7 +27,7 @@ pub(super) fn tables(registry: &Registry) -> Vec<Key> {
         let keys = if keyword == "load" { load() } else { Vec::new() };
         mappings.push(Mapping::new(keyword, does(keyword), common(registry).into_iter().chain(keys).collect()));
     }
-    for mapping in registry.engines().flat_map(crate::engine::Engine::schema) {
+    for mapping in registry.engines().flat_map(Engine::schema) {
         match mappings.iter_mut().find(|known| known.name == mapping.name) {
             Some(known) => known.join(mapping),
             None => mappings.push(mapping),
