@@ -5,7 +5,7 @@ use crate::{Blocks, External, Program, cross_check};
 use proptest::prelude::*;
 use std::path::Path;
 use std::sync::Arc;
-use tidemark_load::engine::Sessions;
+use tidemark_load::engine::{OpenError, Session, Sessions, ThreadContext};
 use tidemark_load::pacing::Pacing;
 use tidemark_load::source::{Choice, Division, Follow, Order, Size, SourcePlan};
 use tidemark_load::stopping::Steady;
@@ -38,7 +38,13 @@ impl External for Nobody {
     }
 
     fn removal(&self, _images: &[Volume]) -> Box<dyn Sessions> {
-        unimplemented!("nothing is run")
+        Box::new(Nobody)
+    }
+}
+
+impl Sessions for Nobody {
+    fn open(&self, _thread: ThreadContext) -> Result<Box<dyn Session>, OpenError> {
+        Err(OpenError("there is none".into()))
     }
 }
 
