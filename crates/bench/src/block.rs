@@ -149,8 +149,8 @@ impl thread_pool::Watch for Cpu {
         self.operations += interval.unmeasured + interval.actions.iter().map(|tally| tally.ok).sum::<u64>();
     }
 
-    fn stop_request(&mut self) -> thread_pool::StopRequest {
-        thread_pool::StopRequest::None
+    fn stop_request(&mut self) -> tidemark_load::stop::StopRequest {
+        tidemark_load::stop::StopRequest::None
     }
 }
 

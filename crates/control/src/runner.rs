@@ -165,8 +165,10 @@ impl<'a> Runner<'a> {
                     coordinators.iter_mut().map(|coordinator| Follower(&mut **coordinator)).collect();
                 let mut watches: Vec<&mut dyn Watch> =
                     followers.iter_mut().map(|follower| follower as &mut dyn Watch).collect();
-                let whole =
-                    |result: thread_pool::Result| Ending { whole: Some(Box::new(result)), ..Ending::default() };
+                let whole = |result: thread_pool::Result| Ending {
+                    whole: Some(Box::new(result)),
+                    ..Ending::default()
+                };
                 let works: Vec<&plan::Work> = works.iter().map(|(_, work)| *work).collect();
                 process.run(&works, &mut watches).into_iter().map(|result| result.map(whole)).collect()
             }

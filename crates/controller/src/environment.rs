@@ -33,7 +33,13 @@ pub(crate) fn restricted<T>(
             "a controller does not look at devices, which are those of its drivers: give a `size`",
         ))
     };
-    to(&Environment { registry, variable: &variable, file: &file, document: &document, device_size: &device_size })
+    to(&Environment {
+        registry,
+        variable: &variable,
+        file: &file,
+        document: &document,
+        device_size: &device_size,
+    })
 }
 
 fn secret_file(secrets: Option<&Path>, path: &Path) -> io::Result<String> {
@@ -81,7 +87,9 @@ mod tests {
         std::fs::write(directory.path().join("secrets-of-others/key"), "no").unwrap();
         symlink(directory.path().join("outside"), secrets.join("link")).unwrap();
         symlink(secrets.join("key"), secrets.join("inner")).unwrap();
-        let read = |path: &Path| restricted(Some(&secrets), |environment| (environment.file)(path));
+        let read = |path: &Path| {
+            restricted(Some(&secrets), &Registry::default(), |environment| (environment.file)(path))
+        };
         for inside in [secrets.join("key"), "key".into(), "./key".into(), "inner".into()] {
             assert_eq!(read(&inside).unwrap(), "hunter2", "{}", inside.display());
         }
@@ -99,13 +107,13 @@ mod tests {
             let error = read(Path::new(path)).unwrap_err().to_string();
             assert!(error.contains("directory of secrets"), "{path}: {error}");
         }
-        let none = restricted(None, |environment| (environment.file)(&secrets.join("key")));
+        let none = restricted(None, &Registry::default(), |environment| (environment.file)(&secrets.join("key")));
         assert!(none.unwrap_err().to_string().contains("--secrets"));
     }
 
     #[test]
     fn nothing_else_of_this_machine_is_looked_at() {
-        restricted(None, |environment| {
+        restricted(None, &Registry::default(), |environment| {
             assert_eq!((environment.variable)("PATH"), None, "there is a PATH, and it is not given away");
             assert!(std::env::var("PATH").is_ok());
             assert!((environment.document)(Path::new("/etc/hostname")).is_err());

@@ -61,7 +61,13 @@ struct State {
 
 impl Live {
     pub(crate) fn new(submission: u64, events: Arc<Events>, registry: Registry) -> Self {
-        Self { submission, events, registry, stop_request: SharedStopRequest::default(), state: Mutex::default() }
+        Self {
+            submission,
+            events,
+            registry,
+            stop_request: SharedStopRequest::default(),
+            state: Mutex::default(),
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

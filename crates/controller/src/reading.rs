@@ -407,7 +407,8 @@ mod tests {
 
     #[test]
     fn a_panic_becomes_a_sentence_and_a_slow_one_is_given_up() {
-        let patient = Reader { timeout: Duration::from_secs(120), ..Reader::new(None, tidemark_engines::registry()) };
+        let patient =
+            Reader { timeout: Duration::from_secs(120), ..Reader::new(None, tidemark_engines::registry()) };
         let Err(ReadFailure::Refused(bug)) = patient.guarded(|| panic!("for the test")) else {
             panic!("it went well")
         };

@@ -7,11 +7,7 @@ use tidemark_plan::registry::Registry;
 pub fn registry() -> Registry {
     let fio = Arc::new(tidemark_fio::Fio);
     Registry::new(
-        vec![
-            Arc::new(tidemark_object::Objects),
-            Arc::new(tidemark_block::Blocks::new(fio.clone())),
-            fio,
-        ],
+        vec![Arc::new(tidemark_object::Objects), Arc::new(tidemark_block::Blocks::new(fio.clone())), fio],
         vec![Arc::new(tidemark_cosbench::Cosbench), Arc::new(tidemark_fio::JobFiles)],
     )
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{REGISTRY, process, read};
+use common::{REGISTRY, read};
 use std::path::Path;
 use tidemark_plan::diagnostic::Diagnostic;
 use tidemark_plan::document::{self, Document};
@@ -114,4 +114,3 @@ fn what_is_no_document_is_refused() {
     let large = format!("<workload name=\"{}\"/>", "x".repeat(8 << 20));
     assert!(read(&large).unwrap_err()[0].message.ends_with("bytes long"));
 }
-

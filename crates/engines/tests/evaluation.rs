@@ -4,15 +4,17 @@ mod common;
 
 use common::{REGISTRY, process, read as read_document};
 use proptest::prelude::*;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use tidemark_block::job::Job as BlockJob;
+use tidemark_load::pacing::Pacing;
+use tidemark_load::source::SourcePlan;
+use tidemark_measure::evaluation::{Level, Search};
 use tidemark_object::job::{Embedded, Job as ObjectJob, Place, Target};
 use tidemark_plan::diagnostic::{Diagnostic, Severity};
 use tidemark_plan::document::{self, Document};
-use tidemark_plan::evaluation::{self, Arm, CellPlace, Evaluation, Lab, Levels, Order, is_evaluation, read};
+use tidemark_plan::evaluation::{self, CellPlace, Evaluation, Lab, Levels, Order, is_evaluation, read};
 use tidemark_plan::plan::{Plan, WorkKind};
 use tidemark_plan::yaml::Environment;
-use tidemark_load::pacing::Pacing;
-use tidemark_load::source::SourcePlan;
 
 /// An evaluation that uses nearly everything.
 const FULL: &str = include_str!("fixtures/full-evaluation.yaml");
@@ -82,7 +84,7 @@ fn a_short_evaluation_is_enough() {
     assert_eq!((found.repeats, found.order, found.loads.len()), (1, Order::Interleaved, 1));
     assert_eq!(found.loads[0].levels, Levels::Listed(vec![vec![]]));
     let targets: Vec<_> = (0..2)
-        .map(|arm| normal(&plan(&found, arm, 0, &vec![], 1)).engine.object().unwrap().target.clone())
+        .map(|arm| normal(&plan(&found, arm, 0, &vec![], 1)).job.get::<ObjectJob>().unwrap().target.clone())
         .collect();
     let embedded = Target::Embedded(Embedded { place: Place::Memory, limit: None, durable: false });
     assert_eq!(targets, [Target::Nothing, embedded]);
@@ -152,7 +154,7 @@ fn the_arms_target_takes_the_place_of_a_cosbench_storage() {
     let found = evaluation(FULL);
     let xml = plan(&found, 0, 0, &vec![], 1);
     for work in xml.stages.iter().flat_map(|stage| &stage.works) {
-        let target = &work.engine.object().unwrap().target;
+        let target = &work.job.get::<ObjectJob>().unwrap().target;
         assert_eq!(
             *target,
             Target::Embedded(Embedded { place: Place::Disk(None), limit: None, durable: false })
@@ -173,10 +175,11 @@ fn an_arm_lends_the_target_of_the_right_kind() {
     let block = "loads:\n- {name: b, stages: [{load: {for: 1s, pattern: read, block_size: 4KiB}}]}\n";
     let arms = text.replace("target: none", "target: [mock, {kind: file, path: /mnt/b, size: 1GiB}]");
     let found = evaluation(&arms.replace("loads:\n", block));
-    let path = |arm| normal(&plan(&found, arm, 0, &vec![], 1)).engine.block().unwrap().volumes[0].name();
+    let path =
+        |arm| normal(&plan(&found, arm, 0, &vec![], 1)).job.get::<BlockJob>().unwrap().volumes[0].name();
     assert_eq!([path(0), path(1)], ["/mnt/b", "/mnt/a"]);
     let object = plan(&found, 1, 1, &vec![], 1);
-    assert!(matches!(normal(&object).engine.object().unwrap().target, Target::Embedded(_)));
+    assert!(matches!(normal(&object).job.get::<ObjectJob>().unwrap().target, Target::Embedded(_)));
     let missing = remarks(&text.replace("loads:\n", block)).join("\n");
     assert!(
         missing.contains("6:3 error neither the load nor the arm `a` has a `target` for volumes"),
@@ -426,7 +429,7 @@ fn what_a_set_up_brings_is_not_missed_and_a_lab_has_stand_ins() {
     assert_eq!(found.notes.len(), 1);
     assert!(found.notes[0].text.contains("MY_HOST, MY_PORT, K, S_KEY are not set"), "{:?}", found.notes);
     let sketch = plan(&found, 1, 0, &vec![], 1);
-    let Target::S3(s3) = &normal(&sketch).engine.object().unwrap().target else { panic!() };
+    let Target::S3(s3) = &normal(&sketch).job.get::<ObjectJob>().unwrap().target else { panic!() };
     assert_eq!(s3.http.endpoints, ["http://127.0.0.1:1"]);
     let nothing = Environment { variable: &|_| None, ..process() };
     let errors = found.plan(1, 0, &vec![], 1, &nothing).unwrap_err();
@@ -456,17 +459,23 @@ fn what_a_set_up_brings_is_not_missed_and_a_lab_has_stand_ins() {
 
 #[test]
 fn evaluations_are_told_from_workloads() {
-    assert!(is_evaluation(FULL) && is_evaluation("arms: [\n") && is_evaluation("{\"arms\": []}"));
+    assert!(
+        is_evaluation(FULL, &REGISTRY)
+            && is_evaluation("arms: [\n", &REGISTRY)
+            && is_evaluation("{\"arms\": []}", &REGISTRY)
+    );
     for other in ["name: arms\n", "<workload name='arms'/>", "[arms]\nrw=read", "stages:\n- arms: 1\n", ""] {
-        assert!(!is_evaluation(other), "{other}");
+        assert!(!is_evaluation(other, &REGISTRY), "{other}");
     }
-    let Ok(Document::Evaluation(found, _)) = document::open(&short(""), &directory()) else { panic!() };
+    let Ok(Document::Evaluation(found, _)) = document::open(&short(""), &directory(), &process()) else {
+        panic!()
+    };
     assert_eq!(found.name, "t");
     let workload = std::fs::read_to_string(directory().join("plain.yaml")).unwrap();
-    assert!(matches!(document::open(&workload, &directory()), Ok(Document::Workload(_))));
+    assert!(matches!(document::open(&workload, &directory(), &process()), Ok(Document::Workload(_))));
     let error = &read_document(&short("")).unwrap_err()[0];
     assert_eq!(error.message, "the document is an evaluation, not a workload");
-    let broken = document::open("arms: [\n", &directory()).unwrap_err();
+    let broken = document::open("arms: [\n", &directory(), &process()).unwrap_err();
     assert!(broken[0].message.contains("not well-formed"), "{broken:?}");
 }
 

@@ -21,9 +21,7 @@ use tidemark_load::work::Work as Load;
 use tidemark_measure::pick::Pick;
 use tidemark_measure::record::{Note, Provenance, Run, State};
 use tidemark_plan::document;
-use tidemark_plan::engine::{
-    Carrier, Engine, Placement, Prepared, ReadWork, Setup, Target, WorkPlace,
-};
+use tidemark_plan::engine::{Carrier, Engine, Placement, Prepared, ReadWork, Setup, Target, WorkPlace};
 use tidemark_plan::forecast::{Action, Amount, Does, Forecaster, Remarks, forecast, operations};
 use tidemark_plan::job::{Job, JobData};
 use tidemark_plan::plan::{Label, Plan, Stage, Work, WorkKind};

@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn workers_are_dealt_exactly_and_what_is_left_goes_round() {
         let work = |name: &str| format!("<work name=\"{name}\" workers=\"5\" runtime=\"9\">{READ}</work>");
-        let assigned = assign(&stage(&(work("a") + &work("b"))), &names(4), &[true; 4]).unwrap();
+        let assigned = assign(&stage(&(work("a") + &work("b"))), &names(4), &[true; 4], &registry()).unwrap();
         for assignments in &assigned.works {
             assert_eq!(assignments.iter().map(|assignments| assignments.count).sum::<u32>(), 5);
         }
@@ -170,7 +170,10 @@ mod tests {
             .map(|assignments| (assignments.driver, assignments.first, assignments.count))
             .collect();
         assert_eq!(assignments, [(0, 0, 3), (2, 3, 2)]);
-        assert_eq!(assign(&stage(&text), &names(1), &[false], &registry()).err().unwrap(), "all drivers are lost");
+        assert_eq!(
+            assign(&stage(&text), &names(1), &[false], &registry()).err().unwrap(),
+            "all drivers are lost"
+        );
         let text = format!("<work name=\"a\" workers=\"5\" runtime=\"9\" driver=\"d2\">{READ}</work>");
         let error = assign(&stage(&text), &names(3), &[true, false, true], &registry()).err().unwrap();
         assert_eq!(error, "work `a` has its place on driver d2, which is lost");

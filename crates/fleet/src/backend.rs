@@ -259,8 +259,10 @@ impl Backend for OnDrivers {
                 }
                 let idle = idle.into_iter().map(|(driver, _)| *driver).collect();
                 let (stage, started) = (index, started.clone());
-                let reports_every_second =
-                    self.registry.engine(plan.job.engine()).is_some_and(|engine| engine.reports_every_second());
+                let reports_every_second = self
+                    .registry
+                    .engine(plan.job.engine())
+                    .is_some_and(|engine| engine.reports_every_second());
                 let line = Line {
                     stage,
                     work: work as u32,

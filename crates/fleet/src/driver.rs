@@ -136,7 +136,8 @@ pub fn serve(
                     let reporter = Reporter { link: Arc::clone(&link), orders: Arc::clone(&orders), run };
                     let unpacked = options.registry.unpack(&mut plan);
                     let task = Task { plan: *plan, elsewhere };
-                    let allowed = unpacked.and_then(|()| options.policy.check(&task.own(), &options.registry));
+                    let allowed =
+                        unpacked.and_then(|()| options.policy.check(&task.own(), &options.registry));
                     let refusal = allowed.err();
                     job = Some(Job::start(reporter, task, run_options, refusal, news_in.clone()));
                 }

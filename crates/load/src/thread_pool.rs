@@ -1,6 +1,6 @@
 //! All threads that a process has of a work: opened, started together, their seconds put together.
 
-use crate::engine::{Clock, Sessions, OpenError, ThreadContext, Tick};
+use crate::engine::{Clock, OpenError, Sessions, ThreadContext, Tick};
 use crate::merge::{Decision, Merge, first_examples};
 use crate::pacing::Pacing;
 use crate::recorder::{Outlet, Recorder};

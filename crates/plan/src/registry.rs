@@ -76,8 +76,9 @@ impl Registry {
     /// A sentence without a full stop, when this program has no such engine.
     pub fn engine_of(&self, work: &Work) -> Result<&dyn Engine, String> {
         let name = work.job.engine();
-        self.engine(name)
-            .ok_or_else(|| format!("the work `{}` needs the engine `{name}`, which this program lacks", work.name))
+        self.engine(name).ok_or_else(|| {
+            format!("the work `{}` needs the engine `{name}`, which this program lacks", work.name)
+        })
     }
 
     /// The engine that puts load on targets of this kind, and the kind as it spells it.
@@ -96,7 +97,8 @@ impl Registry {
     /// The kinds of targets that need no settings.
     pub fn bare_targets(&self) -> Vec<&'static str> {
         let bare = |engine: &dyn Engine, kind: &&'static str| engine.bare_target(kind).is_ok();
-        let kinds = self.engines().flat_map(|engine| engine.targets().iter().map(move |kind| (engine, *kind)));
+        let kinds =
+            self.engines().flat_map(|engine| engine.targets().iter().map(move |kind| (engine, *kind)));
         kinds.filter(|(engine, kind)| bare(*engine, kind)).map(|(_, kind)| kind).collect()
     }
 
@@ -129,7 +131,8 @@ impl Registry {
         for work in plan.stages.iter_mut().flat_map(|stage| &mut stage.works) {
             let Some(packed) = work.job.packed() else { continue };
             let unpacked = self.engine_of(work)?.unpack(&packed.data);
-            work.job = unpacked.map_err(|error| format!("the work `{}` cannot be read: {error}", work.name))?;
+            work.job =
+                unpacked.map_err(|error| format!("the work `{}` cannot be read: {error}", work.name))?;
         }
         Ok(())
     }

@@ -9,19 +9,19 @@ use tidemark_plan::registry::Registry;
 use tidemark_plan::yaml::Environment;
 
 /// All engines.
-pub static REGISTRY: LazyLock<Registry> = LazyLock::new(tidemark_engines::registry);
+pub(crate) static REGISTRY: LazyLock<Registry> = LazyLock::new(tidemark_engines::registry);
 
 /// This process's environment.
-pub fn process() -> Environment<'static> {
+pub(crate) fn process() -> Environment<'static> {
     Environment::process(&REGISTRY)
 }
 
 /// Reads a workload in this process's environment.
-pub fn read(text: &str) -> Result<tidemark_plan::document::Read, Vec<Diagnostic>> {
+pub(crate) fn read(text: &str) -> Result<tidemark_plan::document::Read, Vec<Diagnostic>> {
     tidemark_plan::document::read(text, &process())
 }
 
 /// Forecasts a plan.
-pub fn forecast(plan: &Plan) -> Forecast {
+pub(crate) fn forecast(plan: &Plan) -> Forecast {
     tidemark_plan::forecast::forecast(plan, &REGISTRY)
 }

@@ -142,9 +142,8 @@ fn a_load_in_which_nothing_succeeds_is_given_up_as_a_whole() {
     let text = stage("main", &reads("a", 4, "runtime=\"30\""));
     let mut plan = plan(&text);
     plan.stages[0].works[0].load.stop.give_up_ns = Some(1_000_000_000);
-    if let tidemark_plan::plan::Engine::Object(job) = &mut plan.stages[0].works[0].engine
-        && let tidemark_plan::object::Target::Mock(mock) = &mut job.target
-    {
+    let job = plan.stages[0].works[0].job.get_mut::<tidemark_object::job::Job>();
+    if let Some(tidemark_object::job::Job { target: tidemark_object::job::Target::Mock(mock), .. }) = job {
         mock.errors = 1.0;
     }
     let host = Host::new();

@@ -156,7 +156,11 @@ impl Host {
 
 /// How a plan is run in this process.
 fn local() -> execute::Options {
-    execute::Options { registry: tidemark_engines::registry(), threads: Some(2), ..execute::Options::default() }
+    execute::Options {
+        registry: tidemark_engines::registry(),
+        threads: Some(2),
+        ..execute::Options::default()
+    }
 }
 
 /// A thread that is a driver. It is cut off when this is dropped.
@@ -273,7 +277,10 @@ fn plan(stages: &str) -> Plan {
     let text = format!(
         "<workload name=\"t\"><storage type=\"mock\" config=\"delay=1;size=1000\"/><workflow>{stages}</workflow></workload>"
     );
-    let mut plan = document::read(&text, &Environment::process(&tidemark_engines::registry())).unwrap().plan.with_seed(7);
+    let mut plan = document::read(&text, &Environment::process(&tidemark_engines::registry()))
+        .unwrap()
+        .plan
+        .with_seed(7);
     plan.drivers.lost_after_ns = LOST_AFTER_NS;
     // COSBench goes on.
     plan.stages.iter_mut().for_each(|stage| stage.on_failure = OnFailure::Stop);

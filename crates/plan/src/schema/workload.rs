@@ -1,9 +1,7 @@
 //! The mappings of workload documents, as far as they are the same for all engines.
 
 use super::Mapping;
-use super::values::{
-    Key, bytes, duration, list, list_or, rate, refer, share, table, text, whole, words,
-};
+use super::values::{Key, bytes, duration, list, list_or, rate, refer, share, table, text, whole, words};
 use crate::content::FILLS;
 use crate::engine::Engine;
 use crate::registry::Registry;
@@ -20,12 +18,20 @@ pub(super) fn tables(registry: &Registry) -> Vec<Key> {
         Mapping::new("steady", "Rounds until the load is steady", steady()).requires(&["round"]),
         Mapping::new("drivers", "How a run is spread over the drivers of a controller", drivers()),
         Mapping::new("content", "What is written and checked", content()),
-        Mapping::new("target", "What load is put on; which keys it has depends on its kind", target(registry))
-            .requires(&["kind"]),
+        Mapping::new(
+            "target",
+            "What load is put on; which keys it has depends on its kind",
+            target(registry),
+        )
+        .requires(&["kind"]),
     ];
     for (keyword, _) in KINDS {
         let keys = if keyword == "load" { load() } else { Vec::new() };
-        mappings.push(Mapping::new(keyword, does(keyword), common(registry).into_iter().chain(keys).collect()));
+        mappings.push(Mapping::new(
+            keyword,
+            does(keyword),
+            common(registry).into_iter().chain(keys).collect(),
+        ));
     }
     for mapping in registry.engines().flat_map(Engine::schema) {
         match mappings.iter_mut().find(|known| known.name == mapping.name) {
@@ -78,7 +84,8 @@ pub(super) fn stages() -> Value {
 pub(super) fn scope(registry: &Registry) -> Vec<Key> {
     let named = words("A target that needs no settings", registry.bare_targets());
     let target = json!({"description": "What load is put on", "anyOf": [named, {"$ref": "#/$defs/target"}]});
-    let mut scope: Vec<Key> = registry.sections().map(|key| (key, refer(key, "Holds for all below"))).collect();
+    let mut scope: Vec<Key> =
+        registry.sections().map(|key| (key, refer(key, "Holds for all below"))).collect();
     scope.push(("target", target));
     scope
 }

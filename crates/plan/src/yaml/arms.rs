@@ -3,8 +3,8 @@
 use super::documents::canonical;
 use super::environment::Environment;
 use super::observe::{observe, texts};
-use super::table::{Table, choose, text};
 use super::scope;
+use super::table::{Table, choose, text};
 use super::tree::{Node, Value};
 use crate::evaluation::{Arm, LAYOUTS, Lab};
 use crate::plan::Observe;

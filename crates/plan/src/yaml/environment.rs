@@ -122,12 +122,7 @@ impl Environment<'_> {
     }
 
     /// The same, kept from being printed.
-    pub fn secret(
-        &self,
-        table: &mut Table<'_>,
-        key: &'static str,
-        file_key: &'static str,
-    ) -> Option<Secret> {
+    pub fn secret(&self, table: &mut Table<'_>, key: &'static str, file_key: &'static str) -> Option<Secret> {
         self.text_or_file(table, key, file_key).map(Secret::new)
     }
 

@@ -27,8 +27,7 @@ const MOST_LOADS: usize = 1000;
 const MOST_RUNS: u64 = 100_000;
 
 /// The keys of a workload document that a load in an evaluation may have.
-const WORKLOAD_KEYS: [&str; 5] =
-    ["on_failure", "target", "observe", "drivers", "stages"];
+const WORKLOAD_KEYS: [&str; 5] = ["on_failure", "target", "observe", "drivers", "stages"];
 
 /// The keys of a load that say nothing of what it does.
 const ABOUT: [&str; 5] = ["description", "levels", "search", "service_level", "observe"];
@@ -104,12 +103,7 @@ fn top(mut table: Table<'_>, whole: &str, beside: &Beside<'_>) -> Evaluation {
         repeats,
         order,
         notes,
-        documents: Documents {
-            text: whole.to_owned(),
-            drivers,
-            arms: arm_sources,
-            loads: load_sources,
-        },
+        documents: Documents { text: whole.to_owned(), drivers, arms: arm_sources, loads: load_sources },
     }
 }
 

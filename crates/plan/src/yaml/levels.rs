@@ -1,8 +1,8 @@
 //! The intensities of loads: lists of levels, or a search; and how a level gets into a document.
 
 use super::table::{Problem, Table, whole};
-use super::tree::{Entry, Node, Value};
 use super::timing;
+use super::tree::{Entry, Node, Value};
 use crate::defaults;
 use crate::evaluation::Levels;
 use std::ops::Range;

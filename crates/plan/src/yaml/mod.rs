@@ -42,10 +42,7 @@ use works::KINDS;
 ///
 /// # Errors
 /// All that is wrong with it, in the order of the text, warnings included.
-pub fn read(
-    text: &str,
-    environment: &Environment<'_>,
-) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
+pub fn read(text: &str, environment: &Environment<'_>) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
     let root = tree::parse(text).map_err(|broken| vec![broken])?;
     let log = Log::default();
     let table = Table::new("the document", &root, &(0..0), text, &log);
@@ -162,12 +159,7 @@ impl Names {
 
 /// The works of a stage: one under its kind, or a list of them under `works`. One that is a sweep gives all of its
 /// points.
-fn works<'a>(
-    table: &mut Table<'a>,
-    stage: usize,
-    scope: &Scope<'a>,
-    context: &Context<'_>,
-) -> Vec<ReadWork> {
+fn works<'a>(table: &mut Table<'a>, stage: usize, scope: &Scope<'a>, context: &Context<'_>) -> Vec<ReadWork> {
     let stream = |index: usize| [stage as u64, index as u64];
     let mut kinds: Vec<(&'static str, WorkKind)> = KINDS.to_vec();
     kinds.retain(|(name, _)| table.present(name).is_some());
@@ -216,4 +208,3 @@ fn works<'a>(
 fn on_failure(table: &mut Table<'_>) -> Option<OnFailure> {
     table.word("on_failure", &[("stop", OnFailure::Stop), ("continue", OnFailure::Continue)])
 }
-

@@ -62,9 +62,8 @@ pub(super) fn read_target(table: &mut Table<'_>, environment: &Environment<'_>) 
     }
     let mut own = table.below("`target`", entry);
     let help = format!("write one of {}", registry.targets().join(", "));
-    let found = own.required("kind", &help, |text| {
-        registry.engine_for(text).ok_or_else(|| unknown(text, environment))
-    });
+    let found = own
+        .required("kind", &help, |text| registry.engine_for(text).ok_or_else(|| unknown(text, environment)));
     let (engine, kind) = found?;
     let target = engine.target(kind, &mut own, environment);
     if target.is_some() {
@@ -86,6 +85,8 @@ fn unknown(text: &str, environment: &Environment<'_>) -> Problem {
     let words: Vec<(&str, ())> = kinds.iter().map(|kind| (*kind, ())).collect();
     match super::table::choose(text, &words) {
         Err(problem) => problem,
-        Ok(()) => Problem::new(format!("'{text}' is not known"), format!("the choices are {}", kinds.join(", "))),
+        Ok(()) => {
+            Problem::new(format!("'{text}' is not known"), format!("the choices are {}", kinds.join(", ")))
+        }
     }
 }

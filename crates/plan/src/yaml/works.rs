@@ -39,12 +39,7 @@ pub(super) fn work<'a>(
 }
 
 /// Reports a key that should name one of several kinds.
-pub fn unknown<'k>(
-    entry: &Entry,
-    what: &str,
-    known: impl Iterator<Item = &'k str> + Clone,
-    log: &Log,
-) {
+pub fn unknown<'k>(entry: &Entry, what: &str, known: impl Iterator<Item = &'k str> + Clone, log: &Log) {
     let all = known.clone().collect::<Vec<_>>().join(", ");
     let help = match nearest(&entry.key, known) {
         Some(near) => format!("did you mean `{near}`? There are {all}"),

@@ -16,7 +16,10 @@ pub(crate) fn completions(shell: clap_complete::Shell, terminal: Terminal) -> Re
 
 /// Prints the JSON Schema of documents.
 pub(crate) fn schema(terminal: Terminal) -> Result<Exit, Stop> {
-    terminal.print(&serde_json::to_string_pretty(&tidemark_plan::schema::schema(&tidemark_engines::registry())).unwrap_or_default());
+    terminal.print(
+        &serde_json::to_string_pretty(&tidemark_plan::schema::schema(&tidemark_engines::registry()))
+            .unwrap_or_default(),
+    );
     Ok(Exit::Done)
 }
 
