@@ -37,6 +37,10 @@ impl Engine for Blocks {
         NAME
     }
 
+    fn subject(&self) -> &'static str {
+        "volumes"
+    }
+
     fn targets(&self) -> &'static [&'static str] {
         &KINDS
     }

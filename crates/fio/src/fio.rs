@@ -34,6 +34,10 @@ impl Engine for Fio {
         NAME
     }
 
+    fn subject(&self) -> &'static str {
+        "files"
+    }
+
     fn targets(&self) -> &'static [&'static str] {
         &[]
     }

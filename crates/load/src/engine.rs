@@ -16,17 +16,28 @@ pub type Tick = u64;
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     epoch: Instant,
+    /// What it reads, where a test makes the time.
+    #[cfg(test)]
+    made: Option<&'static std::sync::atomic::AtomicU64>,
 }
 
 impl Clock {
     /// A clock that reads 0 at `epoch`.
     pub fn starting_at(epoch: Instant) -> Self {
-        Self { epoch }
+        Self {
+            epoch,
+            #[cfg(test)]
+            made: None,
+        }
     }
 
     /// Now; 0 before the epoch.
     #[inline]
     pub fn now(&self) -> Tick {
+        #[cfg(test)]
+        if let Some(made) = self.made {
+            return made.load(std::sync::atomic::Ordering::Relaxed);
+        }
         self.at(Instant::now())
     }
 
@@ -34,6 +45,22 @@ impl Clock {
     #[inline]
     pub fn at(&self, instant: Instant) -> Tick {
         instant.saturating_duration_since(self.epoch).as_nanos() as u64
+    }
+}
+
+#[cfg(test)]
+impl Clock {
+    /// A clock that reads 0 until somebody waits on it.
+    pub(crate) fn made() -> Self {
+        Self { epoch: Instant::now(), made: Some(Box::leak(Box::default())) }
+    }
+
+    /// Waits until it reads `until`, or for a little while of real time. Made time passes at once, and only here.
+    pub(crate) fn wait(&self, until: Tick) {
+        match self.made {
+            Some(made) => _ = made.fetch_max(until, std::sync::atomic::Ordering::Relaxed),
+            None => std::thread::sleep(std::time::Duration::from_micros(50)),
+        }
     }
 }
 

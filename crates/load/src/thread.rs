@@ -27,6 +27,9 @@ const ABANDON_NS: u64 = 2_000_000_000;
 /// How long what is done at the end may take: a sync writes back all that the page cache holds.
 const FINALE_NS: u64 = 900_000_000_000;
 
+/// What sums of rates may be off by, in operations.
+const ROUNDING: f64 = 1e-6;
+
 /// What a thread brings home.
 pub struct ThreadResult {
     /// Counts of its workers.
@@ -427,7 +430,9 @@ impl<'a> LoadThread<'a> {
         let until = now.saturating_sub(self.origin).min(self.phases.window_end);
         let per_stream = f64::from(self.work.workers).recip();
         let waiting = self.later.iter().map(|Reverse((due, _))| due - self.origin).filter(|due| *due < until);
-        waiting.map(|due| 1 + (rate.due_between(due, until) * per_stream) as u64).sum()
+        // The first is due at `due` and the others a period apart each; what would be due at `until` is not among them.
+        let of_stream = |due| (rate.due_between(due, until) * per_stream - ROUNDING).ceil() as u64;
+        waiting.map(|due| of_stream(due).max(1)).sum()
     }
 
     /// Counts operations that did not even come back after being abandoned.

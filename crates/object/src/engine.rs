@@ -27,6 +27,10 @@ impl Engine for Objects {
         ENGINE
     }
 
+    fn subject(&self) -> &'static str {
+        "objects"
+    }
+
     fn targets(&self) -> &'static [&'static str] {
         &target::KINDS
     }
@@ -89,6 +93,11 @@ impl Engine for Objects {
             Some(Storage::Embedded(_)) => Placement::OneMachine("Embedded servers run"),
             _ => Placement::Divisible,
         }
+    }
+
+    fn reports_every_second(&self) -> bool {
+        // Nothing that goes over sockets holds a thread up.
+        true
     }
 
     fn prepare(&self, plan: &Plan, setup: &mut Setup<'_>) -> Result<Box<dyn Prepared>, String> {

@@ -29,6 +29,9 @@ pub trait Engine: Send + Sync {
     /// Its name, by which jobs refer to it: `object`.
     fn name(&self) -> &'static str;
 
+    /// What it puts load on, in messages: `objects`.
+    fn subject(&self) -> &'static str;
+
     /// The kinds of targets that it puts load on, as documents call them: `target: {kind: s3}`.
     fn targets(&self) -> &'static [&'static str];
 

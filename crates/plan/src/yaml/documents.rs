@@ -66,6 +66,16 @@ impl Body {
     }
 }
 
+impl Body {
+    /// The engine of a document of another format; empty of a tree, whose works have engines of their own.
+    pub(super) fn engine(&self) -> &'static str {
+        match self {
+            Body::Tree(_) => "",
+            Body::Other(format) => format.engine(),
+        }
+    }
+}
+
 impl fmt::Debug for Body {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -208,7 +218,8 @@ impl Documents {
                 let engine = engine_of_loads(root, environment.registry);
                 let (target, remarks) = self.lent_target(arm, engine, load, environment);
                 let place = if load.referred.is_some() { 0..0 } else { load.place.clone() };
-                let kind = engine.map_or(String::new(), |engine| format!(" for the engine `{engine}`"));
+                let engine = engine.and_then(|name| environment.registry.engine(name));
+                let kind = engine.map_or(String::new(), |engine| format!(" for {}", engine.subject()));
                 let message = format!("neither the load nor the arm `{}` has a `target`{kind}", arm.1);
                 let lent = Lent {
                     seed: Some(seed),

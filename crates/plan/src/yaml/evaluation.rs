@@ -116,7 +116,7 @@ fn notes_on_fixed(loads: &[Load], sources: &[LoadSource], arms: usize) -> Vec<No
              arm's set-up changes what is below it.",
             load.name
         );
-        Some(Note { topic: "fixed-load".into(), text })
+        Some(Note { topic: source.body.engine().into(), text })
     };
     loads.iter().zip(sources).filter(|_| arms > 1).filter_map(note).collect()
 }

@@ -1,0 +1,120 @@
+//! The worker loop in time that passes only while it waits: what it counts is exact, on any machine.
+
+use super::*;
+
+/// Runs a work on one thread, in made time.
+fn run(work: &Work, engine: &dyn Engine) -> Result {
+    let clock = Clock::made();
+    let control = Control::new(work.stop.bytes);
+    let (full, intervals) = unbounded();
+    let (_, empty) = unbounded();
+    let slots = work.workers * work.depth;
+    let thread = ThreadContext {
+        clock,
+        thread: 0,
+        first_slot: 0,
+        slots,
+        largest: work.source.largest(),
+        seed: work.seed,
+    };
+    let session = engine.open(thread).unwrap();
+    let open_loop = matches!(work.pacing, Pacing::Open { .. });
+    let outlet = Outlet { full, empty, thread: 0 };
+    let recorder = Recorder::new(0, work.actions, 0, work.workers, open_loop, outlet);
+    let result = LoadThread::new(work, &control, clock, 0, (0, work.workers), session, recorder).run();
+    let mut merge = Merge::new(work, 1);
+    for interval in intervals.iter().filter_map(|(_, interval)| interval) {
+        merge.take(0, &interval);
+    }
+    merge.flush(&mut Seen::default());
+    merge.result(vec![ending(&[result], 0)])
+}
+
+#[test]
+fn warm_up_and_ramp_down_are_not_measured() {
+    let stop = Stop {
+        warm_up_ns: 300 * MS,
+        window_ns: Some(400 * MS),
+        ramp_down_ns: 200 * MS,
+        drain_ns: 1_000 * MS,
+        ..Stop::default()
+    };
+    let slow = Slow { service_ns: 10 * MS, ..Slow::default() };
+    let result = run(&work(4, mix(1), stop), &slow);
+    let ok: u64 = result.tallies.iter().map(|tally| tally.ok).sum();
+    assert_eq!(ok, 4 * 40, "4 workers x 40 rounds of 10 ms are in the window");
+    assert_eq!((result.window_start_ns, result.window_end_ns), (300 * MS, 700 * MS));
+    assert_eq!(result.last_done_ns, 900 * MS, "the load went on through the ramp-down");
+}
+
+#[test]
+fn an_open_loop_counts_waiting_and_a_closed_loop_cannot() {
+    let stop = Stop { window_ns: Some(3_000 * MS), drain_ns: 2_000 * MS, ..Stop::default() };
+    let mut plan = work(4, mix(1), stop);
+    plan.pacing = Pacing::Open { rate: Rate::constant(500.0), arrivals: Arrivals::Constant };
+    let slow = Slow { service_ns: MS, freezes: true, ..Slow::default() };
+    let result = run(&plan, &slow);
+    let mut all = Tally::default();
+    result.tallies.iter().for_each(|tally| all.add(tally));
+    assert_eq!((all.ok, result.unsent), (1_500, 0), "every due operation is done");
+    assert_eq!(result.offered_rate.map(f64::round), Some(500.0));
+    // A fifth of the time is frozen: waiting must show at p90 although at most 4 in 100 were in service.
+    assert!(all.response.quantile(0.90) > 50 * MS, "response p90 {}", all.response.quantile(0.90));
+    assert!(all.service().quantile(0.90) < 50 * MS, "service p90 {}", all.service().quantile(0.90));
+}
+
+#[test]
+fn throughput_counts_what_ended_in_the_window_whenever_it_was_due() {
+    let stop =
+        Stop { warm_up_ns: 500 * MS, window_ns: Some(1_000 * MS), drain_ns: 5_000 * MS, ..Stop::default() };
+    let mut plan = work(2, mix(1), stop);
+    // Ten times what two workers can do at 10 ms each: the backlog of the warm-up fills the window.
+    plan.pacing = Pacing::Open { rate: Rate::constant(2_000.0), arrivals: Arrivals::Constant };
+    let slow = Slow { service_ns: 10 * MS, ..Slow::default() };
+    let result = run(&plan, &slow);
+    let (early, late) =
+        result.tallies.iter().fold((0, 0), |sum, tally| (sum.0 + tally.early, sum.1 + tally.late));
+    let ok: u64 = result.tallies.iter().map(|tally| tally.ok).sum();
+    assert_eq!(ok - late + early, 2 * 100, "{ok} - {late} + {early}");
+}
+
+#[test]
+fn what_never_comes_back_is_counted_as_abandoned() {
+    let stop = Stop { window_ns: Some(200 * MS), drain_ns: 100 * MS, ..Stop::default() };
+    let slow = Slow { silent: true, ..Slow::default() };
+    let result = run(&work(3, mix(1), stop), &slow);
+    let abandoned: u64 = result.tallies.iter().map(|tally| tally.faults.of(Fault::Abandoned)).sum();
+    assert_eq!(abandoned, 3);
+}
+
+#[test]
+fn a_backlog_that_is_too_much_fails_no_operation() {
+    // 500 are due in half a second, and one at a time of 20 ms is done: what is sent last is not to blame.
+    let slow = Slow { service_ns: 20 * MS, ..Slow::default() };
+    let stop = Stop { window_ns: Some(500 * MS), drain_ns: 200 * MS, ..Stop::default() };
+    let pacing = Pacing::Open { rate: Rate::constant(1000.0), arrivals: Arrivals::Constant };
+    let result = run(&Work { pacing, ..work(1, mix(1), stop) }, &slow);
+    assert_eq!(result.tallies.iter().map(Tally::failed).sum::<u64>(), 0);
+    let ok: u64 = result.tallies.iter().map(|tally| tally.ok).sum();
+    assert_eq!(ok + result.unsent, 500, "{ok} done");
+    assert!((25..=35).contains(&ok), "a window of 25 rounds, and a drain of 10: {ok}");
+}
+
+#[test]
+fn a_long_sync_at_the_end_is_no_silence_of_the_load() {
+    let SourcePlan::Mix { mut choices, .. } = mix(1) else { unreachable!() };
+    choices.truncate(1);
+    let slow = Slow { service_ns: MS, sync_ns: 1_500 * MS, ..Slow::default() };
+    for stop in [
+        Stop { window_ns: Some(500 * MS), drain_ns: 1_000 * MS, ..Stop::default() },
+        Stop { operations: Some(300), ..Stop::default() },
+    ] {
+        let source = SourcePlan::Mix { choices: choices.clone(), pool: None };
+        let finale = Some(Finale { action: 1, spaces: (1, 1) });
+        let result = run(&Work { finale, ..work(1, source, stop) }, &slow);
+        assert_eq!(result.tallies[1].ok, 1);
+        assert!(result.tallies[1].response.max() >= 1_500 * MS);
+        let longest_gap = result.longest_gap.unwrap().length_ns();
+        assert!(longest_gap <= 2 * MS, "{longest_gap}");
+    }
+}
