@@ -1,12 +1,12 @@
 /** Made from `crates/serve/openapi.json` by `npm run types`: not to be edited. */
 
-/** Something that somebody did. */
+/** An entry of the audit log. */
 export interface AuditRow {
-  /** From where. */
+  /** Address it came from. */
   address: string;
-  /** The name of the token, or empty. */
+  /** Name of the user's token, or empty. */
   by: string;
-  /** On what, and how: never a secret. */
+  /** Details; never a secret. */
   detail: string;
   /** Its number. */
   id: number;
@@ -18,7 +18,7 @@ export interface AuditRow {
 
 /** How to cancel. */
 export interface Cancel {
-  /** Stop at once and clean nothing up, rather than end the load, keep what was measured and clean up. */
+  /** Stop at once without cleanup, instead of ending the load, keeping the results and cleaning up. */
   at_once?: boolean;
 }
 
@@ -36,35 +36,35 @@ export interface Cell {
   sweep: string;
 }
 
-/** Another priority or place. */
+/** A new priority or position in the queue. */
 export interface Change {
-  /** Put it right before this one, and give it the priority of that one. */
+  /** Move it directly before this submission and give it the same priority. */
   before?: number | null;
-  /** The new priority, from -100 to 100. */
+  /** The new priority, -100 to 100. */
   priority?: number | null;
 }
 
-/** What a document would do. */
+/** The result of checking a document. */
 export interface Check {
-  /** Bytes that it will store, where that can be told. */
+  /** Bytes it will store, if known. */
   bytes: number | null;
-  /** How long it will take, milliseconds, where that can be told. */
+  /** Expected duration, milliseconds, if known. */
   expected_ms: number | null;
-  /** What it does, one sentence per line, as `tidemark check` says it. */
+  /** What it does, one sentence per line. */
   explanation: string[];
   /** Its format. */
   format: string;
   /** Its name. */
   name: string;
-  /** Whether it can run. */
+  /** Whether the document can run. */
   ok: boolean;
-  /** What is wrong with it, or may surprise. */
+  /** Errors and warnings. */
   problems: Problem[];
   /** Its stages. */
   stages: CheckedStage[];
 }
 
-/** A document to be looked at. */
+/** A document to check. */
 export interface CheckRequest {
   /** The document. */
   document: string;
@@ -72,7 +72,7 @@ export interface CheckRequest {
 
 /** A stage of a document. */
 export interface CheckedStage {
-  /** How long it will take, milliseconds, where that can be told. */
+  /** Expected duration, milliseconds, if known. */
   expected_ms: number | null;
   /** Its name. */
   name: string;
@@ -80,27 +80,27 @@ export interface CheckedStage {
   works: string[];
 }
 
-/** Two groups of runs beside each other. */
+/** A comparison of two groups of runs. */
 export interface Comparison {
   /** Figures: titles and SVG. */
   figures: [string, string][];
-  /** Why the numbers cannot be relied upon, if so. */
+  /** Why the numbers are unreliable, if they are. */
   invalid: string[];
   /** `better`, `worse`, `no significant difference`, `not comparable`. */
   outcome: string;
   /** One row per load and metric. */
   rows: ComparisonRow[];
-  /** What came of it, one sentence. */
+  /** The outcome in one sentence. */
   sentence: string;
 }
 
-/** One metric of both. */
+/** One metric of both groups. */
 export interface ComparisonRow {
   /** Of the first group. */
   a: number;
   /** Of the second. */
   b: number;
-  /** 95 % interval of the ratio, where there are repeats. */
+  /** 95 % confidence interval of the ratio; null without repeats. */
   interval: [number, number] | null;
   /** Which load. */
   load: string;
@@ -151,19 +151,19 @@ export interface Distribution {
 
 /** A driver. */
 export interface Driver {
-  /** Where it connects from. */
+  /** Address it connects from. */
   address: string;
-  /** Half the round trip, microseconds: how exactly its clock is known. */
+  /** Uncertainty of its clock offset (half the round-trip time), microseconds. */
   clock_error_us: number;
-  /** Processors. */
+  /** CPUs. */
   cores: number;
-  /** Processor model. */
+  /** CPU model. */
   cpu: string;
-  /** Share of its processors that are busy, 0 to 1. */
+  /** CPU utilization, 0 to 1. */
   cpu_busy: number;
-  /** Its host. */
+  /** Host name. */
   host: string;
-  /** Since when it is joined. */
+  /** When it joined. */
   joined_unix_ms: number;
   /** Memory, bytes. */
   memory_bytes: number;
@@ -171,21 +171,21 @@ export interface Driver {
   memory_used_bytes: number;
   /** Its name. */
   name: string;
-  /** Network, bytes per second. */
+  /** Network bytes received per second. */
   received_per_s: number;
-  /** Network, bytes per second. */
+  /** Network bytes sent per second. */
   sent_per_s: number;
-  /** Milliseconds since it was last heard of. */
+  /** Milliseconds since its last message. */
   silent_ms: number;
-  /** Whether it is there. */
+  /** Its state. */
   state: DriverState;
-  /** The submission that it works for, if any. */
+  /** The submission it runs, if any. */
   submission: number | null;
-  /** Its version. */
+  /** Tidemark's version there. */
   version: string;
 }
 
-/** Whether a driver is there. */
+/** The state of a driver. */
 export type DriverState = 'idle' | 'busy' | 'silent' | 'gone';
 
 /** An evaluation in a list. */
@@ -243,11 +243,11 @@ export type Fault =
   | 'local'
   | 'abandoned';
 
-/** A figure of a stored run, as the report draws it. */
+/** A figure of a stored run, as in its report. */
 export interface Figure {
-  /** A sentence for those who cannot see it. */
+  /** Text alternative. */
   description: string;
-  /** Its name in addresses. */
+  /** Its name in URLs. */
   name: string;
   /** The stage, `s3-main`. */
   stage: string;
@@ -279,25 +279,25 @@ export interface Finding {
   work: string | null;
 }
 
-/** Who answers, and what the caller may do. */
+/** The controller, and the caller's role. */
 export interface Info {
-  /** Largest document that is taken, bytes. */
+  /** Largest document accepted, bytes. */
   largest_document: number;
   /** The controller's name. */
   name: string;
-  /** What the caller may do. */
+  /** The caller's role. */
   role: Role;
   /** When the controller started. */
   started_unix_ms: number;
-  /** Trouble that an operator should know of: `the result store cannot be written: disk full`. */
+  /** Problems that an operator should know of: `cannot write to the result store: disk full`. */
   troubles: string[];
-  /** The name of the caller's token; empty where none is needed. */
+  /** Name of the caller's token; empty if the controller needs none. */
   user: string;
   /** Tidemark's version. */
   version: string;
 }
 
-/** An event of the stream. The SSE `event` is the variant's name, `id` counts up, `data` is the JSON of the content. */
+/** An event of the stream: the SSE field `event` is the variant's name, `id` counts up, `data` is the content as JSON. */
 export type Live =
   | {
       /** The overview changed; at most once a second. */
@@ -308,15 +308,15 @@ export type Live =
       second: LiveSecond;
     }
   | {
-      /** A stage began, ended or came on: all stages. */
+      /** A stage started, progressed or ended: all stages. */
       stages: LiveStage[];
     }
   | {
-      /** Nodes were looked at. */
+      /** Nodes were sampled. */
       nodes: LiveNode[];
     }
   | {
-      /** Something that the user should know. */
+      /** A warning for the user. */
       trouble: string;
     }
   | {
@@ -324,23 +324,23 @@ export type Live =
       ended: Submission;
     }
   | {
-      /** The reader was too slow and has missed events: fetch `live` anew. */
+      /** The reader was too slow and missed events: fetch `live` again. */
       missed: number;
     };
 
 /** A node in one second. */
 export interface LiveNode {
-  /** Share of all processors that are busy, 0 to 1. */
+  /** CPU utilization, 0 to 1. */
   cpu_busy: number;
-  /** Whether it generates the load. */
+  /** Whether it generates load. */
   generates: boolean;
   /** Memory in use, bytes. */
   memory_used_bytes: number;
   /** Its name. */
   name: string;
-  /** Network, bytes per second. */
+  /** Network bytes received per second. */
   received_per_s: number;
-  /** Network, bytes per second. */
+  /** Network bytes sent per second. */
   sent_per_s: number;
   /** When. */
   unix_ms: number;
@@ -366,33 +366,33 @@ export interface LiveOperation {
   p99_us: number;
 }
 
-/** What goes on in a run, for a page that is opened now. */
+/** Live data of a run, for a page that opens now. */
 export interface LiveRun {
-  /** The number of the last event that this contains: go on with those after it. */
+  /** Number of the last event included: continue with later ones. */
   last_event: number;
-  /** What nodes did lately. */
+  /** Recent samples of the nodes. */
   nodes: LiveNode[];
-  /** Its run. */
+  /** Its run, once there is one. */
   run: number | null;
-  /** The latest seconds of the works that go on or went on last; at most 600 of each work. */
+  /** Latest seconds of the works that are running or ran last; at most 600 per work. */
   seconds: LiveSecond[];
   /** Its stages. */
   stages: LiveStage[];
-  /** Which submission. */
+  /** The submission. */
   submission: number;
-  /** What the user should know, the newest last. */
+  /** Warnings for the user, newest last. */
   troubles: string[];
 }
 
 /** One second of a work. */
 export interface LiveSecond {
-  /** Due and not sent at its end. */
+  /** Operations due but not sent at its end. */
   backlog: number;
-  /** Share of the generator threads' time on a processor, 0 to 1. */
+  /** CPU utilization of the generator threads, 0 to 1. */
   busy: number;
-  /** What each driver did in it. */
+  /** Each driver's share. */
   drivers: LiveShare[];
-  /** In flight at its end. */
+  /** Operations in flight at its end. */
   in_flight: number;
   /** Which second since the work's start. */
   index: number;
@@ -400,7 +400,7 @@ export interface LiveSecond {
   operations: LiveOperation[];
   /** Which stage, from 0. */
   stage: number;
-  /** When it was told. */
+  /** When it was reported. */
   unix_ms: number;
   /** Operations that ended outside the window. */
   unmeasured: number;
@@ -410,7 +410,7 @@ export interface LiveSecond {
 
 /** One driver's second. */
 export interface LiveShare {
-  /** Share of the generator threads' time on a processor, 0 to 1. */
+  /** CPU utilization of the generator threads, 0 to 1. */
   busy: number;
   /** Bytes of the successes. */
   bytes: number;
@@ -426,13 +426,13 @@ export interface LiveShare {
   p99_us: number;
 }
 
-/** A stage of a run that goes on. */
+/** A stage of a live run. */
 export interface LiveStage {
   /** When it ended. */
   ended_unix_ms: number | null;
-  /** How long it will take in all, milliseconds, where that can be told. */
+  /** Expected duration, milliseconds, if known. */
   expected_ms: number | null;
-  /** Operations that it will do in all, where that is fixed. */
+  /** Total number of operations, if fixed. */
   expected_operations: number | null;
   /** `s1-init`. */
   id: string;
@@ -446,7 +446,7 @@ export interface LiveStage {
   started_unix_ms: number | null;
   /** `waiting`, `running`, `completed`, `failed`, `interrupted`. */
   state: string;
-  /** Names of its works, each with the labels of its operations. */
+  /** Its works. */
   works: LiveWork[];
 }
 
@@ -490,7 +490,7 @@ export interface MatrixRow {
   bytes: number;
   /** Its selectors and settings as the document wrote them. */
   config: string;
-  /** Drivers that shared it; 1 where there were none. */
+  /** Drivers that shared it; 1 without drivers. */
   drivers: number;
   /** Operations that failed. */
   failed: number;
@@ -518,7 +518,7 @@ export interface MatrixRow {
   success_ratio: number;
   /** Operations per second. */
   throughput: number;
-  /** Whether the run's numbers are VALID. */
+  /** Whether the run's result is VALID. */
   valid: boolean | null;
   /** Its share of the mix, percent. */
   weight: number;
@@ -554,33 +554,33 @@ export interface Note {
   topic: string;
 }
 
-/** Everything that the first page shows. */
+/** The overview page. */
 export interface Overview {
-  /** What goes on. */
+  /** Running submissions. */
   active: Submission[];
-  /** All drivers that are there or were lately, by name. */
+  /** Drivers that are connected or were recently, by name. */
   drivers: Driver[];
-  /** What waits, in the order in which it will begin. */
+  /** Queued submissions, in starting order. */
   queue: Submission[];
-  /** What ended last, the newest first; at most 20. */
+  /** Submissions that ended recently, newest first; at most 20. */
   recent: Submission[];
-  /** Trouble that an operator should know of. */
+  /** Problems that an operator should know of. */
   troubles: string[];
 }
 
-/** Something that is wrong with a document, or may surprise its author. */
+/** An error or warning in a document. */
 export interface Problem {
-  /** From 1. */
+  /** Column, from 1. */
   column: number;
-  /** What to do about it, or empty. */
+  /** How to fix it, or empty. */
   help: string;
-  /** Length of the place, characters. */
+  /** Length of the marked text, characters. */
   length: number;
-  /** From 1; 0 where the whole document is meant. */
+  /** Line, from 1; 0 if it concerns the whole document. */
   line: number;
   /** What is wrong. */
   message: string;
-  /** Whether the document runs all the same. */
+  /** True for a warning: the document still runs. */
   warning: boolean;
 }
 
@@ -741,11 +741,11 @@ export interface RunRecord {
 export interface RunRow {
   /** How long it took, milliseconds. */
   elapsed_ms: number;
-  /** The evaluation that it belongs to. */
+  /** The evaluation it belongs to. */
   evaluation: number | null;
   /** Failures among them. */
   failed: number;
-  /** One line of its result. */
+  /** The result in one line. */
   headline: string;
   /** Its number. */
   id: number;
@@ -757,9 +757,9 @@ export interface RunRow {
   started_unix_ms: number;
   /** `completed`, `failed`, `interrupted`, `running`. */
   state: string;
-  /** The submission that it came from. */
+  /** The submission it came from. */
   submission: number | null;
-  /** Whether its numbers are VALID; `None` until it was judged. */
+  /** Whether its result is VALID; null until judged. */
   valid: boolean | null;
 }
 
@@ -920,74 +920,74 @@ export interface ShareSecond {
   p99_ns: number;
 }
 
-/** A document that was submitted, and what came of it. */
+/** A submitted document and its outcome. */
 export interface Submission {
-  /** Whose token submitted it. */
+  /** Name of the submitter's token. */
   by: string;
-  /** The drivers that it has, or wants by name. */
+  /** The drivers it runs on, or those it asks for by name. */
   drivers: string[];
   /** When it ended. */
   ended_unix_ms: number | null;
-  /** The number of the evaluation in the store, once there is one. */
+  /** Number of its stored evaluation, once there is one. */
   evaluation: number | null;
-  /** How long it will take, milliseconds, where that can be told. */
+  /** Expected duration, milliseconds, if known. */
   expected_ms: number | null;
   /** `COSBench XML`, `Tidemark YAML`, `fio job file`, `Tidemark evaluation`. */
   format: string;
-  /** One line of its result, or empty. */
+  /** The result in one line, or empty. */
   headline: string;
-  /** Its number; COSBench's `w7` is 7. */
+  /** Its number: submission w7 is 7. */
   id: number;
-  /** The document's name. */
+  /** Name of the document. */
   name: string;
-  /** The operations of its stages, for lists: `read, write`. */
+  /** Its operations, for lists: `read, write`. */
   operations: string;
-  /** Higher ones begin first. */
+  /** Higher priorities start first. */
   priority: number;
-  /** How far it is, 0 to 1, where that can be told. */
+  /** Progress, 0 to 1, if known. */
   progress: number | null;
-  /** While it goes on: operations that succeeded in each of the latest seconds, at most 90, the newest last. */
+  /** While it runs: successful operations in each of the latest seconds, at most 90, newest last. */
   rates: number[];
-  /** Why it waits, failed or was interrupted, or empty. */
+  /** Why it is waiting, failed or was interrupted, or empty. */
   reason: string;
-  /** The number of the run in the store, once there is one. Of an evaluation: the last one. */
+  /** Number of its stored run, once there is one; of an evaluation, the latest. */
   run: number | null;
-  /** The stage that goes on, or empty. */
+  /** The running stage, or empty. */
   stage: string;
-  /** When it began. */
+  /** When it started. */
   started_unix_ms: number | null;
-  /** Where it stands. */
+  /** Its state. */
   state: SubmissionState;
   /** When it was submitted. */
   submitted_unix_ms: number;
-  /** Whether its numbers are VALID, once it was judged. */
+  /** Whether its result is VALID, once judged. */
   valid: boolean | null;
 }
 
-/** Where a submission stands. */
+/** The state of a submission. */
 export type SubmissionState = 'queued' | 'running' | 'completed' | 'failed' | 'cancelled' | 'interrupted';
 
-/** A document to be run. */
+/** A document to run. */
 export interface Submit {
   /** The document: COSBench XML, Tidemark YAML or a fio job file. */
   document: string;
-  /** So many drivers, whichever are free; none: as the document says. */
+  /** Number of drivers to run on, any that are free; none: the document decides. */
   driver_count?: number | null;
-  /** The drivers to run on, by name; none: as the document says. */
+  /** Drivers to run on, by name; none: the document decides. */
   drivers?: string[];
-  /** Higher ones begin first; from -100 to 100. */
+  /** Higher priorities start first; -100 to 100. */
   priority?: number;
-  /** The seed to use instead of the document's. */
+  /** A seed that replaces the document's. */
   seed?: number | null;
-  /** Whether to begin without asking the targets first. */
+  /** Skip the check that the targets respond. */
   skip_preflight?: boolean;
 }
 
-/** Something that was asked for could not be done. */
+/** An error reply. */
 export interface Trouble {
   /** What happened, and what to do next. */
   message: string;
-  /** What is wrong with a document, in the order of its text. */
+  /** Errors and warnings in a submitted document, in text order. */
   problems: Problem[];
 }
 

@@ -1,4 +1,4 @@
-//! What goes over HTTP, as types. The OpenAPI document is generated from these; the console's TypeScript types follow it.
+//! What goes over HTTP, as types. The OpenAPI document is generated from these, and the console's TypeScript types from it.
 //!
 //! All paths are below `/api/v1`. Times are milliseconds since 1970 UTC where a name says `unix_ms`, seconds of load count
 //! from the work's start. Errors are [`Trouble`] with a status of 400 (malformed), 401 (no or wrong token), 403 (role), 404,
@@ -45,30 +45,30 @@ use utoipa::ToSchema;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// To look at everything.
+    /// Read everything.
     Viewer,
-    /// And to submit, cancel, re-order and delete.
+    /// Also submit, cancel, reorder and delete.
     Operator,
-    /// To join as a driver, nothing else.
+    /// Join as a driver, nothing else.
     Driver,
 }
 
-/// Who answers, and what the caller may do.
+/// The controller, and the caller's role.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Info {
     /// The controller's name.
     pub name: String,
     /// Tidemark's version.
     pub version: String,
-    /// What the caller may do.
+    /// The caller's role.
     pub role: Role,
-    /// The name of the caller's token; empty where none is needed.
+    /// Name of the caller's token; empty if the controller needs none.
     pub user: String,
     /// When the controller started.
     pub started_unix_ms: u64,
-    /// Largest document that is taken, bytes.
+    /// Largest document accepted, bytes.
     pub largest_document: u64,
-    /// Trouble that an operator should know of: `the result store cannot be written: disk full`.
+    /// Problems that an operator should know of: `cannot write to the result store: disk full`.
     pub troubles: Vec<String>,
 }
 
@@ -79,45 +79,45 @@ pub struct Login {
     pub token: String,
 }
 
-/// Something that was asked for could not be done.
+/// An error reply.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct Trouble {
     /// What happened, and what to do next.
     pub message: String,
-    /// What is wrong with a document, in the order of its text.
+    /// Errors and warnings in a submitted document, in text order.
     #[serde(default)]
     pub problems: Vec<Problem>,
 }
 
-/// Something that is wrong with a document, or may surprise its author.
+/// An error or warning in a document.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Problem {
-    /// Whether the document runs all the same.
+    /// True for a warning: the document still runs.
     pub warning: bool,
-    /// From 1; 0 where the whole document is meant.
+    /// Line, from 1; 0 if it concerns the whole document.
     pub line: u32,
-    /// From 1.
+    /// Column, from 1.
     pub column: u32,
-    /// Length of the place, characters.
+    /// Length of the marked text, characters.
     pub length: u32,
     /// What is wrong.
     pub message: String,
-    /// What to do about it, or empty.
+    /// How to fix it, or empty.
     pub help: String,
 }
 
-/// Everything that the first page shows.
+/// The overview page.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct Overview {
-    /// All drivers that are there or were lately, by name.
+    /// Drivers that are connected or were recently, by name.
     pub drivers: Vec<Driver>,
-    /// What goes on.
+    /// Running submissions.
     pub active: Vec<Submission>,
-    /// What waits, in the order in which it will begin.
+    /// Queued submissions, in starting order.
     pub queue: Vec<Submission>,
-    /// What ended last, the newest first; at most 20.
+    /// Submissions that ended recently, newest first; at most 20.
     pub recent: Vec<Submission>,
-    /// Trouble that an operator should know of.
+    /// Problems that an operator should know of.
     pub troubles: Vec<String>,
 }
 
@@ -126,149 +126,149 @@ pub struct Overview {
 pub struct Driver {
     /// Its name.
     pub name: String,
-    /// Whether it is there.
+    /// Its state.
     pub state: DriverState,
-    /// Its host.
+    /// Host name.
     pub host: String,
-    /// Where it connects from.
+    /// Address it connects from.
     pub address: String,
-    /// Its version.
+    /// Tidemark's version there.
     pub version: String,
-    /// Processor model.
+    /// CPU model.
     pub cpu: String,
-    /// Processors.
+    /// CPUs.
     pub cores: u32,
     /// Memory, bytes.
     pub memory_bytes: u64,
-    /// Share of its processors that are busy, 0 to 1.
+    /// CPU utilization, 0 to 1.
     pub cpu_busy: f32,
     /// Memory in use, bytes.
     pub memory_used_bytes: u64,
-    /// Network, bytes per second.
+    /// Network bytes received per second.
     pub received_per_s: f64,
-    /// Network, bytes per second.
+    /// Network bytes sent per second.
     pub sent_per_s: f64,
-    /// Half the round trip, microseconds: how exactly its clock is known.
+    /// Uncertainty of its clock offset (half the round-trip time), microseconds.
     pub clock_error_us: f64,
-    /// Milliseconds since it was last heard of.
+    /// Milliseconds since its last message.
     pub silent_ms: u64,
-    /// Since when it is joined.
+    /// When it joined.
     pub joined_unix_ms: u64,
-    /// The submission that it works for, if any.
+    /// The submission it runs, if any.
     pub submission: Option<u64>,
 }
 
-/// Whether a driver is there.
+/// The state of a driver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DriverState {
-    /// Joined, and free.
+    /// Connected and free.
     #[default]
     Idle,
-    /// Works for a submission.
+    /// Runs a submission.
     Busy,
-    /// Says nothing, and may come back.
+    /// Not responding; it may come back.
     Silent,
-    /// Gone.
+    /// Disconnected.
     Gone,
 }
 
-/// A document that was submitted, and what came of it.
+/// A submitted document and its outcome.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct Submission {
-    /// Its number; COSBench's `w7` is 7.
+    /// Its number: submission w7 is 7.
     pub id: u64,
-    /// The document's name.
+    /// Name of the document.
     pub name: String,
     /// `COSBench XML`, `Tidemark YAML`, `fio job file`, `Tidemark evaluation`.
     pub format: String,
-    /// Whose token submitted it.
+    /// Name of the submitter's token.
     pub by: String,
-    /// Higher ones begin first.
+    /// Higher priorities start first.
     pub priority: i32,
-    /// Where it stands.
+    /// Its state.
     pub state: SubmissionState,
-    /// Why it waits, failed or was interrupted, or empty.
+    /// Why it is waiting, failed or was interrupted, or empty.
     pub reason: String,
     /// When it was submitted.
     pub submitted_unix_ms: u64,
-    /// When it began.
+    /// When it started.
     pub started_unix_ms: Option<u64>,
     /// When it ended.
     pub ended_unix_ms: Option<u64>,
-    /// How long it will take, milliseconds, where that can be told.
+    /// Expected duration, milliseconds, if known.
     pub expected_ms: Option<u64>,
-    /// How far it is, 0 to 1, where that can be told.
+    /// Progress, 0 to 1, if known.
     pub progress: Option<f32>,
-    /// The stage that goes on, or empty.
+    /// The running stage, or empty.
     pub stage: String,
-    /// The drivers that it has, or wants by name.
+    /// The drivers it runs on, or those it asks for by name.
     pub drivers: Vec<String>,
-    /// The number of the run in the store, once there is one. Of an evaluation: the last one.
+    /// Number of its stored run, once there is one; of an evaluation, the latest.
     pub run: Option<u64>,
-    /// The number of the evaluation in the store, once there is one.
+    /// Number of its stored evaluation, once there is one.
     pub evaluation: Option<u64>,
-    /// Whether its numbers are VALID, once it was judged.
+    /// Whether its result is VALID, once judged.
     pub valid: Option<bool>,
-    /// One line of its result, or empty.
+    /// The result in one line, or empty.
     pub headline: String,
-    /// The operations of its stages, for lists: `read, write`.
+    /// Its operations, for lists: `read, write`.
     pub operations: String,
-    /// While it goes on: operations that succeeded in each of the latest seconds, at most 90, the newest last.
+    /// While it runs: successful operations in each of the latest seconds, at most 90, newest last.
     #[serde(default)]
     pub rates: Vec<u64>,
 }
 
-/// Where a submission stands.
+/// The state of a submission.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SubmissionState {
-    /// Waits for its turn.
+    /// Waiting in the queue.
     #[default]
     Queued,
-    /// Goes on.
+    /// Running.
     Running,
-    /// Ended, and did what it was to do.
+    /// Ended successfully.
     Completed,
-    /// Ended, and did not.
+    /// Failed.
     Failed,
-    /// Cancelled by somebody.
+    /// Cancelled by a user.
     Cancelled,
-    /// The controller ended while it went on; what was measured is kept.
+    /// The controller stopped during the run; partial results are kept.
     Interrupted,
 }
 
-/// A document to be run.
+/// A document to run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Submit {
     /// The document: COSBench XML, Tidemark YAML or a fio job file.
     pub document: String,
-    /// Higher ones begin first; from -100 to 100.
+    /// Higher priorities start first; -100 to 100.
     #[serde(default)]
     pub priority: i32,
-    /// The drivers to run on, by name; none: as the document says.
+    /// Drivers to run on, by name; none: the document decides.
     #[serde(default)]
     pub drivers: Vec<String>,
-    /// So many drivers, whichever are free; none: as the document says.
+    /// Number of drivers to run on, any that are free; none: the document decides.
     #[serde(default)]
     pub driver_count: Option<u32>,
-    /// The seed to use instead of the document's.
+    /// A seed that replaces the document's.
     #[serde(default)]
     pub seed: Option<u64>,
-    /// Whether to begin without asking the targets first.
+    /// Skip the check that the targets respond.
     #[serde(default)]
     pub skip_preflight: bool,
 }
 
-/// Another priority or place.
+/// A new priority or position in the queue.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
-    /// The new priority, from -100 to 100.
+    /// The new priority, -100 to 100.
     #[serde(default)]
     pub priority: Option<i32>,
-    /// Put it right before this one, and give it the priority of that one.
+    /// Move it directly before this submission and give it the same priority.
     #[serde(default)]
     pub before: Option<u64>,
 }
@@ -277,12 +277,12 @@ pub struct Change {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Cancel {
-    /// Stop at once and clean nothing up, rather than end the load, keep what was measured and clean up.
+    /// Stop at once without cleanup, instead of ending the load, keeping the results and cleaning up.
     #[serde(default)]
     pub at_once: bool,
 }
 
-/// A document to be looked at.
+/// A document to check.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CheckRequest {
@@ -290,24 +290,24 @@ pub struct CheckRequest {
     pub document: String,
 }
 
-/// What a document would do.
+/// The result of checking a document.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct Check {
-    /// Whether it can run.
+    /// Whether the document can run.
     pub ok: bool,
     /// Its format.
     pub format: String,
     /// Its name.
     pub name: String,
-    /// What is wrong with it, or may surprise.
+    /// Errors and warnings.
     pub problems: Vec<Problem>,
-    /// What it does, one sentence per line, as `tidemark check` says it.
+    /// What it does, one sentence per line.
     pub explanation: Vec<String>,
     /// Its stages.
     pub stages: Vec<CheckedStage>,
-    /// How long it will take, milliseconds, where that can be told.
+    /// Expected duration, milliseconds, if known.
     pub expected_ms: Option<u64>,
-    /// Bytes that it will store, where that can be told.
+    /// Bytes it will store, if known.
     pub bytes: Option<u64>,
 }
 
@@ -318,30 +318,30 @@ pub struct CheckedStage {
     pub name: String,
     /// Its works, one line each: `64 workers: 70 % read, 30 % write, for 60 s`.
     pub works: Vec<String>,
-    /// How long it will take, milliseconds, where that can be told.
+    /// Expected duration, milliseconds, if known.
     pub expected_ms: Option<u64>,
 }
 
-/// What goes on in a run, for a page that is opened now.
+/// Live data of a run, for a page that opens now.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct LiveRun {
-    /// Which submission.
+    /// The submission.
     pub submission: u64,
-    /// Its run.
+    /// Its run, once there is one.
     pub run: Option<u64>,
     /// Its stages.
     pub stages: Vec<LiveStage>,
-    /// The latest seconds of the works that go on or went on last; at most 600 of each work.
+    /// Latest seconds of the works that are running or ran last; at most 600 per work.
     pub seconds: Vec<LiveSecond>,
-    /// What nodes did lately.
+    /// Recent samples of the nodes.
     pub nodes: Vec<LiveNode>,
-    /// What the user should know, the newest last.
+    /// Warnings for the user, newest last.
     pub troubles: Vec<String>,
-    /// The number of the last event that this contains: go on with those after it.
+    /// Number of the last event included: continue with later ones.
     pub last_event: u64,
 }
 
-/// A stage of a run that goes on.
+/// A stage of a live run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct LiveStage {
     /// `s1-init`.
@@ -356,13 +356,13 @@ pub struct LiveStage {
     pub started_unix_ms: Option<u64>,
     /// When it ended.
     pub ended_unix_ms: Option<u64>,
-    /// How long it will take in all, milliseconds, where that can be told.
+    /// Expected duration, milliseconds, if known.
     pub expected_ms: Option<u64>,
-    /// Operations that it will do in all, where that is fixed.
+    /// Total number of operations, if fixed.
     pub expected_operations: Option<u64>,
     /// Operations done so far.
     pub operations: u64,
-    /// Names of its works, each with the labels of its operations.
+    /// Its works.
     pub works: Vec<LiveWork>,
 }
 
@@ -386,19 +386,19 @@ pub struct LiveSecond {
     pub work: u32,
     /// Which second since the work's start.
     pub index: u32,
-    /// When it was told.
+    /// When it was reported.
     pub unix_ms: u64,
     /// One entry per operation of the work.
     pub operations: Vec<LiveOperation>,
     /// Operations that ended outside the window.
     pub unmeasured: u64,
-    /// In flight at its end.
+    /// Operations in flight at its end.
     pub in_flight: u32,
-    /// Due and not sent at its end.
+    /// Operations due but not sent at its end.
     pub backlog: u64,
-    /// Share of the generator threads' time on a processor, 0 to 1.
+    /// CPU utilization of the generator threads, 0 to 1.
     pub busy: f32,
-    /// What each driver did in it.
+    /// Each driver's share.
     pub drivers: Vec<LiveShare>,
 }
 
@@ -438,7 +438,7 @@ pub struct LiveShare {
     pub p50_us: f64,
     /// 99th percentile of the response times, microseconds.
     pub p99_us: f64,
-    /// Share of the generator threads' time on a processor, 0 to 1.
+    /// CPU utilization of the generator threads, 0 to 1.
     pub busy: f32,
 }
 
@@ -447,21 +447,21 @@ pub struct LiveShare {
 pub struct LiveNode {
     /// Its name.
     pub name: String,
-    /// Whether it generates the load.
+    /// Whether it generates load.
     pub generates: bool,
     /// When.
     pub unix_ms: u64,
-    /// Share of all processors that are busy, 0 to 1.
+    /// CPU utilization, 0 to 1.
     pub cpu_busy: f32,
     /// Memory in use, bytes.
     pub memory_used_bytes: u64,
-    /// Network, bytes per second.
+    /// Network bytes received per second.
     pub received_per_s: f64,
-    /// Network, bytes per second.
+    /// Network bytes sent per second.
     pub sent_per_s: f64,
 }
 
-/// An event of the stream. The SSE `event` is the variant's name, `id` counts up, `data` is the JSON of the content.
+/// An event of the stream: the SSE field `event` is the variant's name, `id` counts up, `data` is the content as JSON.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Live {
@@ -469,15 +469,15 @@ pub enum Live {
     Overview(Box<Overview>),
     /// A second of a work is complete.
     Second(Box<LiveSecond>),
-    /// A stage began, ended or came on: all stages.
+    /// A stage started, progressed or ended: all stages.
     Stages(Vec<LiveStage>),
-    /// Nodes were looked at.
+    /// Nodes were sampled.
     Nodes(Vec<LiveNode>),
-    /// Something that the user should know.
+    /// A warning for the user.
     Trouble(String),
     /// The submission ended.
     Ended(Box<Submission>),
-    /// The reader was too slow and has missed events: fetch `live` anew.
+    /// The reader was too slow and missed events: fetch `live` again.
     Missed(u64),
 }
 
@@ -494,28 +494,28 @@ pub struct RunRow {
     pub elapsed_ms: u64,
     /// `completed`, `failed`, `interrupted`, `running`.
     pub state: String,
-    /// Whether its numbers are VALID; `None` until it was judged.
+    /// Whether its result is VALID; null until judged.
     pub valid: Option<bool>,
     /// Measured operations.
     pub operations: u64,
     /// Failures among them.
     pub failed: u64,
-    /// One line of its result.
+    /// The result in one line.
     pub headline: String,
-    /// The evaluation that it belongs to.
+    /// The evaluation it belongs to.
     pub evaluation: Option<u64>,
-    /// The submission that it came from.
+    /// The submission it came from.
     pub submission: Option<u64>,
 }
 
-/// A figure of a stored run, as the report draws it.
+/// A figure of a stored run, as in its report.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct Figure {
-    /// Its name in addresses.
+    /// Its name in URLs.
     pub name: String,
     /// What it shows.
     pub title: String,
-    /// A sentence for those who cannot see it.
+    /// Text alternative.
     pub description: String,
     /// The stage, `s3-main`.
     pub stage: String,
@@ -534,7 +534,7 @@ pub struct MatrixRow {
     pub started_unix_ms: u64,
     /// The run's state.
     pub state: String,
-    /// Whether the run's numbers are VALID.
+    /// Whether the run's result is VALID.
     pub valid: Option<bool>,
     /// `s3-main`.
     pub stage: String,
@@ -548,7 +548,7 @@ pub struct MatrixRow {
     pub weight: f64,
     /// Workers of the work.
     pub workers: u32,
-    /// Drivers that shared it; 1 where there were none.
+    /// Drivers that shared it; 1 without drivers.
     pub drivers: u32,
     /// Operations that succeeded.
     pub ok: u64,
@@ -570,14 +570,14 @@ pub struct MatrixRow {
     pub config: String,
 }
 
-/// Two groups of runs beside each other.
+/// A comparison of two groups of runs.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct Comparison {
     /// `better`, `worse`, `no significant difference`, `not comparable`.
     pub outcome: String,
-    /// What came of it, one sentence.
+    /// The outcome in one sentence.
     pub sentence: String,
-    /// Why the numbers cannot be relied upon, if so.
+    /// Why the numbers are unreliable, if they are.
     pub invalid: Vec<String>,
     /// One row per load and metric.
     pub rows: Vec<ComparisonRow>,
@@ -585,7 +585,7 @@ pub struct Comparison {
     pub figures: Vec<(String, String)>,
 }
 
-/// One metric of both.
+/// One metric of both groups.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct ComparisonRow {
     /// Which load.
@@ -598,7 +598,7 @@ pub struct ComparisonRow {
     pub b: f64,
     /// b divided by a.
     pub ratio: f64,
-    /// 95 % interval of the ratio, where there are repeats.
+    /// 95 % confidence interval of the ratio; null without repeats.
     pub interval: Option<(f64, f64)>,
     /// `better`, `worse`, `no significant difference`, `one run each: no statistics`.
     pub outcome: String,
@@ -623,19 +623,19 @@ pub struct EvaluationRow {
     pub runs: u64,
 }
 
-/// Something that somebody did.
+/// An entry of the audit log.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct AuditRow {
     /// Its number.
     pub id: u64,
     /// When.
     pub unix_ms: u64,
-    /// The name of the token, or empty.
+    /// Name of the user's token, or empty.
     pub by: String,
-    /// From where.
+    /// Address it came from.
     pub address: String,
     /// What: `submit`, `cancel`, `change`, `resubmit`, `delete run`, `login`, `refused`, `driver joined`, `driver lost`, ...
     pub what: String,
-    /// On what, and how: never a secret.
+    /// Details; never a secret.
     pub detail: String,
 }

@@ -3,14 +3,14 @@
 use crate::api::{self, SubmissionState};
 use crate::core::{Core, now_ns};
 pub use crate::events::Event;
+use crate::executor::Executor;
 use crate::explain::{evaluation_ms, expected_ms, explain};
 pub use crate::options::{Options, StartError};
-use crate::queue::{self, Wants};
+use crate::queue::{self, Requirements};
 use crate::reading::{LARGEST_DOCUMENT, ReadFailure, Reading, What};
 use crate::state::{Entry, Request};
 use crate::store_writer::Added;
 use crate::view;
-use crate::work::Work;
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 use tidemark_control::event::StopRequest;
@@ -53,7 +53,7 @@ pub enum Refusal {
 impl From<StoreError> for Refusal {
     fn from(error: StoreError) -> Self {
         match error {
-            StoreError::NoSuchSubmission { id, .. } => Self::Missing(format!("there is no submission w{id}")),
+            StoreError::NoSuchSubmission { id, .. } => Self::Missing(format!("no submission w{id}")),
             StoreError::NoSuchRun { .. } | StoreError::NoSuchEvaluation { .. } => {
                 Self::Missing(error.to_string())
             }
@@ -69,9 +69,9 @@ impl From<ReadFailure> for Refusal {
         match read_failure {
             ReadFailure::Wrong(problems) => Self::Document("the document cannot be run".into(), problems),
             ReadFailure::Refused(reason) => Self::Document(reason, Vec::new()),
-            ReadFailure::Busy => Self::Unavailable(
-                "too many documents are being read at the moment: try again in a few seconds".into(),
-            ),
+            ReadFailure::Busy => {
+                Self::Unavailable("too many documents are being read: try again in a few seconds".into())
+            }
         }
     }
 }
@@ -91,21 +91,21 @@ impl Controller {
     /// # Errors
     /// The store or its key cannot be used, or another controller has the store: a sentence.
     pub fn start(options: Options, fleet: Arc<Fleet>) -> Result<Arc<Self>, StartError> {
-        let work = Work::on(fleet, options.registry.clone());
-        Self::start_with(options, work)
+        let executor = Executor::on(fleet, options.registry.clone());
+        Self::start_with(options, executor)
     }
 
     /// As [`Controller::start`], with other ways to carry things out.
     ///
     /// # Errors
     /// As [`Controller::start`].
-    pub fn start_with(options: Options, work: Work) -> Result<Arc<Self>, StartError> {
-        let core = Core::open(options, work)?;
+    pub fn start_with(options: Options, executor: Executor) -> Result<Arc<Self>, StartError> {
+        let core = Core::open(options, executor)?;
         // What has started ends when this is dropped.
         let controller = Self { core };
-        controller.keep("queue", Core::keep_queue)?;
-        controller.keep("overview", |core| core.keep_telling())?;
-        controller.keep("writer", |core| core.keep_trying())?;
+        controller.keep("queue", Core::run_scheduler)?;
+        controller.keep("overview", |core| core.publish_overviews())?;
+        controller.keep("writer", |core| core.retry_writes())?;
         Ok(Arc::new(controller))
     }
 
@@ -113,8 +113,7 @@ impl Controller {
     fn keep(&self, name: &str, doing: fn(&Arc<Core>)) -> Result<(), StartError> {
         let core = self.core.clone();
         let thread = std::thread::Builder::new().name(name.into()).spawn(move || doing(&core));
-        self.core
-            .join_at_end(thread.map_err(|error| StartError(format!("the system gives no thread: {error}")))?);
+        self.core.join_at_end(thread.map_err(|error| StartError(format!("cannot start a thread: {error}")))?);
         Ok(())
     }
 
@@ -155,17 +154,17 @@ impl Controller {
             priority,
             position: position.saturating_add(1),
             state: view::state_name(SubmissionState::Queued).into(),
-            reason: "waits for its turn".into(),
+            reason: "waiting for its turn".into(),
             submitted_unix_ns: now_ns(),
             request: serde_json::to_string(&request).unwrap_or_default(),
             operations: operations(&reading),
             ..Submission::default()
         };
         match self.core.writer.add(submission, &sealed, &redacted, key)? {
-            Added::Before(id) => self.submission(id),
-            Added::New(kept) => {
-                let entry = Entry { kept: *kept, request, going: None };
-                let own = view::present(&entry);
+            Added::Existing(id) => self.submission(id),
+            Added::New(stored) => {
+                let entry = Entry { stored: *stored, request, running: None };
+                let own = view::active(&entry);
                 self.core.state().entries.insert(own.id, entry);
                 self.core.wake();
                 Ok(own)
@@ -178,18 +177,18 @@ impl Controller {
         in_range(submit.priority)?;
         let is_name = |name: &str| (1..=LONGEST_NAME).contains(&name.chars().count());
         if submit.driver_count == Some(0) {
-            return bad("`driver_count` is at least 1".into());
+            return bad("`driver_count` must be at least 1".into());
         }
         if submit.driver_count.is_some() && !submit.drivers.is_empty() {
             return bad("give `drivers` or `driver_count`, not both".into());
         }
         if submit.drivers.len() > MOST_NAMED || !submit.drivers.iter().all(|name| is_name(name)) {
             return bad(format!(
-                "`drivers` has at most {MOST_NAMED} names of 1 to {LONGEST_NAME} characters"
+                "`drivers` takes at most {MOST_NAMED} names of 1 to {LONGEST_NAME} characters"
             ));
         }
         if key.is_some_and(|key| !is_name(key)) {
-            return bad(format!("an Idempotency-Key has 1 to {LONGEST_NAME} characters"));
+            return bad(format!("an Idempotency-Key must have 1 to {LONGEST_NAME} characters"));
         }
         Ok(())
     }
@@ -197,12 +196,12 @@ impl Controller {
     fn has_room(&self) -> Result<(), Refusal> {
         let state = self.core.state();
         if state.ending {
-            return Err(Refusal::Unavailable("the controller is ending".into()));
+            return Err(Refusal::Unavailable("the controller is shutting down".into()));
         }
-        let waiting = state.entries.values().filter(|entry| entry.going.is_none()).count();
+        let waiting = state.entries.values().filter(|entry| entry.running.is_none()).count();
         if waiting >= self.core.options.queue_most {
             return Err(Refusal::Unavailable(format!(
-                "{waiting} submissions are waiting, which is the most that this controller takes: try again later"
+                "the queue is full ({waiting} submissions): try again later"
             )));
         }
         Ok(())
@@ -216,7 +215,9 @@ impl Controller {
     fn read(&self, document: &str) -> Result<Reading, ReadFailure> {
         let reading = self.core.reader.read(document)?;
         if reading.name.chars().count() > LONGEST_NAME {
-            return Err(ReadFailure::Refused(format!("its name is longer than {LONGEST_NAME} characters")));
+            return Err(ReadFailure::Refused(format!(
+                "the document's name is longer than {LONGEST_NAME} characters"
+            )));
         }
         Ok(reading)
     }
@@ -236,18 +237,18 @@ impl Controller {
         let stored =
             self.core.writer.read(|store| store.submissions(state.map(view::state_name), limit, before))?;
         let mut found: BTreeMap<u64, api::Submission> =
-            stored.iter().map(|kept| (kept.id, self.past(kept))).collect();
+            stored.iter().map(|stored| (stored.id, self.past(stored))).collect();
         // What is known here is newer than what the store says.
-        found.extend(self.core.writer.unsaved().iter().map(|kept| (kept.id, self.past(kept))));
-        found.extend(self.core.state().entries.iter().map(|(id, entry)| (*id, view::present(entry))));
+        found.extend(self.core.writer.unsaved().iter().map(|stored| (stored.id, self.past(stored))));
+        found.extend(self.core.state().entries.iter().map(|(id, entry)| (*id, view::active(entry))));
         let wanted = |one: &api::Submission| {
             before.is_none_or(|before| one.id < before) && state.is_none_or(|state| one.state == state)
         };
         Ok(found.into_values().rev().filter(wanted).take(limit).collect())
     }
 
-    fn past(&self, kept: &Submission) -> api::Submission {
-        view::past(kept, self.core.writer.unsaved_run(kept.id))
+    fn past(&self, stored: &Submission) -> api::Submission {
+        view::ended(stored, self.core.writer.unsaved_run(stored.id))
     }
 
     /// One submission.
@@ -256,10 +257,10 @@ impl Controller {
     /// There is none of that number, or the store cannot be read.
     pub fn submission(&self, id: u64) -> Result<api::Submission, Refusal> {
         if let Some(entry) = self.core.state().entries.get(&id) {
-            return Ok(view::present(entry));
+            return Ok(view::active(entry));
         }
-        match self.core.writer.unsaved().iter().find(|kept| kept.id == id) {
-            Some(kept) => Ok(self.past(kept)),
+        match self.core.writer.unsaved().iter().find(|stored| stored.id == id) {
+            Some(stored) => Ok(self.past(stored)),
             None => Ok(self.past(&self.core.writer.read(|store| store.submission(id))?)),
         }
     }
@@ -272,9 +273,10 @@ impl Controller {
         // Whether there is one at all is another question than whether it waits.
         let found = self.submission(id)?;
         let mut state = self.core.state();
-        let not_waiting =
-            |id: u64| Refusal::Conflict(format!("w{id} does not wait: only what waits can be moved"));
-        if state.entries.get(&id).is_none_or(|entry| entry.going.is_some()) {
+        let not_waiting = |id: u64| {
+            Refusal::Conflict(format!("w{id} is not in the queue: only queued submissions can be moved"))
+        };
+        if state.entries.get(&id).is_none_or(|entry| entry.running.is_some()) {
             return Err(not_waiting(id));
         }
         let order = match (change.priority, change.before) {
@@ -286,23 +288,23 @@ impl Controller {
             }
             (Some(priority), None) => {
                 in_range(priority)?;
-                let position = state.entries.get(&id).map_or(0, |entry| entry.kept.position);
+                let position = state.entries.get(&id).map_or(0, |entry| entry.stored.position);
                 vec![(id, priority, position)]
             }
         };
         self.core.writer.write(|store| store.reorder_submissions(&order))?;
         for (id, priority, position) in order {
             if let Some(entry) = state.entries.get_mut(&id) {
-                (entry.kept.priority, entry.kept.position) = (priority, position);
+                (entry.stored.priority, entry.stored.position) = (priority, position);
             }
         }
-        let own = state.entries.get(&id).map_or(found, view::present);
+        let own = state.entries.get(&id).map_or(found, view::active);
         drop(state);
         self.core.wake();
         Ok(own)
     }
 
-    /// Cancels a submission: one that waits leaves the queue, one that goes on is ended, with what was measured kept.
+    /// Cancels a submission: one that waits leaves the queue, one that goes on is ended, with what was measured stored.
     ///
     /// # Errors
     /// There is none of that number, or it has ended.
@@ -311,24 +313,24 @@ impl Controller {
         let mut state = self.core.state();
         let Some(entry) = state.entries.get_mut(&id) else {
             return Err(Refusal::Conflict(format!(
-                "w{id} has ended: it is {}",
+                "w{id} has already ended: {}",
                 view::state_name(found.state)
             )));
         };
-        if let Some(going) = &mut entry.going {
-            going.cancelled = true;
-            going.live.ask(if cancel.at_once { StopRequest::Stop } else { StopRequest::Finish });
-            return Ok(view::present(entry));
+        if let Some(running) = &mut entry.running {
+            running.cancelled = true;
+            running.live.request_stop(if cancel.at_once { StopRequest::Stop } else { StopRequest::Finish });
+            return Ok(view::active(entry));
         }
-        let Some(Entry { mut kept, .. }) = state.entries.remove(&id) else { return Ok(found) };
-        kept.state = view::state_name(SubmissionState::Cancelled).into();
-        kept.reason.clear();
-        kept.ended_unix_ns = Some(now_ns());
-        self.core.writer.keep(&kept);
-        let own = view::past(&kept, false);
-        state.remember(kept, None);
+        let Some(Entry { mut stored, .. }) = state.entries.remove(&id) else { return Ok(found) };
+        stored.state = view::state_name(SubmissionState::Cancelled).into();
+        stored.reason.clear();
+        stored.ended_unix_ns = Some(now_ns());
+        self.core.writer.keep(&stored);
+        let own = view::ended(&stored, false);
+        state.remember(stored, None);
         drop(state);
-        self.core.events.tell(Some(id), api::Live::Ended(Box::new(own.clone())));
+        self.core.events.publish(Some(id), api::Live::Ended(Box::new(own.clone())));
         self.core.wake();
         Ok(own)
     }
@@ -338,12 +340,12 @@ impl Controller {
     /// # Errors
     /// As [`Controller::submit`]; or there is none of that number, or its document was sealed with another key.
     pub fn resubmit(&self, id: u64, by: &str) -> Result<api::Submission, Refusal> {
-        let (kept, (sealed, _)) =
+        let (stored, (sealed, _)) =
             self.core.writer.read(|store| Ok((store.submission(id)?, store.submitted_document(id)?)))?;
         let document = self.core.seal.open(&sealed).map_err(Refusal::Conflict)?;
-        let Request { drivers, driver_count, seed, skip_preflight, .. } = Request::of(&kept);
+        let Request { drivers, driver_count, seed, skip_preflight, .. } = Request::of(&stored);
         let submit =
-            api::Submit { document, priority: kept.priority, drivers, driver_count, seed, skip_preflight };
+            api::Submit { document, priority: stored.priority, drivers, driver_count, seed, skip_preflight };
         self.submit(submit, by, None)
     }
 
@@ -363,12 +365,12 @@ impl Controller {
         let found = self.submission(id)?;
         let state = self.core.state();
         let live = match state.entries.get(&id) {
-            Some(entry) => entry.going.as_ref().map(|going| going.live.clone()),
-            None => match state.past.iter().find(|past| past.kept.id == id) {
+            Some(entry) => entry.running.as_ref().map(|running| running.live.clone()),
+            None => match state.past.iter().find(|past| past.stored.id == id) {
                 Some(past) if past.live.is_some() => past.live.clone(),
                 _ => {
-                    let run = found.run.map(|run| format!(": its result is run {run}")).unwrap_or_default();
-                    return Err(Refusal::Missing(format!("w{id} does not go on any more{run}")));
+                    let run = found.run.map(|run| format!(": see run {run}")).unwrap_or_default();
+                    return Err(Refusal::Missing(format!("w{id} is no longer running{run}")));
                 }
             },
         };
@@ -383,12 +385,12 @@ impl Controller {
 
     /// Everything that the first page shows.
     pub fn overview(&self) -> api::Overview {
-        self.core.overview(&(self.core.work.members)())
+        self.core.overview(&(self.core.executor.members)())
     }
 
     /// All drivers by name.
     pub fn drivers(&self) -> Vec<api::Driver> {
-        let members = (self.core.work.members)();
+        let members = (self.core.executor.members)();
         view::drivers(&members, &self.core.state().holders())
     }
 
@@ -412,10 +414,10 @@ impl Controller {
 
     /// Notes something in the audit log; trouble with it goes to [`Controller::troubles`].
     pub fn audit(&self, by: &str, address: &str, what: &str, detail: &str) {
-        self.core.note(by, address, what, detail.to_owned());
+        self.core.audit(by, address, what, detail.to_owned());
     }
 
-    /// Ends: nothing new begins, what goes on is interrupted with its data kept. Returns when that is done.
+    /// Ends: nothing new begins, what goes on is interrupted with its data stored. Returns when that is done.
     pub fn shut_down(&self) {
         self.core.shut_down();
     }
@@ -430,7 +432,7 @@ impl Drop for Controller {
 fn in_range(priority: i32) -> Result<(), Refusal> {
     match (-PRIORITY_MOST..=PRIORITY_MOST).contains(&priority) {
         true => Ok(()),
-        false => Err(Refusal::Bad(format!("a priority is from -{PRIORITY_MOST} to {PRIORITY_MOST}"))),
+        false => Err(Refusal::Bad(format!("the priority must be from -{PRIORITY_MOST} to {PRIORITY_MOST}"))),
     }
 }
 
@@ -439,14 +441,14 @@ fn request(submit: api::Submit, reading: &Reading) -> Request {
         What::Workload { plan, forecast } => (std::slice::from_ref(plan), expected_ms(&forecast.time)),
         What::Evaluation { evaluation, plans, loads } => (plans, evaluation_ms(evaluation, loads)),
     };
-    let wants = Wants::new(&submit.drivers, submit.driver_count, plans);
+    let requirements = Requirements::new(&submit.drivers, submit.driver_count, plans);
     Request {
         drivers: submit.drivers,
         driver_count: submit.driver_count,
         seed: submit.seed,
         skip_preflight: submit.skip_preflight,
-        wanted: wants.wanted,
-        pinned: wants.pinned.into_iter().collect(),
+        wanted: requirements.wanted,
+        pinned: requirements.pinned.into_iter().collect(),
         expected_ms,
     }
 }

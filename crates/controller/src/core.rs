@@ -1,8 +1,9 @@
 //! What the controller knows and does: submissions that wait and go on, who has which driver, and the threads that keep it
-//! going. [`crate::controller`] is how others see it.
+//! running. [`crate::controller`] is how others see it.
 
 use crate::api::{self, SubmissionState};
 use crate::events::Events;
+use crate::executor::Executor;
 use crate::live::{Live, unix_now_ms};
 use crate::options::{Options, StartError};
 use crate::presence_log::PresenceLog;
@@ -10,10 +11,9 @@ use crate::queue::{self, Decision};
 use crate::reading::Reader;
 use crate::runner::{self, Resources};
 use crate::seal::Seal;
-use crate::state::{Entry, Going, Outcome, Past, RECENT, Request, State};
+use crate::state::{Ended, Entry, Outcome, RECENT, Request, Running, State};
 use crate::store_writer::StoreWriter;
 use crate::view;
-use crate::work::Work;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -37,7 +37,7 @@ pub(crate) struct Core {
     pub(crate) reader: Reader,
     pub(crate) seal: Seal,
     pub(crate) writer: StoreWriter,
-    pub(crate) work: Work,
+    pub(crate) executor: Executor,
     pub(crate) events: Arc<Events>,
     pub(crate) lock: Mutex<Lock>,
     state: Mutex<State>,
@@ -49,19 +49,19 @@ pub(crate) struct Core {
 
 impl Core {
     /// Takes the store, and takes up the queue where it was left.
-    pub(crate) fn open(options: Options, work: Work) -> Result<Arc<Self>, StartError> {
+    pub(crate) fn open(options: Options, executor: Executor) -> Result<Arc<Self>, StartError> {
         let sentence = |error: tidemark_store::StoreError| StartError(error.to_string());
         let since = now_text();
         let lock = controller_lock(&options.store, &since).map_err(sentence)?;
         let seal = Seal::beside(&options.store)?;
         let writer = StoreWriter::open(&options.store).map_err(sentence)?;
-        // What it cannot add now is added at another start; nothing but lists over all runs wants it.
+        // What it cannot add now is added at another start; nothing but lists over all runs needs it.
         let _ = writer.write(tidemark_store::Store::index_operations);
         let core = Arc::new(Self {
             reader: Reader::new(options.secrets.clone(), options.registry.clone()),
             seal,
             writer,
-            work,
+            executor,
             events: Arc::new(Events::new()),
             lock: Mutex::new(lock),
             state: Mutex::default(),
@@ -69,11 +69,11 @@ impl Core {
             changed: Condvar::new(),
             options,
         });
-        core.take_up().map_err(sentence)?;
+        core.restore_queue().map_err(sentence)?;
         Ok(core)
     }
 
-    fn take_up(&self) -> Result<(), tidemark_store::StoreError> {
+    fn restore_queue(&self) -> Result<(), tidemark_store::StoreError> {
         let of = |state: SubmissionState| {
             self.writer.read(|store| store.submissions(Some(view::state_name(state)), usize::MAX, None))
         };
@@ -82,23 +82,21 @@ impl Core {
             left.ended_unix_ns = Some(now_ns());
             left.reason = match left.run {
                 Some(run) => {
-                    format!(
-                        "the controller ended while it went on; what was measured until then is in run {run}"
-                    )
+                    format!("the controller stopped during the run; partial results are in run {run}")
                 }
-                None => "the controller ended while it went on, before anything was measured".into(),
+                None => "the controller stopped before anything was measured".into(),
             };
             self.writer.keep(&left);
-            self.note("", "", "ended", format!("w{} {}: {}", left.id, left.name, left.state));
+            self.audit("", "", "ended", format!("w{} {}: {}", left.id, left.name, left.state));
         }
         let mut state = self.state();
-        for kept in of(SubmissionState::Queued)? {
-            let request = Request::of(&kept);
-            state.entries.insert(kept.id, Entry { kept, request, going: None });
+        for stored in of(SubmissionState::Queued)? {
+            let request = Request::of(&stored);
+            state.entries.insert(stored.id, Entry { stored, request, running: None });
         }
         let all = self.writer.read(|store| store.submissions(None, RECENT * 10, None))?;
-        let ended = all.into_iter().filter(|kept| !state.entries.contains_key(&kept.id));
-        state.past = ended.take(RECENT).map(|kept| Past { kept, live: None }).collect();
+        let ended = all.into_iter().filter(|stored| !state.entries.contains_key(&stored.id));
+        state.past = ended.take(RECENT).map(|stored| Ended { stored, live: None }).collect();
         Ok(())
     }
 
@@ -112,7 +110,7 @@ impl Core {
     }
 
     /// Waits for so long, or until the controller ends: false then.
-    fn rest(&self, pause: Duration) -> bool {
+    fn sleep(&self, pause: Duration) -> bool {
         let until = Instant::now() + pause;
         let mut state = self.state();
         while !state.ending {
@@ -137,9 +135,9 @@ impl Core {
     }
 
     /// Begins what can begin, again and again, until the controller ends.
-    pub(crate) fn keep_queue(self: &Arc<Self>) {
+    pub(crate) fn run_scheduler(self: &Arc<Self>) {
         loop {
-            let members = (self.work.members)();
+            let members = (self.executor.members)();
             let state = self.state();
             if state.ending {
                 return;
@@ -163,7 +161,7 @@ impl Core {
                 Decision::Begin(drivers) => self.begin(&mut state, id, drivers),
                 Decision::Wait(reason) => {
                     if let Some(entry) = state.entries.get_mut(&id) {
-                        entry.kept.reason = reason;
+                        entry.stored.reason = reason;
                     }
                 }
             }
@@ -173,47 +171,47 @@ impl Core {
     fn begin(self: &Arc<Self>, state: &mut State, id: u64, drivers: Vec<String>) {
         let Some(entry) = state.entries.get_mut(&id) else { return };
         let live = Arc::new(Live::new(id, self.events.clone(), self.options.registry.clone()));
-        entry.kept.state = view::state_name(SubmissionState::Running).into();
-        entry.kept.started_unix_ns = Some(now_ns());
-        entry.kept.reason.clear();
-        entry.going = Some(Going { drivers: drivers.clone(), live: live.clone(), cancelled: false });
-        let (kept, request) = (entry.kept.clone(), entry.request.clone());
-        self.writer.keep(&kept);
-        self.note("", "", "started", format!("w{id} {} on {}", kept.name, some_of(&drivers)));
+        entry.stored.state = view::state_name(SubmissionState::Running).into();
+        entry.stored.started_unix_ns = Some(now_ns());
+        entry.stored.reason.clear();
+        entry.running = Some(Running { drivers: drivers.clone(), live: live.clone(), cancelled: false });
+        let (stored, request) = (entry.stored.clone(), entry.request.clone());
+        self.writer.keep(&stored);
+        self.audit("", "", "started", format!("w{id} {} on {}", stored.name, abbreviated(&drivers)));
         let core = self.clone();
         let thread = std::thread::Builder::new().name(format!("w{id}"));
         let run = move || {
-            let numbered = |run| core.numbered(id, run);
-            let outcome = runner::run(&core.resources(&numbered), &kept, &request, drivers, &live);
+            let run_begun = |run| core.run_begun(id, run);
+            let outcome = runner::run(&core.resources(&run_begun), &stored, &request, drivers, &live);
             core.ended(id, outcome);
         };
         match thread.spawn(run) {
             Ok(runner) => self.join_at_end(runner),
             Err(error) => {
-                let reason = format!("the system gives no thread: {error}");
+                let reason = format!("cannot start a thread: {error}");
                 let outcome = Outcome { state: SubmissionState::Failed, reason, ..Outcome::default() };
                 self.end(state, id, outcome);
             }
         }
     }
 
-    fn resources<'a>(&'a self, numbered: &'a dyn Fn(u64)) -> Resources<'a> {
-        let Self { options, reader, seal, writer, work, .. } = self;
-        Resources { options, reader, seal, writer, work, numbered }
+    fn resources<'a>(&'a self, run_begun: &'a dyn Fn(u64)) -> Resources<'a> {
+        let Self { options, reader, seal, writer, executor, .. } = self;
+        Resources { options, reader, seal, writer, executor, run_begun }
     }
 
     /// Notes something in the audit log; trouble with it goes to the writer's troubles.
-    pub(crate) fn note(&self, by: &str, address: &str, what: &str, detail: String) {
+    pub(crate) fn audit(&self, by: &str, address: &str, what: &str, detail: String) {
         let (by, address, what) = (by.to_owned(), address.to_owned(), what.to_owned());
-        self.writer.note(AuditEntry { id: 0, unix_ns: now_ns(), by, address, what, detail });
+        self.writer.audit(AuditEntry { id: 0, unix_ns: now_ns(), by, address, what, detail });
     }
 
     /// The store has begun this run for a submission: whatever happens, it can be found.
-    pub(crate) fn numbered(&self, id: u64, run: u64) {
+    pub(crate) fn run_begun(&self, id: u64, run: u64) {
         let mut state = self.state();
         if let Some(entry) = state.entries.get_mut(&id) {
-            entry.kept.run = Some(run);
-            self.writer.keep(&entry.kept);
+            entry.stored.run = Some(run);
+            self.writer.keep(&entry.stored);
         }
     }
 
@@ -224,45 +222,45 @@ impl Core {
     }
 
     fn end(&self, state: &mut State, id: u64, mut outcome: Outcome) {
-        let Some(Entry { mut kept, going, .. }) = state.entries.remove(&id) else { return };
-        let cancelled = going.as_ref().is_some_and(|going| going.cancelled);
+        let Some(Entry { mut stored, running, .. }) = state.entries.remove(&id) else { return };
+        let cancelled = running.as_ref().is_some_and(|running| running.cancelled);
         if outcome.state != SubmissionState::Completed {
             if cancelled {
                 outcome.state = SubmissionState::Cancelled;
             } else if state.ending {
-                let run = outcome.run.or(kept.run);
-                let data = run.map(|run| format!("; what was measured until then is in run {run}"));
+                let run = outcome.run.or(stored.run);
+                let data = run.map(|run| format!("; partial results are in run {run}"));
                 outcome.state = SubmissionState::Interrupted;
-                outcome.reason = format!("the controller ended while it went on{}", data.unwrap_or_default());
+                outcome.reason = format!("the controller stopped during the run{}", data.unwrap_or_default());
             }
         }
-        kept.state = view::state_name(outcome.state).into();
-        kept.reason = outcome.reason;
-        kept.ended_unix_ns = Some(now_ns());
-        kept.run = outcome.run.or(kept.run);
-        kept.evaluation = outcome.evaluation.or(kept.evaluation);
-        kept.valid = outcome.valid;
-        kept.headline = outcome.headline;
-        self.writer.keep(&kept);
-        self.note("", "", "ended", format!("w{id} {}: {}", kept.name, kept.state));
+        stored.state = view::state_name(outcome.state).into();
+        stored.reason = outcome.reason;
+        stored.ended_unix_ns = Some(now_ns());
+        stored.run = outcome.run.or(stored.run);
+        stored.evaluation = outcome.evaluation.or(stored.evaluation);
+        stored.valid = outcome.valid;
+        stored.headline = outcome.headline;
+        self.writer.keep(&stored);
+        self.audit("", "", "ended", format!("w{id} {}: {}", stored.name, stored.state));
         if let Some(run) = outcome.unstored {
             self.writer.keep_run(id, *run);
         }
-        let ended = view::past(&kept, self.writer.unsaved_run(id));
-        state.remember(kept, going.map(|going| going.live));
+        let ended = view::ended(&stored, self.writer.unsaved_run(id));
+        state.remember(stored, running.map(|running| running.live));
         state.number(&self.writer.take_stored());
-        self.events.tell(Some(id), api::Live::Ended(Box::new(ended)));
+        self.events.publish(Some(id), api::Live::Ended(Box::new(ended)));
     }
 
     /// Tells everybody once a second what is new, and the audit log which drivers came and went, until the controller ends.
-    pub(crate) fn keep_telling(&self) {
+    pub(crate) fn publish_overviews(&self) {
         let (mut told, mut log) = (Vec::new(), PresenceLog::default());
-        while self.rest(OVERVIEW_EVERY) {
-            let members = (self.work.members)();
-            for entry in log.call(&members) {
-                self.note("", &entry.address, entry.what, entry.detail);
+        while self.sleep(OVERVIEW_EVERY) {
+            let members = (self.executor.members)();
+            for entry in log.changes(&members) {
+                self.audit("", &entry.address, entry.what, entry.detail);
             }
-            self.tell_nodes(&members);
+            self.publish_nodes(&members);
             if !self.events.has_listeners() {
                 continue;
             }
@@ -270,7 +268,7 @@ impl Core {
             let essence = view::essence(&overview);
             if essence != told {
                 told = essence;
-                self.events.tell(None, api::Live::Overview(Box::new(overview)));
+                self.events.publish(None, api::Live::Overview(Box::new(overview)));
             }
         }
     }
@@ -282,15 +280,15 @@ impl Core {
     }
 
     /// What the hosts of drivers did, to those who look at their runs.
-    fn tell_nodes(&self, members: &[Member]) {
-        let going: Vec<(Arc<Live>, Vec<String>)> = {
+    fn publish_nodes(&self, members: &[Member]) {
+        let running: Vec<(Arc<Live>, Vec<String>)> = {
             let state = self.state();
-            let going = state.entries.values().filter_map(|entry| entry.going.as_ref());
-            going.map(|going| (going.live.clone(), going.drivers.clone())).collect()
+            let running = state.entries.values().filter_map(|entry| entry.running.as_ref());
+            running.map(|running| (running.live.clone(), running.drivers.clone())).collect()
         };
         let by_name: BTreeMap<&str, &Member> =
             members.iter().map(|member| (member.hello.name.as_str(), member)).collect();
-        for (live, drivers) in going {
+        for (live, drivers) in running {
             let own = drivers.iter().filter_map(|name| by_name.get(name.as_str()));
             let nodes: Vec<_> = own
                 .filter(|member| member.presence == Presence::Present)
@@ -303,8 +301,8 @@ impl Core {
     }
 
     /// Tries again and again to write what could not be written, until the controller ends.
-    pub(crate) fn keep_trying(&self) {
-        while self.rest(self.work.retry) {
+    pub(crate) fn retry_writes(&self) {
+        while self.sleep(self.executor.retry) {
             self.writer.retry();
             self.state().number(&self.writer.take_stored());
         }
@@ -315,8 +313,8 @@ impl Core {
         {
             let mut state = self.state();
             state.ending = true;
-            for going in state.entries.values().filter_map(|entry| entry.going.as_ref()) {
-                going.live.ask(StopRequest::Stop);
+            for running in state.entries.values().filter_map(|entry| entry.running.as_ref()) {
+                running.live.request_stop(StopRequest::Stop);
             }
         }
         self.wake();
@@ -330,7 +328,7 @@ impl Core {
 }
 
 /// The first of these drivers, and how many more there are.
-fn some_of(drivers: &[String]) -> String {
+fn abbreviated(drivers: &[String]) -> String {
     let named = drivers.iter().take(MOST_NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
     match drivers.len().saturating_sub(MOST_NAMED) {
         0 => named,

@@ -1,7 +1,7 @@
 //! What a submitted document may refer to outside itself: secrets that the operator has laid out for it, nothing else of
 //! this machine.
 //!
-//! Variables whose name begins with [`PREFIX`], and files below the controller's directory of secrets. The directory is
+//! Variables whose name begins with [`PREFIX`], and files below the controller's secrets directory. The directory is
 //! compared after all links were followed, so that neither `..` nor a link leads out of it.
 
 use std::io::{self, Read as _};
@@ -25,14 +25,11 @@ pub(crate) fn restricted<T>(
     let file = |path: &Path| secret_file(secrets, path);
     let document = |_: &Path| {
         Err(io::Error::other(
-            "a controller reads no documents beside the one submitted: put its text into this one",
+            "a submitted document cannot refer to other documents: copy the text into this one",
         ))
     };
-    let device_size = |_: &Path| {
-        Err(io::Error::other(
-            "a controller does not look at devices, which are those of its drivers: give a `size`",
-        ))
-    };
+    let device_size =
+        |_: &Path| Err(io::Error::other("the controller cannot look at the drivers' devices: give a `size`"));
     to(&Environment {
         registry,
         variable: &variable,
@@ -45,17 +42,15 @@ pub(crate) fn restricted<T>(
 fn secret_file(secrets: Option<&Path>, path: &Path) -> io::Result<String> {
     let refused = |why: String| io::Error::new(io::ErrorKind::PermissionDenied, why);
     let Some(secrets) = secrets else {
-        return Err(refused("the controller has no directory of secrets: start it with --secrets".into()));
+        return Err(refused("the controller has no secrets directory: start it with --secrets".into()));
     };
     let outside = || {
         // What else is there is nobody's business, not even whether it is.
-        refused(
-            "a submitted document may refer only to files in the controller's directory of secrets".into(),
-        )
+        refused("a submitted document can refer only to files in the controller's secrets directory".into())
     };
     let secrets = secrets
         .canonicalize()
-        .map_err(|_| refused("the controller's directory of secrets is gone".into()))?;
+        .map_err(|_| refused("the controller's secrets directory does not exist".into()))?;
     let found = resolved(&secrets, path).filter(|found| found.starts_with(&secrets)).ok_or_else(outside)?;
     // Asked before it is opened: opening a pipe waits for its other end.
     if !found.is_file() {
@@ -66,7 +61,7 @@ fn secret_file(secrets: Option<&Path>, path: &Path) -> io::Result<String> {
     Ok(content)
 }
 
-/// The path without links; relative ones are looked for in the directory of secrets.
+/// The path without links; relative ones are looked for in the secrets directory.
 fn resolved(secrets: &Path, path: &Path) -> Option<PathBuf> {
     secrets.join(path).canonicalize().ok()
 }
@@ -105,7 +100,7 @@ mod tests {
         ];
         for path in outside {
             let error = read(Path::new(path)).unwrap_err().to_string();
-            assert!(error.contains("directory of secrets"), "{path}: {error}");
+            assert!(error.contains("secrets directory"), "{path}: {error}");
         }
         let none = restricted(None, &Registry::default(), |environment| (environment.file)(&secrets.join("key")));
         assert!(none.unwrap_err().to_string().contains("--secrets"));

@@ -20,7 +20,7 @@ pub struct Event {
 
 /// Where events go through.
 pub(crate) struct Events {
-    /// The number of the last one. Held while it is sent, so that numbers come in their order.
+    /// The number of the last one. Assignment while it is sent, so that numbers come in their order.
     last: Mutex<u64>,
     sender: broadcast::Sender<Arc<Event>>,
 }
@@ -31,7 +31,7 @@ impl Events {
     }
 
     /// Tells everybody.
-    pub(crate) fn tell(&self, submission: Option<u64>, live: Live) {
+    pub(crate) fn publish(&self, submission: Option<u64>, live: Live) {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         *last += 1;
         // That nobody listens is no trouble.
@@ -62,10 +62,10 @@ mod tests {
     #[test]
     fn numbers_count_up_and_a_slow_listener_is_told_what_it_missed() {
         let events = Events::new();
-        events.tell(None, Live::Trouble("before anybody listened".into()));
+        events.publish(None, Live::Trouble("before anybody listened".into()));
         let mut listener = events.listen();
         for _ in 0..BACKLOG + 10 {
-            events.tell(Some(7), Live::Trouble("x".into()));
+            events.publish(Some(7), Live::Trouble("x".into()));
         }
         assert!(matches!(listener.try_recv(), Err(TryRecvError::Lagged(10))));
         let next = listener.try_recv().unwrap();

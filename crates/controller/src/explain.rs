@@ -13,7 +13,7 @@ pub(crate) fn explain(outcome: Result<Reading, ReadFailure>) -> Check {
         Err(ReadFailure::Wrong(problems)) => Check { problems, ..Check::default() },
         Err(ReadFailure::Refused(message)) => refused(message, ""),
         Err(ReadFailure::Busy) => {
-            refused("too many documents are being read at the moment".into(), "try again in a few seconds")
+            refused("too many documents are being read".into(), "try again in a few seconds")
         }
     }
 }
@@ -84,21 +84,18 @@ pub(crate) fn evaluation_ms(evaluation: &Evaluation, loads: &[Forecast]) -> Opti
 }
 
 fn workload(forecast: &Forecast) -> Vec<String> {
-    let mut lines = vec![format!("It takes {} in all.", forecast.time.describe())];
+    let mut lines = vec![format!("Total duration: {}.", forecast.time.describe())];
     let connections = match forecast.connections {
         0 => String::new(),
-        some => format!(" over {} connections", units::count(some)),
+        some => format!(" over {}", counted(some, "connection")),
     };
-    lines.push(format!(
-        "At most {} workers are at work at once{connections}.",
-        units::count(forecast.workers)
-    ));
-    lines.push(format!("The drivers need about {} of memory together.", units::bytes(forecast.memory_bytes)));
+    lines.push(format!("Concurrency: at most {}{connections}.", counted(forecast.workers, "worker")));
+    lines.push(format!("Memory on the drivers: about {} in total.", units::bytes(forecast.memory_bytes)));
     if forecast.volume_bytes > 0 {
-        lines.push(format!("It uses volumes of {} in all.", units::bytes(forecast.volume_bytes)));
+        lines.push(format!("Volumes used: {} in total.", units::bytes(forecast.volume_bytes)));
     }
     if forecast.stored_bytes > 0 || forecast.volume_bytes == 0 {
-        lines.push(format!("It stores up to {} of objects.", units::bytes(forecast.stored_bytes)));
+        lines.push(format!("Objects stored: up to {}.", units::bytes(forecast.stored_bytes)));
     }
     lines
 }
@@ -106,12 +103,12 @@ fn workload(forecast: &Forecast) -> Vec<String> {
 fn evaluation(evaluation: &Evaluation, loads: &[Forecast]) -> Vec<String> {
     let arms: Vec<&str> = evaluation.arms.iter().map(|arm| arm.name.as_str()).collect();
     let mut lines =
-        vec![format!("It compares {} arms ({}): {}.", arms.len(), evaluation.order.name(), arms.join(", "))];
+        vec![format!("Compares {} arms ({}): {}.", arms.len(), evaluation.order.name(), arms.join(", "))];
     for (load, forecast) in evaluation.loads.iter().zip(loads) {
-        lines.push(format!("A run of {} takes {}.", load.name, forecast.time.describe()));
+        lines.push(format!("One run of {}: {}.", load.name, forecast.time.describe()));
     }
     let runs = units::count(evaluation.cells().len() as u64);
-    lines.push(format!("It has {runs} runs ({} repeats), beside what searches need.", evaluation.repeats));
+    lines.push(format!("{runs} runs ({} repeats), plus those of searches.", evaluation.repeats));
     lines
 }
 
@@ -126,9 +123,15 @@ fn stage(stage: &Stage) -> CheckedStage {
 fn work(work: &Work) -> String {
     let depth = if work.depth > 1 { format!(", {} operations each", work.depth) } else { String::new() };
     let actions: Vec<String> = work.actions.iter().map(action).collect();
-    let workers = units::count(work.workers.into());
-    let head = format!("{}: {workers} workers{depth}, {}", work.name, work.time.describe());
+    let workers = counted(work.workers.into(), "worker");
+    let head = format!("{}: {workers}{depth}, {}", work.name, work.time.describe());
     if actions.is_empty() { head } else { format!("{head}: {}", actions.join("; ")) }
+}
+
+/// `1 worker`, `64 workers`.
+fn counted(number: u64, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", units::count(number))
 }
 
 fn action(action: &Action) -> String {

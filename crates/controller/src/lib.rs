@@ -9,7 +9,7 @@
 //! | `view` | the same in the words of the API |
 //! | `queue` | which submission starts next, and on which drivers; pure |
 //! | `runner` | one submission, from its document to its outcome |
-//! | `work` | what it needs of the world around it: drivers, and ways to carry plans out |
+//! | `executor` | how plans are carried out, and on which drivers |
 //! | `reading` | documents that anybody may have written, read with care |
 //! | `environment` | what such documents may refer to |
 //! | `explain` | what a document would do, in words |
@@ -27,6 +27,7 @@ pub mod controller;
 mod core;
 mod environment;
 mod events;
+pub mod executor;
 mod explain;
 mod live;
 mod options;
@@ -40,6 +41,5 @@ mod store_writer;
 #[cfg(test)]
 mod tests;
 mod view;
-pub mod work;
 
 pub use controller::Controller;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tidemark_control::event::{Event, EventSink, Glimpse, SharedStopRequest, StopRequest};
-use tidemark_measure::record::{Second, SecondOfOperation, Stage, State as Ended};
+use tidemark_measure::record::{Second, SecondOfOperation, Stage, State as RunState};
 use tidemark_measure::tally::{Interval, Tally};
 use tidemark_plan::forecast::{Amount, Forecast, forecast};
 use tidemark_plan::plan::{self, Plan};
@@ -31,7 +31,7 @@ const NODES: usize = 6_000;
 const TROUBLES: usize = 100;
 
 /// Stages are told again at most so often while one comes on.
-const TOLD_EVERY: Duration = Duration::from_secs(1);
+const STAGES_EVERY: Duration = Duration::from_secs(1);
 
 /// A submission that goes on.
 pub(crate) struct Live {
@@ -75,7 +75,7 @@ impl Live {
     }
 
     /// Asks for more than was asked for before.
-    pub(crate) fn ask(&self, stop_request: StopRequest) {
+    pub(crate) fn request_stop(&self, stop_request: StopRequest) {
         self.stop_request.raise(stop_request);
     }
 
@@ -92,7 +92,7 @@ impl Live {
         let kept = (state.turns, std::mem::take(&mut state.troubles), std::mem::take(&mut state.nodes));
         *state = State { stages: stages.collect(), ..State::default() };
         (state.turns, state.troubles, state.nodes) = kept;
-        self.tell_stages(&mut state);
+        self.publish_stages(&mut state);
     }
 
     /// How many runs of an evaluation are done, and how many there are.
@@ -145,7 +145,7 @@ impl Live {
         state.nodes.extend(nodes.iter().cloned());
         let surplus = state.nodes.len().saturating_sub(NODES);
         state.nodes.drain(..surplus);
-        self.tell(api::Live::Nodes(nodes));
+        self.publish(api::Live::Nodes(nodes));
     }
 
     /// Something that the user should know.
@@ -155,16 +155,16 @@ impl Live {
             state.troubles.pop_front();
         }
         state.troubles.push_back(text.to_owned());
-        self.tell(api::Live::Trouble(text.to_owned()));
+        self.publish(api::Live::Trouble(text.to_owned()));
     }
 
-    fn tell(&self, live: api::Live) {
-        self.events.tell(Some(self.submission), live);
+    fn publish(&self, live: api::Live) {
+        self.events.publish(Some(self.submission), live);
     }
 
-    fn tell_stages(&self, state: &mut State) {
+    fn publish_stages(&self, state: &mut State) {
         state.told = Some(Instant::now());
-        self.tell(api::Live::Stages(state.stages.clone()));
+        self.publish(api::Live::Stages(state.stages.clone()));
     }
 
     fn stage_started(&self, index: usize) {
@@ -172,10 +172,10 @@ impl Live {
         state.begun = Some(Instant::now());
         state.shares.clear();
         if let Some(stage) = state.stages.get_mut(index) {
-            stage.state = Ended::Running.name().into();
+            stage.state = RunState::Running.name().into();
             stage.started_unix_ms = Some(unix_now_ms());
         }
-        self.tell_stages(&mut state);
+        self.publish_stages(&mut state);
     }
 
     fn stage_ended(&self, index: usize, record: &Stage) {
@@ -186,7 +186,7 @@ impl Live {
             stage.ended_unix_ms = Some(unix_now_ms());
         }
         state.begun = None;
-        self.tell_stages(&mut state);
+        self.publish_stages(&mut state);
     }
 
     fn driver_second(&self, place: (usize, usize), share: LiveShare, index: u32) {
@@ -210,9 +210,9 @@ impl Live {
         let kept = state.seconds.entry(place).or_default();
         kept.push_back(second.clone());
         shorten(kept);
-        self.tell(api::Live::Second(Box::new(second)));
-        if state.told.is_none_or(|told| told.elapsed() >= TOLD_EVERY) {
-            self.tell_stages(&mut state);
+        self.publish(api::Live::Second(Box::new(second)));
+        if state.told.is_none_or(|told| told.elapsed() >= STAGES_EVERY) {
+            self.publish_stages(&mut state);
         }
     }
 }
@@ -274,7 +274,7 @@ fn waiting(index: usize, stage: &plan::Stage, forecast: &Forecast) -> LiveStage 
     LiveStage {
         id: format!("s{}-{}", index + 1, stage.name),
         name: stage.name.clone(),
-        state: Ended::Waiting.name().into(),
+        state: RunState::Waiting.name().into(),
         expected_ms: seen.and_then(|seen| expected_ms(&seen.time)),
         expected_operations: counted.filter(|number| *number > 0),
         works: works.collect(),
@@ -475,7 +475,7 @@ mod tests {
         assert!(progress.is_some_and(|progress| progress < 0.5), "{progress:?}");
         follower.event(Event::StageEnded {
             index: 1,
-            stage: &Stage { state: Ended::Completed, ..Stage::default() },
+            stage: &Stage { state: RunState::Completed, ..Stage::default() },
         });
         assert_eq!(live.snapshot().stages[1].state, "completed");
     }
@@ -498,8 +498,8 @@ mod tests {
     fn later_wishes_do_not_take_back_earlier_ones() {
         let live = Live::new(1, Arc::new(Events::new()), tidemark_engines::registry());
         assert_eq!(live.stop_request(), StopRequest::None);
-        live.ask(StopRequest::Stop);
-        live.ask(StopRequest::Finish);
+        live.request_stop(StopRequest::Stop);
+        live.request_stop(StopRequest::Finish);
         assert_eq!(live.stop_request(), StopRequest::Stop);
     }
 }

@@ -27,7 +27,7 @@ pub(crate) struct Entry {
 
 impl PresenceLog {
     /// What is different now. A driver that is only silent is neither gone nor joined anew.
-    pub(crate) fn call(&mut self, members: &[Member]) -> Vec<Entry> {
+    pub(crate) fn changes(&mut self, members: &[Member]) -> Vec<Entry> {
         let mut entries = Vec::new();
         for member in members {
             let (name, host) = (&member.hello.name, &member.hello.host);
@@ -65,7 +65,7 @@ mod tests {
 
     fn look(log: &mut PresenceLog, presence: Presence, joined: u64, run: Option<u64>) -> Vec<&'static str> {
         let one = Member { presence, joined_unix_ms: joined, run, ..member("d1") };
-        log.call(&[one]).into_iter().map(|entry| entry.what).collect()
+        log.changes(&[one]).into_iter().map(|entry| entry.what).collect()
     }
 
     #[test]
@@ -80,6 +80,6 @@ mod tests {
         assert_eq!(look(&mut log, Presence::Present, 2, None), ["driver joined"]);
         assert_eq!(look(&mut log, Presence::Present, 3, None), ["driver gone", "driver joined"]);
         assert_eq!(look(&mut log, Presence::Gone, 3, None), ["driver gone"]);
-        assert!(log.call(&[]).is_empty() && log.0.is_empty(), "it is forgotten");
+        assert!(log.changes(&[]).is_empty() && log.0.is_empty(), "it is forgotten");
     }
 }

@@ -1,7 +1,7 @@
 //! Who is next: the order of the queue, and which submissions can begin with the drivers that are free. Pure.
 //!
 //! [`decide`] goes through the queue in order. What can begin takes its drivers. What cannot reserves the drivers that it waits
-//! for, so that nothing behind it takes them; what does not touch them may pass. A submission that wants drivers which are not
+//! for, so that nothing behind it takes them; what does not touch them may pass. A submission that requirements drivers which are not
 //! joined reserves nothing: nobody knows when they come, and the others would stand idle.
 
 #[cfg(test)]
@@ -18,12 +18,12 @@ pub(crate) struct Waiting {
     pub(crate) priority: i32,
     /// Lower ones come first among those of the same priority.
     pub(crate) position: i64,
-    pub(crate) wants: Wants,
+    pub(crate) requirements: Requirements,
 }
 
-/// Which drivers a submission wants.
+/// Which drivers a submission requirements.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Wants {
+pub(crate) struct Requirements {
     pub(crate) wanted: Wanted,
     /// Those that works are pinned to: they must be among those taken.
     pub(crate) pinned: BTreeSet<String>,
@@ -34,18 +34,18 @@ pub(crate) struct Wants {
 pub(crate) struct Driver {
     /// Whether it answers; if not, it may come back.
     pub(crate) answers: bool,
-    pub(crate) held: Held,
+    pub(crate) assignment: Assignment,
 }
 
 /// Who has a driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Held {
+pub(crate) enum Assignment {
     /// Nobody.
     Free,
     /// A submission.
-    By(u64),
+    Submission(u64),
     /// It is being let go of.
-    Leaving,
+    Releasing,
 }
 
 /// What is to happen with a submission.
@@ -57,7 +57,7 @@ pub(crate) enum Decision {
     Wait(String),
 }
 
-impl Wants {
+impl Requirements {
     /// What was asked for at submission, else what the plans say that are carried out one after the other: the first of them
     /// that does not want all.
     pub(crate) fn new(names: &[String], count: Option<u32>, plans: &[Plan]) -> Self {
@@ -73,7 +73,7 @@ impl Wants {
         Self { wanted, pinned: works.filter_map(|work| work.driver.clone()).collect() }
     }
 
-    /// The drivers that it wants by name.
+    /// The drivers that it requirements by name.
     pub(crate) fn names(&self) -> BTreeSet<String> {
         match &self.wanted {
             Wanted::Named(names) => names.iter().chain(&self.pinned).cloned().collect(),
@@ -113,12 +113,12 @@ struct Round<'a> {
 
 impl<'a> Round<'a> {
     fn decide(&mut self, one: &Waiting) -> Decision {
-        let names = one.wants.names();
-        if let Some(reason) = self.missing(&one.wants, &names) {
+        let names = one.requirements.names();
+        if let Some(reason) = self.missing(&one.requirements, &names) {
             return Decision::Wait(reason);
         }
         let free: Vec<&'a str> = self.known().filter(|name| self.is_free(name)).collect();
-        let (enough, reserved): (Option<Vec<&str>>, Vec<&'a str>) = match &one.wants.wanted {
+        let (enough, reserved): (Option<Vec<&str>>, Vec<&'a str>) = match &one.requirements.wanted {
             Wanted::All => {
                 let all: Vec<&str> = self.known().filter(|name| self.drivers[*name].answers).collect();
                 let can = !all.is_empty()
@@ -142,7 +142,7 @@ impl<'a> Round<'a> {
             }
         };
         let Some(chosen) = enough else {
-            let reason = self.reason(&one.wants, &names, free.len());
+            let reason = self.reason(&one.requirements, &names, free.len());
             for name in reserved {
                 self.taken.entry(name).or_insert(one.id);
             }
@@ -161,33 +161,37 @@ impl<'a> Round<'a> {
     }
 
     fn is_free(&self, name: &str) -> bool {
-        let free = self.drivers.get(name).is_some_and(|driver| driver.answers && driver.held == Held::Free);
+        let free = self
+            .drivers
+            .get(name)
+            .is_some_and(|driver| driver.answers && driver.assignment == Assignment::Free);
         free && !self.taken.contains_key(name)
     }
 
     /// What is wanted and not joined.
-    fn missing(&self, wants: &Wants, names: &BTreeSet<String>) -> Option<String> {
+    fn missing(&self, requirements: &Requirements, names: &BTreeSet<String>) -> Option<String> {
         let missing: Vec<&str> =
             names.iter().filter(|name| !self.drivers.contains_key(*name)).map(String::as_str).collect();
         match missing.as_slice() {
             [] => {}
-            [only] => return Some(format!("waits for driver {only}, which is not joined")),
-            several => return Some(format!("waits for drivers {}, which are not joined", listed(several))),
+            [only] => return Some(format!("waiting for driver {only} to join")),
+            several => return Some(format!("waiting for drivers {} to join", listed(several))),
         }
-        let wanted = match &wants.wanted {
+        let wanted = match &requirements.wanted {
             Wanted::Count(count) => *count as usize,
             Wanted::All | Wanted::Named(_) => 1,
         };
         match wanted.saturating_sub(self.drivers.len()) {
             0 => None,
-            1 => Some("waits for a driver to join".into()),
-            more => Some(format!("waits for {more} more drivers to join")),
+            1 => Some("waiting for a driver to join".into()),
+            more => Some(format!("waiting for {more} more drivers to join")),
         }
     }
 
     /// Why one waits all of whose drivers are joined.
-    fn reason(&self, wants: &Wants, names: &BTreeSet<String>, free: usize) -> String {
-        let by_name = !matches!(wants.wanted, Wanted::All) && !names.iter().all(|name| self.is_free(name));
+    fn reason(&self, requirements: &Requirements, names: &BTreeSet<String>, free: usize) -> String {
+        let by_name =
+            !matches!(requirements.wanted, Wanted::All) && !names.iter().all(|name| self.is_free(name));
         let relevant = |name: &&'a str| match by_name {
             true => names.contains(*name),
             false => true,
@@ -197,19 +201,19 @@ impl<'a> Round<'a> {
         let (mut holders, mut ahead) = (BTreeSet::new(), BTreeSet::new());
         let mut held = 0;
         for name in self.known().filter(relevant) {
-            match (self.drivers[name].held, self.taken.get(name)) {
-                (Held::By(id), _) => {
+            match (self.drivers[name].assignment, self.taken.get(name)) {
+                (Assignment::Submission(id), _) => {
                     held += 1;
                     holders.insert(id);
                 }
-                (Held::Leaving, _) => held += 1,
-                (Held::Free, Some(id)) => {
+                (Assignment::Releasing, _) => held += 1,
+                (Assignment::Free, Some(id)) => {
                     ahead.insert(*id);
                 }
-                (Held::Free, None) => {}
+                (Assignment::Free, None) => {}
             }
         }
-        let needed = match &wants.wanted {
+        let needed = match &requirements.wanted {
             Wanted::Count(count) if !by_name => (*count as usize).saturating_sub(free).min(held),
             _ => held,
         };
@@ -220,20 +224,22 @@ impl<'a> Round<'a> {
         let numbers =
             |ids: &BTreeSet<u64>| listed(&ids.iter().map(|id| format!("w{id}")).collect::<Vec<_>>());
         // Drivers that are free and promised to another one are what a count waits for, rather than those in use.
-        let promised = matches!(wants.wanted, Wanted::Count(_)) && !by_name && !ahead.is_empty();
+        let promised = matches!(requirements.wanted, Wanted::Count(_)) && !by_name && !ahead.is_empty();
         match (holders.is_empty() || promised, ahead.is_empty(), silent.as_slice()) {
-            (false, _, _) => format!("waits for {} to free {}", numbers(&holders), drivers(needed.max(1))),
-            (_, false, _) => format!("waits behind {}", numbers(&ahead)),
-            (.., []) if held > 0 => format!("waits until {} let go of", drivers_are(held)),
-            (.., []) => "waits for a driver to join".into(),
-            (.., [only]) => format!("waits for driver {only}, which says nothing"),
-            (.., several) => format!("waits for drivers {}, which say nothing", listed(several)),
+            (false, _, _) => {
+                format!("waiting for {} to release {}", numbers(&holders), drivers(needed.max(1)))
+            }
+            (_, false, _) => format!("waiting behind {}", numbers(&ahead)),
+            (.., []) if held > 0 => format!("waiting for {}", free_drivers(held)),
+            (.., []) => "waiting for a driver to join".into(),
+            (.., [only]) => format!("waiting for driver {only}, which does not respond"),
+            (.., several) => format!("waiting for drivers {}, which do not respond", listed(several)),
         }
     }
 }
 
-fn drivers_are(number: usize) -> String {
-    if number == 1 { "1 driver is".into() } else { format!("{number} drivers are") }
+fn free_drivers(number: usize) -> String {
+    if number == 1 { "a driver".into() } else { format!("{number} drivers") }
 }
 
 /// `a, b and c`; of many the first ones.

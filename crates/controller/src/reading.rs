@@ -102,7 +102,7 @@ impl Reader {
     pub(crate) fn read(&self, text: &str) -> Result<Reading, ReadFailure> {
         if text.len() > LARGEST_DOCUMENT {
             return Err(ReadFailure::Refused(format!(
-                "the document has {}, and {} are the most that a controller takes",
+                "the document has {}; the limit is {}",
                 units::bytes(text.len() as u64),
                 units::bytes(LARGEST_DOCUMENT as u64)
             )));
@@ -129,11 +129,11 @@ impl Reader {
         match receiver.recv_timeout(self.timeout) {
             Ok(Ok(done)) => Ok(done),
             Ok(Err(_)) => Err(ReadFailure::Refused(
-                "the document cannot be read: Tidemark itself has failed at it; please report this as a bug, with the document"
+                "internal error while reading the document: please report this as a bug and attach the document"
                     .into(),
             )),
             Err(_) => Err(ReadFailure::Refused(format!(
-                "the document takes longer than {} to read: make it simpler",
+                "reading the document took longer than {}: simplify it",
                 units::duration_ns(self.timeout.as_nanos() as u64)
             ))),
         }
@@ -205,7 +205,7 @@ fn open(text: &str, secrets: Option<&Path>, registry: &Registry) -> Result<Readi
 fn within_limits(plan: &Plan) -> Result<(), ReadFailure> {
     if plan.stages.len() > MOST_STAGES {
         return Err(ReadFailure::Refused(format!(
-            "the document has {} stages, and {} are the most that a controller takes",
+            "the document has {} stages; the limit is {}",
             units::count(plan.stages.len() as u64),
             units::count(MOST_STAGES as u64)
         )));
@@ -213,7 +213,7 @@ fn within_limits(plan: &Plan) -> Result<(), ReadFailure> {
     for stage in &plan.stages {
         if stage.works.len() > MOST_WORKS {
             return Err(ReadFailure::Refused(format!(
-                "the stage {} has {} works, and {} are the most that a controller takes",
+                "stage {} has {} works; the limit is {}",
                 stage.name,
                 units::count(stage.works.len() as u64),
                 units::count(MOST_WORKS as u64)
@@ -223,7 +223,7 @@ fn within_limits(plan: &Plan) -> Result<(), ReadFailure> {
             stage.works.iter().map(|work| u64::from(work.load.workers)).fold(0, u64::saturating_add);
         if workers > MOST_WORKERS {
             return Err(ReadFailure::Refused(format!(
-                "the stage {} has {} workers, and {} are the most that a controller takes",
+                "stage {} has {} workers; the limit is {}",
                 stage.name,
                 units::count(workers),
                 units::count(MOST_WORKERS)
@@ -235,27 +235,30 @@ fn within_limits(plan: &Plan) -> Result<(), ReadFailure> {
 
 /// What is not observed for a submitted document although it says so: `execute` keeps it from the run.
 fn withheld(observe: &Observe) -> Option<Note> {
-    let nodes = "the nodes under `observe` are asked without the token of `tidemark observe`: those that want one refuse";
-    let sockets = "the sockets under `ceph_sockets` are on the controller's machine, and are not asked";
+    let nodes = "nodes under `observe` are polled without a token: those that require one refuse";
+    let sockets = "the sockets under `ceph_sockets` are local to the controller and are not used";
     let text = match (observe.nodes.is_empty(), observe.ceph_sockets.is_empty()) {
         (true, true) => return None,
         (false, true) => nodes.to_owned(),
         (true, false) => sockets.to_owned(),
         (false, false) => format!("{nodes}; {sockets}"),
     };
-    Some(Note { topic: "observe".into(), text: format!("the document came over the network: {text}") })
+    Some(Note {
+        topic: "observe".into(),
+        text: format!("this document was submitted over the network: {text}"),
+    })
 }
 
 /// What an evaluation may do only where its user sits.
 fn not_here(evaluation: &Evaluation) -> Result<(), ReadFailure> {
     for arm in &evaluation.arms {
         let what = match arm.has_commands() {
-            true => "has shell commands (set_up, reset or tear_down), which a controller does not run",
-            false if arm.lab.is_some() => "brings up a lab, which a controller does not do",
+            true => "has shell commands (set_up, reset or tear_down), which a controller never runs",
+            false if arm.lab.is_some() => "starts a lab, which a controller never does",
             false => continue,
         };
         return Err(ReadFailure::Refused(format!(
-            "the arm `{}` {what}: run the document with `tidemark run` where the arm is to be set up",
+            "arm `{}` {what}: run the document with `tidemark run` on the machine where the arm is set up",
             arm.name
         )));
     }
@@ -284,8 +287,8 @@ fn problem(text: &str, diagnostic: &Diagnostic) -> Problem {
     let is_variable =
         diagnostic.message.contains("environment variable") && diagnostic.message.ends_with("is not set");
     let help = match is_variable {
-        true => "a controller gives documents only variables whose name begins with TIDEMARK_SECRET_; set it where the \
-                 controller is started"
+        true => "submitted documents can use only variables whose name starts with TIDEMARK_SECRET_; set it in the \
+                 controller's environment"
             .into(),
         false => diagnostic.help.clone(),
     };
@@ -334,7 +337,7 @@ mod tests {
                     stages: [{load: {for: 1s, containers: 1, operations: [{get: {objects: 1}}]}}]\n";
         let What::Workload { plan, .. } = read(text).unwrap().what else { panic!("it is a workload") };
         let note = plan.notes.iter().find(|note| note.topic == "observe").unwrap();
-        assert!(note.text.contains("without the token") && note.text.contains("ceph_sockets"), "{note:?}");
+        assert!(note.text.contains("without a token") && note.text.contains("ceph_sockets"), "{note:?}");
         let What::Workload { plan, .. } = read(&text.replace("observe:", "x-observe:")).unwrap().what else {
             panic!("it is a workload")
         };

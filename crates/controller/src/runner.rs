@@ -1,13 +1,13 @@
 //! One submission while it goes on: its document opened, carried out, judged.
 
 use crate::api::SubmissionState;
+use crate::executor::{Executor, Task};
 use crate::live::{Follower, Live};
 use crate::options::Options;
 use crate::reading::{ReadFailure, Reader, What};
 use crate::seal::Seal;
 use crate::state::{Outcome, Request};
 use crate::store_writer::StoreWriter;
-use crate::work::{Task, Work};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -28,50 +28,48 @@ pub(crate) struct Resources<'a> {
     pub(crate) reader: &'a Reader,
     pub(crate) seal: &'a Seal,
     pub(crate) writer: &'a StoreWriter,
-    pub(crate) work: &'a Work,
+    pub(crate) executor: &'a Executor,
     /// Is told the number of each run that the store has begun: whatever happens, it can be found.
-    pub(crate) numbered: &'a dyn Fn(u64),
+    pub(crate) run_begun: &'a dyn Fn(u64),
 }
 
 /// Carries a submission out to its end, whatever happens.
 pub(crate) fn run(
     resources: &Resources<'_>,
-    kept: &Submission,
+    stored: &Submission,
     request: &Request,
     drivers: Vec<String>,
     live: &Live,
 ) -> Outcome {
-    let carried = catch_unwind(AssertUnwindSafe(|| carry_out(resources, kept, request, drivers, live)));
+    let carried = catch_unwind(AssertUnwindSafe(|| carry_out(resources, stored, request, drivers, live)));
     let failed = |reason| Outcome { state: SubmissionState::Failed, reason, ..Outcome::default() };
     match carried {
         Ok(Ok(outcome)) => outcome,
         Ok(Err(reason)) => failed(reason),
-        Err(_) => {
-            failed("Tidemark itself has failed at it; please report this as a bug, with the document".into())
-        }
+        Err(_) => failed("internal error: please report this as a bug and attach the document".into()),
     }
 }
 
 fn carry_out(
     resources: &Resources<'_>,
-    kept: &Submission,
+    stored: &Submission,
     request: &Request,
     drivers: Vec<String>,
     live: &Live,
 ) -> Result<Outcome, String> {
-    let document = resources.writer.read(|store| store.submitted_document(kept.id));
+    let document = resources.writer.read(|store| store.submitted_document(stored.id));
     let (sealed, redacted) = document.map_err(|error| error.to_string())?;
     let text = resources.seal.open(&sealed)?;
     // Read anew: what it refers to may have changed while it waited.
     let reading = resources.reader.read(&text).map_err(read_failure)?;
     let provenance = Provenance {
-        command: format!("submitted as w{} by {} to {}", kept.id, kept.by, resources.options.name),
+        command: format!("submitted as w{} by {} to {}", stored.id, stored.by, resources.options.name),
         format: reading.format.into(),
         document: redacted,
         ..provenance::of_this_machine(&resources.options.version)
     };
     let task = Task {
-        id: kept.id,
+        id: stored.id,
         drivers,
         provenance,
         skip_preflight: request.skip_preflight,
@@ -81,7 +79,7 @@ fn carry_out(
     let mut store = match Store::open(resources.writer.path()) {
         Ok(store) => Some(store),
         Err(error) => {
-            live.trouble(&format!("the run goes on without the result store: {error}"));
+            live.trouble(&format!("the run continues without the result store: {error}"));
             None
         }
     };
@@ -106,10 +104,10 @@ fn read_failure(read_failure: ReadFailure) -> String {
             let said = problems.iter().filter(|problem| !problem.warning);
             let said: Vec<String> =
                 said.map(|problem| format!("{}; {}", problem.message, problem.help)).collect();
-            format!("the document cannot be run any more: {}", said.join("; ").trim_end_matches("; "))
+            format!("the document can no longer be run: {}", said.join("; ").trim_end_matches("; "))
         }
         ReadFailure::Refused(reason) => reason,
-        ReadFailure::Busy => "too many documents were being read at the moment: submit it again".into(),
+        ReadFailure::Busy => "too many documents were being read: submit it again".into(),
     }
 }
 
@@ -121,8 +119,8 @@ fn workload(
     live: &Live,
 ) -> Result<Outcome, String> {
     let begun = store.as_ref().map(|store| store.begun()).unwrap_or_default();
-    let mut follower = Follower::new(live, plan, begun, resources.numbered);
-    let Executed { run, stored } = (resources.work.execute)(plan, task, store, &mut follower)?;
+    let mut follower = Follower::new(live, plan, begun, resources.run_begun);
+    let Executed { run, stored } = (resources.executor.execute)(plan, task, store, &mut follower)?;
     let judgement = judge(&run);
     Ok(Outcome {
         state: state_of(run.state),
@@ -143,14 +141,14 @@ fn evaluation(
     live: &Live,
 ) -> Result<Outcome, String> {
     let begun = store.as_ref().map(|store| store.begun()).unwrap_or_default();
-    let mut spectator = ProgressEvents { live, begun, numbered: resources.numbered };
-    let evaluated = (resources.work.evaluate)(document, task, store.as_deref_mut(), &mut spectator)?;
+    let mut spectator = ProgressEvents { live, begun, run_begun: resources.run_begun };
+    let evaluated = (resources.executor.evaluate)(document, task, store.as_deref_mut(), &mut spectator)?;
     let Evaluated { evaluation, runs, trouble, .. } = evaluated;
     let assessment = assess(&evaluation, &runs);
     if let Some(store) = store
         && let Err(error) = store.keep_evaluation(&evaluation, Some(&assessment))
     {
-        live.trouble(&format!("the verdict is not in the result store: {error}"));
+        live.trouble(&format!("the verdict was not stored: {error}"));
     }
     let state = match (&trouble, evaluation.state) {
         (Some(_), State::Completed) => SubmissionState::Failed,
@@ -190,7 +188,7 @@ fn reason(run: &Run, validity: &Validity) -> String {
 struct ProgressEvents<'a> {
     live: &'a Live,
     begun: Arc<AtomicU64>,
-    numbered: &'a dyn Fn(u64),
+    run_begun: &'a dyn Fn(u64),
 }
 
 impl Spectator for ProgressEvents<'_> {
@@ -205,6 +203,6 @@ impl Spectator for ProgressEvents<'_> {
     }
 
     fn sink<'a>(&'a mut self, plan: &Plan) -> Box<dyn EventSink + 'a> {
-        Box::new(Follower::new(self.live, plan, self.begun.clone(), self.numbered))
+        Box::new(Follower::new(self.live, plan, self.begun.clone(), self.run_begun))
     }
 }

@@ -28,29 +28,29 @@ impl Seal {
     pub(crate) fn beside(store: &Path) -> Result<Self, StartError> {
         let path = key_path(store);
         let trouble = |what: &str, error: &dyn std::fmt::Display| {
-            StartError(format!("the key {} cannot be {what}: {error}", path.display()))
+            StartError(format!("key {} cannot be {what}: {error}", path.display()))
         };
         let key = match std::fs::read(&path) {
             Ok(key) => {
                 let found = std::fs::metadata(&path).map_err(|error| trouble("read", &error))?;
                 if found.mode() & 0o077 != 0 {
                     return Err(StartError(format!(
-                        "{} can be read by others, and documents with secrets are sealed with it: `chmod 600` it, and \
-                         change the secrets if somebody may have read it",
+                        "{} is readable by other users, and it encrypts documents with secrets: `chmod 600` it, and \
+                         change the secrets if it may have been read",
                         path.display()
                     )));
                 }
                 key
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                make_key(&path).map_err(|error| trouble("made", &error))?
+                make_key(&path).map_err(|error| trouble("created", &error))?
             }
             Err(error) => return Err(trouble("read", &error)),
         };
         Self::new(&key).ok_or_else(|| {
             StartError(format!(
-                "{} is not a key of {KEY_LENGTH} bytes: restore it from a backup, or remove it, and what waits in the queue \
-                 has to be submitted again",
+                "{} is not a key of {KEY_LENGTH} bytes: restore it from a backup, or remove it and resubmit everything \
+                 in the queue",
                 path.display()
             ))
         })
@@ -62,7 +62,7 @@ impl Seal {
 
     /// Seals a document. Nonces are random: of 96 bits, which is safe for far more documents than a store holds.
     pub(crate) fn seal(&self, document: &str) -> Result<Vec<u8>, String> {
-        let failed = |_| "it cannot be sealed".to_owned();
+        let failed = |_| "cannot encrypt the document".to_owned();
         let mut nonce = [0; NONCE_LEN];
         SystemRandom::new().fill(&mut nonce).map_err(failed)?;
         let mut content = document.as_bytes().to_vec();
@@ -73,7 +73,8 @@ impl Seal {
 
     /// Opens what [`Seal::seal`] has sealed.
     pub(crate) fn open(&self, sealed: &[u8]) -> Result<String, String> {
-        let failed = || "its document was sealed with another key, or is damaged: submit it again".to_owned();
+        let failed =
+            || "the document was encrypted with another key or is damaged: submit it again".to_owned();
         let (version, rest) = sealed.split_first().ok_or_else(failed)?;
         let (nonce, content) = rest.split_at_checked(NONCE_LEN).ok_or_else(failed)?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| failed())?;

@@ -2,7 +2,7 @@
 
 use crate::api::SubmissionState;
 use crate::live::Live;
-use crate::queue::{self, Driver, Held, Waiting, Wants};
+use crate::queue::{self, Assignment, Driver, Requirements, Waiting};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use tidemark_store::Submission;
 /// Submissions that ended and stand on the first page.
 pub(crate) const RECENT: usize = 20;
 
-/// What was asked for beside the document, and what it takes to decide when it begins: kept as JSON.
+/// What was asked for beside the document, and what it takes to decide when it begins: stored as JSON.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Request {
@@ -22,7 +22,7 @@ pub(crate) struct Request {
     pub(crate) driver_count: Option<u32>,
     pub(crate) seed: Option<u64>,
     pub(crate) skip_preflight: bool,
-    /// As [`Wants`].
+    /// As [`Requirements`].
     pub(crate) wanted: Wanted,
     pub(crate) pinned: Vec<String>,
     pub(crate) expected_ms: Option<u64>,
@@ -33,29 +33,29 @@ impl Request {
         serde_json::from_str(&submission.request).unwrap_or_default()
     }
 
-    pub(crate) fn wants(&self) -> Wants {
-        Wants { wanted: self.wanted.clone(), pinned: self.pinned.iter().cloned().collect() }
+    pub(crate) fn requirements(&self) -> Requirements {
+        Requirements { wanted: self.wanted.clone(), pinned: self.pinned.iter().cloned().collect() }
     }
 }
 
 /// A submission that waits or goes on.
 pub(crate) struct Entry {
-    pub(crate) kept: Submission,
+    pub(crate) stored: Submission,
     pub(crate) request: Request,
     /// Once it goes on.
-    pub(crate) going: Option<Going>,
+    pub(crate) running: Option<Running>,
 }
 
 /// What a submission that goes on has.
-pub(crate) struct Going {
+pub(crate) struct Running {
     pub(crate) drivers: Vec<String>,
     pub(crate) live: Arc<Live>,
     pub(crate) cancelled: bool,
 }
 
 /// A submission that ended while this controller was there, or shortly before.
-pub(crate) struct Past {
-    pub(crate) kept: Submission,
+pub(crate) struct Ended {
+    pub(crate) stored: Submission,
     pub(crate) live: Option<Arc<Live>>,
 }
 
@@ -77,18 +77,18 @@ pub(crate) struct State {
     pub(crate) ending: bool,
     pub(crate) entries: BTreeMap<u64, Entry>,
     /// The newest first.
-    pub(crate) past: VecDeque<Past>,
+    pub(crate) past: VecDeque<Ended>,
 }
 
 impl State {
     /// What waits, in its order.
     pub(crate) fn waiting(&self) -> Vec<Waiting> {
-        let waits = self.entries.values().filter(|entry| entry.going.is_none());
+        let waits = self.entries.values().filter(|entry| entry.running.is_none());
         let one = |entry: &Entry| Waiting {
-            id: entry.kept.id,
-            priority: entry.kept.priority,
-            position: entry.kept.position,
-            wants: entry.request.wants(),
+            id: entry.stored.id,
+            priority: entry.stored.priority,
+            position: entry.stored.position,
+            requirements: entry.request.requirements(),
         };
         let mut waiting: Vec<Waiting> = waits.map(one).collect();
         queue::sort(&mut waiting);
@@ -97,21 +97,24 @@ impl State {
 
     /// Who has which driver.
     pub(crate) fn holders(&self) -> BTreeMap<&str, u64> {
-        let going = self.entries.values().filter_map(|entry| Some((entry.kept.id, entry.going.as_ref()?)));
-        going.flat_map(|(id, going)| going.drivers.iter().map(move |name| (name.as_str(), id))).collect()
+        let running =
+            self.entries.values().filter_map(|entry| Some((entry.stored.id, entry.running.as_ref()?)));
+        running
+            .flat_map(|(id, running)| running.drivers.iter().map(move |name| (name.as_str(), id)))
+            .collect()
     }
 
     pub(crate) fn drivers(&self, members: &[Member]) -> BTreeMap<String, Driver> {
         let holders = self.holders();
         let there = members.iter().filter(|member| member.presence != Presence::Gone);
         let driver = |member: &Member| {
-            let held = match holders.get(member.hello.name.as_str()) {
-                Some(id) => Held::By(*id),
-                None if member.run.is_some() => Held::Leaving,
-                None => Held::Free,
+            let assignment = match holders.get(member.hello.name.as_str()) {
+                Some(id) => Assignment::Submission(*id),
+                None if member.run.is_some() => Assignment::Releasing,
+                None => Assignment::Free,
             };
             let answers = member.presence == Presence::Present;
-            (member.hello.name.clone(), Driver { answers, held })
+            (member.hello.name.clone(), Driver { answers, assignment })
         };
         there.map(driver).collect()
     }
@@ -121,13 +124,13 @@ impl State {
         for (id, run) in stored {
             self.past
                 .iter_mut()
-                .filter(|past| past.kept.id == *id)
-                .for_each(|past| past.kept.run = Some(*run));
+                .filter(|past| past.stored.id == *id)
+                .for_each(|past| past.stored.run = Some(*run));
         }
     }
 
-    pub(crate) fn remember(&mut self, kept: Submission, live: Option<Arc<Live>>) {
-        self.past.push_front(Past { kept, live });
+    pub(crate) fn remember(&mut self, stored: Submission, live: Option<Arc<Live>>) {
+        self.past.push_front(Ended { stored, live });
         self.past.truncate(RECENT);
     }
 }

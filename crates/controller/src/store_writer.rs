@@ -86,7 +86,7 @@ impl StoreWriter {
             if let Some(key) = key
                 && let Some(before) = store.submission_by_key(&submission.by, key)?
             {
-                return Ok(Added::Before(before.id));
+                return Ok(Added::Existing(before.id));
             }
             let id = store.add_submission(&submission, sealed, redacted, key)?;
             Ok(Added::New(Box::new(Submission { id, ..submission })))
@@ -97,31 +97,31 @@ impl StoreWriter {
     pub(crate) fn keep(&self, submission: &Submission) {
         let mut inner = self.inner();
         inner.submissions.insert(submission.id, submission.clone());
-        inner.settle();
+        inner.flush();
     }
 
     /// Keeps a run that could not be stored while it went on.
     pub(crate) fn keep_run(&self, submission: u64, run: Run) {
         let mut inner = self.inner();
         inner.runs.push((submission, run));
-        inner.settle();
+        inner.flush();
     }
 
     /// Notes something in the audit log.
-    pub(crate) fn note(&self, entry: AuditEntry) {
+    pub(crate) fn audit(&self, entry: AuditEntry) {
         let mut inner = self.inner();
         if inner.entries.len() >= MOST_ENTRIES {
             inner.entries.remove(0);
         }
         inner.entries.push(entry);
-        inner.settle();
+        inner.flush();
     }
 
     /// Tries again to write what could not be written.
     pub(crate) fn retry(&self) {
         let mut inner = self.inner();
         if inner.trouble.is_some() {
-            inner.settle();
+            inner.flush();
         }
     }
 
@@ -143,14 +143,11 @@ impl StoreWriter {
     /// What an operator should know.
     pub(crate) fn troubles(&self) -> Vec<String> {
         let inner = self.inner();
-        let Some(trouble) = &inner.trouble else { return self.little_room().into_iter().collect() };
-        let mut troubles = vec![format!("the result store cannot be written: {trouble}")];
+        let Some(trouble) = &inner.trouble else { return self.low_disk_space().into_iter().collect() };
+        let mut troubles = vec![format!("cannot write to the result store: {trouble}")];
         if !inner.runs.is_empty() {
             let runs: Vec<String> = inner.runs.iter().map(|(id, _)| format!("w{id}")).collect();
-            troubles.push(format!(
-                "results are only in the controller's memory, and are stored as soon as that is possible: {}",
-                runs.join(", ")
-            ));
+            troubles.push(format!("results held in memory until they can be stored: {}", runs.join(", ")));
         }
         troubles
     }
@@ -158,14 +155,14 @@ impl StoreWriter {
 
 impl StoreWriter {
     /// Runs write by themselves: that their disk is full shows here before anything else is to be written.
-    fn little_room(&self) -> Option<String> {
+    fn low_disk_space(&self) -> Option<String> {
         let directory = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
         // Where the system does not tell, a write will.
         let disk = rustix::fs::statvfs(directory.unwrap_or(Path::new("."))).ok()?;
         let free = disk.f_bavail.saturating_mul(disk.f_frsize);
         (free < LEAST_FREE).then(|| {
             let (free, path) = (units::bytes(free), self.path.display());
-            format!("only {free} are left for the result store {path}: when it is full, results stay in memory until there is room")
+            format!("only {free} free for the result store {path}: once the disk is full, results are held in memory")
         })
     }
 }
@@ -175,16 +172,16 @@ pub(crate) enum Added {
     /// It is new.
     New(Box<Submission>),
     /// Its key made this one before.
-    Before(u64),
+    Existing(u64),
 }
 
 impl Inner {
     /// Writes as much as can be written.
-    fn settle(&mut self) {
-        self.trouble = self.try_to_settle().err().map(|error| error.to_string());
+    fn flush(&mut self) {
+        self.trouble = self.try_flush().err().map(|error| error.to_string());
     }
 
-    fn try_to_settle(&mut self) -> Result<(), StoreError> {
+    fn try_flush(&mut self) -> Result<(), StoreError> {
         while let Some((submission, run)) = self.runs.first() {
             let (submission, id) = (*submission, store_run(&mut self.store, run)?);
             self.runs.remove(0);
@@ -255,14 +252,16 @@ mod tests {
         let Ok(Added::New(mut own)) = writer.add(new.clone(), b"", "", Some("k")) else {
             panic!("it is new")
         };
-        assert!(matches!(writer.add(new.clone(), b"", "", Some("k")), Ok(Added::Before(id)) if id == own.id));
+        assert!(
+            matches!(writer.add(new.clone(), b"", "", Some("k")), Ok(Added::Existing(id)) if id == own.id)
+        );
         read_only(&path, true);
         assert!(writer.add(new, b"", "", None).is_err());
         own.state = "completed".into();
         writer.keep(&own);
         let run = Run { name: "kept".into(), state: State::Completed, ..Run::default() };
         writer.keep_run(own.id, run);
-        writer.note(AuditEntry { what: "submit".into(), ..AuditEntry::default() });
+        writer.audit(AuditEntry { what: "submit".into(), ..AuditEntry::default() });
         let troubles = writer.troubles();
         assert!(troubles.len() == 2 && troubles[1].ends_with(&format!(": w{}", own.id)), "{troubles:?}");
         assert_eq!(writer.unsaved()[0].state, "completed");

@@ -2,7 +2,7 @@
 
 use crate::api::{Cancel, Change, Live, Submission, SubmissionState, Submit};
 use crate::controller::{Controller, Options, Refusal};
-use crate::work::Work;
+use crate::executor::Executor;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -30,19 +30,19 @@ pub(crate) fn member(name: &str) -> Member {
 }
 
 /// In this process, on drivers that are only names.
-fn work(names: &[&str]) -> Work {
+fn work(names: &[&str]) -> Executor {
     let members: Vec<Member> = names.iter().map(|name| member(name)).collect();
-    let options = |task: &crate::work::Task| execute::Options {
+    let options = |task: &crate::executor::Task| execute::Options {
         registry: tidemark_engines::registry(),
         threads: Some(1),
         skip_preflight: task.skip_preflight,
         scratch: task.scratch.clone(),
         ..execute::Options::default()
     };
-    Work {
+    Executor {
         members: Arc::new(move || members.clone()),
         retry: Duration::from_millis(200),
-        ..Work::with(options, tidemark_engines::registry())
+        ..Executor::with(options, tidemark_engines::registry())
     }
 }
 
@@ -159,7 +159,7 @@ fn secrets_are_neither_shown_nor_stored_in_clear() {
     let text = "name: x\ntarget: {kind: s3, endpoint: 'http://127.0.0.1:1', access_key: AKIA, secret_key: hunter2hunter2}\n\
                 stages: [{load: {for: 1s, containers: 1, operations: [{get: {objects: 1}}]}}]\n";
     let own = controller.submit(submit(text.into()), "anna", None).unwrap();
-    assert!(own.reason.starts_with("waits"), "{}", own.reason);
+    assert!(own.reason.starts_with("waiting"), "{}", own.reason);
     let shown = controller.document(own.id).unwrap();
     assert!(shown.contains("endpoint") && !shown.contains("hunter2"), "{shown}");
     let again = controller.resubmit(own.id, "ben").unwrap();
@@ -176,20 +176,20 @@ fn secrets_are_neither_shown_nor_stored_in_clear() {
 #[test]
 fn what_waits_and_what_goes_on_can_be_cancelled() {
     let (_directory, controller) = new(&["d1"]);
-    let going = controller.submit(submit(document("long", 600)), "anna", None).unwrap();
+    let active = controller.submit(submit(document("long", 600)), "anna", None).unwrap();
     let waiting = controller.submit(submit(document("next", 600)), "anna", None).unwrap();
-    under_load(&controller, going.id);
+    under_load(&controller, active.id);
     let next = wait(&controller, waiting.id, |one| one.reason.contains("w1"));
-    assert_eq!(next.reason, "waits for w1 to free 1 driver");
+    assert_eq!(next.reason, "waiting for w1 to release 1 driver");
     let cancelled = controller.cancel(waiting.id, &Cancel::default()).unwrap();
     assert_eq!(cancelled.state, SubmissionState::Cancelled);
-    controller.cancel(going.id, &Cancel::default()).unwrap();
-    let done = wait(&controller, going.id, ended);
+    controller.cancel(active.id, &Cancel::default()).unwrap();
+    let done = wait(&controller, active.id, ended);
     assert_eq!(done.state, SubmissionState::Cancelled);
     let run = controller.store().unwrap().load(done.run.unwrap()).unwrap();
     assert_eq!(run.state, State::Interrupted);
     assert!(run.stages[0].works[0].operations[0].tally.ok > 0, "what was measured is kept");
-    assert!(matches!(controller.cancel(going.id, &Cancel::default()), Err(Refusal::Conflict(_))));
+    assert!(matches!(controller.cancel(active.id, &Cancel::default()), Err(Refusal::Conflict(_))));
     assert!(matches!(controller.cancel(99, &Cancel::default()), Err(Refusal::Missing(_))));
     let again = controller.submit(submit(document("long", 600)), "anna", None).unwrap();
     wait(&controller, again.id, running);
@@ -210,8 +210,8 @@ fn several_go_on_at_once_on_drivers_of_their_own() {
     let holders: Vec<_> = controller.drivers().iter().map(|driver| driver.submission).collect();
     assert_eq!(holders, [Some(second.id), Some(first.id), Some(second.id)]);
     let all = controller.submit(submit(document("c", 600)), "anna", None).unwrap();
-    let reason = wait(&controller, all.id, |one| one.reason.contains("free")).reason;
-    assert_eq!(reason, "waits for w1 and w2 to free 3 drivers");
+    let reason = wait(&controller, all.id, |one| one.reason.contains("release")).reason;
+    assert_eq!(reason, "waiting for w1 and w2 to release 3 drivers");
     controller.shut_down();
     for id in [first.id, second.id] {
         let done = controller.submission(id).unwrap();
@@ -280,7 +280,7 @@ fn what_went_on_when_the_controller_died_is_interrupted_and_kept() {
     assert_eq!((left.state, left.run), (SubmissionState::Interrupted, Some(run)));
     assert_eq!(
         left.reason,
-        format!("the controller ended while it went on; what was measured until then is in run {run}")
+        format!("the controller stopped during the run; partial results are in run {run}")
     );
     let kept = second.store().unwrap().load(run).unwrap();
     assert_eq!(kept.state, State::Interrupted);
@@ -354,15 +354,15 @@ fn lists_have_what_waits_goes_on_and_ended() {
     let (_directory, controller) = new(&["d1"]);
     let done = controller.submit(submit(document("done", 1)), "anna", None).unwrap();
     wait(&controller, done.id, ended);
-    let going = controller.submit(submit(document("going", 600)), "anna", None).unwrap();
-    wait(&controller, going.id, running);
+    let active = controller.submit(submit(document("running", 600)), "anna", None).unwrap();
+    wait(&controller, active.id, running);
     let waiting = controller.submit(submit(document("waiting", 1)), "anna", None).unwrap();
     let ids = |state, limit, before| {
         controller.submissions(state, limit, before).unwrap().iter().map(|one| one.id).collect::<Vec<_>>()
     };
-    assert_eq!(ids(None, 10, None), [waiting.id, going.id, done.id]);
-    assert_eq!(ids(None, 1, Some(waiting.id)), [going.id]);
-    assert_eq!(ids(Some(SubmissionState::Running), 10, None), [going.id]);
+    assert_eq!(ids(None, 10, None), [waiting.id, active.id, done.id]);
+    assert_eq!(ids(None, 1, Some(waiting.id)), [active.id]);
+    assert_eq!(ids(Some(SubmissionState::Running), 10, None), [active.id]);
     assert_eq!(ids(Some(SubmissionState::Completed), 10, None), [done.id]);
     assert_eq!(ids(Some(SubmissionState::Failed), 10, None), Vec::<u64>::new());
     controller.shut_down();
@@ -393,7 +393,7 @@ fn a_store_that_cannot_be_written_costs_no_measurement() {
     store_fails(directory.path(), true);
     let done = wait(&controller, own.id, ended);
     assert_eq!(done.state, SubmissionState::Completed, "the run went on");
-    assert!(done.reason.contains("memory"), "{}", done.reason);
+    assert!(done.reason.contains("not stored yet"), "{}", done.reason);
     assert!(
         controller.troubles().iter().any(|trouble| trouble.contains("w1")),
         "{:?}",
@@ -421,7 +421,7 @@ fn what_fails_or_crashes_says_so_and_lets_go_of_its_drivers() {
     let directory = tempfile::tempdir().unwrap();
     let inner = work(&["d1"]);
     let execute = inner.execute.clone();
-    let work = Work {
+    let work = Executor {
         execute: Arc::new(move |plan, task, store, sink| match plan.name.as_str() {
             "crash" => panic!("for the test"),
             "refuse" => Err("driver d1: the target does not answer".into()),

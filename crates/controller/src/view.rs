@@ -26,48 +26,48 @@ fn state_of(name: &str) -> SubmissionState {
 }
 
 /// A submission that has ended. `unsaved`: whether its run is not in the store yet.
-pub(crate) fn past(kept: &Submission, unsaved: bool) -> api::Submission {
+pub(crate) fn ended(stored: &Submission, unsaved: bool) -> api::Submission {
     let ms = |ns: u64| ns / 1_000_000;
-    let request = Request::of(kept);
+    let request = Request::of(stored);
     let reason = match unsaved {
-        true if kept.reason.is_empty() => "its result waits in the controller's memory to be stored".into(),
-        true => format!("{}; its result waits in the controller's memory to be stored", kept.reason),
-        false => kept.reason.clone(),
+        true if stored.reason.is_empty() => "its result is not stored yet".into(),
+        true => format!("{}; its result is not stored yet", stored.reason),
+        false => stored.reason.clone(),
     };
     api::Submission {
-        id: kept.id,
-        name: kept.name.clone(),
-        format: kept.format.clone(),
-        by: kept.by.clone(),
-        priority: kept.priority,
-        state: state_of(&kept.state),
+        id: stored.id,
+        name: stored.name.clone(),
+        format: stored.format.clone(),
+        by: stored.by.clone(),
+        priority: stored.priority,
+        state: state_of(&stored.state),
         reason,
-        submitted_unix_ms: ms(kept.submitted_unix_ns),
-        started_unix_ms: kept.started_unix_ns.map(ms),
-        ended_unix_ms: kept.ended_unix_ns.map(ms),
+        submitted_unix_ms: ms(stored.submitted_unix_ns),
+        started_unix_ms: stored.started_unix_ns.map(ms),
+        ended_unix_ms: stored.ended_unix_ns.map(ms),
         expected_ms: request.expected_ms,
         progress: None,
         stage: String::new(),
         drivers: request.drivers,
-        run: kept.run,
-        evaluation: kept.evaluation,
-        valid: kept.valid,
-        headline: kept.headline.clone(),
+        run: stored.run,
+        evaluation: stored.evaluation,
+        valid: stored.valid,
+        headline: stored.headline.clone(),
         rates: Vec::new(),
-        operations: kept.operations.clone(),
+        operations: stored.operations.clone(),
     }
 }
 
 /// A submission that waits or goes on.
-pub(crate) fn present(entry: &Entry) -> api::Submission {
-    let own = past(&entry.kept, false);
-    let Some(going) = &entry.going else { return own };
-    let (stage, progress) = going.live.progress();
-    let reason = match going.cancelled {
-        true => "is being cancelled".into(),
+pub(crate) fn active(entry: &Entry) -> api::Submission {
+    let own = ended(&entry.stored, false);
+    let Some(running) = &entry.running else { return own };
+    let (stage, progress) = running.live.progress();
+    let reason = match running.cancelled {
+        true => "being cancelled".into(),
         false => own.reason,
     };
-    let (drivers, rates) = (going.drivers.clone(), going.live.rates());
+    let (drivers, rates) = (running.drivers.clone(), running.live.rates());
     api::Submission { stage, progress, reason, drivers, rates, ..own }
 }
 
@@ -125,12 +125,12 @@ pub(crate) fn overview(
     troubles: Vec<String>,
     unsaved: impl Fn(u64) -> bool,
 ) -> api::Overview {
-    let queue = state.waiting().iter().filter_map(|one| state.entries.get(&one.id)).map(present).collect();
+    let queue = state.waiting().iter().filter_map(|one| state.entries.get(&one.id)).map(active).collect();
     api::Overview {
         drivers: drivers(members, &state.holders()),
-        active: state.entries.values().filter(|entry| entry.going.is_some()).map(present).collect(),
+        active: state.entries.values().filter(|entry| entry.running.is_some()).map(active).collect(),
         queue,
-        recent: state.past.iter().map(|one| past(&one.kept, unsaved(one.kept.id))).collect(),
+        recent: state.past.iter().map(|one| ended(&one.stored, unsaved(one.stored.id))).collect(),
         troubles,
     }
 }

@@ -393,7 +393,8 @@ fn drivers_have_a_section_where_there_are_any() {
     let local = sample::healthy(3);
     let judgement = judge(&local);
     let value: serde_json::Value = serde_json::from_str(&json(&local, &judgement)).unwrap();
-    assert!(value.get("drivers").is_none() && value["stages"][2].get("shares").is_none());
+    let none = serde_json::json!([]);
+    assert!(value["drivers"] == none && value["stages"][2]["shares"] == none);
     assert!(
         !html(&local, &judgement).contains("id=\"drivers\"")
             && !markdown(&local, &judgement).contains("## Drivers")

@@ -10,14 +10,14 @@ use tidemark_store::StoreError;
 
 /// An answer that says what went wrong.
 #[derive(Debug)]
-pub(crate) struct Refused {
+pub(crate) struct ApiError {
     pub(crate) status: StatusCode,
     pub(crate) trouble: Trouble,
     /// When to try again.
     pub(crate) after: Option<Duration>,
 }
 
-impl Refused {
+impl ApiError {
     pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Self {
         Self { status, trouble: Trouble { message: message.into(), problems: Vec::new() }, after: None }
     }
@@ -38,7 +38,7 @@ impl Refused {
     }
 }
 
-impl From<Refusal> for Refused {
+impl From<Refusal> for ApiError {
     fn from(refusal: Refusal) -> Self {
         match refusal {
             Refusal::Missing(message) => Self::missing(message),
@@ -54,14 +54,12 @@ impl From<Refusal> for Refused {
     }
 }
 
-impl From<StoreError> for Refused {
+impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         // The store's own words for these name its file, which is nobody's business here.
         let (status, message) = match &error {
-            StoreError::NoSuchRun { id, .. } => (StatusCode::NOT_FOUND, format!("there is no run {id}")),
-            StoreError::NoSuchEvaluation { id, .. } => {
-                (StatusCode::NOT_FOUND, format!("there is no evaluation {id}"))
-            }
+            StoreError::NoSuchRun { id, .. } => (StatusCode::NOT_FOUND, format!("no run {id}")),
+            StoreError::NoSuchEvaluation { id, .. } => (StatusCode::NOT_FOUND, format!("no evaluation {id}")),
             StoreError::StillRunning { .. } => (StatusCode::CONFLICT, error.to_string()),
             _ => return unavailable(error.to_string()),
         };
@@ -70,15 +68,18 @@ impl From<StoreError> for Refused {
 }
 
 /// The address exists, but not with this method.
-pub(crate) async fn wrong_method() -> Refused {
-    Refused::new(StatusCode::METHOD_NOT_ALLOWED, "this address does not support that method")
+pub(crate) async fn wrong_method() -> ApiError {
+    ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "this address does not support that method")
 }
 
-fn unavailable(message: String) -> Refused {
-    Refused { after: Some(Duration::from_secs(5)), ..Refused::new(StatusCode::SERVICE_UNAVAILABLE, message) }
+fn unavailable(message: String) -> ApiError {
+    ApiError {
+        after: Some(Duration::from_secs(5)),
+        ..ApiError::new(StatusCode::SERVICE_UNAVAILABLE, message)
+    }
 }
 
-impl IntoResponse for Refused {
+impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let mut response = (self.status, Json(self.trouble)).into_response();
         if let Some(after) = self.after {

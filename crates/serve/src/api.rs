@@ -8,7 +8,7 @@ mod runs;
 mod submissions;
 mod system;
 
-use crate::answer::Refused;
+use crate::answer::ApiError;
 use crate::app::App;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -74,11 +74,11 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    fn limit(&self) -> Result<usize, Refused> {
+    fn limit(&self) -> Result<usize, ApiError> {
         let limit = self.limit.unwrap_or(ROWS);
         match (1..=MOST_ROWS).contains(&limit) {
             true => Ok(limit as usize),
-            false => Err(Refused::malformed(format!("limit is {limit}: it has to be 1 to {MOST_ROWS}"))),
+            false => Err(ApiError::malformed(format!("limit is {limit}: it has to be 1 to {MOST_ROWS}"))),
         }
     }
 }
@@ -145,9 +145,9 @@ fn typed(content: impl Into<Body>, kind: &'static str) -> Response {
 }
 
 /// What a stored thing is known by, as the header `ETag` has it.
-struct Tag(String);
+struct ETag(String);
 
-impl Tag {
+impl ETag {
     /// An answer without content, if the caller has this already.
     fn unchanged(&self, headers: &HeaderMap) -> Option<Response> {
         let has = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());

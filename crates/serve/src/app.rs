@@ -1,6 +1,6 @@
 //! What all handlers share.
 
-use crate::answer::Refused;
+use crate::answer::ApiError;
 use crate::auth::Guard;
 use crate::figure_cache::FigureCache;
 use crate::metrics::Metrics;
@@ -66,20 +66,20 @@ impl App {
         })
     }
 
-    /// Asks the core something that may take a while, away from the threads that serve connections.
-    pub(crate) async fn ask<T: Send + 'static>(
+    /// Calls the controller off the threads that serve connections: it may take a while.
+    pub(crate) async fn with_controller<T: Send + 'static>(
         self: &Arc<Self>,
-        ask: impl FnOnce(&Controller) -> Result<T, Refused> + Send + 'static,
-    ) -> Result<T, Refused> {
+        ask: impl FnOnce(&Controller) -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<T, ApiError> {
         let app = self.clone();
         done(tokio::task::spawn_blocking(move || ask(&app.controller)).await)
     }
 
-    /// Makes something of stored runs, not much of it at a time.
-    pub(crate) async fn make<T: Send + 'static>(
+    /// Renders something from stored runs, a few at a time.
+    pub(crate) async fn with_store<T: Send + 'static>(
         self: &Arc<Self>,
-        make: impl FnOnce(&App, &Store) -> Result<T, Refused> + Send + 'static,
-    ) -> Result<T, Refused> {
+        make: impl FnOnce(&App, &Store) -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<T, ApiError> {
         // Semaphores fail when they are closed, and this one never is.
         let permit = self.heavy.clone().acquire_owned().await.ok();
         let app = self.clone();
@@ -90,19 +90,16 @@ impl App {
         done(made.await)
     }
 
-    /// Notes something in the audit log, in its own time.
-    pub(crate) fn note(self: &Arc<Self>, by: &str, address: &str, what: &'static str, detail: String) {
+    /// Writes to the audit log, in the background.
+    pub(crate) fn audit(self: &Arc<Self>, by: &str, address: &str, what: &'static str, detail: String) {
         let (app, by, address) = (self.clone(), by.to_owned(), address.to_owned());
         drop(tokio::task::spawn_blocking(move || app.controller.audit(&by, &address, what, &detail)));
     }
 }
 
 /// A panic is a defect: the caller is told, and nobody else is affected.
-fn done<T>(outcome: Result<Result<T, Refused>, tokio::task::JoinError>) -> Result<T, Refused> {
+fn done<T>(outcome: Result<Result<T, ApiError>, tokio::task::JoinError>) -> Result<T, ApiError> {
     outcome.unwrap_or_else(|_| {
-        Err(Refused::new(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            "the controller failed at this: please report it",
-        ))
+        Err(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal error: please report it"))
     })
 }

@@ -12,7 +12,7 @@ mod tokens;
 
 pub use tokens::Tokens;
 
-use crate::answer::Refused;
+use crate::answer::ApiError;
 use crate::app::App;
 use crate::options::Limits;
 use axum::extract::{FromRequestParts, Request, State};
@@ -94,11 +94,14 @@ impl Guard {
     }
 
     /// Logs in: whose token it is, and the cookie that stands for it; none where no token is needed.
-    pub(crate) async fn log_in(&self, token: &str, peer: Peer) -> Result<(Caller, Option<String>), Refused> {
+    pub(crate) async fn log_in(&self, token: &str, peer: Peer) -> Result<(Caller, Option<String>), ApiError> {
         let Some(lookup) = &self.lookup else { return Ok((everybody(peer), None)) };
         let caller = self.owner(lookup, token, peer).await?;
         if caller.role == Role::Driver {
-            return Err(Refused::new(StatusCode::FORBIDDEN, "this is a driver's token: people have others"));
+            return Err(ApiError::new(
+                StatusCode::FORBIDDEN,
+                "this is a driver's token: log in with a viewer's or operator's token",
+            ));
         }
         let id = self.sessions.begin(token, Instant::now())?;
         Ok((caller, Some(self.set_cookie(&id, sessions::LASTS))))
@@ -126,7 +129,7 @@ impl Guard {
     }
 
     /// Finds out who asks.
-    async fn caller(&self, parts: &Parts, peer: Peer) -> Result<Option<Caller>, Refused> {
+    async fn caller(&self, parts: &Parts, peer: Peer) -> Result<Option<Caller>, ApiError> {
         let Some(lookup) = &self.lookup else { return Ok(Some(everybody(peer))) };
         if let Some(token) = token_of(&parts.headers)? {
             return self.owner(lookup, &token, peer).await.map(Some);
@@ -157,15 +160,16 @@ impl Guard {
     }
 
     /// Whose token this is. Wrong ones are counted, and too many of them shut the address out for a while.
-    async fn owner(&self, lookup: &Lookup, token: &str, peer: Peer) -> Result<Caller, Refused> {
+    async fn owner(&self, lookup: &Lookup, token: &str, peer: Peer) -> Result<Caller, ApiError> {
         let address = network(peer.0.ip());
-        let refuse = |after| Refused::too_many("too many wrong tokens came from this address: wait", after);
+        let refuse =
+            |after| ApiError::too_many("too many invalid tokens from this address: try again later", after);
         self.wrong.check(&address, Instant::now()).map_err(refuse)?;
         match lookup.owner(token).await? {
             Some((name, role)) => Ok(known(name, role, peer)),
             None => {
                 self.wrong.take(address, Instant::now()).map_err(refuse)?;
-                Err(Refused::new(StatusCode::UNAUTHORIZED, "no such token, or it was revoked"))
+                Err(ApiError::new(StatusCode::UNAUTHORIZED, "the token is invalid or revoked"))
             }
         }
     }
@@ -180,10 +184,10 @@ fn known(name: String, role: Role, peer: Peer) -> Caller {
 }
 
 /// The token in the header `Authorization`, if it is there.
-fn token_of(headers: &HeaderMap) -> Result<Option<String>, Refused> {
+fn token_of(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
     let Some(value) = headers.get(header::AUTHORIZATION) else { return Ok(None) };
     let unclear =
-        || Refused::new(StatusCode::UNAUTHORIZED, "the header Authorization is neither Bearer nor Basic");
+        || ApiError::new(StatusCode::UNAUTHORIZED, "the header Authorization must be Bearer or Basic");
     let value = value.to_str().map_err(|_| unclear())?;
     let (scheme, rest) = value.split_once(' ').ok_or_else(unclear)?;
     match scheme.to_ascii_lowercase().as_str() {
@@ -208,17 +212,17 @@ pub(crate) async fn identify(State(app): State<Arc<App>>, request: Request, next
 
 /// Checks where a request comes from, whether a page of another site may have made it, who sends it, and how often. Returns
 /// it marked with the caller.
-pub(crate) async fn admit(app: &Arc<App>, request: Request) -> Result<Request, Refused> {
+pub(crate) async fn admit(app: &Arc<App>, request: Request) -> Result<Request, ApiError> {
     let (mut parts, body) = request.into_parts();
     let peer = parts.extensions.get::<Peer>().copied();
-    let peer =
-        peer.ok_or_else(|| Refused::new(StatusCode::INTERNAL_SERVER_ERROR, "the connection has no address"))?;
+    let peer = peer
+        .ok_or_else(|| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "the connection has no address"))?;
     app.guard.gate.check(&parts)?;
     let caller = app.guard.caller(&parts, peer).await.inspect_err(|refused| {
         if refused.status == StatusCode::UNAUTHORIZED {
             let path: String = parts.uri.path().chars().take(LONGEST_NOTED).collect();
             let detail = format!("{} {path}: {}", parts.method, refused.trouble.message);
-            app.note("", &peer.0.ip().to_string(), "refused", detail);
+            app.audit("", &peer.0.ip().to_string(), "refused", detail);
         }
     })?;
     let name = caller.as_ref().map_or_else(String::new, |caller| caller.name.clone());
@@ -227,19 +231,19 @@ pub(crate) async fn admit(app: &Arc<App>, request: Request) -> Result<Request, R
     let is_driver = caller.as_ref().is_some_and(|caller| caller.role == Role::Driver || joins);
     if !is_driver {
         let taken = app.guard.requests.take((network(peer.0.ip()), name), Instant::now());
-        taken.map_err(|after| Refused::too_many("too many requests: slow down", after))?;
+        taken.map_err(|after| ApiError::too_many("too many requests: try again later", after))?;
     }
     parts.extensions.insert(Identified(caller));
     Ok(Request::from_parts(parts, body))
 }
 
 /// The caller, if they have a role.
-pub(crate) fn require(parts: &Parts, role: Role) -> Result<Caller, Refused> {
+pub(crate) fn require(parts: &Parts, role: Role) -> Result<Caller, ApiError> {
     let identified = parts.extensions.get::<Identified>().and_then(|identified| identified.0.clone());
     let caller = identified.ok_or_else(|| {
-        Refused::new(
+        ApiError::new(
             StatusCode::UNAUTHORIZED,
-            "this needs a token: send the header `Authorization: Bearer TOKEN`",
+            "a token is required: send the header `Authorization: Bearer TOKEN`",
         )
     })?;
     match caller.may(role) {
@@ -250,7 +254,7 @@ pub(crate) fn require(parts: &Parts, role: Role) -> Result<Caller, Refused> {
                 Role::Operator => "an operator's token",
                 Role::Driver => "a driver's token",
             };
-            Err(Refused::new(StatusCode::FORBIDDEN, format!("this needs {wanted}")))
+            Err(ApiError::new(StatusCode::FORBIDDEN, format!("this requires {wanted}")))
         }
     }
 }
@@ -265,25 +269,25 @@ pub(crate) struct Operator(pub(crate) Caller);
 pub(crate) struct Joining(pub(crate) Caller);
 
 impl<S: Send + Sync> FromRequestParts<S> for Viewer {
-    type Rejection = Refused;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refused> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         require(parts, Role::Viewer).map(Self)
     }
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for Operator {
-    type Rejection = Refused;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refused> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         require(parts, Role::Operator).map(Self)
     }
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for Joining {
-    type Rejection = Refused;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refused> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         require(parts, Role::Driver).map(Self)
     }
 }

@@ -1,6 +1,6 @@
 //! What comes in: paths, queries and bodies, each with its limits, and in one voice when it is wrong.
 
-use crate::answer::Refused;
+use crate::answer::ApiError;
 use crate::app::App;
 use axum::body::{Body, Bytes, HttpBody as _};
 use axum::extract::rejection::{PathRejection, QueryRejection};
@@ -21,12 +21,12 @@ pub(crate) const LARGEST_BODY: usize = 2 * LARGEST_DOCUMENT + (64 << 10);
 pub(crate) struct Path<T>(pub(crate) T);
 
 impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T> {
-    type Rejection = Refused;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut axum::http::request::Parts, state: &S) -> Result<Self, Refused> {
+    async fn from_request_parts(parts: &mut axum::http::request::Parts, state: &S) -> Result<Self, ApiError> {
         let path = axum::extract::Path::<T>::from_request_parts(parts, state).await;
         path.map(|path| Self(path.0)).map_err(|error: PathRejection| {
-            Refused::malformed(format!("the address is wrong: {}", error.body_text()))
+            ApiError::malformed(format!("invalid path: {}", error.body_text()))
         })
     }
 }
@@ -35,12 +35,12 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T>
 pub(crate) struct Query<T>(pub(crate) T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
-    type Rejection = Refused;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut axum::http::request::Parts, state: &S) -> Result<Self, Refused> {
+    async fn from_request_parts(parts: &mut axum::http::request::Parts, state: &S) -> Result<Self, ApiError> {
         let query = axum::extract::Query::<T>::from_request_parts(parts, state).await;
         query.map(|query| Self(query.0)).map_err(|error: QueryRejection| {
-            Refused::malformed(format!("the query is wrong: {}", error.body_text()))
+            ApiError::malformed(format!("invalid query: {}", error.body_text()))
         })
     }
 }
@@ -49,9 +49,9 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
 pub(crate) struct Json<T>(pub(crate) T);
 
 impl<T: DeserializeOwned> FromRequest<Arc<App>> for Json<T> {
-    type Rejection = Refused;
+    type Rejection = ApiError;
 
-    async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Refused> {
+    async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, ApiError> {
         if !is_json(request.headers()) {
             return Err(wrong_type("application/json"));
         }
@@ -64,9 +64,9 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Json<T> {
 pub(crate) struct JsonIfAny<T>(pub(crate) T);
 
 impl<T: DeserializeOwned + Default> FromRequest<Arc<App>> for JsonIfAny<T> {
-    type Rejection = Refused;
+    type Rejection = ApiError;
 
-    async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Refused> {
+    async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, ApiError> {
         let is_json = is_json(request.headers());
         let bytes = collect(request.into_body(), app.limits.body).await?;
         match (bytes.is_empty(), is_json) {
@@ -78,9 +78,9 @@ impl<T: DeserializeOwned + Default> FromRequest<Arc<App>> for JsonIfAny<T> {
 }
 
 /// That the body has to be of another type.
-pub(crate) fn wrong_type(wanted: &str) -> Refused {
-    let message = format!("the body has to be {wanted}, and the header Content-Type has to say so");
-    Refused::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message)
+pub(crate) fn wrong_type(wanted: &str) -> ApiError {
+    let message = format!("the body must be {wanted}, with that Content-Type");
+    ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message)
 }
 
 /// The media type of a body, without its parameters.
@@ -94,11 +94,11 @@ fn is_json(headers: &HeaderMap) -> bool {
 }
 
 /// A whole body; refused if it is too large, or comes too slowly.
-pub(crate) async fn collect(body: Body, patience: Duration) -> Result<Bytes, Refused> {
+pub(crate) async fn collect(body: Body, patience: Duration) -> Result<Bytes, ApiError> {
     let too_large = || {
         let message =
-            format!("the body is larger than {LARGEST_BODY} bytes: documents have up to {LARGEST_DOCUMENT}");
-        Refused::new(StatusCode::PAYLOAD_TOO_LARGE, message)
+            format!("the body exceeds {LARGEST_BODY} bytes; documents can have up to {LARGEST_DOCUMENT}");
+        ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, message)
     };
     // One that says beforehand that it is too large is not waited for.
     if body.size_hint().lower() > LARGEST_BODY as u64 {
@@ -107,10 +107,10 @@ pub(crate) async fn collect(body: Body, patience: Duration) -> Result<Bytes, Ref
     match timeout(patience, axum::body::to_bytes(body, LARGEST_BODY)).await {
         Ok(Ok(bytes)) => Ok(bytes),
         Ok(Err(error)) if is_too_large(&error) => Err(too_large()),
-        Ok(Err(_)) => Err(Refused::malformed("the body broke off, or is not what its header says")),
+        Ok(Err(_)) => Err(ApiError::malformed("the body is incomplete or does not match its headers")),
         Err(_) => {
-            let message = format!("the body did not come within {} s", patience.as_secs());
-            Err(Refused::new(StatusCode::REQUEST_TIMEOUT, message))
+            let message = format!("the body did not arrive within {} s", patience.as_secs());
+            Err(ApiError::new(StatusCode::REQUEST_TIMEOUT, message))
         }
     }
 }
@@ -126,21 +126,21 @@ fn is_too_large(error: &axum::Error) -> bool {
     false
 }
 
-fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refused> {
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     serde_json::from_slice(bytes).map_err(|error| match error.classify() {
-        serde_json::error::Category::Data => Refused::new(
+        serde_json::error::Category::Data => ApiError::new(
             StatusCode::UNPROCESSABLE_ENTITY,
-            format!("the body is JSON, but not what is wanted: {error}"),
+            format!("the body does not match the schema: {error}"),
         ),
-        _ => Refused::malformed(format!("the body is not JSON: {error}")),
+        _ => ApiError::malformed(format!("the body is not JSON: {error}")),
     })
 }
 
 /// Refuses a document that is too large.
-pub(crate) fn check_size(document: &str) -> Result<(), Refused> {
+pub(crate) fn check_size(document: &str) -> Result<(), ApiError> {
     if document.len() <= LARGEST_DOCUMENT {
         return Ok(());
     }
-    let message = format!("the document has {} bytes: up to {LARGEST_DOCUMENT} are taken", document.len());
-    Err(Refused::new(StatusCode::PAYLOAD_TOO_LARGE, message))
+    let message = format!("the document has {} bytes; the limit is {LARGEST_DOCUMENT}", document.len());
+    Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, message))
 }

@@ -1,6 +1,6 @@
 //! The console's files, from within this binary.
 
-use crate::answer::Refused;
+use crate::answer::ApiError;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::{HeaderValue, Method, StatusCode, header};
@@ -32,8 +32,8 @@ const UNBUILT: &str = "<!doctype html><html lang=en><meta charset=utf-8><title>T
 /// A page or file of the console. Addresses without an ending are the console's own pages: it finds out itself which.
 pub(crate) fn page(request: &Request) -> Response {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
-        let message = "this address does not know that method";
-        let mut response = Refused::new(StatusCode::METHOD_NOT_ALLOWED, message).into_response();
+        let message = "this address does not support that method";
+        let mut response = ApiError::new(StatusCode::METHOD_NOT_ALLOWED, message).into_response();
         response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET,HEAD"));
         return response;
     }
@@ -43,7 +43,7 @@ pub(crate) fn page(request: &Request) -> Response {
     match found(path).or_else(|| found("/index.html").filter(|_| is_page)) {
         Some(file) => answer(file, request),
         None if is_page => guarded(Html(UNBUILT).into_response()),
-        None => Refused::missing(format!("there is nothing at {path}")).into_response(),
+        None => ApiError::missing(format!("not found: {path}")).into_response(),
     }
 }
 

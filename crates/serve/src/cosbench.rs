@@ -8,7 +8,7 @@
 //! open, so that its host stands in place of its URL. A guess: `TERMINATED` for what was interrupted, which COSBench uses when
 //! a driver failed; and `Conflict` texts, which are Tidemark's own.
 
-use crate::answer::{Refused, wrong_method};
+use crate::answer::{ApiError, wrong_method};
 use crate::app::App;
 use crate::auth::{self, Caller, Operator, Viewer};
 use crate::body::{check_size, collect, media_type, wrong_type};
@@ -50,31 +50,32 @@ async fn identify(State(app): State<Arc<App>>, mut request: Request, next: Next)
     }
     match auth::admit(&app, request).await {
         Ok(request) => next.run(request).await,
-        Err(refused) => turned_away(refused),
+        Err(refused) => error_as_text(refused),
     }
 }
 
 async fn submit(
     State(app): State<Arc<App>>,
-    caller: Result<Operator, Refused>,
+    caller: Result<Operator, ApiError>,
     request: Request,
 ) -> Response {
-    said(async {
+    as_text(async {
         let Operator(caller) = caller?;
         let document = upload(&app, request).await?;
         check_size(&document)?;
         let (submit, by) = (Submit { document, ..Submit::default() }, caller.name.clone());
-        let submission = app.ask(move |controller| Ok(controller.submit(submit, &by, None)?)).await?;
-        noted(&app, &caller, "submit", &submission);
+        let submission =
+            app.with_controller(move |controller| Ok(controller.submit(submit, &by, None)?)).await?;
+        audit(&app, &caller, "submit", &submission);
         Ok(format!("Accepted with ID: w{}", submission.id))
     })
     .await
 }
 
-async fn index(State(app): State<Arc<App>>, viewer: Result<Viewer, Refused>) -> Response {
-    said(async {
+async fn index(State(app): State<Arc<App>>, viewer: Result<Viewer, ApiError>) -> Response {
+    as_text(async {
         viewer?;
-        let overview = app.ask(|controller| Ok(controller.overview())).await?;
+        let overview = app.with_controller(|controller| Ok(controller.overview())).await?;
         let mut text = String::from("Drivers:\n");
         let present: Vec<_> =
             overview.drivers.iter().filter(|driver| driver.state != DriverState::Gone).collect();
@@ -95,13 +96,13 @@ async fn index(State(app): State<Arc<App>>, viewer: Result<Viewer, Refused>) -> 
 
 async fn workload(
     State(app): State<Arc<App>>,
-    viewer: Result<Viewer, Refused>,
+    viewer: Result<Viewer, ApiError>,
     request: Request,
 ) -> Response {
-    said(async {
+    as_text(async {
         viewer?;
         let id = identifier(&app, request).await?;
-        let submission = app.ask(move |controller| Ok(controller.submission(id)?)).await?;
+        let submission = app.with_controller(move |controller| Ok(controller.submission(id)?)).await?;
         Ok(format!("{}\n", place(&submission)))
     })
     .await
@@ -109,30 +110,31 @@ async fn workload(
 
 async fn cancel(
     State(app): State<Arc<App>>,
-    caller: Result<Operator, Refused>,
+    caller: Result<Operator, ApiError>,
     request: Request,
 ) -> Response {
-    said(async {
+    as_text(async {
         let Operator(caller) = caller?;
         let id = identifier(&app, request).await?;
-        let submission = app.ask(move |controller| Ok(controller.cancel(id, &Cancel::default())?)).await?;
-        noted(&app, &caller, "cancel", &submission);
+        let submission =
+            app.with_controller(move |controller| Ok(controller.cancel(id, &Cancel::default())?)).await?;
+        audit(&app, &caller, "cancel", &submission);
         Ok(format!("{}\n", place(&submission)))
     })
     .await
 }
 
-fn noted(app: &Arc<App>, caller: &Caller, what: &'static str, submission: &Submission) {
-    let detail = format!("w{} {} (as COSBench does it)", submission.id, submission.name);
-    app.note(&caller.name, &caller.address, what, detail);
+fn audit(app: &Arc<App>, caller: &Caller, what: &'static str, submission: &Submission) {
+    let detail = format!("w{} {} (through COSBench's interface)", submission.id, submission.name);
+    app.audit(&caller.name, &caller.address, what, detail);
 }
 
 /// The reply as text, with status 200 whatever happened, unless the caller may not ask.
-async fn said(reply: impl Future<Output = Result<String, Refused>>) -> Response {
+async fn as_text(reply: impl Future<Output = Result<String, ApiError>>) -> Response {
     match reply.await {
         Ok(text) => text.into_response(),
         Err(refused) => match refused.status {
-            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => turned_away(refused),
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => error_as_text(refused),
             StatusCode::NOT_FOUND => "Not Found".into_response(),
             _ => explained(&refused).into_response(),
         },
@@ -140,7 +142,7 @@ async fn said(reply: impl Future<Output = Result<String, Refused>>) -> Response 
 }
 
 /// Text, as all else here, for somebody who may not ask.
-fn turned_away(refused: Refused) -> Response {
+fn error_as_text(refused: ApiError) -> Response {
     let text = refused.trouble.message.clone();
     // What the headers of the usual answer say holds here too.
     let mut response = refused.into_response();
@@ -155,7 +157,7 @@ fn turned_away(refused: Refused) -> Response {
 }
 
 /// What went wrong, and where in the document.
-fn explained(refused: &Refused) -> String {
+fn explained(refused: &ApiError) -> String {
     let mut text = refused.trouble.message.clone();
     for problem in refused.trouble.problems.iter().filter(|problem| !problem.warning) {
         let _ = write!(text, "\nline {}: {}", problem.line, problem.message);
@@ -164,36 +166,36 @@ fn explained(refused: &Refused) -> String {
 }
 
 /// The document in the form's field.
-async fn upload(app: &Arc<App>, request: Request) -> Result<String, Refused> {
+async fn upload(app: &Arc<App>, request: Request) -> Result<String, ApiError> {
     if media_type(request.headers()).as_deref() != Some("multipart/form-data") {
         return Err(wrong_type("multipart/form-data"));
     }
     let (parts, body) = request.into_parts();
     let body = collect(body, app.limits.body).await?;
     let whole = Request::from_parts(parts, Body::from(body));
-    let bad = || Refused::malformed("Bad Request");
+    let bad = || ApiError::malformed("Bad Request");
     let mut form = Multipart::from_request(whole, &()).await.map_err(|_| bad())?;
     while let Some(field) = form.next_field().await.map_err(|_| bad())? {
         if field.name() == Some(FIELD) {
             let bytes = field.bytes().await.map_err(|_| bad())?;
             return String::from_utf8(bytes.into())
-                .map_err(|_| Refused::malformed("the document is not UTF-8"));
+                .map_err(|_| ApiError::malformed("the document is not UTF-8"));
         }
     }
     Err(bad())
 }
 
 /// The workload that is meant: `id=w7` in the query, or in the form.
-async fn identifier(app: &Arc<App>, request: Request) -> Result<u64, Refused> {
+async fn identifier(app: &Arc<App>, request: Request) -> Result<u64, ApiError> {
     let query = request.uri().query().unwrap_or_default().to_owned();
     let is_post = request.method() == Method::POST;
     let mut id = field(query.as_bytes(), "id");
     if id.is_none() && is_post {
         id = field(&collect(request.into_body(), app.limits.body).await?, "id");
     }
-    let id = id.filter(|id| !id.is_empty()).ok_or_else(|| Refused::malformed("Bad Request"))?;
+    let id = id.filter(|id| !id.is_empty()).ok_or_else(|| ApiError::malformed("Bad Request"))?;
     let number = id.strip_prefix('w').and_then(|number| number.parse().ok());
-    number.ok_or_else(|| Refused::missing("Not Found"))
+    number.ok_or_else(|| ApiError::missing("Not Found"))
 }
 
 fn field(form: &[u8], wanted: &str) -> Option<String> {

@@ -1,7 +1,7 @@
 //! Figures that were asked for lately: a page shows twenty of a run, one request each, and reading a run anew for each
 //! of them would cost twenty times as much.
 
-use crate::answer::Refused;
+use crate::answer::ApiError;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use tidemark_report::figures::Figure;
@@ -11,7 +11,7 @@ const MOST: usize = 8;
 
 /// A figure and where it belongs.
 #[derive(Clone, Debug)]
-pub(crate) struct Placed {
+pub(crate) struct CachedFigure {
     pub(crate) figure: Figure,
     /// The stage's id.
     pub(crate) stage: String,
@@ -22,7 +22,7 @@ pub(crate) struct Placed {
 /// The figures of a few runs, the one asked for last at the end.
 #[derive(Default)]
 pub(crate) struct FigureCache {
-    runs: Mutex<VecDeque<(String, Arc<Vec<Placed>>)>>,
+    runs: Mutex<VecDeque<(String, Arc<Vec<CachedFigure>>)>>,
 }
 
 impl FigureCache {
@@ -30,8 +30,8 @@ impl FigureCache {
     pub(crate) fn figures(
         &self,
         tag: &str,
-        draw: impl FnOnce() -> Result<Vec<Placed>, Refused>,
-    ) -> Result<Arc<Vec<Placed>>, Refused> {
+        draw: impl FnOnce() -> Result<Vec<CachedFigure>, ApiError>,
+    ) -> Result<Arc<Vec<CachedFigure>>, ApiError> {
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(place) = runs.iter().position(|(own, _)| own == tag)
             && let Some(found) = runs.remove(place)

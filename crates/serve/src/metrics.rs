@@ -5,7 +5,7 @@ mod process;
 #[cfg(test)]
 mod tests;
 
-use crate::answer::Refused;
+use crate::answer::ApiError;
 use crate::app::App;
 use crate::auth::Viewer;
 use axum::extract::State;
@@ -35,9 +35,9 @@ pub(crate) struct Metrics {
 }
 
 /// Somebody who reads events, as long as this lives.
-pub(crate) struct Present(Arc<AtomicU64>);
+pub(crate) struct ReaderGuard(Arc<AtomicU64>);
 
-impl Drop for Present {
+impl Drop for ReaderGuard {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -49,9 +49,9 @@ impl Metrics {
     }
 
     /// Counts a reader of events.
-    pub(crate) fn reader(&self) -> Present {
+    pub(crate) fn reader(&self) -> ReaderGuard {
         self.readers.fetch_add(1, Ordering::Relaxed);
-        Present(self.readers.clone())
+        ReaderGuard(self.readers.clone())
     }
 
     /// Counts an answer.
@@ -64,11 +64,11 @@ impl Metrics {
         let mut registry = Registry::with_prefix("tidemark");
         drivers(&mut registry, &overview.drivers);
         let count = |number: usize| ConstGauge::new(number as u64);
-        registry.register("submissions_queued", "Submissions that wait", count(overview.queue.len()));
-        registry.register("submissions_active", "Submissions that go on", count(overview.active.len()));
+        registry.register("submissions_queued", "Queued submissions", count(overview.queue.len()));
+        registry.register("submissions_active", "Running submissions", count(overview.active.len()));
         registry.register(
             "troubles",
-            "Troubles that an operator should know of",
+            "Problems that an operator should know of",
             count(overview.troubles.len()),
         );
         let readers = ConstGauge::new(self.readers.load(Ordering::Relaxed));
@@ -119,21 +119,28 @@ fn drivers(registry: &mut Registry, drivers: &[Driver]) {
         family
     };
     let busy = family(|driver| f64::from(driver.cpu_busy));
-    registry.register("driver_cpu_busy_ratio", "Share of a driver's processors that are busy", busy);
+    registry.register("driver_cpu_busy_ratio", "CPU utilization of a driver's host", busy);
     let received = family(|driver| driver.received_per_s);
-    registry.register("driver_received_bytes_per_second", "What a driver's host receives", received);
+    registry.register(
+        "driver_received_bytes_per_second",
+        "Network bytes received by a driver's host",
+        received,
+    );
     let sent = family(|driver| driver.sent_per_s);
-    registry.register("driver_sent_bytes_per_second", "What a driver's host sends", sent);
+    registry.register("driver_sent_bytes_per_second", "Network bytes sent by a driver's host", sent);
     let memory = family(|driver| driver.memory_used_bytes as f64);
-    registry.register_with_unit("driver_memory", "Memory in use on a driver's host", Unit::Bytes, memory);
+    registry.register_with_unit("driver_memory", "Memory used on a driver's host", Unit::Bytes, memory);
 }
 
 /// The page.
-pub(crate) async fn page(State(app): State<Arc<App>>, _: Viewer) -> Result<impl IntoResponse, Refused> {
+pub(crate) async fn page(State(app): State<Arc<App>>, _: Viewer) -> Result<impl IntoResponse, ApiError> {
     let own = app.clone();
-    let text = app.ask(move |controller| {
+    let text = app.with_controller(move |controller| {
         own.metrics.page(&controller.overview()).map_err(|error| {
-            Refused::new(StatusCode::INTERNAL_SERVER_ERROR, format!("the metrics cannot be written: {error}"))
+            ApiError::new(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                format!("the metrics cannot be written: {error}"),
+            )
         })
     });
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";

@@ -93,8 +93,8 @@ impl Default for Limits {
 pub enum ServeError {
     /// It would be open to everybody who reaches the address.
     #[error(
-        "{0} is reached from other machines, and there would be no {1}: listen on 127.0.0.1, or leave security on, \
-         or say --insecure if the network is yours alone"
+        "{0} is reachable from other machines without {1}: listen on 127.0.0.1, keep security on, \
+         or pass --insecure on a trusted network"
     )]
     Insecure(SocketAddr, &'static str),
     /// The address cannot be listened on.

@@ -1,6 +1,6 @@
 //! Every address, and what all of them have in common.
 
-use crate::answer::{Refused, wrong_method};
+use crate::answer::{ApiError, wrong_method};
 use crate::app::App;
 use crate::{api, auth, console, cosbench, metrics};
 use axum::Router;
@@ -36,7 +36,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
 /// What is nothing else is the console's.
 async fn other(uri: Uri, request: Request) -> Response {
     match uri.path().starts_with("/api/") {
-        true => Refused::missing(format!("there is nothing at {}", uri.path())).into_response(),
+        true => ApiError::missing(format!("not found: {}", uri.path())).into_response(),
         false => console::page(&request),
     }
 }
@@ -61,6 +61,5 @@ async fn common(State(app): State<Arc<App>>, request: Request, next: Next) -> Re
 
 /// A defect: the caller is told, and nobody else is affected.
 fn failed(_: Box<dyn Any + Send>) -> Response {
-    Refused::new(StatusCode::INTERNAL_SERVER_ERROR, "the controller failed at this: please report it")
-        .into_response()
+    ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal error: please report it").into_response()
 }

@@ -140,8 +140,8 @@ impl Server {
         store.add(&run()).unwrap()
     }
 
-    fn ask(&self, method: &str, path: &str) -> Asked {
-        Asked {
+    fn ask(&self, method: &str, path: &str) -> TestRequest {
+        TestRequest {
             method: method.into(),
             url: format!("{}{}", self.ready.url(), path.trim_start_matches('/')),
             headers: Vec::new(),
@@ -213,14 +213,14 @@ fn run() -> Run {
 }
 
 /// A request to be.
-struct Asked {
+struct TestRequest {
     method: String,
     url: String,
     headers: Vec<(String, String)>,
     body: Option<Vec<u8>>,
 }
 
-impl Asked {
+impl TestRequest {
     fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.into(), value.into()));
         self

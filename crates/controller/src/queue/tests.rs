@@ -4,7 +4,7 @@ use super::*;
 use proptest::prelude::*;
 
 fn drivers(count: usize) -> BTreeMap<String, Driver> {
-    (1..=count).map(|n| (format!("d{n}"), Driver { answers: true, held: Held::Free })).collect()
+    (1..=count).map(|n| (format!("d{n}"), Driver { answers: true, assignment: Assignment::Free })).collect()
 }
 
 fn names(texts: &[&str]) -> Vec<String> {
@@ -12,7 +12,12 @@ fn names(texts: &[&str]) -> Vec<String> {
 }
 
 fn waiting(id: u64, wanted: Wanted) -> Waiting {
-    Waiting { id, priority: 0, position: id as i64, wants: Wants { wanted, pinned: BTreeSet::new() } }
+    Waiting {
+        id,
+        priority: 0,
+        position: id as i64,
+        requirements: Requirements { wanted, pinned: BTreeSet::new() },
+    }
 }
 
 fn named(id: u64, texts: &[&str]) -> Waiting {
@@ -30,11 +35,11 @@ fn decisions(queue: &[Waiting], drivers: &BTreeMap<String, Driver>) -> Vec<Decis
 #[test]
 fn what_does_not_touch_the_drivers_of_others_passes() {
     let mut there = drivers(4);
-    there.get_mut("d1").unwrap().held = Held::By(9);
+    there.get_mut("d1").unwrap().assignment = Assignment::Submission(9);
     let queue = [named(1, &["d1", "d2"]), named(2, &["d2"]), waiting(3, Wanted::Count(1)), named(4, &["d4"])];
     let expected = [
-        wait("waits for w9 to free 1 driver"),
-        wait("waits behind w1"),
+        wait("waiting for w9 to release 1 driver"),
+        wait("waiting behind w1"),
         Decision::Begin(names(&["d3"])),
         Decision::Begin(names(&["d4"])),
     ];
@@ -44,11 +49,12 @@ fn what_does_not_touch_the_drivers_of_others_passes() {
 #[test]
 fn one_that_wants_all_is_not_starved() {
     let mut there = drivers(3);
-    there.get_mut("d2").unwrap().held = Held::By(7);
+    there.get_mut("d2").unwrap().assignment = Assignment::Submission(7);
     let queue = [waiting(1, Wanted::All), waiting(2, Wanted::Count(1)), named(3, &["d3"])];
-    let expected = [wait("waits for w7 to free 1 driver"), wait("waits behind w1"), wait("waits behind w1")];
+    let expected =
+        [wait("waiting for w7 to release 1 driver"), wait("waiting behind w1"), wait("waiting behind w1")];
     assert_eq!(decisions(&queue, &there), expected);
-    there.get_mut("d2").unwrap().held = Held::Free;
+    there.get_mut("d2").unwrap().assignment = Assignment::Free;
     assert_eq!(decisions(&queue, &there)[0], Decision::Begin(names(&["d1", "d2", "d3"])));
 }
 
@@ -56,12 +62,12 @@ fn one_that_wants_all_is_not_starved() {
 fn a_count_waits_for_as_many_as_are_missing() {
     let mut there = drivers(4);
     for name in ["d1", "d2", "d3"] {
-        there.get_mut(name).unwrap().held = Held::By(12);
+        there.get_mut(name).unwrap().assignment = Assignment::Submission(12);
     }
     let queue = [waiting(20, Wanted::Count(3)), named(21, &["d4"])];
     assert_eq!(
         decisions(&queue, &there),
-        [wait("waits for w12 to free 2 drivers"), wait("waits behind w20")]
+        [wait("waiting for w12 to release 2 drivers"), wait("waiting behind w20")]
     );
 }
 
@@ -75,13 +81,13 @@ fn what_is_not_joined_is_named_and_holds_nobody_up() {
         waiting(4, Wanted::All),
     ];
     let expected = [
-        wait("waits for driver d3, which is not joined"),
-        wait("waits for drivers d3 and d4, which are not joined"),
-        wait("waits for 2 more drivers to join"),
+        wait("waiting for driver d3 to join"),
+        wait("waiting for drivers d3 and d4 to join"),
+        wait("waiting for 2 more drivers to join"),
         Decision::Begin(names(&["d1", "d2"])),
     ];
     assert_eq!(decisions(&queue, &there), expected);
-    assert_eq!(decisions(&[waiting(1, Wanted::All)], &drivers(0)), [wait("waits for a driver to join")]);
+    assert_eq!(decisions(&[waiting(1, Wanted::All)], &drivers(0)), [wait("waiting for a driver to join")]);
 }
 
 #[test]
@@ -89,7 +95,7 @@ fn a_silent_driver_is_waited_for_by_those_who_need_it() {
     let mut there = drivers(2);
     there.get_mut("d1").unwrap().answers = false;
     let queue = [named(1, &["d1"]), waiting(2, Wanted::All)];
-    let expected = [wait("waits for driver d1, which says nothing"), Decision::Begin(names(&["d2"]))];
+    let expected = [wait("waiting for driver d1, which does not respond"), Decision::Begin(names(&["d2"]))];
     assert_eq!(decisions(&queue, &there), expected);
 }
 
@@ -97,7 +103,10 @@ fn a_silent_driver_is_waited_for_by_those_who_need_it() {
 fn pinned_drivers_are_among_those_taken() {
     let there = drivers(4);
     let pinned = BTreeSet::from(["d3".to_owned()]);
-    let one = Waiting { wants: Wants { wanted: Wanted::Count(2), pinned }, ..waiting(1, Wanted::All) };
+    let one = Waiting {
+        requirements: Requirements { wanted: Wanted::Count(2), pinned },
+        ..waiting(1, Wanted::All)
+    };
     assert_eq!(decisions(&[one], &there), [Decision::Begin(names(&["d1", "d3"]))]);
 }
 
@@ -121,19 +130,20 @@ prop_compose! {
         count in 1u32..6,
         named in prop::collection::vec(any_name(), 1..4),
         pinned in prop::collection::btree_set(any_name(), 0..3),
-    ) -> Wants {
+    ) -> Requirements {
         let wanted = match kind {
             0 => Wanted::All,
             1 => Wanted::Count(count),
             _ => Wanted::Named(named),
         };
-        Wants { wanted, pinned }
+        Requirements { wanted, pinned }
     }
 }
 
 fn any_queue() -> impl Strategy<Value = Vec<Waiting>> {
     prop::collection::vec((any_wants(), -2i32..3, 0i64..4), 0..10).prop_map(|all| {
-        let number = |(wants, priority, position), id| Waiting { id, priority, position, wants };
+        let number =
+            |(requirements, priority, position), id| Waiting { id, priority, position, requirements };
         let mut queue: Vec<Waiting> = all.into_iter().zip(1..).map(|(one, id)| number(one, id)).collect();
         sort(&mut queue);
         queue
@@ -141,9 +151,9 @@ fn any_queue() -> impl Strategy<Value = Vec<Waiting>> {
 }
 
 fn any_drivers() -> impl Strategy<Value = BTreeMap<String, Driver>> {
-    let held =
-        prop_oneof![3 => Just(Held::Free), 1 => (100u64..103).prop_map(Held::By), 1 => Just(Held::Leaving)];
-    let driver = (prop::bool::weighted(0.85), held).prop_map(|(answers, held)| Driver { answers, held });
+    let assignment = prop_oneof![3 => Just(Assignment::Free), 1 => (100u64..103).prop_map(Assignment::Submission), 1 => Just(Assignment::Releasing)];
+    let driver = (prop::bool::weighted(0.85), assignment)
+        .prop_map(|(answers, assignment)| Driver { answers, assignment });
     prop::collection::btree_map(any_name(), driver, 0..7)
 }
 
@@ -159,14 +169,14 @@ proptest! {
             let Decision::Begin(chosen) = decision else { continue };
             prop_assert!(!chosen.is_empty());
             for name in &chosen {
-                prop_assert_eq!(there.get(name), Some(&Driver { answers: true, held: Held::Free }));
+                prop_assert_eq!(there.get(name), Some(&Driver { answers: true, assignment: Assignment::Free }));
                 prop_assert!(used.insert(name.clone()), "{} is taken twice", name);
             }
-            prop_assert!(one.wants.names().iter().all(|name| chosen.contains(name)));
-            match &one.wants.wanted {
+            prop_assert!(one.requirements.names().iter().all(|name| chosen.contains(name)));
+            match &one.requirements.wanted {
                 Wanted::All => prop_assert_eq!(chosen.len(), there.values().filter(|driver| driver.answers).count()),
-                Wanted::Count(count) => prop_assert_eq!(chosen.len(), (*count as usize).max(one.wants.pinned.len())),
-                Wanted::Named(_) => prop_assert_eq!(chosen.len(), one.wants.names().len()),
+                Wanted::Count(count) => prop_assert_eq!(chosen.len(), (*count as usize).max(one.requirements.pinned.len())),
+                Wanted::Named(_) => prop_assert_eq!(chosen.len(), one.requirements.names().len()),
             }
         }
     }
@@ -176,12 +186,12 @@ proptest! {
         let decided = decide(&queue, &there);
         for (index, one) in queue.iter().enumerate() {
             let Decision::Wait(reason) = &decided[index].1 else { continue };
-            prop_assert!(reason.starts_with("waits "), "{}", reason);
+            prop_assert!(reason.starts_with("waiting "), "{}", reason);
             if reason.contains("join") {
                 continue;
             }
-            let waits_for = |name: &String| match &one.wants.wanted {
-                Wanted::Named(_) => one.wants.names().contains(name),
+            let waits_for = |name: &String| match &one.requirements.wanted {
+                Wanted::Named(_) => one.requirements.names().contains(name),
                 Wanted::All | Wanted::Count(_) => true,
             };
             for (_, later) in &decided[index + 1..] {
@@ -196,8 +206,8 @@ proptest! {
     fn the_first_begins_when_its_drivers_are_free(queue in any_queue(), count in 1usize..7) {
         let there = drivers(count);
         if let (Some(one), Some((_, decision))) = (queue.first(), decide(&queue, &there).first()) {
-            let wanted = match &one.wants.wanted { Wanted::Count(count) => *count as usize, _ => 1 };
-            let joined = wanted <= count && one.wants.names().iter().all(|name| there.contains_key(name));
+            let wanted = match &one.requirements.wanted { Wanted::Count(count) => *count as usize, _ => 1 };
+            let joined = wanted <= count && one.requirements.names().iter().all(|name| there.contains_key(name));
             prop_assert_eq!(matches!(decision, Decision::Begin(_)), joined, "{:?} {:?}", one, decision);
         }
     }
@@ -207,24 +217,24 @@ proptest! {
     fn everything_that_can_begin_begins_in_the_end(queue in any_queue(), count in 1usize..7, picks in prop::collection::vec(any::<prop::sample::Index>(), 40)) {
         let mut there = drivers(count);
         let mut left = queue;
-        let mut going: Vec<u64> = Vec::new();
+        let mut running: Vec<u64> = Vec::new();
         for pick in picks {
             for (id, decision) in decide(&left, &there) {
                 if let Decision::Begin(chosen) = decision {
-                    chosen.iter().for_each(|name| there.get_mut(name).unwrap().held = Held::By(id));
+                    chosen.iter().for_each(|name| there.get_mut(name).unwrap().assignment = Assignment::Submission(id));
                     left.retain(|one| one.id != id);
-                    going.push(id);
+                    running.push(id);
                 }
             }
-            if going.is_empty() {
+            if running.is_empty() {
                 break;
             }
-            let ended = going.remove(pick.index(going.len()));
-            there.values_mut().filter(|driver| driver.held == Held::By(ended)).for_each(|driver| driver.held = Held::Free);
+            let ended = running.remove(pick.index(running.len()));
+            there.values_mut().filter(|driver| driver.assignment == Assignment::Submission(ended)).for_each(|driver| driver.assignment = Assignment::Free);
         }
         for one in &left {
-            let wanted = match &one.wants.wanted { Wanted::Count(count) => *count as usize, _ => 1 };
-            let can = wanted <= count && one.wants.names().iter().all(|name| there.contains_key(name));
+            let wanted = match &one.requirements.wanted { Wanted::Count(count) => *count as usize, _ => 1 };
+            let can = wanted <= count && one.requirements.names().iter().all(|name| there.contains_key(name));
             prop_assert!(!can, "{:?} never began", one);
         }
     }

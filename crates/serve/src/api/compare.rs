@@ -1,6 +1,6 @@
 //! Two groups of runs beside each other, judged as an evaluation of two arms.
 
-use crate::answer::Refused;
+use crate::answer::ApiError;
 use crate::app::App;
 use crate::auth::Viewer;
 use crate::body::Query;
@@ -23,26 +23,26 @@ const MOST_RUNS: usize = 20;
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Sides {
-    /// Numbers of runs, repeats of each other: the baseline.
+    /// Baseline: run numbers, repeats of each other.
     #[param(pattern = "^[0-9]+(,[0-9]+){0,19}$", example = "1,2")]
     a: String,
-    /// Numbers of runs that are compared with them.
+    /// Run numbers to compare with the baseline.
     #[param(pattern = "^[0-9]+(,[0-9]+){0,19}$", example = "3,4")]
     b: String,
 }
 
-/// Whether the second group of runs is better or worse than the first.
+/// Compares two groups of runs.
 #[utoipa::path(
     get, path = "/compare", tag = "results", params(Sides),
-    responses((status = 200, body = Comparison), (status = 404, description = "There is no such run", body = Trouble))
+    responses((status = 200, body = Comparison), (status = 404, description = "Not found", body = Trouble))
 )]
 pub(super) async fn compare(
     State(app): State<Arc<App>>,
     _: Viewer,
     Query(sides): Query<Sides>,
-) -> Result<Reply<Comparison>, Refused> {
+) -> Result<Reply<Comparison>, ApiError> {
     let (first, second) = (numbers("a", &sides.a)?, numbers("b", &sides.b)?);
-    app.make(move |_, store| {
+    app.with_store(move |_, store| {
         let both = [side(store, &first)?, side(store, &second)?];
         let (evaluation, runs) = judge_compare::compare([&sides.a, &sides.b], both);
         let assessment = assess(&evaluation, &runs);
@@ -62,26 +62,25 @@ pub(super) async fn compare(
     .await
 }
 
-fn numbers(side: &str, text: &str) -> Result<Vec<u64>, Refused> {
+fn numbers(side: &str, text: &str) -> Result<Vec<u64>, ApiError> {
     let ids: Result<Vec<u64>, _> = text.split(',').map(|id| id.trim().parse()).collect();
-    let ids = ids.map_err(|_| {
-        Refused::malformed(format!("{side} names no runs: write their numbers, as in {side}=1,2"))
-    })?;
+    let ids =
+        ids.map_err(|_| ApiError::malformed(format!("{side} must be run numbers, such as {side}=1,2")))?;
     if ids.len() > MOST_RUNS {
-        return Err(Refused::malformed(format!(
-            "{side} names {} runs: up to {MOST_RUNS} are compared",
+        return Err(ApiError::malformed(format!(
+            "{side} names {} runs; the limit is {MOST_RUNS}",
             ids.len()
         )));
     }
     match ids.iter().enumerate().find(|(index, id)| ids[..*index].contains(id)) {
         Some((_, id)) => {
-            Err(Refused::malformed(format!("{side} names run {id} twice: repeats are runs of their own")))
+            Err(ApiError::malformed(format!("{side} names run {id} twice: repeats must be different runs")))
         }
         None => Ok(ids),
     }
 }
 
-fn side(store: &Store, ids: &[u64]) -> Result<Side, Refused> {
+fn side(store: &Store, ids: &[u64]) -> Result<Side, ApiError> {
     let runs: Result<Vec<_>, _> = ids.iter().map(|id| store.load(*id)).collect();
     Ok(Side::of_runs(runs?))
 }
@@ -90,7 +89,7 @@ fn outcome(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Better => "better",
         Outcome::Worse => "worse",
-        Outcome::Mixed => "better here and worse there",
+        Outcome::Mixed => "mixed",
         Outcome::NoDifference => "no significant difference",
         Outcome::NotCompared => "not comparable",
     }
@@ -121,7 +120,7 @@ fn row(one: &judged::Comparison, assessment: &Assessment) -> Option<ComparisonRo
         ratio: one.ratio,
         interval: one.interval,
         outcome: match one.outcome {
-            Outcome::NotCompared => "too few repeats for a test",
+            Outcome::NotCompared => "too few repeats",
             known => outcome(known),
         }
         .into(),

@@ -1,4 +1,4 @@
-//! What the description says beside what stands at each handler: what is true of all of them.
+//! What the description says of all operations; the rest stands at each handler.
 
 use utoipa::openapi::path::{Operation, PathItem};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
@@ -6,27 +6,27 @@ use utoipa::openapi::{
     ContactBuilder, Content, InfoBuilder, OpenApi, Ref, RefOr, ResponseBuilder, Schema, SecurityRequirement,
 };
 
-/// Answers that every operation may give, for whoever asks too often, when it should not, or what is no request.
+/// Error replies that every operation may give.
 const ANY: [(&str, &str); 5] = [
     ("400", "The request is malformed"),
-    ("403", "The caller may not do this, or a page of another site asked"),
-    ("429", "Too many requests, or too many wrong tokens: see Retry-After"),
-    ("500", "The controller failed at this: a defect"),
-    ("503", "The store cannot be read or written, or the controller is full or ending: see Retry-After"),
+    ("403", "The caller's role does not allow this, or the request came from another site's page"),
+    ("429", "Too many requests or too many invalid tokens: see Retry-After"),
+    ("500", "Internal error"),
+    ("503", "The store is unavailable, or the controller is overloaded or shutting down: see Retry-After"),
 ];
 
-/// What is said of a success where the handler says nothing.
+/// Descriptions of success where the handler has none.
 const DONE: [(&str, &str); 3] = [("200", "The reply"), ("201", "Created"), ("204", "Done")];
 
 /// What callers send: here a property may be left out. Every other schema describes a reply.
 const REQUESTS: [&str; 5] = ["Cancel", "Change", "CheckRequest", "Login", "Submit"];
 
-/// And those with a body.
+/// Error replies of operations with a body.
 const WITH_BODY: [(&str, &str); 4] = [
-    ("408", "The body did not come in time"),
+    ("408", "The body did not arrive in time"),
     ("413", "The body is too large"),
-    ("415", "The body is of the wrong type"),
-    ("422", "The body is not what is wanted, or the document is wrong"),
+    ("415", "The body has the wrong content type"),
+    ("422", "The body does not match the schema, or the document has errors"),
 ];
 
 /// Completes what was gathered from the handlers.
@@ -35,8 +35,8 @@ pub(super) fn complete(mut api: OpenApi, version: &str) -> OpenApi {
         .title("Tidemark controller")
         .version(version)
         .description(Some(
-            "Submit load documents, watch them run on drivers, read and compare their results. Errors are `Trouble`. A \
-             request needs a token unless the controller is open to its own machine.",
+            "Submit workloads, follow them live, read and compare results. Error replies are `Trouble`. Requests need a token \
+             unless the controller runs without authentication on its own machine.",
         ))
         .contact(Some(ContactBuilder::new().name(Some("Tidemark")).build()))
         .license(Some(utoipa::openapi::LicenseBuilder::new().name("Apache-2.0").build()))
@@ -57,7 +57,7 @@ pub(super) fn complete(mut api: OpenApi, version: &str) -> OpenApi {
         "session",
         SecurityScheme::ApiKey(ApiKey::Cookie(ApiKeyValue::with_description(
             "tidemark-PORT",
-            "The console's cookie, made by POST /session; PORT is the controller's",
+            "The console's session cookie, set by POST /session; PORT is the controller's port",
         ))),
     );
     api.security =
@@ -80,7 +80,7 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
 fn complete_operation(operation: &mut Operation) {
     let with_body = if operation.request_body.is_some() { &WITH_BODY[..] } else { &[] };
     for (status, description) in ANY.iter().chain(with_body) {
-        say(operation, status, description);
+        add_error(operation, status, description);
     }
     for (status, response) in &mut operation.responses.responses {
         if let (Some((_, usual)), RefOr::T(response)) = (DONE.iter().find(|(own, _)| own == status), response)
@@ -91,12 +91,12 @@ fn complete_operation(operation: &mut Operation) {
     }
     let nobody = SecurityRequirement::default();
     if operation.security.as_ref().is_none_or(|security| !security.contains(&nobody)) {
-        say(operation, "401", "No token, or a wrong one");
+        add_error(operation, "401", "The token is missing or invalid");
     }
 }
 
-/// Adds an answer that is a `Trouble`, unless the handler says something else of it.
-fn say(operation: &mut Operation, status: &str, description: &str) {
+/// Adds an error reply, unless the handler describes that status itself.
+fn add_error(operation: &mut Operation, status: &str, description: &str) {
     let trouble = Content::new(Some(RefOr::Ref(Ref::from_schema_name("Trouble"))));
     let response = ResponseBuilder::new().description(description).content("application/json", trouble);
     operation.responses.responses.entry(status.into()).or_insert_with(|| response.build().into());

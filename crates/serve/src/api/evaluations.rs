@@ -1,7 +1,7 @@
 //! Stored evaluations and their reports.
 
 use super::{Form, Format};
-use crate::answer::Refused;
+use crate::answer::ApiError;
 use crate::app::App;
 use crate::auth::Viewer;
 use crate::body::{Path, Query};
@@ -17,13 +17,13 @@ use tidemark_measure::record::Run;
 use tidemark_report::evaluation::{self as report, Heat, Subject};
 use tidemark_store::Store;
 
-/// Stored evaluations, the newest first.
+/// Lists stored evaluations, newest first.
 #[utoipa::path(get, path = "/evaluations", operation_id = "list_evaluations", tag = "results", responses((status = 200, body = Vec<EvaluationRow>)))]
 pub(super) async fn list(
     State(app): State<Arc<App>>,
     _: Viewer,
-) -> Result<Reply<Vec<EvaluationRow>>, Refused> {
-    let evaluations = app.ask(|controller| Ok(controller.store()?.evaluations()?)).await?;
+) -> Result<Reply<Vec<EvaluationRow>>, ApiError> {
+    let evaluations = app.with_controller(|controller| Ok(controller.store()?.evaluations()?)).await?;
     let rows = evaluations.into_iter().map(|evaluation| EvaluationRow {
         id: evaluation.id,
         name: evaluation.name,
@@ -36,15 +36,15 @@ pub(super) async fn list(
     Ok(Reply(rows.collect()))
 }
 
-/// The report of an evaluation.
+/// Returns the report of an evaluation.
 #[utoipa::path(
     get, path = "/evaluations/{id}/report", operation_id = "evaluation_report", tag = "results", params(("id" = u64, Path), Form),
     responses(
         (status = 200, description = "The report", content(
             (String = "text/html"), (String = "text/markdown"), (String = "text/csv"), (serde_json::Value = "application/json"),
         )),
-        (status = 404, description = "There is none", body = Trouble),
-        (status = 422, description = "An evaluation has no series of its own", body = Trouble),
+        (status = 404, description = "Not found", body = Trouble),
+        (status = 422, description = "Evaluations have no series", body = Trouble),
     )
 )]
 pub(super) async fn report(
@@ -52,14 +52,14 @@ pub(super) async fn report(
     _: Viewer,
     Path(id): Path<u64>,
     Query(form): Query<Form>,
-) -> Result<Response, Refused> {
+) -> Result<Response, ApiError> {
     let format = form.format.unwrap_or_default();
     if format == Format::SeriesCsv {
         let message =
-            "an evaluation has no series of its own: ask for that of its runs, which the format csv lists";
-        return Err(Refused::new(StatusCode::UNPROCESSABLE_ENTITY, message));
+            "evaluations have no series: request the series of their runs, which the format csv lists";
+        return Err(ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, message));
     }
-    app.make(move |_, store| {
+    app.with_store(move |_, store| {
         let evaluation = store.evaluation(id)?;
         let mut runs = store.runs_of(id)?;
         runs.retain(|run| run.member.is_some());

@@ -1,6 +1,6 @@
 //! Live data: server-sent events. A reader that is too slow misses some and is told so; it holds up nobody.
 
-use crate::answer::Refused;
+use crate::answer::ApiError;
 use crate::app::App;
 use crate::auth::Viewer;
 use crate::body::Query;
@@ -27,18 +27,18 @@ const KEEP_ALIVE: Duration = Duration::from_secs(10);
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Wanted {
-    /// The submission to hear of; without it there are overviews only.
+    /// The submission to follow; without it, overviews only.
     #[param(minimum = 0)]
     submission: Option<u64>,
 }
 
-/// What happens, as it happens: the overview at once and whenever it changes, and all that happens to one submission.
+/// Streams events: the overview now and whenever it changes, and all events of one submission.
 #[utoipa::path(
     get, path = "/events", tag = "controller", params(Wanted),
     responses(
         (status = 200, description = "Server-sent events: `event` names the variant of `Live`, `data` is its content as JSON",
          body = Live, content_type = "text/event-stream"),
-        (status = 404, description = "There is no such submission", body = Trouble),
+        (status = 404, description = "Not found", body = Trouble),
     )
 )]
 pub(super) async fn events(
@@ -46,11 +46,11 @@ pub(super) async fn events(
     Viewer(caller): Viewer,
     Query(wanted): Query<Wanted>,
     headers: HeaderMap,
-) -> Result<Sse<impl Stream<Item = Result<Sent, Infallible>>>, Refused> {
+) -> Result<Sse<impl Stream<Item = Result<Sent, Infallible>>>, ApiError> {
     // First the ear, then the overview: nothing lies between the two that would be in neither.
     let events = app.controller.events();
     let overview = app
-        .ask(move |controller| {
+        .with_controller(move |controller| {
             if let Some(id) = wanted.submission {
                 controller.submission(id)?;
             }
@@ -70,7 +70,7 @@ pub(super) async fn events(
         events,
         wanted: wanted.submission,
         stopping: app.stopping.clone(),
-        _present: app.metrics.reader(),
+        _guard: app.metrics.reader(),
     };
     let stream =
         stream::unfold(reader, async |mut reader| reader.next().await.map(|event| (Ok(event), reader)));
@@ -85,7 +85,7 @@ struct Reader {
     stopping: watch::Receiver<bool>,
     /// Comes when the reader may not look on any more.
     void: Pin<Box<dyn Future<Output = ()> + Send>>,
-    _present: crate::metrics::Present,
+    _guard: crate::metrics::ReaderGuard,
 }
 
 impl Reader {

@@ -1,11 +1,11 @@
 //! Stored runs: lists, reports, figures, the performance matrix.
 
-use super::{Form, Format, Page, Tag, typed};
-use crate::answer::Refused;
+use super::{ETag, Form, Format, Page, typed};
+use crate::answer::ApiError;
 use crate::app::App;
 use crate::auth::{Operator, Viewer};
 use crate::body::{Path, Query};
-use crate::figure_cache::Placed;
+use crate::figure_cache::CachedFigure;
 use axum::Json as Reply;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -23,27 +23,27 @@ use utoipa::IntoParams;
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Listed {
-    /// Most rows; 100 unless said.
+    /// Maximum number of rows; default 100.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<u64>,
-    /// Only runs older than this one.
+    /// Only runs before this number.
     #[param(minimum = 0)]
     before: Option<u64>,
-    /// Only runs with this in their name, whether in capitals or not.
+    /// Only runs whose name contains this, ignoring case.
     name: Option<String>,
 }
 
-/// Stored runs, the newest first.
+/// Lists stored runs, newest first.
 #[utoipa::path(get, path = "/runs", operation_id = "list_runs", tag = "results", params(Listed), responses((status = 200, body = Vec<RunRow>)))]
 pub(super) async fn list(
     State(app): State<Arc<App>>,
     _: Viewer,
     Query(listed): Query<Listed>,
-) -> Result<Reply<Vec<RunRow>>, Refused> {
+) -> Result<Reply<Vec<RunRow>>, ApiError> {
     let Listed { limit, before, name } = listed;
     let limit = Page { limit, before }.limit()?;
     let wanted = name.unwrap_or_default().to_lowercase();
-    let rows = app.ask(move |controller| {
+    let rows = app.with_controller(move |controller| {
         let store = controller.store()?;
         let submissions = store.submissions_of_runs()?;
         let runs = store.list()?.into_iter().filter(|run| before.is_none_or(|before| run.id < before));
@@ -69,13 +69,13 @@ fn row(submission: Option<u64>, run: RunSummary) -> RunRow {
     }
 }
 
-/// A run with all its numbers.
+/// Returns a run with all its numbers.
 #[utoipa::path(
     get, path = "/runs/{id}", operation_id = "get_run", tag = "results", params(("id" = u64, Path)),
     responses(
         (status = 200, description = "As `tidemark report --format json` has it", body = RunRecord),
-        (status = 304, description = "The caller has it already"),
-        (status = 404, description = "There is none", body = Trouble),
+        (status = 304, description = "Not modified"),
+        (status = 404, description = "Not found", body = Trouble),
     )
 )]
 pub(super) async fn one(
@@ -83,19 +83,19 @@ pub(super) async fn one(
     _: Viewer,
     Path(id): Path<u64>,
     headers: HeaderMap,
-) -> Result<Response, Refused> {
+) -> Result<Response, ApiError> {
     reported(&app, id, Format::Json, headers, |text| typed(text, "application/json")).await
 }
 
-/// The report of a run.
+/// Returns the report of a run.
 #[utoipa::path(
     get, path = "/runs/{id}/report", operation_id = "run_report", tag = "results", params(("id" = u64, Path), Form),
     responses(
         (status = 200, description = "The report", content(
             (String = "text/html"), (String = "text/markdown"), (String = "text/csv"), (serde_json::Value = "application/json"),
         )),
-        (status = 304, description = "The caller has it already"),
-        (status = 404, description = "There is none", body = Trouble),
+        (status = 304, description = "Not modified"),
+        (status = 404, description = "Not found", body = Trouble),
     )
 )]
 pub(super) async fn report(
@@ -104,7 +104,7 @@ pub(super) async fn report(
     Path(id): Path<u64>,
     Query(form): Query<Form>,
     headers: HeaderMap,
-) -> Result<Response, Refused> {
+) -> Result<Response, ApiError> {
     let format = form.format.unwrap_or_default();
     reported(&app, id, format, headers, move |text| format.answer(text, &format!("run-{id}"))).await
 }
@@ -115,8 +115,8 @@ async fn reported(
     format: Format,
     headers: HeaderMap,
     answer: impl FnOnce(String) -> Response + Send + 'static,
-) -> Result<Response, Refused> {
-    app.make(move |app, store| {
+) -> Result<Response, ApiError> {
+    app.with_store(move |app, store| {
         let tag = tag(app, store, id, &format!("{format:?}"))?;
         if let Some(unchanged) = tag.unchanged(&headers) {
             return Ok(unchanged);
@@ -135,44 +135,47 @@ async fn reported(
 }
 
 /// By what a run is known: its number may come again after it was deleted, and one that goes on changes.
-fn tag(app: &App, store: &Store, id: u64, what: &str) -> Result<Tag, Refused> {
+fn tag(app: &App, store: &Store, id: u64, what: &str) -> Result<ETag, ApiError> {
     let run = store.list()?.into_iter().find(|run| run.id == id);
-    let run = run.ok_or_else(|| Refused::missing(format!("there is no run {id}")))?;
+    let run = run.ok_or_else(|| ApiError::missing(format!("no run {id}")))?;
     let RunSummary { started_unix_ns, elapsed_ns, operations, state, .. } = run;
     let version = &app.version;
-    Ok(Tag(format!("\"{version}-{id}-{started_unix_ns}-{elapsed_ns}-{operations}-{}-{what}\"", state.name())))
+    Ok(ETag(format!(
+        "\"{version}-{id}-{started_unix_ns}-{elapsed_ns}-{operations}-{}-{what}\"",
+        state.name()
+    )))
 }
 
-/// Deletes a run that does not go on.
+/// Deletes a run that is not in progress.
 #[utoipa::path(
     delete, path = "/runs/{id}", operation_id = "delete_run", tag = "results", params(("id" = u64, Path)),
     responses(
         (status = 204),
-        (status = 404, description = "There is none", body = Trouble),
-        (status = 409, description = "It still goes on", body = Trouble),
+        (status = 404, description = "Not found", body = Trouble),
+        (status = 409, description = "The run is still in progress", body = Trouble),
     )
 )]
 pub(super) async fn delete(
     State(app): State<Arc<App>>,
     Operator(caller): Operator,
     Path(id): Path<u64>,
-) -> Result<StatusCode, Refused> {
-    app.ask(move |controller| Ok(controller.store()?.delete(id)?)).await?;
-    app.note(&caller.name, &caller.address, "delete run", id.to_string());
+) -> Result<StatusCode, ApiError> {
+    app.with_controller(move |controller| Ok(controller.store()?.delete(id)?)).await?;
+    app.audit(&caller.name, &caller.address, "delete run", id.to_string());
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// The figures that the report of a run shows.
+/// Lists the figures of a run.
 #[utoipa::path(
     get, path = "/runs/{id}/figures", tag = "results", params(("id" = u64, Path)),
-    responses((status = 200, body = Vec<Figure>), (status = 404, description = "There is none", body = Trouble))
+    responses((status = 200, body = Vec<Figure>), (status = 404, description = "Not found", body = Trouble))
 )]
 pub(super) async fn figures(
     State(app): State<Arc<App>>,
     _: Viewer,
     Path(id): Path<u64>,
-) -> Result<Reply<Vec<Figure>>, Refused> {
-    app.make(move |app, store| {
+) -> Result<Reply<Vec<Figure>>, ApiError> {
+    app.with_store(move |app, store| {
         let (_, drawn) = drawn(app, store, id)?;
         let listed = drawn.iter().map(|placed| Figure {
             name: placed.figure.name.clone(),
@@ -186,14 +189,14 @@ pub(super) async fn figures(
     .await
 }
 
-/// A figure as SVG.
+/// Returns a figure as SVG.
 #[utoipa::path(
     get, path = "/runs/{id}/figures/{file}", tag = "results",
-    params(("id" = u64, Path), ("file" = String, Path, pattern = r"^.+\.svg$", description = "The name of the figure and `.svg`")),
+    params(("id" = u64, Path), ("file" = String, Path, pattern = r"^.+\.svg$", description = "The figure's name followed by `.svg`")),
     responses(
         (status = 200, body = String, content_type = "image/svg+xml"),
-        (status = 304, description = "The caller has it already"),
-        (status = 404, description = "There is no such run or figure", body = Trouble),
+        (status = 304, description = "Not modified"),
+        (status = 404, description = "Not found", body = Trouble),
     )
 )]
 pub(super) async fn figure(
@@ -201,8 +204,8 @@ pub(super) async fn figure(
     _: Viewer,
     Path((id, file)): Path<(u64, String)>,
     headers: HeaderMap,
-) -> Result<Response, Refused> {
-    app.make(move |app, store| {
+) -> Result<Response, ApiError> {
+    app.with_store(move |app, store| {
         let tag = tag(app, store, id, "svg")?;
         if let Some(unchanged) = tag.unchanged(&headers) {
             return Ok(unchanged);
@@ -210,7 +213,7 @@ pub(super) async fn figure(
         let (_, drawn) = drawn(app, store, id)?;
         let name = file.strip_suffix(".svg");
         let found = drawn.iter().find(|placed| Some(placed.figure.name.as_str()) == name);
-        let found = found.ok_or_else(|| Refused::missing(format!("run {id} has no figure `{file}`")))?;
+        let found = found.ok_or_else(|| ApiError::missing(format!("run {id} has no figure `{file}`")))?;
         let mut response = typed(found.figure.standalone(), "image/svg+xml");
         let policy =
             HeaderValue::from_static("default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'");
@@ -221,7 +224,7 @@ pub(super) async fn figure(
 }
 
 /// The figures of a run, and what it is known by.
-fn drawn(app: &App, store: &Store, id: u64) -> Result<(Tag, Arc<Vec<Placed>>), Refused> {
+fn drawn(app: &App, store: &Store, id: u64) -> Result<(ETag, Arc<Vec<CachedFigure>>), ApiError> {
     let tag = tag(app, store, id, "svg")?;
     let drawn = app.figures.figures(&tag.0, || {
         let run = store.load(id)?;
@@ -231,7 +234,7 @@ fn drawn(app: &App, store: &Store, id: u64) -> Result<(Tag, Arc<Vec<Placed>>), R
 }
 
 /// Where a figure belongs: its name begins with the stage's id, and with the work's name if there are several.
-fn placed(figure: figures::Figure, run: &Run) -> Placed {
+fn placed(figure: figures::Figure, run: &Run) -> CachedFigure {
     let begins = |prefix: &str| figure.name.starts_with(&format!("{}-", plain(prefix)));
     let of_stage = |stage: &&Stage| begins(&stage.id);
     let stage = run.stages.iter().filter(of_stage).max_by_key(|stage| stage.id.len());
@@ -243,7 +246,7 @@ fn placed(figure: figures::Figure, run: &Run) -> Placed {
         }
     });
     let (stage, work) = (stage.map(|stage| stage.id.clone()), work.map(|work| work.name.clone()));
-    Placed { figure, stage: stage.unwrap_or_default(), work: work.unwrap_or_default() }
+    CachedFigure { figure, stage: stage.unwrap_or_default(), work: work.unwrap_or_default() }
 }
 
 /// A name as it stands in those of figures.
@@ -251,7 +254,7 @@ fn plain(name: &str) -> String {
     name.chars().map(|c| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' }).collect()
 }
 
-/// Every operation of every run: the performance matrix, the newest run first.
+/// Lists every operation of every run (the performance matrix), newest run first.
 #[utoipa::path(
     get, path = "/matrix", tag = "results", params(Page), responses((status = 200, body = Vec<MatrixRow>))
 )]
@@ -259,9 +262,10 @@ pub(super) async fn matrix(
     State(app): State<Arc<App>>,
     _: Viewer,
     Query(page): Query<Page>,
-) -> Result<Reply<Vec<MatrixRow>>, Refused> {
+) -> Result<Reply<Vec<MatrixRow>>, ApiError> {
     let limit = page.limit()?;
-    let rows = app.ask(move |controller| Ok(controller.store()?.matrix(limit, page.before)?)).await?;
+    let rows =
+        app.with_controller(move |controller| Ok(controller.store()?.matrix(limit, page.before)?)).await?;
     Ok(Reply(rows.into_iter().map(matrix_row).collect()))
 }
 

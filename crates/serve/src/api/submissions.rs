@@ -1,7 +1,7 @@
 //! The queue: what was submitted, and what is done with it.
 
 use super::{Page, typed};
-use crate::answer::Refused;
+use crate::answer::ApiError;
 use crate::app::App;
 use crate::auth::{Operator, Viewer};
 use crate::body::{Json, JsonIfAny, Path, Query, check_size};
@@ -23,74 +23,78 @@ const LONGEST_KEY: usize = 200;
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Listed {
-    /// Only those in this state.
+    /// Only submissions in this state.
     state: Option<SubmissionState>,
-    /// Most rows; 100 unless said.
+    /// Maximum number of rows; default 100.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<u64>,
-    /// Only those that were submitted before this one.
+    /// Only submissions before this number.
     #[param(minimum = 0)]
     before: Option<u64>,
 }
 
-/// What was submitted, the newest first.
+/// Lists submissions, newest first.
 #[utoipa::path(get, path = "/submissions", operation_id = "list_submissions", tag = "queue", params(Listed), responses((status = 200, body = Vec<Submission>)))]
 pub(super) async fn list(
     State(app): State<Arc<App>>,
     _: Viewer,
     Query(listed): Query<Listed>,
-) -> Result<Reply<Vec<Submission>>, Refused> {
+) -> Result<Reply<Vec<Submission>>, ApiError> {
     let limit = Page { limit: listed.limit, before: listed.before }.limit()?;
-    app.ask(move |controller| Ok(Reply(controller.submissions(listed.state, limit, listed.before)?))).await
+    app.with_controller(move |controller| {
+        Ok(Reply(controller.submissions(listed.state, limit, listed.before)?))
+    })
+    .await
 }
 
-/// Submits a document. With a key that was used before, nothing is submitted, and the answer is what it was then.
+/// Submits a document.
 #[utoipa::path(
     post, path = "/submissions", tag = "queue", request_body = Submit,
-    params(("Idempotency-Key" = Option<String>, Header, max_length = 200, description = "Makes it safe to submit again")),
-    responses((status = 201, body = Submission), (status = 409, description = "It does not fit the state of things", body = Trouble))
+    params(("Idempotency-Key" = Option<String>, Header, max_length = 200, description = "Makes retries safe: a repeated key returns the first submission")),
+    responses((status = 201, body = Submission), (status = 409, description = "Conflicts with the current state", body = Trouble))
 )]
 pub(super) async fn submit(
     State(app): State<Arc<App>>,
     Operator(caller): Operator,
     headers: HeaderMap,
     Json(submit): Json<Submit>,
-) -> Result<(StatusCode, Reply<Submission>), Refused> {
+) -> Result<(StatusCode, Reply<Submission>), ApiError> {
     check_size(&submit.document)?;
     let key = headers.get("idempotency-key").map(|key| key.to_str().map(str::to_owned));
     let key = key.transpose().ok().filter(|key| key.as_ref().is_none_or(|key| key.len() <= LONGEST_KEY));
     let key = key.ok_or_else(|| {
-        Refused::malformed(format!(
-            "the header Idempotency-Key has to be plain text of up to {LONGEST_KEY} bytes"
+        ApiError::malformed(format!(
+            "the header Idempotency-Key must be plain text of at most {LONGEST_KEY} bytes"
         ))
     })?;
     let by = caller.name.clone();
-    let submission = app.ask(move |controller| Ok(controller.submit(submit, &by, key.as_deref())?)).await?;
+    let submission =
+        app.with_controller(move |controller| Ok(controller.submit(submit, &by, key.as_deref())?)).await?;
     let detail = format!("w{} {}", submission.id, submission.name);
-    app.note(&caller.name, &caller.address, "submit", detail);
+    app.audit(&caller.name, &caller.address, "submit", detail);
     Ok((StatusCode::CREATED, Reply(submission)))
 }
 
-/// One submission.
+/// Returns a submission.
 #[utoipa::path(
     get, path = "/submissions/{id}", operation_id = "get_submission", tag = "queue", params(("id" = u64, Path)),
-    responses((status = 200, body = Submission), (status = 404, description = "There is none", body = Trouble))
+    responses((status = 200, body = Submission), (status = 404, description = "Not found", body = Trouble))
 )]
 pub(super) async fn one(
     State(app): State<Arc<App>>,
     _: Viewer,
     Path(id): Path<u64>,
-) -> Result<Reply<Submission>, Refused> {
-    app.ask(move |controller| Ok(Reply(controller.submission(id)?))).await
+) -> Result<Reply<Submission>, ApiError> {
+    app.with_controller(move |controller| Ok(Reply(controller.submission(id)?))).await
 }
 
-/// Gives one that waits another priority or place.
+/// Changes the priority or position of a queued submission.
 #[utoipa::path(
     patch, path = "/submissions/{id}", tag = "queue", params(("id" = u64, Path)), request_body = Change,
     responses(
         (status = 200, body = Submission),
-        (status = 404, description = "There is none", body = Trouble),
-        (status = 409, description = "It does not wait any more", body = Trouble),
+        (status = 404, description = "Not found", body = Trouble),
+        (status = 409, description = "It is no longer queued", body = Trouble),
     )
 )]
 pub(super) async fn change(
@@ -98,22 +102,22 @@ pub(super) async fn change(
     Operator(caller): Operator,
     Path(id): Path<u64>,
     Json(change): Json<Change>,
-) -> Result<Reply<Submission>, Refused> {
+) -> Result<Reply<Submission>, ApiError> {
     let priority = change.priority.map(|priority| format!(" priority {priority}"));
     let before = change.before.map(|before| format!(" before w{before}"));
-    let changed = app.ask(move |controller| Ok(controller.change(id, &change)?)).await?;
+    let changed = app.with_controller(move |controller| Ok(controller.change(id, &change)?)).await?;
     let detail = format!("w{id}{}{}", priority.unwrap_or_default(), before.unwrap_or_default());
-    app.note(&caller.name, &caller.address, "change", detail);
+    app.audit(&caller.name, &caller.address, "change", detail);
     Ok(Reply(changed))
 }
 
-/// Cancels one that waits or goes on.
+/// Cancels a queued or running submission.
 #[utoipa::path(
     post, path = "/submissions/{id}/cancel", tag = "queue", params(("id" = u64, Path)), request_body = Option<Cancel>,
     responses(
         (status = 200, body = Submission),
-        (status = 404, description = "There is none", body = Trouble),
-        (status = 409, description = "It has ended", body = Trouble),
+        (status = 404, description = "Not found", body = Trouble),
+        (status = 409, description = "It has already ended", body = Trouble),
     )
 )]
 pub(super) async fn cancel(
@@ -121,10 +125,10 @@ pub(super) async fn cancel(
     Operator(caller): Operator,
     Path(id): Path<u64>,
     JsonIfAny(cancel): JsonIfAny<Cancel>,
-) -> Result<Reply<Submission>, Refused> {
+) -> Result<Reply<Submission>, ApiError> {
     let how = if cancel.at_once { " at once" } else { "" };
-    let cancelled = app.ask(move |controller| Ok(controller.cancel(id, &cancel)?)).await?;
-    app.note(&caller.name, &caller.address, "cancel", format!("w{id}{how}"));
+    let cancelled = app.with_controller(move |controller| Ok(controller.cancel(id, &cancel)?)).await?;
+    app.audit(&caller.name, &caller.address, "cancel", format!("w{id}{how}"));
     Ok(Reply(cancelled))
 }
 
@@ -133,59 +137,59 @@ pub(super) async fn cancel(
     post, path = "/submissions/{id}/resubmit", tag = "queue", params(("id" = u64, Path)),
     responses(
         (status = 201, body = Submission),
-        (status = 404, description = "There is none", body = Trouble),
-        (status = 409, description = "It does not fit the state of things", body = Trouble),
-        (status = 422, description = "The document cannot run any more", body = Trouble),
+        (status = 404, description = "Not found", body = Trouble),
+        (status = 409, description = "Conflicts with the current state", body = Trouble),
+        (status = 422, description = "The document can no longer run", body = Trouble),
     )
 )]
 pub(super) async fn resubmit(
     State(app): State<Arc<App>>,
     Operator(caller): Operator,
     Path(id): Path<u64>,
-) -> Result<(StatusCode, Reply<Submission>), Refused> {
+) -> Result<(StatusCode, Reply<Submission>), ApiError> {
     let by = caller.name.clone();
-    let submission = app.ask(move |controller| Ok(controller.resubmit(id, &by)?)).await?;
-    app.note(&caller.name, &caller.address, "resubmit", format!("w{id} as w{}", submission.id));
+    let submission = app.with_controller(move |controller| Ok(controller.resubmit(id, &by)?)).await?;
+    app.audit(&caller.name, &caller.address, "resubmit", format!("w{id} as w{}", submission.id));
     Ok((StatusCode::CREATED, Reply(submission)))
 }
 
-/// The document of a submission, its secrets left out.
+/// Returns the document of a submission, secrets redacted.
 #[utoipa::path(
     get, path = "/submissions/{id}/document", tag = "queue", params(("id" = u64, Path)),
     responses(
         (status = 200, body = String, content_type = "text/plain"),
-        (status = 404, description = "There is none", body = Trouble),
+        (status = 404, description = "Not found", body = Trouble),
     )
 )]
 pub(super) async fn document(
     State(app): State<Arc<App>>,
     _: Viewer,
     Path(id): Path<u64>,
-) -> Result<Response, Refused> {
-    let text = app.ask(move |controller| Ok(controller.document(id)?)).await?;
+) -> Result<Response, ApiError> {
+    let text = app.with_controller(move |controller| Ok(controller.document(id)?)).await?;
     Ok(typed(text, "text/plain; charset=utf-8"))
 }
 
-/// What goes on in a run, for a page that is opened now.
+/// Returns the live data of a submission.
 #[utoipa::path(
     get, path = "/submissions/{id}/live", tag = "queue", params(("id" = u64, Path)),
-    responses((status = 200, body = LiveRun), (status = 404, description = "There is none", body = Trouble))
+    responses((status = 200, body = LiveRun), (status = 404, description = "Not found", body = Trouble))
 )]
 pub(super) async fn live(
     State(app): State<Arc<App>>,
     _: Viewer,
     Path(id): Path<u64>,
-) -> Result<Reply<LiveRun>, Refused> {
-    app.ask(move |controller| Ok(Reply(controller.live(id)?))).await
+) -> Result<Reply<LiveRun>, ApiError> {
+    app.with_controller(move |controller| Ok(Reply(controller.live(id)?))).await
 }
 
-/// What a document would do.
+/// Checks a document and says what it would do.
 #[utoipa::path(post, path = "/check", tag = "queue", request_body = CheckRequest, responses((status = 200, body = Check)))]
 pub(super) async fn check(
     State(app): State<Arc<App>>,
     _: Viewer,
     Json(request): Json<CheckRequest>,
-) -> Result<Reply<Check>, Refused> {
+) -> Result<Reply<Check>, ApiError> {
     check_size(&request.document)?;
-    app.ask(move |controller| Ok(Reply(controller.check(&request.document)))).await
+    app.with_controller(move |controller| Ok(Reply(controller.check(&request.document)))).await
 }

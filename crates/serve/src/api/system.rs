@@ -1,7 +1,7 @@
 //! The controller itself: who answers, who is there, who did what.
 
 use super::{Page, typed};
-use crate::answer::Refused;
+use crate::answer::ApiError;
 use crate::app::App;
 use crate::auth::{Joining, Operator, Peer, Viewer};
 use crate::body::{Json, LARGEST_DOCUMENT, Query};
@@ -12,13 +12,13 @@ use axum::{Extension, Json as Reply};
 use std::sync::Arc;
 use tidemark_controller::api::{AuditRow, Driver, Info, Login, Overview, Trouble};
 
-/// Who answers, and what the caller may do.
+/// Returns the controller's version and the caller's role.
 #[utoipa::path(get, path = "/info", tag = "controller", responses((status = 200, body = Info)))]
 pub(super) async fn info(
     State(app): State<Arc<App>>,
     Viewer(caller): Viewer,
-) -> Result<Reply<Info>, Refused> {
-    let troubles = app.ask(|controller| Ok(controller.troubles())).await?;
+) -> Result<Reply<Info>, ApiError> {
+    let troubles = app.with_controller(|controller| Ok(controller.troubles())).await?;
     Ok(Reply(Info {
         name: app.name.clone(),
         version: app.version.clone(),
@@ -30,27 +30,27 @@ pub(super) async fn info(
     }))
 }
 
-/// Logs the console in: the cookie of the answer stands for the token, for twelve hours.
+/// Logs in: sets a session cookie that is valid for twelve hours.
 #[utoipa::path(
     post, path = "/session", tag = "controller", security(()), request_body = Login,
-    responses((status = 200, body = Info), (status = 401, description = "No such token", body = Trouble))
+    responses((status = 200, body = Info), (status = 401, description = "Invalid token", body = Trouble))
 )]
 pub(super) async fn log_in(
     State(app): State<Arc<App>>,
     Extension(peer): Extension<Peer>,
     Json(login): Json<Login>,
-) -> Result<Response, Refused> {
+) -> Result<Response, ApiError> {
     let address = peer.0.ip().to_string();
     let (caller, cookie) = match app.guard.log_in(login.token.trim(), peer).await {
         Ok(entered) => entered,
         Err(refused) => {
             if matches!(refused.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
-                app.note("", &address, "refused", format!("login: {}", refused.trouble.message));
+                app.audit("", &address, "refused", format!("login: {}", refused.trouble.message));
             }
             return Err(refused);
         }
     };
-    app.note(&caller.name, &address, "login", "console".into());
+    app.audit(&caller.name, &address, "login", "console".into());
     let mut response = info(State(app), Viewer(caller)).await?.into_response();
     if let Some(cookie) = cookie.and_then(|cookie| HeaderValue::try_from(cookie).ok()) {
         response.headers_mut().insert(header::SET_COOKIE, cookie);
@@ -58,7 +58,7 @@ pub(super) async fn log_in(
     Ok(response)
 }
 
-/// Logs the console out.
+/// Logs out.
 #[utoipa::path(delete, path = "/session", tag = "controller", security(()), responses((status = 204)))]
 pub(super) async fn log_out(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
     let mut response = StatusCode::NO_CONTENT.into_response();
@@ -68,27 +68,28 @@ pub(super) async fn log_out(State(app): State<Arc<App>>, headers: HeaderMap) -> 
     response
 }
 
-/// Everything that the first page shows.
+/// Returns the overview.
 #[utoipa::path(get, path = "/overview", tag = "controller", responses((status = 200, body = Overview)))]
-pub(super) async fn overview(State(app): State<Arc<App>>, _: Viewer) -> Result<Reply<Overview>, Refused> {
-    app.ask(|controller| Ok(Reply(controller.overview()))).await
+pub(super) async fn overview(State(app): State<Arc<App>>, _: Viewer) -> Result<Reply<Overview>, ApiError> {
+    app.with_controller(|controller| Ok(Reply(controller.overview()))).await
 }
 
-/// All drivers by name.
+/// Lists drivers by name.
 #[utoipa::path(get, path = "/drivers", tag = "controller", responses((status = 200, body = Vec<Driver>)))]
-pub(super) async fn drivers(State(app): State<Arc<App>>, _: Viewer) -> Result<Reply<Vec<Driver>>, Refused> {
-    app.ask(|controller| Ok(Reply(controller.drivers()))).await
+pub(super) async fn drivers(State(app): State<Arc<App>>, _: Viewer) -> Result<Reply<Vec<Driver>>, ApiError> {
+    app.with_controller(|controller| Ok(Reply(controller.drivers()))).await
 }
 
-/// Who did what, the newest first.
+/// Lists the audit log, newest first.
 #[utoipa::path(get, path = "/audit", tag = "controller", params(Page), responses((status = 200, body = Vec<AuditRow>)))]
 pub(super) async fn audit(
     State(app): State<Arc<App>>,
     _: Operator,
     Query(page): Query<Page>,
-) -> Result<Reply<Vec<AuditRow>>, Refused> {
+) -> Result<Reply<Vec<AuditRow>>, ApiError> {
     let limit = page.limit()?;
-    let entries = app.ask(move |controller| Ok(controller.store()?.audit(limit, page.before)?)).await?;
+    let entries =
+        app.with_controller(move |controller| Ok(controller.store()?.audit(limit, page.before)?)).await?;
     let rows = entries.into_iter().map(|entry| AuditRow {
         id: entry.id,
         unix_ms: entry.unix_ns / 1_000_000,
@@ -100,7 +101,7 @@ pub(super) async fn audit(
     Ok(Reply(rows.collect()))
 }
 
-/// This description.
+/// Returns this description.
 #[utoipa::path(
     get, path = "/openapi.json", tag = "controller", security(()),
     responses((status = 200, description = "OpenAPI 3.1", body = serde_json::Value, content_type = "application/json"))
@@ -109,13 +110,13 @@ pub(super) async fn openapi(State(app): State<Arc<App>>) -> Response {
     typed(app.openapi.clone(), "application/json")
 }
 
-/// Where drivers join: a WebSocket.
+/// Joins a driver: a WebSocket.
 #[utoipa::path(
     get, path = "/link", tag = "controller", security(("token" = [])),
     responses(
-        (status = 101, description = "The driver's protocol begins"),
-        (status = 405, description = "This is no WebSocket handshake", body = Trouble),
-        (status = 426, description = "This is no WebSocket handshake", body = Trouble),
+        (status = 101, description = "Switching to the driver protocol"),
+        (status = 405, description = "Not a WebSocket handshake", body = Trouble),
+        (status = 426, description = "Not a WebSocket handshake", body = Trouble),
     )
 )]
 pub(super) async fn link(
@@ -124,11 +125,11 @@ pub(super) async fn link(
     Extension(peer): Extension<Peer>,
     headers: HeaderMap,
     socket: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
-) -> Result<Response, Refused> {
+) -> Result<Response, ApiError> {
     let socket = socket.map_err(|error| {
         use axum::response::IntoResponse as _;
         let message = format!("drivers join here by WebSocket: {}", error.body_text());
-        Refused::new(error.into_response().status(), message)
+        ApiError::new(error.into_response().status(), message)
     })?;
     Ok(socket.on_upgrade(async move |socket| {
         tokio::select! {

@@ -4,7 +4,7 @@
 //! 127.0.0.1 (DNS rebinding), so the `Host` has to be this machine's; and blindly, by a form that is sent here, so
 //! an `Origin` has to be ours. With tokens, only what a cookie vouches for needs the second.
 
-use crate::answer::Refused;
+use crate::answer::ApiError;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use std::net::SocketAddr;
@@ -34,22 +34,22 @@ impl Gate {
     }
 
     /// Refuses what another site's page may have asked for.
-    pub(crate) fn check(&self, parts: &Parts) -> Result<(), Refused> {
+    pub(crate) fn check(&self, parts: &Parts) -> Result<(), ApiError> {
         let host = host(parts);
         if self.open && self.listen.ip().is_loopback() && !self.is_this_machine(host.as_deref()) {
             let message = format!(
-                "the Host of the request is not this machine: use http://localhost:{0}, or start the controller with tokens",
+                "the Host header does not name this machine: use http://localhost:{0}, or start the controller with tokens",
                 self.port()
             );
-            return Err(Refused::new(StatusCode::FORBIDDEN, message));
+            return Err(ApiError::new(StatusCode::FORBIDDEN, message));
         }
         let changes = !matches!(parts.method, Method::GET | Method::HEAD | Method::OPTIONS);
         let vouched_by_header = parts.headers.contains_key(header::AUTHORIZATION);
         let matters = self.open || (changes && !vouched_by_header);
         match origin(&parts.headers) {
-            Some(origin) if matters && !self.is_ours(&origin, host.as_deref()) => Err(Refused::new(
+            Some(origin) if matters && !self.is_ours(&origin, host.as_deref()) => Err(ApiError::new(
                 StatusCode::FORBIDDEN,
-                "a page of another site asked for this: if it is a proxy of yours, name it with --origin",
+                "the request came from another site's page: if it is your proxy, allow it with --origin",
             )),
             _ => Ok(()),
         }

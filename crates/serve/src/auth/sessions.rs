@@ -1,6 +1,6 @@
 //! The console's sessions: a random cookie stands for a token. They are kept in memory and end with the process.
 
-use crate::answer::Refused;
+use crate::answer::ApiError;
 use axum::http::StatusCode;
 use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
@@ -28,12 +28,12 @@ struct Session {
 
 impl Sessions {
     /// Begins one and returns what its cookie holds.
-    pub(super) fn begin(&self, token: &str, now: Instant) -> Result<String, Refused> {
+    pub(super) fn begin(&self, token: &str, now: Instant) -> Result<String, ApiError> {
         let mut random = [0u8; 32];
         getrandom::fill(&mut random).map_err(|error| {
-            Refused::new(
+            ApiError::new(
                 StatusCode::SERVICE_UNAVAILABLE,
-                format!("the system gives no random numbers: {error}"),
+                format!("no random numbers from the system: {error}"),
             )
         })?;
         let id = crate::tls::hex(&random);

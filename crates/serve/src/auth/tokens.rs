@@ -1,6 +1,6 @@
 //! Whose token is this? The answer is kept for a few seconds.
 
-use crate::answer::Refused;
+use crate::answer::ApiError;
 use axum::http::StatusCode;
 use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
@@ -38,7 +38,7 @@ impl Lookup {
     }
 
     /// Whose token it is.
-    pub(super) async fn owner(&self, token: &str) -> Result<Owner, Refused> {
+    pub(super) async fn owner(&self, token: &str) -> Result<Owner, ApiError> {
         if token.is_empty() || token.len() > LONGEST {
             return Ok(None);
         }
@@ -49,9 +49,9 @@ impl Lookup {
         let (tokens, token) = (self.tokens.clone(), token.to_owned());
         let owner = match tokio::task::spawn_blocking(move || tokens.owner(&token)).await {
             Ok(Ok(owner)) => owner,
-            Ok(Err(message)) => return Err(Refused::new(StatusCode::SERVICE_UNAVAILABLE, message)),
+            Ok(Err(message)) => return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, message)),
             Err(_) => {
-                return Err(Refused::new(
+                return Err(ApiError::new(
                     StatusCode::INTERNAL_SERVER_ERROR,
                     "the token could not be looked up",
                 ));

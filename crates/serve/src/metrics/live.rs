@@ -71,13 +71,13 @@ impl Running {
                 }
             }
         }
-        registry.register("operations", "Operations done, failures included", operations);
-        registry.register("failures", "Operations that failed", failures);
-        registry.register("operation_bytes", "Bytes of the operations that succeeded", bytes);
+        registry.register("operations", "Operations, including failures", operations);
+        registry.register("failures", "Failed operations", failures);
+        registry.register("operation_bytes", "Bytes of successful operations", bytes);
         registry.register("response_time_seconds", "Response times of the last second", latency);
         let missed = Counter::<u64>::default();
         missed.inc_by(self.missed);
-        registry.register("missed_events", "Events that came too fast to be counted here", missed);
+        registry.register("missed_events", "Events dropped before they were counted", missed);
     }
 }
 

@@ -235,7 +235,7 @@ fn every_operation_answers_as_described() {
 }
 
 /// The beginning of an answer that goes on for ever.
-fn beginning(server: &Server, asked: &super::Asked) -> super::Answer {
+fn beginning(server: &Server, asked: &super::TestRequest) -> super::Answer {
     use std::io::{BufRead as _, BufReader, Write as _};
     let path = asked.url.strip_prefix(&server.ready.url()).unwrap().to_owned();
     let mut request = format!("GET /{path} HTTP/1.1\r\nhost: {}\r\n", server.address());

@@ -50,7 +50,7 @@ pub type Evaluate = Arc<
 
 /// What a controller works with.
 #[derive(Clone)]
-pub struct Work {
+pub struct Executor {
     /// All drivers by name.
     pub members: Arc<dyn Fn() -> Vec<Member> + Send + Sync>,
     /// Carries a plan out.
@@ -61,7 +61,7 @@ pub struct Work {
     pub retry: Duration,
 }
 
-impl Work {
+impl Executor {
     /// On the drivers of a fleet.
     pub fn on(fleet: Arc<Fleet>, registry: Registry) -> Self {
         let members = fleet.clone();
