@@ -3,7 +3,7 @@
 use super::*;
 
 /// Runs a work on one thread, in made time.
-fn run(work: &Work, engine: &dyn Engine) -> Result {
+fn run(work: &Work, engine: &dyn Sessions) -> Result {
     let clock = Clock::made();
     let control = Control::new(work.stop.bytes);
     let (full, intervals) = unbounded();
