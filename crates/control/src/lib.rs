@@ -13,6 +13,7 @@ mod images;
 pub mod local;
 mod method;
 pub mod provenance;
+pub mod provisioner;
 mod run_writer;
 pub mod runner;
 mod stage;

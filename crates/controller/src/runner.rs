@@ -8,7 +8,7 @@ use crate::work::Task;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use tidemark_control::evaluate::{Evaluated, Spectator, Step};
+use tidemark_control::evaluate::{Evaluated, EvaluationEvent, EvaluationSink};
 use tidemark_control::event::{EventSink, StopRequest};
 use tidemark_control::execute::Executed;
 use tidemark_control::provenance;
@@ -128,8 +128,8 @@ fn evaluation(
 ) -> Result<Outcome, String> {
     let begun = store.as_ref().map(|store| store.begun()).unwrap_or_default();
     let numbered = |run| core.numbered(id, run);
-    let mut spectator = ProgressEvents { live, begun, numbered: &numbered };
-    let evaluated = (core.work.evaluate)(document, task, store.as_deref_mut(), &mut spectator)?;
+    let mut sink = ProgressEvents { live, begun, numbered: &numbered };
+    let evaluated = (core.work.evaluate)(document, task, store.as_deref_mut(), &mut sink)?;
     let Evaluated { evaluation, runs, trouble, .. } = evaluated;
     let assessment = assess(&evaluation, &runs);
     if let Some(store) = store
@@ -178,9 +178,9 @@ struct ProgressEvents<'a> {
     numbered: &'a dyn Fn(u64),
 }
 
-impl Spectator for ProgressEvents<'_> {
-    fn step(&mut self, step: Step<'_>) {
-        if let Step::RunStarted { number, of, .. } = step {
+impl EvaluationSink for ProgressEvents<'_> {
+    fn event(&mut self, event: EvaluationEvent<'_>) {
+        if let EvaluationEvent::RunStarted { number, of, .. } = event {
             self.live.turn(number.saturating_sub(1), of);
         }
     }
