@@ -6,11 +6,11 @@ use super::frame::{Body, SessionId};
 use super::stream::Stream;
 use crate::protocol::{Down, Health, Hello, Second, Up};
 use crossbeam_channel::{Receiver, Sender};
-use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tidemark_plan::secret::Secret;
+use tidemark_tls::Trust;
 use tokio::sync::Notify;
 
 /// Which controller to join, and how.
@@ -18,21 +18,10 @@ use tokio::sync::Notify;
 pub struct Join {
     /// Its address: `http(s)://host:port`.
     pub url: String,
-    /// What proves that this driver may join.
+    /// The join token, if the controller wants one.
     pub token: Option<Secret>,
-    /// Whom to believe that it is the controller; `https` only.
+    /// How to verify its certificate; `https` only.
     pub trust: Trust,
-}
-
-/// Whom to believe that it is the controller.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Trust {
-    /// The system's certificate authorities.
-    System,
-    /// The certificates in a PEM file.
-    File(PathBuf),
-    /// Whoever has the certificate with this SHA-256 (of its DER form), whatever names and dates are in it.
-    Fingerprint([u8; 32]),
 }
 
 /// Why there is nothing to join: a sentence that says what to do.

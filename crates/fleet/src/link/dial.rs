@@ -53,7 +53,7 @@ impl Dial {
         let port = url.port_or_known_default().ok_or_else(|| wrong("it names no port"))?;
         let tls = if secure {
             let name = ServerName::try_from(host.clone()).map_err(|error| wrong(&error.to_string()))?;
-            Some((TlsConnector::from(trust::tls(&options.trust)?), name))
+            Some((TlsConnector::from(trust::client_config(&options.trust)?), name))
         } else {
             None
         };
@@ -92,7 +92,7 @@ impl Dial {
         let wire: Box<dyn Wire> = match &self.tls {
             None => Box::new(tcp),
             Some((connector, name)) => Box::new(connector.connect(name.clone(), tcp).await.map_err(
-                |error| match trust::disbelief(&error, &self.host) {
+                |error| match trust::refusal(&error, &self.host) {
                     Some(reason) => End::Refused(reason),
                     None => cut(&error),
                 },

@@ -6,7 +6,7 @@
 //! | `caller` | its connections, one after the other |
 //! | `dial` | how to reach the controller |
 //! | `server` | the controller's side of one connection |
-//! | `trust` | whom a driver believes to be its controller |
+//! | `trust` | what to do when the controller's certificate cannot be verified |
 //! | `frame` | what travels: JSON for words, a fixed header for seconds |
 //! | `stream` | numbers, acknowledgements, what is to be sent again |
 //! | `clock` | how far the driver's clock is ahead |
@@ -20,8 +20,9 @@ pub(crate) mod server;
 pub(crate) mod stream;
 mod trust;
 
-pub use client::{FromController, Join, JoinError, Link, Trust, join};
-pub use trust::tls;
+pub use client::{FromController, Join, JoinError, Link, join};
+pub use tidemark_tls::Trust;
+pub use trust::client_config;
 
 use std::time::{Duration, Instant};
 
