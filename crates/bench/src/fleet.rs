@@ -219,10 +219,10 @@ impl Fake {
     }
 
     fn step(&mut self, encoded: &[Vec<Vec<u8>>], seconds: u32) {
-        while let Ok(heard) = self.link.heard.try_recv() {
+        while let Ok(heard) = self.link.incoming.try_recv() {
             match heard {
                 FromController::Joined { .. } => self.joined = true,
-                FromController::Message(down) => self.hear(*down),
+                FromController::Message(down) => self.receive(*down),
                 _ => {}
             }
         }
@@ -237,20 +237,20 @@ impl Fake {
         }
     }
 
-    fn hear(&mut self, down: Down) {
+    fn receive(&mut self, down: Down) {
         match down {
             Down::Prepare { run, .. } => {
                 self.run = run;
-                self.link.say(Up::Prepared { run, targets: Vec::new() });
+                self.link.send(Up::Prepared { run, targets: Vec::new() });
             }
             Down::Open { run, stage, parts } => {
                 self.parts = parts;
-                self.link.say(Up::Ready { run, stage, opened: Opened::Ready, notes: Vec::new() });
+                self.link.send(Up::Ready { run, stage, opened: Opened::Ready, notes: Vec::new() });
             }
             Down::Start { at_ns, .. } => self.start = Some(self.link.instant_of(at_ns as i64)),
             Down::Order { .. } => {}
             Down::Release { run } => {
-                self.link.say(Up::Released { run, nodes: Vec::new(), origin_ns: 0 });
+                self.link.send(Up::Released { run, nodes: Vec::new(), origin_ns: 0 });
                 self.is_done = true;
             }
         }
@@ -268,9 +268,9 @@ impl Fake {
         };
         for part in &self.parts {
             let ending = Ok(Box::new(ending.clone()));
-            self.link.say(Up::Ended { run: self.run, stage: 0, work: part.work, ending });
+            self.link.send(Up::Ended { run: self.run, stage: 0, work: part.work, ending });
         }
-        self.link.say(Up::StageEnded { run: self.run, stage: 0, proof: None });
+        self.link.send(Up::StageEnded { run: self.run, stage: 0, proof: None });
     }
 }
 
@@ -278,7 +278,7 @@ fn wait_until_joined(fakes: &[Fake]) -> Result<(), String> {
     let until = Instant::now() + Duration::from_secs(60);
     for fake in fakes {
         loop {
-            match fake.link.heard.recv_deadline(until) {
+            match fake.link.incoming.recv_deadline(until) {
                 Ok(FromController::Joined { .. }) => break,
                 Ok(FromController::Refused(reason)) => return Err(reason),
                 Ok(_) => {}

@@ -5,13 +5,13 @@
 //! ended, and a cell that the document describes otherwise by now is measured again.
 
 mod arm;
-mod command;
 
 use crate::event::{EventSink, StopRequest};
 use crate::execute::{self, ExecuteError, Executed};
+use crate::provisioner::ProvisionerFactory;
 use arm::Arm;
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tidemark_judge::evaluation::is_within;
 use tidemark_judge::knee::{self, Seen};
@@ -27,104 +27,96 @@ use tidemark_store::Store;
 pub struct Options {
     /// How each of its runs is.
     pub run: execute::Options,
-    /// Whether the document's shell commands may run.
-    pub run_commands: bool,
-    /// Whether to measure everything anew, rather than go on where an earlier start ended.
+    /// What can bring its arms up. A document that needs more is refused.
+    pub provisioners: Vec<Arc<dyn ProvisionerFactory>>,
+    /// Whether to measure every cell again instead of resuming the earlier evaluation of the same name.
     pub again: bool,
-    /// Whether to do so if the earlier one is complete: then there is nothing to go on with.
+    /// Whether to measure every cell again if the earlier evaluation is complete.
     pub renew: bool,
-    /// Directory below which the labs of its arms live.
-    pub labs: PathBuf,
 }
 
-/// Something that happened.
+/// Something that happens during an evaluation.
 #[derive(Debug)]
-pub enum Step<'a> {
-    /// It begins, or goes on.
-    Begun {
-        /// Runs that an earlier start has done.
+pub enum EvaluationEvent<'a> {
+    /// The evaluation starts or resumes.
+    Started {
+        /// Runs that an earlier start has measured.
         done: usize,
-        /// Runs that are left; those of searches are not known beforehand.
+        /// Runs that remain, without those of searches: nobody knows their number yet.
         left: usize,
     },
-    /// An arm is set up.
+    /// An arm is being set up.
     SettingUp(&'a str),
-    /// An arm is taken down.
+    /// An arm is being taken down.
     TakingDown(&'a str),
-    /// A line of what sets an arm up, or takes it down.
+    /// A line of output of what sets an arm up or takes it down.
     Output(&'a str),
-    /// A run begins.
+    /// A run starts.
     RunStarted {
-        /// Its place.
+        /// Its place in the evaluation.
         member: &'a Member,
-        /// Which of all runs of the evaluation it is, those of earlier starts included; from 1.
+        /// Its number among all runs of the evaluation, those of earlier starts included; from 1.
         number: usize,
-        /// How many there are in all; `None` in a search, which decides on its way.
+        /// How many runs there are in all; `None` in a search, which decides as it goes.
         of: Option<usize>,
     },
     /// A run has ended.
     RunEnded(&'a Run),
 }
 
-/// Follows an evaluation while it goes on.
-pub trait Spectator {
-    /// Something happened.
-    fn step(&mut self, step: Step<'_>);
+/// Receives the events of an evaluation, and can stop it.
+pub trait EvaluationSink {
+    /// Receives an event.
+    fn event(&mut self, event: EvaluationEvent<'_>);
 
-    /// What the user wants by now; asked several times a second.
+    /// What the user wants; asked several times a second.
     fn stop_request(&mut self) -> StopRequest;
 
-    /// Who follows a run of it.
+    /// The sink for the events of one run.
     fn sink<'a>(&'a mut self, plan: &Plan) -> Box<dyn EventSink + 'a>;
 }
 
-/// An evaluation that was carried out, or as much of it as the user let be.
+/// An evaluation that has ended, complete or stopped by the user.
 #[derive(Debug)]
 pub struct Evaluated {
     /// Its record.
     pub evaluation: record::Evaluation,
-    /// Its runs, in the order in which they were done.
+    /// Its runs, in the order in which they were measured.
     pub runs: Vec<Run>,
-    /// How many of them were done by this call.
+    /// How many of the runs this call measured.
     pub fresh: usize,
-    /// What went wrong after everything was measured: arms that could not be taken down, a record that could not be kept.
+    /// What went wrong after the last run: arms that could not be taken down, a record that could not be stored.
     pub trouble: Option<ExecuteError>,
 }
 
-/// Carries an evaluation out. `provenance` says where the document came from, `environment` what it may refer to besides
-/// what its arms bring. Everything that is measured is in the store by the time it ends, however it ends.
+/// Carries an evaluation out. `provenance` says where the document came from; `environment` has the variables that the document
+/// may use besides those of its arms. Whatever was measured is in the store when this returns, also after an error.
 ///
 /// # Errors
-/// An arm that cannot be set up, a target that is not as needed, a store that fails: what is missing, and what to do.
+/// An arm that cannot be set up, a target that is not ready, a store that fails: what is missing and what to do.
 pub fn evaluate(
     document: &Evaluation,
     provenance: Provenance,
     options: &Options,
     environment: &Environment<'_>,
     store: Option<&mut Store>,
-    spectator: &mut dyn Spectator,
+    sink: &mut dyn EvaluationSink,
 ) -> Result<Evaluated, ExecuteError> {
-    if !options.run_commands && document.arms.iter().any(tidemark_plan::evaluation::Arm::has_commands) {
-        return Err(ExecuteError(
-            "the document has shell commands (set_up, reset or tear_down), which run only with --run-commands: \
-             read them first, `tidemark check` shows them"
-                .into(),
-        ));
-    }
+    let arm = |arm| Arm::new(&document.name, arm, &options.provisioners);
     let mut evaluator = Evaluator {
         document,
         record: begun(document, provenance),
         options,
         environment,
         store,
-        arms: document.arms.iter().map(|_| None).collect(),
+        arms: document.arms.iter().map(arm).collect::<Result<_, _>>()?,
         runs: Vec::new(),
         done: HashMap::new(),
         before: 0,
     };
-    evaluator.take_up()?;
-    let ended = evaluator.carry_out(spectator);
-    let down = evaluator.take_all_down(spectator);
+    evaluator.resume()?;
+    let ended = evaluator.measure_and_search(sink);
+    let down = evaluator.take_all_down(sink);
     evaluator.record.state = match &ended {
         Ok(true) => State::Completed,
         Ok(false) => State::Interrupted,
@@ -134,11 +126,11 @@ pub fn evaluate(
     let kept = evaluator.keep();
     let fresh = evaluator.runs.len() - evaluator.before;
     if let Err(ExecuteError(error)) = ended {
-        let go_on = match (evaluator.record.id, evaluator.runs.len()) {
+        let resume = match (evaluator.record.id, evaluator.runs.len()) {
             (0, _) | (_, 0) => String::new(),
-            (id, runs) => format!("\n{runs} runs are kept in e{id}: start it again to go on"),
+            (id, runs) => format!("\n{runs} runs are kept in e{id}; start it again to resume"),
         };
-        return Err(ExecuteError(error + &go_on));
+        return Err(ExecuteError(error + &resume));
     }
     Ok(Evaluated { evaluation: evaluator.record, runs: evaluator.runs, fresh, trouble: down.and(kept).err() })
 }
@@ -186,8 +178,7 @@ struct Evaluator<'a> {
     options: &'a Options,
     environment: &'a Environment<'a>,
     store: Option<&'a mut Store>,
-    /// Those that are set up.
-    arms: Vec<Option<Arm>>,
+    arms: Vec<Arm>,
     runs: Vec<Run>,
     /// Which of the runs measured a cell, by the cell's fingerprint.
     done: HashMap<String, usize>,
@@ -198,7 +189,7 @@ struct Evaluator<'a> {
 impl Evaluator<'_> {
     /// Goes on with the newest evaluation of the same name, or begins one. One that was complete and whose document has
     /// changed stays as it is: a new one takes over what still holds.
-    fn take_up(&mut self) -> Result<(), ExecuteError> {
+    fn resume(&mut self) -> Result<(), ExecuteError> {
         let Some(store) = &mut self.store else { return Ok(()) };
         let trouble = |error: tidemark_store::StoreError| ExecuteError(error.to_string());
         let Some(earlier) = earlier(store, &self.record, self.options.again).map_err(trouble)? else {
@@ -215,11 +206,11 @@ impl Evaluator<'_> {
                 earlier.id, earlier.name
             )));
         }
-        inherit_labels(self.document, &mut self.record.arms, &earlier.arms);
         let document = self.document;
         let holds = |run: &Run| run.state == State::Completed && is_wanted(document, run);
         let (kept, stale): (Vec<Run>, Vec<Run>) =
             store.runs_of(earlier.id).map_err(trouble)?.into_iter().partition(holds);
+        inherit_labels(&mut self.record.arms, &earlier.arms, &kept);
         if earlier.state == State::Completed && !stale.is_empty() {
             self.record.id = store.begin_evaluation(&self.record).map_err(trouble)?;
             for run in &kept {
@@ -243,10 +234,10 @@ impl Evaluator<'_> {
     }
 
     /// Measures every cell and looks for every knee; false when the user ended it.
-    fn carry_out(&mut self, spectator: &mut dyn Spectator) -> Result<bool, ExecuteError> {
+    fn measure_and_search(&mut self, sink: &mut dyn EvaluationSink) -> Result<bool, ExecuteError> {
         let cells = self.document.cells();
         let left = cells.iter().filter(|cell| !self.done.contains_key(&self.fingerprint(cell))).count();
-        spectator.step(Step::Begun { done: self.before, left });
+        sink.event(EvaluationEvent::Started { done: self.before, left });
         let searches = |arm: usize| {
             let loads = self.document.loads.iter().enumerate();
             let searched = loads.filter(|(_, load)| matches!(load.levels, Levels::Searched(_)));
@@ -255,15 +246,15 @@ impl Evaluator<'_> {
         let arms: Vec<usize> = (0..self.document.arms.len()).collect();
         if self.document.order != Order::Blocks {
             let searches = arms.iter().flat_map(|arm| searches(*arm)).collect::<Vec<_>>();
-            return Ok(self.measure_all(&cells, spectator)? && self.search_all(&searches, spectator)?);
+            return Ok(self.measure_all(&cells, sink)? && self.search_all(&searches, sink)?);
         }
         for arm in arms {
             let searches = searches(arm);
             let own: Vec<CellPlace> = cells.iter().filter(|cell| cell.arm == arm).cloned().collect();
-            if !self.measure_all(&own, spectator)? || !self.search_all(&searches, spectator)? {
+            if !self.measure_all(&own, sink)? || !self.search_all(&searches, sink)? {
                 return Ok(false);
             }
-            self.take_down(arm, spectator)?;
+            self.take_down(arm, sink)?;
         }
         Ok(true)
     }
@@ -271,13 +262,13 @@ impl Evaluator<'_> {
     fn measure_all(
         &mut self,
         cells: &[CellPlace],
-        spectator: &mut dyn Spectator,
+        sink: &mut dyn EvaluationSink,
     ) -> Result<bool, ExecuteError> {
         let is_left = |cell: &&CellPlace| !self.done.contains_key(&self.fingerprint(cell));
         let left: Vec<&CellPlace> = cells.iter().filter(is_left).collect();
         let all = self.runs.len() + left.len();
         for cell in left {
-            if self.measure(cell, Some(all), spectator)?.is_none() {
+            if self.measure(cell, Some(all), sink)?.is_none() {
                 return Ok(false);
             }
         }
@@ -288,7 +279,7 @@ impl Evaluator<'_> {
     fn search_all(
         &mut self,
         searches: &[(usize, usize)],
-        spectator: &mut dyn Spectator,
+        sink: &mut dyn EvaluationSink,
     ) -> Result<bool, ExecuteError> {
         let mut sights: Vec<Option<Vec<Seen>>> = searches.iter().map(|_| Some(Vec::new())).collect();
         while sights.iter().any(Option::is_some) {
@@ -298,7 +289,7 @@ impl Evaluator<'_> {
                 match knee::next(range, so_far) {
                     knee::Step::Measure(level) => {
                         let again = so_far.iter().filter(|sight| sight.level == level).count();
-                        let Some(within) = self.see(*arm, *load, level, again as u32 + 1, spectator)? else {
+                        let Some(within) = self.see(*arm, *load, level, again as u32 + 1, sink)? else {
                             return Ok(false);
                         };
                         so_far.push(Seen { level, within });
@@ -308,7 +299,7 @@ impl Evaluator<'_> {
                         for level in [knee, beyond].into_iter().flatten() {
                             let done = so_far.iter().filter(|sight| sight.level == level).count() as u32;
                             for repeat in done + 1..=self.document.repeats {
-                                if self.see(*arm, *load, level, repeat, spectator)?.is_none() {
+                                if self.see(*arm, *load, level, repeat, sink)?.is_none() {
                                     return Ok(false);
                                 }
                             }
@@ -328,11 +319,11 @@ impl Evaluator<'_> {
         load: usize,
         level: f64,
         repeat: u32,
-        spectator: &mut dyn Spectator,
+        sink: &mut dyn EvaluationSink,
     ) -> Result<Option<bool>, ExecuteError> {
         let Levels::Searched(range) = &self.document.loads[load].levels else { return Ok(None) };
         let cell = CellPlace { arm, load, level: level_at(range, level), repeat };
-        let Some(index) = self.measure(&cell, None, spectator)? else { return Ok(None) };
+        let Some(index) = self.measure(&cell, None, sink)? else { return Ok(None) };
         let level = self.document.loads[load].service_level.as_ref();
         Ok(Some(level.is_some_and(|level| is_within(&self.runs[index], level) == Some(true))))
     }
@@ -342,17 +333,16 @@ impl Evaluator<'_> {
         &mut self,
         cell: &CellPlace,
         of: Option<usize>,
-        spectator: &mut dyn Spectator,
+        sink: &mut dyn EvaluationSink,
     ) -> Result<Option<usize>, ExecuteError> {
         let fingerprint = self.fingerprint(cell);
         if let Some(index) = self.done.get(&fingerprint) {
             return Ok(Some(*index));
         }
-        if spectator.stop_request() > StopRequest::None || !self.ready(cell.arm, spectator)? {
+        if sink.stop_request() > StopRequest::None || !self.ready(cell.arm, sink)? {
             return Ok(None);
         }
-        let Some(arm) = &self.arms[cell.arm] else { return Ok(None) };
-        let plan = self.plan(cell, arm)?;
+        let plan = self.plan(cell, &self.arms[cell.arm])?;
         let load = &self.document.loads[cell.load];
         let member = Member {
             evaluation: self.record.id,
@@ -363,17 +353,17 @@ impl Evaluator<'_> {
             turn: self.runs.iter().filter_map(|run| Some(run.member.as_ref()?.turn)).max().unwrap_or(0) + 1,
             fingerprint: fingerprint.clone(),
         };
-        spectator.step(Step::RunStarted { member: &member, number: self.runs.len() + 1, of });
+        sink.event(EvaluationEvent::RunStarted { member: &member, number: self.runs.len() + 1, of });
         let options = execute::Options { member: Some(member), ..self.options.run.clone() };
         let provenance = Provenance {
             path: load.path.clone().unwrap_or_else(|| self.record.provenance.path.clone()),
             ..self.record.provenance.clone()
         };
         let store = self.store.as_deref_mut();
-        let mut sink = spectator.sink(&plan);
-        let Executed { run, .. } = execute::execute(&plan, provenance, &options, store, &mut *sink)?;
-        drop(sink);
-        spectator.step(Step::RunEnded(&run));
+        let mut run_sink = sink.sink(&plan);
+        let Executed { run, .. } = execute::execute(&plan, provenance, &options, store, &mut *run_sink)?;
+        drop(run_sink);
+        sink.event(EvaluationEvent::RunEnded(&run));
         if run.state == State::Interrupted {
             // What was measured of it stays in the store, by itself.
             if let Some(store) = &mut self.store {
@@ -400,7 +390,7 @@ impl Evaluator<'_> {
                 said.join("; ")
             ))
         })?;
-        plan.observe.join(arm.observe());
+        plan.observe.join(&arm.observe());
         Ok(plan)
     }
 
@@ -408,34 +398,32 @@ impl Evaluator<'_> {
         self.document.fingerprint(cell.arm, cell.load, &cell.level, cell.repeat)
     }
 
-    /// Sees to it that an arm is set up and reset; false when the user ended it.
-    fn ready(&mut self, index: usize, spectator: &mut dyn Spectator) -> Result<bool, ExecuteError> {
-        let document = &self.document.arms[index];
-        if self.arms[index].is_none() {
-            spectator.step(Step::SettingUp(&document.name));
-            let directory =
-                self.options.labs.join(file_name(&self.record.name)).join(file_name(&document.name));
-            let Some(arm) = Arm::set_up(document, directory, spectator)? else { return Ok(false) };
-            let settings = &mut self.record.arms[index].settings;
-            settings.retain(|(name, _)| !arm.labels.iter().any(|(own, _)| own == name));
-            settings.extend(arm.labels.iter().cloned());
-            self.arms[index] = Some(arm);
+    /// Sets an arm up unless it is up already, and resets it; false when the user stopped it.
+    fn ready(&mut self, index: usize, sink: &mut dyn EvaluationSink) -> Result<bool, ExecuteError> {
+        let arm = &mut self.arms[index];
+        if !arm.is_up() {
+            sink.event(EvaluationEvent::SettingUp(&self.document.arms[index].name));
+            if !arm.set_up(sink)? {
+                return Ok(false);
+            }
+            let (labels, settings) = (arm.labels(), &mut self.record.arms[index].settings);
+            settings.retain(|(name, _)| !labels.iter().any(|(own, _)| own == name));
+            settings.extend(labels);
         }
-        match &mut self.arms[index] {
-            Some(arm) => arm.reset(document, spectator),
-            None => Ok(false),
-        }
+        arm.reset(sink)
     }
 
-    fn take_down(&mut self, index: usize, spectator: &mut dyn Spectator) -> Result<(), ExecuteError> {
-        let Some(arm) = self.arms[index].take() else { return Ok(()) };
-        spectator.step(Step::TakingDown(&self.document.arms[index].name));
-        arm.take_down(&self.document.arms[index], spectator)
+    fn take_down(&mut self, index: usize, sink: &mut dyn EvaluationSink) -> Result<(), ExecuteError> {
+        if !self.arms[index].is_running() {
+            return Ok(());
+        }
+        sink.event(EvaluationEvent::TakingDown(&self.document.arms[index].name));
+        self.arms[index].take_down(sink)
     }
 
     /// Takes down every arm that is up, whatever goes wrong with one of them; gives the first trouble.
-    fn take_all_down(&mut self, spectator: &mut dyn Spectator) -> Result<(), ExecuteError> {
-        let down: Vec<_> = (0..self.arms.len()).map(|index| self.take_down(index, spectator)).collect();
+    fn take_all_down(&mut self, sink: &mut dyn EvaluationSink) -> Result<(), ExecuteError> {
+        let down: Vec<_> = (0..self.arms.len()).map(|index| self.take_down(index, sink)).collect();
         down.into_iter().collect()
     }
 
@@ -461,18 +449,15 @@ fn earlier(
     Ok(None)
 }
 
-/// Takes over what the labs of an earlier start said of themselves: an arm of which nothing is left to measure is not
-/// brought up again.
-fn inherit_labels(document: &Evaluation, arms: &mut [record::Arm], earlier: &[record::Arm]) {
-    for (arm, own) in document.arms.iter().zip(arms) {
-        let Some(lab) = &arm.lab else { continue };
-        let before = earlier.iter().find(|before| before.name == own.name);
-        let labels = before.map(|before| before.settings.as_slice()).unwrap_or_default();
-        if labels.contains(&("layout".to_owned(), lab.layout.clone())) {
-            let is_new = |label: &&(String, String)| own.settings.iter().all(|(known, _)| *known != label.0);
-            let new: Vec<_> = labels.iter().filter(is_new).cloned().collect();
-            own.settings.extend(new);
-        }
+/// Takes over the labels that provisioners gave in an earlier start, for arms of which runs are kept: they are what they
+/// were then, and may not be brought up again.
+fn inherit_labels(arms: &mut [record::Arm], earlier: &[record::Arm], kept: &[Run]) {
+    for own in arms {
+        let is_kept = kept.iter().any(|run| run.member.as_ref().is_some_and(|member| member.arm == own.name));
+        let Some(before) = earlier.iter().find(|before| is_kept && before.name == own.name) else { continue };
+        let is_new = |label: &&(String, String)| own.settings.iter().all(|(known, _)| *known != label.0);
+        let new: Vec<_> = before.settings.iter().filter(is_new).cloned().collect();
+        own.settings.extend(new);
     }
 }
 
@@ -489,33 +474,24 @@ fn is_wanted(document: &Evaluation, run: &Run) -> bool {
     asked && document.fingerprint(arm, load, level, *repeat) == *fingerprint
 }
 
-/// A name that a directory can have.
-fn file_name(name: &str) -> String {
-    let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
-    name.chars().map(plain).take(40).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn an_arm_that_is_not_brought_up_again_keeps_what_its_lab_said() {
-        let text = "name: e\narms: [{name: a, lab: baseline}, {name: b, lab: reference-1}]\nloads:\n  - name: l\n    \
-                    target: {kind: mock, delay: 1ms}\n    stages: [{load: {for: 1s, containers: 1, operations: [{get: {objects: 1}}]}}]\n";
-        let registry = tidemark_engines::registry();
-        let environment = Environment::process(&registry);
-        let read = tidemark_plan::evaluation::read(text, std::path::Path::new(""), &environment);
-        let document = read.unwrap().0;
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        let arm = |name: &str| record::Arm {
+        let arm = |name: &str, settings: &[(String, String)]| record::Arm {
             name: name.into(),
-            settings: vec![pair("layout", "baseline"), pair("data", "emulated")],
+            settings: settings.to_vec(),
             ..record::Arm::default()
         };
-        let mut arms = begun(&document, Provenance::default()).arms;
-        inherit_labels(&document, &mut arms, &[arm("a"), arm("b")]);
-        assert!(arms[0].settings.contains(&pair("data", "emulated")), "{arms:?}");
-        assert!(!arms[1].settings.contains(&pair("data", "emulated")), "it was another layout: {arms:?}");
+        let mut arms = ["a", "b"].map(|name| arm(name, &[pair("lab", "baseline")]));
+        let labels = [pair("lab", "baseline"), pair("layout", "baseline"), pair("data", "emulated")];
+        let member = Member { arm: "a".into(), ..Member::default() };
+        let kept = Run { member: Some(member), ..Run::default() };
+        inherit_labels(&mut arms, &[arm("a", &labels), arm("b", &labels)], &[kept]);
+        assert_eq!(arms[0].settings, labels);
+        assert_eq!(arms[1].settings, [pair("lab", "baseline")], "it is brought up again, and may be another");
     }
 }

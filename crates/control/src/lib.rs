@@ -10,6 +10,7 @@ pub mod event;
 pub mod execute;
 pub mod local;
 pub mod provenance;
+pub mod provisioner;
 mod run_writer;
 pub mod runner;
 mod stage;

@@ -5,7 +5,7 @@ use crate::environment::restricted;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use tidemark_control::evaluate::{self, Evaluated, Spectator, evaluate};
+use tidemark_control::evaluate::{self, Evaluated, EvaluationSink, evaluate};
 use tidemark_control::event::EventSink;
 use tidemark_control::execute::{self, Executed, execute};
 use tidemark_fleet::Fleet;
@@ -43,7 +43,7 @@ pub type Execute = Arc<
 
 /// Carries an evaluation out. Errors are sentences.
 pub type Evaluate = Arc<
-    dyn Fn(&Evaluation, Task, Option<&mut Store>, &mut dyn Spectator) -> Result<Evaluated, String>
+    dyn Fn(&Evaluation, Task, Option<&mut Store>, &mut dyn EvaluationSink) -> Result<Evaluated, String>
         + Send
         + Sync,
 >;
@@ -88,12 +88,12 @@ impl Executor {
                 let options = options(&task);
                 execute(plan, task.provenance, &options, store, sink).map_err(|error| error.to_string())
             }),
-            evaluate: Arc::new(move |document, task, store, spectator| {
+            evaluate: Arc::new(move |document, task, store, sink| {
                 let options =
                     evaluate::Options { run: of_runs(&task), renew: true, ..evaluate::Options::default() };
                 let Task { provenance, secrets, .. } = task;
                 let evaluated = restricted(secrets.as_deref(), &registry, |environment| {
-                    evaluate(document, provenance, &options, environment, store, spectator)
+                    evaluate(document, provenance, &options, environment, store, sink)
                 });
                 evaluated.map_err(|error| error.to_string())
             }),

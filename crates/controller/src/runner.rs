@@ -11,7 +11,7 @@ use crate::store_writer::StoreWriter;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use tidemark_control::evaluate::{Evaluated, Spectator, Step};
+use tidemark_control::evaluate::{Evaluated, EvaluationEvent, EvaluationSink};
 use tidemark_control::event::{EventSink, StopRequest};
 use tidemark_control::execute::Executed;
 use tidemark_control::provenance;
@@ -141,8 +141,8 @@ fn evaluation(
     live: &Live,
 ) -> Result<Outcome, String> {
     let begun = store.as_ref().map(|store| store.begun()).unwrap_or_default();
-    let mut spectator = ProgressEvents { live, begun, run_begun: resources.run_begun };
-    let evaluated = (resources.executor.evaluate)(document, task, store.as_deref_mut(), &mut spectator)?;
+    let mut sink = ProgressEvents { live, begun, run_begun: resources.run_begun };
+    let evaluated = (resources.executor.evaluate)(document, task, store.as_deref_mut(), &mut sink)?;
     let Evaluated { evaluation, runs, trouble, .. } = evaluated;
     let assessment = assess(&evaluation, &runs);
     if let Some(store) = store
@@ -191,9 +191,9 @@ struct ProgressEvents<'a> {
     run_begun: &'a dyn Fn(u64),
 }
 
-impl Spectator for ProgressEvents<'_> {
-    fn step(&mut self, step: Step<'_>) {
-        if let Step::RunStarted { number, of, .. } = step {
+impl EvaluationSink for ProgressEvents<'_> {
+    fn event(&mut self, event: EvaluationEvent<'_>) {
+        if let EvaluationEvent::RunStarted { number, of, .. } = event {
             self.live.turn(number.saturating_sub(1), of);
         }
     }

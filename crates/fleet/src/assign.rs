@@ -7,7 +7,7 @@ use tidemark_plan::engine::Placement;
 use tidemark_plan::plan::{Plan, Stage, Work};
 use tidemark_plan::registry::Registry;
 
-/// Workers of a work on one driver: never none.
+/// Workers of a work on one driver, at least one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Assignment {
     pub(crate) driver: usize,
@@ -21,16 +21,16 @@ impl Assignment {
     }
 }
 
-/// The workers of a stage as they were assigned.
+/// The assignments of a stage.
 pub(crate) struct Assignments {
     /// Of every work.
     pub(crate) works: Vec<Vec<Assignment>>,
     pub(crate) notes: Vec<Note>,
 }
 
-/// Deals the workers of a stage to those of `drivers` that are `there`: evenly, what does not divide evenly in turns over
-/// the works (as COSBench does), a pinned work to its driver. What lies on one machine (files, devices, embedded servers) is
-/// not divided: it is the first driver's, whether that is there or not.
+/// Assigns the workers of a stage to those of `drivers` that are `there`: evenly, with remainders taken in turns over the works
+/// (as COSBench does), and a pinned work to its driver. What is on one machine (files, devices, embedded servers) is not
+/// divided: the first driver has it, whether it is there or not.
 ///
 /// # Errors
 /// When a driver that is needed is not there.
@@ -51,7 +51,7 @@ pub(crate) fn assign(
         if let Some(driver) = home(work, drivers, registry)? {
             let name = &drivers[driver];
             if !there[driver] {
-                return Err(format!("work `{}` has its place on driver {name}, which is lost", work.name));
+                return Err(format!("work `{}` can run only on driver {name}, which is lost", work.name));
             }
             if let (None, Placement::OneMachine(what), true) =
                 (&work.driver, registry.engine_of(work)?.placement(work), drivers.len() > 1)
@@ -59,7 +59,7 @@ pub(crate) fn assign(
                 notes.push(Note {
                     topic: "one-driver".into(),
                     text: format!(
-                        "{what} on one machine: the works on them all ran on driver {name}. To have them elsewhere, pin them with `driver:`."
+                        "{what} on one machine, so driver {name} ran all works on them. To run them elsewhere, pin them with `driver:`."
                     ),
                 });
             }
@@ -75,7 +75,7 @@ pub(crate) fn assign(
     Ok(Assignments { works, notes })
 }
 
-/// Stage and work of all that lies on one machine, which is not that of this driver.
+/// Stage and work of whatever is on one machine other than this driver's.
 ///
 /// # Errors
 /// When a work is pinned to a driver that does not take part.
@@ -98,7 +98,7 @@ pub(crate) fn elsewhere(
     Ok(all)
 }
 
-/// The driver that alone can do this work, if only one can.
+/// The only driver that can run this work, if there is such a one.
 fn home(work: &Work, drivers: &[String], registry: &Registry) -> Result<Option<usize>, String> {
     match &work.driver {
         Some(pin) => drivers
@@ -176,11 +176,11 @@ mod tests {
         );
         let text = format!("<work name=\"a\" workers=\"5\" runtime=\"9\" driver=\"d2\">{READ}</work>");
         let error = assign(&stage(&text), &names(3), &[true, false, true], &registry()).err().unwrap();
-        assert_eq!(error, "work `a` has its place on driver d2, which is lost");
+        assert_eq!(error, "work `a` can run only on driver d2, which is lost");
         let mut plan = document::read(VOLUMES, &Environment::process(&registry())).unwrap().plan;
         let error = assign(&plan.stages[0], &names(3), &[false, true, true], &registry()).err().unwrap();
         assert_eq!(
-            error, "work `prepare` has its place on driver d1, which is lost",
+            error, "work `prepare` can run only on driver d1, which is lost",
             "nobody else has the volumes"
         );
         assert_eq!(elsewhere(&plan, &names(2), 0, &registry()), Ok(vec![]));

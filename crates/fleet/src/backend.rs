@@ -2,7 +2,7 @@
 
 use crate::Fleet;
 use crate::assign::{Assignment, assign, elsewhere};
-use crate::follow::{Line, Remote};
+use crate::follow::{Placement, Remote};
 use crate::protocol::{Down, Opened, Order};
 use crate::run_drivers::{Listener, RunDrivers, Timeouts};
 use std::sync::Arc;
@@ -16,17 +16,17 @@ use tidemark_measure::record::{Driver, Note, Proof, Run, Stage as Record};
 use tidemark_plan::plan::{OnLoss, Plan, Stage};
 use tidemark_plan::registry::Registry;
 
-/// From the order to start to the start itself: time for it to reach every driver.
+/// Time from the order to start to the start: the order has to reach every driver.
 const START_AHEAD: Duration = Duration::from_millis(150);
 
 /// Drivers on which runs are carried out.
-pub struct OnFleet {
+pub struct FleetBackends {
     fleet: Arc<Fleet>,
     drivers: Vec<String>,
     pub(crate) timeouts: Timeouts,
 }
 
-impl std::fmt::Debug for OnFleet {
+impl std::fmt::Debug for FleetBackends {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_tuple("OnFleet").field(&self.drivers).finish()
     }
@@ -34,45 +34,45 @@ impl std::fmt::Debug for OnFleet {
 
 /// Runs on these drivers of a fleet, in this order: workers are assigned to the first ones first.
 pub fn on(fleet: Arc<Fleet>, drivers: Vec<String>) -> Arc<dyn BackendFactory> {
-    Arc::new(OnFleet::new(fleet, drivers))
+    Arc::new(FleetBackends::new(fleet, drivers))
 }
 
-impl OnFleet {
+impl FleetBackends {
     pub(crate) fn new(fleet: Arc<Fleet>, drivers: Vec<String>) -> Self {
         Self { fleet, drivers, timeouts: Timeouts::default() }
     }
 }
 
-impl BackendFactory for OnFleet {
+impl BackendFactory for FleetBackends {
     fn backend(&self) -> Box<dyn Backend> {
         let run = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
         let run_drivers =
             Arc::new(RunDrivers::new(Arc::clone(&self.fleet), run, &self.drivers, self.timeouts));
-        Box::new(OnDrivers {
+        Box::new(DriversBackend {
             run_drivers,
             listener: None,
             on_loss: OnLoss::Stop,
             registry: Registry::default(),
             run_start: None,
-            seated: Vec::new(),
+            participants: Vec::new(),
         })
     }
 }
 
 /// One run on drivers.
-struct OnDrivers {
+struct DriversBackend {
     run_drivers: Arc<RunDrivers>,
     listener: Option<Listener>,
     on_loss: OnLoss,
     registry: Registry,
     run_start: Option<Instant>,
-    /// Drivers that have a part of the stage that goes on.
-    seated: Vec<usize>,
+    /// Drivers that have a share of the current stage.
+    participants: Vec<usize>,
 }
 
-impl OnDrivers {
-    /// Waits until `done` of every driver of `of` that is not lost; false when the user ends the run before. One that is there
-    /// and takes too long is given up.
+impl DriversBackend {
+    /// Waits until every driver of `of` that is not lost is `done`; false when the user ends the run first. A reachable driver
+    /// that takes too long is given up.
     fn wait(
         &self,
         of: &[usize],
@@ -92,14 +92,14 @@ impl OnDrivers {
                 return false;
             }
             for driver in missing {
-                let there = self.run_drivers.there_since(*driver);
+                let there = self.run_drivers.reachable_since(*driver);
                 if there.is_some_and(|there| there.max(since).elapsed() > most) {
                     let reason =
                         format!("it did not say within {} s whether it was ready", most.as_secs_f64());
                     self.run_drivers.give_up(*driver, &reason);
                 }
             }
-            self.run_drivers.wait_for_news(Duration::from_millis(50));
+            self.run_drivers.wait_for_change(Duration::from_millis(50));
         }
     }
 
@@ -107,7 +107,7 @@ impl OnDrivers {
         (0..self.run_drivers.drivers()).filter(|driver| !self.run_drivers.is_lost(*driver)).collect()
     }
 
-    /// What stops the stage, if a driver of it was lost and the document does not go on without.
+    /// Why the stage stops, if a driver was lost and the document does not say to continue without it.
     fn loss(&self, of: &[usize]) -> Option<String> {
         let lost = of.iter().find_map(|driver| self.run_drivers.loss_of(*driver))?;
         (self.on_loss == OnLoss::Stop || of.iter().all(|driver| self.run_drivers.is_lost(*driver)))
@@ -115,7 +115,7 @@ impl OnDrivers {
     }
 }
 
-impl Backend for OnDrivers {
+impl Backend for DriversBackend {
     fn prepare(
         &mut self,
         plan: &Plan,
@@ -147,7 +147,7 @@ impl Backend for OnDrivers {
             run_drivers.prepared(driver).is_some() || run_drivers.is_refused()
         };
         if !self.wait(&all, sink, StopRequest::None, done) {
-            return Err(ExecuteError("it was ended before its drivers were ready".into()));
+            return Err(ExecuteError("the run was ended before its drivers were ready".into()));
         }
         if let Some(loss) = self.loss(&all) {
             return Err(ExecuteError(loss));
@@ -195,9 +195,9 @@ impl Backend for OnDrivers {
             }
         }
         let (index, works) = (place.index as u32, assigned.works);
-        let of: Vec<_> = all.filter(|driver| seated(&works, *driver)).collect();
+        let of: Vec<_> = all.filter(|driver| takes_part(&works, *driver)).collect();
         let receivers = self.run_drivers.open(index, &works);
-        self.seated.clone_from(&of);
+        self.participants.clone_from(&of);
         for driver in &of {
             let parts = works.iter().enumerate().flat_map(|(work, assignments)| {
                 assignments
@@ -248,7 +248,7 @@ impl Backend for OnDrivers {
         let (on_loss, started) =
             (self.on_loss, self.run_drivers.start(index, &of, START_AHEAD, place.run_start));
         let runners = stage.works.iter().zip(receivers).zip(works).enumerate().map(
-            |(work, ((plan, heard), assignments))| {
+            |(work, ((plan, events), assignments))| {
                 let why_not = |assignments: &Assignment| {
                     nothing.iter().find(|(driver, _)| *driver == assignments.driver)
                 };
@@ -263,7 +263,7 @@ impl Backend for OnDrivers {
                     .registry
                     .engine(plan.job.engine())
                     .is_some_and(|engine| engine.reports_every_second());
-                let line = Line {
+                let placement = Placement {
                     stage,
                     work: work as u32,
                     assignments,
@@ -273,7 +273,7 @@ impl Backend for OnDrivers {
                     started,
                 };
                 let run_drivers = Arc::clone(&self.run_drivers);
-                let remote = Box::new(Remote { run_drivers, line, heard });
+                let remote = Box::new(Remote { run_drivers, placement, events });
                 Runner::new(vec![(work, plan)], Carrier::Remote(remote))
             },
         );
@@ -281,7 +281,7 @@ impl Backend for OnDrivers {
     }
 
     fn close(&mut self, _stage: &Stage, remarks: Vec<String>, record: &mut Record) {
-        let of = std::mem::take(&mut self.seated);
+        let of = std::mem::take(&mut self.participants);
         self.wait_for_the_end(&of);
         record.shares = self.run_drivers.take_shares();
         let (mut proofs, mut missing) = (Vec::new(), Vec::new());
@@ -290,7 +290,7 @@ impl Backend for OnDrivers {
             match self.run_drivers.proof(driver) {
                 Some(proof) => proofs.push((name, proof)),
                 None if self.run_drivers.is_lost(driver) => {
-                    missing.push(format!("Driver {name} was lost before it said what it had checked."));
+                    missing.push(format!("Driver {name} was lost before it reported its checks."));
                 }
                 None => {}
             }
@@ -304,13 +304,13 @@ impl Backend for OnDrivers {
         living
             .iter()
             .for_each(|driver| self.run_drivers.send(*driver, Down::Release { run: self.run_drivers.run }));
-        let until = Instant::now() + self.run_drivers.timeouts.word;
+        let until = Instant::now() + self.run_drivers.timeouts.report;
         while living
             .iter()
             .any(|driver| !self.run_drivers.is_lost(*driver) && self.run_drivers.released(*driver).is_none())
             && Instant::now() < until
         {
-            self.run_drivers.wait_for_news(Duration::from_millis(50));
+            self.run_drivers.wait_for_change(Duration::from_millis(50));
         }
         let start = self.run_start.unwrap_or_else(Instant::now);
         run.drivers =
@@ -330,27 +330,27 @@ impl Backend for OnDrivers {
     }
 }
 
-impl OnDrivers {
-    /// Waits until every driver has said that the stage is over there. One that does not is given up.
+impl DriversBackend {
+    /// Waits until the stage has ended on every driver. A driver that does not report the end is given up.
     fn wait_for_the_end(&self, of: &[usize]) {
-        let until = Instant::now() + self.run_drivers.timeouts.word;
+        let until = Instant::now() + self.run_drivers.timeouts.report;
         for driver in of {
             while !self.run_drivers.is_lost(*driver) && !self.run_drivers.stage_ended(*driver) {
                 if Instant::now() > until {
                     self.run_drivers.give_up(*driver, "it did not end its stage");
                     break;
                 }
-                self.run_drivers.wait_for_news(Duration::from_millis(50));
+                self.run_drivers.wait_for_change(Duration::from_millis(50));
             }
         }
     }
 }
 
-fn seated(works: &[Vec<Assignment>], driver: usize) -> bool {
+fn takes_part(works: &[Vec<Assignment>], driver: usize) -> bool {
     works.iter().flatten().any(|assignments| assignments.driver == driver)
 }
 
-/// The proofs of several drivers as one: what they did and could not check is said with their names.
+/// Joins the proofs of several drivers: each statement has its driver's name.
 fn join(mut proofs: Vec<(String, Proof)>, remarks: Vec<String>) -> Option<Proof> {
     if proofs.len() < 2 {
         let (_, mut proof) = proofs.pop()?;
@@ -371,14 +371,14 @@ fn join(mut proofs: Vec<(String, Proof)>, remarks: Vec<String>) -> Option<Proof>
     Some(all)
 }
 
-/// Adds what a driver saw of its own node, on the run's clock. A node that is there already is the same machine.
+/// Adds what a driver observed of its own node, on the run's clock. A node of a known name is the same machine.
 fn add_nodes(run: &mut Run, nodes: Vec<Node>, shift_ns: i64, driver: &str) {
     for mut node in nodes.into_iter().filter(|node| node.generates) {
         if let Some(known) = run.nodes.iter_mut().find(|known| known.name == node.name) {
             known.generates = true;
             continue;
         }
-        // What it saw while others were still getting ready was before the run.
+        // Samples from before the run, while other drivers were getting ready, are dropped.
         let early = node.at_ns.iter().filter(|at| at.checked_add_signed(shift_ns).is_none()).count();
         node.at_ns.drain(..early);
         node.at_ns.iter_mut().for_each(|at| *at = at.saturating_add_signed(shift_ns));

@@ -1,9 +1,9 @@
-//! A driver: carries out its part of a run as its controller says, and tells every second of it.
+//! A driver: carries out its part of a run as its controller orders, and reports every second of it.
 //!
 //! One thread listens to the controller ([`serve`]); a run has a thread of its own, and every work of a stage another.
-//! What the controller orders reaches them through [`Orders`], which they look at some twenty times a second.
+//! The controller's orders reach them through [`Orders`], which they read about twenty times a second.
 
-use crate::health::Pulse;
+use crate::health::HealthSampler;
 use crate::link::{FromController, Link};
 use crate::orders::Orders;
 use crate::part::{self, Reporter, Task};
@@ -22,77 +22,77 @@ use tidemark_observe::Observer;
 use tidemark_plan::policy::Policy;
 use tidemark_plan::registry::Registry;
 
-/// How often the controller is told how this host fares.
+/// How often the controller is told how busy this host is.
 const HEALTH_EVERY: Duration = Duration::from_secs(2);
 
-/// How a driver works.
+/// How a driver carries out runs.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The engines that this driver has.
     pub registry: Registry,
-    /// What plans may touch on this machine.
+    /// What plans may use on this machine.
     pub policy: Policy,
     /// Generator threads of a work; `None`: one per processor.
     pub threads: Option<u32>,
-    /// Directory in which temporary files of embedded servers lie.
+    /// Directory for the temporary files of embedded servers.
     pub scratch: PathBuf,
 }
 
-/// Something that happened.
+/// What a driver tells its user.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Happened {
+pub enum Notice {
     /// The driver has joined the controller of this name.
     Joined(String),
-    /// The controller cannot be reached, and why.
-    Trying(String),
+    /// The controller cannot be reached, and why. The driver keeps trying.
+    Unreachable(String),
     /// The connection is cut.
-    Away,
-    /// It is back, and nothing is lost.
-    Back,
-    /// The controller has given this driver up, or was started anew, and why: its part of the run has ended.
-    Void(String),
-    /// A run begins.
-    Begun(String),
+    Disconnected,
+    /// The connection is back, and nothing was lost.
+    Reconnected,
+    /// The controller has dropped this driver or was restarted, and why: this driver's part of the run has ended.
+    SessionLost(String),
+    /// A run starts.
+    RunStarted(String),
     /// The run has ended.
-    Ended,
-    /// What the user should know.
+    RunEnded,
+    /// Something that the user should know.
     Trouble(String),
 }
 
-/// The controller does not take this driver: why, and what to do.
+/// The controller refuses this driver: why, and what to do.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Refused(pub String);
 
-/// Does what the controller says until `stop` says so.
+/// Carries out the controller's runs until `stop` returns true.
 ///
 /// # Errors
-/// When the controller does not take this driver.
+/// When the controller refuses this driver.
 pub fn serve(
     link: Link,
     options: &Options,
     stop: &dyn Fn() -> bool,
-    tell: &mut dyn FnMut(Happened),
+    notify: &mut dyn FnMut(Notice),
 ) -> Result<(), Refused> {
     let link = Arc::new(link);
-    let (news_in, news) = unbounded();
+    let (notices_in, notices) = unbounded();
     let mut job: Option<Job> = None;
-    let (mut pulse, mut next_look) = (Pulse::default(), Instant::now());
+    let (mut sampler, mut next_sample) = (HealthSampler::default(), Instant::now());
     loop {
-        if Instant::now() >= next_look {
-            next_look = Instant::now() + HEALTH_EVERY;
-            pulse.look().into_iter().for_each(|health| link.health(health));
+        if Instant::now() >= next_sample {
+            next_sample = Instant::now() + HEALTH_EVERY;
+            sampler.sample().into_iter().for_each(|health| link.health(health));
         }
-        news.try_iter().for_each(&mut *tell);
+        notices.try_iter().for_each(&mut *notify);
         if stop() {
-            link.say(Up::Leaving);
+            link.send(Up::Leaving);
             end(&mut job);
-            // A controller that cannot be heard will notice by itself.
+            // A controller that cannot be reached will notice by itself.
             link.settle(Duration::from_secs(1));
             return Ok(());
         }
-        let heard = match link.heard.recv_timeout(Duration::from_millis(100)) {
-            Ok(heard) => heard,
+        let incoming = match link.incoming.recv_timeout(Duration::from_millis(100)) {
+            Ok(incoming) => incoming,
             Err(RecvTimeoutError::Timeout) => continue,
             Err(RecvTimeoutError::Disconnected) => {
                 end(&mut job);
@@ -101,20 +101,20 @@ pub fn serve(
                 ));
             }
         };
-        match heard {
-            FromController::Joined { name, .. } => tell(Happened::Joined(name)),
-            FromController::Trying(trouble) => tell(Happened::Trying(trouble)),
-            FromController::Away => {
+        match incoming {
+            FromController::Joined { name, .. } => notify(Notice::Joined(name)),
+            FromController::Unreachable(trouble) => notify(Notice::Unreachable(trouble)),
+            FromController::Disconnected => {
                 job.iter().for_each(|job| job.orders.away(Some(Instant::now())));
-                tell(Happened::Away);
+                notify(Notice::Disconnected);
             }
-            FromController::Back => {
+            FromController::Reconnected => {
                 job.iter().for_each(|job| job.orders.away(None));
-                tell(Happened::Back);
+                notify(Notice::Reconnected);
             }
-            FromController::Void(reason) => {
+            FromController::SessionLost(reason) => {
                 end(&mut job);
-                tell(Happened::Void(reason));
+                notify(Notice::SessionLost(reason));
             }
             FromController::Refused(reason) => {
                 end(&mut job);
@@ -123,7 +123,7 @@ pub fn serve(
             FromController::Message(down) => match *down {
                 Down::Prepare { run, mut plan, elsewhere, writer, skip_preflight, lost_after_ns } => {
                     end(&mut job);
-                    tell(Happened::Begun(plan.name.clone()));
+                    notify(Notice::RunStarted(plan.name.clone()));
                     let orders = Arc::new(Orders::new(Duration::from_nanos(lost_after_ns)));
                     let run_options = execute::Options {
                         registry: options.registry.clone(),
@@ -139,29 +139,29 @@ pub fn serve(
                     let allowed =
                         unpacked.and_then(|()| options.policy.check(&task.own(), &options.registry));
                     let refusal = allowed.err();
-                    job = Some(Job::start(reporter, task, run_options, refusal, news_in.clone()));
+                    job = Some(Job::start(reporter, task, run_options, refusal, notices_in.clone()));
                 }
-                down => job.iter().for_each(|job| job.hear(&link, down.clone())),
+                down => job.iter().for_each(|job| job.receive(&link, down.clone())),
             },
         }
     }
 }
 
-/// Ends a run that goes on here: the controller has no more use for it.
+/// Ends the run in progress, if there is one.
 fn end(job: &mut Option<Job>) {
     if let Some(job) = job.take() {
         job.orders.give_up();
-        drop(job.downs);
-        // A thread that crashed has nothing more to say either.
+        drop(job.messages);
+        // A thread that panicked has nothing to add.
         let _ = job.thread.join();
     }
 }
 
-/// A run that goes on.
+/// A run in progress.
 struct Job {
     run: u64,
     orders: Arc<Orders>,
-    downs: Sender<Down>,
+    messages: Sender<Down>,
     thread: JoinHandle<()>,
 }
 
@@ -171,32 +171,32 @@ impl Job {
         task: Task,
         options: execute::Options,
         refusal: Option<String>,
-        news: Sender<Happened>,
+        notices: Sender<Notice>,
     ) -> Self {
-        let (downs, heard) = unbounded();
+        let (messages, incoming) = unbounded();
         let (run, orders) = (reporter.run, Arc::clone(&reporter.orders));
         let thread = std::thread::spawn(move || {
             match refusal {
-                Some(reason) => reporter.say(Up::Refused { run, reason }),
+                Some(reason) => reporter.send(Up::Refused { run, reason }),
                 None => {
                     let carried = catch_unwind(AssertUnwindSafe(|| {
-                        carry_out(&reporter, &task, &options, &heard, &news)
+                        run_part(&reporter, &task, &options, &incoming, &notices);
                     }));
                     if carried.is_err() {
-                        // Or the controller would wait for it.
+                        // Otherwise the controller would wait for it.
                         let reason = "its part of the run crashed; please report this as a bug".to_owned();
-                        reporter.say(Up::Refused { run, reason });
+                        reporter.send(Up::Refused { run, reason });
                     }
                 }
             }
-            // Nobody listens when the driver ends.
-            let _ = news.send(Happened::Ended);
+            // The receiver is gone when the driver ends.
+            let _ = notices.send(Notice::RunEnded);
         });
-        Self { run, orders, downs, thread }
+        Self { run, orders, messages, thread }
     }
 
-    /// Takes what the controller says of this run: orders at once, the rest in its turn.
-    fn hear(&self, link: &Link, down: Down) {
+    /// Takes a message about this run: orders take effect at once, the rest waits its turn.
+    fn receive(&self, link: &Link, down: Down) {
         match down {
             Down::Start { run, stage, at_ns } if run == self.run => {
                 self.orders.start(stage, link.instant_of(at_ns as i64));
@@ -206,67 +206,58 @@ impl Job {
             }
             Down::Open { run, stage, .. } if run == self.run => {
                 self.orders.open(stage);
-                let _ = self.downs.send(down);
+                let _ = self.messages.send(down);
             }
             Down::Release { run } if run == self.run => {
                 self.orders.stop();
-                let _ = self.downs.send(down);
+                let _ = self.messages.send(down);
             }
             _ => {}
         }
     }
 }
 
-fn carry_out(
+fn run_part(
     reporter: &Reporter,
     task: &Task,
     options: &execute::Options,
-    heard: &Receiver<Down>,
-    news: &Sender<Happened>,
+    incoming: &Receiver<Down>,
+    notices: &Sender<Notice>,
 ) {
     let run = reporter.run;
     let origin_ns = reporter.link.now_ns().max(0) as u64;
     let start = Instant::now();
     let mut local = LocalBackend::default();
-    let mut quiet = Quiet { orders: &reporter.orders, news };
-    match local.prepare(&task.own(), options, &mut quiet) {
-        Ok(targets) => reporter.say(Up::Prepared { run, targets }),
-        Err(error) => return reporter.say(Up::Refused { run, reason: error.to_string() }),
+    let mut sink = NoticeSink { orders: &reporter.orders, notices };
+    match local.prepare(&task.own(), options, &mut sink) {
+        Ok(targets) => reporter.send(Up::Prepared { run, targets }),
+        Err(error) => return reporter.send(Up::Refused { run, reason: error.to_string() }),
     }
     let observer = Observer::start(&tidemark_observe::Options::default(), start);
-    // The sender goes when the run is given up.
-    for down in heard {
+    // The sender is dropped when the run is given up.
+    for down in incoming {
         match down {
             Down::Open { stage, parts, .. } => {
-                part::carry_out(
-                    reporter,
-                    &mut local,
-                    task,
-                    stage,
-                    &parts,
-                    options.threads,
-                    start,
-                    &mut quiet,
-                );
+                part::carry_out(reporter, &mut local, task, stage, &parts, options.threads, start, &mut sink);
             }
             Down::Release { .. } => break,
             Down::Prepare { .. } | Down::Start { .. } | Down::Order { .. } => {}
         }
     }
-    reporter.say(Up::Released { run, nodes: observer.finish(), origin_ns });
+    reporter.send(Up::Released { run, nodes: observer.finish(), origin_ns });
 }
 
-/// Hears what the local part of a run has to say, and passes on what the driver's user should know.
-struct Quiet<'a> {
+/// Receives the events of the local part of a run and passes on those that the driver's user should see.
+struct NoticeSink<'a> {
     orders: &'a Orders,
-    news: &'a Sender<Happened>,
+    notices: &'a Sender<Notice>,
 }
 
-impl EventSink for Quiet<'_> {
+impl EventSink for NoticeSink<'_> {
     fn event(&mut self, event: Event<'_>) {
         if let Event::Trouble(text) = event {
-            // Nobody listens when the driver ends.
-            let _ = self.news.send(Happened::Trouble(text.to_owned()));
+            // The receiver is gone when the driver ends.
+            let _ = self.notices.send(Notice::Trouble(text.to_owned()));
         }
     }
 

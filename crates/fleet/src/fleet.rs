@@ -1,4 +1,4 @@
-//! All drivers of a controller, and which run each of them works for.
+//! All drivers of a controller, and the run that each of them works for.
 
 mod driver_handle;
 
@@ -6,7 +6,7 @@ use crate::link::frame::{Body, excerpt};
 use crate::link::server;
 use crate::protocol::{Down, Health, Hello, Second, Up, VERSION};
 use crossbeam_channel::Sender;
-pub(crate) use driver_handle::{Arrival, DriverHandle, Entry, FromDriver, Line, Message};
+pub(crate) use driver_handle::{Admission, Connection, DriverFrame, DriverHandle, JoinRequest, Message};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 use std::time::{Duration, Instant};
@@ -18,16 +18,16 @@ const DRIVERS_MOST: usize = 10_000;
 /// Most bytes that a driver's name has.
 const NAME_MOST: usize = 128;
 
-/// How drivers are assigned with.
+/// How a controller treats its drivers.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Tidemark's version: drivers of another one are refused.
     pub version: String,
-    /// A driver that says nothing for so long is [`Presence::Silent`]. Usually 2 s.
+    /// After so long without a sign of life a driver is [`Presence::Silent`]. Usually 2 s.
     pub silent_after: Duration,
-    /// A driver that works for nobody and says nothing for so long is gone, and forgotten after ten times as long.
+    /// After so long without a sign of life an idle driver is gone; after ten times as long it is forgotten.
     pub gone_after: Duration,
-    /// The controller's name, as drivers hear it.
+    /// The controller's name, as drivers show it.
     pub name: String,
 }
 
@@ -40,14 +40,14 @@ pub struct Member {
     pub address: String,
     /// Whether it is there.
     pub presence: Presence,
-    /// How its host fares, as it said last.
+    /// How busy its host is, from its last report.
     pub health: Health,
     /// How far its clock is ahead of the controller's, nanoseconds.
     pub clock_offset_ns: i64,
     /// The most that this can be wrong, nanoseconds: half of the shortest round trip lately, and what the clocks may have drifted
     /// since. `u64::MAX` while nothing is known.
     pub clock_error_ns: u64,
-    /// Since it was last heard of.
+    /// Time since its last sign of life.
     pub silent: Duration,
     /// When it joined, milliseconds since 1970 UTC.
     pub joined_unix_ms: u64,
@@ -60,24 +60,24 @@ pub struct Member {
 pub enum Presence {
     /// It answers.
     Present,
-    /// It is connected or was a moment ago, and says nothing.
+    /// It is connected, or was a moment ago, and gives no sign of life.
     Silent,
     /// It is gone.
     Gone,
 }
 
-/// What the run that has claimed a driver hears of it.
+/// What a run receives from a driver that it has claimed.
 #[derive(Clone, Debug)]
-pub enum Heard {
-    /// It said something.
+pub enum FromDriver {
+    /// A message.
     Message(Box<Up>),
     /// A second of load.
     Second(Second),
-    /// Its connection is cut, or it is silent. What it has to say comes later, if it comes back.
-    Away,
-    /// It is back: nothing that it said is missing.
-    Back,
-    /// It will not come back to this run, and why, as a clause: `it was started anew`.
+    /// The connection is cut, or the driver is silent. Its messages follow if it comes back.
+    Disconnected,
+    /// The driver is back, and nothing was lost.
+    Reconnected,
+    /// The driver will not come back to this run, and why, as a clause: `it was restarted`.
     Gone(String),
 }
 
@@ -93,7 +93,7 @@ pub struct Fleet {
     origin: Instant,
     handles: Mutex<BTreeMap<String, Arc<DriverHandle>>>,
     changes: watch::Sender<u64>,
-    /// Whether somebody looks after the silent ones.
+    /// Whether the task that checks for silent drivers runs.
     watched: Once,
 }
 
@@ -125,8 +125,8 @@ impl Fleet {
         handles.iter().map(|handle| handle.member(self.clock_ns())).collect()
     }
 
-    /// Takes a driver for a run: what it says goes to `heard`, which is unbounded, marked with `tag`, until it is released.
-    /// After [`Heard::Gone`] nothing follows, and the driver still has to be released.
+    /// Claims a driver for a run: until it is released, what it sends goes to `events`, which is unbounded, marked with `tag`.
+    /// After [`FromDriver::Gone`] nothing follows, and the driver still has to be released.
     ///
     /// # Errors
     /// When there is no such driver, it does not answer, or it works for another run.
@@ -135,35 +135,35 @@ impl Fleet {
         name: &str,
         run: u64,
         tag: u32,
-        heard: Sender<(u32, Heard)>,
+        events: Sender<(u32, FromDriver)>,
     ) -> Result<(), ClaimError> {
         let handle = self.handle(name).ok_or_else(|| ClaimError(format!("no driver is named {name}")))?;
-        handle.claim(run, tag, heard)?;
+        handle.claim(run, tag, events)?;
         self.changed();
         Ok(())
     }
 
-    /// Says something to a driver. It gets there once and in order, cuts or not, unless the driver is gone.
-    #[expect(clippy::needless_pass_by_value, reason = "what is said is handed over")]
+    /// Sends a driver a message. It arrives exactly once and in order, also across cuts, unless the driver is gone.
+    #[expect(clippy::needless_pass_by_value, reason = "the message is handed over")]
     pub fn send(&self, name: &str, down: Down) {
         if let Some(handle) = self.handle(name) {
-            // Large plans are written before the handle is locked.
-            handle.send(Body::word(&down));
+            // Large plans are serialized before the handle is locked.
+            handle.send(Body::json(&down));
         }
     }
 
-    /// Lets a driver go: it is free for another run. What was sent to it still gets there.
+    /// Releases a driver: another run can claim it. Messages on their way to it still arrive.
     pub fn release(&self, name: &str) {
         self.let_go(name, None);
     }
 
-    /// Lets a driver go if it is this run that has claimed it.
+    /// Releases a driver if this run has claimed it.
     pub fn release_from(&self, name: &str, run: u64) {
         self.let_go(name, Some(run));
     }
 
-    /// Gives a driver up for this run: its session is void, it has to join anew, and what it has not said is lost. It hears that
-    /// it was given up as soon as it can, the run hears nothing more of it, and it still has to be released.
+    /// Gives a driver up for this run: its session is void, it has to join again, and messages that have not arrived are lost. It
+    /// is told as soon as it can be reached, the run receives nothing more from it, and it still has to be released.
     pub fn give_up(&self, name: &str) {
         if let Some(handle) = self.handle(name) {
             handle.give_up();
@@ -171,7 +171,7 @@ impl Fleet {
         }
     }
 
-    /// Talks with a driver until the connection is over. The caller has checked its token, and has taken the
+    /// Serves a driver until its connection ends. The caller has checked its token, and has taken the
     /// connection with [`crate::link::limits`].
     pub async fn serve(self: &Arc<Self>, socket: axum::extract::ws::WebSocket, address: String) {
         self.watch();
@@ -197,17 +197,17 @@ impl Fleet {
     ///
     /// # Errors
     /// When it cannot be: a sentence for the driver.
-    pub(crate) fn enter(&self, arrival: Arrival) -> Result<(Arc<DriverHandle>, Entry), String> {
-        self.check(&arrival.hello)?;
+    pub(crate) fn admit(&self, request: JoinRequest) -> Result<(Arc<DriverHandle>, Admission), String> {
+        self.check(&request.hello)?;
         // The list stays locked until the driver has its handle, or the handle could be forgotten in between.
         let mut handles = self.handles();
-        let name = &arrival.hello.name;
+        let name = &request.hello.name;
         if !handles.contains_key(name) && handles.len() >= DRIVERS_MOST {
-            return Err(format!("this controller has {DRIVERS_MOST} drivers, which is the most"));
+            return Err(format!("this controller already has {DRIVERS_MOST} drivers, the maximum"));
         }
         let handle =
-            handles.entry(name.clone()).or_insert_with(|| Arc::new(DriverHandle::new(arrival.hello.clone())));
-        let entry = handle.enter(arrival)?;
+            handles.entry(name.clone()).or_insert_with(|| Arc::new(DriverHandle::new(request.hello.clone())));
+        let entry = handle.admit(request)?;
         let handle = Arc::clone(handle);
         drop(handles);
         self.changed();
@@ -247,7 +247,7 @@ impl Fleet {
         self.handles().get(name).cloned()
     }
 
-    /// Looks after those who say nothing, for as long as there is a fleet: one task for all.
+    /// Checks for silent drivers for as long as the fleet exists: one task for all.
     fn watch(self: &Arc<Self>) {
         self.watched.call_once(|| {
             let every =

@@ -1,8 +1,8 @@
-//! One work of a stage on its drivers: their seconds merged as they come, decisions sent back to all of them.
+//! One work of a stage on its drivers: merges their seconds as they arrive and sends decisions back to all of them.
 
 use crate::assign::Assignment;
 use crate::protocol::{Down, Order};
-use crate::run_drivers::{Loss, News, RunDrivers, Started};
+use crate::run_drivers::{DriverEvent, LostDriver, RunDrivers, Started};
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,21 +15,18 @@ use tidemark_measure::record::{Share, ShareSecond};
 use tidemark_measure::wire::SecondSummary;
 use tidemark_plan::plan::{OnLoss, Work};
 
-/// From the decision that a load is steady to the window: time for it to reach every driver.
+/// Time from the decision to open the window to its opening: the order has to reach every driver.
 const WINDOW_AHEAD: Duration = Duration::from_millis(300);
 
-/// How often drivers are looked for that are silent.
-const LOOK: Duration = Duration::from_millis(100);
+/// How often to check for silent drivers.
+const CHECK_EVERY: Duration = Duration::from_millis(100);
 
-/// Where a work hears of its drivers.
-pub(crate) type Route = Receiver<News>;
-
-/// Which work, on whom.
-pub(crate) struct Line {
+/// A work and the drivers that it runs on.
+pub(crate) struct Placement {
     pub(crate) stage: u32,
     pub(crate) work: u32,
     pub(crate) assignments: Vec<Assignment>,
-    /// The drivers among them that have nothing to do.
+    /// Those drivers among them that have nothing to do.
     pub(crate) idle: Vec<usize>,
     pub(crate) on_loss: OnLoss,
     /// Whether a driver that is well reports on every second of it, whatever the storage does.
@@ -40,103 +37,103 @@ pub(crate) struct Line {
 /// A work on drivers.
 pub(crate) struct Remote {
     pub(crate) run_drivers: Arc<RunDrivers>,
-    pub(crate) line: Line,
-    pub(crate) heard: Route,
+    pub(crate) placement: Placement,
+    pub(crate) events: Receiver<DriverEvent>,
 }
 
-/// What is known of one driver's share.
-struct Source {
+/// One driver's share of the work so far.
+struct DriverShare {
     share: Share,
     open: bool,
-    heard: Instant,
+    last_event: Instant,
 }
 
 impl RemoteWork for Remote {
     fn follow(&self, work: &Work, reporter: &mut Reporter<'_>) -> Result<thread_pool::Result, OpenError> {
-        reporter.started(self.line.started.since_run_ns);
-        let mut following = Following::new(self, work);
-        while following.sources.iter().any(|source| source.open) {
-            match self.heard.recv_timeout(Duration::from_millis(50)) {
-                Ok(news) => following.hear(news, reporter),
+        reporter.started(self.placement.started.since_run_ns);
+        let mut active = ActiveWork::new(self, work);
+        while active.sources.iter().any(|source| source.open) {
+            match self.events.recv_timeout(Duration::from_millis(50)) {
+                Ok(event) => active.receive(event, reporter),
                 Err(RecvTimeoutError::Timeout) => {}
-                // The list of drivers is kept by this very work.
+                // The sender lives as long as this work.
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            following.merge.emit(reporter);
-            following.decide(reporter.stop_request());
-            following.look_for_silent();
+            active.merge.emit(reporter);
+            active.decide(reporter.stop_request());
+            active.check_silent();
         }
-        Ok(following.end(reporter))
+        Ok(active.end(reporter))
     }
 }
 
 impl Remote {
     fn index_of(&self, driver: usize) -> Option<usize> {
-        self.line.assignments.iter().position(|assignments| assignments.driver == driver)
+        self.placement.assignments.iter().position(|assignments| assignments.driver == driver)
     }
 
     fn since_start(&self) -> u64 {
-        Instant::now().saturating_duration_since(self.line.started.at).as_nanos() as u64
+        Instant::now().saturating_duration_since(self.placement.started.at).as_nanos() as u64
     }
 
-    fn tell(&self, reporter: &mut Reporter<'_>, driver: usize, what: &str) {
+    fn notify(&self, reporter: &mut Reporter<'_>, driver: usize, what: &str) {
         reporter.trouble(format!("driver {} {what}", self.run_drivers.name(driver)));
     }
 
     fn order(&self, order: Order) {
-        for assignments in &self.line.assignments {
+        for assignments in &self.placement.assignments {
             self.order_one(assignments.driver, order);
         }
     }
 
     fn order_one(&self, driver: usize, order: Order) {
-        let (run, stage, work) = (self.run_drivers.run, self.line.stage, Some(self.line.work));
+        let (run, stage, work) = (self.run_drivers.run, self.placement.stage, Some(self.placement.work));
         if !self.run_drivers.is_lost(driver) {
             self.run_drivers.send(driver, Down::Order { run, stage, work, order });
         }
     }
 }
 
-/// A work while it goes on.
-struct Following<'a> {
+/// A work in progress.
+struct ActiveWork<'a> {
     remote: &'a Remote,
     work: &'a Work,
     merge: Merge,
-    sources: Vec<Source>,
+    sources: Vec<DriverShare>,
     endings: Vec<Ending>,
     /// Why the work has failed, if it has.
     trouble: Option<String>,
-    /// The driver that was lost last, if it was to be heard of still.
+    /// The last driver that was lost before its share had ended.
     loss: Option<String>,
-    /// How the load was ended early, and when.
-    told: Option<(StopRequest, Instant)>,
-    /// Whether that was the user's doing.
+    /// The request that ended the load early, and when it was made.
+    ended_by: Option<(StopRequest, Instant)>,
+    /// Whether the user ended it.
     user: bool,
-    /// How far the drivers' clocks were ahead soon after the start.
+    /// How far ahead the drivers' clocks were soon after the start.
     offsets: Option<Vec<i64>>,
-    /// When somebody last looked for those who are silent.
-    looked: Instant,
+    /// When silent drivers were last checked for.
+    checked: Instant,
 }
 
-impl<'a> Following<'a> {
+impl<'a> ActiveWork<'a> {
     fn new(remote: &'a Remote, work: &'a Work) -> Self {
-        let line = &remote.line;
-        let mut merge = Merge::new(&work.load, line.assignments.len() as u32);
+        let placement = &remote.placement;
+        let mut merge = Merge::new(&work.load, placement.assignments.len() as u32);
         let mut sources = Vec::new();
-        for assignments in &line.assignments {
-            let idle = line.idle.contains(&assignments.driver);
+        for assignments in &placement.assignments {
+            let idle = placement.idle.contains(&assignments.driver);
             if idle {
                 merge.gone(sources.len() as u32);
             }
             let share = Share {
                 driver: assignments.driver as u32,
-                work: line.work,
+                work: placement.work,
                 first_worker: assignments.first,
                 workers: assignments.count,
                 complete: idle,
                 ..Share::default()
             };
-            sources.push(Source { share, open: !idle, heard: line.started.at });
+            sources.push(DriverShare { share, open: !idle, last_event: placement.started.at });
         }
         Self {
             remote,
@@ -146,18 +143,18 @@ impl<'a> Following<'a> {
             endings: Vec::new(),
             trouble: None,
             loss: None,
-            told: None,
+            ended_by: None,
             user: false,
             offsets: None,
-            looked: Instant::now(),
+            checked: Instant::now(),
         }
     }
 
-    /// Takes what came.
-    fn hear(&mut self, news: News, reporter: &mut Reporter<'_>) {
+    /// Takes an event.
+    fn receive(&mut self, event: DriverEvent, reporter: &mut Reporter<'_>) {
         let run_drivers = &self.remote.run_drivers;
-        match news {
-            News::Second(driver, bytes) => {
+        match event {
+            DriverEvent::Second(driver, bytes) => {
                 let Some(index) = self.open_of(driver) else { return };
                 match self.merge.take_encoded(index as u32, &bytes) {
                     Ok(summary) => {
@@ -165,10 +162,12 @@ impl<'a> Following<'a> {
                         reporter.share(&run_drivers.name(driver), summary);
                         self.offsets.get_or_insert_with(|| run_drivers.offsets());
                     }
-                    Err(error) => run_drivers.give_up(driver, &format!("it sent what cannot be: {error}")),
+                    Err(error) => {
+                        run_drivers.give_up(driver, &format!("it sent a malformed second of load: {error}"));
+                    }
                 }
             }
-            News::Ended(driver, ending) => {
+            DriverEvent::Ended(driver, ending) => {
                 let Some(index) = self.open_of(driver) else { return };
                 match ending.and_then(|ending| self.check(index, ending)) {
                     Ok(ending) => self.take(index, *ending),
@@ -176,22 +175,24 @@ impl<'a> Following<'a> {
                 }
                 self.close(index);
             }
-            News::Over(driver) => {
+            DriverEvent::Unreported(driver) => {
                 let Some(index) = self.open_of(driver) else { return };
-                self.fail(format!("driver {} has not said how its part ended", run_drivers.name(driver)));
+                self.fail(format!("driver {} did not report how its share ended", run_drivers.name(driver)));
                 self.close(index);
             }
-            News::Away(driver) => {
-                self.remote.tell(
+            DriverEvent::Disconnected(driver) => {
+                self.remote.notify(
                     reporter,
                     driver,
-                    "cannot be heard; if it comes back in time, nothing is lost",
+                    "cannot be reached; nothing is lost if it comes back in time",
                 );
             }
-            News::Back(driver) => self.remote.tell(reporter, driver, "is back; nothing was lost"),
-            News::Lost(loss) => {
+            DriverEvent::Reconnected(driver) => {
+                self.remote.notify(reporter, driver, "is back; nothing was lost");
+            }
+            DriverEvent::Lost(loss) => {
                 if loss.announce {
-                    self.remote.tell(reporter, loss.driver, &format!("is lost: {}", loss.reason));
+                    self.remote.notify(reporter, loss.driver, &format!("is lost: {}", loss.reason));
                 }
                 self.lose(&loss);
             }
@@ -199,28 +200,28 @@ impl<'a> Following<'a> {
     }
 
     /// A driver is lost.
-    fn lose(&mut self, Loss { driver, reason, missed, .. }: &Loss) {
+    fn lose(&mut self, LostDriver { driver, reason, incomplete, .. }: &LostDriver) {
         let run_drivers = &self.remote.run_drivers;
         let loss = format!("driver {} was lost: {reason}", run_drivers.name(*driver));
         if let Some(index) = self.open_of(*driver) {
             self.close(index);
             if does_each_once(self.work) {
-                self.trouble.get_or_insert(format!("{loss}, and with it operations that had to be done"));
+                self.trouble.get_or_insert(format!("{loss}, and some of its operations were never done"));
             }
-            // Of a load that nobody has brought to its end, nobody knows how long it was.
+            // No driver has ended the load, so its length is not known otherwise.
             if self.endings.is_empty() && self.sources.iter().all(|source| !source.open) {
                 self.trouble.get_or_insert_with(|| loss.clone());
                 self.merge.ended_early(self.remote.since_start());
             }
             self.loss = Some(loss.clone());
         }
-        if *missed && self.remote.line.on_loss == OnLoss::Stop {
+        if *incomplete && self.remote.placement.on_loss == OnLoss::Stop {
             run_drivers.count_loss(*driver);
             self.fail(loss);
         }
     }
 
-    /// Which source a driver is, if there is still something to hear of it.
+    /// The index of a driver's share, if the share has not ended.
     fn open_of(&self, driver: usize) -> Option<usize> {
         self.remote.index_of(driver).filter(|index| self.sources[*index].open)
     }
@@ -230,9 +231,9 @@ impl<'a> Following<'a> {
         self.merge.gone(index as u32);
     }
 
-    /// Refuses what a driver cannot have left behind.
+    /// Refuses an ending that a driver cannot have.
     fn check(&self, index: usize, ending: Box<Ending>) -> Result<Box<Ending>, String> {
-        let assignments = self.remote.line.assignments[index];
+        let assignments = self.remote.placement.assignments[index];
         let actions = self.work.load.actions;
         let mut own = ending.workers.iter().chain(ending.whole.iter().flat_map(|whole| &whole.workers));
         let is_own = own.all(|count| {
@@ -243,41 +244,41 @@ impl<'a> Following<'a> {
         let fits = ending.whole.as_ref().is_none_or(|whole| whole.tallies.len() == usize::from(actions));
         match is_own && fits {
             true => Ok(ending),
-            false => Err("what it says of its part is of workers or operations that it does not have".into()),
+            false => Err("its report has workers or operations that it was not given".into()),
         }
     }
 
-    /// A share has ended as it should.
+    /// A share has ended normally.
     fn take(&mut self, index: usize, ending: Ending) {
-        if ending.interrupted && self.told.is_none() {
-            let name = self.remote.run_drivers.name(self.remote.line.assignments[index].driver);
-            self.fail(format!("driver {name} ended its part early: it could not hear the controller"));
+        if ending.interrupted && self.ended_by.is_none() {
+            let name = self.remote.run_drivers.name(self.remote.placement.assignments[index].driver);
+            self.fail(format!("driver {name} ended its share early: it could not reach the controller"));
         }
         let offsets = self.offsets.get_or_insert_with(|| self.remote.run_drivers.offsets());
-        let driver = self.remote.line.assignments[index].driver;
-        // So much further ahead was its clock taken to be than it was: so much later did it start than it was to.
-        let late_ns = self.remote.line.started.offsets[driver].saturating_sub(offsets[driver]);
-        self.sources[index].end(&ending, late_ns, &self.remote.line.started);
+        let driver = self.remote.placement.assignments[index].driver;
+        // By as much as its clock was assumed to be further ahead than it was, it started late.
+        let late_ns = self.remote.placement.started.offsets[driver].saturating_sub(offsets[driver]);
+        self.sources[index].end(&ending, late_ns, &self.remote.placement.started);
         self.endings.push(ending);
     }
 
-    /// The work has failed: those who go on are to end.
+    /// The work has failed: all drivers are to end it.
     fn fail(&mut self, trouble: String) {
         self.trouble.get_or_insert(trouble);
         self.end_early(StopRequest::Finish);
     }
 
-    /// Ends the load before its time. What was ended is not ended again, but it may be stopped.
+    /// Ends the load early. A load that is ending is not ended again, but it may be stopped.
     fn end_early(&mut self, request: StopRequest) {
-        if self.told.is_some_and(|(told, _)| told >= request) {
+        if self.ended_by.is_some_and(|(ended_by, _)| ended_by >= request) {
             return;
         }
         self.merge.ended_early(self.remote.since_start());
         self.remote.order(Order::End(request));
-        self.told = Some((request, Instant::now()));
+        self.ended_by = Some((request, Instant::now()));
     }
 
-    /// Does what the load has shown to be due, and what the user wants.
+    /// Acts on the state of the load and on the user's wishes.
     fn decide(&mut self, stop_request: StopRequest) {
         match self.merge.decision() {
             Some(Decision::OpenWindow) => self.open_window(),
@@ -291,65 +292,66 @@ impl<'a> Following<'a> {
     }
 
     fn open_window(&mut self) {
-        let started = &self.remote.line.started;
+        let started = &self.remote.placement.started;
         let at = Instant::now() + WINDOW_AHEAD;
         self.merge.window_opened(at.saturating_duration_since(started.at).as_nanos() as u64);
-        // The drivers' clocks as they were taken to be at the start: the window is as far from it on all of them.
+        // With the offsets assumed at the start, so that the window is equally far from the start on all drivers.
         let clock = self.remote.run_drivers.clock_of(at);
-        for assignments in &self.remote.line.assignments {
+        for assignments in &self.remote.placement.assignments {
             let at_ns = clock.saturating_add(started.offsets[assignments.driver]).max(0) as u64;
             self.remote.order_one(assignments.driver, Order::Window { at_ns });
         }
     }
 
-    /// Gives up drivers that are there and do not say what they should: they would never end.
-    fn look_for_silent(&mut self) {
-        if self.looked.elapsed() < LOOK {
+    /// Gives up drivers that are reachable and do not report: the work would never end.
+    fn check_silent(&mut self) {
+        if self.checked.elapsed() < CHECK_EVERY {
             return;
         }
-        self.looked = Instant::now();
-        let (run_drivers, most) = (&self.remote.run_drivers, self.remote.run_drivers.timeouts.word);
-        let stopped = self.told.is_some_and(|(told, at)| told == StopRequest::Stop && at.elapsed() > most);
-        let sources = self.sources.iter().zip(&self.remote.line.assignments);
+        self.checked = Instant::now();
+        let (run_drivers, most) = (&self.remote.run_drivers, self.remote.run_drivers.timeouts.report);
+        let stopped =
+            self.ended_by.is_some_and(|(ended_by, at)| ended_by == StopRequest::Stop && at.elapsed() > most);
+        let sources = self.sources.iter().zip(&self.remote.placement.assignments);
         for (source, assignments) in sources.filter(|(source, _)| source.open) {
-            let due = match self.told {
-                Some((_, at)) => Some(at.max(source.heard)),
-                None => self.remote.line.reports_every_second.then_some(source.heard),
+            let due = match self.ended_by {
+                Some((_, at)) => Some(at.max(source.last_event)),
+                None => self.remote.placement.reports_every_second.then_some(source.last_event),
             };
             if stopped {
                 let reason = format!("it did not stop within {} s", most.as_secs_f64());
                 run_drivers.give_up(assignments.driver, &reason);
-            } else if let (Some(due), Some(there)) = (due, run_drivers.there_since(assignments.driver))
+            } else if let (Some(due), Some(there)) = (due, run_drivers.reachable_since(assignments.driver))
                 && due.max(there).elapsed() > most
             {
-                let reason = format!("it said nothing of its load for {} s", most.as_secs_f64());
+                let reason = format!("it reported nothing of its load for {} s", most.as_secs_f64());
                 run_drivers.give_up(assignments.driver, &reason);
             }
         }
     }
 
-    /// What the work left behind.
+    /// The result of the work.
     fn end(mut self, reporter: &mut Reporter<'_>) -> thread_pool::Result {
         self.merge.flush(reporter);
         self.remote
             .run_drivers
-            .close(self.remote.line.work, self.sources.into_iter().map(|source| source.share).collect());
+            .close(self.remote.placement.work, self.sources.into_iter().map(|source| source.share).collect());
         let mut result = self.merge.result(self.endings);
         if let Some(trouble) = self.trouble {
-            // What was measured is kept with the reason.
+            // The measurements are kept, with the reason.
             result.given_up = trouble;
         } else if let Some(loss) = self.loss {
             result.remarks.push(format!("The load went on without a driver: {loss}."));
         }
-        // The drivers end early for losses too, which is not the user's doing.
+        // Drivers also end early after a loss, which is not an interruption by the user.
         result.interrupted = self.user;
         result
     }
 }
 
-impl Source {
+impl DriverShare {
     fn add(&mut self, summary: &SecondSummary) {
-        self.heard = Instant::now();
+        self.last_event = Instant::now();
         self.share.ok += summary.ok;
         self.share.failed += summary.failed;
         self.share.bytes += summary.bytes;
@@ -373,7 +375,7 @@ impl Source {
     }
 }
 
-/// Whether a work has to do each of its operations once, so that what a driver did not do is missing.
+/// Whether each operation of the work has to be done once, so that a lost driver's operations are missing.
 fn does_each_once(work: &Work) -> bool {
     work.load.source.operations().is_some() || work.load.stop.operations.is_some()
 }

@@ -1,64 +1,22 @@
-//! How this host fares, for the controller's overview: what /proc says, as rates since the last look.
+//! How busy this host is, for the controller's overview.
 
 use crate::protocol::Health;
-use procfs::{Current as _, CurrentSI as _, KernelStats, Meminfo};
-use std::time::Instant;
+use tidemark_observe::HostSampler;
 
-/// Looks at this host now and then.
+/// Samples this host now and then.
 #[derive(Default)]
-pub(crate) struct Pulse {
-    before: Option<(Instant, Counters)>,
-}
+pub(crate) struct HealthSampler(HostSampler);
 
-#[derive(Clone, Copy, Default)]
-struct Counters {
-    busy: u64,
-    all: u64,
-    received: u64,
-    sent: u64,
-}
-
-impl Pulse {
-    /// How the host fares since the last look; `None` at the first, and where /proc does not tell.
-    pub(crate) fn look(&mut self) -> Option<Health> {
-        let now = Instant::now();
-        let counters = Counters::read()?;
-        let (then, before) = self.before.replace((now, counters))?;
-        let seconds = now.duration_since(then).as_secs_f64().max(1e-3);
-        let all = counters.all.saturating_sub(before.all);
-        let memory = Meminfo::current().ok()?;
-        let free = memory.mem_available.unwrap_or(memory.mem_free);
+impl HealthSampler {
+    /// How busy the host has been since the last call; `None` at the first.
+    pub(crate) fn sample(&mut self) -> Option<Health> {
+        let host = self.0.sample()?;
         Some(Health {
-            cpu_busy: if all == 0 {
-                0.0
-            } else {
-                counters.busy.saturating_sub(before.busy) as f32 / all as f32
-            },
-            memory_used_bytes: memory.mem_total.saturating_sub(free),
-            received_per_s: counters.received.saturating_sub(before.received) as f64 / seconds,
-            sent_per_s: counters.sent.saturating_sub(before.sent) as f64 / seconds,
+            cpu_busy: host.cpu_busy,
+            memory_used_bytes: host.memory_used_bytes,
+            received_per_s: host.received_per_s,
+            sent_per_s: host.sent_per_s,
         })
-    }
-}
-
-impl Counters {
-    fn read() -> Option<Self> {
-        let cpu = KernelStats::current().ok()?.total;
-        let idle = cpu.idle + cpu.iowait.unwrap_or(0);
-        let busy = cpu.user
-            + cpu.nice
-            + cpu.system
-            + cpu.irq.unwrap_or(0)
-            + cpu.softirq.unwrap_or(0)
-            + cpu.steal.unwrap_or(0);
-        let mut counters = Self { busy, all: busy + idle, ..Self::default() };
-        for (name, device) in procfs::net::dev_status().ok()? {
-            if name != "lo" {
-                counters.received += device.recv_bytes;
-                counters.sent += device.sent_bytes;
-            }
-        }
-        Some(counters)
     }
 }
 
@@ -68,9 +26,9 @@ mod tests {
 
     #[test]
     fn the_second_look_tells_shares_and_memory() {
-        let mut pulse = Pulse::default();
-        assert_eq!(pulse.look(), None);
-        let health = pulse.look().unwrap();
+        let mut sampler = HealthSampler::default();
+        assert_eq!(sampler.sample(), None);
+        let health = sampler.sample().unwrap();
         assert!((0.0..=1.0).contains(&health.cpu_busy), "{health:?}");
         assert!(health.memory_used_bytes > 1 << 20, "{health:?}");
     }

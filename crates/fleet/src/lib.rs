@@ -1,17 +1,17 @@
-//! Drivers under a controller: works divided exactly, started together at one time, merged by addition as their seconds come.
+//! Drivers under a controller: divides works exactly, starts them together, and merges their seconds by addition as they come.
 //!
 //! | module | idea |
 //! |---|---|
-//! | `protocol` | what controller and driver say to each other |
+//! | `protocol` | the messages between controller and driver |
 //! | `fleet` | all drivers of a controller, and which run each of them works for |
 //! | `link` | a connection that survives cuts: numbered messages over WebSocket, clocks compared |
 //! | `driver` | listens to the controller and carries out its part of a run |
-//! | `health` | how a driver's host fares |
-//! | `part`, `orders` | one stage of it, and what the controller orders meanwhile |
+//! | `health` | how busy a driver's host is |
+//! | `part`, `orders` | one stage of it, and the controller's orders for it |
 //! | `backend` | the controller's side of a run: its stages on drivers instead of in this process |
-//! | `deal` | which driver gets which workers |
-//! | `run_drivers` | what is known of a run's drivers; losses are noticed here |
-//! | `follow` | one work on its drivers: seconds merged, decisions sent back |
+//! | `assign` | which driver gets which workers |
+//! | `run_drivers` | the state of a run's drivers; notices losses |
+//! | `follow` | one work on its drivers: merges seconds, sends decisions back |
 
 mod assign;
 pub mod backend;

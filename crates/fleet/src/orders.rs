@@ -1,5 +1,5 @@
-//! What the controller has ordered of the stage that goes on here: written by the thread that listens, read by those that
-//! carry the load.
+//! The controller's orders for the current stage: written by the thread that listens, read by the threads that generate
+//! load.
 
 use crate::protocol::Order;
 use std::collections::HashMap;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tidemark_load::stop::StopRequest;
 use tidemark_load::thread_pool::Instruction;
 
-/// How much longer than the controller a driver waits before it takes itself for lost: the controller decides first.
+/// How much longer than the controller a driver waits before it considers itself lost: the controller decides first.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The orders of one run.
@@ -31,7 +31,7 @@ struct State {
 }
 
 impl Orders {
-    /// No orders yet. Without a word from the controller for `lost_after` and a little, the load is ended.
+    /// No orders yet. The load ends when the controller cannot be reached for `lost_after` and a little.
     pub(crate) fn new(lost_after: Duration) -> Self {
         Self { lost_after, state: Mutex::default(), changed: Condvar::new() }
     }
@@ -40,7 +40,7 @@ impl Orders {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A stage is about to be opened: what was ordered of the one before is forgotten.
+    /// A stage is about to be opened: orders for the stage before are forgotten.
     pub(crate) fn open(&self, stage: u32) {
         let mut state = self.state();
         let (away, given_up) = (state.away, state.given_up);
@@ -56,7 +56,7 @@ impl Orders {
         }
     }
 
-    /// A word on a work, or on all of them.
+    /// Takes an order for a work or for all works.
     pub(crate) fn order(
         &self,
         stage: u32,
@@ -73,7 +73,7 @@ impl Orders {
                 state.windows.insert(work, instant(at_ns));
             }
             (Order::Window { .. }, None) => {}
-            // A stop is not taken back.
+            // A stop cannot be revoked.
             (Order::End(request), Some(work)) => {
                 let own = state.works.entry(work).or_default();
                 *own = request.max(*own);
@@ -83,18 +83,18 @@ impl Orders {
         self.changed.notify_all();
     }
 
-    /// Since when the controller cannot be heard, if it cannot.
+    /// Notes since when the controller cannot be reached; `None`: it can.
     pub(crate) fn away(&self, since: Option<Instant>) {
         self.state().away = since;
     }
 
-    /// The stage that goes on, if one does, is to stop at once.
+    /// Stops the current stage, if there is one, at once.
     pub(crate) fn stop(&self) {
         self.state().stop_request = StopRequest::Stop;
         self.changed.notify_all();
     }
 
-    /// The run is void: everything stops, and nothing more is said.
+    /// The run is void: everything stops, and nothing more is reported.
     pub(crate) fn give_up(&self) {
         self.state().given_up = true;
         self.changed.notify_all();
@@ -105,7 +105,7 @@ impl Orders {
         self.state().given_up
     }
 
-    /// Waits until the stage is to start; `None` when it is not to.
+    /// Waits for the time at which to start the stage; `None` if it will not start.
     pub(crate) fn wait_for_start(&self) -> Option<Instant> {
         let mut state = self.state();
         loop {
@@ -121,7 +121,7 @@ impl Orders {
         }
     }
 
-    /// What is wanted of a work by now.
+    /// The current instruction for a work.
     pub(crate) fn instruction(&self, work: u32) -> Instruction {
         let state = self.state();
         let lost = state.away.is_some_and(|since| since.elapsed() > self.lost_after + TIMEOUT);

@@ -1,4 +1,4 @@
-//! A driver's part of one stage: sessions opened, started when the controller says, every second told.
+//! A driver's part of one stage: opens the sessions, starts when the controller says, reports every second.
 
 use crate::link::Link;
 use crate::orders::Orders;
@@ -18,7 +18,7 @@ use tidemark_measure::tally::Interval;
 use tidemark_measure::wire;
 use tidemark_plan::plan::{Plan, Stage};
 
-/// How the parts of a run speak to its controller: not at all once the run is void.
+/// How the parts of a run report to the controller; silent once the run is void.
 #[derive(Clone)]
 pub(crate) struct Reporter {
     pub(crate) link: Arc<Link>,
@@ -27,9 +27,9 @@ pub(crate) struct Reporter {
 }
 
 impl Reporter {
-    pub(crate) fn say(&self, up: Up) {
+    pub(crate) fn send(&self, up: Up) {
         if !self.orders.is_given_up() {
-            self.link.say(up);
+            self.link.send(up);
         }
     }
 
@@ -41,15 +41,15 @@ impl Reporter {
     }
 }
 
-/// A run, as far as a driver has to do with it.
+/// A driver's part of a run.
 pub(crate) struct Task {
     pub(crate) plan: Plan,
-    /// Stage and work of what lies on other machines.
+    /// Stage and work of whatever is on other machines.
     pub(crate) elsewhere: Vec<(u32, u32)>,
 }
 
 impl Task {
-    /// The plan without what lies on other machines.
+    /// The plan without whatever is on other machines.
     pub(crate) fn own(&self) -> Plan {
         let mut plan = self.plan.clone();
         for (number, stage) in (0..).zip(&mut plan.stages) {
@@ -61,7 +61,7 @@ impl Task {
         plan
     }
 
-    /// The stage with the works only of which there are parts.
+    /// The stage reduced to the works that have parts here.
     fn share(&self, number: u32, parts: &[Part]) -> Option<Stage> {
         let whole = self.plan.stages.get(number as usize)?;
         let own = |part: &Part| {
@@ -73,29 +73,29 @@ impl Task {
     }
 }
 
-/// Where the threads of a stage's works meet before its load.
+/// Where the works of a stage wait for each other before the load starts.
 struct StartBarrier<'a> {
     reporter: &'a Reporter,
     stage: u32,
     runners: usize,
     open: AtomicUsize,
-    said: AtomicBool,
+    reported: AtomicBool,
     notes: Mutex<Vec<Note>>,
 }
 
 impl StartBarrier<'_> {
-    /// A runner's sessions are open; the last one tells the controller.
+    /// A runner's sessions are open; the last runner tells the controller.
     fn opened(&self) {
         if self.open.fetch_add(1, Ordering::AcqRel) + 1 == self.runners {
-            self.say(Opened::Ready);
+            self.send(Opened::Ready);
         }
     }
 
     /// Tells the controller, once.
-    fn say(&self, opened: Opened) {
-        if !self.said.swap(true, Ordering::AcqRel) {
+    fn send(&self, opened: Opened) {
+        if !self.reported.swap(true, Ordering::AcqRel) {
             let notes = std::mem::take(&mut *self.notes.lock().unwrap_or_else(PoisonError::into_inner));
-            self.reporter.say(Up::Ready { run: self.reporter.run, stage: self.stage, opened, notes });
+            self.reporter.send(Up::Ready { run: self.reporter.run, stage: self.stage, opened, notes });
         }
     }
 }
@@ -121,41 +121,42 @@ pub(crate) fn carry_out(
     let place = StagePlace { index: stage as usize, run_start };
     let opened = match &mine {
         Some(mine) => local.open(place, mine, &mut notes, sink),
-        None => backend::Opened::Failed("the controller speaks of a work that is not this driver's".into()),
+        None => backend::Opened::Failed("the controller named a work that this driver does not have".into()),
     };
     let barrier = |runners| StartBarrier {
         reporter,
         stage,
         runners,
         open: AtomicUsize::new(0),
-        said: AtomicBool::new(false),
+        reported: AtomicBool::new(false),
         notes: Mutex::new(notes),
     };
     match opened {
-        backend::Opened::Nothing(why) => barrier(0).say(Opened::Nothing(why)),
-        backend::Opened::Failed(why) => barrier(0).say(Opened::Failed(why)),
+        backend::Opened::Nothing(why) => barrier(0).send(Opened::Nothing(why)),
+        backend::Opened::Failed(why) => barrier(0).send(Opened::Failed(why)),
         backend::Opened::Runners(runners) => {
             let barrier = barrier(runners.len());
-            play(&barrier, &runners, parts, threads.unwrap_or_else(provenance::cores).max(1));
+            run_works(&barrier, &runners, parts, threads.unwrap_or_else(provenance::cores).max(1));
         }
     }
     let proof = local.proof(&[]).map(Box::new);
-    reporter.say(Up::StageEnded { run, stage, proof });
+    reporter.send(Up::StageEnded { run, stage, proof });
 }
 
-fn play(barrier: &StartBarrier<'_>, runners: &[Runner<'_>], parts: &[Part], threads: u32) {
+fn run_works(barrier: &StartBarrier<'_>, runners: &[Runner<'_>], parts: &[Part], threads: u32) {
     std::thread::scope(|scope| {
         for runner in runners {
             // A stage's works are in the order of the parts.
             let own = runner.works().iter().filter_map(|(place, _)| parts.get(*place).copied()).collect();
-            scope.spawn(move || play_one(barrier, runner, own, threads));
+            scope.spawn(move || run_work(barrier, runner, own, threads));
         }
     });
 }
 
-fn play_one(barrier: &StartBarrier<'_>, runner: &Runner<'_>, parts: Vec<Part>, threads: u32) {
+fn run_work(barrier: &StartBarrier<'_>, runner: &Runner<'_>, parts: Vec<Part>, threads: u32) {
     let StartBarrier { reporter, stage, .. } = *barrier;
-    let mut coordinators: Vec<_> = parts.iter().map(|part| Told { barrier, work: part.work }).collect();
+    let mut coordinators: Vec<_> =
+        parts.iter().map(|part| RemoteCoordinator { barrier, work: part.work }).collect();
     let mut coordinators: Vec<&mut dyn Coordinator> =
         coordinators.iter_mut().map(|coordinator| coordinator as &mut dyn Coordinator).collect();
     let shares: Vec<_> = parts.iter().map(|part| Share { first: part.first, count: part.count }).collect();
@@ -163,23 +164,23 @@ fn play_one(barrier: &StartBarrier<'_>, runner: &Runner<'_>, parts: Vec<Part>, t
     for (part, ending) in parts.iter().zip(endings) {
         let ending = ending.map(Box::new).map_err(|error| error.to_string());
         if let Err(reason) = &ending
-            && !barrier.said.load(Ordering::Acquire)
+            && !barrier.reported.load(Ordering::Acquire)
         {
-            // The others wait for a start that will not come.
-            barrier.say(Opened::Failed(reason.clone()));
+            // The other works would wait for a start that never comes.
+            barrier.send(Opened::Failed(reason.clone()));
             reporter.orders.stop();
         }
-        reporter.say(Up::Ended { run: reporter.run, stage, work: part.work, ending });
+        reporter.send(Up::Ended { run: reporter.run, stage, work: part.work, ending });
     }
 }
 
-/// A work's load, led by the controller.
-struct Told<'a> {
+/// Lets the controller lead the load of a work.
+struct RemoteCoordinator<'a> {
     barrier: &'a StartBarrier<'a>,
     work: u32,
 }
 
-impl Coordinator for Told<'_> {
+impl Coordinator for RemoteCoordinator<'_> {
     fn start(&mut self) -> Option<Instant> {
         self.barrier.opened();
         self.barrier.reporter.orders.wait_for_start()

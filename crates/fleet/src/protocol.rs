@@ -1,4 +1,4 @@
-//! What controller and driver say to each other. Both are of the same version: the link refuses others.
+//! The messages between controller and driver. Both have the same version: the link refuses others.
 //!
 //! Times are nanoseconds on the driver's monotonic clock (since its process began); the controller, which has measured
 //! how far that clock is ahead of its own, translates. Seconds of load do not travel as [`Up`]: they are binary, see
@@ -11,10 +11,10 @@ use tidemark_measure::observation::Node;
 use tidemark_measure::record::{Note, Proof};
 use tidemark_plan::plan::Plan;
 
-/// The protocol's number: a driver of another one is refused.
+/// The version of the protocol: drivers with another are refused.
 pub const VERSION: u32 = 1;
 
-/// Who joins: the first thing that a driver says.
+/// Who joins: a driver's first message.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Hello {
@@ -38,7 +38,7 @@ pub struct Hello {
     pub memory_bytes: u64,
 }
 
-/// How a driver's host fares. Sent every two seconds; those that are lost are not sent again.
+/// How busy a driver's host is. Sent every two seconds; lost reports are not sent again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Health {
@@ -63,23 +63,23 @@ pub struct Part {
     pub count: u32,
 }
 
-/// What the controller says.
+/// A message from the controller.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Down {
-    /// Make everything ready for a run: answered by [`Up::Prepared`] or [`Up::Refused`].
+    /// Get everything ready for a run: answered by [`Up::Prepared`] or [`Up::Refused`].
     Prepare {
         /// A number of the controller's choice, never used twice.
         run: u64,
-        /// What is to be run, in whole.
+        /// The whole plan.
         plan: Box<Plan>,
-        /// Stage and work of what lies on other drivers' machines: it is not looked for here, and no part of it will be.
+        /// Stage and work of whatever is on other drivers' machines: this driver neither prepares nor runs it.
         elsewhere: Vec<(u32, u32)>,
-        /// Marks what this driver writes: another number for every driver of the run.
+        /// Marks the data that this driver writes: a different number for every driver of the run.
         writer: u32,
-        /// Whether to begin without asking the targets first.
+        /// Whether to skip the check of the targets.
         skip_preflight: bool,
-        /// Without a word from the controller for so long, the load is ended, nanoseconds.
+        /// The load ends when the controller cannot be reached for so long, nanoseconds.
         lost_after_ns: u64,
     },
     /// Open the sessions of a stage's works: answered by [`Up::Ready`].
@@ -91,7 +91,7 @@ pub enum Down {
         /// This driver's part of it.
         parts: Vec<Part>,
     },
-    /// Start the load of the stage that is open.
+    /// Start the load of the open stage.
     Start {
         /// Which run.
         run: u64,
@@ -100,7 +100,7 @@ pub enum Down {
         /// When.
         at_ns: u64,
     },
-    /// A word on the load of a work that goes on. Later ones override earlier ones, but a stop is not taken back.
+    /// An order for a load in progress. Later orders override earlier ones, but a stop cannot be revoked.
     Order {
         /// Which run.
         run: u64,
@@ -108,17 +108,17 @@ pub enum Down {
         stage: u32,
         /// Which work; `None` for all.
         work: Option<u32>,
-        /// What.
+        /// The order.
         order: Order,
     },
-    /// Let go of a run: stop what is still going on, answered by [`Up::Released`].
+    /// Release a run: stop whatever still runs; answered by [`Up::Released`].
     Release {
         /// Which run.
         run: u64,
     },
 }
 
-/// A word on a load that goes on.
+/// An order for a load in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
@@ -127,11 +127,11 @@ pub enum Order {
         /// When.
         at_ns: u64,
     },
-    /// The load ends before its time.
+    /// End the load early.
     End(StopRequest),
 }
 
-/// What a driver says.
+/// A message from a driver.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Up {
@@ -155,7 +155,7 @@ pub enum Up {
         run: u64,
         /// Which stage.
         stage: u32,
-        /// What came of it.
+        /// The outcome.
         opened: Opened,
         /// What the user should know.
         notes: Vec<Note>,
@@ -168,7 +168,7 @@ pub enum Up {
         stage: u32,
         /// Which work.
         work: u32,
-        /// What it left behind, or why there is nothing.
+        /// Its ending, or why there is none.
         ending: Result<Box<Ending>, String>,
     },
     /// All works of the stage have ended here.
@@ -177,23 +177,23 @@ pub enum Up {
         run: u64,
         /// Which stage.
         stage: u32,
-        /// What makes its numbers evidence, if it moved blocks.
+        /// The proof of its numbers, if it used block storage.
         proof: Option<Box<Proof>>,
     },
-    /// The driver's user ends it: it will not come back.
+    /// The driver's user is ending it: it will not come back.
     Leaving,
-    /// The run was let go of.
+    /// The run is released.
     Released {
         /// Which.
         run: u64,
-        /// What this driver's node did meanwhile; times since the start of the run here, `origin_ns`.
+        /// What was observed of this driver's node; times since the start of the run here, `origin_ns`.
         nodes: Vec<Node>,
         /// When the run began here.
         origin_ns: u64,
     },
 }
 
-/// What came of opening a stage.
+/// The outcome of opening a stage.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Opened {

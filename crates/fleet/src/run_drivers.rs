@@ -1,9 +1,9 @@
-//! What is known of the drivers of one run, by those who carry it out: written by one thread that listens to all of them.
+//! The state of the drivers of one run, for the threads that carry it out. One thread listens to all drivers and writes it.
 
 use crate::Fleet;
 use crate::assign::Assignment;
 use crate::backend::record;
-use crate::fleet::{Heard, Member};
+use crate::fleet::{FromDriver, Member};
 use crate::protocol::{Down, Opened, Second, Up};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,50 +14,50 @@ use tidemark_load::thread_pool::Ending;
 use tidemark_measure::observation::Node;
 use tidemark_measure::record::{Driver, Lost, Note, Proof, Share};
 
-/// How often the listener looks for drivers that are lost.
-const LOOK: Duration = Duration::from_millis(100);
+/// How often the listener checks for lost drivers.
+const CHECK_EVERY: Duration = Duration::from_millis(100);
 
-/// How long a driver that is there, its network and all, may be silent before it is given up.
+/// How long a driver whose connection works may keep others waiting before it is given up.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timeouts {
-    /// On whether it is ready: for a run, for a stage.
+    /// For saying whether it is ready for a run or a stage.
     pub(crate) ready: Duration,
-    /// On a load that is over, or of which it should tell something every second; when it is to let go of a run.
-    pub(crate) word: Duration,
+    /// For reporting on a load, and for releasing a run.
+    pub(crate) report: Duration,
 }
 
 impl Default for Timeouts {
     fn default() -> Self {
-        Self { ready: Duration::from_secs(600), word: Duration::from_secs(60) }
+        Self { ready: Duration::from_secs(600), report: Duration::from_secs(60) }
     }
 }
 
-/// What a work hears of its drivers, each with the driver's number on the run_drivers.
+/// What the thread that follows a work receives about its drivers; each event has the driver's number within the run.
 #[derive(Debug)]
-pub(crate) enum News {
-    /// A second, encoded.
+pub(crate) enum DriverEvent {
+    /// A second of load, encoded.
     Second(usize, Vec<u8>),
-    /// Its share has ended there. Told once at most, and nothing of the share follows.
+    /// The driver's share of the work has ended. Sent once at most; nothing of the share follows.
     Ended(usize, Result<Box<Ending>, String>),
-    /// The stage is over there, and it has not said how its share ended.
-    Over(usize),
-    /// It cannot be heard. Only one work of a stage is told, for the user to know.
-    Away(usize),
-    /// It can be heard again; told likewise.
-    Back(usize),
-    /// It is lost.
-    Lost(Loss),
+    /// The stage has ended on the driver without a report on its share of this work.
+    Unreported(usize),
+    /// The driver cannot be reached. Only one work of a stage receives this, to show it to the user.
+    Disconnected(usize),
+    /// The driver can be reached again. As for `Disconnected`.
+    Reconnected(usize),
+    /// The driver is lost.
+    Lost(LostDriver),
 }
 
-/// A driver is lost. All works of a stage are told.
+/// A driver that is lost. All works of a stage are told.
 #[derive(Clone, Debug)]
-pub(crate) struct Loss {
+pub(crate) struct LostDriver {
     pub(crate) driver: usize,
     /// Why: a clause.
     pub(crate) reason: String,
-    /// Whether the stage misses something: not all of its shares had ended.
-    pub(crate) missed: bool,
-    /// Whether it is this work that tells the user.
+    /// Whether any of its shares of the stage had not ended.
+    pub(crate) incomplete: bool,
+    /// Whether this work is the one that tells the user.
     pub(crate) announce: bool,
 }
 
@@ -68,22 +68,22 @@ pub(crate) struct Started {
     pub(crate) at: Instant,
     /// Since the run's start.
     pub(crate) since_run_ns: u64,
-    /// How far each driver's clock was taken to be ahead.
+    /// How far ahead each driver's clock was assumed to be.
     pub(crate) offsets: Vec<i64>,
 }
 
 #[derive(Default)]
-struct OfDriver {
+struct DriverState {
     name: String,
     record: Driver,
     away: Option<Instant>,
     /// Since when it is back, if it was away.
     back: Option<Instant>,
     lost: Option<(Instant, String)>,
-    /// Whether a stage has failed because it is lost. One is enough.
+    /// Whether a stage has already failed because it is lost: one is enough.
     loss_counted: bool,
-    /// Works of the stage that goes on of which it is still to say how they ended.
-    owes: Vec<u32>,
+    /// Works of the current stage on which it still has to report the end.
+    unfinished: Vec<u32>,
     prepared: Option<Result<Vec<String>, String>>,
     ready: Option<(Opened, Vec<Note>)>,
     ended: bool,
@@ -93,10 +93,10 @@ struct OfDriver {
 
 #[derive(Default)]
 struct State {
-    drivers: Vec<OfDriver>,
+    drivers: Vec<DriverState>,
     stage: Option<u32>,
-    /// To those who follow its works: none to a work that has ended.
-    routes: Vec<Option<Sender<News>>>,
+    /// The threads that follow its works; `None` for a work that has ended.
+    listeners: Vec<Option<Sender<DriverEvent>>>,
     shares: Vec<Share>,
 }
 
@@ -107,14 +107,21 @@ pub(crate) struct RunDrivers {
     pub(crate) timeouts: Timeouts,
     began: Instant,
     state: Mutex<State>,
-    news: Condvar,
+    changed: Condvar,
 }
 
 impl RunDrivers {
     pub(crate) fn new(fleet: Arc<Fleet>, run: u64, names: &[String], timeouts: Timeouts) -> Self {
-        let driver = |name: &String| OfDriver { name: name.clone(), ..OfDriver::default() };
+        let driver = |name: &String| DriverState { name: name.clone(), ..DriverState::default() };
         let state = State { drivers: names.iter().map(driver).collect(), ..State::default() };
-        Self { fleet, run, timeouts, began: Instant::now(), state: Mutex::new(state), news: Condvar::new() }
+        Self {
+            fleet,
+            run,
+            timeouts,
+            began: Instant::now(),
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -137,10 +144,10 @@ impl RunDrivers {
         self.state().drivers[driver].lost.is_some()
     }
 
-    /// Since when it can be heard; `None` while it cannot, which is looked after already.
-    pub(crate) fn there_since(&self, driver: usize) -> Option<Instant> {
+    /// Since when it can be reached; `None` while it cannot.
+    pub(crate) fn reachable_since(&self, driver: usize) -> Option<Instant> {
         let state = self.state();
-        let OfDriver { away, back, .. } = &state.drivers[driver];
+        let DriverState { away, back, .. } = &state.drivers[driver];
         away.is_none().then(|| back.unwrap_or(self.began))
     }
 
@@ -159,7 +166,7 @@ impl RunDrivers {
     /// That a driver was lost and why, as a sentence.
     pub(crate) fn loss_of(&self, driver: usize) -> Option<String> {
         let state = self.state();
-        let OfDriver { name, lost, .. } = &state.drivers[driver];
+        let DriverState { name, lost, .. } = &state.drivers[driver];
         lost.as_ref().map(|(_, reason)| format!("driver {name} was lost: {reason}"))
     }
 
@@ -184,7 +191,7 @@ impl RunDrivers {
         self.state().drivers[driver].proof.take()
     }
 
-    /// What a driver saw of its node, and how its clock is to be shifted to be this process's.
+    /// What a driver observed of its node, and the shift from its clock to this process's.
     pub(crate) fn released(&self, driver: usize) -> Option<(Vec<Node>, i64)> {
         let state = self.state();
         let (nodes, origin_ns) = state.drivers[driver].released.as_ref()?;
@@ -192,8 +199,8 @@ impl RunDrivers {
         Some((nodes.clone(), (*origin_ns as i64).saturating_sub(offset)))
     }
 
-    pub(crate) fn wait_for_news(&self, most: Duration) {
-        drop(self.news.wait_timeout(self.state(), most));
+    pub(crate) fn wait_for_change(&self, most: Duration) {
+        drop(self.changed.wait_timeout(self.state(), most));
     }
 
     pub(crate) fn send(&self, driver: usize, down: Down) {
@@ -201,9 +208,9 @@ impl RunDrivers {
         self.fleet.send(&name, down);
     }
 
-    /// Gives a driver up: what it has not said is lost.
+    /// Gives a driver up: messages that have not arrived are lost.
     pub(crate) fn give_up(&self, driver: usize, reason: &str) {
-        // Once: it may have joined anew by now.
+        // Once: it may have joined again by now.
         if self.lose(driver, reason) {
             let name = self.name(driver);
             self.fleet.give_up(&name);
@@ -217,9 +224,9 @@ impl RunDrivers {
             return false;
         }
         state.drivers[driver].lost = Some((Instant::now(), reason.to_owned()));
-        state.tell_loss(driver, reason);
+        state.notify_loss(driver, reason);
         drop(state);
-        self.news.notify_all();
+        self.changed.notify_all();
         true
     }
 
@@ -230,25 +237,25 @@ impl RunDrivers {
         self.fleet.clock_ns() - past.as_nanos() as i64 + ahead.as_nanos() as i64
     }
 
-    /// Begins a stage: gives one route for each of its works. What is known already is told there, too: that a driver is lost.
-    pub(crate) fn open(&self, stage: u32, works: &[Vec<Assignment>]) -> Vec<Receiver<News>> {
+    /// Opens a stage: gives a receiver of events for each of its works. Drivers that are already lost are reported there first.
+    pub(crate) fn open(&self, stage: u32, works: &[Vec<Assignment>]) -> Vec<Receiver<DriverEvent>> {
         let mut state = self.state();
         state.stage = Some(stage);
         for (number, driver) in state.drivers.iter_mut().enumerate() {
             (driver.ready, driver.ended, driver.proof) = (None, false, None);
-            let seated = (0..)
+            let unfinished = (0..)
                 .zip(works)
                 .filter(|(_, assignments)| assignments.iter().any(|one| one.driver == number));
-            driver.owes = seated.map(|(work, _)| work).collect();
+            driver.unfinished = unfinished.map(|(work, _)| work).collect();
         }
-        let (routes, receivers): (Vec<_>, Vec<_>) = works.iter().map(|_| unbounded()).unzip();
-        state.routes = routes.into_iter().map(Some).collect();
+        let (listeners, receivers): (Vec<_>, Vec<_>) = works.iter().map(|_| unbounded()).unzip();
+        state.listeners = listeners.into_iter().map(Some).collect();
         state.shares = Vec::new();
         for driver in 0..state.drivers.len() {
             if let (Some((_, reason)), false) =
-                (state.drivers[driver].lost.clone(), state.drivers[driver].owes.is_empty())
+                (state.drivers[driver].lost.clone(), state.drivers[driver].unfinished.is_empty())
             {
-                state.tell_loss(driver, &reason);
+                state.notify_loss(driver, &reason);
             }
         }
         receivers
@@ -271,7 +278,7 @@ impl RunDrivers {
     pub(crate) fn offsets(&self) -> Vec<i64> {
         let members = self.fleet.members();
         let state = self.state();
-        let offset = |driver: &OfDriver| {
+        let offset = |driver: &DriverState| {
             let known =
                 |member: &&Member| member.hello.name == driver.name && member.clock_error_ns != u64::MAX;
             let member = members.iter().find(known);
@@ -280,12 +287,12 @@ impl RunDrivers {
         state.drivers.iter().map(offset).collect()
     }
 
-    /// A work of the stage has ended, with these shares: it hears nothing more.
+    /// A work of the stage has ended with these shares: it receives no more events.
     pub(crate) fn close(&self, work: u32, shares: Vec<Share>) {
         let mut state = self.state();
         state.shares.extend(shares);
-        if let Some(route) = state.routes.get_mut(work as usize) {
-            *route = None;
+        if let Some(listener) = state.listeners.get_mut(work as usize) {
+            *listener = None;
         }
     }
 
@@ -299,7 +306,7 @@ impl RunDrivers {
     /// What the run's record says of a driver.
     pub(crate) fn record(&self, driver: usize, run_start: Instant) -> Driver {
         let state = self.state();
-        let OfDriver { record, lost, .. } = &state.drivers[driver];
+        let DriverState { record, lost, .. } = &state.drivers[driver];
         let lost = lost.as_ref().map(|(at, reason)| Lost {
             at_ns: at.saturating_duration_since(run_start).as_nanos() as u64,
             reason: reason.clone(),
@@ -307,11 +314,11 @@ impl RunDrivers {
         Driver { lost, ..record.clone() }
     }
 
-    fn claim(&self, heard: &Sender<(u32, Heard)>) -> Result<(), String> {
+    fn claim(&self, events: &Sender<(u32, FromDriver)>) -> Result<(), String> {
         for driver in 0..self.drivers() {
             let name = self.name(driver);
             self.fleet
-                .claim(&name, self.run, driver as u32, heard.clone())
+                .claim(&name, self.run, driver as u32, events.clone())
                 .map_err(|error| error.to_string())?;
         }
         let members = self.fleet.members();
@@ -333,33 +340,33 @@ impl RunDrivers {
         }
     }
 
-    fn hear(&self, driver: usize, heard: Heard) {
-        match heard {
-            Heard::Second(Second { run, stage, work, interval }) if run == self.run => {
+    fn receive(&self, driver: usize, events: FromDriver) {
+        match events {
+            FromDriver::Second(Second { run, stage, work, interval }) if run == self.run => {
                 let mut state = self.state();
-                if state.stage == Some(stage) && state.drivers[driver].owes.contains(&work) {
-                    state.tell(work, News::Second(driver, interval));
+                if state.stage == Some(stage) && state.drivers[driver].unfinished.contains(&work) {
+                    state.notify(work, DriverEvent::Second(driver, interval));
                 }
             }
-            Heard::Second(_) => {}
-            Heard::Message(up) => self.said(driver, *up),
-            Heard::Away => {
+            FromDriver::Second(_) => {}
+            FromDriver::Message(up) => self.receive_message(driver, *up),
+            FromDriver::Disconnected => {
                 let mut state = self.state();
                 state.drivers[driver].away = Some(Instant::now());
-                state.tell_one(News::Away(driver));
+                state.notify_first(DriverEvent::Disconnected(driver));
             }
-            Heard::Back => {
+            FromDriver::Reconnected => {
                 let mut state = self.state();
                 (state.drivers[driver].away, state.drivers[driver].back) = (None, Some(Instant::now()));
-                state.tell_one(News::Back(driver));
+                state.notify_first(DriverEvent::Reconnected(driver));
             }
-            Heard::Gone(reason) => {
+            FromDriver::Gone(reason) => {
                 self.lose(driver, &reason);
             }
         }
     }
 
-    fn said(&self, driver: usize, up: Up) {
+    fn receive_message(&self, driver: usize, up: Up) {
         let mut state = self.state();
         let current = state.stage;
         let own = &mut state.drivers[driver];
@@ -383,33 +390,33 @@ impl RunDrivers {
                 if run == self.run && current == Some(stage) && own.ready.is_none() =>
             {
                 if let Opened::Nothing(_) = opened {
-                    own.owes.clear();
+                    own.unfinished.clear();
                 }
                 own.ready = Some((opened, notes));
             }
             Up::Ended { run, stage, work, ending } if run == self.run && current == Some(stage) => {
-                // It may say so once, of what it has a part in.
-                let owed = own.owes.iter().position(|owed| *owed == work);
-                if let Some(at) = owed {
-                    own.owes.swap_remove(at);
-                    state.tell(work, News::Ended(driver, ending));
+                // Once, and only for works in which it has a share.
+                let open = own.unfinished.iter().position(|open| *open == work);
+                if let Some(at) = open {
+                    own.unfinished.swap_remove(at);
+                    state.notify(work, DriverEvent::Ended(driver, ending));
                 }
             }
             Up::StageEnded { run, stage, proof } if run == self.run && current == Some(stage) => {
                 (own.ended, own.proof) = (true, proof.map(|proof| *proof));
-                for work in std::mem::take(&mut own.owes) {
-                    state.tell(work, News::Over(driver));
+                for work in std::mem::take(&mut own.unfinished) {
+                    state.notify(work, DriverEvent::Unreported(driver));
                 }
             }
-            // Of a run or a stage that is over here.
+            // It belongs to a run or a stage that has ended here.
             _ => {}
         }
         drop(state);
-        self.news.notify_all();
+        self.changed.notify_all();
     }
 
-    fn look_for_lost(&self, lost_after: Duration) {
-        let is_lost = |driver: &OfDriver| {
+    fn check_lost(&self, lost_after: Duration) {
+        let is_lost = |driver: &DriverState| {
             driver.lost.is_none() && driver.away.is_some_and(|since| since.elapsed() >= lost_after)
         };
         let lost: Vec<_> = self
@@ -421,36 +428,41 @@ impl RunDrivers {
             .map(|(n, _)| n)
             .collect();
         for driver in lost {
-            self.give_up(driver, &format!("it could not be heard for {} s", lost_after.as_secs_f64()));
+            self.give_up(driver, &format!("it could not be reached for {} s", lost_after.as_secs_f64()));
         }
     }
 }
 
 impl State {
-    /// Tells one work of the stage that goes on. One that has ended has no use for it.
-    fn tell(&mut self, work: u32, news: News) {
-        if let Some(Some(route)) = self.routes.get(work as usize) {
-            let _ = route.send(news);
+    /// Sends an event to one work of the current stage, unless the work has ended.
+    fn notify(&mut self, work: u32, event: DriverEvent) {
+        if let Some(Some(listener)) = self.listeners.get(work as usize) {
+            let _ = listener.send(event);
         }
     }
 
-    /// Tells the first work that goes on.
-    fn tell_one(&self, news: News) {
-        if let Some(route) = self.routes.iter().flatten().next() {
-            let _ = route.send(news);
+    /// Sends an event to the first work that has not ended.
+    fn notify_first(&self, event: DriverEvent) {
+        if let Some(listener) = self.listeners.iter().flatten().next() {
+            let _ = listener.send(event);
         }
     }
 
-    fn tell_loss(&self, driver: usize, reason: &str) {
-        let missed = !self.drivers[driver].owes.is_empty();
-        for (number, route) in self.routes.iter().flatten().enumerate() {
+    fn notify_loss(&self, driver: usize, reason: &str) {
+        let incomplete = !self.drivers[driver].unfinished.is_empty();
+        for (number, listener) in self.listeners.iter().flatten().enumerate() {
             let reason = reason.to_owned();
-            let _ = route.send(News::Lost(Loss { driver, reason, missed, announce: number == 0 }));
+            let _ = listener.send(DriverEvent::Lost(LostDriver {
+                driver,
+                reason,
+                incomplete,
+                announce: number == 0,
+            }));
         }
     }
 }
 
-/// The thread that listens to a run's drivers. When it is dropped, they are released.
+/// The thread that listens to a run's drivers. Dropping it releases them.
 pub(crate) struct Listener {
     run_drivers: Arc<RunDrivers>,
     ended: Arc<AtomicBool>,
@@ -458,22 +470,22 @@ pub(crate) struct Listener {
 }
 
 impl Listener {
-    /// Claims the drivers and listens to them. Errors say which driver is not to be had.
+    /// Claims the drivers and listens to them. Errors name the driver that cannot be claimed.
     pub(crate) fn start(run_drivers: &Arc<RunDrivers>, lost_after: Duration) -> Result<Self, String> {
-        let (heard_in, heard) = unbounded();
+        let (events_in, events) = unbounded();
         let ended = Arc::new(AtomicBool::new(false));
         let mut listener =
             Self { run_drivers: Arc::clone(run_drivers), ended: Arc::clone(&ended), thread: None };
-        run_drivers.claim(&heard_in)?;
+        run_drivers.claim(&events_in)?;
         let run_drivers = Arc::clone(run_drivers);
         listener.thread = Some(std::thread::spawn(move || {
             while !ended.load(Ordering::Relaxed) {
-                match heard.recv_timeout(LOOK) {
-                    Ok((driver, heard)) => run_drivers.hear(driver as usize, heard),
+                match events.recv_timeout(CHECK_EVERY) {
+                    Ok((driver, events)) => run_drivers.receive(driver as usize, events),
                     Err(RecvTimeoutError::Timeout) => {}
                     Err(RecvTimeoutError::Disconnected) => break,
                 }
-                run_drivers.look_for_lost(lost_after);
+                run_drivers.check_lost(lost_after);
             }
         }));
         Ok(listener)
@@ -485,7 +497,7 @@ impl Drop for Listener {
         self.run_drivers.release();
         self.ended.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // A listener that crashed has lost its drivers already.
+            // A listener that panicked has already lost its drivers.
             let _ = thread.join();
         }
     }

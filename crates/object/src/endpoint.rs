@@ -1,13 +1,14 @@
 //! Where a server is: its address, looked up once, and how to speak to it.
 
 use crate::job::Http;
-use crate::transport::{Tls, tls_config};
+use crate::transport::Tls;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tidemark_load::engine::OpenError;
+use tidemark_tls::{TlsError, Trust};
 use url::{Host, Url};
 
 /// One server.
@@ -77,7 +78,17 @@ impl Resolver {
         if let Some(config) = self.config.get() {
             return Ok(Arc::clone(config));
         }
-        let config = tls_config(self.ca_file.as_deref(), self.insecure)?;
+        let trust = match &self.ca_file {
+            _ if self.insecure => Trust::Any,
+            Some(path) => Trust::SystemAndFile(path.clone()),
+            None => Trust::System,
+        };
+        let config = trust.client_config().map_err(|error| match error {
+            TlsError::NoAuthorities => OpenError(format!(
+                "{error}: name a ca_file, install ca-certificates, or allow any certificate with insecure"
+            )),
+            error => OpenError(error.to_string()),
+        })?;
         Ok(Arc::clone(self.config.get_or_init(|| config)))
     }
 }

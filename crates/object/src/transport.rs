@@ -1,24 +1,20 @@
 //! The seam between HTTP and the network: plain TCP, or TLS over it.
 
 use crate::reactor::{Expired, Reactor, Ready, Socket};
-use rustls::client::WebPkiServerVerifier;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection};
 use std::io::{self, IoSlice, Read as _, Write as _};
 use std::net::SocketAddr;
-use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
-use tidemark_load::engine::{OpenError, Tick};
+use tidemark_load::engine::Tick;
 
 /// How to speak TLS to one host.
 #[derive(Clone)]
 pub(crate) struct Tls {
-    /// Whom to trust.
+    /// Which certificates to accept.
     pub config: Arc<ClientConfig>,
-    /// Who the host must prove to be.
+    /// The name that the host must have a certificate for.
     pub name: ServerName<'static>,
 }
 
@@ -158,92 +154,5 @@ impl Transport {
             tls.read_tls(&mut &self.socket)?;
             tls.process_new_packets()?;
         }
-    }
-}
-
-/// Whom to trust: the system's authorities and those of `ca_file`; with `insecure`, anyone.
-///
-/// # Errors
-/// When the file cannot be read.
-pub(crate) fn tls_config(ca_file: Option<&Path>, insecure: bool) -> Result<Arc<ClientConfig>, OpenError> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
-        .with_safe_default_protocol_versions()
-        .map_err(|error| OpenError(format!("TLS cannot be set up: {error}")))?;
-    if insecure {
-        let verifier = Arc::new(Anyone(provider));
-        return Ok(Arc::new(
-            builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth(),
-        ));
-    }
-    let mut roots = RootCertStore::empty();
-    // A system without authorities is no error until a server needs one.
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    if let Some(path) = ca_file {
-        let unreadable = |error: &dyn std::fmt::Display| {
-            OpenError(format!("cannot read certificates from {}: {error}", path.display()))
-        };
-        let mut found = false;
-        for certificate in CertificateDer::pem_file_iter(path).map_err(|error| unreadable(&error))? {
-            roots
-                .add(certificate.map_err(|error| unreadable(&error))?)
-                .map_err(|error| unreadable(&error))?;
-            found = true;
-        }
-        if !found {
-            return Err(unreadable(&"it holds none; a PEM file is needed"));
-        }
-    }
-    if roots.is_empty() {
-        return Err(OpenError(
-            "this system has no certificate authorities: name a ca_file, install ca-certificates, or allow any \
-             certificate with insecure"
-                .into(),
-        ));
-    }
-    let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider)
-        .build()
-        .map_err(|error| OpenError(format!("TLS cannot be set up: {error}")))?;
-    Ok(Arc::new(builder.with_webpki_verifier(verifier).with_no_client_auth()))
-}
-
-/// Believes any certificate; signatures are checked still, so that the connection is at least to its holder.
-#[derive(Debug)]
-struct Anyone(Arc<rustls::crypto::CryptoProvider>);
-
-impl ServerCertVerifier for Anyone {
-    fn verify_server_cert(
-        &self,
-        _certificate: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _name: &ServerName<'_>,
-        _ocsp: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        rustls::crypto::verify_tls12_signature(message, certificate, signature, algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        rustls::crypto::verify_tls13_signature(message, certificate, signature, algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
     }
 }

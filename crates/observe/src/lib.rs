@@ -98,6 +98,7 @@
 //! | `cpu`, `pressure`, `memory`, `disk`, `network` | a source each: files that stay open, a pure parser, rates |
 //! | `process`, `threads`, `cgroup` | likewise, of the processes that are named |
 //! | `ceph` | admin sockets of daemons, asked from a thread of their own |
+//! | `host` | processors, memory and network alone, for a few numbers now and then |
 //! | `sampler` | one look at all of them; `recorder` makes rows of looks |
 //! | `remote`, `server`, `openmetrics`, `http`, `wire` | nodes elsewhere: asked, and being one |
 //! | `catalog` | the table above, for programs |
@@ -107,6 +108,7 @@ mod ceph;
 mod cgroup;
 mod cpu;
 mod disk;
+mod host;
 mod http;
 mod memory;
 mod metered;
@@ -125,6 +127,7 @@ mod stop;
 mod threads;
 mod wire;
 
+pub use host::HostSampler;
 pub use observer::{Glimpse, Observer};
 
 use std::path::PathBuf;

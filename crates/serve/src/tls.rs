@@ -4,7 +4,6 @@ use crate::options::{ServeError, Tls};
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use sha2::{Digest as _, Sha256};
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::net::IpAddr;
@@ -33,7 +32,7 @@ impl Identity {
         let Some(leaf) = chain.first() else {
             return Err(trouble(&certificate, "there is no certificate in it".into()));
         };
-        let fingerprint = hex(&Sha256::digest(leaf));
+        let fingerprint = hex(&tidemark_tls::fingerprint(leaf));
         let secret = PrivateKeyDer::from_pem_file(&key)
             .map_err(|error| trouble(&key, format!("no private key in PEM can be read from it: {error}")))?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -54,7 +53,7 @@ pub fn fingerprint(certificate: &Path) -> Result<String, ServeError> {
     let leaf = CertificateDer::from_pem_file(certificate).map_err(|error| {
         trouble(certificate, format!("no certificate in PEM can be read from it: {error}"))
     })?;
-    Ok(hex(&Sha256::digest(leaf)))
+    Ok(hex(&tidemark_tls::fingerprint(&leaf)))
 }
 
 /// The two files in `directory`; made if either is missing.

@@ -8,10 +8,9 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
 use serde::de::DeserializeOwned;
-use std::path::PathBuf;
 use std::time::Duration;
 use tidemark_controller::api;
-use tidemark_fleet::link::{Trust, tls};
+use tidemark_fleet::link::{Trust, client_config};
 use tidemark_plan::secret::Secret;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -50,22 +49,12 @@ pub(crate) fn token(reach: &Reach) -> Result<Option<Secret>, Stop> {
     Ok(Some(Secret::new(text.trim())))
 }
 
-/// Whom the command line believes.
+/// How the command line says to verify the controller's certificate.
 pub(crate) fn trust(reach: &Reach) -> Result<Trust, Stop> {
-    if reach.trust == "system" {
-        return Ok(Trust::System);
-    }
-    let Some(hex) = reach.trust.strip_prefix("sha256:") else {
-        return Ok(Trust::File(PathBuf::from(&reach.trust)));
-    };
-    let digits: Vec<u8> = hex.bytes().filter(|byte| *byte != b':').collect();
-    let byte =
-        |pair: &[u8]| std::str::from_utf8(pair).ok().and_then(|pair| u8::from_str_radix(pair, 16).ok());
-    let bytes: Option<Vec<u8>> = digits.chunks(2).map(byte).collect();
-    let fingerprint = bytes.and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
-    fingerprint.map(Trust::Fingerprint).ok_or_else(|| {
-        Stop::usage("--trust sha256: takes the 64 hexadecimal digits that `tidemark serve` prints")
-    })
+    reach
+        .trust
+        .parse()
+        .map_err(|error| Stop::usage(format!("--trust: {error}; `tidemark serve` prints them")))
 }
 
 /// A controller.
@@ -208,7 +197,7 @@ impl Controller {
             .body(Full::new(Bytes::from(body.unwrap_or_default())))
             .map_err(|_| Failure::Refused(Stop::usage("the token has characters that no token has")))?;
         if self.url.scheme() == "https" {
-            let config = tls(&self.trust).map_err(|error| Failure::Refused(Stop::usage(error)))?;
+            let config = client_config(&self.trust).map_err(|error| Failure::Refused(Stop::usage(error)))?;
             let name = ServerName::try_from(bare).map_err(|error| self.refused(&error.to_string()))?;
             let connected = TlsConnector::from(config).connect(name, stream).await;
             let stream = connected.map_err(|error| self.no_tls(&error))?;

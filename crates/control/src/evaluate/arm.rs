@@ -1,110 +1,304 @@
-//! One arm of an evaluation while it is up: its lab, what its commands said, what is observed of it.
+//! One arm of an evaluation: its provisioners, whether they are up, and the variables that they have brought.
 
-use super::command::{self, Ended};
-use super::{Spectator, Step};
+use super::{EvaluationEvent, EvaluationSink};
+use crate::event::StopRequest;
 use crate::execute::ExecuteError;
-use std::collections::BTreeMap;
-use std::path::PathBuf;
-use tidemark_lab::{self as lab, Lab, LabOptions, Layout};
+use crate::provisioner::{
+    COMMANDS, Progress, ProvisionError, Provisioner, ProvisionerFactory, Variables, needs,
+};
+use std::sync::Arc;
 use tidemark_plan::evaluation::Arm as Document;
 use tidemark_plan::plan::Observe;
 
-/// An arm that is set up.
+/// An arm, up or not.
 pub(super) struct Arm {
-    /// What it is, as its lab says; name and value.
-    pub(super) labels: Vec<(String, String)>,
-    variables: BTreeMap<String, String>,
-    lab: Option<Lab>,
-    observe: Observe,
+    name: String,
+    /// The variables that the document gives it.
+    environment: Variables,
+    /// In the order in which they are brought up.
+    provisioners: Vec<Box<dyn Provisioner>>,
+    /// How many of them are up, from the first.
+    running: usize,
+    /// Whether all of them are up and the arm can take load.
+    is_up: bool,
+    variables: Variables,
 }
 
 impl Arm {
-    /// Sets an arm up; its lab, if it has one, in `directory`. `None` when the user ended it.
-    pub(super) fn set_up(
+    /// An arm that is not up yet.
+    ///
+    /// # Errors
+    /// A need that none of the factories meets.
+    pub(super) fn new(
+        evaluation: &str,
         document: &Document,
-        directory: PathBuf,
-        spectator: &mut dyn Spectator,
-    ) -> Result<Option<Self>, ExecuteError> {
-        let mut arm = Self {
-            labels: Vec::new(),
-            variables: document.environment.iter().cloned().collect(),
-            lab: None,
-            observe: Observe::default(),
+        factories: &[Arc<dyn ProvisionerFactory>],
+    ) -> Result<Self, ExecuteError> {
+        let provisioner = |need: &'static str| {
+            let factory = factories.iter().find(|factory| factory.need() == need);
+            let factory = factory.ok_or_else(|| unmet(need, &document.name))?;
+            let made = factory.provisioner(evaluation, document);
+            made.map_err(|error| ExecuteError(format!("arm `{}`: {error}", document.name)))
         };
-        if let Some(wanted) = &document.lab {
-            let failed = |error: lab::LabError| {
-                ExecuteError(format!("arm `{}`: its lab could not be brought up: {error}", document.name))
-            };
-            let layout: Layout = wanted
-                .layout
-                .parse()
-                .map_err(|error| ExecuteError(format!("arm `{}`: {error}", document.name)))?;
-            let mut say = |text: &str| spectator.step(Step::Output(text));
-            // One that an earlier start has left behind serves, if it is what is wanted.
-            if Lab::open(&directory).is_ok_and(|lab| lab.layout() != layout) {
-                lab::down(&directory, true, &mut say).map_err(failed)?;
+        Ok(Self {
+            name: document.name.clone(),
+            environment: document.environment.iter().cloned().collect(),
+            provisioners: needs(document).into_iter().map(provisioner).collect::<Result<_, _>>()?,
+            running: 0,
+            is_up: false,
+            variables: Variables::new(),
+        })
+    }
+
+    /// Whether the arm can take load.
+    pub(super) fn is_up(&self) -> bool {
+        self.is_up
+    }
+
+    /// Brings the arm up; false when the user stopped it. What is up by then, [`Arm::take_down`] takes down.
+    pub(super) fn set_up(&mut self, sink: &mut dyn EvaluationSink) -> Result<bool, ExecuteError> {
+        let mut progress = Lines(sink);
+        self.variables = self.environment.clone();
+        for provisioner in &mut self.provisioners {
+            let mut up = provisioner.up(&self.variables, &mut progress);
+            if up.is_ok() {
+                self.running += 1;
+                up = provisioner.wait(&mut progress);
             }
-            let options = LabOptions { layout: Some(layout), ..LabOptions::new(directory) };
-            let lab = lab::up(&options, &mut say).map_err(failed)?;
-            arm.variables.extend(lab.variables().into_iter().map(|(name, value)| (name.to_owned(), value)));
-            arm.labels = lab.labels();
-            // Other labs may be up beside it: the daemons of this one have its configuration on their command lines.
-            let conf = lab.ceph_conf().display().to_string();
-            let processes = lab.process_names().into_iter().map(|name| format!("{name} {conf}"));
-            arm.observe.processes.extend(processes);
-            arm.observe.ceph_sockets.push(lab.admin_sockets());
-            arm.lab = Some(lab);
+            if !ended(&self.name, up)? {
+                return Ok(false);
+            }
+            self.variables.extend(provisioner.variables());
         }
-        Ok(arm.run("set_up", document, &document.set_up, spectator)?.then_some(arm))
+        self.is_up = true;
+        Ok(true)
     }
 
-    /// Runs the commands that come before each of its runs; false when the user ended them.
-    pub(super) fn reset(
-        &mut self,
-        document: &Document,
-        spectator: &mut dyn Spectator,
-    ) -> Result<bool, ExecuteError> {
-        self.run("reset", document, &document.reset, spectator)
+    /// Makes the arm the same before each of its runs; false when the user stopped it.
+    pub(super) fn reset(&mut self, sink: &mut dyn EvaluationSink) -> Result<bool, ExecuteError> {
+        let mut progress = Lines(sink);
+        for provisioner in &mut self.provisioners {
+            if !ended(&self.name, provisioner.reset(&self.variables, &mut progress))? {
+                return Ok(false);
+            }
+            self.variables.extend(provisioner.variables());
+        }
+        Ok(true)
     }
 
-    /// Takes it down.
-    pub(super) fn take_down(
-        mut self,
-        document: &Document,
-        spectator: &mut dyn Spectator,
-    ) -> Result<(), ExecuteError> {
-        let done = self.run("tear_down", document, &document.tear_down, spectator).map(drop);
-        let Some(lab) = self.lab else { return done };
-        let mut say = |text: &str| spectator.step(Step::Output(text));
-        let down = lab::down(lab.dir(), true, &mut say);
-        done.and(down.map_err(|error| ExecuteError(format!("arm `{}`: {error}", document.name))))
+    /// Takes down what is up, the last first, whatever goes wrong with one of them; gives the first error.
+    pub(super) fn take_down(&mut self, sink: &mut dyn EvaluationSink) -> Result<(), ExecuteError> {
+        self.is_up = false;
+        let running = std::mem::take(&mut self.running);
+        let (mut progress, mut first) = (Lines(sink), Ok(()));
+        for provisioner in self.provisioners[..running].iter_mut().rev() {
+            let down = ended(&self.name, provisioner.down(&self.variables, &mut progress));
+            first = first.and(down.map(drop));
+        }
+        first
     }
 
-    /// A variable of its documents.
+    /// Whether anything of it is up.
+    pub(super) fn is_running(&self) -> bool {
+        self.running > 0 || self.is_up
+    }
+
+    /// What its storage is; name and value.
+    pub(super) fn labels(&self) -> Vec<(String, String)> {
+        self.provisioners.iter().flat_map(|provisioner| provisioner.labels()).collect()
+    }
+
+    /// A variable for its loads' documents.
     pub(super) fn variable(&self, name: &str) -> Option<String> {
         self.variables.get(name).cloned()
     }
 
-    /// What is observed of its lab.
-    pub(super) fn observe(&self) -> &Observe {
-        &self.observe
+    /// What to observe of its storage.
+    pub(super) fn observe(&self) -> Observe {
+        let mut all = Observe::default();
+        self.provisioners.iter().for_each(|provisioner| all.join(&provisioner.observe()));
+        all
+    }
+}
+
+/// Whether a provisioner has done what it was asked; false when the user stopped it.
+fn ended(arm: &str, done: Result<(), ProvisionError>) -> Result<bool, ExecuteError> {
+    match done {
+        Ok(()) => Ok(true),
+        Err(ProvisionError::Stopped) => Ok(false),
+        Err(ProvisionError::Failed(error)) => Err(ExecuteError(format!("arm `{arm}`: {error}"))),
+    }
+}
+
+/// No provisioner meets a need of an arm.
+fn unmet(need: &str, arm: &str) -> ExecuteError {
+    ExecuteError(match need {
+        COMMANDS => "the document has shell commands (set_up, reset or tear_down), which run only with --run-commands: \
+                     read them first, `tidemark check` shows them"
+            .into(),
+        need => format!("arm `{arm}`: `{need}` is available only with `tidemark run` on this machine"),
+    })
+}
+
+/// Hands a provisioner's lines on, and the user's wish to stop back.
+struct Lines<'a>(&'a mut dyn EvaluationSink);
+
+impl Progress for Lines<'_> {
+    fn line(&mut self, text: &str) {
+        self.0.event(EvaluationEvent::Output(text));
     }
 
-    /// Runs commands one after the other, with its variables; what they print as variables is taken over.
-    fn run(
-        &mut self,
-        key: &str,
-        document: &Document,
-        commands: &[String],
-        spectator: &mut dyn Spectator,
-    ) -> Result<bool, ExecuteError> {
-        for text in commands {
-            let in_arm = |error: String| ExecuteError(format!("arm `{}`, {key}: {error}", document.name));
-            match command::run(text, &document.name, &self.variables, spectator).map_err(in_arm)? {
-                Ended::Done(variables) => self.variables.extend(variables),
-                Ended::Stopped => return Ok(false),
+    fn stop_request(&mut self) -> StopRequest {
+        self.0.stop_request()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::EventSink;
+    use std::sync::Mutex;
+    use tidemark_plan::evaluation::Lab;
+    use tidemark_plan::plan::Plan;
+
+    struct Silent;
+
+    impl EvaluationSink for Silent {
+        fn event(&mut self, _: EvaluationEvent<'_>) {}
+        fn stop_request(&mut self) -> StopRequest {
+            StopRequest::None
+        }
+        fn sink<'a>(&'a mut self, _: &Plan) -> Box<dyn EventSink + 'a> {
+            unreachable!("no run is started here")
+        }
+    }
+
+    /// Notes its calls; the call named `fails` fails.
+    #[derive(Clone, Debug)]
+    struct Fake {
+        need: &'static str,
+        fails: &'static str,
+        calls: Arc<Mutex<Vec<String>>>,
+    }
+
+    impl Fake {
+        fn call(&self, what: &str, variables: &Variables) -> Result<(), ProvisionError> {
+            let names: Vec<&str> = variables.keys().map(String::as_str).collect();
+            self.calls.lock().unwrap().push(format!("{} {what} {}", self.need, names.join(",")));
+            match what == self.fails {
+                true => Err(ProvisionError::Failed("it broke".into())),
+                false => Ok(()),
             }
         }
-        Ok(true)
+    }
+
+    impl ProvisionerFactory for Fake {
+        fn need(&self) -> &'static str {
+            self.need
+        }
+        fn provisioner(&self, _: &str, _: &Document) -> Result<Box<dyn Provisioner>, ProvisionError> {
+            Ok(Box::new(self.clone()))
+        }
+    }
+
+    impl Provisioner for Fake {
+        fn up(&mut self, variables: &Variables, _: &mut dyn Progress) -> Result<(), ProvisionError> {
+            self.call("up", variables)
+        }
+        fn wait(&mut self, _: &mut dyn Progress) -> Result<(), ProvisionError> {
+            self.call("wait", &Variables::new())
+        }
+        fn variables(&self) -> Variables {
+            Variables::from([(self.need.to_uppercase(), "1".to_owned())])
+        }
+        fn labels(&self) -> Vec<(String, String)> {
+            vec![(self.need.into(), "label".into())]
+        }
+        fn observe(&self) -> Observe {
+            Observe { processes: vec![self.need.into()], ..Observe::default() }
+        }
+        fn reset(&mut self, variables: &Variables, _: &mut dyn Progress) -> Result<(), ProvisionError> {
+            self.call("reset", variables)
+        }
+        fn down(&mut self, variables: &Variables, _: &mut dyn Progress) -> Result<(), ProvisionError> {
+            self.call("down", variables)
+        }
+    }
+
+    fn document() -> Document {
+        Document {
+            name: "a".into(),
+            lab: Some(Lab { layout: "baseline".into() }),
+            set_up: vec!["true".into()],
+            environment: vec![("GIVEN".into(), "1".into())],
+            ..Document::default()
+        }
+    }
+
+    /// An arm whose commands fail at a call, and the calls of its provisioners.
+    fn arm(fails: &'static str) -> (Arm, Arc<Mutex<Vec<String>>>) {
+        let calls = Arc::default();
+        let fake = |need, fails| -> Arc<dyn ProvisionerFactory> {
+            Arc::new(Fake { need, fails, calls: Arc::clone(&calls) })
+        };
+        let factories = [fake(COMMANDS, fails), fake("lab", "")];
+        (Arm::new("e", &document(), &factories).unwrap(), calls)
+    }
+
+    #[test]
+    fn provisioners_go_up_in_order_with_the_variables_before_them_and_down_in_reverse() {
+        let (mut arm, calls) = arm("");
+        assert!(arm.set_up(&mut Silent).unwrap() && arm.is_up());
+        assert!(arm.reset(&mut Silent).unwrap());
+        assert_eq!(arm.variable("LAB").as_deref(), Some("1"));
+        assert_eq!(arm.labels().len(), 2);
+        assert_eq!(arm.observe().processes, ["lab", "commands"]);
+        arm.take_down(&mut Silent).unwrap();
+        arm.take_down(&mut Silent).unwrap();
+        let expected = [
+            "lab up GIVEN",
+            "lab wait ",
+            "commands up GIVEN,LAB",
+            "commands wait ",
+            "lab reset COMMANDS,GIVEN,LAB",
+            "commands reset COMMANDS,GIVEN,LAB",
+            "commands down COMMANDS,GIVEN,LAB",
+            "lab down COMMANDS,GIVEN,LAB",
+        ];
+        assert_eq!(*calls.lock().unwrap(), expected);
+        assert!(!arm.is_up() && !arm.is_running());
+    }
+
+    #[test]
+    fn only_what_came_up_is_taken_down() {
+        for (fails, down) in [("up", ["lab down"].as_slice()), ("wait", &["commands down", "lab down"])] {
+            let (mut arm, calls) = arm(fails);
+            let error = arm.set_up(&mut Silent).unwrap_err().to_string();
+            assert_eq!(error, "arm `a`: it broke");
+            assert!(!arm.is_up() && arm.is_running());
+            calls.lock().unwrap().clear();
+            arm.take_down(&mut Silent).unwrap();
+            let calls = calls.lock().unwrap();
+            let names: Vec<&str> =
+                calls.iter().filter_map(|call| call.rsplit_once(' ')).map(|two| two.0).collect();
+            assert_eq!(names, down, "{fails}");
+        }
+    }
+
+    #[test]
+    fn an_error_of_one_does_not_keep_the_others_up() {
+        let (mut arm, calls) = arm("down");
+        arm.set_up(&mut Silent).unwrap();
+        assert_eq!(arm.take_down(&mut Silent).unwrap_err().to_string(), "arm `a`: it broke");
+        assert!(calls.lock().unwrap().last().unwrap().starts_with("lab down"));
+    }
+
+    #[test]
+    fn a_need_that_nothing_meets_is_named_before_anything_is_brought_up() {
+        let error = Arm::new("e", &document(), &[]).map(drop).unwrap_err().to_string();
+        assert_eq!(error, "arm `a`: `lab` is available only with `tidemark run` on this machine");
+        let commands = Document { lab: None, ..document() };
+        let error = Arm::new("e", &commands, &[]).map(drop).unwrap_err().to_string();
+        assert!(error.contains("--run-commands"), "{error}");
     }
 }

@@ -1,7 +1,7 @@
 //! One driver as its controller knows it: session, presence, clock, and the run that has claimed it. Does no input or
 //! output; [`crate::link::server`] does it for one connection after the other.
 
-use super::{ClaimError, Heard, Member, Options, Presence};
+use super::{ClaimError, FromDriver, Member, Options, Presence};
 use crate::link::clock::Clock;
 use crate::link::frame::{Body, Packet, Resume, SessionId};
 use crate::link::stream::Stream;
@@ -11,66 +11,66 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::sync::Notify;
 
-/// Most packets that are handed to a connection at once.
+/// Packets handed to a connection at once.
 const BATCH: usize = 64;
 
-/// A connection over which nothing comes for so long is closed. Longer than the largest message may take.
+/// A connection without a frame for so long is closed. Longer than the largest message may take.
 const HALF_OPEN: Duration = Duration::from_secs(30);
 
-/// One connection of a driver, from the side of those who want something sent, or want it ended.
+/// A connection to a driver, as those see it who want something sent or want it closed.
 #[derive(Default)]
-pub(crate) struct Line {
-    /// There may be something to send.
+pub(crate) struct Connection {
+    /// Signals that there may be something to send.
     pub(crate) wake: Notify,
-    /// It is to end.
-    pub(crate) over: Notify,
-    /// Why, if the driver is to know.
-    pub(crate) farewell: OnceLock<String>,
+    /// Signals that it is to be closed.
+    pub(crate) closed: Notify,
+    /// Why it is closed, if the driver is to be told.
+    pub(crate) reason: OnceLock<String>,
 }
 
-impl Line {
-    fn hang_up(&self, farewell: Option<String>) {
-        if let Some(farewell) = farewell {
+impl Connection {
+    fn close(&self, reason: Option<String>) {
+        if let Some(reason) = reason {
             // Only the first reason counts.
-            let _ = self.farewell.set(farewell);
+            let _ = self.reason.set(reason);
         }
-        self.over.notify_one();
+        self.closed.notify_one();
     }
 }
 
-/// What a driver said.
-pub(crate) enum FromDriver {
+/// A frame from a driver.
+pub(crate) enum DriverFrame {
     /// A message: its number, the acknowledgement that came with it, and itself.
     Numbered(u64, u64, Message),
     /// An answer to a ping: the acknowledgement, and the times that [`Clock::take`] wants but the last.
     Pong(u64, [i64; 3]),
-    /// How its host fares.
+    /// How busy its host is.
     Health(Health),
 }
 
 /// A numbered message.
 pub(crate) enum Message {
-    /// A word.
+    /// A JSON message.
     Up(Box<Up>),
     /// A second of load.
     Second(Second),
 }
 
-/// What a driver wants that has just connected, and where from.
-pub(crate) struct Arrival {
+/// The first frame on a connection, and where it comes from.
+pub(crate) struct JoinRequest {
     pub(crate) hello: Hello,
     pub(crate) resume: Option<Resume>,
     pub(crate) address: String,
 }
 
-/// What a driver that was let in is answered.
-pub(crate) struct Entry {
+/// The answer to a driver that was admitted.
+pub(crate) struct Admission {
     /// The session.
     pub(crate) session: SessionId,
-    /// If it goes on: the last message that was received, and the last that the driver has.
+    /// If it is resumed: the last message received here, and the last that the driver has received.
     pub(crate) resumed: Option<(u64, u64)>,
     /// The connection.
-    pub(crate) line: Arc<Line>,
+    pub(crate) connection: Arc<Connection>,
 }
 
 /// One driver.
@@ -81,7 +81,7 @@ struct State {
     address: String,
     joined_unix_ms: u64,
     session: Option<(SessionId, Stream)>,
-    line: Option<Arc<Line>>,
+    connection: Option<Arc<Connection>>,
     presence: Presence,
     heard_at: Instant,
     health: Health,
@@ -92,20 +92,20 @@ struct State {
 struct Claim {
     run: u64,
     tag: u32,
-    heard: Sender<(u32, Heard)>,
-    /// Whether it has heard that the driver is gone: it hears nothing more.
+    events: Sender<(u32, FromDriver)>,
+    /// Whether the run knows that the driver is gone: it receives nothing more.
     over: bool,
 }
 
 impl DriverHandle {
-    /// Of a driver that has not been let in yet.
+    /// For a driver that has not been admitted yet.
     pub(crate) fn new(hello: Hello) -> Self {
         Self(Mutex::new(State {
             hello,
             address: String::new(),
             joined_unix_ms: 0,
             session: None,
-            line: None,
+            connection: None,
             presence: Presence::Gone,
             heard_at: Instant::now(),
             health: Health::default(),
@@ -119,21 +119,21 @@ impl DriverHandle {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets a driver in: with the session that it had, or with a new one. Its other connection, if there is one, ends.
+    /// Admits a driver, with its earlier session or a new one. Its other connection, if there is one, is closed.
     ///
     /// # Errors
-    /// When another driver has this name and answers: a sentence for the driver.
-    pub(crate) fn enter(&self, arrival: Arrival) -> Result<Entry, String> {
+    /// When another driver of this name is present: a sentence for the driver.
+    pub(crate) fn admit(&self, request: JoinRequest) -> Result<Admission, String> {
         let mut state = self.lock();
-        let same = state.hello.instance == arrival.hello.instance;
-        if !same && state.line.is_some() && state.presence == Presence::Present {
+        let same = state.hello.instance == request.hello.instance;
+        if !same && state.connection.is_some() && state.presence == Presence::Present {
             return Err(format!(
-                "a driver named {} is joined already from {}: give this one another --name",
+                "a driver named {} has already joined from {}: give this one another --name",
                 state.hello.name, state.address
             ));
         }
-        let line = Arc::new(Line::default());
-        let kept = match (&mut state.session, arrival.resume) {
+        let connection = Arc::new(Connection::default());
+        let kept = match (&mut state.session, request.resume) {
             (Some((id, stream)), Some(resume)) if same && *id == resume.session => {
                 stream.resume(resume.received).then(|| (id.clone(), (stream.received(), resume.received)))
             }
@@ -143,9 +143,9 @@ impl DriverHandle {
             Some((session, behind)) => (session, Some(behind)),
             None => {
                 let session =
-                    SessionId::random().map_err(|error| format!("no session can begin: {error}"))?;
-                let why = if same { "it lost its session" } else { "it was started anew" };
-                state.tell(|| Heard::Gone(why.into()));
+                    SessionId::random().map_err(|error| format!("cannot start a session: {error}"))?;
+                let why = if same { "it lost its session" } else { "it was restarted" };
+                state.notify(|| FromDriver::Gone(why.into()));
                 state.session = Some((session.clone(), Stream::default()));
                 state.joined_unix_ms = unix_ms();
                 state.health = Health::default();
@@ -153,81 +153,90 @@ impl DriverHandle {
                 (session, None)
             }
         };
-        if let Some(old) = state.line.replace(Arc::clone(&line)) {
-            old.hang_up(None);
+        if let Some(old) = state.connection.replace(Arc::clone(&connection)) {
+            old.close(None);
         }
-        state.hello = arrival.hello;
-        state.address = arrival.address;
+        state.hello = request.hello;
+        state.address = request.address;
         if state.presence == Presence::Gone || resumed.is_none() {
             state.presence = Presence::Silent;
         }
         state.alive();
-        Ok(Entry { session, resumed, line })
+        Ok(Admission { session, resumed, connection })
     }
 
-    /// Something came over a connection. Returns whether the driver's presence changed.
+    /// Takes a frame from a connection. Returns whether the driver's presence changed.
     ///
     /// # Errors
-    /// When it makes no sense: a clause. Then the session has to be void.
-    pub(crate) fn hear(&self, line: &Arc<Line>, word: FromDriver, now_ns: i64) -> Result<bool, String> {
+    /// When the frame is wrong: a clause. The session has to be made void then.
+    pub(crate) fn receive(
+        &self,
+        connection: &Arc<Connection>,
+        frame: DriverFrame,
+        now_ns: i64,
+    ) -> Result<bool, String> {
         let mut state = self.lock();
-        if !state.has(line) {
+        if !state.has(connection) {
             return Ok(false);
         }
         let Some((_, stream)) = &mut state.session else { return Ok(false) };
         let mut message = None;
-        match word {
-            FromDriver::Numbered(number, ack, numbered) => {
+        match frame {
+            DriverFrame::Numbered(number, ack, numbered) => {
                 stream.acknowledge(ack)?;
                 if stream.receive(number)? {
                     message = Some(numbered);
                 }
             }
-            FromDriver::Pong(ack, [sent_ns, came_ns, answered_ns]) => {
+            DriverFrame::Pong(ack, [sent_ns, came_ns, answered_ns]) => {
                 stream.acknowledge(ack)?;
                 state.clock.take(sent_ns, came_ns, answered_ns, now_ns);
             }
-            FromDriver::Health(health) => state.health = health,
+            DriverFrame::Health(health) => state.health = health,
         }
         let back = state.alive();
         if let Some(message) = message {
-            state.tell(|| match message {
-                Message::Up(up) => Heard::Message(up),
-                Message::Second(second) => Heard::Second(second),
+            state.notify(|| match message {
+                Message::Up(up) => FromDriver::Message(up),
+                Message::Second(second) => FromDriver::Second(second),
             });
         }
         Ok(back)
     }
 
-    /// What is to be sent over a connection behind message `cursor`, the last message that came, and whether a run has claimed
-    /// the driver. `None`: the connection is not this driver's any more.
-    pub(crate) fn outgoing(&self, line: &Arc<Line>, cursor: &mut u64) -> Option<(Vec<Packet>, u64, bool)> {
+    /// What to send over a connection after message `cursor`, the last message received, and whether a run has claimed the
+    /// driver. `None`: the driver has another connection by now.
+    pub(crate) fn outgoing(
+        &self,
+        connection: &Arc<Connection>,
+        cursor: &mut u64,
+    ) -> Option<(Vec<Packet>, u64, bool)> {
         let state = self.lock();
-        let (_, stream) = state.session.as_ref().filter(|_| state.has(line))?;
+        let (_, stream) = state.session.as_ref().filter(|_| state.has(connection))?;
         let packets = std::iter::from_fn(|| stream.next(cursor)).take(BATCH).collect();
         Some((packets, stream.received(), state.claim.is_some()))
     }
 
-    /// A connection is over. Returns whether it was the driver's: it is away.
-    pub(crate) fn cut(&self, line: &Arc<Line>) -> bool {
+    /// A connection has ended. Returns whether it was the driver's current one.
+    pub(crate) fn cut(&self, connection: &Arc<Connection>) -> bool {
         let mut state = self.lock();
-        if !state.has(line) {
+        if !state.has(connection) {
             return false;
         }
-        state.line = None;
+        state.connection = None;
         state.fall_silent();
         true
     }
 
-    /// Makes the session void if it is that of this connection, and tells both sides why.
-    pub(crate) fn void_of(&self, line: &Arc<Line>, reason: &str) {
+    /// Makes the session of this connection void and tells both sides why.
+    pub(crate) fn void_of(&self, connection: &Arc<Connection>, reason: &str) {
         let mut state = self.lock();
-        if state.has(line) {
+        if state.has(connection) {
             state.void(reason);
         }
     }
 
-    /// Time has passed. Returns whether the driver's presence changed, and whether it can be forgotten.
+    /// Checks for silence. Returns whether the driver's presence changed, and whether it can be forgotten.
     pub(crate) fn tick(&self, options: &Options) -> (bool, bool) {
         let mut state = self.lock();
         let silent = state.heard_at.elapsed();
@@ -240,24 +249,29 @@ impl DriverHandle {
             state.presence = Presence::Gone;
         }
         if (gone || silent > HALF_OPEN)
-            && let Some(line) = state.line.take()
+            && let Some(connection) = state.connection.take()
         {
-            line.hang_up(None);
+            connection.close(None);
         }
         (state.presence != before, gone && silent > options.gone_after * 10)
     }
 
     /// See [`super::Fleet::claim`].
-    pub(crate) fn claim(&self, run: u64, tag: u32, heard: Sender<(u32, Heard)>) -> Result<(), ClaimError> {
+    pub(crate) fn claim(
+        &self,
+        run: u64,
+        tag: u32,
+        events: Sender<(u32, FromDriver)>,
+    ) -> Result<(), ClaimError> {
         let mut state = self.lock();
         let name = &state.hello.name;
         if let Some(claim) = &state.claim {
-            return Err(ClaimError(format!("driver {name} works for run {}", claim.run)));
+            return Err(ClaimError(format!("driver {name} already works for run {}", claim.run)));
         }
         if state.presence != Presence::Present {
             return Err(ClaimError(format!("driver {name} does not answer")));
         }
-        state.claim = Some(Claim { run, tag, heard, over: false });
+        state.claim = Some(Claim { run, tag, events, over: false });
         state.wake();
         Ok(())
     }
@@ -269,7 +283,7 @@ impl DriverHandle {
             return;
         }
         let Some((_, stream)) = &mut state.session else { return };
-        match body.and_then(|body| stream.say(body)) {
+        match body.and_then(|body| stream.push(body)) {
             Ok(()) => state.wake(),
             Err(reason) => state.void(&reason),
         }
@@ -290,7 +304,7 @@ impl DriverHandle {
         state.void("the controller gave this driver up");
     }
 
-    /// How it is now.
+    /// Its current state.
     pub(crate) fn member(&self, now_ns: i64) -> Member {
         let state = self.lock();
         let (clock_offset_ns, clock_error_ns) = state.clock.offset_ns(now_ns);
@@ -309,43 +323,43 @@ impl DriverHandle {
 }
 
 impl State {
-    /// Whether this is the connection by which the driver is connected now.
-    fn has(&self, line: &Arc<Line>) -> bool {
-        self.line.as_ref().is_some_and(|own| Arc::ptr_eq(own, line))
+    /// Whether this is the driver's current connection.
+    fn has(&self, connection: &Arc<Connection>) -> bool {
+        self.connection.as_ref().is_some_and(|own| Arc::ptr_eq(own, connection))
     }
 
     fn wake(&self) {
-        if let Some(line) = &self.line {
-            line.wake.notify_one();
+        if let Some(connection) = &self.connection {
+            connection.wake.notify_one();
         }
     }
 
-    /// Something was heard. The driver is present once its clock is known, too: it can be told when to start. Returns whether
-    /// it was not before.
+    /// Notes a sign of life. A driver is present once its clock is known, because only then can it be told when to start.
+    /// Returns whether it was not present before.
     fn alive(&mut self) -> bool {
         self.heard_at = Instant::now();
         if self.presence == Presence::Present || !self.clock.known() {
             return false;
         }
         self.presence = Presence::Present;
-        self.tell(|| Heard::Back);
+        self.notify(|| FromDriver::Reconnected);
         true
     }
 
     fn fall_silent(&mut self) {
         if self.presence == Presence::Present {
             self.presence = Presence::Silent;
-            self.tell(|| Heard::Away);
+            self.notify(|| FromDriver::Disconnected);
         }
     }
 
-    /// Tells the run that has claimed the driver.
-    fn tell(&mut self, heard: impl FnOnce() -> Heard) {
+    /// Sends an event to the run that has claimed the driver.
+    fn notify(&mut self, event: impl FnOnce() -> FromDriver) {
         let Some(claim) = self.claim.as_mut().filter(|claim| !claim.over) else { return };
-        let heard = heard();
-        claim.over = matches!(heard, Heard::Gone(_));
-        // A run that does not listen any more will release the driver. That the channel is full cannot be: it is unbounded.
-        let _ = claim.heard.try_send((claim.tag, heard));
+        let event = event();
+        claim.over = matches!(event, FromDriver::Gone(_));
+        // A run that no longer listens will release the driver; the channel is unbounded and never full.
+        let _ = claim.events.try_send((claim.tag, event));
     }
 
     fn void(&mut self, reason: &str) {
@@ -354,10 +368,10 @@ impl State {
         if self.presence == Presence::Present {
             self.presence = Presence::Silent;
         }
-        if let Some(line) = self.line.take() {
-            line.hang_up(Some(reason.into()));
+        if let Some(connection) = self.connection.take() {
+            connection.close(Some(reason.into()));
         }
-        self.tell(|| Heard::Gone(reason.into()));
+        self.notify(|| FromDriver::Gone(reason.into()));
     }
 }
 

@@ -1,7 +1,7 @@
-//! The driver's connections to its controller, one after the other.
+//! The driver's connections to its controller, one after another.
 
 use super::client::{FromController, Shared, State};
-use super::dial::{Dial, Pulse, Wire};
+use super::dial::{Activity, Dial, Wire};
 use super::frame::{Frame, Packet, Resume, SessionId, excerpt};
 use crate::protocol::{Down, Hello};
 use futures_util::{SinkExt, StreamExt};
@@ -14,53 +14,53 @@ use tokio_tungstenite::tungstenite::{self, Message};
 /// How long a connection may take until the controller has let the driver in.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// A controller that says nothing for so long is not there: it pings every second.
+/// A controller that sends nothing for so long is unreachable: it pings every second.
 const SILENT: Duration = Duration::from_secs(3);
 
-/// Between attempts: from, to. Doubles each time, give or take a half.
+/// Pause between attempts: the first and the longest. It doubles each time, give or take half.
 const BACKOFF: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(2)];
 
-/// The same trouble is told again after so long.
-const TOLD_AGAIN: Duration = Duration::from_secs(30);
+/// The same trouble is reported again after so long.
+const REPEAT_AFTER: Duration = Duration::from_secs(30);
 
 /// Most packets that are sent at once.
 const BATCH: usize = 64;
 
 /// How a connection ended.
 pub(super) enum End {
-    /// It is to be tried again: a sentence.
+    /// Try again: a sentence.
     Cut(String),
     /// The session is void.
     Void,
-    /// There is no use in trying again: a sentence.
+    /// Trying again is of no use: a sentence.
     Refused(String),
 }
 
-/// Keeps the driver joined, for as long as the controller will have it.
+/// Keeps the driver joined for as long as the controller accepts it.
 pub(super) async fn keep(shared: &Shared, dial: &Dial, hello: &Hello) {
     let mut attempts = 0;
-    let mut told: Option<(String, Instant)> = None;
-    let mut visit = Visit { shared, hello, joined: false, away: false, well: false };
+    let mut reported: Option<(String, Instant)> = None;
+    let mut connector = Connector { shared, hello, joined: false, disconnected: false, established: false };
     loop {
-        visit.well = false;
-        let end = visit.talk(dial).await;
-        // Whatever ended it, the driver is to know that it is alone before it hears why.
-        if visit.joined && !visit.away && !matches!(end, End::Void) {
-            visit.away = true;
-            shared.tell(FromController::Away);
+        connector.established = false;
+        let end = connector.run_connection(dial).await;
+        // The driver is told of the cut before it is told the reason.
+        if connector.joined && !connector.disconnected && !matches!(end, End::Void) {
+            connector.disconnected = true;
+            shared.notify(FromController::Disconnected);
         }
         match end {
-            End::Refused(reason) => return shared.tell(FromController::Refused(reason)),
+            End::Refused(reason) => return shared.notify(FromController::Refused(reason)),
             End::Void => {}
             End::Cut(reason) => {
-                let old = |(before, at): &(String, Instant)| *before == reason && at.elapsed() < TOLD_AGAIN;
-                if !told.as_ref().is_some_and(old) {
-                    told = Some((reason.clone(), Instant::now()));
-                    shared.tell(FromController::Trying(reason));
+                let old = |(before, at): &(String, Instant)| *before == reason && at.elapsed() < REPEAT_AFTER;
+                if !reported.as_ref().is_some_and(old) {
+                    reported = Some((reason.clone(), Instant::now()));
+                    shared.notify(FromController::Unreachable(reason));
                 }
             }
         }
-        attempts = if visit.well { 0 } else { attempts + 1 };
+        attempts = if connector.established { 0 } else { attempts + 1 };
         tokio::time::sleep(backoff(attempts)).await;
     }
 }
@@ -73,23 +73,23 @@ fn backoff(attempts: u32) -> Duration {
     doubled.mul_f64(0.5 + f64::from(random) / f64::from(u32::MAX))
 }
 
-/// What goes on from one connection to the next.
-struct Visit<'a> {
+/// What outlasts a single connection.
+struct Connector<'a> {
     shared: &'a Shared,
     hello: &'a Hello,
     /// Whether there has been a session.
     joined: bool,
-    /// Whether the driver has been told that it is alone.
-    away: bool,
-    /// Whether the connection was more than a beginning.
-    well: bool,
+    /// Whether the driver has been told of a cut.
+    disconnected: bool,
+    /// Whether the connection got as far as a ping.
+    established: bool,
 }
 
-impl Visit<'_> {
-    /// Connects, goes on with the session or begins one, and talks until the connection ends.
-    async fn talk(&mut self, dial: &Dial) -> End {
-        let pulse = Arc::new(Pulse::new());
-        match timeout(CONNECT, self.begin(dial, &pulse)).await {
+impl Connector<'_> {
+    /// Connects, resumes the session or begins one, and exchanges messages until the connection ends.
+    async fn run_connection(&mut self, dial: &Dial) -> End {
+        let activity = Arc::new(Activity::new());
+        match timeout(CONNECT, self.connect(dial, &activity)).await {
             Err(_) => End::Cut(format!(
                 "the controller at {} does not answer within {} s",
                 dial.there(),
@@ -99,25 +99,25 @@ impl Visit<'_> {
             Ok(Ok((socket, generation, cursor))) => {
                 let (mut sink, mut stream) = socket.split();
                 let shared = self.shared;
-                // Both go on at once: neither side waits to be read while it does not read.
+                // At the same time, so that neither side stops reading while it waits to be read.
                 tokio::select! {
-                    end = self.read(&mut stream, &pulse, generation) => end,
+                    end = self.read(&mut stream, &activity, generation) => end,
                     end = write(shared, &mut sink, generation, cursor) => end,
                 }
             }
         }
     }
 
-    async fn begin(
+    async fn connect(
         &mut self,
         dial: &Dial,
-        pulse: &Arc<Pulse>,
+        activity: &Arc<Activity>,
     ) -> Result<(WebSocketStream<Box<dyn Wire>>, u64, u64), End> {
-        let mut socket = dial.connect(pulse).await?;
+        let mut socket = dial.connect(activity).await?;
         let (resume, generation) = {
             let mut state = self.shared.lock();
-            // The controller learns of what is void by the new session.
-            state.last_words = None;
+            // The new session tells the controller that the old one is void.
+            state.void_reason = None;
             let received = state.stream.received();
             let resume = state.session.clone().map(|session| Resume { session, received });
             (resume, state.generation)
@@ -127,7 +127,7 @@ impl Visit<'_> {
         loop {
             let message = match socket.next().await {
                 Some(message) => message.map_err(|error| lost(&error))?,
-                None => return Err(lost(&"it hung up")),
+                None => return Err(lost(&"the controller closed it")),
             };
             let Message::Text(text) = message else { continue };
             match serde_json::from_str(&text) {
@@ -136,12 +136,12 @@ impl Visit<'_> {
                     return Ok((socket, generation, cursor));
                 }
                 Ok(Frame::Refused { reason }) => return Err(End::Refused(reason)),
-                _ => return Err(lost(&"its first word cannot be read")),
+                _ => return Err(lost(&"the controller's first message cannot be read")),
             }
         }
     }
 
-    /// The controller has let the driver in. Returns the stream's generation and the last message that the controller has.
+    /// The controller has admitted the driver. Returns the stream's generation and the last message that the controller has.
     fn welcome(
         &mut self,
         name: String,
@@ -156,52 +156,51 @@ impl Visit<'_> {
         if let Some(received) = resumed {
             if state.session.is_some() && state.stream.resume(received) {
                 self.shared.acknowledge(&mut state, received).map_err(|error| lost(&error))?;
-                if std::mem::take(&mut self.away) {
-                    self.shared.tell(FromController::Back);
+                if std::mem::take(&mut self.disconnected) {
+                    self.shared.notify(FromController::Reconnected);
                 }
                 return Ok((generation, received));
             }
-            self.shared.void(&mut state, "the controller has lost what this driver said".into());
+            self.shared.void(&mut state, "the controller has lost messages of this driver".into());
             return Err(End::Void);
         }
         if state.session.is_some() {
-            self.shared
-                .void(&mut state, "the controller was started anew, or has given this driver up".into());
+            self.shared.void(&mut state, "the controller was restarted or has dropped this driver".into());
         }
         state.session = Some(session);
-        self.away = false;
+        self.disconnected = false;
         let anew = std::mem::replace(&mut self.joined, true);
-        self.shared.tell(FromController::Joined { name, anew });
+        self.shared.notify(FromController::Joined { name, anew });
         Ok((state.generation, 0))
     }
 
     async fn read(
         &mut self,
         stream: &mut (impl StreamExt<Item = Result<Message, tungstenite::Error>> + Unpin),
-        pulse: &Pulse,
+        activity: &Activity,
         generation: u64,
     ) -> End {
         loop {
-            let message = match timeout_at(pulse.last() + SILENT, stream.next()).await {
+            let message = match timeout_at(activity.last() + SILENT, stream.next()).await {
                 // A large message may take its time, as long as it comes.
-                Err(_) if pulse.last().elapsed() < SILENT => continue,
-                Err(_) => return lost(&format!("it said nothing for {} s", SILENT.as_secs())),
-                Ok(None) => return lost(&"it hung up"),
+                Err(_) if activity.last().elapsed() < SILENT => continue,
+                Err(_) => return lost(&format!("the controller sent nothing for {} s", SILENT.as_secs())),
+                Ok(None) => return lost(&"the controller closed it"),
                 Ok(Some(Err(error))) => return lost(&error),
                 Ok(Some(Ok(message))) => message,
             };
             let Message::Text(text) = message else { continue };
-            match self.hear(&text, generation) {
+            match self.receive(&text, generation) {
                 Ok(None) => {}
                 Ok(Some(end)) => return end,
                 Err(reason) => {
                     let mut state = self.shared.lock();
                     if state.generation == generation {
-                        state.last_words = Some(reason.clone());
+                        state.void_reason = Some(reason.clone());
                         self.shared
-                            .void(&mut state, format!("what the controller said makes no sense: {reason}"));
+                            .void(&mut state, format!("the controller sent a malformed message: {reason}"));
                     }
-                    // The other half says the last word.
+                    // The writing half tells the controller.
                     drop(state);
                     self.shared.wake.notify_one();
                 }
@@ -209,11 +208,11 @@ impl Visit<'_> {
         }
     }
 
-    /// The controller said something.
+    /// Takes a frame from the controller.
     ///
     /// # Errors
-    /// When it makes no sense: a clause.
-    fn hear(&mut self, text: &str, generation: u64) -> Result<Option<End>, String> {
+    /// When it is malformed: a clause.
+    fn receive(&mut self, text: &str, generation: u64) -> Result<Option<End>, String> {
         let now_ns = self.shared.now_ns();
         let unreadable = |error: serde_json::Error| excerpt(&error.to_string());
         let frame: Frame = serde_json::from_str(text).map_err(unreadable)?;
@@ -225,12 +224,12 @@ impl Visit<'_> {
                 if current(&state) {
                     self.shared.acknowledge(&mut state, ack)?;
                     if state.stream.receive(number)? {
-                        self.shared.tell(FromController::Message(down));
+                        self.shared.notify(FromController::Message(down));
                     }
                 }
             }
             Frame::Ping { at_ns, ack } => {
-                self.well = true;
+                self.established = true;
                 let mut state = self.shared.lock();
                 if current(&state) {
                     self.shared.acknowledge(&mut state, ack)?;
@@ -245,13 +244,13 @@ impl Visit<'_> {
                 }
                 return Ok(Some(End::Void));
             }
-            _ => return Err("a word that is a driver's to say".into()),
+            _ => return Err("a frame that only drivers send".into()),
         }
         Ok(None)
     }
 }
 
-/// Sends what there is to send until the connection ends.
+/// Sends whatever is due until the connection ends.
 async fn write(
     shared: &Shared,
     sink: &mut (impl SinkExt<Message, Error = tungstenite::Error> + Unpin),
@@ -261,9 +260,9 @@ async fn write(
     loop {
         let packets = outgoing(shared, generation, &mut cursor);
         let Some(packets) = packets else {
-            let words = shared.lock().last_words.take();
+            let words = shared.lock().void_reason.take();
             if let Some(reason) = words {
-                // If this does not get there, the next session says it.
+                // If this does not arrive, the next session says it.
                 let _ = timeout(SILENT, sink.send(wrap(Frame::Void { reason }.packet()))).await;
             }
             return End::Void;
@@ -283,7 +282,7 @@ async fn write(
     }
 }
 
-/// What is to be sent behind message `cursor`. `None`: the session is void.
+/// What to send after message `cursor`. `None`: the session is void.
 fn outgoing(shared: &Shared, generation: u64, cursor: &mut u64) -> Option<Vec<Packet>> {
     let mut state = shared.lock();
     if state.generation != generation {

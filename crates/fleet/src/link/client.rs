@@ -1,4 +1,4 @@
-//! The driver's side: joins, stays joined, joins anew.
+//! The driver's side of the link: joins, stays joined, joins again.
 
 use super::caller;
 use super::dial::Dial;
@@ -6,11 +6,11 @@ use super::frame::{Body, SessionId};
 use super::stream::Stream;
 use crate::protocol::{Down, Health, Hello, Second, Up};
 use crossbeam_channel::{Receiver, Sender};
-use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tidemark_plan::secret::Secret;
+use tidemark_tls::Trust;
 use tokio::sync::Notify;
 
 /// Which controller to join, and how.
@@ -18,76 +18,65 @@ use tokio::sync::Notify;
 pub struct Join {
     /// Its address: `http(s)://host:port`.
     pub url: String,
-    /// What proves that this driver may join.
+    /// The join token, if the controller wants one.
     pub token: Option<Secret>,
-    /// Whom to believe that it is the controller; `https` only.
+    /// How to verify its certificate; `https` only.
     pub trust: Trust,
 }
 
-/// Whom to believe that it is the controller.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Trust {
-    /// The system's certificate authorities.
-    System,
-    /// The certificates in a PEM file.
-    File(PathBuf),
-    /// Whoever has the certificate with this SHA-256 (of its DER form), whatever names and dates are in it.
-    Fingerprint([u8; 32]),
-}
-
-/// Why there is nothing to join: a sentence that says what to do.
+/// Why a controller cannot be joined: a sentence that says what to do.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct JoinError(pub String);
 
-/// What a driver hears.
+/// What a driver receives over its link.
 #[derive(Clone, Debug)]
 pub enum FromController {
-    /// It does not work yet, or not any more, and why: a sentence. Tried again until it does; told now and then.
-    Trying(String),
+    /// The controller cannot be reached, and why, as a sentence. The link keeps trying, and repeats this now and then.
+    Unreachable(String),
     /// A session has begun.
     Joined {
         /// The controller's name.
         name: String,
-        /// Whether there was one before, which is void.
+        /// Whether it replaces an earlier session, which is void.
         anew: bool,
     },
-    /// The controller said something.
+    /// A message.
     Message(Box<Down>),
-    /// The connection is cut. What was said meanwhile comes later.
-    Away,
-    /// The connection is there again, and nothing was lost.
-    Back,
-    /// The session is void, and why: whatever goes on for this controller is to be stopped. A new session follows.
-    Void(String),
-    /// The controller will not have this driver, and why: a sentence that says what to do. Nothing follows.
+    /// The connection is cut. Messages are kept and follow when it is back.
+    Disconnected,
+    /// The connection is back, and nothing was lost.
+    Reconnected,
+    /// The session is void, and why: whatever runs for this controller has to stop. A new session follows.
+    SessionLost(String),
+    /// The controller refuses this driver, and why: a sentence that says what to do. Nothing follows.
     Refused(String),
 }
 
 /// A driver's connection to its controller. Ends when it is dropped.
 pub struct Link {
-    /// What the controller says.
-    pub heard: Receiver<FromController>,
+    /// What arrives from the controller.
+    pub incoming: Receiver<FromController>,
     shared: Arc<Shared>,
     caller: Option<JoinHandle<()>>,
 }
 
 impl Link {
-    /// Says something: it gets there once and in order, cuts or not, unless the session is void. What is said between
-    /// two sessions belongs to the next.
-    #[expect(clippy::needless_pass_by_value, reason = "what is said is handed over")]
-    pub fn say(&self, up: Up) {
-        self.shared.say(Body::word(&up));
+    /// Sends a message. It arrives exactly once and in order, also across cuts, unless the session becomes void. Messages
+    /// sent between two sessions belong to the next.
+    #[expect(clippy::needless_pass_by_value, reason = "the message is handed over")]
+    pub fn send(&self, up: Up) {
+        self.shared.send(Body::json(&up));
     }
 
-    /// Hands over a second of load, in the same order as all that is said.
+    /// Sends a second of load, in order with the messages.
     pub fn second(&self, second: Second) {
-        self.shared.say(Body::second(second));
+        self.shared.send(Body::second(second));
     }
 
-    /// Tells how the host fares. The latest counts; lost ones are not sent again.
+    /// Sends how busy the host is. Only the latest counts; lost ones are not sent again.
     pub fn health(&self, mut health: Health) {
-        // JSON knows no others, and a session is not to end over a division by nothing.
+        // JSON has no other numbers, and a division by zero should not end a session.
         let finite = |value: f64| if value.is_finite() { value } else { 0.0 };
         health.cpu_busy = finite(health.cpu_busy.into()) as f32;
         health.received_per_s = finite(health.received_per_s);
@@ -106,7 +95,8 @@ impl Link {
         super::instant_of(self.shared.origin, ns)
     }
 
-    /// Waits until the controller has all that was said, the session is void, or for `most`. Returns whether the controller has it.
+    /// Waits until the controller has received everything, until the session is void, or for `most`. Returns whether the
+    /// controller has everything.
     pub fn settle(&self, most: Duration) -> bool {
         let state = self.shared.lock();
         let generation = state.generation;
@@ -121,27 +111,27 @@ impl Drop for Link {
     fn drop(&mut self) {
         self.shared.stop.notify_one();
         if let Some(caller) = self.caller.take() {
-            // It ends at once, or it has ended already.
+            // It ends at once or has already ended.
             let _ = caller.join();
         }
     }
 }
 
-/// Joins a controller: returns at once, tries in the background for as long as it takes.
+/// Joins a controller. Returns at once and keeps trying in the background.
 ///
 /// # Errors
 /// When the address, the certificates or the token cannot be used.
 #[expect(clippy::needless_pass_by_value, reason = "nobody needs them afterwards")]
 pub fn join(options: Join, hello: Hello) -> Result<Link, JoinError> {
     let dial = Dial::new(&options)?;
-    let (sender, heard) = crossbeam_channel::unbounded();
+    let (sender, incoming) = crossbeam_channel::unbounded();
     let shared = Arc::new(Shared {
         origin: Instant::now(),
         state: Mutex::default(),
         wake: Notify::new(),
         stop: Notify::new(),
         settled: Condvar::new(),
-        heard: sender,
+        incoming: sender,
     });
     let failed = |error: std::io::Error| JoinError(format!("cannot start the connection's thread: {error}"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
@@ -155,22 +145,22 @@ pub fn join(options: Join, hello: Hello) -> Result<Link, JoinError> {
                     () = for_caller.stop.notified() => {}
                 }
             });
-            // A name that is being looked up is not waited for.
+            // A name lookup that is still in progress is not waited for.
             runtime.shutdown_background();
         })
         .map_err(failed)?;
-    Ok(Link { heard, shared, caller: Some(caller) })
+    Ok(Link { incoming, shared, caller: Some(caller) })
 }
 
-/// What the driver and its connections share.
+/// State that the driver and its connections share.
 pub(super) struct Shared {
     origin: Instant,
     state: Mutex<State>,
-    /// There may be something to send.
+    /// Signals that there may be something to send.
     pub(super) wake: Notify,
     stop: Notify,
     settled: Condvar,
-    heard: Sender<FromController>,
+    incoming: Sender<FromController>,
 }
 
 #[derive(Default)]
@@ -178,11 +168,11 @@ pub(super) struct State {
     pub(super) stream: Stream,
     /// Which stream it is: counts the void ones.
     pub(super) generation: u64,
-    /// Why the last one is void, if the controller is still to be told.
-    pub(super) last_words: Option<String>,
+    /// Why the last one is void, until the controller has been told.
+    pub(super) void_reason: Option<String>,
     pub(super) session: Option<SessionId>,
     pub(super) health: Option<Health>,
-    /// A ping that is to be answered: what it said, and when it came.
+    /// A ping to be answered: the time in it, and when it came.
     pub(super) pinged: Option<(i64, i64)>,
 }
 
@@ -196,22 +186,22 @@ impl Shared {
         i64::try_from(self.origin.elapsed().as_nanos()).unwrap_or(i64::MAX)
     }
 
-    pub(super) fn tell(&self, heard: FromController) {
-        // A driver that does not listen any more is about to end the link.
-        let _ = self.heard.send(heard);
+    pub(super) fn notify(&self, event: FromController) {
+        // A driver that no longer listens is about to end the link.
+        let _ = self.incoming.send(event);
     }
 
-    /// What is said after this belongs to the next session; what was said and has not been acknowledged is lost.
+    /// Ends the session. Unacknowledged messages are lost; those sent from now on belong to the next session.
     pub(super) fn void(&self, state: &mut State, reason: String) {
         state.stream = Stream::default();
         state.generation += 1;
         state.session = None;
         state.pinged = None;
         self.settled.notify_all();
-        self.tell(FromController::Void(reason));
+        self.notify(FromController::SessionLost(reason));
     }
 
-    /// The controller has all messages up to this one.
+    /// The controller has received all messages up to this one.
     pub(super) fn acknowledge(&self, state: &mut State, number: u64) -> Result<(), String> {
         state.stream.acknowledge(number)?;
         if state.stream.settled() {
@@ -220,10 +210,10 @@ impl Shared {
         Ok(())
     }
 
-    fn say(&self, body: Result<Body, String>) {
+    fn send(&self, body: Result<Body, String>) {
         let mut state = self.lock();
-        if let Err(reason) = body.and_then(|body| state.stream.say(body)) {
-            state.last_words = Some(reason.clone());
+        if let Err(reason) = body.and_then(|body| state.stream.push(body)) {
+            state.void_reason = Some(reason.clone());
             self.void(&mut state, reason);
         }
         self.wake.notify_one();

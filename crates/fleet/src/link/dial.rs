@@ -40,20 +40,20 @@ impl Dial {
         let mut url = url::Url::parse(&options.url).map_err(|error| wrong(&error.to_string()))?;
         if !url.username().is_empty() || url.password().is_some() {
             return Err(JoinError(
-                "a controller's address has no user and no password in it: give a --token".into(),
+                "a controller's address may not contain a user or password: use --token".into(),
             ));
         }
         let secure = match url.scheme() {
             "http" => false,
             "https" => true,
-            _ => return Err(wrong("it has to begin with http:// or https://")),
+            _ => return Err(wrong("it must begin with http:// or https://")),
         };
         let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(|| wrong("it names no host"))?;
         let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
         let port = url.port_or_known_default().ok_or_else(|| wrong("it names no port"))?;
         let tls = if secure {
             let name = ServerName::try_from(host.clone()).map_err(|error| wrong(&error.to_string()))?;
-            Some((TlsConnector::from(trust::tls(&options.trust)?), name))
+            Some((TlsConnector::from(trust::client_config(&options.trust)?), name))
         } else {
             None
         };
@@ -65,34 +65,36 @@ impl Dial {
         let address = url.as_str().replacen("http", "ws", 1);
         let mut request = address.into_client_request().map_err(|error| wrong(&error.to_string()))?;
         if let Some(token) = &options.token {
-            let mut value = HeaderValue::from_str(&format!("Bearer {}", token.reveal())).map_err(|_| {
-                JoinError("the token has characters in it that no token has: check --token".into())
-            })?;
+            let mut value = HeaderValue::from_str(&format!("Bearer {}", token.reveal()))
+                .map_err(|_| JoinError("the token has characters that no token has: check --token".into()))?;
             value.set_sensitive(true);
             request.headers_mut().insert(header::AUTHORIZATION, value);
         }
         Ok(Self { host, port, tls, request })
     }
 
-    /// Where the controller is, as people say it.
+    /// The controller's address, `host:port`.
     pub(super) fn there(&self) -> String {
         format!("{}:{}", self.host, self.port)
     }
 
-    /// Connects as far as to a WebSocket.
-    pub(super) async fn connect(&self, pulse: &Arc<Pulse>) -> Result<WebSocketStream<Box<dyn Wire>>, End> {
+    /// Opens a WebSocket.
+    pub(super) async fn connect(
+        &self,
+        activity: &Arc<Activity>,
+    ) -> Result<WebSocketStream<Box<dyn Wire>>, End> {
         let there = self.there();
         let cut = |error: &dyn std::fmt::Display| {
             End::Cut(format!("cannot reach the controller at {there}: {error}"))
         };
         let tcp = TcpStream::connect((self.host.as_str(), self.port)).await.map_err(|error| cut(&error))?;
-        // Pings and their answers are small, and are not to wait for each other.
+        // Pings and their answers are small and must not wait for each other.
         tcp.set_nodelay(true).map_err(|error| cut(&error))?;
-        let tcp = Watched { inner: tcp, pulse: Arc::clone(pulse) };
+        let tcp = Tracked { inner: tcp, activity: Arc::clone(activity) };
         let wire: Box<dyn Wire> = match &self.tls {
             None => Box::new(tcp),
             Some((connector, name)) => Box::new(connector.connect(name.clone(), tcp).await.map_err(
-                |error| match trust::disbelief(&error, &self.host) {
+                |error| match trust::refusal(&error, &self.host) {
                     Some(reason) => End::Refused(reason),
                     None => cut(&error),
                 },
@@ -120,13 +122,13 @@ pub(super) trait Wire: AsyncRead + AsyncWrite + Unpin + Send {}
 
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Wire for T {}
 
-/// When something came last, if only a part of a message.
-pub(super) struct Pulse {
+/// When data last arrived, even if only part of a message.
+pub(super) struct Activity {
     origin: Instant,
     last_ms: AtomicU64,
 }
 
-impl Pulse {
+impl Activity {
     pub(super) fn new() -> Self {
         Self { origin: Instant::now(), last_ms: AtomicU64::new(0) }
     }
@@ -135,19 +137,19 @@ impl Pulse {
         self.origin + Duration::from_millis(self.last_ms.load(Ordering::Relaxed))
     }
 
-    fn beat(&self) {
+    fn touch(&self) {
         let now = u64::try_from(self.origin.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.last_ms.store(now, Ordering::Relaxed);
     }
 }
 
-/// A connection whose pulse is felt.
-struct Watched {
+/// A connection that notes when data arrives.
+struct Tracked {
     inner: TcpStream,
-    pulse: Arc<Pulse>,
+    activity: Arc<Activity>,
 }
 
-impl AsyncRead for Watched {
+impl AsyncRead for Tracked {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -155,13 +157,13 @@ impl AsyncRead for Watched {
     ) -> Poll<std::io::Result<()>> {
         let ready = Pin::new(&mut self.inner).poll_read(context, buffer);
         if ready.is_ready() {
-            self.pulse.beat();
+            self.activity.touch();
         }
         ready
     }
 }
 
-impl AsyncWrite for Watched {
+impl AsyncWrite for Tracked {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

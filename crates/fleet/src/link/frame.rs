@@ -1,4 +1,4 @@
-//! What travels: JSON for words, a fixed header for seconds.
+//! What travels: JSON for messages, a fixed header for seconds.
 
 use super::{MESSAGE_MOST, SECOND_MOST};
 use crate::protocol::{Health, Hello, Second};
@@ -6,18 +6,18 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// One word between controller and driver. `ack` is always the number of the last message that the sender received.
+/// A frame between controller and driver. `ack` is always the number of the last message that the sender received.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Frame {
-    /// The driver's first word on every connection.
+    /// The driver's first frame on every connection.
     Hello { hello: Box<Hello>, resume: Option<Resume> },
-    /// The controller's answer: the session goes on, after the last message that the controller received, or a new
-    /// one begins.
+    /// The controller's answer: the session resumes after the last message that the controller received, or a new one
+    /// begins.
     Welcome { controller: String, session: SessionId, resumed: Option<u64> },
-    /// The controller's answer to a driver that it will not have.
+    /// The controller's answer to a driver that it refuses.
     Refused { reason: String },
-    /// The session is void: the last word on a connection.
+    /// The session is void: the last frame on a connection.
     Void { reason: String },
     /// A numbered message, in JSON.
     Message { number: u64, ack: u64, body: Box<RawValue> },
@@ -25,11 +25,11 @@ pub(crate) enum Frame {
     Ping { at_ns: i64, ack: u64 },
     /// The driver's answer at once: the controller's clock as it was told, the driver's when the ping came and when this left.
     Pong { at_ns: i64, received_ns: i64, sent_ns: i64, ack: u64 },
-    /// How a driver's host fares.
+    /// How busy a driver's host is.
     Health { health: Health },
 }
 
-/// Which session a driver wants to go on with.
+/// The session that a driver wants to resume.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Resume {
     /// Its secret.
@@ -38,7 +38,7 @@ pub(crate) struct Resume {
     pub(crate) received: u64,
 }
 
-/// A session's secret name: who knows it is the driver that was given it.
+/// A session's secret: it identifies the driver that was given it.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct SessionId(String);
@@ -89,26 +89,26 @@ impl Packet {
     }
 }
 
-/// What is to be said, not numbered yet.
+/// A message that has no number yet.
 pub(crate) enum Body {
-    /// A word.
+    /// JSON.
     Text(Box<RawValue>),
     /// A second of load.
     Second(Second),
 }
 
 impl Body {
-    /// Writes a word down.
+    /// Serializes a message.
     ///
     /// # Errors
-    /// When it cannot be written, or is too long: a clause.
-    pub(crate) fn word<T: Serialize>(word: &T) -> Result<Self, String> {
+    /// When it cannot be serialized or is too long: a clause.
+    pub(crate) fn json<T: Serialize>(word: &T) -> Result<Self, String> {
         let text = serde_json::value::to_raw_value(word)
-            .map_err(|error| format!("a message could not be written: {error}"))?;
+            .map_err(|error| format!("a message could not be serialized: {error}"))?;
         // What the frame adds to the body is short.
         if text.get().len() > MESSAGE_MOST - 1024 {
             return Err(format!(
-                "a message of {} MiB was to be sent, and {} MiB is the most",
+                "a message has {} MiB; the maximum is {} MiB",
                 text.get().len() >> 20,
                 MESSAGE_MOST >> 20
             ));
@@ -123,7 +123,7 @@ impl Body {
     pub(crate) fn second(second: Second) -> Result<Self, String> {
         if second.interval.len() > SECOND_MOST - HEADER {
             return Err(format!(
-                "a second of load of {} MiB was to be sent, and {} MiB is the most",
+                "a second of load has {} MiB; the maximum is {} MiB",
                 second.interval.len() >> 20,
                 SECOND_MOST >> 20
             ));
@@ -152,7 +152,7 @@ impl Body {
 /// Length of a second's header: number, acknowledgement and run of 8 bytes, stage and work of 4, little endian.
 const HEADER: usize = 8 + 8 + 8 + 4 + 4;
 
-/// A second of load that came: its number, the acknowledgement that came with it, and itself. `None` if it is none.
+/// Parses a second of load: its number, the acknowledgement that came with it, and itself.
 pub(crate) fn read_second(bytes: &[u8]) -> Option<(u64, u64, Second)> {
     let (number, rest) = bytes.split_first_chunk::<8>()?;
     let (ack, rest) = rest.split_first_chunk::<8>()?;
@@ -168,7 +168,7 @@ pub(crate) fn read_second(bytes: &[u8]) -> Option<(u64, u64, Second)> {
     Some((u64::from_le_bytes(*number), u64::from_le_bytes(*ack), second))
 }
 
-/// The beginning of what the other side said, fit for a message.
+/// The start of a text from the other side, made fit for a message.
 pub(crate) fn excerpt(text: &str) -> String {
     text.chars().take(200).map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
 }

@@ -2,13 +2,13 @@
 //!
 //! | module | idea |
 //! |---|---|
-//! | `client` | the driver's side: joins, stays joined, joins anew |
+//! | `client` | the driver's side: joins, stays joined, joins again |
 //! | `caller` | its connections, one after the other |
 //! | `dial` | how to reach the controller |
 //! | `server` | the controller's side of one connection |
-//! | `trust` | whom a driver believes to be its controller |
-//! | `frame` | what travels: JSON for words, a fixed header for seconds |
-//! | `stream` | numbers, acknowledgements, what is to be sent again |
+//! | `trust` | what to do when the controller's certificate cannot be verified |
+//! | `frame` | what travels: JSON for messages, a fixed header for seconds |
+//! | `stream` | numbers, acknowledgements, what has to be sent again |
 //! | `clock` | how far the driver's clock is ahead |
 
 mod caller;
@@ -20,18 +20,19 @@ pub(crate) mod server;
 pub(crate) mod stream;
 mod trust;
 
-pub use client::{FromController, Join, JoinError, Link, Trust, join};
-pub use trust::tls;
+pub use client::{FromController, Join, JoinError, Link, join};
+pub use tidemark_tls::Trust;
+pub use trust::client_config;
 
 use std::time::{Duration, Instant};
 
-/// Most that one message may have, bytes: a plan with all that it refers to, or what the nodes of a long run did.
+/// The largest message, bytes: a plan with all that it refers to, or the observations of a long run.
 pub const MESSAGE_MOST: usize = 64 << 20;
 
-/// Most that one second of load may have, bytes.
+/// The largest second of load, bytes.
 pub const SECOND_MOST: usize = 4 << 20;
 
-/// Most that may wait for being acknowledged on either side of a session, bytes.
+/// The most unacknowledged data on either side of a session, bytes.
 pub const KEPT_MOST: usize = 256 << 20;
 
 /// Where drivers connect to: a path of the controller.
@@ -47,7 +48,7 @@ pub fn limits<F>(upgrade: axum::extract::ws::WebSocketUpgrade<F>) -> axum::extra
         .write_buffer_size(BUFFER)
 }
 
-/// When a clock that began at `origin` shows, or showed, `ns`. Out of reach of this host's clock: `origin`.
+/// The moment at which a clock that began at `origin` shows `ns`; `origin` if this host's clock cannot express it.
 pub(crate) fn instant_of(origin: Instant, ns: i64) -> Instant {
     let distance = Duration::from_nanos(ns.unsigned_abs());
     let instant = if ns < 0 { origin.checked_sub(distance) } else { origin.checked_add(distance) };

@@ -1,10 +1,10 @@
-//! The controller's side of one connection: what comes is read and handed over, what is to be sent is sent, and the
-//! clock is told at even intervals.
+//! The controller's side of one connection: reads frames and hands them over, sends what is due, and sends the time at
+//! regular intervals.
 
 use super::SECOND_MOST;
 use super::frame::{Frame, Packet, excerpt, read_second};
 use crate::Fleet;
-use crate::fleet::{Arrival, DriverHandle, FromDriver, Line, Message};
+use crate::fleet::{Connection, DriverFrame, DriverHandle, JoinRequest, Message};
 use axum::extract::ws;
 use futures_util::{SinkExt, Stream, StreamExt};
 use std::sync::Arc;
@@ -12,50 +12,50 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_tungstenite::tungstenite;
 
-/// How long a driver may take for its first word.
-const FIRST_WORD: Duration = Duration::from_secs(10);
+/// How long a driver may take for its first frame.
+const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Most that the first word may have, bytes.
+/// The largest first frame, bytes.
 const HELLO_MOST: usize = 64 << 10;
 
-/// How long a driver may take to hear the last word.
-const LAST_WORD: Duration = Duration::from_secs(1);
+/// How long a driver may take to receive the last frame.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How often a driver is pinged that works for a run, and one that does not.
+/// How often to ping a driver that works for a run, and one that is idle.
 const PING: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(1)];
 
-/// Talks with a driver until the connection is over.
+/// Serves a driver until its connection ends.
 pub(crate) async fn serve(fleet: &Arc<Fleet>, socket: ws::WebSocket, address: String) {
     let (mut sink, mut stream) = socket.split();
-    let arrival = match timeout(FIRST_WORD, stream.next()).await {
+    let request = match timeout(HELLO_TIMEOUT, stream.next()).await {
         Ok(Some(Ok(message))) => read_hello(&message, address),
         Ok(None | Some(Err(_))) => return,
-        Err(_) => Err(format!("the driver did not say who it is within {} s", FIRST_WORD.as_secs())),
+        Err(_) => Err(format!("the driver did not introduce itself within {} s", HELLO_TIMEOUT.as_secs())),
     };
-    let last = match arrival.and_then(|arrival| fleet.enter(arrival)) {
+    let last = match request.and_then(|request| fleet.admit(request)) {
         Err(reason) => Some(Frame::Refused { reason }),
         Ok((handle, entry)) => {
-            let line = Arc::clone(&entry.line);
+            let connection = Arc::clone(&entry.connection);
             let welcome = Frame::Welcome {
                 controller: fleet.name().to_owned(),
                 session: entry.session,
                 resumed: entry.resumed.map(|(received, _)| received),
             };
             let cursor = entry.resumed.map_or(0, |(_, cursor)| cursor);
-            // Both go on at once: neither side waits to be read while it does not read.
+            // At the same time, so that neither side stops reading while it waits to be read.
             tokio::select! {
-                () = read(fleet, &handle, &line, &mut stream) => {}
-                _ = write(fleet, &handle, &line, &mut sink, welcome, cursor) => {}
-                () = line.over.notified() => {}
+                () = read(fleet, &handle, &connection, &mut stream) => {}
+                _ = write(fleet, &handle, &connection, &mut sink, welcome, cursor) => {}
+                () = connection.closed.notified() => {}
             }
-            if handle.cut(&line) {
+            if handle.cut(&connection) {
                 fleet.changed();
             }
-            line.farewell.get().map(|reason| Frame::Void { reason: reason.clone() })
+            connection.reason.get().map(|reason| Frame::Void { reason: reason.clone() })
         }
     };
-    // What the driver has sent meanwhile is read and dropped, or the last word would be lost with it.
-    let _ = timeout(LAST_WORD, async {
+    // What the driver has sent meanwhile is read and dropped, or the last frame would be lost with it.
+    let _ = timeout(CLOSE_TIMEOUT, async {
         if let Some(last) = last {
             sink.send(wrap(last.packet())).await?;
         }
@@ -66,40 +66,40 @@ pub(crate) async fn serve(fleet: &Arc<Fleet>, socket: ws::WebSocket, address: St
     .await;
 }
 
-fn read_hello(message: &ws::Message, address: String) -> Result<Arrival, String> {
+fn read_hello(message: &ws::Message, address: String) -> Result<JoinRequest, String> {
     let text = message.to_text().unwrap_or_default();
     if text.len() <= HELLO_MOST
         && let Ok(Frame::Hello { hello, resume }) = serde_json::from_str(text)
     {
-        return Ok(Arrival { hello: *hello, resume, address });
+        return Ok(JoinRequest { hello: *hello, resume, address });
     }
-    Err("the driver's first word cannot be read: install the same version of Tidemark on both".into())
+    Err("the driver's first message cannot be read: install the same version of Tidemark on both".into())
 }
 
-/// Reads until the connection is over.
+/// Reads until the connection ends.
 async fn read(
     fleet: &Fleet,
     handle: &DriverHandle,
-    line: &Arc<Line>,
+    connection: &Arc<Connection>,
     stream: &mut (impl Stream<Item = Result<ws::Message, axum::Error>> + Unpin),
 ) {
     while let Some(message) = stream.next().await {
         let heard = match message {
             Ok(message) => parse(message),
-            Err(error) => match nonsense(error) {
+            Err(error) => match malformed(error) {
                 Some(reason) => Err(reason),
                 None => return,
             },
         };
         let heard = heard.and_then(|word| match word {
-            Some(word) => handle.hear(line, word, fleet.clock_ns()),
+            Some(word) => handle.receive(connection, word, fleet.clock_ns()),
             None => Ok(false),
         });
         match heard {
             Ok(false) => {}
             Ok(true) => fleet.changed(),
             Err(reason) => {
-                handle.void_of(line, &reason);
+                handle.void_of(connection, &reason);
                 fleet.changed();
                 return;
             }
@@ -107,32 +107,32 @@ async fn read(
     }
 }
 
-/// What a driver said; `None` if it is none of our business.
-fn parse(message: ws::Message) -> Result<Option<FromDriver>, String> {
+/// Parses a WebSocket message; `None` if it is not for us.
+fn parse(message: ws::Message) -> Result<Option<DriverFrame>, String> {
     match message {
         ws::Message::Binary(bytes) => {
             if bytes.len() > SECOND_MOST {
                 return Err(format!(
-                    "it sent a second of load of {} MiB, and {} MiB is the most",
+                    "it sent a second of load of {} MiB; the maximum is {} MiB",
                     bytes.len() >> 20,
                     SECOND_MOST >> 20
                 ));
             }
             let (number, ack, second) =
                 read_second(&bytes).ok_or("it sent a second of load without its header")?;
-            Ok(Some(FromDriver::Numbered(number, ack, Message::Second(second))))
+            Ok(Some(DriverFrame::Numbered(number, ack, Message::Second(second))))
         }
         ws::Message::Text(text) => match serde_json::from_str(&text).map_err(unreadable)? {
             Frame::Message { number, ack, body } => {
                 let up = serde_json::from_str(body.get()).map_err(unreadable)?;
-                Ok(Some(FromDriver::Numbered(number, ack, Message::Up(up))))
+                Ok(Some(DriverFrame::Numbered(number, ack, Message::Up(up))))
             }
             Frame::Pong { at_ns, received_ns, sent_ns, ack } => {
-                Ok(Some(FromDriver::Pong(ack, [at_ns, received_ns, sent_ns])))
+                Ok(Some(DriverFrame::Pong(ack, [at_ns, received_ns, sent_ns])))
             }
-            Frame::Health { health } => Ok(Some(FromDriver::Health(health))),
+            Frame::Health { health } => Ok(Some(DriverFrame::Health(health))),
             Frame::Void { reason } => Err(format!("it made its session void: {}", excerpt(&reason))),
-            _ => Err("it sent a word that is the controller's to say".into()),
+            _ => Err("it sent a frame that only controllers send".into()),
         },
         ws::Message::Ping(_) | ws::Message::Pong(_) | ws::Message::Close(_) => Ok(None),
     }
@@ -140,14 +140,14 @@ fn parse(message: ws::Message) -> Result<Option<FromDriver>, String> {
 
 #[allow(clippy::needless_pass_by_value, reason = "as map_err wants it")]
 fn unreadable(error: serde_json::Error) -> String {
-    format!("it sent what cannot be read: {}", excerpt(&error.to_string()))
+    format!("it sent a message that cannot be read: {}", excerpt(&error.to_string()))
 }
 
-/// Why a connection failed, if it is for what the driver sent. Otherwise it is just over.
-fn nonsense(error: axum::Error) -> Option<String> {
+/// Why a connection failed, if what the driver sent is the reason.
+fn malformed(error: axum::Error) -> Option<String> {
     match *error.into_inner().downcast::<tungstenite::Error>().ok()? {
         error @ (tungstenite::Error::Capacity(_) | tungstenite::Error::Utf8(_)) => {
-            Some(format!("it sent what cannot be read: {}", excerpt(&error.to_string())))
+            Some(format!("it sent a message that cannot be read: {}", excerpt(&error.to_string())))
         }
         _ => None,
     }
@@ -158,14 +158,14 @@ fn nonsense(error: axum::Error) -> Option<String> {
 async fn write(
     fleet: &Fleet,
     handle: &DriverHandle,
-    line: &Arc<Line>,
+    connection: &Arc<Connection>,
     sink: &mut (impl SinkExt<ws::Message, Error = axum::Error> + Unpin),
     welcome: Frame,
     mut cursor: u64,
 ) -> Result<(), axum::Error> {
     sink.send(wrap(welcome.packet())).await?;
     let mut pinged: Option<Instant> = None;
-    while let Some((packets, ack, claimed)) = handle.outgoing(line, &mut cursor) {
+    while let Some((packets, ack, claimed)) = handle.outgoing(connection, &mut cursor) {
         let every = if claimed { PING[0] } else { PING[1] };
         let due = pinged.map_or_else(Instant::now, |pinged| pinged + every);
         if due <= Instant::now() {
@@ -174,7 +174,7 @@ async fn write(
             sink.send(wrap(ping.packet())).await?;
         } else if packets.is_empty() {
             // Woken up or not, there is a ping to send then.
-            let _ = timeout_at(due, line.wake.notified()).await;
+            let _ = timeout_at(due, connection.wake.notified()).await;
         }
         for packet in packets {
             sink.feed(wrap(packet)).await?;

@@ -1,7 +1,7 @@
-//! Numbers, acknowledgements, what is to be sent again: one side of a session. Knows no network.
+//! Numbers, acknowledgements, retransmission: one side of a session, without the network.
 //!
-//! Messages are numbered from 1 in each direction. What was said is kept until the other side says that it has it; after
-//! a cut, both sides say what they have and go on behind it. What comes twice is dropped by its number.
+//! Messages are numbered from 1 in each direction. A message is kept until the other side acknowledges it; after a cut, both
+//! sides say what they have received and continue from there. Duplicates are recognised by their numbers and dropped.
 
 use super::KEPT_MOST;
 use super::frame::{Body, Packet};
@@ -10,23 +10,23 @@ use std::collections::VecDeque;
 /// One side of a session. Faults are clauses: `it sent message 7 after message 3`.
 #[derive(Debug, Default)]
 pub(crate) struct Stream {
-    /// What was said and is not acknowledged, in order.
+    /// Messages that are not acknowledged, in order.
     kept: VecDeque<Packet>,
-    /// Length of all that.
+    /// Their length in all.
     kept_bytes: usize,
-    /// The last message that the other side has.
+    /// The last message that the other side has received.
     acknowledged: u64,
-    /// The last message that came.
+    /// The last message received.
     received: u64,
 }
 
 impl Stream {
-    /// The number of the last message that came.
+    /// The number of the last message received.
     pub(crate) fn received(&self) -> u64 {
         self.received
     }
 
-    /// Whether the other side has all that was said.
+    /// Whether the other side has received everything.
     pub(crate) fn settled(&self) -> bool {
         self.kept.is_empty()
     }
@@ -34,9 +34,9 @@ impl Stream {
     /// Keeps a message to be sent.
     ///
     /// # Errors
-    /// When too much is kept already.
-    pub(crate) fn say(&mut self, body: Body) -> Result<(), String> {
-        let packet = body.numbered(self.last_said() + 1, self.received);
+    /// When too much waits to be acknowledged.
+    pub(crate) fn push(&mut self, body: Body) -> Result<(), String> {
+        let packet = body.numbered(self.last_sent() + 1, self.received);
         if self.kept_bytes + packet.len() > KEPT_MOST {
             return Err(format!("more than {} MiB of messages wait to be acknowledged", KEPT_MOST >> 20));
         }
@@ -56,10 +56,10 @@ impl Stream {
     /// The other side has all messages up to this one.
     ///
     /// # Errors
-    /// When it cannot: they were not said.
+    /// When it cannot have them: they were never sent.
     pub(crate) fn acknowledge(&mut self, number: u64) -> Result<(), String> {
-        if number > self.last_said() {
-            return Err(format!("it acknowledged message {number}, and {} is the last", self.last_said()));
+        if number > self.last_sent() {
+            return Err(format!("it acknowledged message {number}, and {} is the last", self.last_sent()));
         }
         while self.acknowledged < number {
             self.acknowledged += 1;
@@ -68,13 +68,13 @@ impl Stream {
         Ok(())
     }
 
-    /// The other side goes on after a cut, and has all messages up to this one. Returns whether it can: what follows must
+    /// The other side resumes after a cut and has all messages up to this one. Returns whether it can: those that follow must
     /// still be here.
     pub(crate) fn resume(&mut self, number: u64) -> bool {
         number >= self.acknowledged && self.acknowledge(number).is_ok()
     }
 
-    /// A message came: whether it is a new one.
+    /// Notes a message; returns whether it is new.
     ///
     /// # Errors
     /// When one before it is missing.
@@ -89,7 +89,7 @@ impl Stream {
         Ok(true)
     }
 
-    fn last_said(&self) -> u64 {
+    fn last_sent(&self) -> u64 {
         self.acknowledged + self.kept.len() as u64
     }
 }
@@ -115,7 +115,7 @@ mod tests {
     fn what_is_not_acknowledged_is_sent_again_in_order() {
         let mut stream = Stream::default();
         for work in 0..5 {
-            stream.say(second(work, 3)).unwrap();
+            stream.push(second(work, 3)).unwrap();
         }
         let mut cursor = 0;
         while stream.next(&mut cursor).is_some() {}
@@ -153,9 +153,9 @@ mod tests {
     #[test]
     fn what_waits_is_bounded() {
         let mut stream = Stream::default();
-        let fits = (0..1000).take_while(|work| stream.say(second(*work, 3 << 20)).is_ok()).count();
+        let fits = (0..1000).take_while(|work| stream.push(second(*work, 3 << 20)).is_ok()).count();
         assert_eq!(fits, KEPT_MOST / ((3 << 20) + 32));
         stream.acknowledge(1).unwrap();
-        assert!(stream.say(second(0, 3 << 20)).is_ok());
+        assert!(stream.push(second(0, 3 << 20)).is_ok());
     }
 }

@@ -5,7 +5,7 @@ use super::*;
 const WORD: Duration = Duration::from_millis(1_500);
 
 fn hasty() -> Host {
-    Host::patient(Timeouts { ready: WORD, word: WORD })
+    Host::patient(Timeouts { ready: WORD, report: WORD })
 }
 
 /// Two stages with a load that is over quickly.
@@ -45,7 +45,7 @@ fn one_that_does_not_say_whether_it_is_ready_is_given_up() {
     assert!(run.stages[0].reason.contains("did not say within"), "{}", run.stages[0].reason);
     let run = with_b(&losing(&two(), OnLoss::Continue), silent);
     assert_eq!(states(&run), [State::Failed, State::Waiting], "operations that had to be done are missing");
-    assert!(run.stages[0].reason.contains("had to be done"), "{}", run.stages[0].reason);
+    assert!(run.stages[0].reason.contains("were never done"), "{}", run.stages[0].reason);
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn one_that_refuses_is_enough() {
     let _a = host.fake("a", |_, down| matches!(down, Down::Prepare { .. }));
     let _b = host.fake("b", |link, down| match *down {
         Down::Prepare { run, .. } => {
-            link.say(Up::Refused { run, reason: "no".into() });
+            link.send(Up::Refused { run, reason: "no".into() });
             true
         }
         _ => false,
@@ -67,7 +67,7 @@ fn one_that_refuses_is_enough() {
 fn one_that_crashes_says_so() {
     let run = with_b(&plan(&two()), |link, down| match *down {
         Down::Start { run, .. } => {
-            link.say(Up::Refused { run, reason: "its part of the run crashed".into() });
+            link.send(Up::Refused { run, reason: "its part of the run crashed".into() });
             true
         }
         _ => false,
@@ -81,7 +81,7 @@ fn one_that_says_nothing_of_its_load_is_given_up() {
     let run = with_b(&plan(&two()), |_, down| matches!(down, Down::Start { .. }));
     assert_eq!(states(&run), [State::Failed, State::Waiting]);
     let reason = &run.stages[0].reason;
-    assert!(reason.contains("driver b was lost: it said nothing of its load for 1.5 s"), "{reason}");
+    assert!(reason.contains("driver b was lost: it reported nothing of its load for 1.5 s"), "{reason}");
 }
 
 #[test]
@@ -110,10 +110,10 @@ fn what_is_said_twice_or_of_others_counts_once() {
         for (stage, work) in [(stage, 1), (stage, u32::MAX), (other, 0), (stage + 1, 0)] {
             link.second(Second { run, stage, work, interval: second(0, 1000) });
             let part = Part { work, first: 1, count: 1 };
-            link.say(Up::Ended { run, stage, work, ending: Ok(Box::new(ending(part))) });
+            link.send(Up::Ended { run, stage, work, ending: Ok(Box::new(ending(part))) });
         }
         link.second(Second { run: run + 1, stage, work: 0, interval: second(0, 1000) });
-        link.say(Up::StageEnded { run, stage: stage + 1, proof: None });
+        link.send(Up::StageEnded { run, stage: stage + 1, proof: None });
         polite(link, down, &[Part { work: 0, first: 1, count: 1 }]);
         polite(link, down, &[Part { work: 0, first: 1, count: 1 }]);
         true
@@ -138,8 +138,8 @@ fn one_that_sends_what_cannot_be_is_given_up() {
                 2 => send(b"nonsense".to_vec()),
                 _ => {
                     let ending = ending(Part { work: 0, first: 7, count: 1 });
-                    link.say(Up::Ended { run, stage, work: 0, ending: Ok(Box::new(ending)) });
-                    link.say(Up::StageEnded { run, stage, proof: None });
+                    link.send(Up::Ended { run, stage, work: 0, ending: Ok(Box::new(ending)) });
+                    link.send(Up::StageEnded { run, stage, proof: None });
                 }
             }
             true
@@ -160,12 +160,12 @@ fn a_part_whose_end_is_not_told_is_missing() {
     let over = |link: &Link, down: &Down| {
         let Down::Start { run, stage, .. } = *down else { return false };
         link.second(Second { run, stage, work: 0, interval: second(0, 10) });
-        link.say(Up::StageEnded { run, stage, proof: None });
+        link.send(Up::StageEnded { run, stage, proof: None });
         true
     };
     let run = with_b(&plan(&two()), over);
     assert_eq!(states(&run), [State::Failed, State::Waiting]);
-    assert!(run.stages[0].reason.contains("driver b has not said how its part ended"));
+    assert!(run.stages[0].reason.contains("driver b did not report how its share ended"));
     assert_eq!((done(&run.stages[0]), run.stages[0].shares[1].complete), (20, false));
 }
 
@@ -175,12 +175,12 @@ fn a_part_that_ended_of_itself_is_not_the_load_that_was_asked_for() {
         let Down::Start { run, stage, .. } = *down else { return false };
         let part = Part { work: 0, first: 1, count: 1 };
         let ending = Ending { interrupted: true, ..ending(part) };
-        link.say(Up::Ended { run, stage, work: 0, ending: Ok(Box::new(ending)) });
-        link.say(Up::StageEnded { run, stage, proof: None });
+        link.send(Up::Ended { run, stage, work: 0, ending: Ok(Box::new(ending)) });
+        link.send(Up::StageEnded { run, stage, proof: None });
         true
     });
     assert_eq!(states(&run), [State::Failed, State::Waiting]);
-    assert!(run.stages[0].reason.contains("driver b ended its part early"), "{}", run.stages[0].reason);
+    assert!(run.stages[0].reason.contains("driver b ended its share early"), "{}", run.stages[0].reason);
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn one_that_is_lost_after_its_part_ended_has_cost_its_stage_nothing() {
         let Down::Start { run, stage, .. } = *down else { return false };
         let part = Part { work: 0, first: 1, count: 1 };
         link.second(Second { run, stage, work: 0, interval: second(0, 10) });
-        link.say(Up::Ended { run, stage, work: 0, ending: Ok(Box::new(ending(part))) });
+        link.send(Up::Ended { run, stage, work: 0, ending: Ok(Box::new(ending(part))) });
         true
     });
     assert_eq!(states(&run), [State::Completed, State::Failed], "the next stage misses it");
@@ -209,7 +209,7 @@ fn those_who_have_nothing_to_do_have_done_it() {
     let nothing = |link: &Link, down: &Down| {
         let Down::Open { run, stage: 0, .. } = *down else { return false };
         ready(link, run, 0, Opened::Nothing("all is there".into()));
-        link.say(Up::StageEnded { run, stage: 0, proof: None });
+        link.send(Up::StageEnded { run, stage: 0, proof: None });
         true
     };
     let no_start =
@@ -240,7 +240,7 @@ fn one_that_cannot_open_its_part_fails_the_stage_for_all() {
     let run = with_b(&plan(&(two() + &clean_up())), |link, down| {
         let Down::Open { run, stage: 0, .. } = *down else { return false };
         ready(link, run, 0, Opened::Failed("no such thing".into()));
-        link.say(Up::StageEnded { run, stage: 0, proof: None });
+        link.send(Up::StageEnded { run, stage: 0, proof: None });
         true
     });
     assert_eq!(states(&run)[..2], [State::Failed, State::Waiting]);

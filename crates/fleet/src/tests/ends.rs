@@ -74,7 +74,7 @@ fn operations_that_had_to_be_done_are_missing_however_it_goes_on() {
     let run = host.execute(&losing(&text, OnLoss::Continue), &["a", "b"], &mut cutting(b, 0)).unwrap();
     assert_eq!(states(&run), [State::Failed]);
     let reason = &run.stages[0].reason;
-    assert!(reason.contains("and with it operations that had to be done"), "{reason}");
+    assert!(reason.contains("some of its operations were never done"), "{reason}");
     assert_eq!(run.stages[0].shares[0].ok, 4000, "those who are left do theirs");
 }
 
@@ -178,13 +178,13 @@ fn the_user_ends_a_run_that_waits_for_a_driver() {
     let _b = host.fake("b", |_, down| matches!(down, Down::Prepare { .. }));
     let mut follower = Follower::wishing_after(StopRequest::Finish, Duration::from_millis(200));
     let error = host.execute(&plan, &["a", "b"], &mut follower).unwrap_err();
-    assert_eq!(error, "it was ended before its drivers were ready");
+    assert_eq!(error, "the run was ended before its drivers were ready");
     assert_eq!(host.member("b").unwrap().run, None);
     // Before it is ready for the first stage; it ends its part when it is told to.
     let _c = host.fake("c", |link, down| match *down {
         Down::Open { stage: 0, .. } => true,
         Down::Order { run, stage, .. } => {
-            link.say(Up::StageEnded { run, stage, proof: None });
+            link.send(Up::StageEnded { run, stage, proof: None });
             true
         }
         _ => false,

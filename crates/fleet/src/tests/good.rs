@@ -169,7 +169,10 @@ fn a_run_that_cannot_begin_leaves_its_drivers_free() {
         host.execute(plan, names, follower).unwrap_err()
     };
     assert_eq!(refused(&["a", "nobody"], &plan, &mut follower), "no driver is named nobody");
-    assert_eq!(refused(&["a", "a"], &plan, &mut follower).split(" run ").next(), Some("driver a works for"));
+    assert_eq!(
+        refused(&["a", "a"], &plan, &mut follower).split(" run ").next(),
+        Some("driver a already works for")
+    );
     assert_eq!(refused(&[], &plan, &mut follower), "there is no driver to run it on");
     let mut pinned = plan.clone();
     pinned.stages[0].works[0].driver = Some("b".into());

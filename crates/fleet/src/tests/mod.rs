@@ -4,7 +4,7 @@ mod bad;
 mod ends;
 mod good;
 
-use crate::backend::OnFleet;
+use crate::backend::FleetBackends;
 use crate::driver;
 use crate::fleet::{Fleet, Member, Options, Presence};
 use crate::link::{FromController, Join, Link, PATH, Trust, join, limits};
@@ -125,7 +125,7 @@ impl Host {
         let thread = std::thread::spawn(move || {
             let mut parts: Vec<Part> = Vec::new();
             while !stops.load(Ordering::Relaxed) {
-                let Ok(FromController::Message(down)) = link.heard.recv_timeout(Duration::from_millis(10))
+                let Ok(FromController::Message(down)) = link.incoming.recv_timeout(Duration::from_millis(10))
                 else {
                     continue;
                 };
@@ -142,7 +142,7 @@ impl Host {
 
     fn execute(&self, plan: &Plan, drivers: &[&str], sink: &mut Follower) -> Result<Run, String> {
         let names = drivers.iter().map(|&name| name.to_owned()).collect();
-        let mut backends = OnFleet::new(Arc::clone(&self.fleet), names);
+        let mut backends = FleetBackends::new(Arc::clone(&self.fleet), names);
         backends.timeouts = self.timeouts;
         let options = execute::Options { backends: Some(Arc::new(backends)), ..local() };
         let executed = execute(plan, Provenance::default(), &options, None, sink);
@@ -181,25 +181,25 @@ impl Drop for Driver {
 /// What a driver does whose storage answers 10 operations in the first second, and is done.
 fn polite(link: &Link, down: &Down, parts: &[Part]) {
     match *down {
-        Down::Prepare { run, .. } => link.say(Up::Prepared { run, targets: vec!["a fake".into()] }),
+        Down::Prepare { run, .. } => link.send(Up::Prepared { run, targets: vec!["a fake".into()] }),
         Down::Open { run, stage, .. } => ready(link, run, stage, Opened::Ready),
         Down::Start { run, stage, .. } => {
             for part in parts {
                 link.second(Second { run, stage, work: part.work, interval: second(0, 10) });
-                link.say(Up::Ended { run, stage, work: part.work, ending: Ok(Box::new(ending(*part))) });
+                link.send(Up::Ended { run, stage, work: part.work, ending: Ok(Box::new(ending(*part))) });
             }
-            link.say(Up::StageEnded { run, stage, proof: None });
+            link.send(Up::StageEnded { run, stage, proof: None });
         }
         Down::Order { run, stage, work: None, order: Order::End(StopRequest::Stop) } => {
-            link.say(Up::StageEnded { run, stage, proof: None });
+            link.send(Up::StageEnded { run, stage, proof: None });
         }
         Down::Order { .. } => {}
-        Down::Release { run } => link.say(Up::Released { run, nodes: Vec::new(), origin_ns: 0 }),
+        Down::Release { run } => link.send(Up::Released { run, nodes: Vec::new(), origin_ns: 0 }),
     }
 }
 
 fn ready(link: &Link, run: u64, stage: u32, opened: Opened) {
-    link.say(Up::Ready { run, stage, opened, notes: Vec::new() });
+    link.send(Up::Ready { run, stage, opened, notes: Vec::new() });
 }
 
 /// A second of a work of one operation.
@@ -218,7 +218,7 @@ fn ending(part: Part) -> Ending {
 }
 
 /// What a test does when something happens; the number is the user's stop request.
-type Told = dyn FnMut(&Event<'_>, &SharedStopRequest);
+type OnEvent = dyn FnMut(&Event<'_>, &SharedStopRequest);
 
 /// Follows a run: does as it is told whenever something happens.
 #[derive(Default)]
@@ -226,7 +226,7 @@ struct Follower {
     stop_request: Arc<SharedStopRequest>,
     troubles: Vec<String>,
     seconds: HashMap<(usize, usize), u64>,
-    told: Option<Box<Told>>,
+    told: Option<Box<OnEvent>>,
 }
 
 impl Follower {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tidemark_control::event::StopRequest;
 use tidemark_control::provenance;
-use tidemark_fleet::driver::{self, Happened, Options};
+use tidemark_fleet::driver::{self, Notice, Options};
 use tidemark_fleet::link::Join;
 use tidemark_fleet::link::client::join;
 use tidemark_fleet::protocol::{self, Hello};
@@ -54,22 +54,22 @@ pub(crate) fn driver(arguments: &cli::Driver, terminal: Terminal) -> Result<Exit
         });
     }
     let stop = || signals.stop_request() > StopRequest::None || orphan.load(Ordering::Relaxed);
-    let mut tell = |happened: Happened| {
-        let text = match happened {
-            Happened::Joined(_) if arguments.embedded => return,
-            Happened::Joined(name) => format!("joined {name} at {url}; Ctrl-C ends this driver"),
-            Happened::Trying(_) if arguments.embedded => return,
-            Happened::Trying(trouble) => format!("{trouble}; trying again"),
-            Happened::Away => "the controller cannot be heard; what is measured is kept for it".into(),
-            Happened::Back => "the controller is back; nothing was lost".into(),
-            Happened::Void(reason) => format!("given up by the controller: {reason}"),
-            Happened::Begun(_) | Happened::Ended if arguments.embedded => return,
-            Happened::Begun(name) => format!("run `{name}` begins"),
-            Happened::Ended => "the run has ended".into(),
-            Happened::Trouble(text) => text,
+    let mut notify = |notice: Notice| {
+        let text = match notice {
+            Notice::Joined(_) if arguments.embedded => return,
+            Notice::Joined(name) => format!("joined {name} at {url}; Ctrl-C ends this driver"),
+            Notice::Unreachable(_) if arguments.embedded => return,
+            Notice::Unreachable(trouble) => format!("{trouble}; trying again"),
+            Notice::Disconnected => "the controller cannot be reached; measurements are kept for it".into(),
+            Notice::Reconnected => "the controller is back; nothing was lost".into(),
+            Notice::SessionLost(reason) => format!("this driver's part of the run has ended: {reason}"),
+            Notice::RunStarted(_) | Notice::RunEnded if arguments.embedded => return,
+            Notice::RunStarted(name) => format!("run `{name}` starts"),
+            Notice::RunEnded => "the run has ended".into(),
+            Notice::Trouble(text) => text,
         };
         terminal.remark(&text);
     };
-    driver::serve(link, &options, &stop, &mut tell).map_err(Stop::not_ready)?;
+    driver::serve(link, &options, &stop, &mut notify).map_err(Stop::not_ready)?;
     Ok(Exit::Done)
 }

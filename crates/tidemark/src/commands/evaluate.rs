@@ -6,12 +6,13 @@ use super::outcome::{self, open_store};
 use crate::cli;
 use crate::exit::{Exit, Stop};
 use crate::progress::{Progress, Show};
+use crate::provisioners::provisioners;
 use crate::signals::Signals;
 use crate::terminal::Terminal;
 use serde_json::json;
 use std::path::PathBuf;
 use std::time::Instant;
-use tidemark_control::evaluate::{self, Evaluated, Options, Spectator, Step};
+use tidemark_control::evaluate::{self, Evaluated, EvaluationEvent, EvaluationSink, Options};
 use tidemark_control::event::{EventSink, StopRequest};
 use tidemark_control::{execute, provenance};
 use tidemark_judge::Validity;
@@ -66,10 +67,9 @@ pub(crate) fn execute(
             backends: None,
             writer: None,
         },
-        run_commands: arguments.run_commands,
+        provisioners: provisioners(labs(arguments)?, arguments.run_commands),
         again: arguments.again,
         renew: false,
-        labs: labs(arguments)?,
     };
     let mut screen = Screen {
         show: outcome::show(running, terminal),
@@ -126,7 +126,7 @@ pub(crate) fn execute(
     })
 }
 
-/// Where the labs of its arms live: beside the usual lab.
+/// The directory for the labs of its arms: beside that of `tidemark lab`.
 fn labs(arguments: &cli::Run) -> Result<PathBuf, Stop> {
     if let Some(directory) = &arguments.labs {
         return Ok(directory.clone());
@@ -186,25 +186,25 @@ impl Screen {
     }
 }
 
-impl Spectator for Screen {
-    fn step(&mut self, step: Step<'_>) {
-        match step {
-            Step::Begun { done, left } => {
+impl EvaluationSink for Screen {
+    fn event(&mut self, event: EvaluationEvent<'_>) {
+        match event {
+            EvaluationEvent::Started { done, left } => {
                 self.json(&json!({"event": "evaluation_started", "done": done, "left": left}));
                 if done > 0 {
                     self.say(&format!("{done} runs are there already and are kept; {left} are left, beside what searches need"));
                 }
             }
-            Step::SettingUp(arm) => {
+            EvaluationEvent::SettingUp(arm) => {
                 self.json(&json!({"event": "setting_up", "arm": arm}));
                 self.say(&format!("setting up {arm}"));
             }
-            Step::TakingDown(arm) => {
+            EvaluationEvent::TakingDown(arm) => {
                 self.json(&json!({"event": "taking_down", "arm": arm}));
                 self.say(&format!("taking down {arm}"));
             }
-            Step::Output(text) => self.say(&format!("    {text}")),
-            Step::RunStarted { member, number, of } => {
+            EvaluationEvent::Output(text) => self.say(&format!("    {text}")),
+            EvaluationEvent::RunStarted { member, number, of } => {
                 self.json(&json!({"event": "run_started", "number": number, "of": of, "member": member}));
                 let (of, left) = match of {
                     Some(of) => (format!("/{of}"), self.left(number, of)),
@@ -212,7 +212,7 @@ impl Spectator for Screen {
                 };
                 self.say(&format!("[{number}{of}] {}{left}", place(member)));
             }
-            Step::RunEnded(run) => {
+            EvaluationEvent::RunEnded(run) => {
                 self.fresh += 1;
                 let judgement = tidemark_judge::judge(run);
                 self.json(

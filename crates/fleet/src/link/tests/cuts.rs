@@ -7,27 +7,27 @@ use tidemark_plan::plan::Plan;
 const MESSAGES: u64 = 4_000;
 
 /// The number of a message of these tests.
-fn number(heard: &Heard) -> Option<u64> {
+fn number(heard: &FromDriver) -> Option<u64> {
     match heard {
-        Heard::Message(up) => match &**up {
+        FromDriver::Message(up) => match &**up {
             Up::Prepared { run, targets } => {
                 assert_eq!(targets.len() as u64, *run % 5);
                 Some(*run)
             }
             other => panic!("{other:?} was never said"),
         },
-        Heard::Second(second) => {
+        FromDriver::Second(second) => {
             assert_eq!(second.interval, vec![second.run as u8; second.run as usize % 300]);
             Some(second.run)
         }
-        Heard::Away | Heard::Back => None,
-        Heard::Gone(reason) => panic!("{reason}"),
+        FromDriver::Disconnected | FromDriver::Reconnected => None,
+        FromDriver::Gone(reason) => panic!("{reason}"),
     }
 }
 
 fn talk(link: &Link, run: u64) {
     if run.is_multiple_of(3) {
-        link.say(Up::Prepared { run, targets: vec!["somewhere".into(); run as usize % 5] });
+        link.send(Up::Prepared { run, targets: vec!["somewhere".into(); run as usize % 5] });
     } else {
         let interval = vec![run as u8; run as usize % 300];
         link.second(Second { run, stage: 1, work: 2, interval });
@@ -68,8 +68,8 @@ fn all_arrives_once_and_in_order_over_a_network_that_is_cut_anywhere() {
                         assert_eq!(*down, Down::Release { run: expected });
                         expected += 1;
                     }
-                    FromController::Away => assert!(!std::mem::replace(&mut away, true)),
-                    FromController::Back => assert!(std::mem::replace(&mut away, false)),
+                    FromController::Disconnected => assert!(!std::mem::replace(&mut away, true)),
+                    FromController::Reconnected => assert!(std::mem::replace(&mut away, false)),
                     other => panic!("{other:?}"),
                 }
             }
@@ -78,7 +78,7 @@ fn all_arrives_once_and_in_order_over_a_network_that_is_cut_anywhere() {
         while expected < MESSAGES {
             let (tag, heard) = heard.recv_timeout(TIMEOUT).expect("all that was said");
             assert_eq!(tag, 7);
-            away += usize::from(matches!(heard, Heard::Away));
+            away += usize::from(matches!(heard, FromDriver::Disconnected));
             if let Some(number) = number(&heard) {
                 assert_eq!(number, expected);
                 expected += 1;
@@ -101,19 +101,19 @@ fn a_driver_is_away_while_the_network_swallows_and_comes_back_with_what_it_said(
     let before = *changes.borrow();
     network.swallow(true);
     talk(&link, 0);
-    assert!(matches!(heard.recv_timeout(TIMEOUT), Ok((_, Heard::Away))));
+    assert!(matches!(heard.recv_timeout(TIMEOUT), Ok((_, FromDriver::Disconnected))));
     assert_eq!(host.presence("d1"), Some(Presence::Silent));
     assert!(host.member("d1").unwrap().silent >= options().silent_after);
-    assert!(matches!(next(&link), FromController::Away));
+    assert!(matches!(next(&link), FromController::Disconnected));
     talk(&link, 1);
     host.fleet.send("d1", Down::Release { run: 9 });
     assert!(!link.settle(Duration::from_millis(1)));
     network.swallow(false);
     // Whatever hangs in the network is cut at last.
     network.cut();
-    assert!(matches!(next(&link), FromController::Back));
+    assert!(matches!(next(&link), FromController::Reconnected));
     assert!(matches!(next(&link), FromController::Message(down) if *down == Down::Release { run: 9 }));
-    assert!(matches!(heard.recv_timeout(TIMEOUT), Ok((_, Heard::Back))));
+    assert!(matches!(heard.recv_timeout(TIMEOUT), Ok((_, FromDriver::Reconnected))));
     for run in 0..2 {
         let (_, heard) = heard.recv_timeout(TIMEOUT).unwrap();
         assert_eq!(number(&heard), Some(run));
@@ -129,18 +129,18 @@ fn large_messages_go_both_ways_at_once() {
     let heard = host.claim("d1", 3);
     // Neither side may wait for the other to read.
     let text = "x".repeat(24 << 20);
-    link.say(Up::Refused { run: 1, reason: text.clone() });
+    link.send(Up::Refused { run: 1, reason: text.clone() });
     host.fleet.send("d1", prepare(text.clone()));
     let FromController::Message(down) = next(&link) else { panic!("no plan") };
     assert!(matches!(*down, Down::Prepare { plan, .. } if plan.description == text));
     loop {
         match heard.recv_timeout(TIMEOUT).unwrap().1 {
-            Heard::Message(up) => {
+            FromDriver::Message(up) => {
                 assert!(matches!(*up, Up::Refused { reason, .. } if reason == text));
                 return;
             }
             // While it writes, it may be silent for as long as this machine is busy.
-            Heard::Away | Heard::Back => {}
+            FromDriver::Disconnected | FromDriver::Reconnected => {}
             other => panic!("{other:?}"),
         }
     }
@@ -173,17 +173,17 @@ fn what_is_too_large_ends_the_session_with_a_reason_and_a_new_one_begins() {
     let link = host.driver("d1", host.address);
     let heard = host.claim("d1", 3);
     link.second(Second { run: 1, stage: 0, work: 0, interval: vec![0; SECOND_MOST] });
-    let FromController::Void(reason) = next(&link) else { panic!("not void") };
-    assert!(reason.contains("4 MiB is the most"), "{reason}");
+    let FromController::SessionLost(reason) = next(&link) else { panic!("not void") };
+    assert!(reason.contains("maximum is 4 MiB"), "{reason}");
     assert!(matches!(next(&link), FromController::Joined { anew: true, .. }));
-    assert!(matches!(heard.recv_timeout(TIMEOUT), Ok((7, Heard::Gone(_)))));
+    assert!(matches!(heard.recv_timeout(TIMEOUT), Ok((7, FromDriver::Gone(_)))));
     host.fleet.release("d1");
     wait(|| host.presence("d1") == Some(Presence::Present));
 
     let heard = host.claim("d1", 4);
     host.fleet.send("d1", prepare("x".repeat(MESSAGE_MOST)));
-    let Ok((7, Heard::Gone(reason))) = heard.recv_timeout(TIMEOUT) else { panic!("not gone") };
-    assert!(reason.contains("64 MiB is the most"), "{reason}");
-    assert!(matches!(next(&link), FromController::Void(_)));
+    let Ok((7, FromDriver::Gone(reason))) = heard.recv_timeout(TIMEOUT) else { panic!("not gone") };
+    assert!(reason.contains("maximum is 64 MiB"), "{reason}");
+    assert!(matches!(next(&link), FromController::SessionLost(_)));
     assert!(matches!(next(&link), FromController::Joined { anew: true, .. }));
 }

@@ -7,7 +7,7 @@ mod trusting;
 
 use super::*;
 use crate::Fleet;
-use crate::fleet::{Heard, Member, Options, Presence};
+use crate::fleet::{FromDriver, Member, Options, Presence};
 use crate::protocol::{Hello, VERSION};
 use axum::extract::ws::WebSocketUpgrade;
 use axum::http::{HeaderMap, StatusCode};
@@ -79,7 +79,7 @@ impl Host {
         link
     }
 
-    fn claim(&self, name: &str, run: u64) -> Receiver<(u32, Heard)> {
+    fn claim(&self, name: &str, run: u64) -> Receiver<(u32, FromDriver)> {
         let (sender, heard) = crossbeam_channel::unbounded();
         self.fleet.claim(name, run, 7, sender).unwrap();
         heard
@@ -98,8 +98,8 @@ fn hello(name: &str) -> Hello {
 /// What the driver hears next, trouble with the connection left aside.
 fn next(link: &Link) -> FromController {
     loop {
-        match link.heard.recv_timeout(TIMEOUT).expect("the driver to hear something") {
-            FromController::Trying(_) => {}
+        match link.incoming.recv_timeout(TIMEOUT).expect("the driver to hear something") {
+            FromController::Unreachable(_) => {}
             heard => return heard,
         }
     }

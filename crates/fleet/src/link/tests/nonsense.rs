@@ -30,16 +30,18 @@ impl<'a> Caller<'a> {
     /// A driver by hand that was let in.
     fn joined(host: &'a Host, hello: &Hello) -> Self {
         let mut caller = Self::new(host);
-        caller.say(&serde_json::json!({ "hello": { "hello": hello, "resume": null } }));
+        caller.send_json(&serde_json::json!({ "hello": { "hello": hello, "resume": null } }));
         assert!(caller.next()["welcome"].is_object());
         let at = caller.next()["ping"]["at_ns"].clone();
-        caller.say(&serde_json::json!({ "pong": { "at_ns": at, "received_ns": 1, "sent_ns": 1, "ack": 0 } }));
+        caller.send_json(
+            &serde_json::json!({ "pong": { "at_ns": at, "received_ns": 1, "sent_ns": 1, "ack": 0 } }),
+        );
         wait(|| host.presence(&hello.name) == Some(Presence::Present));
         caller
     }
 
-    pub(super) fn say(&mut self, word: &serde_json::Value) {
-        self.send(Message::text(word.to_string()));
+    pub(super) fn send_json(&mut self, json: &serde_json::Value) {
+        self.send(Message::text(json.to_string()));
     }
 
     fn send(&mut self, message: Message) {
@@ -104,7 +106,7 @@ fn nonsense_ends_the_session_with_a_reason_for_both_sides() {
         (Message::text("[".repeat(100_000)), "cannot be read"),
         (
             Message::text(r#"{"welcome":{"controller":"me","session":"x","resumed":null}}"#),
-            "controller's to say",
+            "only controllers send",
         ),
         (Message::text(r#"{"health":{"health":{"cpu_busy":"very"}}}"#), "cannot be read"),
         (said(1, 0, serde_json::json!({ "sing": 1 })), "cannot be read"),
@@ -113,7 +115,7 @@ fn nonsense_ends_the_session_with_a_reason_for_both_sides() {
         (said(1, 5, body()), "acknowledged message 5"),
         (Message::binary(vec![0; 31]), "without its header"),
         (Message::binary(Bytes::new()), "without its header"),
-        (Message::binary(vec![0; SECOND_MOST + 1]), "4 MiB is the most"),
+        (Message::binary(vec![0; SECOND_MOST + 1]), "maximum is 4 MiB"),
         (Message::binary(vec![0; MESSAGE_MOST + 1]), "cannot be read"),
     ];
     for (word, expected) in words {
@@ -121,7 +123,7 @@ fn nonsense_ends_the_session_with_a_reason_for_both_sides() {
         let mut caller = Caller::joined(&host, &hello("d1"));
         let heard = host.claim("d1", 3);
         caller.send(word);
-        let Ok((7, Heard::Gone(reason))) = heard.recv_timeout(TIMEOUT) else {
+        let Ok((7, FromDriver::Gone(reason))) = heard.recv_timeout(TIMEOUT) else {
             panic!("{expected}: not gone")
         };
         assert!(reason.contains(expected), "{reason}");
@@ -142,11 +144,13 @@ fn replays_are_dropped_and_wild_clocks_do_no_harm() {
         caller.send(Message::Binary(bytes));
     }
     for at in [i64::MIN, -1, 0, i64::MAX] {
-        caller.say(&serde_json::json!({ "pong": { "at_ns": at, "received_ns": i64::MAX, "sent_ns": i64::MIN, "ack": 0 } }));
-        caller.say(&serde_json::json!({ "pong": { "at_ns": at, "received_ns": i64::MIN, "sent_ns": i64::MAX, "ack": 0 } }));
+        caller.send_json(&serde_json::json!({ "pong": { "at_ns": at, "received_ns": i64::MAX, "sent_ns": i64::MIN, "ack": 0 } }));
+        caller.send_json(&serde_json::json!({ "pong": { "at_ns": at, "received_ns": i64::MIN, "sent_ns": i64::MAX, "ack": 0 } }));
     }
     for run in 1..=3 {
-        let Ok((7, Heard::Second(heard))) = heard.recv_timeout(TIMEOUT) else { panic!("no second {run}") };
+        let Ok((7, FromDriver::Second(heard))) = heard.recv_timeout(TIMEOUT) else {
+            panic!("no second {run}")
+        };
         assert_eq!(heard, second(run));
     }
     host.fleet.members();
@@ -160,8 +164,8 @@ fn a_session_is_not_resumed_without_its_secret() {
     let heard = host.claim("d1", 3);
     let resume = serde_json::json!({ "session": "0".repeat(32), "received": 0 });
     let mut thief = Caller::new(&host);
-    thief.say(&serde_json::json!({ "hello": { "hello": hello("d1"), "resume": resume } }));
-    assert!(thief.end("refused").contains("joined already"));
-    link.say(Up::Prepared { run: 1, targets: Vec::new() });
-    assert!(matches!(heard.recv_timeout(TIMEOUT), Ok((7, Heard::Message(_)))));
+    thief.send_json(&serde_json::json!({ "hello": { "hello": hello("d1"), "resume": resume } }));
+    assert!(thief.end("refused").contains("already joined"));
+    link.send(Up::Prepared { run: 1, targets: Vec::new() });
+    assert!(matches!(heard.recv_timeout(TIMEOUT), Ok((7, FromDriver::Message(_)))));
 }

@@ -10,11 +10,13 @@ fn a_driver_that_the_controller_gave_up_begins_a_new_session() {
     let heard = host.claim("d1", 3);
     let (sender, _) = crossbeam_channel::unbounded();
     let refused = host.fleet.claim("d1", 4, 0, sender).unwrap_err();
-    assert_eq!(refused.to_string(), "driver d1 works for run 3");
+    assert_eq!(refused.to_string(), "driver d1 already works for run 3");
     host.fleet.give_up("d1");
-    assert!(matches!(next(&link), FromController::Void(reason) if reason.contains("gave this driver up")));
+    assert!(
+        matches!(next(&link), FromController::SessionLost(reason) if reason.contains("gave this driver up"))
+    );
     assert!(matches!(next(&link), FromController::Joined { anew: true, .. }));
-    link.say(Up::Prepared { run: 3, targets: Vec::new() });
+    link.send(Up::Prepared { run: 3, targets: Vec::new() });
     assert!(link.settle(TIMEOUT));
     wait(|| host.presence("d1") == Some(Presence::Present));
     assert_eq!(host.member("d1").unwrap().run, Some(3));
@@ -23,9 +25,9 @@ fn a_driver_that_the_controller_gave_up_begins_a_new_session() {
     assert_eq!(host.member("d1").unwrap().run, Some(3));
     host.fleet.release_from("d1", 3);
     let heard = host.claim("d1", 5);
-    link.say(Up::Prepared { run: 5, targets: Vec::new() });
+    link.send(Up::Prepared { run: 5, targets: Vec::new() });
     assert!(
-        matches!(heard.recv_timeout(TIMEOUT), Ok((7, Heard::Message(up))) if matches!(*up, Up::Prepared { run: 5, .. }))
+        matches!(heard.recv_timeout(TIMEOUT), Ok((7, FromDriver::Message(up))) if matches!(*up, Up::Prepared { run: 5, .. }))
     );
 }
 
@@ -34,20 +36,20 @@ fn a_controller_that_does_not_know_the_session_begins_a_new_one() {
     let host = Host::new(options());
     let network = Network::new(&host);
     let link = host.driver("d1", network.address);
-    link.say(Up::Prepared { run: 3, targets: Vec::new() });
+    link.send(Up::Prepared { run: 3, targets: Vec::new() });
     assert!(link.settle(TIMEOUT));
     // Another controller answers at the same address from now on.
     let other = Host::new(options());
     *network.state.target.lock().unwrap() = other.address;
     network.cut();
-    assert!(matches!(next(&link), FromController::Away));
-    assert!(matches!(next(&link), FromController::Void(reason) if reason.contains("started anew")));
+    assert!(matches!(next(&link), FromController::Disconnected));
+    assert!(matches!(next(&link), FromController::SessionLost(reason) if reason.contains("restarted")));
     assert!(matches!(next(&link), FromController::Joined { anew: true, .. }));
     wait(|| other.presence("d1") == Some(Presence::Present));
     let heard = other.claim("d1", 1);
-    link.say(Up::Prepared { run: 1, targets: Vec::new() });
+    link.send(Up::Prepared { run: 1, targets: Vec::new() });
     assert!(
-        matches!(heard.recv_timeout(TIMEOUT), Ok((7, Heard::Message(up))) if matches!(*up, Up::Prepared { run: 1, .. }))
+        matches!(heard.recv_timeout(TIMEOUT), Ok((7, FromDriver::Message(up))) if matches!(*up, Up::Prepared { run: 1, .. }))
     );
 }
 
@@ -93,15 +95,16 @@ fn a_name_is_taken_while_its_driver_answers_and_free_afterwards() {
     let heard = host.claim("d1", 3);
     let second = join(to(host.address), hello("d1")).unwrap();
     let FromController::Refused(reason) = next(&second) else { panic!("not refused") };
-    assert_eq!(reason, "a driver named d1 is joined already from somewhere: give this one another --name");
+    assert_eq!(reason, "a driver named d1 has already joined from somewhere: give this one another --name");
     assert_eq!(host.presence("d1"), Some(Presence::Present));
 
     network.swallow(true);
     wait(|| host.presence("d1") == Some(Presence::Silent));
     let third = join(to(host.address), hello("d1")).unwrap();
     assert!(matches!(next(&third), FromController::Joined { anew: false, .. }));
-    let gone = heard.iter().find(|(_, heard)| !matches!(heard, Heard::Away | Heard::Back));
-    assert!(matches!(gone, Some((7, Heard::Gone(reason))) if reason == "it was started anew"));
+    let gone =
+        heard.iter().find(|(_, heard)| !matches!(heard, FromDriver::Disconnected | FromDriver::Reconnected));
+    assert!(matches!(gone, Some((7, FromDriver::Gone(reason))) if reason == "it was restarted"));
     wait(|| host.presence("d1") == Some(Presence::Present));
     network.swallow(false);
     network.cut();
@@ -115,7 +118,7 @@ fn a_driver_waits_for_a_controller_that_is_not_there_yet() {
     let address = listener.local_addr().unwrap();
     drop(listener);
     let link = join(to(address), hello("d1")).unwrap();
-    let FromController::Trying(reason) = link.heard.recv_timeout(TIMEOUT).unwrap() else {
+    let FromController::Unreachable(reason) = link.incoming.recv_timeout(TIMEOUT).unwrap() else {
         panic!("it does not say that it tries")
     };
     assert!(reason.contains(&address.to_string()), "{reason}");
@@ -160,7 +163,7 @@ fn a_driver_that_ends_is_gone_and_forgotten_but_not_while_a_run_has_it() {
     let link = host.driver("d1", host.address);
     let heard = host.claim("d1", 3);
     drop(link);
-    assert!(matches!(heard.recv_timeout(TIMEOUT), Ok((7, Heard::Away))));
+    assert!(matches!(heard.recv_timeout(TIMEOUT), Ok((7, FromDriver::Disconnected))));
     std::thread::sleep(gone_after * 3);
     assert_eq!(host.presence("d1"), Some(Presence::Silent));
     let (sender, _) = crossbeam_channel::unbounded();

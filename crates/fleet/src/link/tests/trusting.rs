@@ -5,7 +5,6 @@ use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
 use rcgen::{CertifiedKey, KeyPair, generate_simple_self_signed};
 use rustls::pki_types::PrivateKeyDer;
-use sha2::{Digest, Sha256};
 use tokio_rustls::TlsAcceptor;
 
 /// A controller behind TLS. Returns its port.
@@ -49,7 +48,7 @@ fn a_fingerprint_a_file_or_the_system_decides() {
     let host = Host::new(options());
     let certified = generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let port = serve(&host, &certified);
-    let fingerprint: [u8; 32] = Sha256::digest(certified.cert.der()).into();
+    let fingerprint = tidemark_tls::fingerprint(certified.cert.der());
     assert!(matches!(first(port, Trust::Fingerprint(fingerprint)), FromController::Joined { .. }));
 
     let mut wrong = fingerprint;
@@ -83,7 +82,7 @@ fn a_certificate_for_another_name_is_not_believed_but_by_its_fingerprint() {
     std::fs::write(&path, certified.cert.pem()).unwrap();
     let FromController::Refused(reason) = first(port, Trust::File(path)) else { panic!("believed") };
     assert!(reason.contains("other names"), "{reason}");
-    let fingerprint = Sha256::digest(certified.cert.der()).into();
+    let fingerprint = tidemark_tls::fingerprint(certified.cert.der());
     assert!(matches!(first(port, Trust::Fingerprint(fingerprint)), FromController::Joined { .. }));
 }
 

@@ -1,0 +1,246 @@
+//! An arm's shell commands. They run with all rights of this process: the binary lists this kind only if the operator
+//! allows it.
+
+use super::{COMMANDS, Progress, ProvisionError, Provisioner, ProvisionerFactory, Variables};
+use crate::event::StopRequest;
+use crossbeam_channel::{RecvTimeoutError, Sender, unbounded};
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::io::{BufRead as _, BufReader, Read};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+use tidemark_plan::evaluation::Arm;
+
+/// Lines of a failed command's output that its error shows.
+const ERROR_LINES: usize = 5;
+
+/// Runs the shell commands of arms.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ShellCommands;
+
+impl ProvisionerFactory for ShellCommands {
+    fn need(&self) -> &'static str {
+        COMMANDS
+    }
+
+    fn provisioner(&self, _evaluation: &str, arm: &Arm) -> Result<Box<dyn Provisioner>, ProvisionError> {
+        Ok(Box::new(Commands {
+            arm: arm.name.clone(),
+            set_up: arm.set_up.clone(),
+            reset: arm.reset.clone(),
+            tear_down: arm.tear_down.clone(),
+            printed: Variables::new(),
+        }))
+    }
+}
+
+/// The commands of one arm.
+#[derive(Debug)]
+struct Commands {
+    arm: String,
+    set_up: Vec<String>,
+    reset: Vec<String>,
+    tear_down: Vec<String>,
+    /// The variables that the commands have printed.
+    printed: Variables,
+}
+
+impl Provisioner for Commands {
+    fn up(&mut self, variables: &Variables, progress: &mut dyn Progress) -> Result<(), ProvisionError> {
+        self.printed.clear();
+        self.run("set_up", &self.set_up.clone(), variables, progress)
+    }
+
+    fn variables(&self) -> Variables {
+        self.printed.clone()
+    }
+
+    fn reset(&mut self, variables: &Variables, progress: &mut dyn Progress) -> Result<(), ProvisionError> {
+        self.run("reset", &self.reset.clone(), variables, progress)
+    }
+
+    fn down(&mut self, variables: &Variables, progress: &mut dyn Progress) -> Result<(), ProvisionError> {
+        self.run("tear_down", &self.tear_down.clone(), variables, progress)
+    }
+}
+
+impl Commands {
+    /// Runs the commands under a key of the document, one after the other. Each has the variables that those before it
+    /// have printed.
+    fn run(
+        &mut self,
+        key: &str,
+        commands: &[String],
+        variables: &Variables,
+        progress: &mut dyn Progress,
+    ) -> Result<(), ProvisionError> {
+        for text in commands {
+            let mut all = variables.clone();
+            all.extend(self.printed.clone());
+            let printed = run(text, &self.arm, &all, progress).map_err(|error| match error {
+                ProvisionError::Failed(error) => ProvisionError::Failed(format!("{key}: {error}")),
+                ProvisionError::Stopped => ProvisionError::Stopped,
+            })?;
+            self.printed.extend(printed);
+        }
+        Ok(())
+    }
+}
+
+/// Runs a command in a shell and shows what it prints. Lines such as `NAME=value` or `export NAME='value'` on its standard
+/// output are variables: they are returned and not shown, since they may be secrets.
+fn run(
+    text: &str,
+    arm: &str,
+    variables: &Variables,
+    progress: &mut dyn Progress,
+) -> Result<Vec<(String, String)>, ProvisionError> {
+    let failed = |error: String| ProvisionError::Failed(error);
+    let mut command = Command::new("sh");
+    command.args(["-c", text]).envs(variables).env("TIDEMARK_ARM", arm).stdin(Stdio::null());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    let mut child = command.spawn().map_err(|error| failed(format!("cannot start `{text}`: {error}")))?;
+    let (lines_in, lines_out) = unbounded();
+    let outputs = [
+        child.stdout.take().map(|output| send_lines(output, true, lines_in.clone())),
+        child.stderr.take().map(|output| send_lines(output, false, lines_in)),
+    ];
+    let (mut found, mut last) = (Vec::new(), Vec::new());
+    loop {
+        match lines_out.recv_timeout(Duration::from_millis(100)) {
+            Ok((line, is_output)) => match variable(&line).filter(|_| is_output) {
+                Some(one) => found.push(one),
+                None => {
+                    progress.line(&line);
+                    last.push(line);
+                }
+            },
+            // Background processes that it has left may hold its outputs open.
+            Err(RecvTimeoutError::Timeout) if child.try_wait().is_ok_and(|ended| ended.is_some()) => break,
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+        if progress.stop_request() == StopRequest::Stop {
+            if let Some(group) = Pid::from_raw(child.id() as i32) {
+                // It may have ended by itself.
+                let _ = kill_process_group(group, Signal::TERM);
+            }
+            let _ = child.wait();
+            return Err(ProvisionError::Stopped);
+        }
+    }
+    drop(outputs);
+    let status = child.wait().map_err(|error| failed(format!("`{text}`: {error}")))?;
+    if status.success() {
+        return Ok(found);
+    }
+    let last = last.split_off(last.len().saturating_sub(ERROR_LINES));
+    let output = if last.is_empty() { "it printed nothing".into() } else { last.join("\n  ") };
+    Err(failed(format!("`{text}` failed ({status}):\n  {output}")))
+}
+
+/// Reads an output in a thread of its own and sends its lines.
+fn send_lines(
+    output: impl Read + Send + 'static,
+    is_output: bool,
+    lines: Sender<(String, bool)>,
+) -> std::thread::JoinHandle<()> {
+    std::thread::spawn(move || {
+        let mut reader = BufReader::new(output);
+        let mut line = Vec::new();
+        // Bytes that are not UTF-8 are replaced.
+        while reader.read_until(b'\n', &mut line).is_ok_and(|length| length > 0) {
+            let text = String::from_utf8_lossy(&line).trim_end().to_owned();
+            if lines.send((text, is_output)).is_err() {
+                return;
+            }
+            line.clear();
+        }
+    })
+}
+
+/// The variable that a line sets, if it does nothing else: `NAME=value`, `export NAME='value'`.
+fn variable(line: &str) -> Option<(String, String)> {
+    let line = line.trim();
+    let (name, value) = line.strip_prefix("export ").unwrap_or(line).split_once('=')?;
+    let first = name.chars().next()?;
+    let is_name = (first.is_ascii_alphabetic() || first == '_')
+        && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
+    let quoted = |quote: char| value.strip_prefix(quote)?.strip_suffix(quote);
+    let value = quoted('\'').or_else(|| quoted('"')).unwrap_or(value);
+    is_name.then(|| (name.to_owned(), value.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Keeps what is shown; stops at once if it is to.
+    #[derive(Default)]
+    struct Screen {
+        lines: Vec<String>,
+        stop: bool,
+    }
+
+    impl Progress for Screen {
+        fn line(&mut self, text: &str) {
+            self.lines.push(text.to_owned());
+        }
+        fn stop_request(&mut self) -> StopRequest {
+            if self.stop { StopRequest::Stop } else { StopRequest::None }
+        }
+    }
+
+    fn pair(name: &str, value: &str) -> (String, String) {
+        (name.to_owned(), value.to_owned())
+    }
+
+    fn run_in(text: &str, screen: &mut Screen) -> Result<Vec<(String, String)>, ProvisionError> {
+        run(text, "disk", &Variables::from([pair("GIVEN", "7")]), screen)
+    }
+
+    #[test]
+    fn variables_are_taken_and_other_lines_told() {
+        let mut screen = Screen::default();
+        let text = "echo hello $GIVEN; echo \"export KEY='s3=cret'\"; echo PORT=80; echo not a=b; echo A=b >&2; echo $TIDEMARK_ARM";
+        let printed = run_in(text, &mut screen).unwrap();
+        assert_eq!(printed, [pair("KEY", "s3=cret"), pair("PORT", "80")]);
+        screen.lines.sort();
+        assert_eq!(screen.lines, ["A=b", "disk", "hello 7", "not a=b"]);
+    }
+
+    #[test]
+    fn a_failure_has_its_last_words() {
+        let error = run_in("echo one; echo two >&2; exit 3", &mut Screen::default()).unwrap_err().to_string();
+        assert!(error.contains("exit status: 3") && error.contains("two"), "{error}");
+    }
+
+    #[test]
+    fn the_user_ends_it_and_background_processes_do_not_hold_it() {
+        let mut stopping = Screen { stop: true, ..Screen::default() };
+        assert_eq!(run_in("sleep 100", &mut stopping), Err(ProvisionError::Stopped));
+        let mut screen = Screen::default();
+        assert_eq!(run_in("sleep 3 & echo up", &mut screen), Ok(Vec::new()));
+        assert_eq!(screen.lines, ["up"]);
+    }
+
+    #[test]
+    fn a_command_sees_the_variables_of_those_before_it_and_a_failure_names_its_key() {
+        let arm = Arm {
+            name: "disk".into(),
+            set_up: vec!["echo PORT=8$GIVEN".into(), "echo URL=http://$PORT".into()],
+            reset: vec!["test $URL = http://87".into()],
+            tear_down: vec!["false".into()],
+            ..Arm::default()
+        };
+        let (given, mut screen) = (Variables::from([pair("GIVEN", "7")]), Screen::default());
+        let mut commands = ShellCommands.provisioner("e", &arm).unwrap();
+        commands.up(&given, &mut screen).unwrap();
+        assert_eq!(commands.variables(), Variables::from([pair("PORT", "87"), pair("URL", "http://87")]));
+        commands.reset(&given, &mut screen).unwrap();
+        let error = commands.down(&given, &mut screen).unwrap_err().to_string();
+        assert!(error.starts_with("tear_down: `false` failed"), "{error}");
+        commands.up(&Variables::new(), &mut screen).unwrap();
+        assert_eq!(commands.variables()["PORT"], "8", "nothing is left of the time before");
+    }
+}
