@@ -8,7 +8,7 @@ mod common;
 use common::fleet::{Controller, wait};
 use common::{Place, Record};
 use std::time::Duration;
-use tidemark_embedded::{EmbeddedOptions, EmbeddedServer};
+use tidemark_embedded::{EmbeddedOptions, EmbeddedServer, Operation};
 
 fn target(server: &EmbeddedServer) -> String {
     format!(
@@ -43,6 +43,11 @@ fn timed(server: &EmbeddedServer, seconds: u32, more: &str) -> String {
          \x20   - put: {{objects: 1-40, sizes: 4KiB}}\n",
         target(server)
     )
+}
+
+/// Objects that the server has stored so far.
+fn stored(server: &EmbeddedServer) -> u64 {
+    server.statistics().of(Operation::PutObject).succeeded
 }
 
 fn counts(record: &Record) -> Vec<(String, u64, u64)> {
@@ -100,6 +105,7 @@ fn a_driver_that_is_killed_stops_the_stage_or_not_as_the_document_says() {
         let _kept = controller.driver("kept", &[]);
         controller.wait_for_drivers(2);
         let drivers = format!("drivers: {{on_loss: {on_loss}, lost_after: 2s}}\n");
+        let before = stored(&server);
         let id = controller.submit(&timed(&server, 8, &drivers), &[]);
         wait("load", || (controller.submission(id)["stage"].as_str()?.ends_with("main")).then_some(()));
         std::thread::sleep(Duration::from_secs(3));
@@ -108,10 +114,8 @@ fn a_driver_that_is_killed_stops_the_stage_or_not_as_the_document_says() {
             controller.wait_for_state(id, if on_loss == "stop" { "failed" } else { "completed" });
         let record = controller.run_of(&submission);
         let main = record.stage("main");
-        assert!(
-            record.operation("main", "put")["ok"].as_u64().unwrap() > 400,
-            "what was measured is kept: {main}"
-        );
+        let (ok, done) = (record.operation("main", "put")["ok"].as_u64().unwrap(), stored(&server) - before);
+        assert!(ok > done / 2, "what was measured is kept, {ok} of {done}: {main}");
         let lost: Vec<_> =
             record.value["drivers"].as_array().unwrap().iter().filter(|one| !one["lost"].is_null()).collect();
         assert_eq!((lost.len(), lost[0]["name"].as_str()), (1, Some("lost")), "{on_loss}");
@@ -138,6 +142,7 @@ fn a_killed_controller_keeps_its_queue_and_what_was_measured() {
     wait("load", || (controller.submission(first)["stage"].as_str()?.ends_with("main")).then_some(()));
     std::thread::sleep(Duration::from_secs(4));
     let address = controller.url.trim_start_matches("http://").to_owned();
+    let done = stored(&server);
     controller.process.kill();
 
     // The driver finds the new one at the old address, by itself.
@@ -145,7 +150,8 @@ fn a_killed_controller_keeps_its_queue_and_what_was_measured() {
     let interrupted = controller.submission(first);
     assert_eq!(interrupted["state"], "interrupted", "{interrupted}");
     let record = controller.run_of(&interrupted);
-    assert!(record.operation("main", "put")["ok"].as_u64().unwrap() > 200, "{}", record.value);
+    let ok = record.operation("main", "put")["ok"].as_u64().unwrap();
+    assert!(ok > done / 4, "{ok} of {done}: {}", record.value);
     for id in [second, third] {
         controller.wait_for_state(id, "completed");
     }

@@ -144,8 +144,12 @@ fn the_user_s_ctrl_c_keeps_what_was_measured_and_cleans_up() {
     assert!(record.sum("read", "ok") > 0);
     assert_eq!(record.stage("dispose")["state"], "completed");
     assert_eq!(server.statistics().buckets, 0, "clean-up ran");
+    // What is kept says the same. A list shows that the run is INVALID instead, where this machine was too busy.
+    let kept = place.tidemark(&["report", "1", "--format", "json"]);
+    let kept: serde_json::Value = serde_json::from_str(&kept.stdout).unwrap();
+    assert_eq!(kept["state"], "interrupted");
     let shown = place.tidemark(&["runs"]);
-    assert!(shown.stdout.contains("interrupted"), "{}", shown.stdout);
+    assert!(["interrupted", "INVALID"].iter().any(|state| shown.stdout.contains(state)), "{}", shown.stdout);
 }
 
 #[test]
@@ -254,7 +258,8 @@ fn a_full_disk_under_the_store_costs_nothing_that_was_measured() {
         .output()
         .unwrap();
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    // 4: the numbers do not stand, because this machine was too busy to measure. They are there all the same.
+    assert!(matches!(output.status.code(), Some(0 | 4)), "{:?} {stderr}", output.status);
     let says_why = stderr.contains("no space") || stderr.contains("disk is full");
     assert!(stderr.contains("without the result store") && says_why, "{stderr}");
     assert!(stdout.contains("s3-main") && stdout.contains("op/s"), "the result is still printed: {stdout}");
