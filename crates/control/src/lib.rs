@@ -10,6 +10,7 @@ pub mod evaluate;
 pub mod event;
 pub mod execute;
 mod images;
+pub mod listing;
 pub mod local;
 mod method;
 pub mod provenance;

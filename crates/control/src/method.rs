@@ -24,7 +24,7 @@ impl Method {
         works().next()?;
         let mut proof = Proof { direct: works().all(is_direct), ..Proof::default() };
         let cold = works().any(|work| declares(work) == Some(Cache::Cold));
-        proof.cache = if cold { "cold" } else { "warm" }.into();
+        proof.cache = Some(if cold { Cache::Cold } else { Cache::Warm });
         let volumes = volumes(works());
         let measures = works().any(|work| work.kind == WorkKind::Normal);
         if cold && measures {

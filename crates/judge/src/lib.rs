@@ -1,7 +1,7 @@
 //! Pure judgement: a run's record in, findings out. No I/O, no clock.
 //!
-//! [`judge`] asks every rule of `rules` about a run. A rule is one small function that says what it sees as a
-//! [`Finding`], with the arithmetic as evidence; some rules also show that the numbers do not mean what they
+//! [`judge`] asks every rule of `rules` about a run. A rule is one small function that establishes facts, a
+//! [`Finding`]; [`words`] tells them. Some rules also show that the numbers do not mean what they
 //! seem to, and make the run [`Validity::Invalid`]. [`verdict_sentences`] sums it all up in plain words.
 //!
 //! | module | what it holds |
@@ -12,10 +12,11 @@
 //! | [`compare`] | two stored results as the arms of an evaluation |
 //! | [`knee`] | where to look next for the highest load within a service level |
 //! | [`statistics`] | estimates, ratios and tests for few repeats |
+//! | [`words`] | what findings are about, family by family, and the words for it |
 //! | `fold` | what is said of many stages of a sweep, said once |
 //! | `verdict` | the sentences at the top of reports and at the end of a run |
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use tidemark_measure::record::{Run, Stage};
 
 pub mod compare;
@@ -27,12 +28,14 @@ mod rules;
 pub mod statistics;
 pub mod sweep;
 mod verdict;
+pub mod words;
 
 pub use rules::{claimed, samples_needed, success_percent};
 pub use verdict::{achievements, verdict_sentences};
+pub use words::{InRuns, Occurrence, What};
 
 /// What there is to say about a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Judgement {
     /// Whether the run's numbers can be taken for what they seem to be.
     pub validity: Validity,
@@ -79,27 +82,57 @@ impl Severity {
     }
 }
 
-/// A statement about a run, with its evidence.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// A statement about a run: facts, which [`words`] puts into words.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
     /// How grave it is.
     pub severity: Severity,
-    /// The short stable name of what was found, e.g. `outage`.
-    pub rule: &'static str,
-    /// One plain sentence without a full stop.
-    pub title: String,
-    /// What it means and what to do about it, in whole sentences; may be empty.
-    pub detail: String,
-    /// Numbers with their units, and the arithmetic.
-    pub evidence: Vec<String>,
+    /// What was found; of several places, in the first of them.
+    pub what: What,
+    /// What was found in each place, where one finding speaks for several.
+    pub each: Vec<Occurrence>,
+    /// In which runs of an evaluation it was found, where it is about several.
+    pub in_runs: Option<InRuns>,
     /// The stage it is about, as [`tidemark_measure::record::Stage::id`]; `None`: the whole run.
     pub stage: Option<String>,
     /// The work it is about, by its name; `None`: the whole stage.
     pub work: Option<String>,
     /// The stages it is about when there are several, by their ids; [`Finding::stage`] is `None` then.
     pub stages: Vec<String>,
-    /// Whether it makes the run invalid: its sentence is one of the reasons.
+    /// Whether it makes the run invalid: it is one of the reasons.
     pub invalidates: bool,
+}
+
+/// In JSON a finding has its words and its facts.
+impl Serialize for Finding {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Told<'a> {
+            severity: Severity,
+            rule: &'static str,
+            title: String,
+            detail: String,
+            evidence: Vec<String>,
+            stage: &'a Option<String>,
+            work: &'a Option<String>,
+            stages: &'a [String],
+            invalidates: bool,
+            facts: Vec<&'a What>,
+        }
+        let told = Told {
+            severity: self.severity,
+            rule: self.rule(),
+            title: self.title(),
+            detail: self.detail(),
+            evidence: self.evidence(),
+            stage: &self.stage,
+            work: &self.work,
+            stages: &self.stages,
+            invalidates: self.invalidates,
+            facts: self.whats().collect(),
+        };
+        told.serialize(serializer)
+    }
 }
 
 impl Finding {
@@ -122,13 +155,20 @@ impl Finding {
 
     /// Where it was found and what: the place and the title.
     pub fn sentence(&self) -> String {
-        format!("{}: {}", self.place(), self.title)
+        format!("{}: {}", self.place(), self.title())
     }
 }
 
 /// Judges a run by every rule.
 pub fn judge(run: &Run) -> Judgement {
     rules::apply(run)
+}
+
+impl Judgement {
+    /// Whether no rule objects to the run's numbers.
+    pub fn is_valid(&self) -> bool {
+        self.validity == Validity::Valid
+    }
 }
 
 #[cfg(test)]

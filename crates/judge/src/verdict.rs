@@ -2,7 +2,7 @@
 
 use crate::context::{WorkContext, stage_label};
 use crate::rules::samples_needed;
-use crate::sweep::{Axis, Point, Spread, Sweep, axis_value, data_operations, sweeps};
+use crate::sweep::{Dimension, Point, Spread, Sweep, data_operations, sweeps};
 use crate::{Finding, Judgement, Severity, Validity};
 use tidemark_measure::record::{Operation, Run, State};
 use tidemark_measure::units;
@@ -35,12 +35,12 @@ pub fn achievements(run: &Run) -> Vec<String> {
 
 /// What a sweep achieved: its best point for each combination of the axes that are no numbers.
 fn patterns(sweep: &Sweep<'_>) -> Vec<String> {
-    let axes = sweep.axes();
+    let axes = sweep.dimensions();
     let several_engines = sweep.engines().len() > 1;
     let words = |point: &Point<'_>| {
-        let named =
-            axes.iter().filter(|axis| axis.numbers.is_none()).filter_map(|axis| point.value(axis.name));
-        let engine = (several_engines && !point.engine.is_empty()).then_some(point.engine);
+        let named = axes.iter().filter(|axis| axis.numbers.is_none()).filter_map(|axis| point.at(axis.name));
+        let named = named.map(|axis| axis.value.to_string());
+        let engine = (several_engines && !point.engine.is_empty()).then(|| point.engine.to_owned());
         named.chain(engine).collect::<Vec<_>>().join(", ")
     };
     let mut patterns: Vec<(String, Vec<&Point<'_>>)> = Vec::new();
@@ -71,14 +71,14 @@ fn patterns(sweep: &Sweep<'_>) -> Vec<String> {
 
 /// `peak 95 600 op/s at 4 KiB, clients 8, p99 1.20 ms; peak 2.10 GB/s at 1 MiB, clients 4; all 1 234 operations of 20
 /// points succeeded`.
-fn peak(points: &[&Point<'_>], axes: &[Axis<'_>]) -> String {
+fn peak(points: &[&Point<'_>], axes: &[Dimension<'_>]) -> String {
     let (Some((fastest, rate)), widest) = (best(points, Point::rates), best(points, Point::bandwidths))
     else {
         return format!("nothing was measured at {} points", points.len());
     };
     let at = |point: &Point<'_>| {
         let varied = axes.iter().filter(|axis| axis.numbers.is_some() && axis.values.len() > 1);
-        let values = varied.filter_map(|axis| Some(axis_value(axis.name, point.value(axis.name)?)));
+        let values = varied.filter_map(|axis| Some(point.at(axis.name)?.label()));
         let values = values.collect::<Vec<_>>().join(", ");
         if values.is_empty() { String::new() } else { format!(" at {values}") }
     };
@@ -184,12 +184,9 @@ fn latency(operation: &Operation) -> Option<String> {
 /// What went wrong, if anything: the state of the run and its gravest findings, without those that are among the
 /// reasons for which it is invalid.
 fn conduct(run: &Run, judgement: &Judgement) -> Option<String> {
-    let reasons = match &judgement.validity {
-        Validity::Valid => &[][..],
-        Validity::Invalid(reasons) => reasons,
-    };
-    let grave = judgement.findings.iter().filter(|finding| finding.severity == Severity::Critical);
-    let grave: Vec<_> = grave.map(Finding::sentence).filter(|sentence| !reasons.contains(sentence)).collect();
+    let grave =
+        judgement.findings.iter().filter(|one| one.severity == Severity::Critical && !one.invalidates);
+    let grave: Vec<_> = grave.map(Finding::sentence).collect();
     let state = match run.state {
         State::Failed => Some("The run failed"),
         State::Interrupted => Some("The run was interrupted"),

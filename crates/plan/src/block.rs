@@ -8,6 +8,7 @@ pub(crate) mod profile;
 pub(crate) mod sweep;
 
 pub use crosscheck::cross_check;
+pub use tidemark_measure::kind::Cache;
 
 use std::path::PathBuf;
 
@@ -105,16 +106,6 @@ impl IoEngine {
             IoEngine::Fio => "fio",
         }
     }
-}
-
-/// The declared state of the page cache at the start of the load.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Cache {
-    /// What the page cache holds of the volumes is dropped before the load, and reads must come from the device.
-    #[default]
-    Cold,
-    /// Nothing is dropped: reads may come from memory, and that is what is measured.
-    Warm,
 }
 
 /// What is written and what is checked.

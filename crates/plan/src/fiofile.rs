@@ -12,7 +12,7 @@ mod tests;
 use crate::block::{Action, FioFile};
 use crate::defaults;
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::plan::{Drivers, Engine, Label, Observe, OnFailure, Plan, Stage, Work, WorkKind};
+use crate::plan::{Drivers, Engine, Label, Observe, OnFailure, OperationClass, Plan, Stage, Work, WorkKind};
 use ini::{GLOBAL, Section, Setting};
 use job::Job;
 use std::collections::HashSet;
@@ -279,7 +279,8 @@ fn source(job: &Job<'_>, labels: &[(Action, f64, String)]) -> SourcePlan {
 
 fn label((action, weight, config): (Action, f64, String)) -> Label {
     let name = action.name().to_owned();
-    Label { label: name.clone(), kind: name.clone(), sample: name, weight, config }
+    let class = OperationClass::named(&name);
+    Label { label: name.clone(), kind: name, class, verifies: false, weight, config }
 }
 
 /// A job's options on one line, secrets left out.

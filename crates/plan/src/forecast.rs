@@ -75,7 +75,7 @@ pub struct Work {
     /// Its name.
     pub name: String,
     /// `init`, `prepare`, `normal`, `cleanup`, `dispose`.
-    pub kind: String,
+    pub kind: WorkKind,
     /// Logical clients.
     pub workers: u32,
     /// Operations of each of them in flight at once.
@@ -269,7 +269,7 @@ impl Look {
         };
         Work {
             name: work.name.clone(),
-            kind: work.kind.name().to_owned(),
+            kind: work.kind,
             workers: work.load.workers,
             depth: work.load.depth.max(1),
             time: time_of(work),
@@ -500,7 +500,7 @@ fn time_of(work: &PlanWork) -> Time {
             WorkKind::Init => ("containers", "made"),
             WorkKind::Dispose => ("containers", "deleted"),
             WorkKind::Cleanup => ("objects", "deleted"),
-            WorkKind::Prepare | WorkKind::Normal => ("objects", "written"),
+            _ => ("objects", "written"),
         };
         until.push(format!("all {} {what} are {done}", units::count(number)));
     }

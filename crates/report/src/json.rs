@@ -187,7 +187,7 @@ fn stage(stage: &record::Stage) -> Stage<'_> {
 fn work(work: &record::Work) -> Work<'_> {
     Work {
         name: &work.name,
-        kind: &work.kind,
+        kind: work.kind.name(),
         workers: work.workers,
         depth: work.depth.max(1),
         threads: work.threads,
@@ -215,7 +215,7 @@ fn operation(operation: &record::Operation, window_seconds: f64) -> Operation<'_
     Operation {
         label: &operation.label,
         kind: &operation.kind,
-        sample: &operation.sample,
+        sample: operation.class.name(),
         weight_percent: operation.weight,
         config: &operation.config,
         ok: tally.ok,

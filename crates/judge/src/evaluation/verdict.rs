@@ -272,7 +272,7 @@ fn limit(assessment: &Assessment) -> Option<String> {
     }
     let left = named.len() - first.len();
     let mut parts: Vec<String> =
-        first.iter().map(|one| format!("{} ({}, {})", one.finding.title, one.arm, one.load)).collect();
+        first.iter().map(|one| format!("{} ({}, {})", one.finding.title(), one.arm, one.load)).collect();
     parts = vec![some(parts, "; ")];
     parts.extend((left > 0).then(|| format!("and so on for {left} more")));
     (!named.is_empty()).then(|| format!("What limited it: {}.", parts.join("; ")))

@@ -9,7 +9,7 @@ use super::workload::{Reader, Scope, seconds};
 use crate::defaults;
 use crate::nearest::nearest;
 use crate::object::{Action, Job, Verb};
-use crate::plan::{Engine, Label, Work, WorkKind};
+use crate::plan::{Engine, Label, OperationClass, Work, WorkKind};
 use std::collections::HashMap;
 use tidemark_load::pacing::Pacing;
 use tidemark_load::source::{Choice, Division, Size, SourcePlan};
@@ -297,7 +297,8 @@ fn special(
             labels: vec![Label {
                 label,
                 kind: type_name.to_owned(),
-                sample: sample.to_owned(),
+                class: OperationClass::named(sample),
+                verifies: false,
                 weight: 100.0,
                 config: config.clone(),
             }],

@@ -11,7 +11,7 @@ use crate::block::pattern::{Blocks, Drawn, Moves, PATTERNS, Pattern, Shape, Spre
 use crate::block::{Action, Cache, Content, FILL_BYTES, Job, Volume};
 use crate::defaults;
 use crate::object::{Form, Naming};
-use crate::plan::{Engine, Label, Work, WorkKind};
+use crate::plan::{Engine, Label, OperationClass, Work, WorkKind};
 use tidemark_load::pacing::Pacing;
 use tidemark_load::source::SourcePlan;
 use tidemark_load::stopping::Stop;
@@ -121,7 +121,8 @@ impl Ground<'_> {
         let label = |(action, weight): &(Action, f64)| Label {
             label: action.name().to_owned(),
             kind: action.name().to_owned(),
-            sample: action.name().to_owned(),
+            class: OperationClass::named(action.name()),
+            verifies: job.content.verify && *action == Action::Read,
             weight: *weight,
             config: doing.config.clone(),
         };

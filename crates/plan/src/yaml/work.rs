@@ -11,7 +11,7 @@ use super::tree::{Entry, Node, Value};
 use crate::defaults;
 use crate::nearest::nearest;
 use crate::object::{self, Action, Job, Verb};
-use crate::plan::{Engine, Label, Work, WorkKind};
+use crate::plan::{Engine, Label, OperationClass, Work, WorkKind};
 use crate::selector;
 use tidemark_load::pacing::{Arrivals, Pacing, Rate};
 use tidemark_load::source::{PoolPlan, SourcePlan};
@@ -150,17 +150,18 @@ fn scan(
         WorkKind::Cleanup => Verb::Clear,
         _ => Verb::DeleteContainer { empty: table.flag("empty").unwrap_or(false) },
     };
-    let sample = match kind {
-        WorkKind::Prepare => "write",
-        WorkKind::Cleanup => "delete",
-        _ => name,
+    let class = match kind {
+        WorkKind::Prepare => OperationClass::Write,
+        WorkKind::Cleanup => OperationClass::Delete,
+        _ => OperationClass::named(name),
     };
     let sequence = |(low, high)| Pick::Sequence { low, high };
     let shown = items.map(sequence);
     let label = Label {
         label: name.to_owned(),
         kind: name.to_owned(),
-        sample: sample.to_owned(),
+        class,
+        verifies: false,
         weight: 100.0,
         config: operation::config(&sequence(spaces), shown.as_ref(), sized.then_some(&bytes)),
     };
@@ -238,7 +239,7 @@ fn operations_of<'a>(table: &mut Table<'a>) -> Vec<(&'static str, operation::Kin
             unknown(entry, "operation", VERBS.iter().map(|(name, _)| *name), log);
             return None;
         };
-        Some((*name, *kind, table.below(format!("the operation `{name}`"), entry)))
+        Some((*name, kind.clone(), table.below(format!("the operation `{name}`"), entry)))
     };
     nodes.iter().filter_map(read).collect()
 }
