@@ -75,21 +75,18 @@ fn a_verdict_leaves_out_what_is_not_known() {
 #[test]
 fn verdict_of_valid_invalid_and_failed_runs() {
     let last = |run: &Run| verdict_sentences(run, &judge(run)).pop().unwrap();
-    assert_eq!(last(&healthy()), "VALID: no check objects to these numbers.");
+    assert_eq!(last(&healthy()), "VALID: the checks found no problem with these numbers.");
     let mut busy = healthy();
     work(&mut busy).series.iter_mut().for_each(|second| second.busy = 1.0);
     assert_eq!(
         last(&busy),
-        "INVALID, these numbers are not what was asked for: s1-main, work \"w1\": the load generator was the bottleneck."
+        "INVALID: these numbers do not show what was requested: s1-main, work \"w1\": the load generator was the bottleneck."
     );
     let mut broken = healthy();
     fail(&mut broken, Fault::Refused, 8_000);
     broken.state = State::Failed;
     let sentences = verdict_sentences(&broken, &judge(&broken));
-    assert_eq!(
-        sentences[0],
-        "main: read, 4 workers for 20.0 s: could not work, all 8\u{202f}000 operations failed."
-    );
+    assert_eq!(sentences[0], "main: read, 4 workers for 20.0 s: all 8\u{202f}000 operations failed.");
     assert_eq!(sentences[1], "The run failed.", "why is among the reasons");
     assert!(sentences[2].contains("none of its"), "{sentences:?}");
     let mut wrong = healthy();
@@ -98,8 +95,8 @@ fn verdict_of_valid_invalid_and_failed_runs() {
     assert_eq!(
         verdict_sentences(&wrong, &judge(&wrong))[1..],
         [
-            "Not as it should be: s1-main, work \"w1\": the storage returned wrong data once.",
-            "VALID: the numbers are real, and they are not those of storage in order."
+            "Critical problems: s1-main, work \"w1\": the storage returned wrong data once.",
+            "VALID: the numbers are real, but the storage did not work as it should."
         ]
     );
 }
@@ -128,14 +125,14 @@ fn a_sweep_is_summed_up_by_its_best_points() {
         [
             "rand, randread: peak 450 op/s at 4 KiB, p99 10.0 ms; peak 105 MB/s at 1 MiB; all 57\u{202f}000 operations \
              of 3 points succeeded.",
-            "VALID: no check objects to these numbers."
+            "VALID: the checks found no problem with these numbers."
         ]
     );
     for stage in &mut run.stages {
         stage.works[0].series.iter_mut().for_each(|second| second.busy = 1.0);
     }
     let last = verdict_sentences(&run, &judge(&run)).pop().unwrap();
-    assert!(last.ends_with("asked for: 9 stages: the load generator was the bottleneck."), "{last}");
+    assert!(last.ends_with("requested: 9 stages: the load generator was the bottleneck."), "{last}");
 }
 
 prop_compose! {

@@ -137,7 +137,7 @@ fn sentence(context: &WorkContext<'_>) -> String {
     if context.ok == 0 {
         return match context.failed() {
             0 => format!("{load}: nothing was measured."),
-            failed => format!("{load}: could not work, all {} operations failed.", units::count(failed)),
+            failed => format!("{load}: all {} operations failed.", units::count(failed)),
         };
     }
     let seconds = work.window_seconds();
@@ -190,7 +190,7 @@ fn conduct(run: &Run, judgement: &Judgement) -> Option<String> {
     let state = match run.state {
         State::Failed => Some("The run failed"),
         State::Interrupted => Some("The run was interrupted"),
-        State::Running => Some("The run has not ended yet"),
+        State::Running => Some("The run is still going on"),
         State::Waiting | State::Completed => None,
     };
     if grave.is_empty() {
@@ -200,21 +200,28 @@ fn conduct(run: &Run, judgement: &Judgement) -> Option<String> {
     if grave.len() > NAMED_MOST {
         named.push(format!("and {} more", grave.len() - NAMED_MOST));
     }
-    Some(format!("{}: {}.", state.unwrap_or("Not as it should be"), named.join("; ")))
+    Some(format!("{}: {}.", state.unwrap_or("Critical problems"), named.join("; ")))
 }
 
 fn validity(judgement: &Judgement) -> String {
     let count = |severity| judgement.findings.iter().filter(|finding| finding.severity == severity).count();
-    let warnings = count(Severity::Warning);
-    match (&judgement.validity, warnings) {
-        (Validity::Invalid(reasons), _) => {
-            format!("INVALID, these numbers are not what was asked for: {}.", reasons.join("; "))
-        }
-        (Validity::Valid, _) if count(Severity::Critical) > 0 => {
-            "VALID: the numbers are real, and they are not those of storage in order.".into()
-        }
-        (Validity::Valid, 0) => "VALID: no check objects to these numbers.".into(),
-        (Validity::Valid, 1) => "VALID, with one warning.".into(),
-        (Validity::Valid, warnings) => format!("VALID, with {warnings} warnings."),
+    match &judgement.validity {
+        Validity::Invalid(reasons) => invalid(reasons),
+        Validity::Valid => valid(count(Severity::Critical), count(Severity::Warning)),
+    }
+}
+
+/// That the numbers do not hold, and why.
+pub(crate) fn invalid(reasons: &[String]) -> String {
+    format!("INVALID: these numbers do not show what was requested: {}.", reasons.join("; "))
+}
+
+/// That the numbers hold, and how many findings there are.
+pub(crate) fn valid(critical: usize, warnings: usize) -> String {
+    match (critical, warnings) {
+        (0, 0) => "VALID: the checks found no problem with these numbers.".into(),
+        (0, 1) => "VALID, with 1 warning.".into(),
+        (0, warnings) => format!("VALID, with {warnings} warnings."),
+        _ => "VALID: the numbers are real, but the storage did not work as it should.".into(),
     }
 }

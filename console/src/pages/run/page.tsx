@@ -94,7 +94,7 @@ function Verdict({ run }: { run: RunRecord }) {
   if (run.valid) {
     return (
       <Notice tone="good">
-        <strong>VALID</strong>: no check objects to these numbers.
+        <strong>VALID</strong>: the checks found no problem with these numbers.
       </Notice>
     );
   }
