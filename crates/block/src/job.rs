@@ -6,6 +6,7 @@ pub(crate) mod profile;
 pub(crate) mod sweep;
 
 use serde::{Deserialize, Serialize};
+pub use tidemark_measure::kind::Cache;
 use std::path::PathBuf;
 use tidemark_plan::job::JobData;
 
@@ -109,16 +110,6 @@ impl IoEngine {
             IoEngine::Fio => "fio",
         }
     }
-}
-
-/// The declared state of the page cache at the start of the load.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Cache {
-    /// What the page cache holds of the volumes is dropped before the load, and reads must come from the device.
-    #[default]
-    Cold,
-    /// Nothing is dropped: reads may come from memory, and that is what is measured.
-    Warm,
 }
 
 /// What is written and what is checked.

@@ -56,7 +56,7 @@ impl Method {
         let cold = touches.iter().any(|touch| touch.cache == Cache::Cold);
         let mut proof = Proof {
             direct: touches.iter().all(|touch| touch.direct),
-            cache: if cold { "cold" } else { "warm" }.into(),
+            cache: Some(if cold { Cache::Cold } else { Cache::Warm }),
             ..Proof::default()
         };
         let volumes = volumes(touches.iter());

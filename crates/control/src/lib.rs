@@ -8,6 +8,7 @@ pub mod backend;
 pub mod evaluate;
 pub mod event;
 pub mod execute;
+pub mod listing;
 pub mod local;
 pub mod provenance;
 pub mod provisioner;

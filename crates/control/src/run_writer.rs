@@ -2,6 +2,7 @@
 //! memory and is still shown and exported.
 
 use crate::event::{Event, EventSink};
+use crate::listing;
 use tidemark_measure::record::Run;
 use tidemark_measure::tally::Interval;
 use tidemark_store::Store;
@@ -51,7 +52,7 @@ impl<'a> RunWriter<'a> {
     /// Keeps the finished run; false when it is not in the store.
     pub(crate) fn finish(mut self, run: &Run, sink: &mut dyn EventSink) -> bool {
         let Some(store) = &mut self.store else { return false };
-        match store.finish(self.id, run) {
+        match store.finish(self.id, run, &listing::of_run(run)) {
             Ok(()) => true,
             Err(error) => {
                 self.give_up(&error.to_string(), sink);

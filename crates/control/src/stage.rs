@@ -137,7 +137,8 @@ pub(crate) fn planned(plan: &plan::Work) -> Work {
     let operations = plan.labels.iter().map(|label| Operation {
         label: label.label.clone(),
         kind: label.kind.clone(),
-        sample: label.sample.clone(),
+        class: label.class.clone(),
+        verifies: label.verifies,
         weight: label.weight,
         config: label.config.clone(),
         tally: Tally::default(),
@@ -145,7 +146,7 @@ pub(crate) fn planned(plan: &plan::Work) -> Work {
     });
     Work {
         name: plan.name.clone(),
-        kind: plan.kind.name().into(),
+        kind: plan.kind,
         workers: plan.load.workers,
         depth: plan.load.depth,
         operations: operations.collect(),

@@ -461,8 +461,8 @@ fn operations(reading: &Reading) -> String {
         What::Evaluation { loads, .. } => loads.as_slice(),
     };
     let works = || forecasts.iter().flat_map(|forecast| &forecast.stages).flat_map(|stage| &stage.works);
-    let measured = works().any(|work| work.kind == "normal");
-    for action in works().filter(|work| !measured || work.kind == "normal").flat_map(|work| &work.actions) {
+    let measured = works().any(|work| work.kind.measures());
+    for action in works().filter(|work| !measured || work.kind.measures()).flat_map(|work| &work.actions) {
         if !labels.contains(&action.label.as_str()) && labels.len() < MOST_LABELS {
             labels.push(&action.label);
         }

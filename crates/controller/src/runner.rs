@@ -146,7 +146,8 @@ fn evaluation(
     let Evaluated { evaluation, runs, trouble, .. } = evaluated;
     let assessment = assess(&evaluation, &runs);
     if let Some(store) = store
-        && let Err(error) = store.keep_evaluation(&evaluation, Some(&assessment))
+        && let Err(error) =
+            store.keep_evaluation(&evaluation, Some(&tidemark_control::listing::of_evaluation(&assessment)))
     {
         live.trouble(&format!("the verdict was not stored: {error}"));
     }

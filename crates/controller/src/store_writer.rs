@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use tidemark_control::listing;
 use tidemark_measure::record::Run;
 use tidemark_measure::units;
 use tidemark_store::{AuditEntry, Store, StoreError, Submission};
@@ -216,13 +217,14 @@ impl Inner {
 
 /// Stores a run under the number that it has, if it has one.
 fn store_run(store: &mut Store, run: &Run) -> Result<u64, StoreError> {
+    let listing = listing::of_run(run);
     if run.id != 0 {
-        match store.finish(run.id, run) {
+        match store.finish(run.id, run, &listing) {
             Err(StoreError::NoSuchRun { .. }) => {}
             finished => return finished.map(|()| run.id),
         }
     }
-    store.add(run)
+    store.add(run, &listing)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use tidemark_load::source::{Choice, Division, Effect, Order, Size};
 use tidemark_measure::pick::Pick;
 use tidemark_object::job::{Action, Content, Form, Naming, Verb};
 use tidemark_plan::nearest::nearest;
-use tidemark_plan::plan::Label;
+use tidemark_plan::plan::{Label, OperationClass};
 use tidemark_plan::redact::is_secret;
 use tidemark_plan::selector;
 
@@ -75,7 +75,8 @@ pub(super) fn resolve(
     // How many files there are is known only where they are, so their range cannot be cut.
     let division = if from_files && division == Division::Items { Division::None } else { division };
     check_division(element, division, &spaces, &items, workers, remarks);
-    let action = Action { verb, naming: naming(settings), content: content(settings, remarks) };
+    let content = content(settings, remarks);
+    let action = Action { verb, naming: naming(settings), content };
     let weight = ratio as f64;
     Resolved {
         action,
@@ -93,7 +94,8 @@ pub(super) fn resolve(
         label: Label {
             label: settings.text(&["name"], kind),
             kind: kind.to_owned(),
-            sample: kind.to_owned(),
+            class: OperationClass::named(kind),
+            verifies: content.verify && kind == "read",
             weight,
             config: config(settings),
         },

@@ -15,7 +15,7 @@ use tidemark_measure::pick::Pick;
 use tidemark_object::job::{Action, Job, Verb};
 use tidemark_plan::defaults;
 use tidemark_plan::nearest::nearest;
-use tidemark_plan::plan::{Label, Work, WorkKind};
+use tidemark_plan::plan::{Label, OperationClass, Work, WorkKind};
 
 /// More cannot add up to 100.
 const MOST_OPERATIONS: usize = 100;
@@ -297,7 +297,8 @@ fn special(
             labels: vec![Label {
                 label,
                 kind: type_name.to_owned(),
-                sample: sample.to_owned(),
+                class: OperationClass::named(sample),
+                verifies: false,
                 weight: 100.0,
                 config: config.clone(),
             }],

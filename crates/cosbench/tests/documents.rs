@@ -180,7 +180,7 @@ fn five_stages_become_the_plan_that_they_say() {
     assert_eq!(choices(main), expected);
     assert_eq!(main.labels.iter().map(|label| label.label.as_str()).collect::<Vec<_>>(), ["read", "write"]);
     assert_eq!(main.labels[1].config, "cprefix=tide;containers=u(1,100);objects=u(251,500);sizes=c(4)KB");
-    let samples: Vec<&str> = works.iter().map(|work| work.labels[0].sample.as_str()).collect();
+    let samples: Vec<&str> = works.iter().map(|work| work.labels[0].class.name()).collect();
     assert_eq!(samples, ["init", "write", "read", "delete", "dispose"]);
     assert_eq!(
         topics(&plan),
@@ -221,7 +221,7 @@ fn every_operation_of_the_union_dialect_is_understood() {
     let multi = &plan.stages[1];
     assert_eq!(multi.trigger.as_deref(), Some("prepare.sh(1,2)"));
     assert_eq!(job(&multi.works[0]).actions[0].verb, Verb::PutMultipart { part_bytes: 8 << 20, parallel: 1 });
-    assert_eq!(multi.works[0].labels[0].sample, "mwrite");
+    assert_eq!(multi.works[0].labels[0].class.name(), "mwrite");
     let create = &plan.stages[0].works[0];
     assert_eq!((create.kind, &job(create).actions[0].verb), (WorkKind::Init, &Verb::CreateContainer));
     let delete = &plan.stages[5].works[0];

@@ -24,7 +24,7 @@ use tidemark_plan::document;
 use tidemark_plan::engine::{Carrier, Engine, Placement, Prepared, ReadWork, Setup, Target, WorkPlace};
 use tidemark_plan::forecast::{Action, Amount, Does, Forecaster, Remarks, forecast, operations};
 use tidemark_plan::job::{Job, JobData};
-use tidemark_plan::plan::{Label, Plan, Stage, Work, WorkKind};
+use tidemark_plan::plan::{Label, OperationClass, Plan, Stage, Work, WorkKind};
 use tidemark_plan::policy::Policy;
 use tidemark_plan::registry::Registry;
 use tidemark_plan::schema::{Mapping, schema, values as key};
@@ -122,7 +122,8 @@ impl Engine for Sleep {
         let label = Label {
             label: "nap".into(),
             kind: "nap".into(),
-            sample: "nap".into(),
+            class: OperationClass::named("nap"),
+            verifies: false,
             weight: 100.0,
             config: format!("nap={} ns", nap.0),
         };

@@ -24,7 +24,7 @@ use tidemark_measure::record::Note;
 use tidemark_plan::defaults;
 use tidemark_plan::diagnostic::{Diagnostic, Severity};
 use tidemark_plan::job::Job as AnyJob;
-use tidemark_plan::plan::{Drivers, Label, Observe, OnFailure, Plan, Stage, Work, WorkKind};
+use tidemark_plan::plan::{Drivers, Label, Observe, OnFailure, OperationClass, Plan, Stage, Work, WorkKind};
 use tidemark_plan::redact::is_secret;
 
 /// Names longer than this are cut: a plan of many stages is named after the first of them.
@@ -282,7 +282,8 @@ fn source(job: &Job<'_>, labels: &[(Action, f64, String)]) -> SourcePlan {
 
 fn label((action, weight, config): (Action, f64, String)) -> Label {
     let name = action.name().to_owned();
-    Label { label: name.clone(), kind: name.clone(), sample: name, weight, config }
+    let class = OperationClass::named(&name);
+    Label { label: name.clone(), kind: name, class, verifies: false, weight, config }
 }
 
 /// A job's options on one line, secrets left out.

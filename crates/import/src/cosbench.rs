@@ -15,6 +15,7 @@ use crate::sheet::{Row, Sheet};
 use crate::source::Source;
 use document::Document;
 use std::path::{Path, PathBuf};
+use tidemark_measure::kind::{OperationClass, WorkKind};
 use tidemark_measure::record::{Example, Note, Operation, Reported, Run, Stage, State, Work};
 use tidemark_measure::tally::Tally;
 
@@ -260,7 +261,7 @@ impl Columns {
         };
         let mut operation = draft::operation(kind, tally, Some(said));
         match name.strip_prefix(kind).and_then(|rest| rest.strip_prefix('-')) {
-            Some(sample) => operation.sample = sample.into(),
+            Some(sample) => operation.class = OperationClass::named(sample),
             None => operation.label = name.into(),
         }
         Ok(operation)
@@ -326,17 +327,15 @@ fn lone(operations: Vec<Operation>, name: &str, planned: &document::Work) -> Vec
 }
 
 fn make(operations: Vec<Operation>, planned: &document::Work) -> Work {
-    let special = |kind: &str| matches!(kind, "init" | "prepare" | "cleanup" | "dispose" | "delay");
-    let kind = match operations.first() {
-        Some(operation) if special(&operation.kind) => operation.kind.clone(),
-        Some(operation) if operation.kind == "mprepare" => "prepare".into(),
-        _ => "normal".into(),
-    };
+    let kind = operations.first().map_or(WorkKind::Normal, |operation| match operation.kind.as_str() {
+        "mprepare" => WorkKind::Prepare,
+        kind => Some(WorkKind::named(kind)).filter(|kind| !kind.measures()).unwrap_or_default(),
+    });
     let mut work = draft::work(&planned.name, planned.workers, 0, operations);
     work.kind = kind;
     work.allowed_failures_per_million = planned.allowed;
     // COSBench keeps no samples of containers made and removed.
-    if matches!(work.kind.as_str(), "init" | "dispose")
+    if matches!(work.kind, WorkKind::Init | WorkKind::Dispose)
         && work.operations.iter().all(|operation| operation.tally.total() == 0)
     {
         work.operations.clear();

@@ -5,6 +5,7 @@ use crate::source::Source;
 use std::collections::BTreeMap;
 use std::path::Path;
 use tidemark_measure::fault::Fault;
+use tidemark_measure::kind::OperationClass;
 use tidemark_measure::record::{
     Example, Note, Operation, Provenance, Reported, Run, Second, SecondOfOperation, Stage, State, Work,
 };
@@ -55,7 +56,6 @@ pub(crate) fn stage(number: usize, name: &str, started_ns: u64, ended_ns: u64, w
 pub(crate) fn work(name: &str, workers: u64, window_ns: u64, operations: Vec<Operation>) -> Work {
     Work {
         name: name.into(),
-        kind: "normal".into(),
         workers: u32::try_from(workers).unwrap_or(u32::MAX),
         depth: 1,
         window_end_ns: window_ns,
@@ -70,7 +70,7 @@ pub(crate) fn operation(kind: &str, tally: Tally, reported: Option<Reported>) ->
     let kind = kind.to_owned();
     Operation {
         label: kind.clone(),
-        sample: kind.clone(),
+        class: OperationClass::named(&kind),
         kind,
         weight: 100.0,
         tally,

@@ -11,6 +11,7 @@ use crate::Options;
 use crate::draft::{self, note};
 use crate::source::Source;
 use phase::{Latency, Numbers, Phase};
+use tidemark_measure::kind::WorkKind;
 use tidemark_measure::record::{Note, Operation, Reported, Run, Work};
 use tidemark_measure::tally::Tally;
 
@@ -93,21 +94,21 @@ fn work(phase: &Phase) -> Work {
     }
     let workers = phase.hosts.saturating_mul(phase.threads);
     let mut work = draft::work(&phase.name.to_lowercase(), workers, phase.elapsed_ns, operations);
-    work.kind = purpose.into();
+    work.kind = purpose;
     work.depth = phase.depth.max(1);
     work
 }
 
 /// Tidemark's words for a phase: the type of its operations, and what it is there for.
-fn meaning(phase: &str) -> (String, &'static str) {
+fn meaning(phase: &str) -> (String, WorkKind) {
     match phase.to_ascii_uppercase().as_str() {
-        "RWMIX" | "WRITE" => ("write".into(), "normal"),
-        "RMFILES" | "RMOBJECTS" => ("delete".into(), "normal"),
-        "STAT" | "HEADOBJ" => ("head".into(), "normal"),
-        "MKDIRS" | "MKBUCKETS" => ("init".into(), "init"),
-        "RMDIRS" | "RMBUCKETS" => ("dispose".into(), "dispose"),
-        "SYNC" | "DROPCACHE" | "DROPCACHES" => ("sync".into(), "delay"),
-        other => (other.to_lowercase(), "normal"),
+        "RWMIX" | "WRITE" => ("write".into(), WorkKind::Normal),
+        "RMFILES" | "RMOBJECTS" => ("delete".into(), WorkKind::Normal),
+        "STAT" | "HEADOBJ" => ("head".into(), WorkKind::Normal),
+        "MKDIRS" | "MKBUCKETS" => ("init".into(), WorkKind::Init),
+        "RMDIRS" | "RMBUCKETS" => ("dispose".into(), WorkKind::Dispose),
+        "SYNC" | "DROPCACHE" | "DROPCACHES" => ("sync".into(), WorkKind::Delay),
+        other => (other.to_lowercase(), WorkKind::Normal),
     }
 }
 

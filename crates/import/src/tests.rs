@@ -42,10 +42,10 @@ fn sane_files_are_not_called_invalid_for_what_they_cannot_know() {
                 "{name}"
             );
             let works = || run.stages.iter().flat_map(|stage| &stage.works);
-            assert!(works().any(|work| work.kind == "normal"), "{name}");
+            assert!(works().any(|work| work.kind.measures()), "{name}");
             assert!(
                 works()
-                    .filter(|work| work.kind == "normal")
+                    .filter(|work| work.kind.measures())
                     .all(|work| work.window_end_ns > work.window_start_ns),
                 "{name}"
             );

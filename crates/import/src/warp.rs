@@ -12,6 +12,7 @@ use crate::draft::{self, Column, note};
 use crate::sheet::{Rows, find};
 use crate::source::Source;
 use tidemark_measure::fault::Fault;
+use tidemark_measure::kind::WorkKind;
 use tidemark_measure::record::{Example, Note, Operation, Run, Work};
 
 /// Failures quoted word for word in one phase, at most.
@@ -70,13 +71,13 @@ pub(crate) fn read(source: &Source, options: &Options) -> Result<Run, String> {
         let end = group.iter().map(|phase| phase.ended_ns).max().unwrap_or(start);
         let mut work = work(group, &name, start, end);
         if work.operations.len() == 1 && name == "write" && prepares(&verb) {
-            work.kind = "prepare".into();
+            work.kind = WorkKind::Prepare;
         }
         run.stages.push(draft::stage(number, &name, start - began, end - began, vec![work]));
     }
     // A load that only wrote measured that.
     if let [only] = run.stages.as_mut_slice() {
-        only.works.iter_mut().for_each(|work| work.kind = "normal".into());
+        only.works.iter_mut().for_each(|work| work.kind = WorkKind::Normal);
     }
     draft::close(&mut run);
     if run.stages.iter().flat_map(|stage| &stage.works).any(|work| !work.examples.is_empty()) {

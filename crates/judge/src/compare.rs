@@ -64,7 +64,7 @@ pub fn compare(names: [&str; 2], sides: [Side; 2]) -> (Evaluation, Vec<Run>) {
     // Two workloads are compared whatever they are called: a setting may be part of the name.
     let unnamed = sides.iter().all(|side| !side.is_evaluation && side.loads.len() == 1);
     let mut evaluation = Evaluation {
-        name: format!("{} beside {}", names[1], names[0]),
+        name: format!("{} compared with {}", names[1], names[0]),
         state: State::Completed,
         arms: names.iter().map(|name| Arm { name: name.clone(), ..Arm::default() }).collect(),
         order: "as they were done".into(),

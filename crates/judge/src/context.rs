@@ -1,6 +1,6 @@
 //! One work of a run, with the sums that several rules need.
 
-use crate::{Finding, Severity};
+use crate::{Finding, Severity, What};
 use tidemark_measure::histogram::Histogram;
 use tidemark_measure::record::{Operation, Run, Second, Share, ShareSecond, Stage, State, Work};
 use tidemark_measure::tally::FaultCounts;
@@ -54,7 +54,7 @@ impl<'a> WorkContext<'a> {
 
     /// Whether the work is there to measure something, rather than to make what others need or to clean up.
     pub(crate) fn measures(&self) -> bool {
-        measures(self.work)
+        self.work.kind.measures()
     }
 
     /// Whether the user or a signal ended the stage early.
@@ -125,7 +125,9 @@ impl<'a> WorkContext<'a> {
     /// When the last measured operation that moves data ended, since the work's start: the sync after the load is
     /// no part of the load.
     pub(crate) fn last_measured_ns(&self) -> u64 {
-        let moves = |index: u16| self.work.operations.get(usize::from(index)).is_none_or(moves_data);
+        let moves = |index: u16| {
+            self.work.operations.get(usize::from(index)).is_none_or(|one| one.class.moves_data())
+        };
         let counts = self.work.workers_counts.iter().filter(|count| moves(count.operation));
         let last = counts.map(|count| count.last_done_ns).max();
         last.filter(|last| *last > 0).unwrap_or(self.work.last_done_ns)
@@ -133,32 +135,17 @@ impl<'a> WorkContext<'a> {
 
     /// The operations that sync, rather than move data.
     pub(crate) fn syncs(&self) -> impl Iterator<Item = &'a Operation> {
-        self.work.operations.iter().filter(|operation| !moves_data(operation))
+        self.work.operations.iter().filter(|operation| !operation.class.moves_data())
     }
 
-    /// A finding about this work, still without detail and evidence.
-    pub(crate) fn finding(
-        &self,
-        severity: Severity,
-        rule: &'static str,
-        title: impl Into<String>,
-    ) -> Finding {
+    /// A finding about this work.
+    pub(crate) fn finding(&self, severity: Severity, what: impl Into<What>) -> Finding {
         Finding {
             stage: Some(stage_label(self.stage)),
             work: Some(self.work.name.clone()),
-            ..Finding::about_run(severity, rule, title)
+            ..Finding::about_run(severity, what)
         }
     }
-}
-
-/// Whether a work is there to measure something, rather than to make what others need or to clean up.
-pub(crate) fn measures(work: &Work) -> bool {
-    !matches!(work.kind.as_str(), "init" | "prepare" | "cleanup" | "dispose" | "delay")
-}
-
-/// Whether an operation does something to data, rather than see to it that what was done is kept.
-pub(crate) fn moves_data(operation: &Operation) -> bool {
-    !matches!(operation.sample.as_str(), "fsync" | "fdatasync")
 }
 
 /// How findings name a stage: by its id, or by its name where it has none.
@@ -182,14 +169,13 @@ pub(crate) fn failed_in(second: &Second) -> u64 {
 }
 
 impl Finding {
-    /// A finding about the whole run, still without detail and evidence.
-    pub(crate) fn about_run(severity: Severity, rule: &'static str, title: impl Into<String>) -> Self {
+    /// A finding about the whole run.
+    pub(crate) fn about_run(severity: Severity, what: impl Into<What>) -> Self {
         Self {
             severity,
-            rule,
-            title: title.into(),
-            detail: String::new(),
-            evidence: Vec::new(),
+            what: what.into(),
+            each: Vec::new(),
+            in_runs: None,
             stage: None,
             work: None,
             stages: Vec::new(),
@@ -197,37 +183,14 @@ impl Finding {
         }
     }
 
-    /// A finding about a whole stage, still without detail and evidence.
-    pub(crate) fn about_stage(
-        stage: &Stage,
-        severity: Severity,
-        rule: &'static str,
-        title: impl Into<String>,
-    ) -> Self {
-        Self { stage: Some(stage_label(stage)), ..Self::about_run(severity, rule, title) }
+    /// A finding about a whole stage.
+    pub(crate) fn about_stage(stage: &Stage, severity: Severity, what: impl Into<What>) -> Self {
+        Self { stage: Some(stage_label(stage)), ..Self::about_run(severity, what) }
     }
 
     /// Says that the run's numbers are not what they seem, if what it was found in measures something.
     pub(crate) fn invalidating(mut self, measures: bool) -> Self {
         self.invalidates = measures;
-        self
-    }
-
-    /// Adds what it means.
-    pub(crate) fn detail(mut self, detail: impl Into<String>) -> Self {
-        self.detail = detail.into();
-        self
-    }
-
-    /// Adds a line of evidence.
-    pub(crate) fn evidence(mut self, line: impl Into<String>) -> Self {
-        self.evidence.push(line.into());
-        self
-    }
-
-    /// Adds several.
-    pub(crate) fn evidences(mut self, lines: impl IntoIterator<Item = String>) -> Self {
-        self.evidence.extend(lines);
         self
     }
 }

@@ -26,6 +26,8 @@ mod validity;
 mod verdict;
 mod words;
 
+pub(crate) use words::probability;
+
 use crate::{Finding, Validity};
 use serde::Serialize;
 use tidemark_measure::evaluation::{Evaluation, Level};
@@ -235,7 +237,7 @@ pub struct Knee {
 }
 
 /// What limited an arm under a load.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Bottleneck {
     /// The arm.
     pub arm: String,

@@ -1,7 +1,7 @@
 //! Pure judgement: a run's record in, findings out. No I/O, no clock.
 //!
-//! [`judge`] asks every rule of `rules` about a run. A rule is one small function that says what it sees as a
-//! [`Finding`], with the arithmetic as evidence; some rules also show that the numbers do not mean what they
+//! [`judge`] asks every rule of `rules` about a run. A rule is one small function that establishes facts, a
+//! [`Finding`]; [`words`] tells them. Some rules also show that the numbers do not mean what they
 //! seem to, and make the run [`Validity::Invalid`]. [`verdict_sentences`] sums it all up in plain words.
 //!
 //! | module | what it holds |
@@ -12,10 +12,11 @@
 //! | [`compare`] | two stored results as the arms of an evaluation |
 //! | [`knee`] | where to look next for the highest load within a service level |
 //! | [`statistics`] | estimates, ratios and tests for few repeats |
+//! | [`words`] | what findings are about, family by family, and the words for it |
 //! | `fold` | what is said of many stages of a sweep, said once |
 //! | `verdict` | the sentences at the top of reports and at the end of a run |
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use tidemark_measure::record::{Run, Stage};
 use utoipa::ToSchema;
 
@@ -28,12 +29,14 @@ mod rules;
 pub mod statistics;
 pub mod sweep;
 mod verdict;
+pub mod words;
 
 pub use rules::{claimed, samples_needed, success_percent};
 pub use verdict::{achievements, verdict_sentences};
+pub use words::{InRuns, Occurrence, What};
 
 /// What there is to say about a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Judgement {
     /// Whether the run's numbers can be taken for what they seem to be.
     pub validity: Validity,
@@ -80,27 +83,69 @@ impl Severity {
     }
 }
 
-/// A statement about a run, with its evidence.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+/// A statement about a run: facts, which [`words`] puts into words.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
     /// How grave it is.
     pub severity: Severity,
-    /// The short stable name of what was found, e.g. `outage`.
-    pub rule: &'static str,
-    /// One plain sentence without a full stop.
-    pub title: String,
-    /// What it means and what to do about it, in whole sentences; may be empty.
-    pub detail: String,
-    /// Numbers with their units, and the arithmetic.
-    pub evidence: Vec<String>,
+    /// What was found; of several places, in the first of them.
+    pub what: What,
+    /// What was found in each place, where one finding speaks for several.
+    pub each: Vec<Occurrence>,
+    /// In which runs of an evaluation it was found, where it is about several.
+    pub in_runs: Option<InRuns>,
     /// The stage it is about, as [`tidemark_measure::record::Stage::id`]; `None`: the whole run.
     pub stage: Option<String>,
     /// The work it is about, by its name; `None`: the whole stage.
     pub work: Option<String>,
     /// The stages it is about when there are several, by their ids; [`Finding::stage`] is `None` then.
     pub stages: Vec<String>,
-    /// Whether it makes the run invalid: its sentence is one of the reasons.
+    /// Whether it makes the run invalid: it is one of the reasons.
     pub invalidates: bool,
+}
+
+/// A finding in JSON: its words and its facts.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Finding)]
+pub struct FindingRecord<'a> {
+    severity: Severity,
+    /// The short stable name of what was found, e.g. `outage`.
+    rule: &'static str,
+    /// One plain sentence without a full stop.
+    title: String,
+    /// What it means and what to do about it; may be empty.
+    detail: String,
+    /// Numbers with their units, and the arithmetic.
+    evidence: Vec<String>,
+    /// The stage it is about; null: the whole run.
+    stage: &'a Option<String>,
+    /// The work it is about; null: the whole stage.
+    work: &'a Option<String>,
+    /// The stages it is about when there are several.
+    stages: &'a [String],
+    /// Whether it makes the run invalid.
+    invalidates: bool,
+    /// What was found, as data; one entry for each place.
+    #[schema(value_type = Vec<Object>)]
+    facts: Vec<&'a What>,
+}
+
+impl Serialize for Finding {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let record = FindingRecord {
+            severity: self.severity,
+            rule: self.rule(),
+            title: self.title(),
+            detail: self.detail(),
+            evidence: self.evidence(),
+            stage: &self.stage,
+            work: &self.work,
+            stages: &self.stages,
+            invalidates: self.invalidates,
+            facts: self.whats().collect(),
+        };
+        record.serialize(serializer)
+    }
 }
 
 impl Finding {
@@ -123,13 +168,20 @@ impl Finding {
 
     /// Where it was found and what: the place and the title.
     pub fn sentence(&self) -> String {
-        format!("{}: {}", self.place(), self.title)
+        format!("{}: {}", self.place(), self.title())
     }
 }
 
 /// Judges a run by every rule.
 pub fn judge(run: &Run) -> Judgement {
     rules::apply(run)
+}
+
+impl Judgement {
+    /// Whether no rule objects to the run's numbers.
+    pub fn is_valid(&self) -> bool {
+        self.validity == Validity::Valid
+    }
 }
 
 #[cfg(test)]

@@ -64,16 +64,16 @@ const WORK_RULES: &[fn(&WorkContext<'_>, &mut Findings)] = &[
     samples::verified,
 ];
 
-/// What the rules have said so far.
+/// What the rules have found so far.
 #[derive(Default)]
 pub(crate) struct Findings {
-    said: Vec<Finding>,
+    found: Vec<Finding>,
 }
 
 impl Findings {
     /// Says something.
     pub(crate) fn say(&mut self, finding: Finding) {
-        self.said.push(finding);
+        self.found.push(finding);
     }
 
     /// Says something that, in a work that measures, means that the run's numbers are not what they seem.
@@ -85,7 +85,7 @@ impl Findings {
     /// works that prepare or clean up for it.
     fn without_small_print(&mut self, before: usize) {
         let mut index = 0..;
-        self.said.retain(|finding| {
+        self.found.retain(|finding| {
             index.next().is_some_and(|index| index < before) || finding.severity >= Severity::Warning
         });
     }
@@ -96,14 +96,14 @@ pub(crate) fn apply(run: &Run) -> Judgement {
     let mut out = Findings::default();
     RUN_RULES.iter().for_each(|rule| rule(run, &mut out));
     for evidence in Evidence::all(run) {
-        let before = out.said.len();
+        let before = out.found.len();
         STAGE_RULES.iter().for_each(|rule| rule(&evidence, &mut out));
         if !evidence.measures {
             out.without_small_print(before);
         }
     }
     for context in WorkContext::all(run) {
-        let before = out.said.len();
+        let before = out.found.len();
         WORK_RULES.iter().for_each(|rule| rule(&context, &mut out));
         if !context.measures() {
             out.without_small_print(before);
@@ -111,7 +111,7 @@ pub(crate) fn apply(run: &Run) -> Judgement {
     }
     bottleneck::limits(run, &mut out);
     let of_sweeps = run.stages.iter().filter(|stage| stage.cell.is_some()).map(stage_label).collect();
-    let mut findings = fold(out.said, &of_sweeps);
+    let mut findings = fold(out.found, &of_sweeps);
     let reasons: Vec<String> =
         findings.iter().filter(|finding| finding.invalidates).map(Finding::sentence).collect();
     // Stable: what is equally grave stays in the order of stages, works and rules.

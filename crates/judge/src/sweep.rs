@@ -1,9 +1,8 @@
 //! Sweeps: the stages of a run put together by the points that they measured.
 
-use crate::context::{measures, moves_data};
+use tidemark_measure::axis::{Axis, Unit};
 use tidemark_measure::histogram::Histogram;
 use tidemark_measure::record::{Operation, Run, Stage, Work};
-use tidemark_measure::units;
 
 /// One load measured at many points.
 pub struct Sweep<'a> {
@@ -15,8 +14,8 @@ pub struct Sweep<'a> {
 
 /// One point of a sweep, with all its repeats.
 pub struct Point<'a> {
-    /// Name and value of every axis.
-    pub axes: &'a [(String, String)],
+    /// Its place on every axis.
+    pub axes: &'a [Axis],
     /// What drove it: `native`, `fio`, or nothing where the record does not say.
     pub engine: &'a str,
     /// The stages that measured it, or were to.
@@ -25,11 +24,11 @@ pub struct Point<'a> {
 
 /// One thing that a sweep varies, or keeps.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Axis<'a> {
+pub struct Dimension<'a> {
     /// Its name: `block_size`.
     pub name: &'a str,
     /// Its values, in the order in which they were first measured.
-    pub values: Vec<&'a str>,
+    pub values: Vec<&'a Axis>,
     /// The values as numbers, if all of them are: bytes, or counts.
     pub numbers: Option<Vec<f64>>,
     /// Whether the numbers are bytes.
@@ -55,26 +54,22 @@ pub fn sweeps(run: &Run) -> Vec<Sweep<'_>> {
 
 impl<'a> Sweep<'a> {
     /// What it varies and what it keeps, in the document's order.
-    pub fn axes(&self) -> Vec<Axis<'a>> {
-        let mut axes: Vec<Axis<'a>> = Vec::new();
-        for (name, value) in self.points.iter().flat_map(|point| point.axes) {
-            let index = axes.iter().position(|axis| axis.name == name).unwrap_or_else(|| {
-                axes.push(Axis { name, values: Vec::new(), numbers: None, is_bytes: false });
-                axes.len() - 1
+    pub fn dimensions(&self) -> Vec<Dimension<'a>> {
+        let mut all: Vec<Dimension<'a>> = Vec::new();
+        for axis in self.points.iter().flat_map(|point| point.axes) {
+            let index = all.iter().position(|one| one.name == axis.name).unwrap_or_else(|| {
+                all.push(Dimension { name: &axis.name, values: Vec::new(), numbers: None, is_bytes: false });
+                all.len() - 1
             });
-            if !axes[index].values.contains(&value.as_str()) {
-                axes[index].values.push(value);
+            if !all[index].values.contains(&axis) {
+                all[index].values.push(axis);
             }
         }
-        for axis in &mut axes {
-            let counts = || axis.values.iter().map(|value| value.trim().parse::<f64>().ok()).collect();
-            let bytes =
-                || axis.values.iter().map(|value| Some(units::parse_bytes(value).ok()? as f64)).collect();
-            let counts: Option<Vec<f64>> = counts();
-            axis.is_bytes = counts.is_none();
-            axis.numbers = counts.or_else(bytes);
+        for one in &mut all {
+            one.numbers = one.values.iter().map(|axis| axis.value.number()).collect();
+            one.is_bytes = one.values.iter().any(|axis| axis.value.unit() == Some(Unit::Bytes));
         }
-        axes
+        all
     }
 
     /// What drove it: more than one when engines are compared.
@@ -87,14 +82,14 @@ impl<'a> Sweep<'a> {
 }
 
 impl<'a> Point<'a> {
-    /// The value of an axis.
-    pub fn value(&self, axis: &str) -> Option<&'a str> {
-        self.axes.iter().find(|(name, _)| name == axis).map(|(_, value)| value.as_str())
+    /// Its place on the axis of this name.
+    pub fn at(&self, axis: &str) -> Option<&'a Axis> {
+        self.axes.iter().find(|one| one.name == axis)
     }
 
     /// `randread, 4 KiB, clients 8`: words and sizes speak for themselves, numbers need their axis.
     pub fn label(&self) -> String {
-        self.axes.iter().map(|(name, value)| axis_value(name, value)).collect::<Vec<_>>().join(", ")
+        self.axes.iter().map(Axis::label).collect::<Vec<_>>().join(", ")
     }
 
     /// The repeats that measured something.
@@ -179,18 +174,12 @@ fn merged<'a>(operations: impl Iterator<Item = &'a Operation>) -> Histogram {
     all
 }
 
-/// An axis' value for people: `4 KiB`, `randread`, `clients 8`.
-pub fn axis_value(name: &str, value: &str) -> String {
-    match value.trim().parse::<f64>() {
-        Ok(_) => format!("{} {value}", name.replace('_', " ")),
-        Err(_) => value.to_owned(),
-    }
-}
-
 /// The operations of a stage that move data, with their works: no syncs, nothing that only prepares.
 pub fn data_operations(stage: &Stage) -> impl Iterator<Item = (&Work, &Operation)> {
-    let works = stage.works.iter().filter(|work| measures(work));
-    works.flat_map(|work| work.operations.iter().filter(|one| moves_data(one)).map(move |one| (work, one)))
+    let works = stage.works.iter().filter(|work| work.kind.measures());
+    works.flat_map(|work| {
+        work.operations.iter().filter(|one| one.class.moves_data()).map(move |one| (work, one))
+    })
 }
 
 /// How far some numbers lie apart.
@@ -234,6 +223,7 @@ impl Spread {
 mod tests {
     use super::*;
     use crate::rules::testing::sweep_run;
+    use tidemark_measure::kind::OperationClass;
 
     #[test]
     fn repeats_meet_at_their_point() {
@@ -250,7 +240,7 @@ mod tests {
     #[test]
     fn axes_know_numbers_from_words() {
         let run = sweep_run(&["4 KiB", "1 MiB"], 1);
-        let axes = sweeps(&run)[0].axes();
+        let axes = sweeps(&run)[0].dimensions();
         assert_eq!(
             axes.iter().map(|axis| axis.name).collect::<Vec<_>>(),
             ["pattern", "block_size", "clients"]
@@ -264,7 +254,7 @@ mod tests {
     fn syncs_are_not_throughput() {
         let mut run = sweep_run(&["4 KiB"], 1);
         let work = &mut run.stages[0].works[0];
-        work.operations.push(Operation { sample: "fsync".into(), ..work.operations[0].clone() });
+        work.operations.push(Operation { class: OperationClass::Sync, ..work.operations[0].clone() });
         assert_eq!(sweeps(&run)[0].points[0].rates(), [400.0]);
         assert_eq!(sweeps(&run)[0].points[0].rows().len(), 1);
     }

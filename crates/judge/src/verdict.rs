@@ -2,7 +2,7 @@
 
 use crate::context::{WorkContext, stage_label};
 use crate::rules::samples_needed;
-use crate::sweep::{Axis, Point, Spread, Sweep, axis_value, data_operations, sweeps};
+use crate::sweep::{Dimension, Point, Spread, Sweep, data_operations, sweeps};
 use crate::{Finding, Judgement, Severity, Validity};
 use tidemark_measure::record::{Operation, Run, State};
 use tidemark_measure::units;
@@ -35,12 +35,12 @@ pub fn achievements(run: &Run) -> Vec<String> {
 
 /// What a sweep achieved: its best point for each combination of the axes that are no numbers.
 fn patterns(sweep: &Sweep<'_>) -> Vec<String> {
-    let axes = sweep.axes();
+    let axes = sweep.dimensions();
     let several_engines = sweep.engines().len() > 1;
     let words = |point: &Point<'_>| {
-        let named =
-            axes.iter().filter(|axis| axis.numbers.is_none()).filter_map(|axis| point.value(axis.name));
-        let engine = (several_engines && !point.engine.is_empty()).then_some(point.engine);
+        let named = axes.iter().filter(|axis| axis.numbers.is_none()).filter_map(|axis| point.at(axis.name));
+        let named = named.map(|axis| axis.value.to_string());
+        let engine = (several_engines && !point.engine.is_empty()).then(|| point.engine.to_owned());
         named.chain(engine).collect::<Vec<_>>().join(", ")
     };
     let mut patterns: Vec<(String, Vec<&Point<'_>>)> = Vec::new();
@@ -71,14 +71,14 @@ fn patterns(sweep: &Sweep<'_>) -> Vec<String> {
 
 /// `peak 95 600 op/s at 4 KiB, clients 8, p99 1.20 ms; peak 2.10 GB/s at 1 MiB, clients 4; all 1 234 operations of 20
 /// points succeeded`.
-fn peak(points: &[&Point<'_>], axes: &[Axis<'_>]) -> String {
+fn peak(points: &[&Point<'_>], axes: &[Dimension<'_>]) -> String {
     let (Some((fastest, rate)), widest) = (best(points, Point::rates), best(points, Point::bandwidths))
     else {
         return format!("nothing was measured at {} points", points.len());
     };
     let at = |point: &Point<'_>| {
         let varied = axes.iter().filter(|axis| axis.numbers.is_some() && axis.values.len() > 1);
-        let values = varied.filter_map(|axis| Some(axis_value(axis.name, point.value(axis.name)?)));
+        let values = varied.filter_map(|axis| Some(point.at(axis.name)?.label()));
         let values = values.collect::<Vec<_>>().join(", ");
         if values.is_empty() { String::new() } else { format!(" at {values}") }
     };
@@ -137,7 +137,7 @@ fn sentence(context: &WorkContext<'_>) -> String {
     if context.ok == 0 {
         return match context.failed() {
             0 => format!("{load}: nothing was measured."),
-            failed => format!("{load}: could not work, all {} operations failed.", units::count(failed)),
+            failed => format!("{load}: all {} operations failed.", units::count(failed)),
         };
     }
     let seconds = work.window_seconds();
@@ -184,16 +184,13 @@ fn latency(operation: &Operation) -> Option<String> {
 /// What went wrong, if anything: the state of the run and its gravest findings, without those that are among the
 /// reasons for which it is invalid.
 fn conduct(run: &Run, judgement: &Judgement) -> Option<String> {
-    let reasons = match &judgement.validity {
-        Validity::Valid => &[][..],
-        Validity::Invalid(reasons) => reasons,
-    };
-    let grave = judgement.findings.iter().filter(|finding| finding.severity == Severity::Critical);
-    let grave: Vec<_> = grave.map(Finding::sentence).filter(|sentence| !reasons.contains(sentence)).collect();
+    let grave =
+        judgement.findings.iter().filter(|one| one.severity == Severity::Critical && !one.invalidates);
+    let grave: Vec<_> = grave.map(Finding::sentence).collect();
     let state = match run.state {
         State::Failed => Some("The run failed"),
         State::Interrupted => Some("The run was interrupted"),
-        State::Running => Some("The run has not ended yet"),
+        State::Running => Some("The run is still going on"),
         State::Waiting | State::Completed => None,
     };
     if grave.is_empty() {
@@ -203,21 +200,28 @@ fn conduct(run: &Run, judgement: &Judgement) -> Option<String> {
     if grave.len() > NAMED_MOST {
         named.push(format!("and {} more", grave.len() - NAMED_MOST));
     }
-    Some(format!("{}: {}.", state.unwrap_or("Not as it should be"), named.join("; ")))
+    Some(format!("{}: {}.", state.unwrap_or("Critical problems"), named.join("; ")))
 }
 
 fn validity(judgement: &Judgement) -> String {
     let count = |severity| judgement.findings.iter().filter(|finding| finding.severity == severity).count();
-    let warnings = count(Severity::Warning);
-    match (&judgement.validity, warnings) {
-        (Validity::Invalid(reasons), _) => {
-            format!("INVALID, these numbers are not what was asked for: {}.", reasons.join("; "))
-        }
-        (Validity::Valid, _) if count(Severity::Critical) > 0 => {
-            "VALID: the numbers are real, and they are not those of storage in order.".into()
-        }
-        (Validity::Valid, 0) => "VALID: no check objects to these numbers.".into(),
-        (Validity::Valid, 1) => "VALID, with one warning.".into(),
-        (Validity::Valid, warnings) => format!("VALID, with {warnings} warnings."),
+    match &judgement.validity {
+        Validity::Invalid(reasons) => invalid(reasons),
+        Validity::Valid => valid(count(Severity::Critical), count(Severity::Warning)),
+    }
+}
+
+/// That the numbers do not hold, and why.
+pub(crate) fn invalid(reasons: &[String]) -> String {
+    format!("INVALID: these numbers do not show what was requested: {}.", reasons.join("; "))
+}
+
+/// That the numbers hold, and how many findings there are.
+pub(crate) fn valid(critical: usize, warnings: usize) -> String {
+    match (critical, warnings) {
+        (0, 0) => "VALID: the checks found no problem with these numbers.".into(),
+        (0, 1) => "VALID, with 1 warning.".into(),
+        (0, warnings) => format!("VALID, with {warnings} warnings."),
+        _ => "VALID: the numbers are real, but the storage did not work as it should.".into(),
     }
 }

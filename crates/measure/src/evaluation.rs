@@ -1,6 +1,7 @@
 //! The record of an evaluation: arms x loads x levels x repeats. Its runs are kept apart; each knows its place by its
 //! [`Member`]. Plain data, as [`crate::record`].
 
+use crate::axis::Axis;
 use crate::record::{Note, Provenance, State};
 use crate::service_level::ServiceLevel;
 use serde::{Deserialize, Serialize};
@@ -66,6 +67,12 @@ pub struct Load {
 
 /// One load intensity: name and value of every axis, such as `workers` `320`; empty where nothing varies.
 pub type Level = Vec<(String, String)>;
+
+/// A level for people: `workers 320, depth 4`; empty for one without axes.
+pub fn level_label(level: &Level) -> String {
+    let labels = level.iter().map(|(name, value)| Axis::of_words(name, value).label());
+    labels.collect::<Vec<_>>().join(", ")
+}
 
 /// Where the highest load within a service level is looked for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -3,6 +3,8 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`units`] | bytes, durations, rates and counts: parsed, printed, never mixed up |
+//! | [`kind`] | what works and operations are |
+//! | [`axis`] | what a sweep varies: names and values with units |
 //! | [`rng`] | the seeded random stream that every choice comes from |
 //! | [`pick`] | distributions and selectors over whole numbers, and how workers share them |
 //! | [`fault`] | the closed list of ways in which an operation can fail |
@@ -15,9 +17,11 @@
 //! | [`evaluation`] | the record of an evaluation: arms, loads, levels |
 //! | [`record`] | what a run leaves behind, for the store, the judge and the report |
 
+pub mod axis;
 pub mod evaluation;
 pub mod fault;
 pub mod histogram;
+pub mod kind;
 pub mod observation;
 pub mod pick;
 pub mod record;

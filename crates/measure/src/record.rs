@@ -5,8 +5,10 @@
 //!
 //! Fields that a stored record lacks take their default values: runs of older versions stay readable.
 
+use crate::axis::Axis;
 use crate::evaluation::Member;
 use crate::fault::Fault;
+use crate::kind::{Cache, OperationClass, WorkKind};
 use crate::observation::Node;
 use crate::tally::{Interval, Tally};
 use serde::{Deserialize, Serialize};
@@ -224,13 +226,13 @@ pub struct ShareSecond {
 }
 
 /// One point of a sweep, and which of its repeats.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Cell {
     /// The sweep it is a point of: the load's name in the document.
     pub sweep: String,
-    /// Name and value of every axis, in the document's order: `block_size` `4 KiB`, `clients` `8`.
-    pub axes: Vec<(String, String)>,
+    /// Its place on every axis, in the document's order: `block_size` `4 KiB`, `clients` `8`.
+    pub axes: Vec<Axis>,
     /// From 1.
     pub repeat: u32,
     /// Of how many.
@@ -245,8 +247,9 @@ pub struct Cell {
 pub struct Proof {
     /// What was done before the load, in words: `page cache of 1 volume dropped`.
     pub setup: Vec<String>,
-    /// The state of the page cache that the document declares: `cold` or `warm`.
-    pub cache: String,
+    /// The state of the page cache that the document declares; `None` where it is not known.
+    #[serde(deserialize_with = "Cache::read")]
+    pub cache: Option<Cache>,
     /// Whether reads and writes bypassed the page cache.
     pub direct: bool,
     /// What the devices under the volumes counted from the stage's start to its end.
@@ -270,7 +273,7 @@ impl Proof {
         // Each engine has read the counters of its own volumes' devices: of one that both have, once is enough.
         let known: Vec<String> = self.devices.iter().map(|device| device.device.clone()).collect();
         self.devices.extend(other.devices.into_iter().filter(|device| !known.contains(&device.device)));
-        if other.cache == "cold" {
+        if other.cache == Some(Cache::Cold) {
             self.cache = other.cache;
         }
         self.direct &= other.direct;
@@ -312,8 +315,8 @@ pub struct DeviceUse {
 pub struct Work {
     /// Its name in the document.
     pub name: String,
-    /// `init`, `prepare`, `normal`, `cleanup`, `dispose`, ...
-    pub kind: String,
+    /// What it is for.
+    pub kind: WorkKind,
     /// Logical clients.
     pub workers: u32,
     /// Operations of each of them in flight at once (queue depth); 0 in records of old, which means 1.
@@ -373,8 +376,11 @@ pub struct Operation {
     pub label: String,
     /// Its type: `read`, `write`, `delete`, ...
     pub kind: String,
-    /// COSBench's sample type: what the operation is counted as (`prepare` counts as `write`).
-    pub sample: String,
+    /// What it is counted as: COSBench's sample type.
+    #[serde(rename = "sample")]
+    pub class: OperationClass,
+    /// Whether what it read was compared with what had been written: a difference is a failure then.
+    pub verifies: bool,
     /// Share of the mix in percent; 100 where there is no mix.
     pub weight: f64,
     /// Its selectors and settings as the document wrote them.
@@ -580,6 +586,27 @@ mod tests {
         assert_eq!(Second::from(&interval).busy, 0.0);
         interval.wall_ns = 10_000_000;
         assert_eq!(Second::from(&interval).busy, 0.5);
+    }
+
+    #[test]
+    fn records_of_before_read() {
+        let old = r#"{"stages": [{"cell": {"sweep": "rand", "axes": [["block_size", "4 KiB"], ["clients", "8"]],
+            "repeat": 1, "repeats": 1, "engine": "native"}, "proof": {"cache": "warm", "direct": true},
+            "works": [{"name": "w", "kind": "prepare", "operations": [{"label": "w", "kind": "write", "sample": "write"}]},
+                {"operations": [{"kind": "scrub", "sample": "scrub"}]}]}, {"proof": {"cache": ""}}]}"#;
+        let run: Run = serde_json::from_str(old).unwrap();
+        let stage = &run.stages[0];
+        let axes = [Axis::bytes("block_size", 4096), Axis::count("clients", 8)];
+        assert_eq!(stage.cell.as_ref().unwrap().axes, axes);
+        let caches = run.stages.iter().map(|stage| stage.proof.as_ref().unwrap().cache);
+        assert_eq!(caches.collect::<Vec<_>>(), [Some(Cache::Warm), None]);
+        let kinds: Vec<_> = stage.works.iter().map(|work| work.kind).collect();
+        assert_eq!(kinds, [WorkKind::Prepare, WorkKind::Normal]);
+        let classes: Vec<_> = stage.works.iter().map(|work| work.operations[0].class.clone()).collect();
+        assert_eq!(classes, [OperationClass::Write, OperationClass::named("scrub")]);
+        assert!(!stage.works[0].operations[0].verifies);
+        let again: Run = serde_json::from_str(&serde_json::to_string(&run).unwrap()).unwrap();
+        assert_eq!((&again.stages[0].cell, &again.stages[0].proof), (&stage.cell, &stage.proof));
     }
 
     #[test]

@@ -189,6 +189,15 @@ pub fn bytes(bytes: u64) -> String {
     scaled(bytes, 1000.0, ["B", "kB", "MB", "GB", "TB", "PB", "EB"])
 }
 
+/// Bytes in the largest binary unit that divides them, with `space` before it: `4 KiB`, `1536 B`.
+pub fn exact_bytes(bytes: u64, space: &str) -> String {
+    let units = [("TiB", 1u64 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    match units.into_iter().find(|(_, unit)| bytes > 0 && bytes.is_multiple_of(*unit)) {
+        Some((name, unit)) => format!("{}{space}{name}", bytes / unit),
+        None => format!("{bytes}{space}B"),
+    }
+}
+
 /// Bytes in binary units with three significant digits (four from 1000 on): `4.00 KiB`, `64.0 MiB`.
 pub fn binary_bytes(bytes: u64) -> String {
     scaled(bytes, 1024.0, ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"])

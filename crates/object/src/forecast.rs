@@ -116,7 +116,7 @@ impl Forecaster for Preview {
             WorkKind::Init => ("containers", "made"),
             WorkKind::Dispose => ("containers", "deleted"),
             WorkKind::Cleanup => ("objects", "deleted"),
-            WorkKind::Prepare | WorkKind::Normal => ("objects", "written"),
+            _ => ("objects", "written"),
         };
         Some(format!("all {} {what} are {done}", units::count(number)))
     }

@@ -10,7 +10,7 @@ use tidemark_load::stopping::Stop;
 use tidemark_load::work::Work as Load;
 use tidemark_measure::pick::Pick;
 use tidemark_plan::defaults;
-use tidemark_plan::plan::{Drivers, Label, Observe, OnFailure, Plan, Stage, Work, WorkKind};
+use tidemark_plan::plan::{Drivers, Label, Observe, OnFailure, OperationClass, Plan, Stage, Work, WorkKind};
 use tidemark_plan::selector;
 
 /// What the load does.
@@ -146,18 +146,18 @@ impl OneLiner {
 
     /// A stage that goes once through all containers or objects, with as many workers as there is work for.
     fn scan(&self, kind: WorkKind) -> Stage {
-        let (verb, on_objects, sample) = match kind {
-            WorkKind::Init => (Verb::CreateContainer, false, "init"),
-            WorkKind::Dispose => (Verb::DeleteContainer { empty: false }, false, "dispose"),
-            WorkKind::Cleanup => (Verb::Clear, true, "delete"),
-            WorkKind::Prepare | WorkKind::Normal => (PUT, true, "write"),
+        let (verb, on_objects, class) = match kind {
+            WorkKind::Init => (Verb::CreateContainer, false, OperationClass::Init),
+            WorkKind::Dispose => (Verb::DeleteContainer { empty: false }, false, OperationClass::Dispose),
+            WorkKind::Cleanup => (Verb::Clear, true, OperationClass::Delete),
+            _ => (PUT, true, OperationClass::Write),
         };
         let (spaces, items) = ((1, self.containers), on_objects.then_some((1, self.objects)));
         let zero = Size { pick: Pick::Constant(0), unit: 1 };
         let bytes = if kind == WorkKind::Prepare { self.size.clone() } else { zero };
         let source = SourcePlan::Scan { action: 0, spaces: Some(spaces), items, bytes };
         let most = source.operations().unwrap_or(1).min(u64::from(self.workers));
-        let label = self.label(kind.name(), sample, 100.0, on_objects, kind == WorkKind::Prepare);
+        let label = self.label(kind.name(), class, 100.0, on_objects, kind == WorkKind::Prepare);
         let stop = Stop { give_up_ns: Some(defaults::give_up_ns(self.target.attempt_ns())), ..self.stop() };
         let load = Load {
             depth: 1,
@@ -174,20 +174,20 @@ impl OneLiner {
     }
 
     fn load(&self) -> Work {
-        let delete = (Verb::Delete, "delete", "delete", Effect::Removes);
-        let get = (Verb::Get, "get", "read", Effect::Uses);
-        let put = (PUT, "put", "write", Effect::Makes);
+        let delete = (Verb::Delete, "delete", OperationClass::Delete, Effect::Removes);
+        let get = (Verb::Get, "get", OperationClass::Read, Effect::Uses);
+        let put = (PUT, "put", OperationClass::Write, Effect::Makes);
         let list = Verb::List { page: 1000, all: false, by_object: false };
         let ways = match self.mix {
             Mix::Get => vec![(get, 1.0)],
             Mix::Put => vec![(put, 1.0)],
-            Mix::Head => vec![((Verb::Head, "head", "head", Effect::Uses), 1.0)],
+            Mix::Head => vec![((Verb::Head, "head", OperationClass::Head, Effect::Uses), 1.0)],
             Mix::Delete => vec![(delete, 0.5), (put, 0.5)],
-            Mix::List => vec![((list, "list", "list", Effect::Free), 1.0)],
+            Mix::List => vec![((list, "list", OperationClass::List, Effect::Free), 1.0)],
             Mix::Mixed(reads) => vec![(get, reads), (put, 1.0 - reads)],
         };
         let (mut choices, mut verbs, mut labels) = (vec![], vec![], vec![]);
-        for (index, ((verb, kind, sample, effect), weight)) in ways.into_iter().enumerate() {
+        for (index, ((verb, kind, class, effect), weight)) in ways.into_iter().enumerate() {
             let (on_objects, sized) = (kind != "list", kind == "put");
             choices.push(Choice {
                 action: index as u16,
@@ -200,7 +200,7 @@ impl OneLiner {
                 order: Order::Picked,
                 follow: None,
             });
-            labels.push(self.label(kind, sample, weight * 100.0, on_objects, sized));
+            labels.push(self.label(kind, class, weight * 100.0, on_objects, sized));
             verbs.push(verb);
         }
         // Where workers change what others use, each keeps to objects of its own, which it knows to be there.
@@ -253,7 +253,7 @@ impl OneLiner {
         }
     }
 
-    fn label(&self, kind: &str, sample: &str, weight: f64, on_objects: bool, sized: bool) -> Label {
+    fn label(&self, kind: &str, class: OperationClass, weight: f64, on_objects: bool, sized: bool) -> Label {
         let mut config = format!("containers={}", selector::print(&all(self.containers)));
         if on_objects {
             config += &format!(";objects={}", selector::print(&all(self.objects)));
@@ -261,7 +261,8 @@ impl OneLiner {
         if sized {
             config += &format!(";sizes={}", selector::print_size(&self.size));
         }
-        Label { label: kind.to_owned(), kind: kind.to_owned(), sample: sample.to_owned(), weight, config }
+        let verifies = self.verify && class == OperationClass::Read;
+        Label { label: kind.to_owned(), kind: kind.to_owned(), class, verifies, weight, config }
     }
 }
 

@@ -9,7 +9,7 @@ mod remarks;
 pub use quantity::{Amount, Time};
 pub use remarks::Remarks;
 
-use crate::plan::{Plan, Stage as PlanStage, Work as PlanWork};
+use crate::plan::{Plan, Stage as PlanStage, Work as PlanWork, WorkKind};
 use crate::registry::Registry;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -71,7 +71,7 @@ pub struct Work {
     /// Its name.
     pub name: String,
     /// `init`, `prepare`, `normal`, `cleanup`, `dispose`.
-    pub kind: String,
+    pub kind: WorkKind,
     /// Logical clients.
     pub workers: u32,
     /// Operations of each of them in flight at once.
@@ -236,7 +236,7 @@ impl View<'_> {
     fn work(&self, work: &PlanWork, actions: Vec<Action>) -> Work {
         Work {
             name: work.name.clone(),
-            kind: work.kind.name().to_owned(),
+            kind: work.kind,
             workers: work.load.workers,
             depth: work.load.depth.max(1),
             time: time_of(work, self.forecaster(work).and_then(|forecaster| forecaster.until(work))),

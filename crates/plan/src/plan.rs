@@ -4,6 +4,7 @@ use crate::job::Job;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use tidemark_load::work::Work as Load;
+pub use tidemark_measure::kind::{OperationClass, WorkKind};
 use tidemark_measure::record::{Cell, Note};
 
 /// A validated document.
@@ -132,39 +133,6 @@ pub enum OnFailure {
     Continue,
 }
 
-/// What a work is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum WorkKind {
-    /// Makes containers.
-    Init,
-    /// Makes objects.
-    Prepare,
-    /// The load that is measured.
-    Normal,
-    /// Deletes objects.
-    Cleanup,
-    /// Deletes containers.
-    Dispose,
-}
-
-impl WorkKind {
-    /// The word for tables, COSBench's.
-    pub const fn name(self) -> &'static str {
-        match self {
-            WorkKind::Init => "init",
-            WorkKind::Prepare => "prepare",
-            WorkKind::Normal => "normal",
-            WorkKind::Cleanup => "cleanup",
-            WorkKind::Dispose => "dispose",
-        }
-    }
-
-    /// Whether it cleans up after others: such works still run after a failure or an interruption.
-    pub const fn cleans(self) -> bool {
-        matches!(self, WorkKind::Cleanup | WorkKind::Dispose)
-    }
-}
-
 /// One work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Work {
@@ -192,7 +160,9 @@ pub struct Label {
     /// Its type, as the document calls it.
     pub kind: String,
     /// What it is counted as (COSBench's sample type).
-    pub sample: String,
+    pub class: OperationClass,
+    /// Whether it compares what it reads with what was written.
+    pub verifies: bool,
     /// Share of the mix in percent.
     pub weight: f64,
     /// Its settings as the document wrote them, secrets left out.

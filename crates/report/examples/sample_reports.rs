@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         put("csv", tidemark_report::csv(&run))?;
         put("series.csv", tidemark_report::csv_series(&run))?;
         put("json", tidemark_report::json(&run, &judgement))?;
-        for work in run.stages.iter().flat_map(|stage| &stage.works).filter(|work| work.kind == "normal") {
+        for work in run.stages.iter().flat_map(|stage| &stage.works).filter(|work| work.kind.measures()) {
             for figure in tidemark_report::figures::all(work, tidemark_report::figures::MOST_POINTS) {
                 put(&format!("{}.svg", figure.name), figure.standalone())?;
             }

@@ -2,7 +2,8 @@
 
 use crate::figures::interruption;
 use crate::table::{Table, Tone};
-use tidemark_judge::{Judgement, Severity, Validity};
+use tidemark_judge::words::conduct::Conduct;
+use tidemark_judge::{Finding, Judgement, Severity, Validity, What};
 use tidemark_measure::histogram::{Histogram, PERCENTILES};
 use tidemark_measure::observation::Node;
 use tidemark_measure::record::{Operation, Provenance, Run, Stage, State, Work};
@@ -23,7 +24,7 @@ const MOST_GAPS: usize = 40;
 
 /// Stages that measure something: they have a section of their own. All others share one.
 pub(crate) fn is_main(stage: &Stage) -> bool {
-    stage.works.iter().any(|work| work.kind == "normal")
+    stage.works.iter().any(|work| work.kind.measures())
 }
 
 /// Main stages that have a section of their own: those of a sweep share its section.
@@ -105,33 +106,29 @@ pub(crate) struct Verdict {
 pub(crate) fn verdict(run: &Run, judgement: &Judgement) -> Verdict {
     let troubled: Vec<&Stage> = run.stages.iter().filter(|stage| stage.state != State::Completed).collect();
     let mut reasons: Vec<String> = troubled.iter().map(|stage| format!("{}.", outcome(stage))).collect();
-    let critical: Vec<_> =
-        judgement.findings.iter().filter(|finding| finding.severity == Severity::Critical).collect();
+    let critical = judgement.findings.iter().filter(|finding| finding.severity == Severity::Critical).count();
     // That a stage failed is said with its outcome.
-    let said =
-        |title: &str| troubled.iter().any(|stage| !stage.reason.is_empty() && title.contains(&stage.reason));
-    let titles = critical.iter().filter(|finding| !said(&finding.title));
-    reasons.extend(titles.map(|finding| format!("{}: {}.", finding.place(), finding.title)));
+    let said = |finding: &Finding| {
+        let failed = matches!(finding.what, What::Conduct(Conduct::StageFailed { .. }));
+        failed && troubled.iter().any(|stage| !stage.reason.is_empty() && finding.concerns(stage))
+    };
+    let grave = judgement.findings.iter();
+    let grave = grave.filter(|finding| finding.severity == Severity::Critical || finding.invalidates);
+    reasons.extend(grave.filter(|finding| !said(finding)).map(|finding| format!("{}.", finding.sentence())));
     let mut words = match (run.state, troubled.len()) {
         (State::Completed, 0) => vec![(false, "COMPLETED".to_string())],
         (State::Completed, 1) => vec![(true, "1 STAGE DID NOT COMPLETE".into())],
         (State::Completed, count) => vec![(true, format!("{count} STAGES DID NOT COMPLETE"))],
         (state, _) => vec![(true, state.name().to_uppercase())],
     };
-    match critical.len() {
+    match critical {
         0 => {}
         1 => words.push((true, "1 critical finding".into())),
         count => words.push((true, format!("{count} critical findings"))),
     }
     match &judgement.validity {
         Validity::Valid => words.push((false, "VALID".into())),
-        Validity::Invalid(why) => {
-            words.insert(0, (true, "INVALID".into()));
-            let why: Vec<String> = why.iter().map(|reason| format!("{reason}.")).collect();
-            let more = why.into_iter().filter(|reason| !reasons.contains(reason) && !said(reason));
-            let more: Vec<String> = more.collect();
-            reasons.extend(more);
-        }
+        Validity::Invalid(_) => words.insert(0, (true, "INVALID".into())),
     }
     words.sort_by_key(|(is_bad, _)| !is_bad);
     Verdict { words, reasons }

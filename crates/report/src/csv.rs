@@ -156,7 +156,7 @@ fn place(run: &Run, stage: &Stage) -> Vec<String> {
 
 fn operation_place(run: &Run, stage: &Stage, work: &Work, operation: &Operation) -> Vec<String> {
     let mut cells = place(run, stage);
-    cells.extend([work.name.clone(), work.kind.clone(), operation.label.clone()]);
+    cells.extend([work.name.clone(), work.kind.name().into(), operation.label.clone()]);
     cells
 }
 
@@ -165,7 +165,7 @@ fn operation_cells(run: &Run, stage: &Stage, work: &Work, operation: &Operation)
     let optional = |number: Option<f64>| number.map(|number| number.to_string()).unwrap_or_default();
     let longest_gap = work.longest_gap.map(|longest_gap| [longest_gap.from_ns, longest_gap.length_ns()]);
     let mut cells = operation_place(run, stage, work, operation);
-    cells.extend([operation.kind.clone(), operation.sample.clone(), operation.weight.to_string()]);
+    cells.extend([operation.kind.clone(), operation.class.name().into(), operation.weight.to_string()]);
     cells.extend([work.workers, work.threads].map(|number| number.to_string()));
     cells.push(optional(work.offered_rate));
     cells.extend(
@@ -202,7 +202,8 @@ fn operation_cells(run: &Run, stage: &Stage, work: &Work, operation: &Operation)
 fn cell_cells(stage: &Stage, own: Option<(&Work, &Operation)>) -> Vec<String> {
     let mut cells = match &stage.cell {
         Some(cell) => {
-            let axes: Vec<String> = cell.axes.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            let axes: Vec<String> =
+                cell.axes.iter().map(|axis| format!("{}={}", axis.name, axis.value)).collect();
             vec![cell.sweep.clone(), axes.join(";"), cell.repeat.to_string(), cell.engine.clone()]
         }
         None => vec![String::new(); 4],

@@ -13,7 +13,7 @@ pub(crate) fn stages(run: &Run) -> impl Iterator<Item = &Stage> {
 /// A driver's shares of the works of a stage that are measured.
 pub(crate) fn measured(stage: &Stage, driver: usize) -> impl Iterator<Item = &Share> {
     let own = stage.shares.iter().filter(move |share| share.driver as usize == driver);
-    own.filter(|share| stage.works.get(share.work as usize).is_some_and(|work| work.kind == "normal"))
+    own.filter(|share| stage.works.get(share.work as usize).is_some_and(|work| work.kind.measures()))
 }
 
 /// One row for each driver of the run.

@@ -31,6 +31,7 @@ pub struct RunRecord<'a> {
     valid: bool,
     /// Why it is not valid.
     invalid_reasons: &'a [String],
+    #[schema(value_type = Vec<tidemark_judge::FindingRecord>)]
     findings: &'a [Finding],
     notes: &'a [record::Note],
     provenance: &'a record::Provenance,
@@ -185,7 +186,7 @@ fn stage(stage: &record::Stage) -> RunStage<'_> {
 fn work(work: &record::Work) -> RunWork<'_> {
     RunWork {
         name: &work.name,
-        kind: &work.kind,
+        kind: work.kind.name(),
         workers: work.workers,
         depth: work.depth.max(1),
         threads: work.threads,
@@ -213,7 +214,7 @@ fn operation(operation: &record::Operation, window_seconds: f64) -> RunOperation
     RunOperation {
         label: &operation.label,
         kind: &operation.kind,
-        sample: &operation.sample,
+        sample: operation.class.name(),
         weight_percent: operation.weight,
         config: &operation.config,
         ok: tally.ok,

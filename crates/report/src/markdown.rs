@@ -80,16 +80,17 @@ fn summary(run: &Run, judgement: &Judgement) -> String {
 
 /// A finding with its evidence; one that is good is a line.
 pub(crate) fn finding(finding: &Finding) -> String {
+    let detail = finding.detail();
     let mut text = format!(
         "- **{}** ({}, {}){}{}\n",
-        plain(&content::capital(&finding.title)),
+        plain(&content::capital(&finding.title())),
         finding.severity.name(),
         plain(&finding.place()),
-        if finding.detail.is_empty() { "" } else { ". " },
-        plain(&finding.detail)
+        if detail.is_empty() { "" } else { ". " },
+        plain(&detail)
     );
     if finding.severity > Severity::Good {
-        text += &finding.evidence.iter().map(|line| format!("  - {}\n", plain(line))).collect::<String>();
+        text += &finding.evidence().iter().map(|line| format!("  - {}\n", plain(line))).collect::<String>();
     }
     text
 }

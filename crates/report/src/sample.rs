@@ -1,6 +1,7 @@
 //! Runs with plausible numbers, for tests and for looking at reports.
 
 use tidemark_measure::fault::Fault;
+use tidemark_measure::kind::{OperationClass, WorkKind};
 use tidemark_measure::record::{
     Example, LongestGap, Note, Operation, Provenance, Run, Second, SecondOfOperation, Stage, State, Work,
     WorkerCount,
@@ -202,7 +203,7 @@ fn special(kind: &str, sample: &str, workers: u32, count: u64, bytes: u64) -> Wo
     let end = count * 9_000_000 / u64::from(workers);
     Work {
         name: kind.into(),
-        kind: kind.into(),
+        kind: WorkKind::named(kind),
         workers,
         threads: 2,
         window_end_ns: end,
@@ -210,7 +211,8 @@ fn special(kind: &str, sample: &str, workers: u32, count: u64, bytes: u64) -> Wo
         operations: vec![Operation {
             label: kind.into(),
             kind: kind.into(),
-            sample: sample.into(),
+            class: OperationClass::named(sample),
+            verifies: false,
             weight: 100.0,
             config: "containers=r(1,32);objects=r(1,625);sizes=c(4)KB".into(),
             tally,
@@ -295,7 +297,6 @@ fn simulate(load: &Load) -> Work {
     let [read, write] = tallies;
     Work {
         name: String::new(),
-        kind: "normal".into(),
         workers: load.workers,
         threads: 2,
         offered_rate: load.rate.map(|rate| rate as f64),
@@ -381,7 +382,8 @@ fn named(kind: &str, weight: f64, tally: Tally) -> Operation {
     Operation {
         label: kind.into(),
         kind: kind.into(),
-        sample: kind.into(),
+        class: OperationClass::named(kind),
+        verifies: false,
         weight,
         config,
         tally,

@@ -2,19 +2,18 @@
 
 use crate::content::{NONE, bandwidth, capital, mean, percentile};
 use crate::table::{Table, Tone};
-use tidemark_judge::sweep::{Axis, Point, Row, Spread, Sweep, axis_value};
-use tidemark_judge::{Finding, Judgement, Severity, claimed};
+use tidemark_judge::sweep::{Dimension, Point, Row, Spread, Sweep};
+use tidemark_judge::words::proof::{Compared, Proof as Proven, Way};
+use tidemark_judge::{Finding, Judgement, Severity, What, claimed};
+use tidemark_measure::kind::OperationClass;
 use tidemark_measure::record::{DeviceUse, Proof, Run, Stage, State};
 use tidemark_measure::units;
 
 /// What the axes that do not vary are, and what the rows are made of, as sentences.
 pub(crate) fn about(sweep: &Sweep<'_>) -> String {
-    let axes = sweep.axes();
-    let kept: Vec<String> = axes
-        .iter()
-        .filter(|axis| axis.values.len() == 1)
-        .map(|axis| axis_value(axis.name, axis.values[0]))
-        .collect();
+    let axes = sweep.dimensions();
+    let kept: Vec<String> =
+        axes.iter().filter(|axis| axis.values.len() == 1).map(|axis| axis.values[0].label()).collect();
     let repeats = sweep.points.iter().map(|point| point.stages.len()).max().unwrap_or(0);
     let stages: usize = sweep.points.iter().map(|point| point.stages.len()).sum();
     let plural = |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
@@ -31,8 +30,8 @@ pub(crate) fn about(sweep: &Sweep<'_>) -> String {
 
 /// Every point of a sweep with its numbers, a row for each of its operations.
 pub(crate) fn points(sweep: &Sweep<'_>, judgement: &Judgement) -> Table {
-    let axes = sweep.axes();
-    let axes: Vec<&Axis<'_>> = axes.iter().filter(|axis| axis.values.len() > 1).collect();
+    let axes = sweep.dimensions();
+    let axes: Vec<&Dimension<'_>> = axes.iter().filter(|axis| axis.values.len() > 1).collect();
     let mut table = Table::new(format!("Points of {}", sweep.name));
     for axis in &axes {
         let title = capital(&axis.name.replace('_', " "));
@@ -49,8 +48,10 @@ pub(crate) fn points(sweep: &Sweep<'_>, judgement: &Judgement) -> Table {
     table = table.words(["Operation"]).numbers(numbers).words(["Verdict"]);
     for point in &sweep.points {
         let place = || {
-            let mut cells: Vec<String> =
-                axes.iter().map(|axis| point.value(axis.name).unwrap_or(NONE).to_owned()).collect();
+            let mut cells: Vec<String> = axes
+                .iter()
+                .map(|axis| point.at(axis.name).map_or(NONE.into(), |at| at.value.to_string()))
+                .collect();
             if axes.is_empty() {
                 cells.push(sweep.name.to_owned());
             }
@@ -157,7 +158,10 @@ pub(crate) fn proofs(run: &Run, judgement: &Judgement) -> Table {
         ])
         .words(["Before the load", "Not checked"]);
     let missed = |finding: &Finding| {
-        let of_devices = matches!(finding.rule, "reads-from-cache" | "writes-in-memory");
+        let of_devices = matches!(
+            finding.what,
+            What::Proof(Proven::Bytes { compared: Compared::Missing, way: Way::Read | Way::Write, .. })
+        );
         of_devices && finding.severity >= Severity::Warning
     };
     let doubted =
@@ -165,13 +169,13 @@ pub(crate) fn proofs(run: &Run, judgement: &Judgement) -> Table {
     for (stage, proof) in run.stages.iter().filter_map(|stage| Some((stage, stage.proof.as_ref()?))) {
         let mut cells = vec![
             stage.id.clone(),
-            or_none(proof.cache.clone()),
+            or_none(proof.cache.map(|cache| cache.name().into()).unwrap_or_default()),
             if proof.direct { "yes" } else { "no" }.into(),
             or_none(proof.devices.iter().map(|device| device.device.as_str()).collect::<Vec<_>>().join(", ")),
         ];
         cells.push(busy(stage, proof));
-        cells.extend(seen(stage, proof, "read", |device| device.read_bytes));
-        cells.extend(seen(stage, proof, "write", |device| device.written_bytes));
+        cells.extend(seen(stage, proof, &OperationClass::Read, |device| device.read_bytes));
+        cells.extend(seen(stage, proof, &OperationClass::Write, |device| device.written_bytes));
         cells.push(or_none(proof.setup.join("; ")));
         cells.push(or_none(proof.unchecked.join(" ")));
         table.row(if doubted(stage) { Tone::Bad } else { Tone::Plain }, cells);
@@ -180,8 +184,8 @@ pub(crate) fn proofs(run: &Run, judgement: &Judgement) -> Table {
 }
 
 /// Claimed bytes, bytes that the devices saw, and their ratio.
-fn seen(stage: &Stage, proof: &Proof, sample: &str, bytes: fn(&DeviceUse) -> u64) -> [String; 3] {
-    let claimed = claimed(stage, sample);
+fn seen(stage: &Stage, proof: &Proof, class: &OperationClass, bytes: fn(&DeviceUse) -> u64) -> [String; 3] {
+    let claimed = claimed(stage, class);
     let seen = proof.devices.iter().map(bytes).fold(0, u64::saturating_add);
     let ratio = match (claimed, proof.devices.is_empty()) {
         (0, _) | (_, true) => NONE.into(),

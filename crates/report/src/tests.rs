@@ -3,7 +3,9 @@
 use crate::figures::{self, MOST_POINTS};
 use crate::{cosbench_archive, csv, csv_series, html, json, markdown, sample};
 use tidemark_judge::{Judgement, judge};
+use tidemark_measure::axis::Axis;
 use tidemark_measure::fault::Fault;
+use tidemark_measure::kind::{Cache, OperationClass, WorkKind};
 use tidemark_measure::record::{
     Cell, DeviceUse, Driver, Example, LongestGap, Lost, Note, Operation, Proof, Reported, Run, Second,
     SecondOfOperation, Share, ShareSecond, Stage, State, Work, WorkerCount,
@@ -52,19 +54,24 @@ fn nasty() -> Run {
         vec![Share { driver: 7, ..share.clone() }, Share { work: 7, ..share.clone() }, share];
     for (index, stage) in run.stages.iter_mut().enumerate() {
         // One stage is part of a sweep, the others are not.
-        let axes = vec![(text(), text()), (text(), text())];
+        let axes = vec![Axis::word(text(), text()), Axis::word(text(), text())];
         stage.cell = (index == 2).then(|| Cell { sweep: text(), axes, engine: text(), ..Cell::default() });
         let device = DeviceUse { device: text(), volumes: vec![text()], ..DeviceUse::default() };
         let (setup, unchecked) = (vec![text()], vec![text()]);
-        stage.proof =
-            Some(Proof { setup, cache: text(), devices: vec![device], unchecked, ..Proof::default() });
+        stage.proof = Some(Proof {
+            setup,
+            cache: Some(Cache::Warm),
+            devices: vec![device],
+            unchecked,
+            ..Proof::default()
+        });
         (stage.id, stage.name, stage.reason, stage.state) = (text(), text(), text(), State::Failed);
         for work in &mut stage.works {
             (work.name, work.given_up) = (text(), text());
             work.examples = vec![Example { fault: Fault::Local, text: text() }];
             for operation in &mut work.operations {
-                (operation.label, operation.kind, operation.sample, operation.config) =
-                    (text(), text(), text(), text());
+                (operation.label, operation.kind, operation.class, operation.config) =
+                    (text(), text(), OperationClass::named(&text()), text());
             }
         }
     }
@@ -76,7 +83,7 @@ fn tiny() -> Stage {
     let mut operation = Operation {
         label: "read".into(),
         kind: "read".into(),
-        sample: "read".into(),
+        class: OperationClass::Read,
         ..Operation::default()
     };
     operation.weight = 100.0;
@@ -100,7 +107,6 @@ fn tiny() -> Stage {
     };
     let work = Work {
         name: "w".into(),
-        kind: "normal".into(),
         workers: 4,
         threads: 1,
         window_end_ns: 3_000_000_000,
@@ -289,7 +295,7 @@ fn nothing_at_all_is_reported_too() {
     let mut run = Run::default();
     assert!(every_text(&run).iter().all(|text| !text.is_empty()));
     run.stages =
-        vec![Stage { works: vec![Work { kind: "normal".into(), ..Work::default() }], ..Stage::default() }];
+        vec![Stage { works: vec![Work { kind: WorkKind::Normal, ..Work::default() }], ..Stage::default() }];
     every_text(&run);
     cosbench_archive(&run, "", tempfile::tempdir().unwrap().path()).unwrap();
 }

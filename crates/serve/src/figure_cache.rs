@@ -9,20 +9,10 @@ use tidemark_report::figures::Figure;
 /// Runs whose figures are kept: some megabytes.
 const MOST: usize = 8;
 
-/// A figure and where it belongs.
-#[derive(Clone, Debug)]
-pub(crate) struct CachedFigure {
-    pub(crate) figure: Figure,
-    /// The stage's id.
-    pub(crate) stage: String,
-    /// The work's name, or empty.
-    pub(crate) work: String,
-}
-
 /// The figures of a few runs, the one asked for last at the end.
 #[derive(Default)]
 pub(crate) struct FigureCache {
-    runs: Mutex<VecDeque<(String, Arc<Vec<CachedFigure>>)>>,
+    runs: Mutex<VecDeque<(String, Arc<Vec<Figure>>)>>,
 }
 
 impl FigureCache {
@@ -30,8 +20,8 @@ impl FigureCache {
     pub(crate) fn figures(
         &self,
         tag: &str,
-        draw: impl FnOnce() -> Result<Vec<CachedFigure>, ApiError>,
-    ) -> Result<Arc<Vec<CachedFigure>>, ApiError> {
+        draw: impl FnOnce() -> Result<Vec<Figure>, ApiError>,
+    ) -> Result<Arc<Vec<Figure>>, ApiError> {
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(place) = runs.iter().position(|(own, _)| own == tag)
             && let Some(found) = runs.remove(place)

@@ -137,7 +137,7 @@ impl Server {
     /// Keeps a run, as if it had been carried out.
     fn keep_run(&self) -> u64 {
         let mut store = Store::open(&store_in(self.directory.path())).unwrap();
-        store.add(&run()).unwrap()
+        store.add(&run(), &tidemark_store::Listing::default()).unwrap()
     }
 
     fn ask(&self, method: &str, path: &str) -> TestRequest {
@@ -180,8 +180,12 @@ fn store_in(directory: &Path) -> PathBuf {
 /// A run with something in it.
 fn run() -> Run {
     let operation = |label: &str| {
-        let mut operation =
-            Operation { label: label.into(), sample: label.into(), weight: 50.0, ..Operation::default() };
+        let mut operation = Operation {
+            label: label.into(),
+            class: tidemark_measure::kind::OperationClass::named(label),
+            weight: 50.0,
+            ..Operation::default()
+        };
         operation.tally.ok = 100;
         operation.tally.bytes = 409_600;
         (1..=100).for_each(|i| operation.tally.response.record(i * 100_000));
@@ -189,7 +193,7 @@ fn run() -> Run {
     };
     let work = Work {
         name: "main".into(),
-        kind: "normal".into(),
+
         workers: 4,
         window_end_ns: 10_000_000_000,
         operations: vec![operation("read"), operation("write")],

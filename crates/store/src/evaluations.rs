@@ -1,12 +1,10 @@
 //! Evaluations in the store: their records, and which runs belong to them.
 
 use crate::error::StoreError;
-use crate::store::{Store, signed, state_of};
+use crate::store::{Listing, Store, signed, state_of};
 use crate::{codec, owner};
 use rusqlite::{OptionalExtension as _, params};
 use serde::Serialize;
-use tidemark_judge::Validity;
-use tidemark_judge::evaluation::Assessment;
 use tidemark_measure::evaluation::Evaluation;
 use tidemark_measure::record::{Run, State};
 
@@ -46,16 +44,15 @@ impl Store {
         Ok(self.connection.last_insert_rowid() as u64)
     }
 
-    /// Keeps an evaluation in place of what was kept under its number, and what the judge says of it, if it was
+    /// Keeps an evaluation in place of what was kept under its number, and how it is listed, if it was
     /// judged. One that is running belongs to this process.
     pub fn keep_evaluation(
         &mut self,
         evaluation: &Evaluation,
-        assessment: Option<&Assessment>,
+        listing: Option<&Listing>,
     ) -> Result<(), StoreError> {
         let record = codec::encode(evaluation).map_err(|error| self.damaged(&error))?;
         let owner = if evaluation.state == State::Running { owner::this_process() } else { String::new() };
-        let headline = assessment.and_then(|assessment| assessment.verdict.first());
         let sql = "UPDATE evaluations SET name = ?, started_unix_ns = ?, state = ?, owner = ?, valid = ?, headline = ?, record = ?
                    WHERE id = ?";
         let values = params![
@@ -63,8 +60,8 @@ impl Store {
             signed(evaluation.started_unix_ns),
             evaluation.state.name(),
             owner,
-            assessment.map(|assessment| assessment.validity == Validity::Valid),
-            headline.map_or("", String::as_str),
+            listing.map(|listing| listing.valid),
+            listing.map_or("", |listing| &listing.headline),
             record,
             signed(evaluation.id)
         ];
@@ -136,9 +133,9 @@ impl Store {
     }
 
     /// Keeps a run that was done elsewhere, and gives it its number.
-    pub fn add(&mut self, run: &Run) -> Result<u64, StoreError> {
+    pub fn add(&mut self, run: &Run, listing: &Listing) -> Result<u64, StoreError> {
         let id = self.begin(run)?;
-        self.finish(id, run)?;
+        self.finish(id, run, listing)?;
         Ok(id)
     }
 
@@ -165,9 +162,9 @@ mod tests {
             member: Some(Member { evaluation: evaluation.id, arm: arm.into(), ..Member::default() }),
             ..Run::default()
         };
-        let first = store.add(&run("disk")).unwrap();
-        store.add(&run("memory")).unwrap();
-        store.add(&Run { name: "alone".into(), ..Run::default() }).unwrap();
+        let first = store.add(&run("disk"), &Listing::default()).unwrap();
+        store.add(&run("memory"), &Listing::default()).unwrap();
+        store.add(&Run { name: "alone".into(), ..Run::default() }, &Listing::default()).unwrap();
         let names = |store: &Store| -> Vec<String> {
             store.runs_of(evaluation.id).unwrap().into_iter().map(|run| run.name).collect()
         };

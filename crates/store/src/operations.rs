@@ -112,7 +112,7 @@ pub(crate) fn write(connection: &Connection, id: u64, run: &Run) -> rusqlite::Re
             stage.id,
             work.name,
             operation.label,
-            operation.sample,
+            operation.class.name(),
             operation.weight,
             work.workers,
             drivers(stage, index),
@@ -187,6 +187,7 @@ fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<OperationRow> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Listing;
     use crate::testing::{begun, ended, interval};
     use std::time::Instant;
     use tidemark_measure::record::Share;
@@ -202,7 +203,7 @@ mod tests {
         let (_directory, mut store) = new();
         let mut run = ended("first", &[interval(0), interval(1)]);
         run.stages[1].shares = vec![Share::default(), Share { driver: 1, ..Share::default() }];
-        let id = store.add(&run).unwrap();
+        let id = store.add(&run, &Listing::default()).unwrap();
         store.begin(&begun("goes on")).unwrap();
         let rows = store.matrix(10, None).unwrap();
         assert_eq!(rows.len(), 2, "the run that goes on is not there");
@@ -221,7 +222,7 @@ mod tests {
         assert_eq!(row.mean_ns, operation.mean_ns());
         assert_eq!(row.percentiles_ns, PERCENTILES.map(|fraction| operation.quantile_ns(fraction)));
         assert_eq!(store.index_operations().unwrap(), 0, "nothing is missing");
-        store.finish(id, &run).unwrap();
+        store.finish(id, &run, &Listing::default()).unwrap();
         assert_eq!(store.matrix(10, None).unwrap().len(), 2, "finished again: not twice");
         store.delete(id).unwrap();
         assert!(store.matrix(10, None).unwrap().is_empty());
@@ -230,7 +231,7 @@ mod tests {
     #[test]
     fn what_is_not_known_comes_back_as_not_known() {
         let (_directory, mut store) = new();
-        store.add(&ended("nothing done", &[])).unwrap();
+        store.add(&ended("nothing done", &[]), &Listing::default()).unwrap();
         let row = &store.matrix(1, None).unwrap()[0];
         assert_eq!((row.mean_ns, row.percentiles_ns, row.ok), (None, [None; 9], 0));
     }
@@ -250,7 +251,8 @@ mod tests {
     #[test]
     fn pages_are_of_whole_runs() {
         let (_directory, mut store) = new();
-        let ids: Vec<u64> = (0..3).map(|_| store.add(&ended("x", &[interval(0)])).unwrap()).collect();
+        let ids: Vec<u64> =
+            (0..3).map(|_| store.add(&ended("x", &[interval(0)]), &Listing::default()).unwrap()).collect();
         let runs = |rows: Vec<OperationRow>| rows.iter().map(|row| row.run).collect::<Vec<_>>();
         assert_eq!(runs(store.matrix(2, None).unwrap()), [ids[2], ids[2], ids[1], ids[1]]);
         assert_eq!(runs(store.matrix(2, Some(ids[1])).unwrap()), [ids[0], ids[0]]);
@@ -262,7 +264,7 @@ mod tests {
         let mut run = ended("x", &[interval(0)]);
         let work = run.stages[1].works[0].clone();
         run.stages[1].works = vec![work; 5];
-        let first = store.add(&run).unwrap();
+        let first = store.add(&run, &Listing::default()).unwrap();
         let copies =
             "WITH RECURSIVE counter (n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM counter WHERE n < 1000)";
         let runs = format!(

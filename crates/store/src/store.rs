@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use tidemark_judge::{Validity, judge, verdict_sentences};
 use tidemark_measure::record::{Run, State};
 use tidemark_measure::tally::Interval;
 
@@ -47,6 +46,15 @@ pub struct RunSummary {
     pub headline: String,
     /// The newest evaluation that it belongs to, if any.
     pub evaluation: Option<u64>,
+}
+
+/// What the judge said of a run or an evaluation, for lists. The store keeps it as it is told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// Whether the numbers are VALID.
+    pub valid: bool,
+    /// The verdict's first sentence.
+    pub headline: String,
 }
 
 impl Store {
@@ -136,11 +144,9 @@ impl Store {
         transaction.commit()
     }
 
-    /// Keeps a run that has ended, in place of what [`Store::begin`] kept, and what the judge says of it.
-    pub fn finish(&mut self, id: u64, run: &Run) -> Result<(), StoreError> {
+    /// Keeps a run that has ended, in place of what [`Store::begin`] kept, and how it is listed.
+    pub fn finish(&mut self, id: u64, run: &Run, listing: &Listing) -> Result<(), StoreError> {
         let record = codec::encode(run).map_err(|error| self.damaged(&error))?;
-        let judgement = judge(run);
-        let headline = verdict_sentences(run, &judgement).into_iter().next().unwrap_or_default();
         let tallies = || run.stages.iter().flat_map(|stage| &stage.works).flat_map(|work| &work.operations);
         let count = |numbers: &mut dyn Iterator<Item = u64>| signed(numbers.fold(0, u64::saturating_add));
         let sql = "UPDATE runs SET name = ?, started_unix_ns = ?, elapsed_ns = ?, state = ?, owner = '',
@@ -152,8 +158,8 @@ impl Store {
             run.state.name(),
             count(&mut tallies().map(|operation| operation.tally.total())),
             count(&mut tallies().map(|operation| operation.tally.failed())),
-            judgement.validity == Validity::Valid,
-            headline,
+            listing.valid,
+            listing.headline,
             record,
             signed(id)
         ];

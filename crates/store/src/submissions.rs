@@ -204,6 +204,7 @@ fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Submission> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Listing;
     use crate::testing::{begun, ended};
 
     fn new() -> (tempfile::TempDir, Store) {
@@ -232,7 +233,7 @@ mod tests {
         own.id = store.add_submission(&own, b"sealed", "redacted", Some("key")).unwrap();
         assert_eq!(store.submission(own.id).unwrap(), own);
         assert_eq!(store.submitted_document(own.id).unwrap(), (b"sealed".to_vec(), "redacted".into()));
-        let run = store.add(&ended("a", &[])).unwrap();
+        let run = store.add(&ended("a", &[]), &Listing::default()).unwrap();
         own = Submission {
             state: "completed".into(),
             reason: "because".into(),

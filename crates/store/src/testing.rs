@@ -40,13 +40,7 @@ pub(crate) fn begun(name: &str) -> Run {
 /// The run at its end, with one work that has the tallies of `seconds`.
 pub(crate) fn ended(name: &str, seconds: &[Interval]) -> Run {
     let mut run = begun(name);
-    let mut work = Work {
-        name: "w1".into(),
-        kind: "normal".into(),
-        workers: 4,
-        window_end_ns: 20_000_000_000,
-        ..Work::default()
-    };
+    let mut work = Work { name: "w1".into(), workers: 4, window_end_ns: 20_000_000_000, ..Work::default() };
     for label in ["read", "write"] {
         work.operations.push(Operation { label: label.into(), weight: 50.0, ..Operation::default() });
     }

@@ -1,7 +1,7 @@
 //! The store as a whole, on real files.
 
 use crate::testing::{any_run, begun, ended, interval, json, same_interval};
-use crate::{Store, StoreError, path_from};
+use crate::{Listing, Store, StoreError, path_from};
 use proptest::prelude::*;
 use std::path::PathBuf;
 use tempfile::TempDir;
@@ -31,7 +31,8 @@ fn a_run_from_its_start_to_its_end() {
     let seconds: Vec<_> = (0..20).map(interval).collect();
     store.append(id, 1, 0, &seconds).unwrap();
     let run = ended("first", &seconds);
-    store.finish(id, &run).unwrap();
+    let listing = Listing { valid: true, headline: "main: read".into() };
+    store.finish(id, &run, &listing).unwrap();
     drop(store);
 
     let store = Store::open(&path).unwrap();
@@ -43,7 +44,7 @@ fn a_run_from_its_start_to_its_end() {
     let summary = &store.list().unwrap()[0];
     assert_eq!((summary.id, summary.name.as_str(), summary.state), (id, "first", State::Completed));
     assert_eq!((summary.operations, summary.failed), (4420, 40));
-    assert!(summary.headline.starts_with("s2-main: 50 % read / 50 % write"), "{}", summary.headline);
+    assert_eq!((summary.valid, summary.headline.as_str()), (Some(true), "main: read"));
     assert_eq!(store.latest().unwrap(), Some(id));
 }
 
@@ -53,7 +54,7 @@ fn the_newest_comes_first_and_numbers_are_not_used_again() {
     let ids: Vec<_> = ["a", "b", "c"].map(|name| store.begin(&begun(name)).unwrap()).into();
     assert_eq!(store.list().unwrap().iter().map(|run| run.id).rev().collect::<Vec<_>>(), ids);
     assert!(matches!(store.delete(ids[2]), Err(StoreError::StillRunning { .. })));
-    store.finish(ids[2], &ended("c", &[])).unwrap();
+    store.finish(ids[2], &ended("c", &[]), &Listing::default()).unwrap();
     store.append(ids[2], 0, 0, &[interval(0)]).unwrap();
     store.delete(ids[2]).unwrap();
     let mut left = 0;
@@ -68,7 +69,7 @@ fn what_is_not_there_is_named() {
     let run = ended("x", &[]);
     let errors = [
         store.load(7).map(|_| ()).unwrap_err(),
-        store.finish(7, &run).unwrap_err(),
+        store.finish(7, &run, &Listing::default()).unwrap_err(),
         store.delete(7).unwrap_err(),
         store.append(7, 0, 0, &[interval(0)]).unwrap_err(),
     ];
@@ -226,7 +227,7 @@ fn two_writers_take_turns_even_when_the_file_is_new() {
                 let mut store = Store::open(&path).unwrap();
                 let id = store.begin(&begun("x")).unwrap();
                 (0..10).for_each(|index| store.append(id, 0, 0, &[interval(index)]).unwrap());
-                store.finish(id, &ended("x", &[])).unwrap();
+                store.finish(id, &ended("x", &[]), &Listing::default()).unwrap();
             });
         }
     });
@@ -277,7 +278,7 @@ fn a_minute_takes_little_room() {
             seconds.iter_mut().zip(minute * 6..).for_each(|(second, index)| second.index = index);
             store.append(id, 1, 0, &seconds).unwrap();
         }
-        store.finish(id, &ended("x", &seconds)).unwrap();
+        store.finish(id, &ended("x", &seconds), &Listing::default()).unwrap();
         drop(store);
         let size = std::fs::metadata(&path).unwrap().len();
         eprintln!("a minute at {rate} op/s: {size} bytes");
@@ -294,7 +295,7 @@ proptest! {
         let mut expected = json(&run);
         expected["id"] = id.into();
         prop_assert_eq!(&json(&store.load(id).unwrap()), &expected);
-        store.finish(id, &run).unwrap();
+        store.finish(id, &run, &Listing::default()).unwrap();
         prop_assert_eq!(&json(&store.load(id).unwrap()), &expected);
     }
 }

@@ -10,6 +10,7 @@ use tidemark_load::pacing::Pacing;
 use tidemark_load::source::{Choice, Division, Follow, Order, Size, SourcePlan};
 use tidemark_load::stopping::Steady;
 use tidemark_load::work::Finale;
+use tidemark_measure::axis::Axis;
 use tidemark_measure::pick::{Bucket, Pick};
 use tidemark_plan::diagnostic::{Diagnostic, Severity};
 use tidemark_plan::forecast::forecast;
@@ -174,10 +175,7 @@ fn the_full_document_gives_what_it_says() {
     let label = &load.labels[1];
     let config = "pattern=randrw;reads=70.00 %;block_size=4 KiB;distribution=zipf(1.1);depth=32;clients=2;fdatasync=32;\
                   verify=true";
-    assert_eq!(
-        (label.label.as_str(), label.kind.as_str(), label.sample.as_str()),
-        ("write", "write", "write")
-    );
+    assert_eq!((label.label.as_str(), label.kind.as_str(), label.class.name()), ("write", "write", "write"));
     assert_eq!((label.weight.round(), label.config.as_str()), (30.0, config));
     assert_eq!(load.labels[3].weight, 0.0, "a sync has no share of the mix");
 
@@ -278,8 +276,13 @@ fn a_list_is_an_axis_and_repeats_come_last() {
     unique.dedup();
     assert_eq!(unique.len(), names.len());
     let cell = plan.stages[27].cell.clone().unwrap();
-    let axes = [("pattern", "read"), ("block_size", "4 KiB"), ("depth", "32"), ("clients", "8")];
-    assert_eq!(cell.axes, axes.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    let axes = [
+        Axis::word("pattern", "read"),
+        Axis::bytes("block_size", 4096),
+        Axis::count("depth", 32),
+        Axis::count("clients", 8),
+    ];
+    assert_eq!(cell.axes, axes);
     let found = (cell.sweep.as_str(), cell.repeat, cell.repeats, cell.engine.as_str());
     assert_eq!(found, ("load", 2, 2, "native"));
     for (index, stage) in plan.stages.iter().enumerate() {
@@ -359,7 +362,7 @@ fn qct_is_four_patterns_with_sizes_of_their_own() {
             "randwrite 4KiB 2 clients"
         ]
     );
-    assert_eq!(plan.stages[2].cell.as_ref().unwrap().axes[0], ("pattern".into(), "write 128 KiB".into()));
+    assert_eq!(plan.stages[2].cell.as_ref().unwrap().axes[0], Axis::word("pattern", "write 128 KiB"));
     assert_eq!(job(&plan.stages[7].works[0]).unit, 4 * KIB);
 }
 

@@ -12,7 +12,7 @@ use tidemark_plan::content::{self, Form};
 use tidemark_plan::defaults::{self, MOST_DEPTH};
 use tidemark_plan::engine::{ReadWork, WorkPlace};
 use tidemark_plan::job::Job as AnyJob;
-use tidemark_plan::plan::{Label, Work, WorkKind};
+use tidemark_plan::plan::{Label, OperationClass, Work, WorkKind};
 use tidemark_plan::yaml::context::Context;
 use tidemark_plan::yaml::scope::Scope;
 use tidemark_plan::yaml::table::Table;
@@ -137,7 +137,8 @@ impl Ground<'_> {
         let label = |(action, weight): &(Action, f64)| Label {
             label: action.name().to_owned(),
             kind: action.name().to_owned(),
-            sample: action.name().to_owned(),
+            class: OperationClass::named(action.name()),
+            verifies: job.content.verify && *action == Action::Read,
             weight: *weight,
             config: doing.config.clone(),
         };

@@ -111,7 +111,12 @@ impl BlockSizes {
 
     /// Whether all blocks have one size.
     pub(crate) fn is_single(&self) -> bool {
-        self.0.len() == 1
+        self.single().is_some()
+    }
+
+    /// The size of all blocks, if it is one, bytes.
+    pub(crate) fn single(&self) -> Option<u64> {
+        if let [(bytes, _)] = self.0[..] { Some(bytes) } else { None }
     }
 
     /// `4 KiB`, or `4 KiB:60 64 KiB:40`; with another space between number and unit if there is to be none.
@@ -149,14 +154,7 @@ fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
     a
 }
 
-/// Bytes in the largest binary unit that divides them: `4 KiB`, `1536 B`.
-pub(crate) fn exact(bytes: u64, space: &str) -> String {
-    let units = [("TiB", 1u64 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
-    match units.into_iter().find(|(_, unit)| bytes > 0 && bytes.is_multiple_of(*unit)) {
-        Some((name, unit)) => format!("{}{space}{name}", bytes / unit),
-        None => format!("{bytes}{space}B"),
-    }
-}
+pub(crate) use tidemark_measure::units::exact_bytes as exact;
 
 /// How random offsets spread over a volume.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

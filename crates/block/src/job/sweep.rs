@@ -1,6 +1,7 @@
 //! Sweeps: a load whose settings are lists becomes one stage for each combination, and for each repeat.
 
 use super::pattern::{BlockSizes, Pattern};
+use tidemark_measure::axis;
 
 /// The settings of a load that may be lists.
 pub(crate) struct Axes {
@@ -29,8 +30,8 @@ pub(crate) struct Axis<T> {
 pub(crate) struct Point {
     /// A short name: `write 4KiB 8 clients #2`.
     pub(crate) name: String,
-    /// Names and values of the axes.
-    pub(crate) axes: Vec<(String, String)>,
+    /// Its place on the axes.
+    pub(crate) axes: Vec<axis::Axis>,
     /// From 1.
     pub(crate) repeat: u32,
     /// The pattern.
@@ -91,15 +92,20 @@ impl Axes {
 
     fn point(&self, repeat: u32, pattern: Pattern, blocks: &BlockSizes, depth: u32, clients: u32) -> Point {
         let (mut name, mut axes) = (pattern.name.to_owned(), Vec::new());
-        let mut axis = |listed: bool, key: &str, value: String| {
-            if listed {
-                axes.push((key.to_owned(), value));
-            }
+        let size = match blocks.single() {
+            Some(bytes) => axis::Axis::bytes("block_size", bytes),
+            None => axis::Axis::word("block_size", blocks.text(" ")),
         };
-        axis(self.patterns.listed, "pattern", self.pattern_named(&pattern));
-        axis(self.blocks.listed, "block_size", blocks.text(" "));
-        axis(self.depths.listed, "depth", depth.to_string());
-        axis(self.clients.listed, "clients", clients.to_string());
+        axes.extend(
+            [
+                (self.patterns.listed, axis::Axis::word("pattern", self.pattern_named(&pattern))),
+                (self.blocks.listed, size),
+                (self.depths.listed, axis::Axis::count("depth", depth)),
+                (self.clients.listed, axis::Axis::count("clients", clients)),
+            ]
+            .into_iter()
+            .filter_map(|(listed, axis)| listed.then_some(axis)),
+        );
         if self.blocks.listed || blocks.is_single() {
             name += &format!(" {}", blocks.text(""));
         }

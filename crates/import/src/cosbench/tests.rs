@@ -35,9 +35,9 @@ fn an_archive_becomes_a_run() {
     assert_eq!((run.name.as_str(), run.description.as_str(), run.state), ("mix", "old", State::Completed));
     assert_eq!(run.provenance.format, "COSBench archive");
     assert!(run.provenance.document.contains("secretkey=***") && !run.provenance.document.contains("hush"));
-    let kinds: Vec<&str> = run.stages.iter().map(|stage| stage.works[0].kind.as_str()).collect();
+    let kinds: Vec<&str> = run.stages.iter().map(|stage| stage.works[0].kind.name()).collect();
     assert_eq!(kinds, ["init", "prepare", "normal"]);
-    assert_eq!(run.stages[1].works[0].operations[0].sample, "write");
+    assert_eq!(run.stages[1].works[0].operations[0].class.name(), "write");
     let main = &run.stages[2];
     assert_eq!(
         (main.id.as_str(), main.name.as_str(), main.started_ns, main.ended_ns),
@@ -146,8 +146,8 @@ fn what_tidemark_archives_comes_back_with_the_same_counts() {
     assert_eq!((work.window_end_ns, after.started_unix_ns), (original.window_end_ns, before.started_unix_ns));
     for (found, expected) in work.operations.iter().zip(&original.operations) {
         assert_eq!(
-            (&found.label, &found.kind, &found.sample),
-            (&expected.label, &expected.kind, &expected.sample)
+            (&found.label, &found.kind, &found.class),
+            (&expected.label, &expected.kind, &expected.class)
         );
         assert_eq!(
             (found.tally.ok, found.tally.bytes, found.tally.failed()),

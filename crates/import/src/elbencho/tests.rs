@@ -15,7 +15,7 @@ fn phases_of_one_command_are_one_run() {
     let runs = imported("sweep.csv", CSV).unwrap();
     let [run] = &runs[..] else { panic!("{} runs", runs.len()) };
     let kinds: Vec<_> =
-        run.stages.iter().map(|stage| (stage.id.as_str(), stage.works[0].kind.as_str())).collect();
+        run.stages.iter().map(|stage| (stage.id.as_str(), stage.works[0].kind.name())).collect();
     assert_eq!(kinds, [("s1-mkdirs", "init"), ("s2-write", "normal"), ("s3-read", "normal")]);
     assert_eq!(
         (run.name.as_str(), run.stages[2].started_ns, run.elapsed_ns),

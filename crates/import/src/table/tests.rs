@@ -33,7 +33,7 @@ fn the_talk_s_table_is_an_evaluation() {
     );
     let work = &runs[6].stages[0].works[0];
     let operation = &work.operations[0];
-    assert_eq!((work.workers, work.kind.as_str(), operation.throughput(1.0)), (320, "normal", 5_019.85));
+    assert_eq!((work.workers, work.kind.name(), operation.throughput(1.0)), (320, "normal", 5_019.85));
     assert_eq!(
         (operation.quantile_ns(0.95), operation.quantile_ns(0.99), operation.mean_ns()),
         (Some(106_670_000.0), None, None)

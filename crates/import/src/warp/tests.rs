@@ -38,7 +38,7 @@ fn aggregated_json_becomes_a_run_with_its_preparation() {
     assert_eq!(run.provenance.format, "warp JSON (1.3.0)");
     assert_eq!(run.provenance.command, "warp get --access-key=me --secret-key=***");
     let kinds: Vec<_> =
-        run.stages.iter().map(|stage| (stage.id.as_str(), stage.works[0].kind.as_str())).collect();
+        run.stages.iter().map(|stage| (stage.id.as_str(), stage.works[0].kind.name())).collect();
     assert_eq!(kinds, [("s1-write", "prepare"), ("s2-read", "normal")]);
     let work = &run.stages[1].works[0];
     assert_eq!(
@@ -74,7 +74,7 @@ fn the_older_json_is_read_too() {
         "throughput":{"errors":0,"measure_duration_millis":10000,"average_bps":50000,"average_ops":50,"operations":500}}]}"#;
     let run = imported("warp.json", text).unwrap();
     let work = &run.stages[0].works[0];
-    assert_eq!((work.kind.as_str(), work.workers, work.window_end_ns), ("normal", 8, 10_000_000_000));
+    assert_eq!((work.kind.name(), work.workers, work.window_end_ns), ("normal", 8, 10_000_000_000));
     let write = &work.operations[0];
     assert_eq!((write.tally.ok, write.throughput(1.0), write.bandwidth(1.0)), (500, 50.0, 50_000.0));
     assert_eq!(
@@ -91,7 +91,7 @@ fn a_log_of_requests_is_exact() {
     assert_eq!((run.stages.len(), run.stages[0].id.as_str()), (1, "s1-read-write"));
     assert_eq!(run.provenance.command, "warp mixed --secret-key ***");
     let work = &run.stages[0].works[0];
-    assert_eq!((work.workers, work.kind.as_str(), work.window_end_ns), (2, "normal", 2_000_000_000));
+    assert_eq!((work.workers, work.kind.name(), work.window_end_ns), (2, "normal", 2_000_000_000));
     let read = &work.operations[0].tally;
     assert_eq!(
         (read.ok, read.bytes, read.faults.of(Fault::Throttled), read.response.count()),

@@ -3,13 +3,10 @@
 use super::cells::{is_unreached, overloaded};
 use super::members::Entry;
 use super::{Bottleneck, words};
-use crate::Finding;
-use crate::fold::skeleton;
+use crate::words::phrase::Alike;
+use crate::{Finding, InRuns, What};
 use std::cmp::Reverse;
 use tidemark_measure::evaluation::Evaluation;
-
-/// What the names of rules about limits begin with.
-const LIMIT: &str = "limit-";
 
 /// The rules by which the load generator is the limit, when they invalidate.
 const GENERATOR: [&str; 4] = ["offered-rate", "send-lag", "generator-busy", "generator-slow"];
@@ -39,13 +36,13 @@ pub(super) fn name(evaluation: &Evaluation, entries: &[Entry<'_>]) -> Vec<Bottle
 }
 
 fn limits(entries: &[&Entry<'_>]) -> Vec<Finding> {
-    let mut families: Vec<((&str, String), Family<'_>)> = Vec::new();
+    let mut families: Vec<(Alike, Family<'_>)> = Vec::new();
     for entry in entries {
         let overloaded = entry.run.stages.iter().flat_map(|stage| &stage.works).any(overloaded);
-        let mut said: Vec<(&str, String)> = Vec::new();
+        let mut said: Vec<Alike> = Vec::new();
         let limits = entry.findings.iter().enumerate().filter(|(_, finding)| is_limit(finding, overloaded));
         for (order, finding) in limits {
-            let key = (finding.rule, skeleton(&finding.title));
+            let key = finding.alike();
             if said.contains(&key) {
                 continue;
             }
@@ -65,22 +62,17 @@ fn limits(entries: &[&Entry<'_>]) -> Vec<Finding> {
 
 /// Whether a finding names a limit. An open loop whose workers all wait is limited by the storage, not by the generator.
 fn is_limit(finding: &Finding, overloaded: bool) -> bool {
-    let generator = finding.invalidates && GENERATOR.contains(&finding.rule);
-    finding.rule.starts_with(LIMIT) || generator && !(overloaded && is_unreached(finding))
+    let generator = finding.invalidates && GENERATOR.contains(&finding.rule());
+    matches!(finding.what, What::Limit { .. }) || generator && !(overloaded && is_unreached(finding))
 }
 
 fn together(family: Family<'_>, runs: usize) -> Finding {
-    let titles: Vec<_> = family.findings.iter().map(|finding| finding.title.as_str()).collect();
     let mut levels: Vec<String> = Vec::new();
     for level in family.levels.into_iter().filter(|level| !level.is_empty()) {
         if !levels.contains(&level) {
             levels.push(level);
         }
     }
-    let mut finding = family.findings[0].clone();
-    finding.title = words::agreed(&titles, titles.len(), runs);
-    if !levels.is_empty() {
-        finding.evidence.push(format!("seen at: {}", levels.join("; ")));
-    }
-    finding
+    let in_runs = InRuns { levels, ..InRuns::new(&family.findings, family.findings.len(), runs) };
+    Finding { in_runs: Some(in_runs), ..family.findings[0].clone() }
 }

@@ -145,7 +145,7 @@ pub fn sentence(one: &Comparison) -> String {
         }
         Outcome::NotCompared => {
             return format!(
-                "{arm} has {} x the {metric} of {baseline} for {place}, which is not tested: that takes two repeats of each.",
+                "{arm} has {}x the {metric} of {baseline} for {place}; not tested, which takes at least two repeats of each.",
                 words::ratio(one.ratio)
             );
         }
@@ -158,5 +158,5 @@ fn figures(one: &Comparison) -> String {
     let interval = one.interval.map(|ends| words::interval(ends, words::ratio));
     let p = one.p.map(words::probability);
     let known: Vec<String> = interval.into_iter().chain(p).collect();
-    format!("{} x ({})", words::ratio(one.ratio), known.join(", "))
+    format!("{}x ({})", words::ratio(one.ratio), known.join(", "))
 }

@@ -1,11 +1,10 @@
 //! Whether throughput drifted with time, over all cells.
 
 use super::cells::Measured;
-use super::words;
 use crate::statistics::{SIGNIFICANT, two_sided};
+use crate::words::evaluation::OfEvaluation;
 use crate::{Finding, Severity};
 use tidemark_measure::evaluation::Evaluation;
-use tidemark_measure::units;
 
 /// Less than this over the whole evaluation is not worth a word, however certain it is.
 const DRIFT_LEAST: f64 = 0.01;
@@ -30,28 +29,16 @@ pub(super) fn drift(evaluation: &Evaluation, measured: &[Measured<'_>]) -> Optio
     if line.p >= SIGNIFICANT || change.abs() < DRIFT_LEAST {
         return None;
     }
-    let verb = if change < 0.0 { "fell" } else { "rose" };
-    let title = format!(
-        "throughput {verb} by {} from the first run of the evaluation to the last",
-        units::percent(change.abs())
-    );
-    let detail = match evaluation.order.as_str() {
-        "blocks" => {
-            "Arms were measured one after the other: the drift is part of their difference. Let the runs alternate, or measure the baseline again at the end."
-        }
-        _ => {
-            "Runs of the arms alternate, so that drift hits all of them alike; it widens the intervals. Something changes while it is measured: data grow, caches fill, devices wear or heat up."
-        }
+    let what = OfEvaluation::Drift {
+        change,
+        one_after_the_other: evaluation.order == "blocks",
+        slope: line.slope,
+        turns: line.turns,
+        repeats: line.points,
+        cells: line.cells,
+        p: line.p,
     };
-    let finding = Finding::about_run(Severity::Warning, "drift", title).detail(detail);
-    Some(finding.evidence(format!(
-        "log throughput against turn, {} repeats of {} cells, each cell's mean taken away: {:+.5} a turn over {} turns, {}",
-        line.points,
-        line.cells,
-        line.slope,
-        line.turns,
-        words::probability(line.p)
-    )))
+    Some(Finding::about_run(Severity::Warning, what))
 }
 
 fn fit(measured: &[Measured<'_>]) -> Option<Line> {

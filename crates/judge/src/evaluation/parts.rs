@@ -35,7 +35,8 @@ pub(super) fn parts(run: &Run) -> Vec<Part<'_>> {
         for point in &sweep.points {
             let engine = several_engines.then(|| ("engine".to_owned(), point.engine.to_owned()));
             let stages: Vec<_> = point.stages.iter().copied().filter(|stage| measured(stage)).collect();
-            let axes = point.axes.iter().cloned().chain(engine).collect();
+            let axes = point.axes.iter().map(|axis| (axis.name.clone(), axis.value.to_string()));
+            let axes = axes.chain(engine).collect();
             parts.push(Part { subject: sweep.name.to_owned(), axes, stages });
         }
     }

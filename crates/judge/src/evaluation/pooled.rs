@@ -149,10 +149,9 @@ mod tests {
     #[test]
     fn rates_of_works_that_did_not_end_together_are_over_the_longer_window() {
         let work = |ok, seconds: u64| Work {
-            kind: "normal".into(),
             window_end_ns: seconds * 1_000_000_000,
             operations: vec![Operation {
-                sample: "read".into(),
+                class: tidemark_measure::kind::OperationClass::Read,
                 tally: Tally { ok, ..Tally::default() },
                 ..Operation::default()
             }],

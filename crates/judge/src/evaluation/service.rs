@@ -80,8 +80,8 @@ pub(super) fn checks(level: &ServiceLevel, repeats: &[Vec<&Stage>]) -> Option<Ve
 }
 
 fn concerns(limit: &Limit, operation: &Operation) -> bool {
-    let names = [&operation.label, &operation.kind, &operation.sample];
-    limit.operation.is_empty() || names.contains(&&limit.operation)
+    let names = [operation.label.as_str(), &operation.kind, operation.class.name()];
+    limit.operation.is_empty() || names.contains(&limit.operation.as_str())
 }
 
 fn check(limit: &Limit, name: String, repeats: &[Pooled<'_>]) -> Option<Check> {

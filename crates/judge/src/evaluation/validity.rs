@@ -4,8 +4,8 @@ use super::Knee;
 use super::cells::{Measured, is_unreached, number};
 use super::members::Entry;
 use super::words;
-use crate::fold::skeleton;
-use crate::{Finding, Validity};
+use crate::words::phrase::Alike;
+use crate::{Finding, InRuns, Validity};
 use tidemark_measure::evaluation::{Evaluation, Level};
 
 /// Something said against the numbers of a cell, or against a run that measured nothing.
@@ -20,10 +20,10 @@ struct Objection<'r> {
 
 /// The same said of several levels of one arm under one load.
 struct Reason<'r> {
-    key: (usize, usize, &'r str, String),
+    key: (usize, usize, Alike),
     place: String,
     levels: Vec<String>,
-    titles: Vec<&'r str>,
+    findings: Vec<&'r Finding>,
     runs: usize,
 }
 
@@ -93,15 +93,15 @@ fn add<'r>(reasons: &mut Vec<Reason<'r>>, evaluation: &Evaluation, objection: &O
     let (arm, load) = objection.place;
     let mut counted: Vec<usize> = Vec::new();
     for finding in &objection.findings {
-        let key = (arm, load, finding.rule, skeleton(&finding.title));
+        let key = (arm, load, finding.alike());
         let place = reasons.iter().position(|reason| reason.key == key).unwrap_or_else(|| {
             let name = words::load(&evaluation.loads[load].name, objection.subject);
             let place = format!("{}, {name}", evaluation.arms[arm].name);
-            reasons.push(Reason { key, place, levels: Vec::new(), titles: Vec::new(), runs: 0 });
+            reasons.push(Reason { key, place, levels: Vec::new(), findings: Vec::new(), runs: 0 });
             reasons.len() - 1
         });
         let reason = &mut reasons[place];
-        reason.titles.push(&finding.title);
+        reason.findings.push(finding);
         if !counted.contains(&place) {
             counted.push(place);
             reason.runs += objection.runs;
@@ -117,5 +117,6 @@ fn add<'r>(reasons: &mut Vec<Reason<'r>>, evaluation: &Evaluation, objection: &O
 fn sentence(reason: &Reason<'_>) -> String {
     let levels = &reason.levels;
     let at = if levels.is_empty() { String::new() } else { format!(" at {}", words::some_of(levels)) };
-    format!("{}{at}: {}", reason.place, words::agreed(&reason.titles, reason.titles.len(), reason.runs))
+    let found = InRuns::new(&reason.findings, reason.findings.len(), reason.runs);
+    format!("{}{at}: {}", reason.place, found.title())
 }

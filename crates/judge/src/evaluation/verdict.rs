@@ -2,6 +2,7 @@
 
 use super::cells::Measured;
 use super::{Assessment, Comparison, Knee, Metric, Outcome, words};
+use crate::verdict::{invalid, valid};
 use crate::{Severity, Validity};
 use tidemark_measure::units;
 
@@ -17,74 +18,40 @@ const KNEES_MOST: usize = 8;
 /// Reasons of invalidity that are told of, at most.
 const REASONS_MOST: usize = 3;
 
-/// The sentences of the verdict: what it comes to and what the limit is in the first two; before them, that none of it
-/// counts, when that is so; after them the knees, and whether the numbers hold.
+/// The sentences of the verdict: first the headline, that is a line for each arm (better or worse, by how much, for which
+/// load), the limit, and whether the numbers hold (before all else if they do not); then the details.
 pub(super) fn sentences(assessment: &Assessment, measured: &[Measured<'_>]) -> Vec<String> {
     if measured.is_empty() {
         return vec!["Nothing was measured.".into()];
     }
     let mut told = Vec::new();
-    let (first, details) = match compared(&assessment.comparisons, measured) {
-        Some(compared) => compared,
-        None => (results(assessment, measured, &mut told), Vec::new()),
-    };
-    let mut sentences = vec![first];
+    let (mut sentences, details) = compared(&assessment.comparisons, measured);
+    if sentences.is_empty() {
+        sentences.push(results(assessment, measured, &mut told));
+    }
     sentences.extend(limit(assessment));
-    sentences.extend(details);
-    sentences.extend(overview(&assessment.comparisons));
-    sentences.extend(assessment.knees.iter().take(KNEES_MOST).flat_map(|knee| match told.contains(&knee) {
-        true => after(knee, told.len()),
-        false => beside(knee, &assessment.knees),
-    }));
     match validity(assessment) {
         (true, sentence) => sentences.insert(0, sentence),
         (false, sentence) => sentences.push(sentence),
     }
+    sentences.extend(details);
+    sentences.extend(overview(&assessment.comparisons));
+    sentences.extend(assessment.knees.iter().take(KNEES_MOST).flat_map(|knee| match told.contains(&knee) {
+        true => after(knee, told.len()),
+        false => compared_knee(knee, &assessment.knees),
+    }));
     sentences
 }
 
-/// Every arm beside the baseline, in one sentence, and what had to be left out of it to keep it short; `None` without
-/// comparisons.
-fn compared(comparisons: &[Comparison], measured: &[Measured<'_>]) -> Option<(String, Vec<String>)> {
+/// A line for each arm compared with the baseline; and the same with intervals, where there is too much of it for a headline.
+fn compared(comparisons: &[Comparison], measured: &[Measured<'_>]) -> (Vec<String>, Vec<String>) {
     let arms = by_arm(comparisons);
-    let told: Vec<_> = arms.iter().map(|(arm, own)| (*arm, headlines(own, measured))).collect();
-    let whole = || arms.iter().map(|(arm, own)| arm_beside(arm, own, measured));
-    match told.iter().map(|(_, told)| told.len()).sum::<usize>() {
-        0 => None,
-        1..=WHOLE_MOST => Some((format!("{}.", whole().collect::<Vec<_>>().join("; ")), Vec::new())),
-        _ => Some((brief(&told), whole().map(|sentence| format!("{sentence}.")).collect())),
-    }
-}
-
-/// `In throughput, beside baseline, reference-1 has 2.03 x for small, no significant difference for large; reference-2 has 4.74 x
-/// for small, 3.10 x for large.`
-fn brief(told: &[(&str, Vec<&Comparison>)]) -> String {
-    let all = || told.iter().flat_map(|(_, told)| told);
-    let first = all().next().map(|one| one.metric);
-    let same = all().all(|one| Some(one.metric) == first);
-    let part = |one: &&Comparison| {
-        let place = words::place(&one.load, &one.subject, &one.level);
-        let of = if same { String::new() } else { format!(" the {}", one.metric.name()) };
-        match one.outcome {
-            Outcome::NoDifference => {
-                format!("no significant difference{} for {place}", of.replace(" the", " in"))
-            }
-            Outcome::NotCompared => {
-                format!("{} x{of} for {place}, not tested for want of repeats", words::ratio(one.ratio))
-            }
-            Outcome::Better | Outcome::Worse | Outcome::Mixed => {
-                format!("{} x{of} for {place}", words::ratio(one.ratio))
-            }
-        }
+    let lines = |intervals: bool| -> Vec<String> {
+        arms.iter().map(|(arm, own)| format!("{}.", arm_line(arm, own, measured, intervals))).collect()
     };
-    let arm = |(arm, told): &(&str, Vec<&Comparison>)| {
-        format!("{arm} has {}", some(told.iter().map(part).collect(), ", "))
-    };
-    let arms: Vec<String> = told.iter().map(arm).collect();
-    let baseline = all().next().map_or("", |one| one.baseline.as_str());
-    match first.filter(|_| same) {
-        Some(metric) => format!("In {}, beside {baseline}, {}.", metric.name(), some(arms, "; ")),
-        None => format!("Beside {baseline}, {}.", some(arms, "; ")),
+    match arms.iter().map(|(_, own)| headlines(own, measured).len()).sum::<usize>() {
+        0..=WHOLE_MOST => (lines(true), Vec::new()),
+        _ => (lines(false), lines(true)),
     }
 }
 
@@ -100,29 +67,32 @@ fn by_arm(comparisons: &[Comparison]) -> Vec<(&str, Vec<&Comparison>)> {
     arms
 }
 
-/// `reference-2 is better than baseline: 2.41 x the throughput for small-objects at workers 320 (95 % interval 2.20 to 2.60)`.
-fn arm_beside(arm: &str, own: &[&Comparison], measured: &[Measured<'_>]) -> String {
+/// `reference-2 is better than baseline: 2.41x throughput for small-objects at workers 320 (95 % interval 2.20 to 2.60)`.
+fn arm_line(arm: &str, own: &[&Comparison], measured: &[Measured<'_>], intervals: bool) -> String {
     let told = headlines(own, measured);
     let baseline = own.first().map_or("", |one| one.baseline.as_str());
-    let of = |outcome| told.iter().filter(move |one| one.outcome == outcome).copied();
-    let list = |outcome, print: fn(&Comparison) -> String| some(of(outcome).map(print).collect(), ", ");
+    let list = |outcome, print: fn(&Comparison, bool) -> String| {
+        let of = told.iter().filter(|one| one.outcome == outcome);
+        let parts: Vec<_> = of.map(|one| print(one, intervals)).collect();
+        (!parts.is_empty()).then(|| some(parts, ", "))
+    };
     let mut parts = Vec::new();
     for (outcome, word) in [(Outcome::Better, "better"), (Outcome::Worse, "worse")] {
-        if of(outcome).next().is_some() {
-            parts.push(format!("{arm} is {word} than {baseline}: {}", list(outcome, figures)));
-        }
+        parts.extend(
+            list(outcome, figures).map(|places| format!("{arm} is {word} than {baseline}: {places}")),
+        );
     }
-    if of(Outcome::NoDifference).next().is_some() {
-        let places = list(Outcome::NoDifference, undecided);
+    if let Some(places) = list(Outcome::NoDifference, undecided) {
         parts.push(match parts.is_empty() {
             true => format!("{arm} and {baseline}: no significant difference {places}"),
             false => format!("no significant difference {places}"),
         });
     }
-    if of(Outcome::NotCompared).next().is_some() {
-        let places = list(Outcome::NotCompared, figures);
-        parts.push(format!("{arm} beside {baseline}, not tested for want of repeats: {places}"));
-    }
+    let untested = list(Outcome::NotCompared, figures);
+    parts.extend(
+        untested
+            .map(|places| format!("{arm} compared with {baseline}: {places} (not tested: too few repeats)")),
+    );
     parts.join("; ")
 }
 
@@ -174,17 +144,19 @@ fn overview(comparisons: &[Comparison]) -> Vec<String> {
     by_arm(comparisons).into_iter().filter_map(sentence).collect()
 }
 
-fn figures(one: &Comparison) -> String {
+fn figures(one: &Comparison, intervals: bool) -> String {
     let place = words::place(&one.load, &one.subject, &one.level);
-    let interval = one.interval.map(|ends| format!(" ({})", words::interval(ends, words::ratio)));
-    let interval = interval.unwrap_or_default();
-    format!("{} x the {} for {place}{interval}", words::ratio(one.ratio), one.metric.name())
+    format!("{}x {} for {place}{}", words::ratio(one.ratio), one.metric.name(), interval(one, intervals))
 }
 
-fn undecided(one: &Comparison) -> String {
+fn undecided(one: &Comparison, intervals: bool) -> String {
     let place = words::place(&one.load, &one.subject, &one.level);
-    let interval = one.interval.map(|ends| format!(" ({})", words::interval(ends, words::ratio)));
-    format!("in {} for {place}{}", one.metric.name(), interval.unwrap_or_default())
+    format!("in {} for {place}{}", one.metric.name(), interval(one, intervals))
+}
+
+fn interval(one: &Comparison, wanted: bool) -> String {
+    let ends = one.interval.filter(|_| wanted);
+    ends.map(|ends| format!(" ({})", words::interval(ends, words::ratio))).unwrap_or_default()
 }
 
 /// What was measured, where nothing is compared: the knees, and the plain numbers of loads without. Says which knees were
@@ -240,12 +212,12 @@ fn after(knee: &Knee, told: usize) -> Vec<String> {
 }
 
 /// A knee, and how its throughput compares with that of the first arm at its own.
-fn beside(knee: &Knee, all: &[Knee]) -> Vec<String> {
+fn compared_knee(knee: &Knee, all: &[Knee]) -> Vec<String> {
     let first = all.iter().find(|other| other.load == knee.load && other.subject == knee.subject);
     let other = first.filter(|other| other.arm != knee.arm && other.throughput > 0.0 && knee.level.is_some());
     let times = other.map(|other| {
         let times = words::ratio(knee.throughput / other.throughput);
-        format!("That is {times} x the throughput of {} at its own.", other.arm)
+        format!("That is {times}x the throughput of {} at its own knee.", other.arm)
     });
     knee.story.first().map(|sentence| told_of(knee, sentence)).into_iter().chain(times).collect()
 }
@@ -272,34 +244,29 @@ fn limit(assessment: &Assessment) -> Option<String> {
     }
     let left = named.len() - first.len();
     let mut parts: Vec<String> =
-        first.iter().map(|one| format!("{} ({}, {})", one.finding.title, one.arm, one.load)).collect();
+        first.iter().map(|one| format!("{} ({}, {})", one.finding.title(), one.arm, one.load)).collect();
     parts = vec![some(parts, "; ")];
-    parts.extend((left > 0).then(|| format!("and so on for {left} more")));
-    (!named.is_empty()).then(|| format!("What limited it: {}.", parts.join("; ")))
+    parts.extend((left > 0).then(|| format!("and {left} more")));
+    (!named.is_empty()).then(|| format!("Limit: {}.", parts.join("; ")))
 }
 
 /// Whether the numbers hold: whether they do not, and the sentence.
 fn validity(assessment: &Assessment) -> (bool, String) {
     let count = |severity| assessment.findings.iter().filter(|finding| finding.severity == severity).count();
-    let sentence = match (&assessment.validity, count(Severity::Critical), count(Severity::Warning)) {
-        (Validity::Invalid(reasons), ..) => {
-            let more = reasons.len().saturating_sub(REASONS_MOST);
-            let more = if more > 0 { format!("; and {more} more") } else { String::new() };
-            let reasons = reasons.iter().take(REASONS_MOST).cloned().collect::<Vec<_>>().join("; ");
-            return (true, format!("INVALID, these numbers are not what was asked for: {reasons}{more}."));
-        }
-        (_, 0, 0) => "VALID: no check objects to these numbers.".into(),
-        (_, 0, 1) => "VALID, with one warning.".into(),
-        (_, 0, warnings) => format!("VALID, with {warnings} warnings."),
-        _ => "VALID: the numbers are real, and they are not those of storage in order.".into(),
-    };
+    if let Validity::Invalid(reasons) = &assessment.validity {
+        return (true, invalid(&some_of(reasons, REASONS_MOST)));
+    }
+    let sentence = valid(count(Severity::Critical), count(Severity::Warning));
     (false, sentence)
 }
 
-/// Some parts of a sentence; the others are counted.
-fn some(mut parts: Vec<String>, between: &str) -> String {
-    let more = parts.len().saturating_sub(PARTS_MOST);
-    parts.truncate(PARTS_MOST);
-    parts.extend((more > 0).then(|| format!("and {more} more")));
-    parts.join(between)
+/// The first of some parts; the others are counted.
+fn some_of(parts: &[String], most: usize) -> Vec<String> {
+    let more = parts.len().saturating_sub(most);
+    parts.iter().take(most).cloned().chain((more > 0).then(|| format!("and {more} more"))).collect()
+}
+
+/// Some parts of a sentence.
+fn some(parts: Vec<String>, between: &str) -> String {
+    some_of(&parts, PARTS_MOST).join(between)
 }

@@ -1,18 +1,12 @@
 //! How places, ratios and intervals are written.
 
 use super::Metric;
-use crate::fold::merged;
-use crate::sweep::axis_value;
 use tidemark_measure::evaluation::Level;
+pub(super) use tidemark_measure::evaluation::level_label as level;
 use tidemark_measure::units;
 
 /// What a list names one by one, at most.
 const LISTED_MOST: usize = 3;
-
-/// `workers 320, depth 4`; empty for a level without axes.
-pub(super) fn level(level: &Level) -> String {
-    level.iter().map(|(name, value)| axis_value(name, value)).collect::<Vec<_>>().join(", ")
-}
 
 /// `small-objects`, or `small-objects, main` where a load measures several things.
 pub(super) fn load(load: &str, subject: &str) -> String {
@@ -54,7 +48,7 @@ pub(super) fn interval((low, high): (f64, f64), print: impl Fn(f64) -> String) -
 }
 
 /// `p < 0.001`, `p = 0.012`.
-pub(super) fn probability(p: f64) -> String {
+pub(crate) fn probability(p: f64) -> String {
     if p < 0.001 { "p < 0.001".into() } else { format!("p = {p:.3}") }
 }
 
@@ -70,12 +64,6 @@ pub(super) fn some_of(all: &[String]) -> String {
         0 => shown,
         more => format!("{shown} and {more} more"),
     }
-}
-
-/// Titles of the same words in one, and in how many runs, where there are several.
-pub(super) fn agreed(titles: &[&str], agree: usize, runs: usize) -> String {
-    let title = merged(titles);
-    if runs > 1 { format!("{title} (in {agree} of {runs} runs)") } else { title }
 }
 
 impl Metric {

@@ -6,8 +6,9 @@
 //! are warnings at most, but for a load generator that was the limit itself.
 
 use super::Findings;
-use crate::context::{SECOND_NS, measures, sum};
-use crate::{Finding, Severity};
+use crate::context::{SECOND_NS, sum};
+use crate::words::limits::Limit;
+use crate::{Finding, Severity, What};
 use tidemark_measure::observation::{Kind, Node};
 use tidemark_measure::record::{Driver, Run, Share, Stage, State, Work};
 
@@ -62,8 +63,8 @@ struct View<'a> {
 pub(super) fn limits(run: &Run, out: &mut Findings) {
     for stage in run.stages.iter().filter(|stage| stage.state != State::Waiting) {
         let Some((from_ns, to_ns)) = window(stage) else { continue };
-        let own = |finding: &&Finding| finding.concerns(stage) && GENERATOR.contains(&finding.rule);
-        let generator_blamed = out.said.iter().filter(own).any(|finding| finding.invalidates);
+        let own = |finding: &&Finding| finding.concerns(stage) && GENERATOR.contains(&finding.rule());
+        let generator_blamed = out.found.iter().filter(own).any(|finding| finding.invalidates);
         for node in &run.nodes {
             let view = View { run, stage, node, from_ns, to_ns, generator_blamed };
             let mut said: Vec<Finding> = RULES.iter().flat_map(|rule| rule(&view)).collect();
@@ -77,7 +78,7 @@ pub(super) fn limits(run: &Run, out: &mut Findings) {
 
 /// The measured windows of a stage's works on the run's clock, from the first's beginning to the last's end.
 fn window(stage: &Stage) -> Option<(u64, u64)> {
-    let works = || stage.works.iter().filter(|work| measures(work));
+    let works = || stage.works.iter().filter(|work| work.kind.measures());
     let from = works().map(|work| work.started_ns.saturating_add(work.window_start_ns)).min()?;
     let to = works().map(|work| work.started_ns.saturating_add(work.window_end_ns)).max()?;
     // A sample is about the second before it: the first one in the window is half of it at least.
@@ -122,7 +123,7 @@ impl<'a> View<'a> {
     }
 
     fn works(&self) -> impl Iterator<Item = &'a Work> {
-        self.stage.works.iter().filter(|work| measures(work))
+        self.stage.works.iter().filter(|work| work.kind.measures())
     }
 
     /// The drivers on this node, with their numbers within the run: a node has the name of its host, and says which driver
@@ -140,7 +141,7 @@ impl<'a> View<'a> {
         let (stage, here) = (self.stage, self.drivers().map(|(index, _)| index).collect::<Vec<_>>());
         let own = stage.shares.iter().filter(move |share| here.contains(&(share.driver as usize)));
         own.filter_map(|share| Some((stage.works.get(share.work as usize)?, share)))
-            .filter(|(work, _)| measures(work))
+            .filter(|(work, _)| work.kind.measures())
     }
 
     /// Cores that the generator's own threads on this node used: no server that runs in the same process is among them.
@@ -167,12 +168,9 @@ impl<'a> View<'a> {
     }
 
     /// A finding about the stage, with the node's name where there are several.
-    fn finding(&self, severity: Severity, rule: &'static str, title: String) -> Finding {
-        let title = match self.run.nodes.len() {
-            0 | 1 => title,
-            _ => format!("{title} (on {})", self.node.name),
-        };
-        Finding::about_stage(self.stage, severity, rule, title)
+    fn finding(&self, severity: Severity, limit: Limit) -> Finding {
+        let node = (self.run.nodes.len() > 1).then(|| self.node.name.clone());
+        Finding::about_stage(self.stage, severity, What::Limit { node, limit })
     }
 }
 
@@ -184,15 +182,6 @@ fn mean_in_window(work: &Work, seconds: impl Iterator<Item = (u32, f64)>) -> f64
     });
     let (total, count) = within.fold((0.0, 0u32), |(total, count), (_, value)| (total + value, count + 1));
     total / f64::from(count.max(1))
-}
-
-/// `a`, `a and b`, `a, b and c`.
-fn list(names: &[&str]) -> String {
-    match names {
-        [] => String::new(),
-        [one] => (*one).to_owned(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    }
 }
 
 #[cfg(test)]

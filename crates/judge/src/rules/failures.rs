@@ -1,8 +1,9 @@
 //! What failed, how often and why.
 
 use super::Findings;
+use crate::Severity;
 use crate::context::{WorkContext, sum};
-use crate::{Finding, Severity};
+use crate::words::failures::{Causes, Failures as Found, Latencies, OperationFailures};
 use tidemark_measure::fault::Fault;
 use tidemark_measure::histogram::Histogram;
 use tidemark_measure::record::{Operation, State};
@@ -42,44 +43,31 @@ pub(super) fn nothing_measured(context: &WorkContext<'_>, out: &mut Findings) {
         return;
     }
     let outside = sum(context.work.series.iter().map(|second| second.unmeasured));
-    let finding = |title| {
-        let severity = if context.measures() { Severity::Critical } else { Severity::Warning };
-        context
-            .finding(severity, "nothing-measured", title)
-            .evidence(format!("operations that ended outside of the window: {}", units::count(outside)))
-            .evidence(format!("length of the window: {}", units::duration_ns(context.window_ns())))
-    };
-    let title = if outside > 0 {
-        "no operation fell into the measured window"
-    } else {
-        "no operation was carried out"
-    };
+    let interrupted = context.interrupted();
+    let what = Found::NothingMeasured { outside, window_ns: context.window_ns(), interrupted };
     // What the user ended in its warm-up is no invalid measurement: it is none.
-    if context.interrupted() {
-        return out.say(context.finding(Severity::Note, "nothing-measured", title));
+    if interrupted {
+        return out.say(context.finding(Severity::Note, what));
     }
-    out.invalidate(context, finding(title));
+    let severity = if context.measures() { Severity::Critical } else { Severity::Warning };
+    out.invalidate(context, context.finding(severity, what));
 }
 
 /// Nothing succeeded, in the whole work or in one of its operations.
 pub(super) fn could_not_work(context: &WorkContext<'_>, out: &mut Findings) {
     if context.ok == 0 && context.total() > 0 {
-        let title =
-            format!("could not work: none of its {} operations succeeded", units::count(context.total()));
-        let finding = context
-            .finding(Severity::Critical, "could-not-work", title)
-            .detail("There are no latencies and no throughput to report. Whatever ran after it may have lacked what it should have made.");
-        out.invalidate(context, with_failures(finding, context, &context.faults, &context.failure));
+        let causes = causes(context, &context.faults, &context.failure);
+        let what = Found::NothingSucceeded { operation: None, attempts: context.total(), causes };
+        out.invalidate(context, context.finding(Severity::Critical, what));
         return;
     }
     for operation in &context.work.operations {
         let tally = &operation.tally;
         if tally.ok == 0 && tally.failed() > 0 {
-            let (label, failed) = (&operation.label, units::count(tally.failed()));
-            let title =
-                format!("operation \"{label}\" could not work: none of its {failed} attempts succeeded");
-            let finding = context.finding(Severity::Critical, "could-not-work", title);
-            out.invalidate(context, with_failures(finding, context, &tally.faults, &tally.failure));
+            let causes = causes(context, &tally.faults, &tally.failure);
+            let operation = Some(operation.label.clone());
+            let what = Found::NothingSucceeded { operation, attempts: tally.failed(), causes };
+            out.invalidate(context, context.finding(Severity::Critical, what));
         }
     }
 }
@@ -92,28 +80,23 @@ pub(super) fn failures(context: &WorkContext<'_>, out: &mut Findings) {
     let (failed, total) = (failures_to_answer_for(context), context.total());
     if failed == 0 {
         if context.failed() == 0 {
-            let title = format!("all {} operations succeeded", units::count(total));
-            out.say(context.finding(Severity::Good, "no-failures", title));
+            out.say(context.finding(Severity::Good, Found::NoFailures { operations: total }));
         }
         return;
     }
     let allowed = context.work.allowed_failures_per_million;
     let over = u128::from(failed) * 1_000_000 > u128::from(allowed) * u128::from(total);
-    let per_million = failed as f64 * 1e6 / total as f64;
-    let title = format!("{} of {} operations failed", units::count(failed), units::count(total));
-    let (severity, title) = match over {
-        true => (Severity::Critical, format!("{title}, more than allowed")),
-        false => (Severity::Warning, title),
+    let severity = if over { Severity::Critical } else { Severity::Warning };
+    let failing = context.work.operations.iter().filter(|operation| operation.tally.failed() > 0);
+    let what = Found::Failed {
+        failed,
+        total,
+        allowed_per_million: allowed,
+        more_than_allowed: over,
+        operations: failing.map(of_operation).collect(),
+        causes: causes(context, &context.faults, &context.failure),
     };
-    let finding = context
-        .finding(severity, "failures", title)
-        .evidence(format!(
-            "{} / {} x 1 000 000 = {per_million:.1} per million; allowed: {allowed}",
-            units::count(failed),
-            units::count(total)
-        ))
-        .evidences(context.work.operations.iter().filter(|operation| operation.tally.failed() > 0).map(line));
-    out.say(with_failures(finding, context, &context.faults, &context.failure));
+    out.say(context.finding(severity, what));
 }
 
 /// Failures without those operations that only failed because the user stopped the run.
@@ -122,40 +105,28 @@ fn failures_to_answer_for(context: &WorkContext<'_>) -> u64 {
     context.failed().saturating_sub(stopped)
 }
 
-fn line(operation: &Operation) -> String {
-    let tally = &operation.tally;
-    format!(
-        "{}: {} of {} failed, {} succeeded",
-        operation.label,
-        units::count(tally.failed()),
-        units::count(tally.total()),
-        success_percent(tally.ok, tally.total())
-    )
+fn of_operation(operation: &Operation) -> OperationFailures {
+    let (ok, failed) = (operation.tally.ok, operation.tally.failed());
+    OperationFailures { operation: operation.label.clone(), ok, failed }
 }
 
-/// Adds the classes, the latencies and the first few examples of failures.
-fn with_failures(
-    finding: Finding,
-    context: &WorkContext<'_>,
-    faults: &FaultCounts,
-    latency: &Histogram,
-) -> Finding {
-    let classes = faults
-        .iter()
-        .map(|(fault, count)| format!("{} x {}: {}", units::count(count), fault.name(), fault.sentence()));
+/// The classes, the latencies and the first few examples of failures.
+fn causes(context: &WorkContext<'_>, faults: &FaultCounts, failure: &Histogram) -> Causes {
     let examples = context.work.examples.iter().filter(|example| faults.of(example.fault) > 0);
-    finding
-        .evidences(classes)
-        .evidences(latencies(latency))
-        .evidences(examples.take(EXAMPLES_MOST).map(|example| format!("for example: {}", example.text)))
+    Causes {
+        classes: faults.iter().collect(),
+        latencies: latencies(failure),
+        examples: examples.take(EXAMPLES_MOST).map(|example| example.text.clone()).collect(),
+    }
 }
 
-/// How long failures took, as a line of evidence; nothing when none was timed.
-pub(super) fn latencies(failure: &Histogram) -> Option<String> {
-    let [median, p99, most] =
-        [failure.quantile(0.5), failure.quantile(0.99), failure.max()].map(units::duration_ns);
-    (!failure.is_empty())
-        .then(|| format!("failures took {median} in the median, {p99} at p99, {most} at most"))
+/// How long failures took; nothing when none was timed.
+pub(super) fn latencies(failure: &Histogram) -> Option<Latencies> {
+    (!failure.is_empty()).then(|| Latencies {
+        median_ns: failure.quantile(0.5),
+        p99_ns: failure.quantile(0.99),
+        longest_ns: failure.max(),
+    })
 }
 
 /// The storage returned data that are not those written.
@@ -166,15 +137,8 @@ pub(super) fn wrong_data(context: &WorkContext<'_>, out: &mut Findings) {
     if wrong == 0 {
         return;
     }
-    let title = format!("the storage returned wrong data {}", times(wrong));
-    let finding = context.finding(Severity::Critical, "wrong-data", title).detail(
-        "Data were lost, mixed up or altered, or something else wrote to the same objects or volumes during the run.",
-    );
-    out.say(with_failures(finding, context, &faults, &Histogram::new()));
-}
-
-fn times(count: u64) -> String {
-    if count == 1 { "once".into() } else { format!("{} times", units::count(count)) }
+    let causes = causes(context, &faults, &Histogram::new());
+    out.say(context.finding(Severity::Critical, Found::WrongData { operations: wrong, causes }));
 }
 
 /// The storage asked for fewer requests.
@@ -183,15 +147,7 @@ pub(super) fn throttled(context: &WorkContext<'_>, out: &mut Findings) {
     if throttled == 0 {
         return;
     }
-    let share = units::percent(throttled as f64 / context.total() as f64);
-    let title = format!("the storage throttled the load: it turned down {share} of the operations");
-    let detail = "What was measured is the limit that the service sets, not what the storage can do.";
-    let evidence = format!(
-        "{} of {} operations ended with 503 SlowDown, 429 or the like",
-        units::count(throttled),
-        units::count(context.total())
-    );
-    out.say(context.finding(Severity::Warning, "throttled", title).detail(detail).evidence(evidence));
+    out.say(context.finding(Severity::Warning, Found::Throttled { throttled, total: context.total() }));
 }
 
 /// Operations were tried more than once.
@@ -202,21 +158,14 @@ pub(super) fn retries(context: &WorkContext<'_>, out: &mut Findings) {
     }
     let share = retries as f64 / context.total().max(1) as f64;
     let severity = if share >= RETRIES_MANY { Severity::Warning } else { Severity::Note };
-    let title = format!("{} attempts were repeated", units::count(retries));
-    let detail = "The time of every attempt and every pause between them is inside the operation's latency.";
-    let evidence = format!(
-        "{} repeated attempts / {} operations = {}",
-        units::count(retries),
-        units::count(context.total()),
-        units::percent(share)
-    );
-    out.say(context.finding(severity, "retries", title).detail(detail).evidence(evidence));
+    out.say(context.finding(severity, Found::Retries { retries, total: context.total() }));
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{fail, healthy, invalid_for, said, work};
+    use super::super::testing::{fail, healthy, invalid_for, invalid_with, said, work};
     use super::*;
+    use tidemark_measure::kind::WorkKind;
     use tidemark_measure::record::{Example, State};
 
     #[test]
@@ -245,9 +194,9 @@ mod tests {
         work(&mut run).examples = vec![Example { fault: Fault::Timeout, text: "GET b/o: no reply".into() }];
         let finding = said(&run, "failures").unwrap();
         assert_eq!(finding.severity, Severity::Warning, "3 of 8000 are 375 per million");
-        assert!(finding.title.contains("3 of 8\u{202f}000 operations failed"), "{}", finding.title);
-        let evidence = finding.evidence.join("\n");
-        for text in ["3 x timeout", "10.0 ms in the median", "GET b/o: no reply", "99.96 %"] {
+        assert!(finding.title().contains("3 of 8\u{202f}000 operations failed"), "{}", finding.title());
+        let evidence = finding.evidence().join("\n");
+        for text in ["3 x timeout", "10.0 ms (median)", "GET b/o: no reply", "99.96 %"] {
             assert!(evidence.contains(text), "{text} in {evidence}");
         }
         assert!(said(&run, "no-failures").is_none());
@@ -260,7 +209,7 @@ mod tests {
         let mut run = healthy();
         fail(&mut run, Fault::NotFound, 8_000);
         assert_eq!(said(&run, "could-not-work").unwrap().severity, Severity::Critical);
-        assert!(invalid_for(&run, "could not work: none of its 8\u{202f}000 operations succeeded"));
+        assert!(invalid_with(&run, "none of its 8\u{202f}000 operations succeeded"));
         let mut run = healthy();
         fail(&mut run, Fault::NotFound, 7_999);
         assert!(said(&run, "could-not-work").is_none());
@@ -274,19 +223,19 @@ mod tests {
         write.tally.ok = 0;
         write.tally.faults.count(Fault::Denied);
         work(&mut run).operations.push(write);
-        assert!(said(&run, "could-not-work").unwrap().title.contains("\"write\""));
+        assert!(said(&run, "could-not-work").unwrap().title().contains("\"write\""));
     }
 
     #[test]
     fn an_empty_window_is_said() {
         let mut run = healthy();
         work(&mut run).operations[0].tally = Default::default();
-        assert!(invalid_for(&run, "no operation was carried out"));
+        assert!(invalid_for(&run, "nothing-measured"));
         work(&mut run).series[0].unmeasured = 5;
-        assert!(invalid_for(&run, "fell into the measured window"));
-        work(&mut run).kind = "prepare".into();
+        assert!(invalid_for(&run, "nothing-measured"));
+        work(&mut run).kind = WorkKind::Prepare;
         assert_eq!(said(&run, "nothing-measured").unwrap().severity, Severity::Warning);
-        assert!(!invalid_for(&run, "window"));
+        assert!(!invalid_for(&run, "nothing-measured"));
     }
 
     #[test]
@@ -306,7 +255,7 @@ mod tests {
             work(&mut run).allowed_failures_per_million = 1_000_000;
             let finding = said(&run, "wrong-data").unwrap();
             assert_eq!(finding.severity, Severity::Critical);
-            assert!(finding.evidence.join("\n").contains(fault.name()));
+            assert!(finding.evidence().join("\n").contains(fault.name()));
         }
         let mut run = healthy();
         fail(&mut run, Fault::ServerError, 1);
@@ -318,7 +267,7 @@ mod tests {
         let mut run = healthy();
         assert!(said(&run, "throttled").is_none() && said(&run, "retries").is_none());
         fail(&mut run, Fault::Throttled, 80);
-        assert!(said(&run, "throttled").unwrap().title.contains("1.00 %"));
+        assert!(said(&run, "throttled").unwrap().title().contains("1.00 %"));
         work(&mut run).operations[0].tally.retries = 79;
         assert_eq!(said(&run, "retries").unwrap().severity, Severity::Note);
         work(&mut run).operations[0].tally.retries = 80;

@@ -3,10 +3,10 @@
 use super::Findings;
 use super::failures::latencies;
 use crate::Severity;
-use crate::context::{SECOND_NS, WorkContext, failed_in, moves_data, ok_in, sum};
+use crate::context::{SECOND_NS, WorkContext, failed_in, ok_in, sum};
+use crate::words::outage::{InFlight, Outage as Found};
 use tidemark_measure::fault::Fault;
 use tidemark_measure::record::Second;
-use tidemark_measure::units;
 
 /// A time without success is never called an outage below this length: scheduling, garbage collection and a
 /// failed-over connection stay under it.
@@ -39,82 +39,40 @@ pub(super) fn outage(context: &WorkContext<'_>, out: &mut Findings) {
     let share = inside as f64 / window as f64;
     let grave = share >= OUTAGE_GRAVE_SHARE || length >= OUTAGE_GRAVE_NS;
     let severity = if grave { Severity::Critical } else { Severity::Warning };
-    let part = if inside == 0 {
-        "outside of the window".into()
-    } else {
-        format!("{} of the window", units::percent(share))
-    };
-    let title = format!("no operation succeeded for {}: {part}", units::duration_ns(length));
     let seconds: Vec<_> = context.seconds_touching(longest_gap.from_ns, longest_gap.to_ns).collect();
-    let finding = context
-        .finding(severity, "outage", title)
-        .detail("Means and percentiles over the whole window blend two states: the storage at work and the storage gone. Look at the series.")
-        .evidence(format!(
-            "from {} to {} after the work's start; the window lasted from {} to {}",
-            units::duration_ns(longest_gap.from_ns),
-            units::duration_ns(longest_gap.to_ns),
-            units::duration_ns(context.work.window_start_ns),
-            units::duration_ns(context.work.window_end_ns)
-        ))
-        .evidence(format!(
-            "called an outage from {} on: {OUTAGE_TIMES_TYPICAL} times the median response ({}) and the usual gap between two successes, at least {}",
-            units::duration_ns(limit),
-            units::duration_ns(context.median_ns()),
-            units::duration_ns(OUTAGE_LEAST_NS)
-        ))
-        .evidences(throughput_without(context, inside))
-        .evidence(failed_meanwhile(&seconds, context))
-        .evidences(stuck_meanwhile(&seconds))
-        .evidences(silent_seconds(context));
-    out.say(finding);
+    let what = Found::Outage {
+        from_ns: longest_gap.from_ns,
+        to_ns: longest_gap.to_ns,
+        inside_ns: inside,
+        window_start_ns: context.work.window_start_ns,
+        window_end_ns: context.work.window_end_ns,
+        limit_ns: limit,
+        times_typical: OUTAGE_TIMES_TYPICAL,
+        least_ns: OUTAGE_LEAST_NS,
+        median_ns: context.median_ns(),
+        ok: context.ok,
+        failed_meanwhile: sum(seconds.iter().map(|second| failed_in(second))),
+        failures: latencies(&context.failure),
+        stuck: seconds
+            .iter()
+            .max_by_key(|second| second.oldest_in_flight_ns)
+            .and_then(|second| in_flight(second)),
+        silent_seconds: context.whole_seconds().filter(|second| ok_in(second) == 0).count() as u64,
+        whole_seconds: context.whole_seconds().count() as u64,
+    };
+    out.say(context.finding(severity, what));
+}
+
+/// What hung at the end of a second, if anything did.
+fn in_flight(second: &Second) -> Option<InFlight> {
+    let (operations, oldest_ns) = (second.in_flight, second.oldest_in_flight_ns);
+    (operations > 0).then_some(InFlight { operations, second: second.index, oldest_ns })
 }
 
 /// The longest time without a success that is nothing unusual, given that one of `length_ns` occurred.
 fn longest_usual_ns(context: &WorkContext<'_>, length_ns: u64) -> u64 {
     let gap = context.window_ns().saturating_sub(length_ns) / context.ok.max(1);
     OUTAGE_LEAST_NS.max(context.median_ns().max(gap).saturating_mul(OUTAGE_TIMES_TYPICAL))
-}
-
-fn throughput_without(context: &WorkContext<'_>, silent_ns: u64) -> Option<String> {
-    let window = context.window_ns();
-    let rate = |ns: u64| units::rate(context.ok as f64 * 1e9 / ns as f64);
-    let rest = window.checked_sub(silent_ns).filter(|rest| *rest > 0 && silent_ns > 0)?;
-    Some(format!(
-        "{} successes / {} = {} over the window; / {} without the outage = {}",
-        units::count(context.ok),
-        units::duration_ns(window),
-        rate(window),
-        units::duration_ns(rest),
-        rate(rest)
-    ))
-}
-
-fn failed_meanwhile(seconds: &[&Second], context: &WorkContext<'_>) -> String {
-    let failed = sum(seconds.iter().map(|second| failed_in(second)));
-    if failed == 0 {
-        return "no operation failed meanwhile: they hung".into();
-    }
-    let timed =
-        latencies(&context.failure).map(|text| format!("; over the whole work {text}")).unwrap_or_default();
-    format!("{} operations failed in those seconds{timed}", units::count(failed))
-}
-
-fn stuck_meanwhile(seconds: &[&Second]) -> Option<String> {
-    let worst = seconds.iter().max_by_key(|second| second.oldest_in_flight_ns)?;
-    (worst.in_flight > 0).then(|| {
-        format!(
-            "operations stuck: {} in flight at the end of second {}, the oldest for {}",
-            units::count(u64::from(worst.in_flight)),
-            worst.index,
-            units::duration_ns(worst.oldest_in_flight_ns)
-        )
-    })
-}
-
-fn silent_seconds(context: &WorkContext<'_>) -> Option<String> {
-    let whole = context.whole_seconds().count();
-    let silent = context.whole_seconds().filter(|second| ok_in(second) == 0).count();
-    (whole > 0).then(|| format!("{silent} of the window's {whole} whole seconds had no success"))
 }
 
 /// One operation of a mix succeeded no more while others did. Seen second by second.
@@ -132,14 +90,14 @@ pub(super) fn operation_outage(context: &WorkContext<'_>, out: &mut Findings) {
         }
         let row = &seconds[from..from + length];
         let failed = sum(row.iter().map(|second| own(second).failed));
-        let title =
-            format!("operation \"{}\" did not succeed for {length} s while others did", operation.label);
-        let finding = context
-            .finding(Severity::Warning, "operation-outage", title)
-            .evidences(row.first().map(|first| format!("from second {} of the work on", first.index)))
-            .evidence(format!("at its usual rate {missing:.0} would have succeeded meanwhile"))
-            .evidence(format!("{} of them failed in those seconds", units::count(failed)));
-        out.say(finding);
+        let what = Found::OfOperation {
+            operation: operation.label.clone(),
+            seconds: length as u64,
+            from_second: row.first().map(|first| first.index),
+            missing,
+            failed,
+        };
+        out.say(context.finding(Severity::Warning, what));
     }
 }
 
@@ -163,53 +121,36 @@ pub(super) fn stuck(context: &WorkContext<'_>, out: &mut Findings) {
         return;
     }
     let many = abandoned.saturating_mul(2) >= context.work.slots();
-    let (severity, detail) = match (context.interrupted(), many) {
-        (true, _) => (Severity::Note, "The run was stopped by hand: this says nothing against the storage."),
-        (false, true) => (
-            Severity::Critical,
-            "Half of what may be in flight or more was waiting for a reply that did not come: the storage hung when the work ended.",
-        ),
-        (false, false) => {
-            (Severity::Warning, "They had been given the whole time that the document allows after the end.")
-        }
+    let interrupted = context.interrupted();
+    let severity = match (interrupted, many) {
+        (true, _) => Severity::Note,
+        (false, true) => Severity::Critical,
+        (false, false) => Severity::Warning,
     };
-    let title = format!("{} operations never ended and were abandoned", units::count(abandoned));
-    let last = context.work.series.last().filter(|second| second.in_flight > 0).map(|second| {
-        format!(
-            "at the end of second {}: {} in flight, the oldest for {}",
-            second.index,
-            units::count(u64::from(second.in_flight)),
-            units::duration_ns(second.oldest_in_flight_ns)
-        )
-    });
-    let workers = format!("operations that may be in flight: {}", units::count(context.work.slots()));
-    out.say(context.finding(severity, "abandoned", title).detail(detail).evidence(workers).evidences(last));
+    let last = context.work.series.last().and_then(in_flight);
+    let what =
+        Found::Abandoned { operations: abandoned, slots: context.work.slots(), interrupted, many, last };
+    out.say(context.finding(severity, what));
 }
 
 /// Operations that were due in the window and ended long after it.
 pub(super) fn late_tail(context: &WorkContext<'_>, out: &mut Findings) {
-    let data = context.work.operations.iter().filter(|operation| moves_data(operation));
+    let data = context.work.operations.iter().filter(|operation| operation.class.moves_data());
     let late = sum(data.map(|operation| operation.tally.late));
     let tail = context.last_measured_ns().saturating_sub(context.work.window_end_ns);
     let limit = OUTAGE_LEAST_NS.max(context.median_ns().saturating_mul(OUTAGE_TIMES_TYPICAL));
     if late == 0 || tail < limit {
         return;
     }
-    let title = format!(
-        "{} operations ended after the window, the last one {} later",
-        units::count(late),
-        units::duration_ns(tail)
-    );
-    let finding = context
-        .finding(Severity::Warning, "late-tail", title)
-        .detail("Their latencies are in the percentiles; they do not count towards the throughput.")
-        .evidence(format!(
-            "limit: {} (20 times the median response of {}, at least {})",
-            units::duration_ns(limit),
-            units::duration_ns(context.median_ns()),
-            units::duration_ns(OUTAGE_LEAST_NS)
-        ));
-    out.say(finding);
+    let what = Found::LateTail {
+        operations: late,
+        tail_ns: tail,
+        limit_ns: limit,
+        times_typical: OUTAGE_TIMES_TYPICAL,
+        least_ns: OUTAGE_LEAST_NS,
+        median_ns: context.median_ns(),
+    };
+    out.say(context.finding(Severity::Warning, what));
 }
 
 #[cfg(test)]
@@ -236,8 +177,8 @@ mod tests {
     fn ten_seconds_of_twenty_are_unmistakable() {
         let finding = said(&silent(5, 15), "outage").unwrap();
         assert_eq!(finding.severity, Severity::Critical);
-        assert_eq!(finding.title, "no operation succeeded for 10.0 s: 50.00 % of the window");
-        let evidence = finding.evidence.join("\n");
+        assert_eq!(finding.title(), "no operation succeeded for 10.0 s, 50.00 % of the window");
+        let evidence = finding.evidence().join("\n");
         let texts = ["from 5.00 s to 15.0 s", "200 op/s over the window", "without the outage = 400 op/s"];
         let more = [
             "they hung",
@@ -254,10 +195,11 @@ mod tests {
         let mut run = silent(5, 15);
         fail(&mut run, Fault::Timeout, 12);
         work(&mut run).series[7].operations[0].failed = 12;
-        let evidence = said(&run, "outage").unwrap().evidence.join("\n");
+        let evidence = said(&run, "outage").unwrap().evidence().join("\n");
         assert!(
-            evidence
-                .contains("12 operations failed in those seconds; over the whole work failures took 10.0 ms")
+            evidence.contains(
+                "12 operations failed during the outage; over the whole work, failures took 10.0 ms"
+            )
         );
     }
 
@@ -301,10 +243,10 @@ mod tests {
                 let ok = if hit { 0 } else { 100 };
                 second.operations.push(SecondOfOperation { ok, ..SecondOfOperation::default() });
             }
-            said(&run, "operation-outage").map(|finding| finding.title)
+            said(&run, "operation-outage").map(|finding| finding.title())
         };
         assert_eq!(mix(1), None);
-        assert_eq!(mix(3).unwrap(), "operation \"write\" did not succeed for 3 s while others did");
+        assert_eq!(mix(3).unwrap(), "no \"write\" operation succeeded for 3 s while others did");
     }
 
     #[test]
@@ -335,12 +277,12 @@ mod tests {
             let own = work(&mut run);
             own.operations[0].tally.late = 2;
             own.workers_counts[3].last_done_ns += tail_ns;
-            said(&run, "late-tail").map(|finding| finding.title)
+            said(&run, "late-tail").map(|finding| finding.title())
         };
         assert_eq!(with(999 * MS), None);
         assert_eq!(
             with(3 * SECOND_NS).unwrap(),
-            "2 operations ended after the window, the last one 3.00 s later"
+            "2 operations finished after the window, the last one 3.00 s after it"
         );
     }
 }

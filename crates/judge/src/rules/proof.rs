@@ -1,10 +1,11 @@
 //! Whether the devices under the volumes saw the bytes that the load claims.
 
 use super::Findings;
-use crate::context::{SECOND_NS, WorkContext, measures, sum};
+use crate::context::{SECOND_NS, WorkContext, sum};
+use crate::words::proof::{Compared, Proof as Found, Way};
 use crate::{Finding, Severity};
+use tidemark_measure::kind::{Cache, OperationClass};
 use tidemark_measure::record::{DeviceUse, Proof, Run, Stage, State};
-use tidemark_measure::units;
 
 /// The devices must have seen this share of what the load claims. The rest is room for what is at the ends: bytes
 /// of operations that failed half-way, and blocks that a file system keeps in memory for itself.
@@ -22,9 +23,6 @@ const SYNC_LONG: f64 = 0.1;
 /// And this share that it is not the storage's throughput at all.
 const SYNC_MOST: f64 = 0.5;
 
-/// Devices named in a title.
-const NAMED_MOST: usize = 3;
-
 /// A stage with what its devices counted.
 pub(crate) struct Evidence<'a> {
     stage: &'a Stage,
@@ -33,20 +31,10 @@ pub(crate) struct Evidence<'a> {
     pub(crate) measures: bool,
 }
 
-/// Bytes that the works of a stage say to have moved by operations counted as `sample` (`read`, `write`, `trim`), in
-/// their windows and outside.
-pub fn claimed(stage: &Stage, sample: &str) -> u64 {
+/// Bytes that the works of a stage say to have moved by operations of a class, in their windows and outside.
+pub fn claimed(stage: &Stage, class: &OperationClass) -> u64 {
     let operations = stage.works.iter().flat_map(|work| &work.operations);
-    sum(operations.filter(|operation| operation.sample == sample).map(|operation| operation.tally.moved()))
-}
-
-/// What the load claims and what the devices saw of it.
-struct Seen {
-    claimed: u64,
-    seen: u64,
-    share: f64,
-    devices: String,
-    lines: Vec<String>,
+    sum(operations.filter(|operation| operation.class == *class).map(|operation| operation.tally.moved()))
 }
 
 impl<'a> Evidence<'a> {
@@ -54,151 +42,87 @@ impl<'a> Evidence<'a> {
     pub(crate) fn all(run: &'a Run) -> impl Iterator<Item = Self> {
         let started = run.stages.iter().filter(|stage| stage.state != State::Waiting);
         started.filter_map(|stage| {
-            let measures = stage.works.iter().any(measures);
+            let measures = stage.works.iter().any(|work| work.kind.measures());
             Some(Self { stage, proof: stage.proof.as_ref()?, measures })
         })
     }
 
-    /// Bytes of the operations that are counted as `sample`, in the window and outside, against the devices'; nothing
-    /// where there is nothing to compare.
-    fn seen(&self, sample: &str, verb: &str, bytes: fn(&DeviceUse) -> u64) -> Option<Seen> {
-        let claimed = claimed(self.stage, sample);
+    /// What the load says to have moved and the share of it that the devices saw; nothing where there is nothing to compare.
+    fn seen(&self, class: &OperationClass, bytes: fn(&DeviceUse) -> u64) -> Option<(u64, f64)> {
+        let claimed = claimed(self.stage, class);
         let devices = &self.proof.devices;
-        if claimed == 0 || devices.is_empty() {
-            return None;
+        let compares = claimed > 0 && !devices.is_empty();
+        compares.then(|| (claimed, sum(devices.iter().map(bytes)) as f64 / claimed as f64))
+    }
+
+    fn finding(&self, severity: Severity, what: Found) -> Finding {
+        Finding::about_stage(self.stage, severity, what)
+    }
+
+    fn bytes(&self, way: Way, compared: Compared, claimed: u64, bytes: fn(&DeviceUse) -> u64) -> Found {
+        let each = self.proof.devices.iter().map(|device| (device.device.clone(), bytes(device)));
+        Found::Bytes {
+            way,
+            compared,
+            claimed_bytes: claimed,
+            devices: each.collect(),
+            cache: self.proof.cache.unwrap_or_default(),
+            direct: self.proof.direct,
+            needed_bytes: CLAIMED_LEAST,
         }
-        let seen = sum(devices.iter().map(bytes));
-        let share = seen as f64 / claimed as f64;
-        let each: Vec<String> = devices
-            .iter()
-            .map(|device| format!("{} {verb} {}", device.device, units::binary_bytes(bytes(device))))
-            .collect();
-        let line = format!(
-            "claimed {}, {}: {}",
-            units::binary_bytes(claimed),
-            each.join(", "),
-            whole_percent(share)
-        );
-        Some(Seen { claimed, seen, share, devices: names(devices), lines: vec![line, self.declared()] })
     }
 
-    /// What is said of the page cache.
-    fn declared(&self) -> String {
-        let way = if self.proof.direct { "bypassed" } else { "in use" };
-        format!(
-            "page cache: declared {}, {way}",
-            if self.proof.cache.is_empty() { "cold" } else { &self.proof.cache }
-        )
-    }
-
-    /// A finding about too little seen. It makes the run invalid if the devices of all volumes were counted: the
-    /// bytes of the others are missing otherwise.
-    fn too_little(&self, rule: &'static str, title: String) -> Finding {
+    /// Compares bytes that must reach the devices. Too few make the run invalid if the devices of all volumes were counted:
+    /// the bytes of the others are missing otherwise.
+    fn compare(&self, way: Way, class: &OperationClass, bytes: fn(&DeviceUse) -> u64) -> Option<Finding> {
+        let (claimed, share) = self.seen(class, bytes)?;
+        let warm = way == Way::Read && self.proof.cache == Some(Cache::Warm);
+        let compared = match share {
+            _ if claimed < CLAIMED_LEAST => Compared::TooLittle,
+            few if few < SEEN_LEAST && warm => Compared::MissingAsDeclared,
+            few if few < SEEN_LEAST => Compared::Missing,
+            many if many > SEEN_MOST => Compared::TooMuch,
+            _ => Compared::Seen,
+        };
         let certain = self.measures && self.proof.unchecked.is_empty();
-        let severity = if certain { Severity::Critical } else { Severity::Warning };
-        Finding::about_stage(self.stage, severity, rule, title).invalidating(certain)
-    }
-
-    fn finding(&self, severity: Severity, rule: &'static str, title: impl Into<String>) -> Finding {
-        Finding::about_stage(self.stage, severity, rule, title)
-    }
-
-    fn too_few(&self, rule: &'static str, verb: &str, seen: Seen) -> Finding {
-        let title = format!("too little was {verb} to compare it with what the devices count");
-        let least = format!("needed: {}", units::binary_bytes(CLAIMED_LEAST));
-        self.finding(Severity::Note, rule, title).evidences(seen.lines).evidence(least)
+        let severity = match compared {
+            Compared::Seen => Severity::Good,
+            Compared::Missing if certain => Severity::Critical,
+            Compared::Missing => Severity::Warning,
+            _ => Severity::Note,
+        };
+        let finding = self.finding(severity, self.bytes(way, compared, claimed, bytes));
+        Some(finding.invalidating(certain && compared == Compared::Missing))
     }
 }
 
 /// Whether what was read came from the devices.
 pub(crate) fn reads(evidence: &Evidence<'_>, out: &mut Findings) {
-    let Some(seen) = evidence.seen("read", "read", |device| device.read_bytes) else { return };
-    let missing = missing(&seen);
-    let (warm, devices) = (evidence.proof.cache == "warm", &seen.devices);
-    if seen.claimed < CLAIMED_LEAST {
-        return out.say(evidence.too_few("reads-proven", "read", seen));
-    }
-    let finding = if seen.share < SEEN_LEAST && warm {
-        let title = format!("{missing} of the bytes read came from memory, not from {devices}, as declared");
-        evidence.finding(Severity::Note, "reads-from-cache", title)
-    } else if seen.share < SEEN_LEAST {
-        let title = format!("{missing} of the bytes read came from memory, not from {devices}");
-        evidence.too_little("reads-from-cache", title).detail(
-            "These are numbers of the page cache. Read with direct I/O, from volumes larger than memory, or declare the cache warm if that is what is to be measured.",
-        )
-    } else if seen.share > SEEN_MOST {
-        let title = format!("{devices} read {:.1} times as much as the load", seen.share);
-        evidence
-            .finding(Severity::Note, "reads-proven", title)
-            .detail("That is read-ahead, or something else reads from the same device.")
-    } else {
-        let title = format!("the devices saw what was read: {}", whole_percent(seen.share));
-        evidence.finding(Severity::Good, "reads-proven", title)
-    };
-    out.say(finding.evidences(seen.lines));
+    let found = evidence.compare(Way::Read, &OperationClass::Read, |device| device.read_bytes);
+    found.into_iter().for_each(|finding| out.say(finding));
 }
 
 /// Whether what was written reached the devices.
 pub(crate) fn writes(evidence: &Evidence<'_>, out: &mut Findings) {
-    let Some(seen) = evidence.seen("write", "wrote", |device| device.written_bytes) else { return };
-    if seen.claimed < CLAIMED_LEAST {
-        return out.say(evidence.too_few("writes-proven", "written", seen));
-    }
-    let devices = &seen.devices;
-    let finding = if seen.share < SEEN_LEAST {
-        let missing = missing(&seen);
-        let title = format!("{missing} of the bytes written did not reach {devices}");
-        evidence.too_little("writes-in-memory", title).detail(
-            "They were still in the page cache when the stage ended, or were overwritten there before they were written back. Write with direct I/O, or sync at the end of the load.",
-        )
-    } else if seen.share > SEEN_MOST {
-        let title = format!("{devices} wrote {:.1} times as much as the load", seen.share);
-        evidence.finding(Severity::Note, "writes-proven", title).detail(
-            "That is what the file system or replication adds (journal, copies on write), or something else writes to the same device.",
-        )
-    } else {
-        let title = format!("the devices saw what was written: {}", whole_percent(seen.share));
-        evidence.finding(Severity::Good, "writes-proven", title)
-    };
-    out.say(finding.evidences(seen.lines));
+    let found = evidence.compare(Way::Write, &OperationClass::Write, |device| device.written_bytes);
+    found.into_iter().for_each(|finding| out.say(finding));
 }
 
 /// Whether the devices were told of trims. A file system may keep what it gets back to itself: no fault of anybody.
 pub(crate) fn trims(evidence: &Evidence<'_>, out: &mut Findings) {
-    let Some(seen) = evidence.seen("trim", "discarded", |device| device.discarded_bytes) else { return };
-    let finding = if seen.seen == 0 {
-        evidence
-            .finding(
-                Severity::Note,
-                "trims-proven",
-                format!("{} was told of none of the trims", seen.devices),
-            )
-            .detail("The file system took the space back and has not passed it on.")
-    } else {
-        let title = format!("the devices saw what was trimmed: {}", whole_percent(seen.share));
-        evidence.finding(
-            if seen.share < SEEN_LEAST { Severity::Note } else { Severity::Good },
-            "trims-proven",
-            title,
-        )
-    };
-    out.say(finding.evidences(seen.lines));
+    let bytes = |device: &DeviceUse| device.discarded_bytes;
+    let Some((claimed, share)) = evidence.seen(&OperationClass::Trim, bytes) else { return };
+    let compared = if share > 0.0 { Compared::Seen } else { Compared::Missing };
+    let severity = if share < SEEN_LEAST { Severity::Note } else { Severity::Good };
+    out.say(evidence.finding(severity, evidence.bytes(Way::Trim, compared, claimed, bytes)));
 }
 
 /// What could not be checked.
 pub(crate) fn unchecked(evidence: &Evidence<'_>, out: &mut Findings) {
-    let reasons = &evidence.proof.unchecked;
-    let title = match reasons.as_slice() {
-        [] => return,
-        [only] => only.trim_end().trim_end_matches('.').to_owned(),
-        several => format!("{} things could not be checked", several.len()),
-    };
-    let title = if title.is_empty() { "something could not be checked".into() } else { title };
-    let lines = if reasons.len() > 1 { reasons.clone() } else { Vec::new() };
-    let finding = evidence.finding(Severity::Note, "not-proven", title);
-    out.say(
-        finding.detail("Nothing says that the numbers are wrong, and nothing proves them.").evidences(lines),
-    );
+    let reasons = evidence.proof.unchecked.clone();
+    if !reasons.is_empty() {
+        out.say(evidence.finding(Severity::Note, Found::Unchecked { reasons }));
+    }
 }
 
 /// The load used the page cache.
@@ -206,9 +130,7 @@ pub(crate) fn buffered(evidence: &Evidence<'_>, out: &mut Findings) {
     if evidence.proof.direct || evidence.proof.devices.is_empty() {
         return;
     }
-    let title = "the load went through the page cache";
-    let detail = "Reads may come from memory and writes end there first: the devices' counters and the sync at the end say what it came to.";
-    out.say(evidence.finding(Severity::Note, "buffered", title).detail(detail));
+    out.say(evidence.finding(Severity::Note, Found::Buffered {}));
 }
 
 /// How long the sync after a buffered load took: time that its bandwidth leaves out.
@@ -226,75 +148,37 @@ pub(super) fn sync_after_load(context: &WorkContext<'_>, out: &mut Findings) {
         return;
     }
     let seconds = context.work.window_seconds();
-    let writes = context.work.operations.iter().filter(|operation| operation.sample == "write");
+    let writes = context.work.operations.iter().filter(|operation| operation.class == OperationClass::Write);
     let bandwidth: f64 = writes.map(|operation| operation.bandwidth(seconds)).sum();
     let honest = bandwidth * seconds / (seconds + sync as f64 / SECOND_NS as f64);
-    let rate = |bytes: f64| format!("{}/s", units::bytes(bytes as u64));
-    let title = format!(
-        "the sync after the load took {}: {} of the window's length",
-        units::duration_ns(sync),
-        whole_percent(share)
-    );
     let most = share > SYNC_MOST;
     let severity = if most { Severity::Critical } else { Severity::Warning };
-    let finding = context
-        .finding(severity, "sync-after-load", title)
-        .detail("So much was still in memory when the window ended: the bandwidth over the window is partly memory's. Measure for longer, or with direct I/O.")
-        .evidence(format!(
-            "written: {} over the window; {} over the window and the sync",
-            rate(bandwidth),
-            rate(honest)
-        ))
-        .evidence(format!(
-            "limit: {} of the window ({}); invalid from {} on",
-            units::percent(SYNC_LONG),
-            units::duration_ns(window),
-            units::percent(SYNC_MOST)
-        ));
+    let what = Found::SyncAfterLoad {
+        sync_ns: sync,
+        window_ns: window,
+        bandwidth,
+        bandwidth_with_sync: honest,
+        limit: SYNC_LONG,
+        limit_invalid: SYNC_MOST,
+    };
+    let finding = context.finding(severity, what);
     if most { out.invalidate(context, finding) } else { out.say(finding) }
-}
-
-/// A share in whole percent; never nothing unless it is.
-fn whole_percent(share: f64) -> String {
-    match share {
-        none if none.is_nan() || none <= 0.0 => "0 %".into(),
-        little if little < 0.01 => "under 1 %".into(),
-        share => format!("{:.0} %", share * 100.0),
-    }
-}
-
-/// The share of what is claimed that no device saw.
-fn missing(seen: &Seen) -> String {
-    match 1.0 - seen.share {
-        most if most > 0.99 && seen.seen > 0 => "over 99 %".into(),
-        share => whole_percent(share),
-    }
-}
-
-/// `vda and vdb`.
-fn names(devices: &[DeviceUse]) -> String {
-    let names: Vec<_> = devices.iter().map(|device| device.device.as_str()).collect();
-    match names.as_slice() {
-        [] => "the device".into(),
-        [only] => (*only).to_owned(),
-        [most @ .., last] if names.len() <= NAMED_MOST => format!("{} and {last}", most.join(", ")),
-        all => format!("{} devices", all.len()),
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{MS, healthy, invalid_for, said, sweep_run, work};
+    use super::super::testing::{MS, healthy, invalid_for, invalid_with, said, sweep_run, work};
     use super::*;
+    use tidemark_measure::kind::WorkKind;
     use tidemark_measure::record::Operation;
 
     const GIB: u64 = 1 << 30;
 
-    /// The healthy run having moved 8 GiB as `sample`, of which the device saw `seen`.
-    fn with(sample: &str, seen: u64, change: impl Fn(&mut Proof)) -> Run {
+    /// The healthy run having moved 8 GiB as `class`, of which the device saw `seen`.
+    fn with(class: &str, seen: u64, change: impl Fn(&mut Proof)) -> Run {
         let mut run = healthy();
         let operation = &mut work(&mut run).operations[0];
-        (operation.sample, operation.tally.bytes) = (sample.into(), 7 * GIB);
+        (operation.class, operation.tally.bytes) = (OperationClass::named(class), 7 * GIB);
         operation.tally.outside_bytes = GIB;
         let device = DeviceUse {
             device: "vda".into(),
@@ -304,7 +188,7 @@ mod tests {
             ..DeviceUse::default()
         };
         let mut proof =
-            Proof { cache: "cold".into(), direct: true, devices: vec![device], ..Proof::default() };
+            Proof { cache: Some(Cache::Cold), direct: true, devices: vec![device], ..Proof::default() };
         change(&mut proof);
         run.stages[0].proof = Some(proof);
         run
@@ -314,10 +198,10 @@ mod tests {
     fn reads_that_the_device_saw_are_proven() {
         let finding = said(&with("read", 8 * GIB + 20 * (1 << 20), |_| ()), "reads-proven").unwrap();
         assert_eq!(
-            (finding.severity, finding.title.as_str()),
-            (Severity::Good, "the devices saw what was read: 100 %")
+            (finding.severity, finding.title()),
+            (Severity::Good, "device counters confirm the bytes read: 100 %".to_owned())
         );
-        assert_eq!(finding.evidence[0], "claimed 8.00 GiB, vda read 8.02 GiB: 100 %");
+        assert_eq!(finding.evidence()[0], "claimed 8.00 GiB, vda read 8.02 GiB: 100 %");
         assert_eq!(said(&with("read", 13 * GIB, |_| ()), "reads-proven").unwrap().severity, Severity::Note);
     }
 
@@ -325,13 +209,13 @@ mod tests {
     fn reads_from_memory_are_caught_unless_declared() {
         let cold = with("read", GIB / 50, |proof| proof.direct = false);
         assert!(
-            invalid_for(&cold, "over 99 % of the bytes read came from memory, not from vda"),
+            invalid_with(&cold, "over 99 % of the bytes read came from memory, not from vda"),
             "{:?}",
             said(&cold, "reads-from-cache")
         );
         let some = with("read", 6 * GIB, |_| ());
-        assert!(invalid_for(&some, "s1-main: 25 % of the bytes read came from memory, not from vda"));
-        let warm = with("read", GIB, |proof| proof.cache = "warm".into());
+        assert!(invalid_with(&some, "s1-main: 25 % of the bytes read came from memory, not from vda"));
+        let warm = with("read", GIB, |proof| proof.cache = Some(Cache::Warm));
         assert_eq!(said(&warm, "reads-from-cache").unwrap().severity, Severity::Note);
         assert!(!invalid_for(&warm, ""));
     }
@@ -343,7 +227,7 @@ mod tests {
             proof.devices.clear();
             proof.unchecked = vec![reason.into()];
         });
-        assert_eq!(said(&none, "not-proven").unwrap().title, reason.trim_end_matches('.'));
+        assert_eq!(said(&none, "not-proven").unwrap().title(), reason.trim_end_matches('.'));
         assert!(!invalid_for(&none, "") && said(&none, "reads-from-cache").is_none());
         let some = with("read", GIB, |proof| proof.unchecked = vec![reason.into()]);
         assert_eq!(said(&some, "reads-from-cache").unwrap().severity, Severity::Warning);
@@ -353,15 +237,15 @@ mod tests {
     #[test]
     fn writes_must_reach_the_device() {
         assert_eq!(said(&with("write", 8 * GIB, |_| ()), "writes-proven").unwrap().severity, Severity::Good);
-        assert!(invalid_for(&with("write", 4 * GIB, |_| ()), "50 % of the bytes written did not reach vda"));
+        assert!(invalid_with(&with("write", 4 * GIB, |_| ()), "50 % of the bytes written did not reach vda"));
         assert!(
             said(&with("write", 16 * GIB, |_| ()), "writes-proven")
                 .unwrap()
-                .title
+                .title()
                 .contains("wrote 2.0 times")
         );
         let mut preparing = with("write", 4 * GIB, |_| ());
-        work(&mut preparing).kind = "prepare".into();
+        work(&mut preparing).kind = WorkKind::Prepare;
         assert_eq!(said(&preparing, "writes-in-memory").unwrap().severity, Severity::Warning);
         assert!(!invalid_for(&preparing, ""));
     }
@@ -387,10 +271,10 @@ mod tests {
             stage.proof = Some(Proof { direct: true, devices: vec![device], ..Proof::default() });
         }
         let finding = said(&run, "reads-proven").unwrap();
-        assert_eq!(finding.sentence(), "6 stages: the devices saw what was read: 99 to 101 %");
+        assert_eq!(finding.sentence(), "6 stages: device counters confirm the bytes read: 99 % to 101 %");
         // One stage that is bad stands alone.
         run.stages[2].proof.as_mut().unwrap().devices[0].read_bytes = 0;
-        assert!(invalid_for(&run, "s3-rand: 100 % of the bytes read came from memory"));
+        assert!(invalid_with(&run, "s3-rand: 100 % of the bytes read came from memory"));
         assert_eq!(said(&run, "reads-proven").unwrap().place(), "5 stages");
     }
 
@@ -400,7 +284,7 @@ mod tests {
             let mut run = with("write", 8 * GIB, |proof| proof.direct = direct);
             let own = work(&mut run);
             own.last_done_ns += sync_ns;
-            let mut sync = Operation { sample: "fsync".into(), ..Operation::default() };
+            let mut sync = Operation { class: OperationClass::Sync, ..Operation::default() };
             (sync.tally.ok, sync.tally.late) = (1, 1);
             sync.tally.response.record(sync_ns);
             own.operations.push(sync);
@@ -410,11 +294,14 @@ mod tests {
         let finding = said(&synced(5_000 * MS, false), "sync-after-load").unwrap();
         assert_eq!(finding.severity, Severity::Warning);
         assert_eq!(
-            finding.evidence[0],
+            finding.evidence()[0],
             "written: 376 MB/s over the window; 301 MB/s over the window and the sync"
         );
         assert!(!invalid_for(&synced(5_000 * MS, false), ""));
-        assert!(invalid_for(&synced(11_000 * MS, false), "the sync after the load took 11.0 s"));
+        assert!(invalid_with(
+            &synced(11_000 * MS, false),
+            "the sync after the load took 11.0 s, 55 % of the window"
+        ));
         assert_eq!(
             said(&synced(11_000 * MS, true), "sync-after-load"),
             None,

@@ -3,10 +3,10 @@
 use super::{Findings, samples_needed};
 use crate::context::stage_label;
 use crate::sweep::{Point, Spread, Sweep, sweeps};
+use crate::words::repeats::{Pair, Repeated, Repeats, Side};
 use crate::{Finding, Severity};
 use tidemark_measure::histogram::Histogram;
 use tidemark_measure::record::Run;
-use tidemark_measure::units;
 
 /// Repeats that vary more than this do not tell points apart that lie as close.
 const VARIATION_MOST: f64 = 0.1;
@@ -21,7 +21,7 @@ const RATE_AGREES: f64 = 0.05;
 const LATENCY_AGREES: f64 = 0.03;
 
 /// The percentiles that are compared where there are enough samples for them.
-const COMPARED: [(&str, f64); 3] = [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)];
+const COMPARED: [f64; 3] = [0.5, 0.99, 0.999];
 
 /// Whether repeats of the same point gave the same throughput: one finding for each degree.
 pub(super) fn repeats(run: &Run, out: &mut Findings) {
@@ -38,29 +38,24 @@ pub(super) fn repeats(run: &Run, out: &mut Findings) {
     for severity in [Severity::Warning, Severity::Note, Severity::Good] {
         let count = of(severity).count();
         let most = of(severity).map(|(_, _, spread)| spread.variation).fold(0.0, f64::max);
-        let title = match severity {
-            _ if count == 0 => continue,
-            Severity::Good => format!(
-                "repeats agree at {count} of {all} points: throughput varies by {} at most",
-                units::percent(most)
-            ),
-            _ => format!(
-                "repeats differ at {count} of {all} points: throughput varies by {} at most",
-                units::percent(most)
-            ),
-        };
-        let lines = of(severity).filter(|_| severity > Severity::Good);
-        let lines: Vec<_> = lines.map(|(sweep, point, spread)| line(sweep, point, spread)).collect();
-        let rule = if severity == Severity::Good { "repeats-agree" } else { "repeats-differ" };
-        let limits =
-            "coefficient of variation (standard deviation / mean): noted from 5 % on, a warning from 10 % on";
-        let finding = Finding::about_run(severity, rule, title).evidences(lines).evidence(limits);
-        let finding = match severity {
-            Severity::Good => finding,
-            _ => finding.detail("Points that lie no further apart than their repeats cannot be told apart. Measure for longer, or more often, on a machine that does nothing else."),
+        if count == 0 {
+            continue;
+        }
+        let agree = severity == Severity::Good;
+        let differing = of(severity).filter(|_| !agree).map(|(sweep, point, spread)| Repeated {
+            point: name(sweep, point),
+            rates: point.rates(),
+            variation: spread.variation,
+        });
+        let what = Repeats::OfPoints {
+            agree,
+            points: count,
+            of: all,
+            variation: most,
+            differing: differing.collect(),
         };
         let stages = of(severity).flat_map(|(_, point, _)| labels(point)).collect();
-        out.say(Finding { stages, ..finding });
+        out.say(Finding { stages, ..Finding::about_run(severity, what) });
     }
 }
 
@@ -70,11 +65,6 @@ fn degree(spread: &Spread) -> Severity {
         some if some >= VARIATION_NOTED => Severity::Note,
         _ => Severity::Good,
     }
-}
-
-fn line(sweep: &Sweep<'_>, point: &Point<'_>, spread: &Spread) -> String {
-    let rates: Vec<_> = point.rates().into_iter().map(units::rate).collect();
-    format!("{}: {}: varies by {}", name(sweep, point), rates.join(", "), units::percent(spread.variation))
 }
 
 /// `rand (randread, 4 KiB)`, with the engine where there are several.
@@ -92,101 +82,50 @@ fn labels(point: &Point<'_>) -> Vec<String> {
     point.stages.iter().map(|stage| stage_label(stage)).collect()
 }
 
-/// Whether the native engine and fio measured the same at the same points.
+/// Whether two engines measured the same at the same points.
 pub(super) fn cross_check(run: &Run, out: &mut Findings) {
     for sweep in sweeps(run) {
-        let driven = |engine| sweep.points.iter().filter(move |point| point.engine == engine);
-        for native in driven("native") {
-            if let Some(fio) = driven("fio").find(|fio| fio.axes == native.axes) {
-                out.say(compare(&sweep, native, fio));
-            }
+        for (place, one) in sweep.points.iter().enumerate() {
+            let rest = sweep.points[place + 1..].iter();
+            let others = rest.filter(|other| other.axes == one.axes && other.engine != one.engine);
+            others.for_each(|other| out.say(compare(&sweep, one, other)));
         }
     }
 }
 
-/// One number of two engines.
-struct Pair {
-    name: &'static str,
-    native: Spread,
-    fio: Spread,
-    allowed: f64,
-    print: fn(f64) -> String,
+/// Whether medians agree: within what is allowed, or within what the repeats of one engine differ by.
+fn pair(percentile: Option<f64>, one: Spread, other: Spread, allowed: f64) -> Pair {
+    let noise = one.half_range().max(other.half_range()) * 2.0;
+    let apart = (one.median - other.median).abs();
+    let agrees = apart / other.median <= allowed || apart <= noise;
+    let side = |of: Spread| Side { median: of.median, low: of.low, high: of.high, repeats: of.count };
+    Pair { percentile, one: side(one), other: side(other), agrees }
 }
 
-impl Pair {
-    fn difference(&self) -> f64 {
-        (self.native.median - self.fio.median) / self.fio.median
-    }
-
-    /// Within what is allowed, or within what the repeats of one engine differ by.
-    fn agrees(&self) -> bool {
-        let noise = self.native.half_range().max(self.fio.half_range()) * 2.0;
-        let apart = (self.native.median - self.fio.median).abs();
-        self.difference().abs() <= self.allowed || apart <= noise
-    }
-
-    /// `p99 +1.7 %`.
-    fn short(&self) -> String {
-        format!("{} {:+.1} %", self.name, self.difference() * 100.0)
-    }
-
-    /// `p99 1.20 ms vs 1.18 ms (+1.7 %)`.
-    fn words(&self) -> String {
-        let [native, fio] = [self.native.median, self.fio.median].map(self.print);
-        format!("{} {native} vs {fio} ({:+.1} %)", self.name, self.difference() * 100.0)
-    }
-}
-
-fn compare(sweep: &Sweep<'_>, native: &Point<'_>, fio: &Point<'_>) -> Finding {
-    let rate = [native, fio].map(|point| Spread::of(&point.rates()));
+fn compare(sweep: &Sweep<'_>, one: &Point<'_>, other: &Point<'_>) -> Finding {
     let mut pairs = Vec::new();
-    if let [Some(native), Some(fio)] = rate {
-        pairs.push(Pair { name: "throughput", native, fio, allowed: RATE_AGREES, print: units::rate });
+    if let [Some(one), Some(other)] = [one, other].map(|point| Spread::of(&point.rates())) {
+        pairs.push(pair(None, one, other, RATE_AGREES));
     }
-    for (name, fraction) in COMPARED {
-        if let [Some(native), Some(fio)] = [native, fio].map(|point| percentiles(point, fraction)) {
-            let print = |ns: f64| units::duration_ns(ns as u64);
-            pairs.push(Pair { name, native, fio, allowed: LATENCY_AGREES, print });
+    for fraction in COMPARED {
+        if let [Some(one), Some(other)] = [one, other].map(|point| percentiles(point, fraction)) {
+            pairs.push(pair(Some(fraction), one, other, LATENCY_AGREES));
         }
     }
-    let point = match native.label() {
+    let severity = match pairs.iter().all(|pair| pair.agrees) {
+        _ if pairs.is_empty() => Severity::Note,
+        true => Severity::Good,
+        false => Severity::Warning,
+    };
+    let point = match one.label() {
         label if label.is_empty() => sweep.name.to_owned(),
         label => format!("{} ({label})", sweep.name),
     };
-    let about = |severity, title: String| Finding {
-        stages: labels(native).into_iter().chain(labels(fio)).collect(),
-        ..Finding::about_run(severity, "cross-check", title)
-    };
-    if pairs.is_empty() {
-        return about(
-            Severity::Note,
-            format!("native and fio could not be compared at {point}: one of them measured nothing"),
-        );
-    }
-    let bad: Vec<_> = pairs.iter().filter(|pair| !pair.agrees()).map(Pair::words).collect();
-    let lines = pairs.iter().map(|pair| {
-        let repeats = |spread: &Spread| {
-            format!("{} to {} over {}", (pair.print)(spread.low), (pair.print)(spread.high), spread.count)
-        };
-        format!("{}; native {}, fio {} repeats", pair.words(), repeats(&pair.native), repeats(&pair.fio))
-    });
-    let finding = match bad.as_slice() {
-        [] => {
-            let all = pairs.iter().enumerate().map(|(index, pair)| match index {
-                0 => pair.words(),
-                _ => pair.short(),
-            });
-            let all = all.collect::<Vec<_>>().join(", ");
-            about(Severity::Good, format!("native and fio agree at {point}: {all}"))
-        }
-        bad => about(Severity::Warning, format!("native and fio disagree at {point}: {}", bad.join(", ")))
-            .detail("One of the two is not measuring the storage alone, or the storage changed between them. Look at the findings of the stages and at the order of the repeats."),
-    };
-    finding.evidences(lines).evidence(format!(
-        "medians over the repeats; allowed: {} of throughput, {} of a percentile, or what the repeats of one engine differ by",
-        units::percent(RATE_AGREES),
-        units::percent(LATENCY_AGREES)
-    ))
+    let engines = [one, other].map(|point| point.engine.to_owned());
+    let (limit_rate, limit_latency) = (RATE_AGREES, LATENCY_AGREES);
+    let what = Repeats::CrossCheck { engines, point, pairs, limit_rate, limit_latency };
+    let stages = labels(one).into_iter().chain(labels(other)).collect();
+    Finding { stages, ..Finding::about_run(severity, what) }
 }
 
 /// A percentile of every repeat, if all of them have samples enough.
@@ -220,10 +159,10 @@ mod tests {
         assert_eq!(severity(&[400, 448, 352], "repeats-differ"), Some(Severity::Warning), "12 %");
         assert_eq!(severity(&[400], "repeats-agree"), None);
         let finding = said(&rates(&[400, 448, 352]), "repeats-differ").unwrap();
-        assert_eq!(finding.title, "repeats differ at 1 of 1 points: throughput varies by 12.00 % at most");
+        assert_eq!(finding.title(), "repeats differ at 1 of 1 points: throughput varies by up to 12.00 %");
         assert_eq!(finding.place(), "3 stages");
         assert!(
-            finding.evidence[0]
+            finding.evidence()[0]
                 .starts_with("rand (randread, 4 KiB, clients 1): 400 op/s, 448 op/s, 352 op/s")
         );
     }
@@ -246,19 +185,19 @@ mod tests {
         let same = crossed(400, 10 * MS);
         assert_eq!(same.severity, Severity::Good);
         assert!(
-            same.title
+            same.title()
                 .contains("native and fio agree at rand (randread, 4 KiB, clients 1): throughput 400 op/s vs 400 op/s (+0.0 %), p50 +0.0 %"),
             "{}",
-            same.title
+            same.title()
         );
-        assert!(!same.title.contains("p99.9"), "8 000 samples are too few");
+        assert!(!same.title().contains("p99.9"), "8 000 samples are too few");
         assert_eq!(crossed(385, 10 * MS).severity, Severity::Good, "3.9 %");
         let slow = crossed(375, 10 * MS);
         assert_eq!(slow.severity, Severity::Warning);
         assert!(
-            slow.title.ends_with("clients 1): throughput 400 op/s vs 375 op/s (+6.7 %)"),
+            slow.title().ends_with("clients 1): throughput 400 op/s vs 375 op/s (+6.7 %)"),
             "{}",
-            slow.title
+            slow.title()
         );
         assert_eq!(crossed(400, 10_250_000).severity, Severity::Good, "2.4 %");
         assert_eq!(crossed(400, 10_400_000).severity, Severity::Warning);

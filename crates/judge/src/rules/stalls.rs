@@ -3,9 +3,9 @@
 use super::Findings;
 use crate::Severity;
 use crate::context::{SECOND_NS, WorkContext};
+use crate::words::stalls::Stalls;
 use tidemark_measure::histogram::Histogram;
 use tidemark_measure::record::Second;
-use tidemark_measure::units;
 
 /// Linux holds an acknowledgement back for 40 ms at least (TCP_DELACK_MIN); a small reply adds little to that.
 const DELAYED_NS: (u64, u64) = (39_500_000, 50_000_000);
@@ -32,23 +32,14 @@ pub(super) fn delayed_acknowledgement(context: &WorkContext<'_>, out: &mut Findi
         if response.count() < LEAST || share < SHARE {
             continue;
         }
-        let label = &operation.label;
-        let title = format!("most {label} replies took 40 to 50 ms, as long as a delayed acknowledgement");
-        let detail = "A server that sends a reply in two pieces without TCP_NODELAY waits 40 ms for the client's \
-            acknowledgement of the first. The storage may be much faster than this: for Ceph's RADOS gateway add \
-            tcp_nodelay=1 to rgw_frontends and compare. Applications on Linux see the same delay.";
-        out.say(
-            context.finding(Severity::Warning, "delayed-acknowledgement", title).detail(detail).evidence(
-                format!(
-                    "{label}: {} of {} replies took {} to {}: {}",
-                    units::count(within),
-                    units::count(response.count()),
-                    units::duration_ns(low),
-                    units::duration_ns(high),
-                    units::percent(share)
-                ),
-            ),
-        );
+        let what = Stalls::DelayedAcknowledgement {
+            operation: operation.label.clone(),
+            within,
+            replies: response.count(),
+            low_ns: low,
+            high_ns: high,
+        };
+        out.say(context.finding(Severity::Warning, what));
     }
 }
 
@@ -69,23 +60,16 @@ pub(super) fn standstill(context: &WorkContext<'_>, out: &mut Findings) {
         .map(|second| (second.index, second.stalled_ns))
         .collect();
     let Some(longest) = late.iter().map(|(_, stalled)| *stalled).max() else { return };
-    let title = format!("the load generator stood still for {}", units::duration_ns(longest));
-    let detail = "Its threads did not run although they had to: it was stopped, swapped out, or its machine was paused. \
-        Latencies of that time are its own, not the storage's.";
-    let evidence = late
-        .iter()
-        .take(10)
-        .map(|(index, stalled)| format!("second {}: {} late", index + 1, units::duration_ns(*stalled)));
     // Block storage may hold a thread itself, in the system call that hands a request over.
     let excused = context.stage.proof.is_some() || !context.measures();
     let severity = if excused { Severity::Warning } else { Severity::Critical };
-    let finding = context.finding(severity, "generator-standstill", title).detail(detail).evidences(evidence);
-    out.say(finding.invalidating(!excused));
+    let what = Stalls::Standstill { longest_ns: longest, seconds: late };
+    out.say(context.finding(severity, what).invalidating(!excused));
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{MS, healthy, invalid_for, said, work};
+    use super::super::testing::{MS, healthy, invalid_with, said, work};
 
     #[test]
     fn a_generator_that_stood_still_makes_no_latencies() {
@@ -95,7 +79,7 @@ mod tests {
             run
         };
         assert!(said(&with(400 * MS), "generator-standstill").is_none(), "a busy machine");
-        assert!(invalid_for(&with(5_000 * MS), "the load generator stood still for 5.00 s"));
+        assert!(invalid_with(&with(5_000 * MS), "the load generator stood still for 5.00 s"));
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use super::Findings;
 use crate::Severity;
 use crate::context::{WorkContext, ok_in};
-use tidemark_measure::steady::{RANGE_MOST, RISE_MOST, ROUNDS as PARTS, Steadiness};
-use tidemark_measure::units;
+use crate::words::steadiness::{Course, Steadiness as Found};
+use tidemark_measure::steady::{RANGE_MOST, RISE_MOST, ROUNDS as PARTS};
 
 /// Whole seconds without which there is no saying.
 const SECONDS_LEAST: usize = 10;
@@ -34,10 +34,9 @@ pub(super) fn steadiness(context: &WorkContext<'_>, out: &mut Findings) {
         return;
     }
     if counts.len() < SECONDS_LEAST {
-        let title = "the window is too short to say whether throughput was steady";
-        let evidence = format!("whole seconds in it: {}; needed: {SECONDS_LEAST}", counts.len());
         if block {
-            out.say(context.finding(Severity::Note, "steadiness", title).evidence(evidence));
+            let what = Found::TooShort { seconds: counts.len(), needed: SECONDS_LEAST };
+            out.say(context.finding(Severity::Note, what));
         }
         return;
     }
@@ -51,35 +50,16 @@ pub(super) fn steadiness(context: &WorkContext<'_>, out: &mut Findings) {
     let chance_of_rise = (12.0 / (mean * counts.len() as f64)).sqrt();
     let jumped = range > RANGE_MOST.max(DEVIATIONS * chance);
     let drifted = change.abs() > RISE_MOST.max(DEVIATIONS * chance_of_rise);
-    let shown: Vec<_> = parts.iter().map(|part| units::rate(*part)).collect();
-    let evidence = [
-        format!("the window's fifths: {}", shown.join(", ")),
-        format!(
-            "highest less lowest = {} of the mean (limit {})",
-            units::percent(range),
-            units::percent(RANGE_MOST)
-        ),
-        format!(
-            "straight line: {}{} over the window (limit {})",
-            if change < 0.0 { "-" } else { "+" },
-            units::percent(change.abs()),
-            units::percent(RISE_MOST)
-        ),
-    ];
-    let title = match (drifted, jumped) {
-        (true, _) if change > 0.0 => "throughput rose over the window",
-        (true, _) => "throughput fell over the window",
-        (false, true) => "throughput was uneven over the window",
-        (false, false) => {
-            out.say(
-                context
-                    .finding(Severity::Good, "steadiness", "throughput was steady over the window")
-                    .evidences(evidence),
-            );
-            return;
-        }
+    let course = match (drifted, jumped) {
+        (true, _) if change > 0.0 => Course::Rose,
+        (true, _) => Course::Fell,
+        (false, true) => Course::Uneven,
+        (false, false) => Course::Steady,
     };
-    let detail = "The mean is not that of a steady state: a longer warm-up or a longer run may give another.";
+    let what = Found::Course { course, fifths: parts, range, change };
+    if course == Course::Steady {
+        return out.say(context.finding(Severity::Good, what));
+    }
     let long = counts.len() as f64 / PARTS as f64 >= ROUND_LEAST_S;
     let demanded = block && (long || context.work.settling.is_some());
     let severity = match (block, demanded) {
@@ -87,7 +67,7 @@ pub(super) fn steadiness(context: &WorkContext<'_>, out: &mut Findings) {
         (true, false) => Severity::Warning,
         (false, _) => Severity::Note,
     };
-    let finding = context.finding(severity, "steadiness", title).detail(detail).evidences(evidence);
+    let finding = context.finding(severity, what);
     if demanded { out.invalidate(context, finding) } else { out.say(finding) }
 }
 
@@ -96,28 +76,16 @@ pub(super) fn settling(context: &WorkContext<'_>, out: &mut Findings) {
     let Some(settling) = &context.work.settling else { return };
     let count = settling.rounds.len();
     let last = &settling.rounds[count.saturating_sub(PARTS)..];
-    let rounds: Vec<_> = last.iter().map(|rate| units::rate(*rate)).collect();
-    let varied = Steadiness::of(last).map(|varied| {
-        format!(
-            "highest less lowest = {} of the mean (limit {}); straight line: {:+.1} % (limit {})",
-            units::percent(varied.range),
-            units::percent(RANGE_MOST),
-            varied.rise * 100.0,
-            units::percent(RISE_MOST)
-        )
-    });
-    let length =
-        format!("rounds of {}, the last ones: {}", units::duration_ns(settling.round_ns), rounds.join(", "));
-    let evidence = std::iter::once(length).chain(varied);
-    if settling.steady {
-        let title = format!("the load was steady before the window began, after {count} rounds");
-        out.say(context.finding(Severity::Good, "steady-state", title).evidences(evidence));
-        return;
+    let what = Found::Settled {
+        steady: settling.steady,
+        rounds: count,
+        round_ns: settling.round_ns,
+        last: last.to_vec(),
+    };
+    match settling.steady {
+        true => out.say(context.finding(Severity::Good, what)),
+        false => out.invalidate(context, context.finding(Severity::Critical, what)),
     }
-    let title = format!("the load was not steady when the window began, after {count} rounds");
-    let detail = "The storage was still changing: what was measured is a moment on the way. Allow more rounds, or precondition for longer.";
-    let finding = context.finding(Severity::Critical, "not-steady", title).detail(detail).evidences(evidence);
-    out.invalidate(context, finding);
 }
 
 fn part_mean(counts: &[f64], part: usize) -> f64 {
@@ -148,7 +116,7 @@ mod tests {
         let mut run = healthy();
         work(&mut run).series.iter_mut().for_each(|second| second.operations[0].ok = ok(second.index.into()));
         let finding = said(&run, "steadiness").unwrap();
-        (finding.severity, finding.title)
+        (finding.severity, finding.title())
     }
 
     #[test]
@@ -178,7 +146,7 @@ mod tests {
         run.stages[0].proof = Some(Default::default());
         let finding = said(&run, "steadiness").unwrap();
         assert_eq!(finding.severity, Severity::Note);
-        assert!(finding.title.contains("too short to say"));
+        assert!(matches!(finding.what, crate::What::Steadiness(Found::TooShort { .. })));
     }
 
     #[test]
@@ -192,14 +160,14 @@ mod tests {
         assert_eq!(said(&run, "steadiness").unwrap().severity, Severity::Warning);
         assert!(!invalid_for(&run, ""));
         work(&mut run).settling = Some(Settling { steady: true, ..Settling::default() });
-        assert!(invalid_for(&run, "throughput rose over the window"), "it was to be steady");
+        assert!(invalid_for(&run, "steadiness"), "it was to be steady");
         let own = work(&mut run);
         own.settling = None;
         own.window_end_ns = own.window_start_ns + 60_000_000_000;
         let last = own.series.last().unwrap().clone();
         own.series.extend((last.index + 1..60).map(|index| Second { index, ..last.clone() }));
         own.series.iter_mut().for_each(rise);
-        assert!(invalid_for(&run, "throughput rose over the window"), "rounds of twelve seconds");
+        assert!(invalid_for(&run, "steadiness"), "rounds of twelve seconds");
     }
 
     #[test]
@@ -209,12 +177,12 @@ mod tests {
         let settling = Settling { rounds, round_ns: 10_000_000_000, steady: true };
         work(&mut run).settling = Some(settling.clone());
         let finding = said(&run, "steady-state").unwrap();
-        assert_eq!(finding.title, "the load was steady before the window began, after 6 rounds");
+        assert_eq!(finding.title(), "the load reached steady state before the window, after 6 rounds");
         assert_eq!(
-            finding.evidence[0],
-            "rounds of 10.0 s, the last ones: 400 op/s, 402 op/s, 398 op/s, 400 op/s, 400 op/s"
+            finding.evidence()[0],
+            "rounds of 10.0 s; the last ones: 400 op/s, 402 op/s, 398 op/s, 400 op/s, 400 op/s"
         );
         work(&mut run).settling = Some(Settling { steady: false, ..settling });
-        assert!(invalid_for(&run, "the load was not steady when the window began, after 6 rounds"));
+        assert!(invalid_for(&run, "not-steady"));
     }
 }

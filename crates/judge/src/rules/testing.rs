@@ -2,8 +2,10 @@
 
 use crate::context::SECOND_NS;
 use crate::{Finding, Judgement, Validity, judge};
+use tidemark_measure::axis::Axis;
 use tidemark_measure::evaluation::Member;
 use tidemark_measure::fault::Fault;
+use tidemark_measure::kind::OperationClass;
 use tidemark_measure::record::{
     Cell, LongestGap, Operation, Reported, Run, Second, SecondOfOperation, Stage, State, Work, WorkerCount,
 };
@@ -16,7 +18,7 @@ pub(crate) fn healthy() -> Run {
     let mut read = Operation {
         label: "read".into(),
         kind: "read".into(),
-        sample: "read".into(),
+        class: OperationClass::Read,
         weight: 100.0,
         ..Operation::default()
     };
@@ -47,7 +49,6 @@ pub(crate) fn healthy() -> Run {
     };
     let work = Work {
         name: "w1".into(),
-        kind: "normal".into(),
         workers: 4,
         threads: 1,
         window_end_ns: 20 * SECOND_NS,
@@ -86,8 +87,8 @@ pub(crate) fn sweep_run(sizes: &[&str], repeats: u32) -> Run {
     let stage = run.stages.remove(0);
     for (point, size) in sizes.iter().enumerate() {
         for repeat in 1..=repeats {
-            let axes = [("pattern", "randread"), ("block_size", size), ("clients", "1")];
-            let axes = axes.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+            let size = Axis::of_words("block_size", size);
+            let axes = vec![Axis::word("pattern", "randread"), size, Axis::count("clients", 1)];
             let engine = "native".to_owned();
             let cell = Some(Cell { sweep: "rand".into(), axes, repeat, repeats, engine });
             let id = format!("s{}-rand", point as u32 * repeats + repeat);
@@ -151,7 +152,7 @@ pub(crate) fn fail(run: &mut Run, fault: Fault, count: u64) {
 
 /// What a rule says of a run, if anything.
 pub(crate) fn said(run: &Run, rule: &str) -> Option<Finding> {
-    judge(run).findings.into_iter().find(|finding| finding.rule == rule)
+    judge(run).findings.into_iter().find(|finding| finding.rule() == rule)
 }
 
 /// The reasons for which a run is invalid.
@@ -162,7 +163,16 @@ pub(crate) fn reasons(judgement: &Judgement) -> Vec<String> {
     }
 }
 
-/// Whether a run is invalid because of something that contains `text`.
-pub(crate) fn invalid_for(run: &Run, text: &str) -> bool {
+/// Whether a run is invalid because of this rule; for anything, if it is empty.
+pub(crate) fn invalid_for(run: &Run, rule: &str) -> bool {
+    let judgement = judge(run);
+    judgement
+        .findings
+        .iter()
+        .any(|finding| finding.invalidates && (rule.is_empty() || finding.rule() == rule))
+}
+
+/// Whether a run is invalid because of something that is told with these words.
+pub(crate) fn invalid_with(run: &Run, text: &str) -> bool {
     reasons(&judge(run)).iter().any(|reason| reason.contains(text))
 }

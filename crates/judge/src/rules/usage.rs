@@ -1,8 +1,8 @@
 //! How busy the generator's threads were in the window: those of the process that kept the record, or of each driver.
 
 use crate::context::WorkContext;
+use crate::words::generator::Busy;
 use tidemark_measure::record::Share;
-use tidemark_measure::units;
 
 /// A generator thread that is on a processor for this share of a second has no reserve: operations wait for it.
 pub(super) const BUSY_FULL: f64 = 0.95;
@@ -16,7 +16,7 @@ const SUSTAINED: f64 = 0.5;
 /// The threads of one process.
 pub(super) struct Use<'a> {
     /// The driver; `None`: the process that kept the record.
-    pub(super) driver: Option<&'a str>,
+    driver: Option<&'a str>,
     /// Of each second of the window, the share of what the threads could be on a processor.
     seconds: Vec<f64>,
     /// Threads of all works of the stage.
@@ -68,24 +68,19 @@ impl<'a> Use<'a> {
         self.seconds.iter().filter(|share| **share >= limit).count()
     }
 
-    /// The arithmetic, in lines.
-    pub(super) fn evidence(&self) -> [String; 3] {
-        let who = self.driver.map(|name| format!("{name}: ")).unwrap_or_default();
-        [
-            format!(
-                "{who}on a processor: {} of the threads' time on average, in the busiest second {}",
-                units::percent(self.mean()),
-                units::percent(self.seconds.iter().copied().fold(0.0, f64::max))
-            ),
-            format!(
-                "{who}seconds at {} or more: {} of {}; at {} or more: {}",
-                units::percent(BUSY_FULL),
-                self.above(BUSY_FULL),
-                self.seconds.len(),
-                units::percent(BUSY_HIGH),
-                self.above(BUSY_HIGH)
-            ),
-            format!("{who}threads of the stage: {}, processors: {}", self.threads, self.cores),
-        ]
+    /// The facts.
+    pub(super) fn facts(&self) -> Busy {
+        Busy {
+            driver: self.driver.map(str::to_owned),
+            mean: self.mean(),
+            most: self.seconds.iter().copied().fold(0.0, f64::max),
+            seconds: self.seconds.len(),
+            seconds_full: self.above(BUSY_FULL),
+            seconds_high: self.above(BUSY_HIGH),
+            full: BUSY_FULL,
+            high: BUSY_HIGH,
+            threads: self.threads,
+            cores: self.cores,
+        }
     }
 }

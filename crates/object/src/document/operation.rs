@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use tidemark_load::source::{Choice, Division, Effect, Order, PoolPlan, Size};
 use tidemark_measure::pick::Pick;
 use tidemark_plan::content;
-use tidemark_plan::plan::Label;
+use tidemark_plan::plan::{Label, OperationClass};
 use tidemark_plan::selector;
 use tidemark_plan::yaml::table::{self, Table};
 use tidemark_plan::yaml::values::{constant, pick, positive_bytes, size, weight};
@@ -40,27 +40,33 @@ pub(super) struct Common {
 
 /// The operations, as documents call them: name, the sample that it counts as, what it does to a pool.
 pub(crate) const VERBS: [(&str, Kind); 14] = [
-    ("get", Kind { verb: Name::Get, sample: "read", effect: Effect::Uses }),
-    ("put", Kind { verb: Name::Put, sample: "write", effect: Effect::Makes }),
-    ("head", Kind { verb: Name::Head, sample: "head", effect: Effect::Uses }),
-    ("delete", Kind { verb: Name::Delete, sample: "delete", effect: Effect::Removes }),
-    ("delete_many", Kind { verb: Name::DeleteMany, sample: "delete", effect: Effect::Removes }),
-    ("copy", Kind { verb: Name::Copy, sample: "copy", effect: Effect::Uses }),
-    ("list", Kind { verb: Name::List, sample: "list", effect: Effect::Free }),
-    ("put_tags", Kind { verb: Name::PutTags, sample: "put_tags", effect: Effect::Uses }),
-    ("get_tags", Kind { verb: Name::GetTags, sample: "get_tags", effect: Effect::Uses }),
-    ("restore", Kind { verb: Name::Restore, sample: "restore", effect: Effect::Uses }),
-    ("put_file", Kind { verb: Name::PutFile, sample: "write", effect: Effect::Free }),
-    ("write_local", Kind { verb: Name::WriteLocal, sample: "write_local", effect: Effect::Free }),
-    ("create_container", Kind { verb: Name::CreateContainer, sample: "init", effect: Effect::Free }),
-    ("delete_container", Kind { verb: Name::DeleteContainer, sample: "dispose", effect: Effect::Free }),
+    ("get", Kind { verb: Name::Get, class: OperationClass::Read, effect: Effect::Uses }),
+    ("put", Kind { verb: Name::Put, class: OperationClass::Write, effect: Effect::Makes }),
+    ("head", Kind { verb: Name::Head, class: OperationClass::Head, effect: Effect::Uses }),
+    ("delete", Kind { verb: Name::Delete, class: OperationClass::Delete, effect: Effect::Removes }),
+    ("delete_many", Kind { verb: Name::DeleteMany, class: OperationClass::Delete, effect: Effect::Removes }),
+    ("copy", Kind { verb: Name::Copy, class: OperationClass::Copy, effect: Effect::Uses }),
+    ("list", Kind { verb: Name::List, class: OperationClass::List, effect: Effect::Free }),
+    ("put_tags", Kind { verb: Name::PutTags, class: OperationClass::PutTags, effect: Effect::Uses }),
+    ("get_tags", Kind { verb: Name::GetTags, class: OperationClass::GetTags, effect: Effect::Uses }),
+    ("restore", Kind { verb: Name::Restore, class: OperationClass::Restore, effect: Effect::Uses }),
+    ("put_file", Kind { verb: Name::PutFile, class: OperationClass::Write, effect: Effect::Free }),
+    ("write_local", Kind { verb: Name::WriteLocal, class: OperationClass::LocalWrite, effect: Effect::Free }),
+    (
+        "create_container",
+        Kind { verb: Name::CreateContainer, class: OperationClass::Init, effect: Effect::Free },
+    ),
+    (
+        "delete_container",
+        Kind { verb: Name::DeleteContainer, class: OperationClass::Dispose, effect: Effect::Free },
+    ),
 ];
 
 /// What is fixed about an operation.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct Kind {
     verb: Name,
-    sample: &'static str,
+    class: OperationClass,
     effect: Effect,
 }
 
@@ -125,7 +131,8 @@ pub(super) fn operation(
     let label = Label {
         label,
         kind: name.to_owned(),
-        sample: kind.sample.to_owned(),
+        class: kind.class.clone(),
+        verifies: around.content.verify && kind.class == OperationClass::Read,
         weight,
         config: config(&spaces, (!on_container).then_some(&items), sized.then_some(&bytes)),
     };

@@ -11,7 +11,7 @@ use tidemark_measure::pick::Pick;
 use tidemark_plan::content;
 use tidemark_plan::defaults;
 use tidemark_plan::engine::WorkPlace;
-use tidemark_plan::plan::{Label, Work, WorkKind};
+use tidemark_plan::plan::{Label, OperationClass, Work, WorkKind};
 use tidemark_plan::yaml::scope::Scope;
 use tidemark_plan::yaml::table::Table;
 use tidemark_plan::yaml::timing::{self, ends, pacing};
@@ -102,17 +102,18 @@ fn scan(table: &mut Table<'_>, (name, kind): (&str, WorkKind), around: Around, t
         WorkKind::Cleanup => Verb::Clear,
         _ => Verb::DeleteContainer { empty: table.flag("empty").unwrap_or(false) },
     };
-    let sample = match kind {
-        WorkKind::Prepare => "write",
-        WorkKind::Cleanup => "delete",
-        _ => name,
+    let class = match kind {
+        WorkKind::Prepare => OperationClass::Write,
+        WorkKind::Cleanup => OperationClass::Delete,
+        _ => OperationClass::named(name),
     };
     let sequence = |(low, high)| Pick::Sequence { low, high };
     let shown = items.map(sequence);
     let label = Label {
         label: name.to_owned(),
         kind: name.to_owned(),
-        sample: sample.to_owned(),
+        class,
+        verifies: false,
         weight: 100.0,
         config: operation::config(&sequence(spaces), shown.as_ref(), sized.then_some(&bytes)),
     };
@@ -181,7 +182,7 @@ fn operations_of<'a>(table: &mut Table<'a>) -> Vec<(&'static str, operation::Kin
             unknown(entry, "operation", VERBS.iter().map(|(name, _)| *name), log);
             return None;
         };
-        Some((*name, *kind, table.below(format!("the operation `{name}`"), entry)))
+        Some((*name, kind.clone(), table.below(format!("the operation `{name}`"), entry)))
     };
     nodes.iter().filter_map(read).collect()
 }

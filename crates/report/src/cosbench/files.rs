@@ -98,7 +98,7 @@ pub(super) fn histogram(run: &Run) -> String {
     let mut header = vec!["ResTime".to_string()];
     let mut columns: Vec<(Vec<u64>, u64)> = Vec::new();
     for stage in &run.stages {
-        for (number, work) in stage.works.iter().enumerate().filter(|(_, work)| work.kind == "normal") {
+        for (number, work) in stage.works.iter().enumerate().filter(|(_, work)| work.kind.measures()) {
             for operation in &work.operations {
                 let name = format!("{}-w{}-{}-{}", stage.id, number + 1, work.name, op_name(operation));
                 header.extend([name, "(%)".into()]);
@@ -188,7 +188,7 @@ pub(super) fn workers(stage: &Stage) -> String {
             let mean = count.response_ns as f64 / count.ok.max(1) as f64;
             text.push_str(&row([
                 operation.kind.clone(),
-                operation.sample.clone(),
+                operation.class.name().into(),
                 count.ok.to_string(),
                 count.bytes.to_string(),
                 milliseconds(count.ok, mean),
@@ -266,9 +266,10 @@ fn status(run: &Run, stage: &Stage, zone: &TimeZone) -> Vec<String> {
 
 /// `read`, or `prepare-write` where an operation is counted as another type.
 fn op_name(operation: &Operation) -> String {
-    if operation.kind == operation.sample || operation.sample.is_empty() {
+    let sample = operation.class.name();
+    if operation.kind == sample || sample.is_empty() {
         operation.kind.clone()
     } else {
-        format!("{}-{}", operation.kind, operation.sample)
+        format!("{}-{sample}", operation.kind)
     }
 }

@@ -1,7 +1,8 @@
 //! Cells put together by load, and what stands for a load where there is room for one level only.
 
 use tidemark_judge::evaluation::{Assessment, Cell, Comparison, Knee, Metric};
-use tidemark_judge::sweep::axis_value;
+use tidemark_measure::axis::Axis;
+pub(super) use tidemark_measure::evaluation::level_label as level_words;
 use tidemark_measure::evaluation::{Evaluation, Level, Load};
 use tidemark_measure::record::{Run, Work};
 use tidemark_measure::service_level::{Limit, Statistic};
@@ -142,7 +143,7 @@ impl<'a> Panel<'a> {
             let others: Vec<String> = level
                 .iter()
                 .filter(|(name, _)| name != axis)
-                .map(|(name, value)| axis_value(name, value))
+                .map(|(name, value)| Axis::of_words(name.as_str(), value).label())
                 .collect();
             let others = others.join(", ");
             let step = (number, value.as_str(), *level);
@@ -215,11 +216,6 @@ fn is(share: f64, other: f64) -> bool {
     (share - other).abs() < 1e-9
 }
 
-/// A level in words: `workers 320`; empty where nothing varies.
-pub(super) fn level_words(level: &Level) -> String {
-    level.iter().map(|(name, value)| axis_value(name, value)).collect::<Vec<_>>().join(", ")
-}
-
 /// The value of an axis as a number: a count, a rate, or bytes.
 fn number(value: &str) -> Option<f64> {
     let value = value.trim();
@@ -249,8 +245,9 @@ pub(super) fn busiest_work(run: &Run, cell: &Cell) -> Option<(usize, usize)> {
     let belongs = |stage: &&(usize, &tidemark_measure::record::Stage)| {
         let (_, stage) = stage;
         let named = cell.subject.is_empty() || stage.name == cell.subject || stage.id == cell.subject;
-        let axes =
-            stage.cell.as_ref().is_none_or(|own| own.axes.iter().all(|axis| cell.level.contains(axis)));
+        let axes = stage.cell.as_ref().is_none_or(|own| {
+            own.axes.iter().all(|axis| cell.level.contains(&(axis.name.clone(), axis.value.to_string())))
+        });
         named && axes
     };
     let stages: Vec<_> = run.stages.iter().enumerate().collect();
@@ -258,7 +255,7 @@ pub(super) fn busiest_work(run: &Run, cell: &Cell) -> Option<(usize, usize)> {
     let works = named.flat_map(|(index, stage)| {
         stage.works.iter().enumerate().map(move |(number, work)| (*index, number, work))
     });
-    let counted = works.filter(|(_, _, work)| work.kind == "normal");
+    let counted = works.filter(|(_, _, work)| work.kind.measures());
     let total =
         |work: &Work| work.operations.iter().fold(0u64, |sum, one| sum.saturating_add(one.tally.total()));
     counted.max_by_key(|(_, _, work)| total(work)).map(|(stage, number, _)| (stage, number))

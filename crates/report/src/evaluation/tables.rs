@@ -7,6 +7,7 @@ use crate::table::{Table, Tone};
 use tidemark_judge::evaluation::{Cell, Comparison, Estimate, Metric, Outcome};
 use tidemark_judge::{Validity, claimed, judge};
 use tidemark_measure::evaluation::Level;
+use tidemark_measure::kind::OperationClass;
 use tidemark_measure::record::{DeviceUse, Proof, Run, Stage, State};
 use tidemark_measure::units;
 
@@ -298,12 +299,12 @@ pub(super) fn proofs(subject: &Subject<'_>, panels: &[Panel<'_>]) -> Table {
                 load.to_owned(),
                 arm.name.clone(),
                 proofs.len().to_string(),
-                all(&|proof| proof.cache.clone()),
+                all(&|proof| proof.cache.map(|cache| cache.name().into()).unwrap_or_default()),
                 all(&|proof| if proof.direct { "yes" } else { "no" }.into()),
                 all(&devices),
                 range(busy),
-                range(shares(&proofs, "read", |device| device.read_bytes)),
-                range(shares(&proofs, "write", |device| device.written_bytes)),
+                range(shares(&proofs, &OperationClass::Read, |device| device.read_bytes)),
+                range(shares(&proofs, &OperationClass::Write, |device| device.written_bytes)),
                 all(&|proof| proof.setup.join("; ")),
                 all(&|proof| proof.unchecked.join(" ")),
             ];
@@ -316,12 +317,12 @@ pub(super) fn proofs(subject: &Subject<'_>, panels: &[Panel<'_>]) -> Table {
 /// Bytes that the devices counted as a share of those that the load claims, stage by stage.
 fn shares(
     proofs: &[(&Stage, &Proof)],
-    sample: &str,
+    class: &OperationClass,
     bytes: fn(&DeviceUse) -> u64,
 ) -> impl Iterator<Item = f64> {
     proofs.iter().filter(|(_, proof)| !proof.devices.is_empty()).filter_map(move |(stage, proof)| {
         let seen = proof.devices.iter().map(bytes).fold(0, u64::saturating_add);
-        let claimed = claimed(stage, sample);
+        let claimed = claimed(stage, class);
         (claimed > 0).then(|| seen as f64 / claimed as f64)
     })
 }

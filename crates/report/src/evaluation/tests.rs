@@ -3,6 +3,7 @@
 use super::*;
 use crate::sample::{self, Shape};
 use tidemark_judge::evaluation::assess;
+use tidemark_judge::words::conduct::Conduct;
 use tidemark_judge::{Finding, Severity};
 
 const NASTY: &str = "</title></svg><script>alert(1)</script><img src=x>\"'&|`\u{0}\u{1b}[31m\r\n# h";
@@ -132,7 +133,7 @@ fn heat_maps_are_wanted_of_one_run_for_each_arm_and_load() {
     assert_eq!(sample.heat.len(), 6);
     for heat in &sample.heat {
         let run = sample.runs.iter().find(|run| run.id == heat.run).unwrap();
-        assert_eq!(run.stages[heat.stage].works[heat.work].kind, "normal");
+        assert_eq!(run.stages[heat.stage].works[heat.work].kind, tidemark_measure::kind::WorkKind::Normal);
     }
 }
 
@@ -214,10 +215,9 @@ fn text_from_documents_is_never_markup() {
     let mut sample = Sample::new(evaluation, runs);
     sample.assessment.findings.push(Finding {
         severity: Severity::Critical,
-        rule: "test",
-        title: text(),
-        detail: text(),
-        evidence: vec![text()],
+        what: Conduct::StageFailed { reason: text() }.into(),
+        each: Vec::new(),
+        in_runs: None,
         stage: Some(text()),
         work: Some(text()),
         stages: Vec::new(),

@@ -40,7 +40,7 @@ struct Span<'a> {
 
 /// Successes per second of each driver of a stage; `None` where there were no drivers or they did nothing.
 pub fn throughput_of_drivers(run: &Run, stage: &Stage, most_points: usize) -> Option<Figure> {
-    let normal = stage.works.iter().filter(|work| work.kind == "normal");
+    let normal = stage.works.iter().filter(|work| work.kind.measures());
     let work = normal.max_by_key(|work| work.window_end_ns)?;
     let span = Span { work, seconds: whole_seconds(work) };
     let there: Vec<usize> = (0..run.drivers.len())

@@ -24,6 +24,10 @@ pub struct Figure {
     pub title: String,
     /// The same in words and numbers, for those who do not see it.
     pub description: String,
+    /// The stage of a run that it is about, by its id; empty: all of it.
+    pub stage: String,
+    /// The work that it is about, by its name; empty: all of the stage.
+    pub work: String,
     height: u32,
     body: String,
 }
@@ -35,6 +39,8 @@ impl Figure {
             name: plain_name(name),
             title: title.into(),
             description: description.into(),
+            stage: String::new(),
+            work: String::new(),
             height: height.max(1),
             body,
         }
@@ -43,6 +49,11 @@ impl Figure {
     /// The same figure under another name.
     pub(crate) fn named(self, name: &str) -> Self {
         Self { name: plain_name(name), ..self }
+    }
+
+    /// The same figure, known to be about a stage and one of its works, or all of them.
+    pub(crate) fn placed(self, stage: &str, work: &str) -> Self {
+        Self { stage: stage.into(), work: work.into(), ..self }
     }
 
     /// The same figure with another title.

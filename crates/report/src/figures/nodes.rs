@@ -130,7 +130,7 @@ impl Span {
             let at = |ns: u64| seconds(work.started_ns.saturating_add(ns).saturating_sub(from_ns));
             (at(work.window_start_ns), at(work.window_end_ns))
         };
-        let windows = stages(run, stage).flat_map(|stage| &stage.works).filter(|work| work.kind == "normal");
+        let windows = stages(run, stage).flat_map(|stage| &stage.works).filter(|work| work.kind.measures());
         let windows = windows.map(window).filter(|(from, to)| to > from).collect();
         (to_ns > from_ns).then_some(Self { from_ns, to_ns, windows })
     }
@@ -159,7 +159,7 @@ fn stages(run: &Run, stage: Option<usize>) -> impl Iterator<Item = &Stage> {
 fn load(run: &Run, stage: Option<usize>, span: &Span, most_points: usize) -> Vec<Panel> {
     let mut rates: Vec<Line> = Vec::new();
     let mut latencies: Vec<Line> = Vec::new();
-    let works = stages(run, stage).flat_map(|stage| &stage.works).filter(|work| work.kind == "normal");
+    let works = stages(run, stage).flat_map(|stage| &stage.works).filter(|work| work.kind.measures());
     for work in works {
         let offset = seconds(work.started_ns) - seconds(span.from_ns);
         let shifted = |points: Vec<Point>| -> Vec<Point> {

@@ -10,19 +10,22 @@ pub fn of_run(run: &Run) -> Vec<Figure> {
     let mut figures: Vec<Figure> = sweeps(run).iter().flat_map(of_sweep).collect();
     let stages = run.stages.iter().enumerate();
     for (index, stage) in stages.filter(|(_, stage)| stage.cell.is_none() && is_main(stage)) {
-        let within = |prefix: &str, figure: Figure| {
+        let within = |prefix: &str, work: &str, figure: Figure| {
             let name = format!("{prefix}-{}", figure.name);
-            figure.named(&name)
+            figure.named(&name).placed(&stage.id, work)
         };
+        // What is about the stage is about its only work.
+        let only = if let [only] = &stage.works[..] { only.name.as_str() } else { "" };
         for work in &stage.works {
             let prefix =
                 if stage.works.len() == 1 { stage.id.clone() } else { format!("{}-{}", stage.id, work.name) };
-            figures.extend(all(work, MOST_POINTS).into_iter().map(|figure| within(&prefix, figure)));
+            figures
+                .extend(all(work, MOST_POINTS).into_iter().map(|figure| within(&prefix, &work.name, figure)));
         }
         let drivers = drivers::throughput_of_drivers(run, stage, MOST_POINTS);
-        figures.extend(drivers.map(|figure| within(&stage.id, figure)));
+        figures.extend(drivers.map(|figure| within(&stage.id, only, figure)));
         let timelines = nodes::timelines(run, Some(index), MOST_POINTS);
-        figures.extend(timelines.into_iter().map(|figure| within(&stage.id, figure)));
+        figures.extend(timelines.into_iter().map(|figure| within(&stage.id, only, figure)));
     }
     figures
 }

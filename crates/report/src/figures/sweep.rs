@@ -4,7 +4,8 @@ use super::bandwidth_unit;
 use super::chart::{Axis as Drawn, Chart, Measured, Stroke};
 use super::figure::Figure;
 use super::scale::{Scale, Tick};
-use tidemark_judge::sweep::{Axis, Point, Spread, Sweep, axis_value};
+use tidemark_judge::sweep::{Dimension, Point, Spread, Sweep};
+use tidemark_measure::axis::Axis;
 use tidemark_measure::units;
 
 /// Ticks that fit below an axis.
@@ -17,12 +18,12 @@ const MOST_PANELS: usize = 16;
 struct Layout<'s, 'a> {
     sweep: &'s Sweep<'a>,
     /// The axis that runs along the bottom, and its numbers from low to high, with their names.
-    along: &'s Axis<'a>,
-    stops: Vec<(f64, &'a str)>,
+    along: &'s Dimension<'a>,
+    stops: Vec<(f64, &'a Axis)>,
     /// The axis that has a line for each of its values.
-    lines: Option<&'s Axis<'a>>,
+    lines: Option<&'s Dimension<'a>>,
     /// Values of all other axes that vary: a pair of figures for each combination.
-    panels: Vec<Vec<(&'a str, &'a str)>>,
+    panels: Vec<Vec<&'a Axis>>,
 }
 
 /// What is drawn: its value at a point, and how it is shown.
@@ -35,7 +36,7 @@ enum Quantity {
 
 /// The figures of a sweep, in pairs; none when it has no axis of several numbers.
 pub fn of_sweep(sweep: &Sweep<'_>) -> Vec<Figure> {
-    let axes = sweep.axes();
+    let axes = sweep.dimensions();
     let Some(layout) = Layout::new(sweep, &axes) else { return Vec::new() };
     let throughput = if layout.along.is_bytes { Quantity::Bandwidth } else { Quantity::Rate };
     let quantities = [throughput, Quantity::P99].map(|quantity| {
@@ -60,8 +61,8 @@ struct Line {
 }
 
 impl<'s, 'a> Layout<'s, 'a> {
-    fn new(sweep: &'s Sweep<'a>, axes: &'s [Axis<'a>]) -> Option<Self> {
-        let varied: Vec<&Axis<'a>> = axes.iter().filter(|axis| axis.values.len() > 1).collect();
+    fn new(sweep: &'s Sweep<'a>, axes: &'s [Dimension<'a>]) -> Option<Self> {
+        let varied: Vec<&Dimension<'a>> = axes.iter().filter(|axis| axis.values.len() > 1).collect();
         let numeric = varied.iter().rev().filter(|axis| axis.numbers.is_some());
         let along = *numeric.max_by_key(|axis| axis.values.len())?;
         let mut stops: Vec<_> =
@@ -75,8 +76,7 @@ impl<'s, 'a> Layout<'s, 'a> {
             others.iter().filter(|axis| lines.is_none_or(|lines| lines.name != axis.name)).collect();
         let mut panels = Vec::new();
         for point in &sweep.points {
-            let panel: Vec<_> =
-                rest.iter().filter_map(|axis| Some((axis.name, point.value(axis.name)?))).collect();
+            let panel: Vec<_> = rest.iter().filter_map(|axis| point.at(axis.name)).collect();
             if !panels.contains(&panel) {
                 panels.push(panel);
             }
@@ -87,7 +87,7 @@ impl<'s, 'a> Layout<'s, 'a> {
     fn figure(
         &self,
         number: usize,
-        panel: &[(&str, &str)],
+        panel: &[&Axis],
         quantity: Quantity,
         values: &[Option<Spread>],
     ) -> Option<Figure> {
@@ -126,16 +126,16 @@ impl<'s, 'a> Layout<'s, 'a> {
                 own.iter().map(|(x, one)| format!("{} {}", self.name_of(*x), quantity.print(one.mean)));
             words.push(format!("{}: {}.", line.label, said.collect::<Vec<_>>().join(", ")));
         }
-        let place: Vec<_> = panel.iter().map(|(name, value)| axis_value(name, value)).collect();
+        let place: Vec<_> = panel.iter().map(|axis| axis.label()).collect();
         let place = if place.is_empty() { String::new() } else { format!(": {}", place.join(", ")) };
         let title = format!("{} by {below}{place}", quantity.title());
         Some(chart.finish(&format!("{}-{number}", quantity.name()), &title, &words.join(" ")))
     }
 
     /// The lines of a panel; fio's are dashed where it is compared with another engine.
-    fn drawn(&self, panel: &[(&str, &str)]) -> Vec<Line> {
+    fn drawn(&self, panel: &[&Axis]) -> Vec<Line> {
         let engines = self.sweep.engines();
-        let values: Vec<Option<&str>> = match self.lines {
+        let values: Vec<Option<&Axis>> = match self.lines {
             Some(axis) => axis.values.iter().map(|value| Some(*value)).collect(),
             None => vec![None],
         };
@@ -144,15 +144,15 @@ impl<'s, 'a> Layout<'s, 'a> {
             for engine in &engines {
                 let own = |point: &Point<'a>| {
                     point.engine == *engine
-                        && panel.iter().all(|(name, value)| point.value(name) == Some(value))
-                        && self.lines.is_none_or(|axis| point.value(axis.name) == value)
+                        && panel.iter().all(|axis| point.at(&axis.name) == Some(*axis))
+                        && self.lines.is_none_or(|axis| point.at(axis.name) == value)
                 };
-                let at = |(x, name): &(f64, &str)| {
-                    let here = |point: &Point<'a>| point.value(self.along.name) == Some(name) && own(point);
+                let at = |(x, stop): &(f64, &Axis)| {
+                    let here = |point: &Point<'a>| point.at(self.along.name) == Some(*stop) && own(point);
                     Some((*x, self.sweep.points.iter().position(here)?))
                 };
                 let points: Vec<_> = self.stops.iter().filter_map(at).collect();
-                let name = self.lines.zip(value).map(|(axis, value)| axis_value(axis.name, value));
+                let name = self.lines.and(value).map(Axis::label);
                 let label = match (name, engines.len()) {
                     (Some(name), 2..) if *engine == "fio" => format!("{name} fio"),
                     (Some(name), _) => name,
@@ -178,12 +178,17 @@ impl<'s, 'a> Layout<'s, 'a> {
         let every = self.stops.len().div_ceil(MOST_TICKS).max(1);
         (
             scale,
-            self.stops.iter().step_by(every).map(|(number, name)| (*number, (*name).to_owned())).collect(),
+            self.stops
+                .iter()
+                .step_by(every)
+                .map(|(number, stop)| (*number, stop.value.to_string()))
+                .collect(),
         )
     }
 
-    fn name_of(&self, number: f64) -> &'a str {
-        self.stops.iter().find(|(stop, _)| *stop == number).map_or("", |(_, name)| name)
+    fn name_of(&self, number: f64) -> String {
+        let stop = self.stops.iter().find(|(stop, _)| *stop == number);
+        stop.map(|(_, axis)| axis.value.to_string()).unwrap_or_default()
     }
 }
 
@@ -275,7 +280,7 @@ mod tests {
         for (index, stage) in run.stages.iter_mut().enumerate() {
             // Repeats become depths.
             let cell = stage.cell.as_mut().unwrap();
-            cell.axes.push(("depth".into(), ["1", "8", "64"][index / 10].into()));
+            cell.axes.push(Axis::count("depth", [1, 8, 64][index / 10]));
         }
         let titles = titles(&run).remove(0);
         assert_eq!(titles.len(), 6);

@@ -94,15 +94,16 @@ pub(crate) fn finding(finding: &Finding) -> String {
     let mut text = format!(
         "<article class=\"finding {class}\"><h4><span class=\"mark\" aria-hidden=\"true\">{mark}</span> {}</h4>\
          <p class=\"place\">{} · {}</p>",
-        escape(&capital(&finding.title)),
+        escape(&capital(&finding.title())),
         escape(&capital(finding.severity.name())),
         escape(&finding.place())
     );
-    if !finding.detail.is_empty() {
-        text += &paragraph("", &finding.detail);
+    let (detail, evidence) = (finding.detail(), finding.evidence());
+    if !detail.is_empty() {
+        text += &paragraph("", &detail);
     }
-    if !finding.evidence.is_empty() {
-        text += &list("evidence", &finding.evidence);
+    if !evidence.is_empty() {
+        text += &list("evidence", &evidence);
     }
     text + "</article>\n"
 }

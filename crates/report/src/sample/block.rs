@@ -1,6 +1,8 @@
 //! Two sweeps on block storage: block sizes, and clients by two engines.
 
 use super::{SECOND, provenance};
+use tidemark_measure::axis::Axis;
+use tidemark_measure::kind::{Cache, OperationClass};
 use tidemark_measure::record::{
     Cell, DeviceUse, LongestGap, Operation, Proof, Run, Second, SecondOfOperation, Settling, Stage, State,
     Work, WorkerCount,
@@ -94,8 +96,8 @@ fn push(
     };
     let setup = vec!["page cache of 4 volumes dropped".into(), "TRIM of nothing".into()];
     let proof =
-        Proof { setup, cache: "cold".into(), direct: true, devices: vec![device], ..Proof::default() };
-    let axes = axes.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        Proof { setup, cache: Some(Cache::Cold), direct: true, devices: vec![device], ..Proof::default() };
+    let axes = axes.iter().map(|(name, value)| Axis::of_words(*name, value)).collect();
     let cell = Cell { sweep: sweep.into(), axes, repeat, repeats, engine: engine.into() };
     let started_ns = run.stages.last().map_or(0, |stage| stage.ended_ns);
     run.stages.push(Stage {
@@ -153,7 +155,6 @@ fn work(load: &Load) -> Work {
     let kind = if load.pattern == "randread" { "read" } else { "write" };
     Work {
         name: load.pattern.into(),
-        kind: "normal".into(),
         workers: load.clients,
         depth: load.depth,
         threads: 2,
@@ -162,7 +163,8 @@ fn work(load: &Load) -> Work {
         operations: vec![Operation {
             label: kind.into(),
             kind: kind.into(),
-            sample: kind.into(),
+            class: OperationClass::named(kind),
+            verifies: false,
             weight: 100.0,
             config: format!("{} {}", load.pattern, load.block),
             tally,

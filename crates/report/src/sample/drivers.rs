@@ -27,7 +27,7 @@ pub(crate) fn by_drivers(count: u32, seconds: u64) -> Run {
                     count,
                     number as u32,
                     work,
-                    work.kind == "normal" && seconds > 20,
+                    work.kind.measures() && seconds > 20,
                 ));
             }
         }

@@ -3,6 +3,7 @@
 use super::{Heat, SECOND, provenance};
 use tidemark_measure::evaluation::{Arm, Evaluation, Level, Load, Member};
 use tidemark_measure::fault::Fault;
+use tidemark_measure::kind::{Cache, OperationClass, WorkKind};
 use tidemark_measure::observation::{Kind, Node, Series};
 use tidemark_measure::record::{
     DeviceUse, LongestGap, Note, Operation, Proof, Run, Second, SecondOfOperation, Stage, State, Work,
@@ -162,7 +163,7 @@ fn run(shape: &Shape, arm: usize, load: usize, member: Member) -> Run {
     };
     let proof = Proof {
         setup: vec!["page cache of 4 volumes dropped".into()],
-        cache: "cold".into(),
+        cache: Some(Cache::Cold),
         direct: true,
         devices: vec![device],
         ..Proof::default()
@@ -173,7 +174,7 @@ fn run(shape: &Shape, arm: usize, load: usize, member: Member) -> Run {
         state: State::Completed,
         started_ns,
         ended_ns,
-        works: vec![Work { started_ns, kind: kind.into(), ..work }],
+        works: vec![Work { started_ns, kind: WorkKind::named(kind), ..work }],
         proof,
         ..Stage::default()
     };
@@ -211,7 +212,7 @@ fn work(shape: &Shape, load: usize, workers: u32, rate: f64, response_ns: f64) -
         Operation {
             label: (*label).into(),
             kind: (*label).into(),
-            sample: (*label).into(),
+            class: OperationClass::named(label),
             weight: share * 100.0,
             tally,
             ..Operation::default()

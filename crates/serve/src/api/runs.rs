@@ -5,7 +5,6 @@ use crate::answer::ApiError;
 use crate::app::App;
 use crate::auth::{Operator, Viewer};
 use crate::body::{Path, Query};
-use crate::figure_cache::CachedFigure;
 use axum::Json as Reply;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -14,7 +13,6 @@ use serde::Deserialize;
 use std::sync::Arc;
 use tidemark_controller::api::{Figure, MatrixRow, RunRow, Trouble};
 use tidemark_judge::judge;
-use tidemark_measure::record::{Run, Stage};
 use tidemark_report::{RunRecord, figures};
 use tidemark_store::{OperationRow, RunSummary, Store};
 use utoipa::IntoParams;
@@ -177,12 +175,12 @@ pub(super) async fn figures(
 ) -> Result<Reply<Vec<Figure>>, ApiError> {
     app.with_store(move |app, store| {
         let (_, drawn) = drawn(app, store, id)?;
-        let listed = drawn.iter().map(|placed| Figure {
-            name: placed.figure.name.clone(),
-            title: placed.figure.title.clone(),
-            description: placed.figure.description.clone(),
-            stage: placed.stage.clone(),
-            work: placed.work.clone(),
+        let listed = drawn.iter().map(|figure| Figure {
+            name: figure.name.clone(),
+            title: figure.title.clone(),
+            description: figure.description.clone(),
+            stage: figure.stage.clone(),
+            work: figure.work.clone(),
         });
         Ok(Reply(listed.collect()))
     })
@@ -212,9 +210,9 @@ pub(super) async fn figure(
         }
         let (_, drawn) = drawn(app, store, id)?;
         let name = file.strip_suffix(".svg");
-        let found = drawn.iter().find(|placed| Some(placed.figure.name.as_str()) == name);
+        let found = drawn.iter().find(|figure| Some(figure.name.as_str()) == name);
         let found = found.ok_or_else(|| ApiError::missing(format!("run {id} has no figure `{file}`")))?;
-        let mut response = typed(found.figure.standalone(), "image/svg+xml");
+        let mut response = typed(found.standalone(), "image/svg+xml");
         let policy =
             HeaderValue::from_static("default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'");
         response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
@@ -224,34 +222,13 @@ pub(super) async fn figure(
 }
 
 /// The figures of a run, and what it is known by.
-fn drawn(app: &App, store: &Store, id: u64) -> Result<(ETag, Arc<Vec<CachedFigure>>), ApiError> {
+fn drawn(app: &App, store: &Store, id: u64) -> Result<(ETag, Arc<Vec<figures::Figure>>), ApiError> {
     let tag = tag(app, store, id, "svg")?;
     let drawn = app.figures.figures(&tag.0, || {
         let run = store.load(id)?;
-        Ok(figures::of_run(&run).into_iter().map(|figure| placed(figure, &run)).collect())
+        Ok(figures::of_run(&run))
     })?;
     Ok((tag, drawn))
-}
-
-/// Where a figure belongs: its name begins with the stage's id, and with the work's name if there are several.
-fn placed(figure: figures::Figure, run: &Run) -> CachedFigure {
-    let begins = |prefix: &str| figure.name.starts_with(&format!("{}-", plain(prefix)));
-    let of_stage = |stage: &&Stage| begins(&stage.id);
-    let stage = run.stages.iter().filter(of_stage).max_by_key(|stage| stage.id.len());
-    let work = stage.and_then(|stage| match &stage.works[..] {
-        [only] => Some(only),
-        works => {
-            let named = works.iter().filter(|work| begins(&format!("{}-{}", stage.id, work.name)));
-            named.max_by_key(|work| work.name.len())
-        }
-    });
-    let (stage, work) = (stage.map(|stage| stage.id.clone()), work.map(|work| work.name.clone()));
-    CachedFigure { figure, stage: stage.unwrap_or_default(), work: work.unwrap_or_default() }
-}
-
-/// A name as it stands in those of figures.
-fn plain(name: &str) -> String {
-    name.chars().map(|c| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' }).collect()
 }
 
 /// Lists every operation of every run (the performance matrix), newest run first.

@@ -1,6 +1,5 @@
 //! An evaluation's judgement on the terminal and as a report; also that of a comparison.
 
-use super::evaluate::level;
 use super::outcome::not_observed;
 use super::table::aligned;
 use crate::terminal::{Style, Terminal};
@@ -8,6 +7,7 @@ use std::path::Path;
 use tidemark_judge::evaluation::{Assessment, Cell, Comparison, Estimate, Metric, Outcome};
 use tidemark_judge::{Severity, Validity};
 use tidemark_measure::evaluation::Evaluation;
+use tidemark_measure::evaluation::level_label as level;
 use tidemark_measure::record::{Run, State};
 use tidemark_measure::units;
 use tidemark_report::evaluation::{self as report, Heat, Subject};
@@ -87,8 +87,8 @@ pub(crate) fn show(judged: &Judged<'_>, terminal: Terminal) {
     }
     for bottleneck in &assessment.bottlenecks {
         let place = terminal.paint(Style::Faint, &format!("({}, {})", bottleneck.arm, bottleneck.load));
-        terminal.print(&format!("  limit    {} {place}", bottleneck.finding.title));
-        bottleneck.finding.evidence.iter().for_each(|line| terminal.print(&format!("             {line}")));
+        terminal.print(&format!("  limit    {} {place}", bottleneck.finding.title()));
+        bottleneck.finding.evidence().iter().for_each(|line| terminal.print(&format!("             {line}")));
     }
     for finding in &assessment.findings {
         let (style, mark) = match finding.severity {
@@ -97,9 +97,9 @@ pub(crate) fn show(judged: &Judged<'_>, terminal: Terminal) {
             Severity::Note => (Style::Faint, "note    "),
             Severity::Good => continue,
         };
-        terminal.print(&format!("  {} {}", terminal.paint(style, mark), finding.title));
+        terminal.print(&format!("  {} {}", terminal.paint(style, mark), finding.title()));
         if finding.severity >= Severity::Warning {
-            finding.evidence.iter().for_each(|line| terminal.print(&format!("             {line}")));
+            finding.evidence().iter().for_each(|line| terminal.print(&format!("             {line}")));
         }
     }
     terminal.print("");

@@ -1,10 +1,10 @@
 //! `tidemark check FILE`.
 
 use super::document::{self, Opened};
-use super::evaluate::level;
 use crate::cli;
 use crate::exit::{Exit, Stop};
 use crate::terminal::{Style, Terminal};
+use tidemark_measure::evaluation::level_label as level;
 use tidemark_measure::record::Cell;
 use tidemark_measure::units;
 use tidemark_plan::evaluation::{Arm, Evaluation, Levels};
@@ -138,7 +138,8 @@ fn show(forecast: &Forecast, terminal: Terminal) {
 fn stage(number: usize, stage: &Stage, terminal: Terminal) {
     terminal.print(&format!("  {number}. {}  ({})", stage.name, stage.time.describe()));
     for work in &stage.works {
-        let (kind, workers, time) = (&work.kind, units::count(work.workers.into()), work.time.describe());
+        let (kind, workers, time) =
+            (work.kind.name(), units::count(work.workers.into()), work.time.describe());
         let depth = if work.depth > 1 { format!(", {} operations each", work.depth) } else { String::new() };
         terminal.print(&format!("       {} ({kind}): {workers} workers{depth}, {time}", work.name));
         actions(work, terminal);
@@ -162,14 +163,14 @@ fn sweep(first: usize, stages: &[Stage], cell: &Cell, terminal: Terminal) {
         }
         return;
     }
-    for (axis, (name, _)) in cell.axes.iter().enumerate() {
-        let mut values: Vec<&str> = Vec::new();
-        for (_, value) in points().filter_map(|cell| cell.axes.get(axis)) {
-            if !values.contains(&value.as_str()) {
+    for (place, axis) in cell.axes.iter().enumerate() {
+        let mut values: Vec<String> = Vec::new();
+        for value in points().filter_map(|cell| Some(cell.axes.get(place)?.value.to_string())) {
+            if !values.contains(&value) {
                 values.push(value);
             }
         }
-        terminal.print(&format!("       {name}: {}", values.join(", ")));
+        terminal.print(&format!("       {}: {}", axis.name, values.join(", ")));
     }
     terminal.print(&format!("       each {}", stages[0].time.describe()));
 }

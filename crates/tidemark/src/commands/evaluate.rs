@@ -17,7 +17,7 @@ use tidemark_control::event::{EventSink, StopRequest};
 use tidemark_control::{execute, provenance};
 use tidemark_judge::Validity;
 use tidemark_judge::evaluation::{Cell, assess};
-use tidemark_measure::evaluation::{Evaluation, Level, Member};
+use tidemark_measure::evaluation::{Evaluation, Member, level_label};
 use tidemark_measure::record::{Provenance, Run};
 use tidemark_measure::units;
 use tidemark_plan::plan::Plan;
@@ -89,7 +89,8 @@ pub(crate) fn execute(
     }
     let assessment = assess(&evaluation, &runs);
     if let Some(store) = &mut store
-        && let Err(error) = store.keep_evaluation(&evaluation, Some(&assessment))
+        && let Err(error) =
+            store.keep_evaluation(&evaluation, Some(&tidemark_control::listing::of_evaluation(&assessment)))
     {
         terminal.remark(&format!("tidemark: the verdict is not in the result store: {error}"));
     }
@@ -140,15 +141,9 @@ fn labs(arguments: &cli::Run) -> Result<PathBuf, Stop> {
 pub(crate) fn place(member: &Member) -> String {
     let mut parts = vec![member.arm.clone(), member.load.clone()];
     if !member.level.is_empty() {
-        parts.push(level(&member.level));
+        parts.push(level_label(&member.level));
     }
     parts.push(format!("repeat {}", member.repeat));
-    parts.join(", ")
-}
-
-/// `workers 32, depth 4`.
-pub(crate) fn level(level: &Level) -> String {
-    let parts: Vec<String> = level.iter().map(|(axis, value)| format!("{axis} {value}")).collect();
     parts.join(", ")
 }
 
@@ -222,7 +217,7 @@ impl EvaluationSink for Screen {
                 if let Validity::Invalid(reasons) = &judgement.validity {
                     // A search has to go beyond what the storage can take.
                     let mut against = judgement.findings.iter().filter(|finding| finding.invalidates);
-                    let word = if against.all(|finding| finding.rule == "offered-rate") {
+                    let word = if against.all(|finding| finding.rule() == "offered-rate") {
                         "overloaded"
                     } else {
                         "INVALID"

@@ -7,6 +7,7 @@ use crate::exit::{Exit, Stop};
 use crate::terminal::Terminal;
 use serde_json::json;
 use std::path::PathBuf;
+use tidemark_control::listing;
 use tidemark_import::{Format, Imported, Options, import as read};
 use tidemark_judge::evaluation::assess;
 use tidemark_measure::service_level::ServiceLevel;
@@ -52,7 +53,7 @@ fn keep(
         }
     }
     for run in &mut imported.runs {
-        run.id = store.add(run)?;
+        run.id = store.add(run, &listing::of_run(run))?;
     }
     let Some(evaluation) = &imported.evaluation else {
         for run in &imported.runs {
@@ -68,7 +69,7 @@ fn keep(
         return Ok(());
     };
     let assessment = assess(evaluation, &imported.runs);
-    store.keep_evaluation(evaluation, Some(&assessment))?;
+    store.keep_evaluation(evaluation, Some(&listing::of_evaluation(&assessment)))?;
     if arguments.json {
         let runs: Vec<u64> = imported.runs.iter().map(|run| run.id).collect();
         terminal.print(

@@ -191,13 +191,13 @@ pub(crate) fn summary(run: &Run, judgement: &Judgement, terminal: Terminal) {
             Severity::Critical => (Style::Bad, "critical"),
             Severity::Warning => (Style::Warning, "warning "),
             Severity::Note => (Style::Faint, "note    "),
-            Severity::Good if PROOFS.contains(&finding.rule) => (Style::Good, "proven  "),
+            Severity::Good if PROOFS.contains(&finding.rule()) => (Style::Good, "proven  "),
             Severity::Good => continue,
         };
         let place = terminal.paint(Style::Faint, &format!("({})", finding.place()));
-        terminal.print(&format!("  {} {} {place}", terminal.paint(style, mark), finding.title));
-        if finding.severity >= Severity::Warning || PROOFS.contains(&finding.rule) {
-            finding.evidence.iter().for_each(|line| terminal.print(&format!("             {line}")));
+        terminal.print(&format!("  {} {} {place}", terminal.paint(style, mark), finding.title()));
+        if finding.severity >= Severity::Warning || PROOFS.contains(&finding.rule()) {
+            finding.evidence().iter().for_each(|line| terminal.print(&format!("             {line}")));
         }
     }
     terminal.print("");

@@ -1,6 +1,6 @@
 //! The numbers of a run as tables for the terminal.
 
-use tidemark_judge::sweep::{Axis, Row, Spread, Sweep, sweeps};
+use tidemark_judge::sweep::{Dimension, Row, Spread, Sweep, sweeps};
 use tidemark_measure::histogram::Histogram;
 use tidemark_measure::record::{Operation, Run, Stage, State, Work};
 use tidemark_measure::units;
@@ -57,8 +57,8 @@ fn latencies<const N: usize>(response: &Histogram, fractions: [f64; N]) -> Vec<S
 
 /// A sweep: means over the repeats, and percentiles of all of them together.
 fn points(sweep: &Sweep<'_>) -> String {
-    let axes = sweep.axes();
-    let axes: Vec<&Axis<'_>> = axes.iter().filter(|axis| axis.values.len() > 1).collect();
+    let axes = sweep.dimensions();
+    let axes: Vec<&Dimension<'_>> = axes.iter().filter(|axis| axis.values.len() > 1).collect();
     let several_engines = sweep.engines().len() > 1;
     let mut head = vec![sweep.name.to_owned()];
     head.extend(axes.iter().map(|axis| axis.name.replace('_', " ")));
@@ -69,7 +69,9 @@ fn points(sweep: &Sweep<'_>) -> String {
     for point in &sweep.points {
         for one in point.rows() {
             let mut cells = vec![String::new()];
-            cells.extend(axes.iter().map(|axis| point.value(axis.name).unwrap_or("-").to_owned()));
+            cells.extend(
+                axes.iter().map(|axis| point.at(axis.name).map_or("-".into(), |at| at.value.to_string())),
+            );
             cells.extend(several_engines.then(|| point.engine.to_owned()));
             cells.extend(measured(&one));
             rows.push(cells);
@@ -116,18 +118,17 @@ mod tests {
     use tidemark_measure::record::Cell;
 
     fn stage(size: &str, repeat: u32, ok: u64) -> Stage {
-        let mut read = Operation { label: "read".into(), sample: "read".into(), ..Operation::default() };
+        let mut read = Operation {
+            label: "read".into(),
+            class: tidemark_measure::kind::OperationClass::Read,
+            ..Operation::default()
+        };
         (read.tally.ok, read.tally.bytes) = (ok, ok * 4096);
         read.tally.response.record_many(1_000_000, ok);
-        let work = Work {
-            kind: "normal".into(),
-            window_end_ns: 10_000_000_000,
-            operations: vec![read],
-            ..Work::default()
-        };
+        let work = Work { window_end_ns: 10_000_000_000, operations: vec![read], ..Work::default() };
         let cell = Cell {
             sweep: "rand".into(),
-            axes: vec![("block_size".into(), size.into())],
+            axes: vec![tidemark_measure::axis::Axis::of_words("block_size", size)],
             repeat,
             ..Cell::default()
         };

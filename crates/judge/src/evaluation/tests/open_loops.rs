@@ -95,10 +95,10 @@ fn knees_stand_beside_the_first_arms() {
     assert_eq!(knees, [("slow", Some(20.0)), ("fast", Some(20.0))]);
     let verdict = assessment.verdict.join(" ");
     assert!(
-        verdict.contains("2.00 x the throughput for l at workers 20"),
+        verdict.contains("2.00x throughput for l at workers 20"),
         "where the baseline does most: {verdict}"
     );
-    assert!(verdict.contains("That is 2.00 x the throughput of slow at its own."), "{verdict}");
+    assert!(verdict.contains("That is 2.00x the throughput of slow at its own knee."), "{verdict}");
 }
 
 #[test]

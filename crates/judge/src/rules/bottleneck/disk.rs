@@ -1,9 +1,9 @@
 //! Disks: at a limit that was set, or busy all the time.
 
-use super::{AT_LIMIT, View, list};
+use super::{AT_LIMIT, View};
+use crate::words::limits::{DiskUse, Limit, Metered};
 use crate::{Finding, Severity};
 use tidemark_measure::observation::Kind;
-use tidemark_measure::units;
 
 /// A disk that has a request in flight for this share of the time is busy.
 const BUSY: f64 = 0.9;
@@ -17,59 +17,38 @@ const PRESSURE: f64 = 0.1;
 /// A disk that does more than this share of a limit is used by others, whom the limit does not bind: it says nothing then.
 const BEYOND: f64 = 1.2;
 
-/// What is limited: metric, limit, what it is called.
-const LIMITS: [(&str, &str, &str); 4] = [
-    ("write_ops", "write_ops_limit", "writes"),
-    ("read_ops", "read_ops_limit", "reads"),
-    ("write_bytes", "write_bytes_limit", "written"),
-    ("read_bytes", "read_bytes_limit", "read"),
+/// What is limited: metric, limit, what it counts.
+const LIMITS: [(&str, &str, Metered); 4] = [
+    ("write_ops", "write_ops_limit", Metered::Writes),
+    ("read_ops", "read_ops_limit", Metered::Reads),
+    ("write_bytes", "write_bytes_limit", Metered::BytesWritten),
+    ("read_bytes", "read_bytes_limit", Metered::BytesRead),
 ];
 
 /// Whether disks are at the limit that control groups set. Their own counters do not show it: the wait is before the device.
 pub(super) fn at_limit(view: &View<'_>) -> Vec<Finding> {
-    LIMITS.iter().filter_map(|(metric, limit, what)| one_limit(view, metric, limit, what)).collect()
+    LIMITS.iter().filter_map(|(metric, limit, metered)| one_limit(view, metric, limit, *metered)).collect()
 }
 
-fn one_limit(view: &View<'_>, metric: &str, limit: &str, what: &str) -> Option<Finding> {
+fn one_limit(view: &View<'_>, metric: &str, limit: &str, metered: Metered) -> Option<Finding> {
     let limits = view.means(Kind::Disk, limit);
     // What the limit meters is what was let through to the disk, which may merge requests before it counts them.
-    let metered = format!("{metric}_metered");
+    let passed = format!("{metric}_metered");
     let used = |disk: &str| {
-        let metered = view.mean(Kind::Disk, disk, &metered);
-        metered.unwrap_or_else(|| view.level(Kind::Disk, disk, metric))
+        let passed = view.mean(Kind::Disk, disk, &passed);
+        passed.unwrap_or_else(|| view.level(Kind::Disk, disk, metric))
     };
-    let (at, below): (Vec<(&str, f64)>, Vec<_>) = limits
-        .into_iter()
-        .filter(|(_, limit)| *limit > 0.0)
-        .partition(|(disk, limit)| (AT_LIMIT..=BEYOND).contains(&(used(disk) / limit)));
-    let (first, _) = at.first()?;
-    let lowest = at.iter().map(|(_, limit)| *limit).fold(f64::MAX, f64::min);
-    let highest = at.iter().map(|(_, limit)| *limit).fold(0.0, f64::max);
-    let bound = match (lowest < highest, metric.ends_with("ops")) {
-        (true, _) => "of what is allowed".to_owned(),
-        (false, true) => format!("of {lowest:.0} {what} a second"),
-        (false, false) => format!("of {} {what} a second", amount(metric, lowest)),
+    let limits = limits.into_iter().filter(|(_, limit)| *limit > 0.0);
+    let of_disk = |(disk, limit): (&str, f64)| DiskUse {
+        disk: disk.to_owned(),
+        used: used(disk),
+        limit,
+        busy: view.level(Kind::Disk, disk, "busy"),
     };
-    let names: Vec<&str> = at.iter().map(|(disk, _)| *disk).collect();
-    let title = match names.len() {
-        1 => format!("the disk {first} was at its limit {bound}"),
-        _ => format!("the disks {} were at their limits {bound}", list(&names)),
-    };
-    let line = |(disk, limit): &(&str, f64)| {
-        let used = used(disk);
-        format!(
-            "{disk}: mean {} {what} a second of {} allowed = {}; the disk itself was busy {} of the time",
-            amount(metric, used),
-            amount(metric, *limit),
-            units::percent(used / limit),
-            units::percent(view.level(Kind::Disk, disk, "busy"))
-        )
-    };
-    let detail = "Requests wait in the control group before they reach the disk, which therefore looks idle. Raise the limit, or \
-        move part of the data (a write-ahead log, metadata, a cache) to another device, and run again: if this is the bottleneck, \
-        throughput follows the limit.";
-    let finding = view.finding(Severity::Warning, "limit-disk", title).detail(detail);
-    Some(finding.evidences(at.iter().map(line)).evidences(below.iter().map(line)))
+    let is_at = |one: &DiskUse| (AT_LIMIT..=BEYOND).contains(&(one.used / one.limit));
+    let (disks, below): (Vec<_>, Vec<_>) = limits.map(of_disk).partition(is_at);
+    let found = !disks.is_empty();
+    found.then(|| view.finding(Severity::Warning, Limit::DiskAtLimit { metered, disks, below }))
 }
 
 /// Whether disks without such a limit were busy all the time with requests waiting.
@@ -82,36 +61,18 @@ pub(super) fn busy(view: &View<'_>) -> Vec<Finding> {
             continue;
         }
         let level = |metric| view.level(Kind::Disk, disk, metric);
-        let duration = |metric| units::duration_ns(level(metric) as u64);
         let severity = if pressure >= PRESSURE { Severity::Warning } else { Severity::Note };
-        let title = format!("the disk {disk} was busy {} of the time", units::percent(busy));
-        findings.push(
-            view.finding(severity, "limit-disk", title)
-                .detail(
-                    "A disk that works on many requests at once may be always busy and have reserve. Run \
-                    with twice the load: if throughput stays and latency doubles, this disk is the \
-                    bottleneck.",
-                )
-                .evidence(format!(
-                    "a request in flight for {} of the time, {queue:.1} on average",
-                    units::percent(busy)
-                ))
-                .evidence(format!(
-                    "reads: {} at {} each",
-                    units::rate(level("read_ops")),
-                    duration("read_await_ns")
-                ))
-                .evidence(format!(
-                    "writes: {} at {} each",
-                    units::rate(level("write_ops")),
-                    duration("write_await_ns")
-                ))
-                .evidence(format!("all tasks waited for disks for {} of the time", units::percent(pressure))),
-        );
+        let what = Limit::DiskBusy {
+            disk: disk.to_owned(),
+            busy,
+            queue,
+            reads: level("read_ops"),
+            read_ns: level("read_await_ns"),
+            writes: level("write_ops"),
+            write_ns: level("write_await_ns"),
+            pressure,
+        };
+        findings.push(view.finding(severity, what));
     }
     findings
-}
-
-fn amount(metric: &str, value: f64) -> String {
-    if metric.ends_with("ops") { format!("{value:.1}") } else { units::bytes(value as u64) }
 }

@@ -1,9 +1,9 @@
 //! Processors of the system under test: a node's, a quota's, one thread's.
 
-use super::{AT_LIMIT, View, list};
+use super::{AT_LIMIT, View};
+use crate::words::limits::{Limit, ProcessUse};
 use crate::{Finding, Severity};
 use tidemark_measure::observation::Kind;
-use tidemark_measure::units;
 
 /// The generator's process, of which other rules speak.
 pub(super) const GENERATOR: &str = "tidemark";
@@ -25,34 +25,23 @@ const OTHERS: f64 = 0.1;
 
 /// Whether daemons were stopped by their quota of processor time.
 pub(super) fn throttled(view: &View<'_>) -> Vec<Finding> {
-    let stopped: Vec<_> = view.means(Kind::Cgroup, "throttled_periods");
-    let stopped: Vec<_> =
-        stopped.into_iter().filter(|(process, share)| *process != GENERATOR && *share >= THROTTLED).collect();
-    if stopped.is_empty() {
-        return Vec::new();
+    let stopped = view.means(Kind::Cgroup, "throttled_periods").into_iter();
+    let stopped = stopped.filter(|(process, share)| *process != GENERATOR && *share >= THROTTLED);
+    let stopped: Vec<_> = stopped.map(|(process, share)| of_process(view, process, share)).collect();
+    match stopped.is_empty() {
+        true => Vec::new(),
+        false => vec![view.finding(Severity::Warning, Limit::Quota { stopped })],
     }
-    let names: Vec<&str> = stopped.iter().map(|(process, _)| *process).collect();
-    let most = stopped.iter().map(|(_, share)| *share).fold(0.0, f64::max);
-    let title = format!(
-        "the processor quota of {} stopped it in up to {} of its periods",
-        list(&names),
-        units::percent(most)
-    );
-    let line = |(process, share): &(&str, f64)| {
-        format!(
-            "{process}: stopped in {} of the periods, used {:.2} cores of {:.2} allowed, {:.2} threads \
-                stopped on average",
-            units::percent(*share),
-            view.level(Kind::Process, process, "cpu"),
-            view.level(Kind::Cgroup, process, "cpu_limit"),
-            view.level(Kind::Cgroup, process, "throttled_time")
-        )
-    };
-    let finding = view.finding(Severity::Warning, "limit-cgroup", title).detail(
-        "The control group's quota, not the machine, is the limit. Raise it by half and run again: if \
-            this is the bottleneck, throughput follows.",
-    );
-    vec![finding.evidences(stopped.iter().map(line))]
+}
+
+fn of_process(view: &View<'_>, process: &str, share: f64) -> ProcessUse {
+    ProcessUse {
+        process: process.to_owned(),
+        share,
+        cores: view.level(Kind::Process, process, "cpu"),
+        allowed: view.level(Kind::Cgroup, process, "cpu_limit"),
+        stopped_threads: view.level(Kind::Cgroup, process, "throttled_time"),
+    }
 }
 
 /// Whether the node's processors were used up, and by whom.
@@ -62,41 +51,24 @@ pub(super) fn node(view: &View<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     let level = |metric| view.level(Kind::Cpu, "all", metric);
-    let title = format!("the processors were {} busy", units::percent(busy));
-    let of = view.cores().map_or(String::new(), |cores| format!(" = {:.2} of {cores} cores", busy * cores));
-    let mut finding = view
-        .finding(Severity::Warning, "limit-processor", title)
-        .detail(
-            "Add processors, or move a part (the load generator first, if it is on the same node) to \
-            another machine: if this is the bottleneck, throughput follows.",
-        )
-        .evidence(format!(
-            "busy {}{of}: programs {}, kernel {}, interrupts {}; waiting for disks {}",
-            units::percent(busy),
-            units::percent(level("user")),
-            units::percent(level("system")),
-            units::percent(level("irq")),
-            units::percent(level("iowait"))
-        ));
     let mut users = view.means(Kind::Process, "cpu");
     users.sort_by(|(_, a), (_, b)| b.total_cmp(a));
     let known: f64 = users.iter().map(|(_, cores)| cores).sum();
     users.truncate(USERS);
-    if !users.is_empty() {
-        let mut users: Vec<String> =
-            users.iter().map(|(process, cores)| format!("{process} {cores:.2} cores")).collect();
-        let others = view.cores().map_or(0.0, |cores| busy * cores) - known;
-        users.extend((others >= OTHERS).then(|| format!("what is not observed {others:.2} cores")));
-        finding = finding.evidence(format!("used by: {}", users.join(", ")));
-    }
-    let waiting = view.level(Kind::Pressure, "cpu", "some");
-    finding = finding
-        .evidence(format!("some task waited for a processor for {} of the time", units::percent(waiting)));
-    if level("steal") >= STEAL {
-        finding =
-            finding.evidence(format!("the hypervisor took {} of the time", units::percent(level("steal"))));
-    }
-    vec![finding]
+    let others = view.cores().map(|cores| busy * cores - known);
+    let what = Limit::Processors {
+        busy,
+        cores: view.cores(),
+        user: level("user"),
+        system: level("system"),
+        irq: level("irq"),
+        iowait: level("iowait"),
+        users: users.into_iter().map(|(process, cores)| (process.to_owned(), cores)).collect(),
+        not_observed: others.filter(|cores| *cores >= OTHERS),
+        waiting: view.level(Kind::Pressure, "cpu", "some"),
+        steal: Some(level("steal")).filter(|share| *share >= STEAL),
+    };
+    vec![view.finding(Severity::Warning, what)]
 }
 
 /// Whether one thread of a daemon used a whole core, or a daemon all processors that it may run on.
@@ -106,22 +78,12 @@ pub(super) fn one_thread(view: &View<'_>) -> Vec<Finding> {
     let full: Vec<_> =
         daemons.into_iter().filter(|(process, share)| *process != GENERATOR && *share >= AT_LIMIT).collect();
     if let Some((first, share)) = full.iter().max_by(|(_, a), (_, b)| a.total_cmp(b)) {
-        let title = format!("one thread of {first} used {} of a core", units::percent(*share));
-        let line = |(process, share): &(&str, f64)| {
-            let cores = view.level(Kind::Process, process, "cpu");
-            format!(
-                "{process}: busiest thread {} of a core, all its threads {cores:.2} cores",
-                units::percent(*share)
-            )
+        let what = Limit::OneThread {
+            process: (*first).to_owned(),
+            share: *share,
+            daemons: full.iter().map(|(process, share)| of_process(view, process, *share)).collect(),
         };
-        findings.push(
-            view.finding(Severity::Warning, "limit-process", title)
-                .detail(
-                    "More processors do not help one thread. Give the daemon more shards or threads for \
-                    this work, or run more daemons, and run again.",
-                )
-                .evidences(full.iter().map(line)),
-        );
+        findings.push(view.finding(Severity::Warning, what));
     }
     let cores = view.cores().unwrap_or(f64::MAX);
     for (process, used) in view.means(Kind::Process, "cpu") {
@@ -132,19 +94,8 @@ pub(super) fn one_thread(view: &View<'_>) -> Vec<Finding> {
         if process == GENERATOR || stopped || limit <= 0.0 || used < AT_LIMIT * limit {
             continue;
         }
-        let title =
-            format!("{process} used {} of the {limit:.2} cores that it may", units::percent(used / limit));
-        findings.push(
-            view.finding(Severity::Warning, "limit-process", title)
-                .detail(
-                    "Its quota or its processors' list is the limit, not the machine. Raise it and run \
-                    again: if this is the bottleneck, throughput follows.",
-                )
-                .evidence(format!(
-                    "{process}: mean {used:.2} cores of {limit:.2} allowed = {}",
-                    units::percent(used / limit)
-                )),
-        );
+        let what = Limit::ProcessAtLimit { process: process.to_owned(), used, limit };
+        findings.push(view.finding(Severity::Warning, what));
     }
     findings
 }

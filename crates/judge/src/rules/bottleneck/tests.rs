@@ -1,8 +1,9 @@
 //! Nodes made up so that each rule fires for its reason and for no other.
 
-use super::super::testing::{healthy, healthy_open, invalid_for, work};
+use super::super::testing::{healthy, healthy_open, invalid_for, invalid_with, work};
 use super::*;
 use crate::judge;
+use tidemark_measure::kind::WorkKind;
 use tidemark_measure::observation::Series;
 
 /// Twenty seconds of a node of four idle processors that generates the load, and these values all the time.
@@ -33,8 +34,8 @@ fn with(values: &[(Kind, &str, &str, f64)]) -> Run {
 
 /// Rule, severity and title of all findings about limits.
 fn said(run: &Run) -> Vec<(&'static str, Severity, String)> {
-    let findings = judge(run).findings.into_iter().filter(|finding| finding.rule.starts_with("limit-"));
-    findings.map(|finding| (finding.rule, finding.severity, finding.title)).collect()
+    let findings = judge(run).findings.into_iter().filter(|finding| finding.rule().starts_with("limit-"));
+    findings.map(|finding| (finding.rule(), finding.severity, finding.title())).collect()
 }
 
 fn rules(values: &[(Kind, &str, &str, f64)]) -> Vec<&'static str> {
@@ -42,8 +43,8 @@ fn rules(values: &[(Kind, &str, &str, f64)]) -> Vec<&'static str> {
 }
 
 fn evidence(run: &Run, rule: &str) -> String {
-    let findings = judge(run).findings.into_iter().filter(|finding| finding.rule == rule);
-    findings.flat_map(|finding| finding.evidence).collect::<Vec<_>>().join("\n")
+    let findings = judge(run).findings.into_iter().filter(|finding| finding.rule() == rule);
+    findings.flat_map(|finding| finding.evidence()).collect::<Vec<_>>().join("\n")
 }
 
 const IDLE: &[(Kind, &str, &str, f64)] = &[
@@ -88,11 +89,11 @@ fn a_throttled_disk_is_found_though_it_looks_idle() {
         (Kind::Disk, "loop4", "write_ops", 300.0),
         (Kind::Disk, "loop4", "write_ops_limit", 500.0),
     ]);
-    let title = "the disk loop3 was at its limit of 500 writes a second".to_owned();
+    let title = "disk loop3 was at its limit of 500 writes/s".to_owned();
     assert_eq!(said(&run), [("limit-disk", Severity::Warning, title)]);
     let evidence = evidence(&run, "limit-disk");
-    assert!(evidence.contains("loop3: mean 497.2 writes a second of 500.0 allowed = 99.44 %"), "{evidence}");
-    assert!(evidence.contains("loop4: mean 300.0 writes a second"), "the others are shown too: {evidence}");
+    assert!(evidence.contains("loop3: mean 497.2 writes/s of 500.0 allowed = 99.44 %"), "{evidence}");
+    assert!(evidence.contains("loop4: mean 300.0 writes/s"), "the others are shown too: {evidence}");
     let shared = [(Kind::Disk, "vda", "write_ops", 347.0), (Kind::Disk, "vda", "write_ops_limit", 100.0)];
     assert_eq!(rules(&shared), [""; 0], "most of it is somebody else's");
     let both = with(&[
@@ -101,7 +102,7 @@ fn a_throttled_disk_is_found_though_it_looks_idle() {
         (Kind::Disk, "loop4", "read_bytes", 49e6),
         (Kind::Disk, "loop4", "read_bytes_limit", 50e6),
     ]);
-    assert_eq!(said(&both)[0].2, "the disks loop3 and loop4 were at their limits of 50.0 MB read a second");
+    assert_eq!(said(&both)[0].2, "disks loop3 and loop4 were at their limits of 50.0 MB/s read");
 }
 
 #[test]
@@ -118,7 +119,7 @@ fn only_the_measured_window_counts() {
     work(&mut run).window_end_ns = 2 * SECOND_NS;
     assert!(said(&run).is_empty(), "two samples say nothing");
     work(&mut run).window_end_ns = 14 * SECOND_NS;
-    work(&mut run).kind = "prepare".into();
+    work(&mut run).kind = WorkKind::Prepare;
     assert!(said(&run).is_empty(), "nothing is measured");
 }
 
@@ -164,12 +165,12 @@ fn daemons_are_limited_by_one_thread_or_by_their_quota() {
     let title = "one thread of ceph-osd.0 used 97.00 % of a core".to_owned();
     assert_eq!(said(&run), [("limit-process", Severity::Warning, title)]);
     let quota = [(Kind::Process, "ceph-osd.0", "cpu", 1.9), (Kind::Cgroup, "ceph-osd.0", "cpu_limit", 2.0)];
-    assert_eq!(said(&with(&quota))[0].2, "ceph-osd.0 used 95.00 % of the 2.00 cores that it may");
+    assert_eq!(said(&with(&quota))[0].2, "ceph-osd.0 used 95.00 % of the 2.00 cores it may use");
     let [cpu, limit] = quota;
     let stopped = with(&[cpu, limit, (Kind::Cgroup, "ceph-osd.0", "throttled_periods", 0.4)]);
     let said = said(&stopped);
     assert_eq!(said.iter().map(|(rule, ..)| *rule).collect::<Vec<_>>(), ["limit-cgroup"], "said once");
-    assert_eq!(said[0].2, "the processor quota of ceph-osd.0 stopped it in up to 40.00 % of its periods");
+    assert_eq!(said[0].2, "CPU quota throttled ceph-osd.0 in up to 40.00 % of its periods");
     let all = [(Kind::Process, "ceph-osd.0", "cpu", 3.9), (Kind::Process, "ceph-osd.0", "allowed", 4.0)];
     assert_eq!(rules(&all), [""; 0], "it may use the whole node");
 }
@@ -181,10 +182,7 @@ fn a_throttled_generator_invalidates() {
         (Kind::Cgroup, "tidemark", "cpu_limit", 0.5),
     ]);
     assert_eq!(said(&run)[0].0, "limit-generator");
-    assert!(invalid_for(
-        &run,
-        "the load generator was stopped by its processor quota in 30.00 % of its periods"
-    ));
+    assert!(invalid_with(&run, "throttled the load generator in 30.00 % of its periods"));
     let mut both = with(&[
         (Kind::Cgroup, "tidemark", "throttled_periods", 0.9),
         (Kind::Cgroup, "tidemark", "cpu_limit", 0.5),
@@ -236,19 +234,19 @@ fn two_drivers(threads: [u32; 2], busy: [f64; 2]) -> Run {
 fn each_driver_is_looked_at_on_its_own_node() {
     // Eight threads at 46 % on four processors use up the node; the mean of both drivers does not.
     let run = two_drivers([8, 2], [0.46, 0.2]);
-    assert!(invalid_for(&run, "it used 3.68 of 4.00 cores (on host-1)"), "{:?}", said(&run));
+    assert!(invalid_with(&run, "it used 3.68 of 4.00 cores (on host-1)"), "{:?}", said(&run));
     assert!(said(&run).iter().all(|(.., title)| !title.contains("host-2")), "{:?}", said(&run));
     assert_eq!(said(&two_drivers([2, 2], [0.2, 0.2])), []);
     let mut without_facts = two_drivers([8, 2], [0.46, 0.2]);
     without_facts.nodes.iter_mut().for_each(|node| node.facts.clear());
-    assert!(invalid_for(&without_facts, "of 4.00 cores"), "the driver says how many processors it has");
+    assert!(invalid_with(&without_facts, "of 4.00 cores"), "the driver says how many processors it has");
 }
 
 #[test]
 fn a_generator_that_uses_up_its_node_invalidates() {
     let full = [(Kind::Cpu, "all", "busy", 0.95), (Kind::Process, "tidemark", "cpu", 3.4)];
     let run = generator(8, 0.41, &full);
-    assert!(invalid_for(&run, "the load generator was the bottleneck: it used 3.28 of 4.00 cores"));
+    assert!(invalid_with(&run, "the load generator was the bottleneck: it used 3.28 of 4.00 cores"));
     let shared = generator(4, 0.5, &full);
     assert!(!invalid_for(&shared, ""), "half of it is somebody else's: a server in the same process");
     assert!(said(&shared).iter().all(|(rule, ..)| *rule == "limit-processor"));
@@ -267,7 +265,7 @@ fn a_generator_that_may_use_few_processors_invalidates() {
         (Kind::Process, "tidemark", "allowed", 1.0),
     ];
     let run = generator(4, 0.23, &values);
-    assert!(invalid_for(&run, "it used 0.92 of 1.00 cores"));
+    assert!(invalid_with(&run, "it used 0.92 of 1.00 cores"));
     let mut open = healthy_open();
     open.nodes = run.nodes.clone();
     work(&mut open).series.iter_mut().for_each(|second| second.busy = 0.95);
@@ -281,10 +279,7 @@ fn a_generator_whose_threads_never_rest_is_starved() {
             [(Kind::Process, "tidemark", "waiting", waiting), (Kind::Process, "tidemark", "cpu", cpu)];
         generator(2, 0.2, &values)
     };
-    assert!(invalid_for(
-        &starved(1.55, 0.42),
-        "was starved of processors: its threads waited for one for 77.50 %"
-    ));
+    assert!(invalid_with(&starved(1.55, 0.42), "its threads waited for a processor 77.50 % of the time"));
     assert!(!invalid_for(&starved(1.4, 0.42), ""), "they rested for a tenth of the time");
     assert!(!invalid_for(&starved(1.55, 1.42), ""), "a server in the same process may be what waits");
 }
@@ -293,14 +288,14 @@ fn a_generator_whose_threads_never_rest_is_starved() {
 fn what_the_generators_own_rules_say_is_not_said_again() {
     let run =
         generator(4, 0.97, &[(Kind::Cpu, "all", "busy", 0.99), (Kind::Process, "tidemark", "cpu", 3.9)]);
-    assert!(invalid_for(&run, "the load generator was the bottleneck"));
+    assert!(invalid_for(&run, "generator-busy"));
     assert!(said(&run).iter().all(|(rule, ..)| *rule != "limit-generator"), "{:?}", said(&run));
 }
 
 #[test]
 fn full_links_and_losses_are_found() {
     let full = [(Kind::Network, "eth0", "speed", 125e6), (Kind::Network, "eth0", "tx_bytes", 117e6)];
-    assert_eq!(said(&with(&full))[0].2, "the network link eth0 was full: 93.60 % of its speed sent");
+    assert_eq!(said(&with(&full))[0].2, "network link eth0 was full: 93.60 % of its speed sending");
     let lossy = [
         (Kind::Network, "tcp", "sent_segments", 980.0),
         (Kind::Network, "tcp", "retransmitted_segments", 20.0),
@@ -331,9 +326,9 @@ const FLUSH: &[(Kind, &str, &str, f64)] = &[
 #[test]
 fn slow_commits_are_found_where_nothing_else_is() {
     let run = with(FLUSH);
-    let title = "commits of metadata took most of the writes' time in osd.0".to_owned();
+    let title = "metadata commits took most of the write time in osd.0".to_owned();
     assert_eq!(said(&run), [("limit-flush", Severity::Warning, title)]);
-    assert!(evidence(&run, "limit-flush").contains("8.00 ms of 10.0 ms of a transaction = 80.00 %"));
+    assert!(evidence(&run, "limit-flush").contains("8.00 ms of a 10.0 ms transaction = 80.00 %"));
     let mut throttled = FLUSH.to_vec();
     throttled
         .extend([(Kind::Disk, "loop3", "write_ops", 500.0), (Kind::Disk, "loop3", "write_ops_limit", 500.0)]);
@@ -353,7 +348,7 @@ fn waits_inside_daemons_are_found_where_the_machine_is_idle() {
         (Kind::Ceph, "osd.0", "op_latency_ns", 10e6),
         (Kind::Ceph, "osd.0", "op_before_dequeue_ns", 7e6),
     ];
-    let title = "operations waited in the queues of osd.0 while processors and disks had reserve".to_owned();
+    let title = "operations waited in the queues of osd.0 while processors and disks had headroom".to_owned();
     assert_eq!(said(&with(&waiting)), [("limit-queue", Severity::Warning, title)]);
     let [op, latency, wait] = waiting;
     assert_eq!(
@@ -365,7 +360,7 @@ fn waits_inside_daemons_are_found_where_the_machine_is_idle() {
     let throttle = [op, (Kind::Ceph, "osd.0", "commit_ns", 10e6), (Kind::Ceph, "osd.0", "throttle_ns", 6e6)];
     assert_eq!(
         said(&with(&throttle))[0].2,
-        "transactions waited for the throttle of osd.0 while processors and disks had reserve"
+        "transactions waited for the throttle of osd.0 while processors and disks had headroom"
     );
 }
 

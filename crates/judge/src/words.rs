@@ -1,0 +1,213 @@
+//! What findings say: the facts that rules establish, and the words for them, family by family. Nothing else in Tidemark
+//! puts a finding into words, and nothing reads these words back.
+
+use crate::Finding;
+use phrase::{Alike, Phrase, merged, phrase};
+use serde::Serialize;
+
+pub mod conduct;
+pub mod drivers;
+pub mod evaluation;
+pub mod failures;
+pub mod generator;
+pub mod limits;
+pub mod outage;
+pub(crate) mod phrase;
+pub mod proof;
+pub mod repeats;
+pub mod samples;
+pub mod stalls;
+pub mod steadiness;
+#[cfg(test)]
+mod tests;
+
+/// Stages of a finding about many that are quoted.
+const QUOTED_MOST: usize = 5;
+
+/// How facts are told.
+pub(crate) trait Tell {
+    /// The short stable name of what was found.
+    fn rule(&self) -> &'static str;
+    /// One plain sentence without a full stop.
+    fn title(&self) -> Phrase;
+    /// What it means and what to do about it, in whole sentences; may be empty.
+    fn detail(&self) -> String;
+    /// Numbers with their units, and the arithmetic.
+    fn evidence(&self) -> Vec<String>;
+}
+
+/// The families of facts.
+macro_rules! families {
+    ($($(#[$doc:meta])* $family:ident($facts:path),)*) => {
+        /// What was found: facts, family by family.
+        #[derive(Clone, Debug, PartialEq, Serialize)]
+        #[serde(untagged)]
+        pub enum What {
+            $($(#[$doc])* $family($facts),)*
+            /// What limited a stage.
+            Limit {
+                /// The node where it was seen, if there are several.
+                node: Option<String>,
+                /// What it was.
+                #[serde(flatten)]
+                limit: limits::Limit,
+            },
+        }
+
+        $(impl From<$facts> for What {
+            fn from(facts: $facts) -> Self {
+                What::$family(facts)
+            }
+        })*
+
+        impl What {
+            fn facts(&self) -> &dyn Tell {
+                match self {
+                    $(What::$family(facts) => facts,)*
+                    What::Limit { limit, .. } => limit,
+                }
+            }
+        }
+    };
+}
+
+families! {
+    /// How the run went.
+    Conduct(conduct::Conduct),
+    /// Whether drivers put the load on together.
+    Drivers(drivers::Drivers),
+    /// An evaluation as a whole.
+    Evaluation(evaluation::OfEvaluation),
+    /// What failed.
+    Failures(failures::Failures),
+    /// The load generator.
+    Generator(generator::Generator),
+    /// Times without success.
+    Outage(outage::Outage),
+    /// What the devices saw.
+    Proof(proof::Proof),
+    /// Repeats and engines.
+    Repeats(repeats::Repeats),
+    /// Samples and verification.
+    Samples(samples::Samples),
+    /// Response times that are not the storage's.
+    Stalls(stalls::Stalls),
+    /// Steadiness.
+    Steadiness(steadiness::Steadiness),
+}
+
+impl What {
+    pub(crate) fn title(&self) -> Phrase {
+        let mut title = self.facts().title();
+        if let What::Limit { node: Some(node), .. } = self {
+            title.0.extend(phrase![" (on ", node, ")"].0);
+        }
+        title
+    }
+}
+
+/// The same of one stage among many.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Occurrence {
+    /// Where.
+    pub place: String,
+    /// What.
+    #[serde(flatten)]
+    pub what: What,
+}
+
+/// The same found in several runs of an evaluation.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct InRuns {
+    /// Arm and load, where the finding does not say it otherwise.
+    pub of: Option<(String, String)>,
+    /// What was found in each of them.
+    pub each: Vec<What>,
+    /// In how many runs.
+    pub found: usize,
+    /// Of how many.
+    pub runs: usize,
+    /// At which levels.
+    pub levels: Vec<String>,
+}
+
+impl InRuns {
+    /// The same in some runs: findings that differ in their quantities only.
+    pub(crate) fn new(findings: &[&Finding], found: usize, runs: usize) -> Self {
+        let each = findings.iter().flat_map(|finding| finding.whats().cloned()).collect();
+        Self { of: None, each, found, runs, levels: Vec::new() }
+    }
+
+    /// What was found, and in how many runs where there are several.
+    pub(crate) fn title(&self) -> String {
+        let phrases: Vec<Phrase> = self.each.iter().map(What::title).collect();
+        let of = self.of.as_ref().map(|(arm, load)| format!("{arm}, {load}: ")).unwrap_or_default();
+        let title = merged(&phrases);
+        match self.runs {
+            0 | 1 => format!("{of}{title}"),
+            runs => format!("{of}{title} (in {} of {runs} runs)", self.found),
+        }
+    }
+}
+
+impl Finding {
+    /// The short stable name of what was found, e.g. `outage`.
+    pub fn rule(&self) -> &'static str {
+        self.what.facts().rule()
+    }
+
+    /// One plain sentence without a full stop.
+    pub fn title(&self) -> String {
+        match &self.in_runs {
+            Some(in_runs) => in_runs.title(),
+            None => merged(&self.whats().map(What::title).collect::<Vec<_>>()),
+        }
+    }
+
+    /// What it means and what to do about it, in whole sentences; may be empty.
+    pub fn detail(&self) -> String {
+        self.what.facts().detail()
+    }
+
+    /// Numbers with their units, and the arithmetic.
+    pub fn evidence(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        if let Some(first) = self.each.first() {
+            lines.push(format!("stages: {}", self.stages.join(", ")));
+            if self.each.iter().any(|other| other.what.title() != first.what.title()) {
+                let quoted = self.each.iter().take(QUOTED_MOST);
+                lines.extend(quoted.map(|one| format!("{}: {}", one.place, merged(&[one.what.title()]))));
+                let more = self.each.len().saturating_sub(QUOTED_MOST);
+                lines.extend((more > 0).then(|| format!("and {more} more")));
+            }
+        }
+        let own = self.what.facts().evidence();
+        if let Some(first) = self.each.first().filter(|_| !own.is_empty()) {
+            lines.push(format!("example: {}", first.place));
+        }
+        lines.extend(own);
+        let levels = self.in_runs.iter().filter(|in_runs| !in_runs.levels.is_empty());
+        lines.extend(levels.map(|in_runs| format!("seen at: {}", in_runs.levels.join("; "))));
+        lines
+    }
+
+    /// What was found, everywhere that it is about.
+    pub(crate) fn whats(&self) -> impl Iterator<Item = &What> {
+        let one = self.each.is_empty().then_some(&self.what);
+        one.into_iter().chain(self.each.iter().map(|one| &one.what))
+    }
+
+    /// What it shares with findings that differ in their quantities only.
+    pub(crate) fn alike(&self) -> Alike {
+        Alike::of(self)
+    }
+}
+
+/// `a`, `a and b`, `a, b and c`.
+fn list(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}

@@ -1,0 +1,201 @@
+//! What there is to say of an evaluation as a whole.
+
+use super::Tell;
+use super::phrase::{Phrase, count, percent, phrase};
+use serde::Serialize;
+use tidemark_measure::units;
+
+/// Lines of evidence of one finding, at most.
+const LINES_MOST: usize = 12;
+
+/// A cell with fewer repeats than were asked for.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[allow(missing_docs, reason = "the names of facts are their documentation")]
+pub struct Short {
+    pub cell: String,
+    pub repeats: usize,
+    pub of: usize,
+}
+
+/// A cell whose repeats vary.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[allow(missing_docs, reason = "the names of facts are their documentation")]
+pub struct Varying {
+    pub cell: String,
+    pub variation: f64,
+}
+
+/// A cell with repeats that lie apart from the others: operations per second, or nanoseconds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[allow(missing_docs, reason = "the names of facts are their documentation")]
+pub struct Apart {
+    pub cell: String,
+    pub is_duration: bool,
+    /// Each value, and its run where that is known.
+    pub values: Vec<(f64, Option<u64>)>,
+    pub median: f64,
+}
+
+/// What there is to say.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+#[allow(missing_docs, reason = "the names of facts are their documentation")]
+pub enum OfEvaluation {
+    CellsMissing {
+        cells: Vec<String>,
+    },
+    RunsNotCompleted {
+        runs: Vec<String>,
+        lost: usize,
+    },
+    RepeatsMissing {
+        cells: Vec<Short>,
+    },
+    RepeatsDiffer {
+        cells: Vec<Varying>,
+        of: usize,
+        variation: f64,
+        open_loops: bool,
+        grave: bool,
+        repeats_needed: u64,
+        repeats_unbounded: bool,
+        half_width: f64,
+    },
+    Outliers {
+        cells: Vec<Apart>,
+    },
+    /// The slope of log throughput per turn.
+    Drift {
+        change: f64,
+        one_after_the_other: bool,
+        slope: f64,
+        turns: f64,
+        repeats: usize,
+        cells: usize,
+        p: f64,
+    },
+}
+
+fn some(mut lines: Vec<String>) -> Vec<String> {
+    let more = lines.len().saturating_sub(LINES_MOST);
+    lines.truncate(LINES_MOST);
+    lines.extend((more > 0).then(|| format!("and {more} more")));
+    lines
+}
+
+impl Tell for OfEvaluation {
+    fn rule(&self) -> &'static str {
+        match self {
+            OfEvaluation::CellsMissing { .. } => "cells-missing",
+            OfEvaluation::RunsNotCompleted { .. } => "runs-not-completed",
+            OfEvaluation::RepeatsMissing { .. } => "repeats-missing",
+            OfEvaluation::RepeatsDiffer { .. } => "repeats-differ",
+            OfEvaluation::Outliers { .. } => "outliers",
+            OfEvaluation::Drift { .. } => "drift",
+        }
+    }
+
+    fn title(&self) -> Phrase {
+        match self {
+            OfEvaluation::CellsMissing { cells } => match cells.len() {
+                1 => phrase!["one cell could not be measured"],
+                several => phrase![count(several as u64), " cells could not be measured"],
+            },
+            OfEvaluation::RunsNotCompleted { runs, lost } => match (runs.len(), lost) {
+                (1, 0) => phrase!["one run did not complete and was repeated"],
+                (1, _) => phrase!["one run did not complete and is not used"],
+                (all, 0) => phrase![count(all as u64), " runs did not complete and were repeated"],
+                (all, lost) => {
+                    let (all, lost) = (count(all as u64), count(*lost as u64));
+                    phrase![
+                        all,
+                        " runs did not complete and are not used; ",
+                        lost,
+                        " of them were not repeated"
+                    ]
+                }
+            },
+            OfEvaluation::RepeatsMissing { cells } => match cells.len() {
+                1 => phrase!["one cell has fewer repeats than requested"],
+                several => phrase![count(several as u64), " cells have fewer repeats than requested"],
+            },
+            OfEvaluation::RepeatsDiffer { cells, of, variation, open_loops, .. } => {
+                let (cells, of, variation) =
+                    (count(cells.len() as u64), count(*of as u64), percent(*variation));
+                let what = match open_loops {
+                    true => " cells: throughput (mean response time in open loops) varies by up to ",
+                    false => " cells: throughput varies by up to ",
+                };
+                phrase!["repeats differ in ", cells, " of ", of, what, variation]
+            }
+            OfEvaluation::Outliers { cells } => match cells.len() {
+                1 => phrase!["one cell has outliers among its repeats"],
+                several => phrase![count(several as u64), " cells have outliers among their repeats"],
+            },
+            OfEvaluation::Drift { change, .. } => {
+                let verb = if *change < 0.0 { "throughput fell by " } else { "throughput rose by " };
+                phrase![verb, percent(change.abs()), " from the first run of the evaluation to the last"]
+            }
+        }
+    }
+
+    fn detail(&self) -> String {
+        match self {
+            OfEvaluation::RepeatsDiffer { grave: true, repeats_needed, repeats_unbounded, half_width, .. } => format!(
+                "Differences of that size cannot be detected. At this spread it takes {}{repeats_needed} repeats until the interval of a mean is within {} on each side; longer runs on otherwise idle machines need fewer.",
+                if *repeats_unbounded { "more than " } else { "" },
+                units::percent(*half_width)
+            ),
+            OfEvaluation::RepeatsDiffer { .. } => {
+                "Small differences cannot be detected: more or longer repeats narrow the intervals.".into()
+            }
+            OfEvaluation::Outliers { .. } => {
+                "Nothing was left out: means and intervals include them. Check the findings of those runs, and the nodes at the time.".into()
+            }
+            OfEvaluation::Drift { one_after_the_other: true, .. } => {
+                "Arms were measured one after the other, so the drift is part of their difference. Interleave the runs, or measure the baseline again at the end.".into()
+            }
+            OfEvaluation::Drift { .. } => {
+                "Runs of the arms alternate, so drift affects all of them alike; it widens the intervals. Something changes during the measurement: data grows, caches fill, devices wear or heat up.".into()
+            }
+            _ => String::new(),
+        }
+    }
+
+    fn evidence(&self) -> Vec<String> {
+        match self {
+            OfEvaluation::CellsMissing { cells } => some(cells.clone()),
+            OfEvaluation::RunsNotCompleted { runs, .. } => some(runs.clone()),
+            OfEvaluation::RepeatsMissing { cells } => {
+                some(cells.iter().map(|one| format!("{}: {} of {}", one.cell, one.repeats, one.of)).collect())
+            }
+            OfEvaluation::RepeatsDiffer { cells, .. } => some(
+                cells.iter().map(|one| format!("{}: {}", one.cell, units::percent(one.variation))).collect(),
+            ),
+            OfEvaluation::Outliers { cells } => {
+                let line = |one: &Apart| {
+                    let print = |value: f64| match one.is_duration {
+                        true => units::duration_ns(value.max(0.0).round() as u64),
+                        false => units::rate(value),
+                    };
+                    let value = |(value, run): &(f64, Option<u64>)| {
+                        let run = run.map(|run| format!(" (run {run})")).unwrap_or_default();
+                        format!("{}{run}", print(*value))
+                    };
+                    let values: Vec<_> = one.values.iter().map(value).collect();
+                    format!("{}: {}, median {}", one.cell, values.join(", "), print(one.median))
+                };
+                let mut lines = some(cells.iter().map(line).collect());
+                lines.push(
+                    "modified z-score above 3.5 (Iglewicz and Hoaglin), and more than 2 % from the median"
+                        .into(),
+                );
+                lines
+            }
+            OfEvaluation::Drift { slope, turns, repeats, cells, p, .. } => vec![format!(
+                "log throughput against turn, {repeats} repeats of {cells} cells, each relative to its cell's mean: {slope:+.5} per turn over {turns} turns, {}",
+                crate::evaluation::probability(*p)
+            )],
+        }
+    }
+}

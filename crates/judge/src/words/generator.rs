@@ -1,0 +1,361 @@
+//! Whether the load generator did what it was asked to, or was itself the limit.
+
+use super::phrase::{Phrase, count, decimal, duration, percent, phrase, rate};
+use super::{Tell, drivers};
+use serde::Serialize;
+use tidemark_measure::units;
+
+/// Drivers whose evidence is shown, at most.
+const SHOWN_MOST: usize = 3;
+
+/// How much of an open loop's rate was sent in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the names of facts are their documentation")]
+pub enum Reach {
+    Reached,
+    Nearly,
+    Missed,
+}
+
+/// How much reserve the generator had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the names of facts are their documentation")]
+pub enum Reserve {
+    Enough,
+    /// In an open loop, where send lag is what counts.
+    Little,
+    Near,
+    None,
+}
+
+/// How busy the threads of one process were over the window.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[allow(missing_docs, reason = "the names of facts are their documentation")]
+pub struct Busy {
+    pub driver: Option<String>,
+    pub mean: f64,
+    pub most: f64,
+    pub seconds: usize,
+    pub seconds_full: usize,
+    pub seconds_high: usize,
+    pub full: f64,
+    pub high: f64,
+    pub threads: u32,
+    pub cores: u32,
+}
+
+impl Busy {
+    fn lines(&self) -> [String; 3] {
+        let who = self.driver.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
+        [
+            format!(
+                "{who}threads on a processor: {} of the time on average, {} in the busiest second",
+                units::percent(self.mean),
+                units::percent(self.most)
+            ),
+            format!(
+                "{who}seconds at {} or more: {} of {}; at {} or more: {}",
+                units::percent(self.full),
+                self.seconds_full,
+                self.seconds,
+                units::percent(self.high),
+                self.seconds_high
+            ),
+            format!("{who}threads in this stage: {}, processors: {}", self.threads, self.cores),
+        ]
+    }
+}
+
+/// Median, 99th percentile and largest of lag and service time, nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[allow(missing_docs, reason = "the names of facts are their documentation")]
+pub struct Lag {
+    pub lag_ns: [u64; 3],
+    pub service_ns: [u64; 3],
+}
+
+impl Lag {
+    fn lines(&self) -> Vec<String> {
+        let line = |(place, name): (usize, &str)| {
+            let [lag, service] = [self.lag_ns[place], self.service_ns[place]].map(units::duration_ns);
+            format!("{name}: lag {lag}, service time {service}")
+        };
+        ["median", "p99", "largest"].into_iter().enumerate().map(line).collect()
+    }
+}
+
+/// Where the workers' time went, nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[allow(missing_docs, reason = "the names of facts are their documentation")]
+pub struct WorkersTime {
+    pub in_operations_ns: f64,
+    pub waiting_for_generator_ns: f64,
+    pub available_ns: f64,
+    pub workers: u32,
+    pub depth: u32,
+}
+
+impl WorkersTime {
+    fn slots(&self) -> u64 {
+        u64::from(self.workers) * u64::from(self.depth.max(1))
+    }
+
+    fn in_flight(&self) -> f64 {
+        self.in_operations_ns / self.available_ns * self.slots() as f64
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let seconds = |ns: f64| format!("{:.3} s", ns / 1e9);
+        let (busy, all) = (seconds(self.in_operations_ns), seconds(self.available_ns));
+        vec![
+            format!("time in operations, all latencies added up: {busy}"),
+            format!("time ready but waiting for the generator: {}", seconds(self.waiting_for_generator_ns)),
+            format!("time available ({}): {all}", pool(self.workers, self.depth)),
+            format!("mean in flight: {busy} / {all} x {} = {:.2}", self.slots(), self.in_flight()),
+        ]
+    }
+}
+
+/// `workers: 4`, or `4 workers x depth 32 = 128`.
+fn pool(workers: u32, depth: u32) -> String {
+    match depth {
+        0 | 1 => format!("workers: {workers}"),
+        depth => format!("{workers} workers x depth {depth} = {}", u64::from(workers) * u64::from(depth)),
+    }
+}
+
+/// What there is to say of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+#[allow(missing_docs, reason = "the names of facts are their documentation")]
+pub enum Generator {
+    OfferedRate {
+        reach: Reach,
+        offered: f64,
+        done: f64,
+        due: u64,
+        backlog: u64,
+        unsent: u64,
+        all_workers_waited: bool,
+    },
+    SendLag {
+        lag: Lag,
+        late: bool,
+        limit_ns: u64,
+        limit: f64,
+        limit_invalid: f64,
+    },
+    WorkersExhausted {
+        lag: Lag,
+        offered: f64,
+        longest_s: f64,
+        workers: u32,
+        depth: u32,
+    },
+    /// The processes that are meant, of so many.
+    Reserve {
+        reserve: Reserve,
+        busy: Vec<Busy>,
+        of: usize,
+    },
+    Agree {
+        time: WorkersTime,
+    },
+    Contradiction {
+        time: WorkersTime,
+    },
+    Slow {
+        time: WorkersTime,
+    },
+    QueueNotFull {
+        time: WorkersTime,
+    },
+}
+
+impl Generator {
+    fn drivers(busy: &[Busy]) -> String {
+        let names: Vec<&str> = busy.iter().filter_map(|one| one.driver.as_deref()).collect();
+        if names.is_empty() { String::new() } else { format!(" on {}", drivers::named(&names)) }
+    }
+}
+
+impl Tell for Generator {
+    fn rule(&self) -> &'static str {
+        match self {
+            Generator::OfferedRate { .. } => "offered-rate",
+            Generator::SendLag { .. } => "send-lag",
+            Generator::WorkersExhausted { .. } => "workers-exhausted",
+            Generator::Reserve { .. } => "generator-busy",
+            Generator::Agree { .. } | Generator::Contradiction { .. } => "littles-law",
+            Generator::Slow { .. } => "generator-slow",
+            Generator::QueueNotFull { .. } => "queue-not-full",
+        }
+    }
+
+    fn title(&self) -> Phrase {
+        match self {
+            Generator::OfferedRate { reach, offered, due, backlog, .. } => {
+                let sent = percent(due.saturating_sub(*backlog) as f64 / (*due).max(1) as f64);
+                let offered = rate(*offered);
+                match reach {
+                    Reach::Reached => phrase!["the offered rate of ", offered, " was reached"],
+                    Reach::Nearly => phrase![
+                        "the offered rate of ",
+                        offered,
+                        " was nearly reached: ",
+                        sent,
+                        " was sent in time"
+                    ],
+                    Reach::Missed => phrase![
+                        "the offered rate of ",
+                        offered,
+                        " was not reached: only ",
+                        sent,
+                        " was sent in time"
+                    ],
+                }
+            }
+            Generator::SendLag { lag, late: false, .. } => {
+                phrase!["operations were sent on time: p99 send lag ", duration(lag.lag_ns[1])]
+            }
+            Generator::SendLag { lag, late: true, .. } => {
+                let share = lag.lag_ns[1] as f64 / lag.service_ns[1].max(1) as f64;
+                let p99 = duration(lag.lag_ns[1]);
+                phrase![
+                    "the load generator was late: p99 send lag ",
+                    p99,
+                    " is ",
+                    percent(share),
+                    " of the p99 service time"
+                ]
+            }
+            Generator::WorkersExhausted { lag, .. } => {
+                phrase!["operations waited for a free worker: p99 send lag ", duration(lag.lag_ns[1])]
+            }
+            Generator::Reserve { reserve, busy, of } => match (reserve, busy.as_slice()) {
+                (Reserve::Enough, [Busy { driver: Some(name), mean, .. }, ..]) => {
+                    let of = count(*of as u64);
+                    phrase![
+                        "all ",
+                        of,
+                        " drivers had reserve: the busiest, ",
+                        name,
+                        ", was ",
+                        percent(*mean),
+                        " busy on average"
+                    ]
+                }
+                (Reserve::Enough, all) => {
+                    let mean = all.first().map_or(0.0, |one| one.mean);
+                    phrase!["the load generator had reserve: ", percent(mean), " busy on average"]
+                }
+                (Reserve::Little, all) => {
+                    phrase!["the load generator had little reserve", Self::drivers(all)]
+                }
+                (Reserve::Near, all) => phrase!["the load generator was near its limit", Self::drivers(all)],
+                (Reserve::None, all) => phrase!["the load generator was the bottleneck", Self::drivers(all)],
+            },
+            Generator::Agree { .. } => phrase!["throughput, latency and concurrency agree (Little's law)"],
+            Generator::Contradiction { .. } => {
+                phrase!["the numbers contradict each other: more operations in flight than workers allow"]
+            }
+            Generator::Slow { time } => {
+                let waiting = time.waiting_for_generator_ns;
+                phrase![
+                    "workers waited ",
+                    percent(waiting / (time.in_operations_ns + waiting)),
+                    " of their time for the load generator"
+                ]
+            }
+            Generator::QueueNotFull { time } => {
+                phrase![
+                    "only ",
+                    decimal(time.in_flight()),
+                    " of ",
+                    count(time.slots()),
+                    " operations were in flight on average"
+                ]
+            }
+        }
+    }
+
+    fn detail(&self) -> String {
+        match self {
+            Generator::OfferedRate { reach: Reach::Reached, .. }
+            | Generator::SendLag { late: false, .. }
+            | Generator::Reserve { reserve: Reserve::Enough | Reserve::Little, .. }
+            | Generator::Agree { .. } => "",
+            Generator::OfferedRate { all_workers_waited: true, .. } => {
+                "All workers were waiting for replies: the storage does not sustain this rate, or the work needs more workers. Response times grow with the backlog, and so with the length of the run."
+            }
+            Generator::OfferedRate { .. } => {
+                "Workers were free: the load generator did not keep up. Response times grow with the backlog, and so with the length of the run."
+            }
+            Generator::SendLag { .. } => {
+                "Part of the response times is the generator's own. Use more threads, or a machine that does nothing else (an embedded or local server competes for its processors)."
+            }
+            Generator::WorkersExhausted { .. } => {
+                "The storage made them wait. Response times include that wait, service times do not."
+            }
+            Generator::Reserve { .. } => {
+                "These numbers show the generator's limit, not the storage's. Use more threads, or a larger machine."
+            }
+            Generator::Contradiction { .. } => "This is a bug in Tidemark, not in the storage: please report it with this record.",
+            Generator::Slow { .. } => {
+                "The storage was idle in that time: the load was lighter than the number of workers promises. Use more threads, or a machine that does nothing else."
+            }
+            Generator::QueueNotFull { .. } => {
+                "The load was lighter than its depth promises. Large batches cause that, and so do pauses between operations."
+            }
+        }
+        .into()
+    }
+
+    fn evidence(&self) -> Vec<String> {
+        match self {
+            Generator::OfferedRate { reach, offered, done, due, backlog, unsent, .. } => {
+                let mut lines = vec![format!(
+                    "due in the window: {}, of which not sent by its end: {}; 1 - {backlog} / {due} = {}",
+                    units::count(*due),
+                    units::count(*backlog),
+                    units::percent(due.saturating_sub(*backlog) as f64 / (*due).max(1) as f64)
+                )];
+                if *reach != Reach::Reached {
+                    lines.push(format!(
+                        "offered {}, succeeded within the window {}",
+                        units::rate(*offered),
+                        units::rate(*done)
+                    ));
+                    lines.push(format!("never sent: {}", units::count(*unsent)));
+                }
+                lines
+            }
+            Generator::SendLag { lag, late: false, .. } => lag.lines(),
+            Generator::SendLag { lag, limit_ns, limit, limit_invalid, .. } => {
+                let limits = format!(
+                    "limits: {} and {} of the service time; invalid from {}",
+                    units::duration_ns(*limit_ns),
+                    units::percent(*limit),
+                    units::percent(*limit_invalid)
+                );
+                lag.lines().into_iter().chain([limits]).collect()
+            }
+            Generator::WorkersExhausted { lag, offered, longest_s, workers, depth } => {
+                let due = offered * longest_s;
+                let line = format!(
+                    "{} x longest operation {longest_s:.3} s = {due:.0} operations due meanwhile; {}",
+                    units::rate(*offered),
+                    pool(*workers, *depth)
+                );
+                lag.lines().into_iter().chain([line]).collect()
+            }
+            Generator::Reserve { busy, .. } => busy.iter().take(SHOWN_MOST).flat_map(Busy::lines).collect(),
+            Generator::Agree { time }
+            | Generator::Contradiction { time }
+            | Generator::Slow { time }
+            | Generator::QueueNotFull { time } => time.lines(),
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Whether the devices under the volumes saw the bytes that the load claims.
+
+use super::Tell;
+use super::phrase::{Phrase, count, decimal, duration, phrase, share, whole_percent};
+use serde::Serialize;
+use tidemark_measure::kind::Cache;
+use tidemark_measure::units;
+
+/// Devices named in a title.
+const NAMED_MOST: usize = 3;
+
+/// What was done to bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the names of facts are their documentation")]
+pub enum Way {
+    Read,
+    Write,
+    Trim,
+}
+
+impl Way {
+    const fn past(self) -> &'static str {
+        match self {
+            Way::Read => "read",
+            Way::Write => "wrote",
+            Way::Trim => "discarded",
+        }
+    }
+
+    const fn participle(self) -> &'static str {
+        match self {
+            Way::Read => "read",
+            Way::Write => "written",
+            Way::Trim => "trimmed",
+        }
+    }
+}
+
+/// How what the devices saw compares with what the load claims.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the names of facts are their documentation")]
+pub enum Compared {
+    TooLittle,
+    Missing,
+    /// From a page cache that the document declares warm.
+    MissingAsDeclared,
+    Seen,
+    TooMuch,
+}
+
+/// What there is to say of them.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+#[allow(missing_docs, reason = "the names of facts are their documentation")]
+pub enum Proof {
+    Bytes {
+        way: Way,
+        compared: Compared,
+        claimed_bytes: u64,
+        /// Each device and what it saw.
+        devices: Vec<(String, u64)>,
+        cache: Cache,
+        direct: bool,
+        needed_bytes: u64,
+    },
+    Unchecked {
+        reasons: Vec<String>,
+    },
+    Buffered {},
+    SyncAfterLoad {
+        sync_ns: u64,
+        window_ns: u64,
+        bandwidth: f64,
+        bandwidth_with_sync: f64,
+        limit: f64,
+        limit_invalid: f64,
+    },
+}
+
+fn names(devices: &[(String, u64)]) -> String {
+    let names: Vec<_> = devices.iter().map(|(device, _)| device.as_str()).collect();
+    match names.as_slice() {
+        [] => "the device".into(),
+        all if all.len() <= NAMED_MOST => super::list(all),
+        all => format!("{} devices", all.len()),
+    }
+}
+
+fn seen(devices: &[(String, u64)]) -> u64 {
+    devices.iter().fold(0, |sum, (_, bytes)| sum.saturating_add(*bytes))
+}
+
+impl Tell for Proof {
+    fn rule(&self) -> &'static str {
+        match self {
+            Proof::Bytes { way: Way::Read, compared, .. } => match compared {
+                Compared::Missing | Compared::MissingAsDeclared => "reads-from-cache",
+                _ => "reads-proven",
+            },
+            Proof::Bytes { way: Way::Write, compared, .. } => match compared {
+                Compared::Missing | Compared::MissingAsDeclared => "writes-in-memory",
+                _ => "writes-proven",
+            },
+            Proof::Bytes { way: Way::Trim, .. } => "trims-proven",
+            Proof::Unchecked { .. } => "not-proven",
+            Proof::Buffered {} => "buffered",
+            Proof::SyncAfterLoad { .. } => "sync-after-load",
+        }
+    }
+
+    fn title(&self) -> Phrase {
+        match self {
+            Proof::Bytes { way, compared, claimed_bytes, devices, .. } => {
+                let part = seen(devices) as f64 / *claimed_bytes as f64;
+                let (missing, names) = (share(1.0 - part), names(devices));
+                match (way, compared) {
+                    (_, Compared::TooLittle) => {
+                        phrase!["too little was ", way.participle(), " to compare with the device counters"]
+                    }
+                    (Way::Trim, Compared::Missing) => phrase!["no trim reached ", names],
+                    (Way::Read, Compared::Missing) => {
+                        phrase![missing, " of the bytes read came from memory, not from ", names]
+                    }
+                    (_, Compared::MissingAsDeclared) => {
+                        phrase![
+                            missing,
+                            " of the bytes read came from memory, not from ",
+                            names,
+                            ", as declared"
+                        ]
+                    }
+                    (Way::Write, Compared::Missing) => {
+                        phrase![missing, " of the bytes written did not reach ", names]
+                    }
+                    (_, Compared::TooMuch) => {
+                        phrase![names, " ", way.past(), " ", decimal(part), " times as much as the load"]
+                    }
+                    (_, Compared::Seen) => {
+                        phrase!["device counters confirm the bytes ", way.participle(), ": ", share(part)]
+                    }
+                }
+            }
+            Proof::Unchecked { reasons } => match reasons.as_slice() {
+                [only] if !only.trim_end().trim_end_matches('.').is_empty() => {
+                    phrase![only.trim_end().trim_end_matches('.')]
+                }
+                [_] => phrase!["something could not be checked"],
+                several => phrase![count(several.len() as u64), " things could not be checked"],
+            },
+            Proof::Buffered {} => phrase!["the load used the page cache"],
+            Proof::SyncAfterLoad { sync_ns, window_ns, .. } => {
+                let part = share(*sync_ns as f64 / *window_ns as f64);
+                phrase!["the sync after the load took ", duration(*sync_ns), ", ", part, " of the window"]
+            }
+        }
+    }
+
+    fn detail(&self) -> String {
+        match self {
+            Proof::Bytes { way, compared, .. } => match (way, compared) {
+                (Way::Read, Compared::Missing) => {
+                    "These are numbers of the page cache. Read with direct I/O, use volumes larger than memory, or declare the cache warm if that is what you want to measure."
+                }
+                (Way::Write, Compared::Missing) => {
+                    "They were still in the page cache when the stage ended, or were overwritten there before they reached the device. Write with direct I/O, or sync at the end of the load."
+                }
+                (Way::Trim, Compared::Missing) => "The file system took the space back and did not pass the trim on.",
+                (Way::Read, Compared::TooMuch) => "Read-ahead, or something else reads from the same device.",
+                (_, Compared::TooMuch) => {
+                    "The file system or replication adds to it (journal, copy on write), or something else writes to the same device."
+                }
+                _ => "",
+            },
+            Proof::Unchecked { .. } => "The numbers are not known to be wrong, but they are not proven either.",
+            Proof::Buffered {} => {
+                "Reads may come from memory, and writes go there first: check the device counters and the sync at the end."
+            }
+            Proof::SyncAfterLoad { .. } => {
+                "That much was still in memory when the window ended, so part of the bandwidth is memory's. Measure for longer, or with direct I/O."
+            }
+        }
+        .into()
+    }
+
+    fn evidence(&self) -> Vec<String> {
+        match self {
+            Proof::Bytes { way, compared, claimed_bytes, devices, cache, direct, needed_bytes } => {
+                let each: Vec<String> = devices
+                    .iter()
+                    .map(|(device, bytes)| format!("{device} {} {}", way.past(), units::binary_bytes(*bytes)))
+                    .collect();
+                let mut lines = vec![
+                    format!(
+                        "claimed {}, {}: {}",
+                        units::binary_bytes(*claimed_bytes),
+                        each.join(", "),
+                        whole_percent(seen(devices) as f64 / *claimed_bytes as f64)
+                    ),
+                    format!(
+                        "page cache: declared {}, {}",
+                        cache.name(),
+                        if *direct { "bypassed" } else { "in use" }
+                    ),
+                ];
+                if *compared == Compared::TooLittle {
+                    lines.push(format!("needed: {}", units::binary_bytes(*needed_bytes)));
+                }
+                lines
+            }
+            Proof::Unchecked { reasons } if reasons.len() > 1 => reasons.clone(),
+            Proof::Unchecked { .. } | Proof::Buffered {} => Vec::new(),
+            Proof::SyncAfterLoad {
+                window_ns, bandwidth, bandwidth_with_sync, limit, limit_invalid, ..
+            } => {
+                let rate = |bytes: f64| format!("{}/s", units::bytes(bytes as u64));
+                vec![
+                    format!(
+                        "written: {} over the window; {} over the window and the sync",
+                        rate(*bandwidth),
+                        rate(*bandwidth_with_sync)
+                    ),
+                    format!(
+                        "limit: {} of the window ({}); invalid from {}",
+                        units::percent(*limit),
+                        units::duration_ns(*window_ns),
+                        units::percent(*limit_invalid)
+                    ),
+                ]
+            }
+        }
+    }
+}
