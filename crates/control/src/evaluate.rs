@@ -1,8 +1,8 @@
-//! Carries an evaluation out: arms set up, cells measured in their order, those that are done already skipped, knees
-//! looked for.
+//! Carries an evaluation out: sets arms up, measures cells in order, skips those that are already measured, and searches for
+//! knees.
 //!
-//! What is done already is known by the fingerprint of its cell, so that a second start goes on where the first one
-//! ended, and a cell that the document describes otherwise by now is measured again.
+//! The fingerprint of a cell tells whether it is already measured. A second start therefore resumes where the first one ended,
+//! and measures again whatever the document has changed since.
 
 mod arm;
 
@@ -25,7 +25,7 @@ use tidemark_store::Store;
 /// How an evaluation is carried out.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// How each of its runs is.
+    /// The options of each run.
     pub run: execute::Options,
     /// What can bring its arms up. A document that needs more is refused.
     pub provisioners: Vec<Arc<dyn ProvisionerFactory>>,
@@ -122,7 +122,7 @@ pub fn evaluate(
         Ok(false) => State::Interrupted,
         Err(_) => State::Failed,
     };
-    // What was measured is worth more than its record in the store.
+    // The runs are returned even if the evaluation's record cannot be stored.
     let kept = evaluator.keep();
     let fresh = evaluator.runs.len() - evaluator.before;
     if let Err(ExecuteError(error)) = ended {
@@ -180,15 +180,15 @@ struct Evaluator<'a> {
     store: Option<&'a mut Store>,
     arms: Vec<Arm>,
     runs: Vec<Run>,
-    /// Which of the runs measured a cell, by the cell's fingerprint.
+    /// The index of the run that measured a cell, by the cell's fingerprint.
     done: HashMap<String, usize>,
-    /// How many of the runs were done before.
+    /// How many of the runs an earlier start has measured.
     before: usize,
 }
 
 impl Evaluator<'_> {
-    /// Goes on with the newest evaluation of the same name, or begins one. One that was complete and whose document has
-    /// changed stays as it is: a new one takes over what still holds.
+    /// Resumes the newest evaluation of the same name, or begins one. A complete evaluation whose document has changed stays as it
+    /// is: a new one takes over the runs that still hold.
     fn resume(&mut self) -> Result<(), ExecuteError> {
         let Some(store) = &mut self.store else { return Ok(()) };
         let trouble = |error: tidemark_store::StoreError| ExecuteError(error.to_string());
@@ -202,7 +202,7 @@ impl Evaluator<'_> {
         }
         if earlier.state == State::Running {
             return Err(ExecuteError(format!(
-                "evaluation e{} `{}` is going on in another process; wait for it, or use another name",
+                "another process is running evaluation e{} `{}`: wait for it, or use another name",
                 earlier.id, earlier.name
             )));
         }
@@ -233,7 +233,7 @@ impl Evaluator<'_> {
         Ok(())
     }
 
-    /// Measures every cell and looks for every knee; false when the user ended it.
+    /// Measures every cell and searches for every knee; false when the user stopped it.
     fn measure_and_search(&mut self, sink: &mut dyn EvaluationSink) -> Result<bool, ExecuteError> {
         let cells = self.document.cells();
         let left = cells.iter().filter(|cell| !self.done.contains_key(&self.fingerprint(cell))).count();
@@ -275,31 +275,31 @@ impl Evaluator<'_> {
         Ok(true)
     }
 
-    /// Looks for knees, a step of each search in turn: what drifts hits all arms alike.
+    /// Searches for knees, one step of each search in turn, so that drift affects all arms alike.
     fn search_all(
         &mut self,
         searches: &[(usize, usize)],
         sink: &mut dyn EvaluationSink,
     ) -> Result<bool, ExecuteError> {
-        let mut sights: Vec<Option<Vec<Seen>>> = searches.iter().map(|_| Some(Vec::new())).collect();
-        while sights.iter().any(Option::is_some) {
-            for ((arm, load), seen) in searches.iter().zip(&mut sights) {
+        let mut searched: Vec<Option<Vec<Seen>>> = searches.iter().map(|_| Some(Vec::new())).collect();
+        while searched.iter().any(Option::is_some) {
+            for ((arm, load), seen) in searches.iter().zip(&mut searched) {
                 let Some(so_far) = seen else { continue };
                 let Levels::Searched(range) = &self.document.loads[*load].levels else { continue };
                 match knee::next(range, so_far) {
                     knee::Step::Measure(level) => {
-                        let again = so_far.iter().filter(|sight| sight.level == level).count();
-                        let Some(within) = self.see(*arm, *load, level, again as u32 + 1, sink)? else {
+                        let again = so_far.iter().filter(|seen| seen.level == level).count();
+                        let Some(within) = self.probe(*arm, *load, level, again as u32 + 1, sink)? else {
                             return Ok(false);
                         };
                         so_far.push(Seen { level, within });
                     }
                     knee::Step::Done { knee, beyond } => {
-                        // As many repeats of what the answer rests on as of any other cell.
+                        // The levels that the answer rests on get as many repeats as any other cell.
                         for level in [knee, beyond].into_iter().flatten() {
-                            let done = so_far.iter().filter(|sight| sight.level == level).count() as u32;
+                            let done = so_far.iter().filter(|seen| seen.level == level).count() as u32;
                             for repeat in done + 1..=self.document.repeats {
-                                if self.see(*arm, *load, level, repeat, sink)?.is_none() {
+                                if self.probe(*arm, *load, level, repeat, sink)?.is_none() {
                                     return Ok(false);
                                 }
                             }
@@ -312,8 +312,8 @@ impl Evaluator<'_> {
         Ok(true)
     }
 
-    /// Measures a level of a search, and says whether it is within the service level; `None` when the user ended it.
-    fn see(
+    /// Measures a level of a search. Returns whether it meets the service level; `None` when the user stopped it.
+    fn probe(
         &mut self,
         arm: usize,
         load: usize,
@@ -328,7 +328,7 @@ impl Evaluator<'_> {
         Ok(Some(level.is_some_and(|level| is_within(&self.runs[index], level) == Some(true))))
     }
 
-    /// Measures a cell unless that is done already; gives the run's place among the runs, `None` when the user ended it.
+    /// Measures a cell unless it is already measured. Returns the index of its run; `None` when the user stopped it.
     fn measure(
         &mut self,
         cell: &CellPlace,
@@ -365,7 +365,7 @@ impl Evaluator<'_> {
         drop(run_sink);
         sink.event(EvaluationEvent::RunEnded(&run));
         if run.state == State::Interrupted {
-            // What was measured of it stays in the store, by itself.
+            // The interrupted run stays in the store, outside the evaluation.
             if let Some(store) = &mut self.store {
                 store.release(self.record.id, run.id).map_err(|error| ExecuteError(error.to_string()))?;
             }
@@ -421,7 +421,7 @@ impl Evaluator<'_> {
         self.arms[index].take_down(sink)
     }
 
-    /// Takes down every arm that is up, whatever goes wrong with one of them; gives the first trouble.
+    /// Takes down every arm that is up, even after an error; gives the first error.
     fn take_all_down(&mut self, sink: &mut dyn EvaluationSink) -> Result<(), ExecuteError> {
         let down: Vec<_> = (0..self.arms.len()).map(|index| self.take_down(index, sink)).collect();
         down.into_iter().collect()
@@ -433,7 +433,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// The newest evaluation of the same name that was carried out here, if it is to be gone on with.
+/// The newest evaluation of the same name that was carried out here, if it can be resumed.
 fn earlier(
     store: &Store,
     record: &record::Evaluation,
@@ -441,7 +441,7 @@ fn earlier(
 ) -> Result<Option<record::Evaluation>, tidemark_store::StoreError> {
     for known in store.evaluations()?.into_iter().filter(|known| known.name == record.name && !again) {
         let known = store.evaluation(known.id)?;
-        // Results of other tools may have any name.
+        // Imported results may have any name.
         if known.provenance.format == record.provenance.format {
             return Ok(Some(known));
         }
@@ -461,7 +461,8 @@ fn inherit_labels(arms: &mut [record::Arm], earlier: &[record::Arm], kept: &[Run
     }
 }
 
-/// Whether the document still has a stored run's cell as it was measured, and asks for it; searches may ask for any level.
+/// Whether the document still asks for the cell of a stored run, and describes it as it was measured. Searches may ask for any
+/// level.
 fn is_wanted(document: &Evaluation, run: &Run) -> bool {
     let Some(Member { arm, load, level, repeat, fingerprint, .. }) = &run.member else { return false };
     let arm = document.arms.iter().position(|own| own.name == *arm);

@@ -1,7 +1,7 @@
-//! An S3 server inside the process: for `make demo`, for tests, and for the target named `embedded`.
+//! An S3 server inside the process, for `make demo`, for tests, and for targets of the kind `embedded`.
 //!
-//! [`EmbeddedServer::start`] gives a private server on a free port within milliseconds. It keeps objects in memory or
-//! in a directory, counts exactly what it was asked ([`Statistics`]), and misbehaves on demand ([`Faults`]).
+//! [`EmbeddedServer::start`] starts a private server on a free port within milliseconds. It stores objects in memory or in a
+//! directory, counts every request exactly ([`Statistics`]), and fails on demand ([`Faults`]).
 //!
 //! ```
 //! use tidemark_embedded::{EmbeddedOptions, EmbeddedServer, Fault, Operation};
@@ -17,12 +17,12 @@
 //! # }
 //! ```
 //!
-//! A request goes through three layers: `front` counts it and applies faults; `s3s` checks signatures and speaks XML
-//! and HTTP; `service` and the modules of its subjects (`objects`, `multipart`, `listing`, `tagging`, `buckets`) do
-//! what was asked in the `store`: a `catalogue` in memory and a `backend` for bodies.
+//! A request passes three layers. `front` counts it and applies faults; `s3s` checks signatures and handles XML and HTTP;
+//! `service` and its modules (`objects`, `multipart`, `listing`, `tagging`, `buckets`) carry it out on the `store`, which is a
+//! `catalogue` in memory and a `backend` for bodies.
 //!
-//! It answers path-style requests for the operations a benchmark needs. It has no versions, access lists, lifecycle
-//! or encryption, and no TLS.
+//! The server answers path-style requests for the operations that a benchmark needs. It has no versions, access control lists,
+//! lifecycle rules, encryption or TLS.
 
 mod access;
 mod backend;

@@ -1,27 +1,26 @@
 //! A lab: a real Ceph cluster on this machine, for measuring and for tests.
 //!
-//! [`up`] makes one monitor, one manager, three OSDs (BlueStore on sparse files) and one RADOS gateway that
-//! speaks S3 and Swift, from the distribution's packages (Ceph 16.2), in one private directory. Every object
-//! is kept twice, on different OSDs, so a write takes the replicated path of a large cluster. All daemons
-//! listen on 127.0.0.1 only. [`status`] tells how they are and [`down`] stops them. No root is needed, no
-//! systemd, no LVM.
+//! [`up`] starts one monitor, one manager, three OSDs (BlueStore on sparse files) and one RADOS gateway for S3
+//! and Swift, from the distribution's packages (Ceph 16.2), in one private directory. Every object has two
+//! copies on different OSDs, so a write takes the replicated path of a large cluster. All daemons listen on
+//! 127.0.0.1 only. [`status`] reports their state and [`down`] stops them. The lab needs no root, no systemd
+//! and no LVM.
 //!
-//! A lab of another [`Layout`] than the plain one has devices instead of files, slow ones and fast ones, so
-//! that layouts can be compared whose differences are known beforehand:
+//! In every [`Layout`] but the plain one, the OSDs have slow and fast devices instead of files, so that
+//! layouts with known differences can be compared:
 //!
 //! - *baseline*: everything of BlueStore on slow devices. A slow device is a loop device on a sparse file,
-//!   with direct I/O, and a control group holds what the OSDs do on it to so many operations and bytes in a
-//!   second.
+//!   with direct I/O, and a control group limits the OSDs' operations and bytes per second on it.
 //! - *reference-1*: data on slow devices; `block.db` and `block.wal` on fast ones, loop devices in memory.
 //! - *reference-2*: as reference-1, and a cache tier of Ceph on two more OSDs in memory in front of RBD's
 //!   pool and of the gateway's data: it stands for a block cache such as Open-CAS.
 //!
-//! These need root. [`Lab::labels`] says what is emulated. Nothing of them is left by [`down`]: no loop
-//! device, no control group, no file in memory, unless data are to be kept; then the files in memory stay,
-//! until the machine restarts.
+//! These need root. [`Lab::labels`] says what is emulated. [`down`] leaves no loop device, no control group and
+//! no file in memory behind, unless data are to be kept: then the files in memory stay until the machine
+//! restarts.
 //!
-//! What is refused: to touch a directory that has files but no lab, and to signal a process that is not a
-//! daemon of this very lab (its pid file is checked against the process's command line).
+//! The lab refuses to touch a directory that has files but no lab, and to signal a process that is not one of
+//! its own daemons (it checks pid files against command lines).
 //!
 //! ```no_run
 //! use tidemark_lab as lab;
@@ -74,30 +73,30 @@ pub use media::LabDevice;
 pub use options::LabOptions;
 pub use record::Credentials;
 
-/// What must be free to create a lab, in bytes: a new one takes a tenth of it.
+/// Free space needed to create a lab, in bytes; a new lab takes a tenth of it.
 const FREE_BYTES: u64 = 1 << 30;
 
-/// A lab that was created to its end. It may be running or not.
+/// A completely created lab, running or not.
 #[derive(Clone, Debug)]
 pub struct Lab {
     cluster: Cluster,
     credentials: Credentials,
 }
 
-/// How a lab is at this moment.
+/// The state of a lab.
 #[derive(Clone, Debug, Serialize)]
 pub struct LabStatus {
     /// The lab's directory.
     pub dir: PathBuf,
-    /// Whether the lab was created to its end. If not, [`up`] starts it anew.
+    /// Whether the lab was created completely. If not, [`up`] creates it again.
     pub complete: bool,
-    /// What the storage lies on.
+    /// The layout of the storage.
     pub layout: Layout,
-    /// What each part of the lab is; see [`Lab::labels`].
+    /// The parts of the lab; see [`Lab::labels`].
     pub labels: Vec<(String, String)>,
-    /// Every daemon that the lab has.
+    /// All daemons of the lab.
     pub daemons: Vec<DaemonStatus>,
-    /// What Ceph says of its health; none if the monitor does not run or does not answer within 10 s.
+    /// Ceph's own report of its health; `None` if the monitor is down or does not answer within 10 s.
     pub health: Option<Health>,
     /// The gateway's S3 endpoint.
     pub endpoint: String,
@@ -122,18 +121,18 @@ impl LabStatus {
     }
 }
 
-/// How one daemon is at this moment.
+/// The state of one daemon.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DaemonStatus {
     /// The daemon.
     pub daemon: Daemon,
-    /// Its process, if it runs or is paused.
+    /// Its process, if it is running or paused.
     pub pid: Option<u32>,
-    /// What it does.
+    /// Its state.
     pub state: DaemonState,
 }
 
-/// What a daemon does.
+/// Whether a daemon runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DaemonState {
@@ -145,7 +144,7 @@ pub enum DaemonState {
     Stopped,
 }
 
-/// Where a lab lives unless told otherwise: `TIDEMARK_LAB_DIR`, or else `tidemark/lab` in `XDG_STATE_HOME`,
+/// The default directory of a lab: `TIDEMARK_LAB_DIR`, or else `tidemark/lab` in `XDG_STATE_HOME`,
 /// which is `~/.local/state` if unset.
 ///
 /// # Errors
@@ -154,19 +153,18 @@ pub fn default_dir() -> Result<PathBuf, LabError> {
     home::usual_directory(|name| std::env::var_os(name))
 }
 
-/// Brings a lab up: creates it if there is none, starts what does not run of it otherwise, and continues what
-/// is paused. It returns when every placement group takes reads and writes and the gateway answers; a lab
-/// that is up already is returned as it is. A cluster that serves but is not in full health 20 s later is
-/// reported through `progress` and is no error. Creating takes about 10 s on two idle cores and starting
-/// again about 6 s; after the crash of an OSD, up to 20 s. Slow devices
-/// make creating take 15 to 25 s.
+/// Brings a lab up: creates it if there is none, otherwise starts the daemons that are stopped and resumes those
+/// that are paused. It returns when every placement group takes reads and writes and the gateway answers. A lab
+/// that is already up is returned as it is. A cluster that serves but is not fully healthy 20 s later is reported
+/// through `progress` and is not an error. On two idle cores, creating takes about 10 s, or 15 to 25 s with slow
+/// devices; starting again takes about 6 s, and up to 20 s after the crash of an OSD.
 ///
-/// `progress` is told each step as it begins.
+/// `progress` gets a line as each step begins.
 ///
 /// # Errors
-/// Missing programs, unsuitable options, directories and ports, and daemons that end or do not get ready.
-/// After an error nothing that this call started runs any more, and the logs are in `log` below the
-/// directory. A lab whose creation failed is created anew by the next call.
+/// Missing programs, unsuitable options, directories and ports, and daemons that exit or do not become ready.
+/// After an error nothing that this call started is still running, and the logs are in `log` below the
+/// directory. The next call creates a lab again whose creation failed.
 pub fn up(options: &LabOptions, progress: &mut dyn FnMut(&str)) -> Result<Lab, LabError> {
     options.check()?;
     let programs = Programs::new(options.program_path.clone().unwrap_or_else(environment_path));
@@ -185,7 +183,7 @@ pub fn up(options: &LabOptions, progress: &mut dyn FnMut(&str)) -> Result<Lab, L
         }
         unfinished_or_none => {
             if unfinished_or_none.is_some() {
-                progress("clearing a lab that was not finished");
+                progress("removing an unfinished lab");
                 daemon::stop(&home, &Daemon::noted(&home)?, progress)?;
                 media::release(&home, &programs, Contents::Discard)?;
                 home.clear_cluster()?;
@@ -203,10 +201,10 @@ pub fn up(options: &LabOptions, progress: &mut dyn FnMut(&str)) -> Result<Lab, L
     }
 }
 
-/// How the lab in a directory is. It changes nothing, and asks Ceph only if the monitor runs.
+/// The state of the lab in a directory. It changes nothing, and asks Ceph only if the monitor is running.
 ///
 /// # Errors
-/// [`LabError::NoLab`], and files that cannot be read. Daemons that do not run are a status and not an error.
+/// [`LabError::NoLab`], and files that cannot be read. Stopped daemons are not an error.
 pub fn status(dir: &Path) -> Result<LabStatus, LabError> {
     let (home, record) = find(dir)?;
     let shape = record.shape;
@@ -240,13 +238,13 @@ pub fn status(dir: &Path) -> Result<LabStatus, LabError> {
     })
 }
 
-/// Stops the lab in a directory, and with `purge` removes all that it wrote, data and keys included. Where
-/// there is no lab, or none that runs, there is nothing to stop, and that is no error.
+/// Stops the lab in a directory; with `purge` it also removes everything that the lab wrote, data and keys
+/// included. A directory without a running lab is not an error.
 ///
-/// `progress` is told each step as it begins.
+/// `progress` gets a line as each step begins.
 ///
 /// # Errors
-/// [`LabError::Busy`], a daemon that outlives SIGKILL, and files that cannot be removed.
+/// [`LabError::Busy`], a daemon that survives SIGKILL, and files that cannot be removed.
 pub fn down(dir: &Path, purge: bool, progress: &mut dyn FnMut(&str)) -> Result<(), LabError> {
     let home = match Home::find(dir) {
         Err(LabError::NoLab { dir }) => {
@@ -267,7 +265,7 @@ pub fn down(dir: &Path, purge: bool, progress: &mut dyn FnMut(&str)) -> Result<(
 }
 
 impl Lab {
-    /// The lab in a directory, whether it runs or not.
+    /// The lab in a directory, running or not.
     ///
     /// # Errors
     /// [`LabError::NoLab`], [`LabError::Unfinished`] and [`LabError::BadRecord`].
@@ -293,7 +291,7 @@ impl Lab {
         self.cluster.shape.swift_auth_url()
     }
 
-    /// How clients sign in.
+    /// The credentials of its clients.
     pub fn credentials(&self) -> &Credentials {
         &self.credentials
     }
@@ -303,18 +301,18 @@ impl Lab {
         self.cluster.home.ceph_conf()
     }
 
-    /// What the storage lies on.
+    /// The layout of the storage.
     pub fn layout(&self) -> Layout {
         self.cluster.shape.layout()
     }
 
-    /// What each part of the lab is, in words for a report: layout, data, metadata and WAL, cache, copies.
-    /// They say what is limited and what is emulated.
+    /// The parts of the lab, in words for a report: layout, data, metadata and WAL, cache, copies. They say what
+    /// is limited and what is emulated.
     pub fn labels(&self) -> Vec<(String, String)> {
         labels::labels(&self.cluster.shape)
     }
 
-    /// Shell variables with the lab's addresses and keys, as `tidemark lab env` prints them. No value has
+    /// Shell variables with the lab's addresses and keys, as `tidemark lab env` prints them. No value contains
     /// quotes or spaces.
     pub fn variables(&self) -> Vec<(&'static str, String)> {
         let keys = &self.credentials;
@@ -330,8 +328,8 @@ impl Lab {
     }
 
     /// The directory of the daemons' administration sockets, one each: `ceph-osd.0.asok`,
-    /// `ceph-mon.lab.asok`, `ceph-mgr.lab.asok`, `ceph-client.rgw.lab.asok`. Those of daemons that do not run
-    /// may be left there.
+    /// `ceph-mon.lab.asok`, `ceph-mgr.lab.asok`, `ceph-client.rgw.lab.asok`. Sockets of
+    /// stopped daemons may remain there.
     pub fn admin_sockets(&self) -> PathBuf {
         self.cluster.home.run()
     }
@@ -376,7 +374,7 @@ impl Lab {
         Ok(daemon.find(&self.cluster.home)?.map(|process| process.pid()))
     }
 
-    /// How the lab is; see [`status`].
+    /// The state of the lab; see [`status`].
     ///
     /// # Errors
     /// As [`status`].
@@ -402,7 +400,7 @@ impl Lab {
         self.cluster.radosgw_admin(arguments)
     }
 
-    /// Stops the gateway, whatever it does, starts it again and waits until it answers.
+    /// Restarts the gateway, whatever it is doing, and waits until it answers.
     ///
     /// # Errors
     /// [`LabError::Busy`], and a gateway that does not start; it is then left stopped.

@@ -147,7 +147,7 @@ fn one_that_sends_what_cannot_be_is_given_up() {
         assert_eq!(states(&run), [State::Failed, State::Waiting]);
         let (reason, what) = (
             &run.stages[0].reason,
-            ["second 1 after second 1", "second 0 after", "encoding", "of workers"][what],
+            ["second 1 after second 1", "second 0 after", "encoding", "was not given"][what],
         );
         assert!(reason.contains("driver b") && reason.contains(what), "{reason}");
         assert_eq!(run.stages[0].shares[1].ok, 5);

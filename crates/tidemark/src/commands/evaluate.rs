@@ -1,4 +1,4 @@
-//! `tidemark run` of an evaluation: every cell, then the verdict.
+//! `tidemark run` of an evaluation: measures every cell, then shows the verdict.
 
 use super::assessment::{self, Judged};
 use super::document::Evaluation as Source;
@@ -24,7 +24,7 @@ use tidemark_plan::plan::Plan;
 use tidemark_plan::redact;
 use tidemark_plan::yaml::Environment;
 
-/// Carries an evaluation out, shows, keeps and reports what came of it.
+/// Carries an evaluation out; shows, stores and reports the result.
 pub(crate) fn execute(
     source: Source,
     arguments: &cli::Run,
@@ -85,14 +85,15 @@ pub(crate) fn execute(
         terminal.remark(&format!("tidemark: {trouble}"));
     }
     if fresh == 0 && !runs.is_empty() && !running.json {
-        terminal.remark("every run of this evaluation is there already; --again measures it anew");
+        terminal
+            .remark("all runs of this evaluation are already measured; use --again to measure them again");
     }
     let assessment = assess(&evaluation, &runs);
     if let Some(store) = &mut store
         && let Err(error) =
             store.keep_evaluation(&evaluation, Some(&tidemark_control::listing::of_evaluation(&assessment)))
     {
-        terminal.remark(&format!("tidemark: the verdict is not in the result store: {error}"));
+        terminal.remark(&format!("tidemark: the verdict could not be stored: {error}"));
     }
     let judged = Judged { evaluation: &evaluation, assessment: &assessment, runs: &runs };
     let report = match running.no_report {
@@ -137,7 +138,7 @@ fn labs(arguments: &cli::Run) -> Result<PathBuf, Stop> {
     Ok(usual.with_file_name(format!("{name}-arms")))
 }
 
-/// What a run's place is called: `disk · small-objects · workers 32 · repeat 2`.
+/// A run's place in words: `disk · small-objects · workers 32 · repeat 2`.
 pub(crate) fn place(member: &Member) -> String {
     let mut parts = vec![member.arm.clone(), member.load.clone()];
     if !member.level.is_empty() {
@@ -147,13 +148,13 @@ pub(crate) fn place(member: &Member) -> String {
     parts.join(", ")
 }
 
-/// Shows an evaluation as it goes on.
+/// Shows an evaluation in progress.
 struct Screen {
     show: Show,
     terminal: Terminal,
     signals: Signals,
     started: Instant,
-    /// Runs done by now.
+    /// Runs measured so far.
     fresh: usize,
 }
 
@@ -170,7 +171,7 @@ impl Screen {
         }
     }
 
-    /// How long the runs that are left take, if they take as long as those before.
+    /// How long the remaining runs will take if they take as long as those before.
     fn left(&self, number: usize, of: usize) -> String {
         let left = of.saturating_sub(number).saturating_add(1);
         if self.fresh == 0 {
@@ -187,7 +188,9 @@ impl EvaluationSink for Screen {
             EvaluationEvent::Started { done, left } => {
                 self.json(&json!({"event": "evaluation_started", "done": done, "left": left}));
                 if done > 0 {
-                    self.say(&format!("{done} runs are there already and are kept; {left} are left, beside what searches need"));
+                    self.say(&format!(
+                        "{done} runs are already measured; {left} remain, not counting searches"
+                    ));
                 }
             }
             EvaluationEvent::SettingUp(arm) => {
@@ -215,7 +218,7 @@ impl EvaluationSink for Screen {
                 );
                 self.say(&format!("    {}", summary(run)));
                 if let Validity::Invalid(reasons) = &judgement.validity {
-                    // A search has to go beyond what the storage can take.
+                    // A search has to overload the storage to find its limit.
                     let mut against = judgement.findings.iter().filter(|finding| finding.invalidates);
                     let word = if against.all(|finding| finding.rule() == "offered-rate") {
                         "overloaded"
@@ -237,7 +240,7 @@ impl EvaluationSink for Screen {
     }
 }
 
-/// What a run came to, in a line.
+/// The result of a run in one line.
 fn summary(run: &Run) -> String {
     let single = |run: &Run| -> Vec<Cell> {
         let member = run.member.clone().unwrap_or_default();
