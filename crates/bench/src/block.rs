@@ -9,6 +9,7 @@ use std::sync::Arc;
 use tidemark_block::engine::{DataSet, Use, engine};
 use tidemark_load::pacing::Pacing;
 use tidemark_load::source::{Choice, Division, Effect, Order, Size, SourcePlan};
+use tidemark_load::stop::StopRequest;
 use tidemark_load::stopping::Stop;
 use tidemark_load::thread_pool;
 use tidemark_load::work::{Finale, Work};
@@ -149,8 +150,8 @@ impl thread_pool::Watch for Cpu {
         self.operations += interval.unmeasured + interval.actions.iter().map(|tally| tally.ok).sum::<u64>();
     }
 
-    fn stop_request(&mut self) -> thread_pool::StopRequest {
-        thread_pool::StopRequest::None
+    fn stop_request(&mut self) -> StopRequest {
+        StopRequest::None
     }
 }
 
