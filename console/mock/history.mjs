@@ -111,7 +111,7 @@ export function comparison(a, b) {
     const repeats = a.length > 1 && b.length > 1;
     const better = more ? ratio > 1 : ratio < 1;
     const outcome = !repeats
-      ? 'one run each: no statistics'
+      ? 'too few repeats'
       : Math.abs(ratio - 1) < 0.03
         ? 'no significant difference'
         : better

@@ -86,7 +86,7 @@ export interface Comparison {
   figures: [string, string][];
   /** Why the numbers are unreliable, if they are. */
   invalid: string[];
-  /** `better`, `worse`, `no significant difference`, `not comparable`. */
+  /** `better`, `worse`, `mixed`, `no significant difference`, `not comparable`. */
   outcome: string;
   /** One row per load and metric. */
   rows: ComparisonRow[];
@@ -106,7 +106,7 @@ export interface ComparisonRow {
   load: string;
   /** Which metric, with its unit: `read throughput (op/s)`. */
   metric: string;
-  /** `better`, `worse`, `no significant difference`, `one run each: no statistics`. */
+  /** `better`, `worse`, `no significant difference`, `too few repeats`. */
   outcome: string;
   /** b divided by a. */
   ratio: number;

@@ -41,7 +41,7 @@ export async function test(chrome, address) {
   await submit.click();
   await page.waitForURL(/\/w\/\d+$/);
   await page.getByRole('heading', { name: 'from-cosbench' }).waitFor();
-  await page.getByText(/^Queued: /).waitFor();
+  await page.locator('.notice', { hasText: 'Queued: ' }).waitFor();
   assert.deepEqual(errors, []);
   await close();
 }

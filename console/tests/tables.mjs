@@ -27,7 +27,7 @@ export async function test(chrome, address) {
   await page.getByRole('button', { name: 'Run 1000 in group A' }).click();
   await page.getByRole('button', { name: 'Run 999 in group B' }).click();
   await page.getByRole('link', { name: 'Compare', exact: true }).last().click();
-  await page.getByText('no statistics').first().waitFor();
+  await page.getByText('too few repeats').first().waitFor();
 
   await page.goto(`${address}/w/101`);
   const second = page.getByText(/since the work started/);

@@ -22,7 +22,7 @@ test('latencies choose their unit', () => {
 test('rates and counts keep their separators', () => {
   expect(rate(9713.4)).toBe('9\u202f713 op/s');
   expect(count(1_234_567)).toBe('1\u202f234\u202f567');
-  expect(short(12_345)).toBe('12.3k');
+  expect([short(12_345), short(8), short(0.5)]).toEqual(['12.3k', '8', '0.50']);
 });
 
 test('almost all is not all', () => {

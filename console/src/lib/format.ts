@@ -20,9 +20,11 @@ function scaled(value: number, step: number, units: string[], space: string): st
   return `${index === 0 && Number.isInteger(value) ? value : digits(value)}${space}${units[index]}`;
 }
 
-/** For axes and tiles: `950`, `12.3k`, `1.20M`. */
-export const short = (value: number) =>
-  Math.abs(value) < 10_000 ? digits(value) : scaled(value, 1000, ['', 'k', 'M', 'G', 'T'], '');
+/** For axes and tiles: `8`, `0.50`, `12.3k`, `1.20M`. */
+export function short(value: number): string {
+  if (Math.abs(value) >= 10_000) return scaled(value, 1000, ['', 'k', 'M', 'G', 'T'], '');
+  return Number.isInteger(value) ? count(value) : digits(value);
+}
 
 /** `64.0 kB`, units of 1000. */
 export const bytes = (value: number) => scaled(value, 1000, ['B', 'kB', 'MB', 'GB', 'TB', 'PB'], ' ');

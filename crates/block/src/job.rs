@@ -6,8 +6,8 @@ pub(crate) mod profile;
 pub(crate) mod sweep;
 
 use serde::{Deserialize, Serialize};
-pub use tidemark_measure::kind::Cache;
 use std::path::PathBuf;
+pub use tidemark_measure::kind::Cache;
 use tidemark_plan::job::JobData;
 
 /// Bytes that one operation of a prefill writes.

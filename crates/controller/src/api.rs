@@ -573,7 +573,7 @@ pub struct MatrixRow {
 /// A comparison of two groups of runs.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct Comparison {
-    /// `better`, `worse`, `no significant difference`, `not comparable`.
+    /// `better`, `worse`, `mixed`, `no significant difference`, `not comparable`.
     pub outcome: String,
     /// The outcome in one sentence.
     pub sentence: String,
@@ -600,7 +600,7 @@ pub struct ComparisonRow {
     pub ratio: f64,
     /// 95 % confidence interval of the ratio; null without repeats.
     pub interval: Option<(f64, f64)>,
-    /// `better`, `worse`, `no significant difference`, `one run each: no statistics`.
+    /// `better`, `worse`, `no significant difference`, `too few repeats`.
     pub outcome: String,
 }
 

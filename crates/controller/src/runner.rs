@@ -63,7 +63,7 @@ fn carry_out(
     // Read anew: what it refers to may have changed while it waited.
     let reading = resources.reader.read(&text).map_err(read_failure)?;
     let provenance = Provenance {
-        command: format!("submitted as w{} by {} to {}", stored.id, stored.by, resources.options.name),
+        command: submitted(stored, &resources.options.name),
         format: reading.format.into(),
         document: redacted,
         ..provenance::of_this_machine(&resources.options.version)
@@ -96,6 +96,12 @@ fn carry_out(
             self::evaluation(resources, &evaluation, task, store.as_mut(), live)
         }
     }
+}
+
+/// What stands for a command line: `submitted as w7 by anna to lab-1`.
+fn submitted(stored: &Submission, controller: &str) -> String {
+    let by = if stored.by.is_empty() { String::new() } else { format!(" by {}", stored.by) };
+    format!("submitted as w{}{by} to {controller}", stored.id)
 }
 
 fn read_failure(read_failure: ReadFailure) -> String {

@@ -10,7 +10,7 @@
 //! | `body`, `answer` | what comes in, and what is said when it is wrong |
 //! | `app` | what all handlers share |
 //! | `api` | the API and its description |
-//! | `figures` | figures and reports that were asked for lately |
+//! | `figure_cache` | figures of recently requested runs |
 //! | `metrics` | `/metrics` |
 //! | `cosbench` | what COSBench's scripts ask for |
 //! | `console` | the console's files, from within this binary |

@@ -68,7 +68,7 @@ function Node({ name, samples }: { name: string; samples: LiveNode[] }) {
         />
         <span class="n">{bandwidth(moved)}</span>
       </div>
-      <small>{memory(last.memory_used_bytes)} of memory used</small>
+      <small>{memory(last.memory_used_bytes)} memory used</small>
     </li>
   );
 }

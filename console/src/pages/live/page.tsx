@@ -114,7 +114,7 @@ function LiveData({ buffer, running }: { buffer: Buffer; running: boolean }) {
       {work && (
         <>
           <Panel
-            title={`Live load: ${workName(buffer, work)}`}
+            title={`Live: ${workName(buffer, work)}`}
             aside={
               <span class="row end">
                 {names.length > 1 && <Pick label="Work" value={key(work)} options={names} change={choose} />}

@@ -94,7 +94,7 @@ function Verdict({ run }: { run: RunRecord }) {
   if (run.valid) {
     return (
       <Notice tone="good">
-        <strong>VALID</strong>: no check found a reason to doubt these numbers.
+        <strong>VALID</strong>: all validity checks passed.
       </Notice>
     );
   }

@@ -107,7 +107,7 @@ function Stages({ check }: { check: Check }) {
         <tfoot>
           <tr>
             <th scope="row">Total</th>
-            <td>{check.bytes !== null && `stores up to ${bytes(check.bytes)}`}</td>
+            <td>{check.bytes !== null && check.bytes > 0 && `stores up to ${bytes(check.bytes)}`}</td>
             <td class="n">{check.expected_ms === null ? <small>open-ended</small> : duration(check.expected_ms)}</td>
           </tr>
         </tfoot>

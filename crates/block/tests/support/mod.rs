@@ -13,6 +13,7 @@ use tidemark_block::sessions::{DataSet, Use, sessions};
 use tidemark_load::engine::{Begin, Clock, Completion, Operation, Outcome, Session, ThreadContext};
 use tidemark_load::pacing::Pacing;
 use tidemark_load::source::{Choice, Division, Effect, Order, Size, SourcePlan};
+use tidemark_load::stop::StopRequest;
 use tidemark_load::stopping::Stop;
 use tidemark_load::stop::StopRequest;
 use tidemark_load::thread_pool::{self, Watch};

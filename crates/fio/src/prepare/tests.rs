@@ -34,7 +34,12 @@ fn the_proof_names_what_is_counted_on_and_says_when_nothing_is() {
     let mut ready = ready();
     opened(&mut ready, &[&named.stages[0].works[0]]);
     let proof = ready.close(&["a remark".to_owned()]).unwrap();
-    assert!(proof.direct && proof.cache == Some(tidemark_measure::kind::Cache::Cold) && proof.setup == ["a remark"], "{proof:?}");
+    assert!(
+        proof.direct
+            && proof.cache == Some(tidemark_measure::kind::Cache::Cold)
+            && proof.setup == ["a remark"],
+        "{proof:?}"
+    );
     let volumes = proof.devices.iter().flat_map(|device| &device.volumes).chain(&proof.unchecked);
     assert!(volumes.into_iter().any(|text| text.contains("nowhere")), "{proof:?}");
     assert!(ready.close(&[]).is_none(), "a stage has one proof");
