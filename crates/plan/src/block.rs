@@ -21,7 +21,7 @@ pub const FILL_BYTES: u64 = 1 << 20;
 /// is cut there (the last one of a prefill).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Job {
-    /// What load is put on; space k is `volumes[k - 1]`.
+    /// What the load runs against; space k is `volumes[k - 1]`.
     pub volumes: Vec<Volume>,
     /// Bytes of one item.
     pub unit: u64,
@@ -44,7 +44,7 @@ pub struct Job {
     pub actions: Vec<Action>,
 }
 
-/// What load is put on.
+/// What the load runs against.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Volume {
     /// Where it is.
@@ -179,6 +179,6 @@ pub struct FioFile {
     pub actions: Vec<Action>,
     /// Whether it bypasses the page cache (`direct=1`).
     pub direct: bool,
-    /// The files and devices that it names, as far as the file says so; for the proof.
+    /// The files and devices that the job file names, as far as it does; for the proof.
     pub paths: Vec<PathBuf>,
 }

@@ -4,7 +4,7 @@ use crate::block::pattern::{Moves, Pattern};
 use crate::object::Target;
 use tidemark_measure::rng;
 
-/// How long operations in flight may take after the end of the load, nanoseconds: as long as one attempt may.
+/// Longest wait for operations in flight at the end of the load, nanoseconds: as long as one attempt may.
 pub(crate) const DRAIN_NS: u64 = 30_000_000_000;
 
 /// A work that ends by itself is given up after this long without a success, nanoseconds. A work with a set
@@ -35,13 +35,13 @@ pub(crate) const ALLOWED_FAILURES: u32 = 10_000;
 /// The region named in S3 signatures.
 pub(crate) const REGION: &str = "us-east-1";
 
-/// The largest number of workers of one work that is taken for meant.
+/// The largest number of workers of one work that is treated as intended.
 pub(crate) const MOST_WORKERS: u32 = 1_000_000;
 
-/// Points of all sweeps of a document beyond this are taken for a mistake.
+/// Points of all sweeps of a document beyond this are treated as a mistake.
 pub(crate) const MOST_POINTS: u64 = 10_000;
 
-/// Volumes named by all works of a document, beyond which it is taken for a mistake.
+/// Volumes named by all works of a document, beyond which it is treated as a mistake.
 pub(crate) const MOST_VOLUMES_NAMED: u64 = 1_000_000;
 
 /// The most clients that a prefill has of its own accord: one for each volume, up to this many.

@@ -1,4 +1,4 @@
-//! A document of any format, told apart by its content.
+//! Reads a document of any format; its content decides the format.
 
 use crate::diagnostic::Diagnostic;
 use crate::evaluation::{self, Evaluation};
@@ -45,7 +45,7 @@ impl Format {
 /// A document that was read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Read {
-    /// What it says.
+    /// Its plan.
     pub plan: Plan,
     /// What may surprise its author; the document runs all the same.
     pub warnings: Vec<Diagnostic>,
@@ -67,12 +67,12 @@ pub enum Document {
 /// `directory`, its own.
 ///
 /// # Errors
-/// All that is wrong with it, in the order of the text, warnings included; at least one is an error.
+/// All errors and warnings, in document order; at least one is an error.
 pub fn open(text: &str, directory: &Path) -> Result<Document, Vec<Diagnostic>> {
     open_in(text, directory, &Environment::process())
 }
 
-/// Reads a document of any kind; all that it refers to outside itself is asked of `environment`.
+/// Reads a document of any kind; `environment` resolves all that it refers to outside itself.
 ///
 /// # Errors
 /// As [`open`].
@@ -91,12 +91,12 @@ pub fn open_in(
 /// Reads a workload in this process's environment.
 ///
 /// # Errors
-/// All that is wrong with it, in the order of the text, warnings included; at least one is an error.
+/// All errors and warnings, in document order; at least one is an error.
 pub fn read(text: &str) -> Result<Read, Vec<Diagnostic>> {
     read_in(text, &Environment::process())
 }
 
-/// Reads a workload; all that it refers to outside itself is asked of `environment`.
+/// Reads a workload; `environment` resolves all that it refers to outside itself.
 ///
 /// # Errors
 /// As [`read`].
@@ -107,7 +107,7 @@ pub fn read_in(text: &str, environment: &Environment<'_>) -> Result<Read, Vec<Di
             0..0,
             message,
             format!(
-                "{LARGEST} bytes are the most that is \
+                "the limit is {LARGEST} bytes \
             read"
             ),
         )]);
@@ -117,7 +117,7 @@ pub fn read_in(text: &str, environment: &Environment<'_>) -> Result<Read, Vec<Di
         return Err(vec![Diagnostic::error(0..0, "the document is empty", help)]);
     }
     if evaluation::is_evaluation(text) {
-        let help = "run it as one, or give a document without `arms` here";
+        let help = "use `tidemark evaluate`, or give a document without `arms`";
         return Err(vec![Diagnostic::error(0..0, "the document is an evaluation, not a workload", help)]);
     }
     let format = Format::of(text);
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(Format::of("# c\n\n ; d\n[job]\nrw=read"), Format::FioJob);
     }
 
-    /// Reads a document in an environment that refuses all but says what it was asked for.
+    /// Reads a document in an environment that refuses and records every request.
     fn refused(text: &str, directory: &Path) -> (Result<Document, Vec<Diagnostic>>, Vec<String>) {
         let asked = std::cell::RefCell::new(Vec::new());
         let refuse = |what: &str, path: &Path| {

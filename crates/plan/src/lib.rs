@@ -1,7 +1,7 @@
 //! Documents to a validated plan.
 //!
-//! [`read`](document::read) takes a document's text, tells Tidemark YAML from COSBench XML by its content, and
-//! gives a [`Plan`](plan::Plan) or [`Diagnostic`](diagnostic::Diagnostic)s that point at the line. [`forecast`] says what a plan will do and
+//! [`read`](document::read) takes a document's text, detects its format by its content, and
+//! gives a [`Plan`](plan::Plan) or [`Diagnostic`](diagnostic::Diagnostic)s that point at the line. [`forecast`] predicts what a plan will do and
 //! need before anything runs.
 
 pub mod block;

@@ -3,7 +3,7 @@
 //! The text becomes a tree in which everything knows its place ([`tree`]); the outer elements hand settings
 //! inwards ([`workload`]), works and operations resolve against what they inherit ([`work`], [`operation`]),
 //! storage and authentication become a target ([`storage`], [`auth`]). Where COSBench's behaviour was wrong,
-//! the right thing is done and [`notes`] says so.
+//! Tidemark does the right thing and [`notes`] reports it.
 
 mod auth;
 mod config;
@@ -31,7 +31,7 @@ use workload::Reader;
 /// environment variable, so that secrets need not be in the file.
 ///
 /// # Errors
-/// All that is wrong with it, in the order of the text, warnings included.
+/// All errors and warnings, in document order.
 pub fn read(text: &str) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
     read_in(text, &Environment::process())
 }
@@ -54,7 +54,7 @@ pub(crate) struct Changes {
     pub(crate) workers: Option<u32>,
     /// Operations per second of every normal work, which makes it an open loop.
     pub(crate) rate: Option<f64>,
-    /// What load is put on, in place of all `storage` and `auth`.
+    /// The target that replaces all `storage` and `auth`.
     pub(crate) target: Option<Target>,
     /// The seed.
     pub(crate) seed: Option<u64>,
@@ -159,8 +159,8 @@ fn extend_timeout(work: &mut Work, allowance_ns: u64, remarks: &mut Remarks) -> 
         remarks.note(
             "timeout",
             format!(
-                "COSBench's `timeout` limits how long a connection may be silent; here it limits a \
-                whole attempt, so {seconds} s are added for the largest object, one for each megabyte."
+                "COSBench's `timeout` limits how long a connection may be idle; in Tidemark it limits a \
+                whole attempt, so {seconds} s are added for the largest object, 1 s per megabyte."
             ),
         );
     }

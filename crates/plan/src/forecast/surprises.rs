@@ -1,4 +1,4 @@
-//! What about a plan may surprise its author: each remark says what will happen, and how to avoid it.
+//! What may surprise a plan's author: each remark states what will happen, and how to avoid it.
 
 use super::world::{self, Area, Place, World};
 use super::{Does, Touch, has_form, highest_rate};
@@ -10,7 +10,7 @@ use tidemark_measure::pick::Pick;
 use tidemark_measure::record::Note;
 use tidemark_measure::units;
 
-/// More remarks than this help nobody.
+/// The limit of remarks: nobody reads more.
 const MOST_REMARKS: usize = 50;
 
 /// Bytes of the guard that ends COSBench's hashed content.
@@ -46,7 +46,7 @@ impl Remarks {
     }
 }
 
-/// Says which drivers works are pinned to, for whoever has none.
+/// Remarks on pinned works, for runs without a controller.
 pub(super) fn of_pins(plan: &Plan, remarks: &mut Remarks) {
     let works = plan.stages.iter().flat_map(|stage| &stage.works);
     let mut names: Vec<&str> = Vec::new();
@@ -57,8 +57,8 @@ pub(super) fn of_pins(plan: &Plan, remarks: &mut Remarks) {
     }
     if !names.is_empty() {
         let text = format!(
-            "works are pinned to {}: a controller gives them to these drivers and to no others; where there is no controller, \
-             as in `tidemark run`, pins are ignored and one process does all works",
+            "works are pinned to {}: a controller assigns them only to these drivers; without a controller, \
+             as in `tidemark run`, one process runs all works and ignores pins",
             names.join(", ")
         );
         remarks.add("drivers", text);
@@ -72,7 +72,7 @@ pub(super) fn of_work(work: &PlanWork, stage: &str, remarks: &mut Remarks) {
         && number < workers
     {
         let text = format!(
-            "{} of the {} workers of {name} in stage {stage} have nothing to do: there are {} operations in all",
+            "{} of the {} workers of {name} in stage {stage} are idle: it has {} operations in total",
             units::count(workers - number),
             units::count(workers),
             units::count(number)
@@ -83,7 +83,7 @@ pub(super) fn of_work(work: &PlanWork, stage: &str, remarks: &mut Remarks) {
         && world::length(pool.items) < workers
     {
         let text = format!(
-            "the pool of stage {stage} has {} objects in a container for {} workers: each has objects of its own, so {} \
+            "the pool of stage {stage} has {} objects in a container for {} workers: workers do not share objects, so {} \
              have none",
             units::count(world::length(pool.items)),
             units::count(workers),
@@ -95,8 +95,8 @@ pub(super) fn of_work(work: &PlanWork, stage: &str, remarks: &mut Remarks) {
     let counted = stop.operations.is_some() || stop.bytes.is_some();
     if counted && stop.window_ns.is_none() && stop.give_up_ns.is_none() {
         let text = format!(
-            "{name} in stage {stage} ends by a count alone: against a target that does not answer it does not end; \
-             add a time or `give_up`"
+            "{name} in stage {stage} ends only by count: it never ends if the target does not respond; \
+             add `for` or `give_up`"
         );
         remarks.add("no-time-limit", text);
     }
@@ -106,7 +106,7 @@ pub(super) fn of_work(work: &PlanWork, stage: &str, remarks: &mut Remarks) {
     {
         // Little's law: operations in flight = rate x latency; fewer workers than that cannot keep the rate.
         let text = format!(
-            "{name} in stage {stage} is to do {} with {} workers: it can only if an operation takes less than {} on \
+            "{name} in stage {stage} must reach {} with {} workers: that requires operations of less than {} on \
              average (workers = rate x latency)",
             units::rate(rate),
             units::count(workers),
@@ -135,8 +135,8 @@ pub(super) fn of_action(touch: &Touch<'_>, stage: &str, remarks: &mut Remarks) {
         && has_form(touch, |form| matches!(form, Form::Seeded { .. }))
     {
         let text = format!(
-            "the {label} of stage {stage} writes objects of {least} B: below {STAMP} B there is no room \
-                            for a stamp, so stale content in them is not noticed"
+            "the {label} of stage {stage} writes objects of {least} B: objects below {STAMP} B have no room \
+                            for a stamp, so stale content in them is not detected"
         );
         remarks.add("too-small-for-stamp", text);
     }
@@ -146,15 +146,15 @@ pub(super) fn of_action(touch: &Touch<'_>, stage: &str, remarks: &mut Remarks) {
         && matches!(touch.job.target, Target::S3(_) | Target::Embedded(_))
     {
         let text = format!(
-            "the {label} of stage {stage} uploads parts of {}: S3 refuses parts below 5 MiB but the last",
+            "the {label} of stage {stage} uploads parts of {}: S3 rejects parts below 5 MiB, except the last",
             units::binary_bytes(*part_bytes)
         );
         remarks.add("small-parts", text);
     }
     if matches!(touch.verb(), Verb::Copy) {
         let text = format!(
-            "the {label} of stage {stage} makes copies named like their source plus `-copy`, which no clean-up \
-                            by numbers deletes"
+            "the {label} of stage {stage} names copies after their source plus `-copy`; no clean-up \
+                            by number deletes them"
         );
         remarks.add("copies-stay", text);
     }
@@ -176,8 +176,8 @@ fn of_choice(touch: &Touch<'_>, label: &str, stage: &str, remarks: &mut Remarks)
         let all = spaces.saturating_mul(items);
         if pairs < all {
             let text = format!(
-                "the {label} of stage {stage} goes through containers and objects in step: it touches {} of the {} pairs \
-                 (their least common multiple); pick one of the two at random, as in u(1,{items})",
+                "the {label} of stage {stage} steps through containers and objects together: it uses {} of the {} pairs \
+                 (the least common multiple); select one of the two at random, as in u(1,{items})",
                 units::count(pairs),
                 units::count(all)
             );
@@ -204,7 +204,7 @@ fn of_choice(touch: &Touch<'_>, label: &str, stage: &str, remarks: &mut Remarks)
     }
     if matches!(touch.verb(), Verb::Put { if_absent: true, .. }) && pool.is_none() {
         let text = format!(
-            "the {label} of stage {stage} writes only objects that are not there yet: at most {} can succeed, all others \
+            "the {label} of stage {stage} writes only objects that do not exist: at most {} writes can succeed, all others \
              fail with 412",
             units::count(touch.count())
         );
@@ -219,8 +219,8 @@ pub(super) fn deletes_beside_reads(touches: &[Touch<'_>], stage: &str, remarks: 
     };
     if touches.iter().any(|touch| deletes(&touch)) {
         let text = format!(
-            "stage {stage} deletes objects at random without a `pool`: reads and deletes of what is gone fail with 404; \
-             a pool keeps to what exists"
+            "stage {stage} deletes objects at random without a `pool`: reads and deletes of deleted objects fail with 404; \
+             a pool uses only objects that exist"
         );
         remarks.add("deletes-without-pool", text);
     }
@@ -246,8 +246,8 @@ pub(super) fn writes_beside_verified_reads(touches: &[Touch<'_>], stage: &str, r
         if touches.iter().filter(verified).any(meets) {
             let label = write.work.labels.get(write.index).map_or("write", |label| label.label.as_str());
             let text = format!(
-                "the {label} of stage {stage} overwrites objects that other workers read and verify at the same time: a \
-                 read that crosses a write may find either version; `division: objects` or a `pool` gives each worker its own"
+                "the {label} of stage {stage} overwrites objects while other workers read and verify them: a \
+                 read during a write may find either version; `division: objects` or a `pool` gives each worker its own"
             );
             remarks.add("overlapping-writes", text);
         }
@@ -278,8 +278,8 @@ pub(super) fn disposes(
     });
     if let Some((other, stored)) = full {
         let text = format!(
-            "stage {stage} deletes containers that still hold {}: a container that is not empty cannot be deleted; \
-             widen the clean-up or say `empty: true`",
+            "stage {stage} deletes containers that still hold {}: only empty containers can be deleted; \
+             widen the clean-up or set `empty: true`",
             other.objects_named(stored.area.items)
         );
         remarks.add("containers-not-empty", text);
@@ -296,7 +296,7 @@ pub(super) fn left_over(objects: &World, containers: &World, remarks: &mut Remar
     }
     for (place, (count, bytes, first)) in left {
         let text = format!(
-            "up to {} objects ({}) stay behind, such as {} in {}: no later stage deletes them",
+            "up to {} objects ({}) remain, such as {} in {}: no later stage deletes them",
             units::count(count),
             units::bytes(bytes),
             place.objects_named(first.items),
@@ -305,10 +305,8 @@ pub(super) fn left_over(objects: &World, containers: &World, remarks: &mut Remar
         remarks.add("objects-left", text);
     }
     for (place, stored) in containers.all() {
-        let text = format!(
-            "{} stay behind: no later stage deletes them",
-            place.containers_named(stored.area.spaces)
-        );
+        let text =
+            format!("{} remain: no later stage deletes them", place.containers_named(stored.area.spaces));
         remarks.add("containers-left", text);
     }
 }

@@ -30,7 +30,7 @@ impl Machine {
         Policy { directories: vec![self.0.path().join("in")] }
     }
 
-    /// What the policy says of a document, in which `IN` and `OUT` stand for the two places.
+    /// The policy's result for a document, in which `IN` and `OUT` stand for the two places.
     fn says(&self, text: &str) -> Result<(), String> {
         let text = text.replace("IN", &self.path("in")).replace("OUT", &self.path("out"));
         let read = document::read(&text).unwrap_or_else(|found| panic!("{text}\n{found:#?}"));
@@ -96,16 +96,16 @@ fn a_refusal_says_what_to_do() {
     assert_eq!(
         said,
         format!(
-            "the work `load` of the stage `main` would use {key}, which this driver keeps from plans: name another \
-             place, or start the driver with --allow-path {out}"
+            "the work `load` of the stage `main` would use {key}, which this driver does not allow: use another \
+             path, or start the driver with --allow-path {out}"
         )
     );
     let said = machine.says(&volume("IN/link/key")).unwrap_err();
     assert!(said.contains(&format!("{} (which is {key})", machine.path("in/link/key"))), "{said}");
-    assert!(machine.says(&volume("IN/../in/a")).unwrap_err().contains("has `..` in it"));
+    assert!(machine.says(&volume("IN/../in/a")).unwrap_err().contains("contains `..`"));
     let relative = document::read(&volume("a.bin")).unwrap().plan;
     let everything = Policy { directories: vec!["/".into()] };
-    assert!(everything.check(&relative).unwrap_err().contains("where the driver was started"));
+    assert!(everything.check(&relative).unwrap_err().contains("the driver's working directory"));
     let whole = document::read(&volume("/dev/shm/a.bin")).unwrap().plan;
     assert_eq!(everything.check(&whole), Ok(()));
     assert!(Policy::default().check(&whole).is_err(), "nothing is allowed unless somebody says so");
@@ -139,7 +139,7 @@ fn job(lines: &str) -> String {
     format!("[global]\ndirectory=IN\ntime_based\nruntime=30\ndirect=1\n[j]\nrw=read\n{lines}\n")
 }
 
-/// What the policy says of a job file that the reader may refuse already.
+/// The policy's result for a job file that the reader may refuse already.
 fn says_of(machine: &Machine, text: &str) -> Result<(), String> {
     let text = text.replace("IN", &machine.path("in")).replace("OUT", &machine.path("out"));
     let good = job("").replace("IN", &machine.path("in"));
@@ -229,7 +229,7 @@ fn job_files_have_no_way_out() {
         "fio cuts lines"
     );
     let nowhere = "[j]\nrw=read\nsize=1m\n";
-    assert!(says_of(&machine, nowhere).unwrap_err().contains("does not say where its files are"));
+    assert!(says_of(&machine, nowhere).unwrap_err().contains("names no place for its files"));
     assert_eq!(says_of(&machine, "[j]\nioengine=null\nrw=read\nsize=1m\n"), Ok(()));
     let later = "[global]\nfilename=a\n[j]\ndirectory=IN\nrw=read\n";
     assert!(says_of(&machine, later).is_err(), "fio resolves it where it was started");

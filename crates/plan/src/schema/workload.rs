@@ -35,9 +35,12 @@ pub(super) fn tables() -> Vec<Key> {
 
 fn drivers() -> Value {
     let keys = vec![
-        ("use", super::values::wanted("Which drivers take part; all if it is not given")),
-        ("on_loss", words("When one is lost: the stage ends, or goes on without it", ["stop", "continue"])),
-        ("lost_after", duration("A driver that says nothing for so long is lost")),
+        ("use", super::values::wanted("Drivers that take part; default: all")),
+        (
+            "on_loss",
+            words("What to do when a driver is lost: stop or continue the stage", ["stop", "continue"]),
+        ),
+        ("lost_after", duration("A driver that is silent for this long is lost")),
     ];
     table("How a run is spread over the drivers of a controller", &[], keys)
 }
@@ -45,23 +48,23 @@ fn drivers() -> Value {
 fn workload() -> Value {
     let mut keys = vec![
         ("name", text("Name of the workload")),
-        ("description", text("What it is for")),
-        ("seed", whole("Where all random choices come from; without it, from the text", 0)),
+        ("description", text("Purpose")),
+        ("seed", whole("Seed of all random choices; default: derived from the text", 0)),
         ("on_failure", on_failure()),
-        ("observe", refer("observe", "What is observed while it runs")),
+        ("observe", refer("observe", "What to observe while it runs")),
         ("drivers", super::values::drivers()),
         ("stages", stages()),
     ];
     keys.extend(scope());
-    table("A workload: stages that run one after the other", &["name", "stages"], keys)
+    table("A workload: stages that run in order", &["name", "stages"], keys)
 }
 
 pub(super) fn on_failure() -> Value {
-    words("After a stage that failed: stop, but clean up, or go on with all", ["stop", "continue"])
+    words("After a failed stage: stop (and clean up), or continue with all stages", ["stop", "continue"])
 }
 
 pub(super) fn stages() -> Value {
-    list("Stages, one after the other", &refer("stage", "Works that run side by side"))
+    list("Stages, in order", &refer("stage", "Works that run concurrently"))
 }
 
 /// What may stand at every level of a document.
@@ -70,15 +73,15 @@ fn scope() -> Vec<Key> {
     let mut scope = naming_and_content();
     scope.push((
         "target",
-        json!({"description": "What load is put on", "anyOf": [named, {"$ref": "#/$defs/target"}]}),
+        json!({"description": "What the load runs against", "anyOf": [named, {"$ref": "#/$defs/target"}]}),
     ));
     scope
 }
 
 fn naming_and_content() -> Vec<Key> {
     vec![
-        ("naming", refer("naming", "What containers and objects are called")),
-        ("content", refer("content", "What is written and checked")),
+        ("naming", refer("naming", "Names of containers and objects")),
+        ("content", refer("content", "What to write and verify")),
     ]
 }
 
@@ -89,12 +92,12 @@ fn works() -> Vec<Key> {
 
 fn does(kind: &str) -> &'static str {
     match kind {
-        "init" => "Makes containers",
+        "init" => "Creates containers",
         "prepare" => "Writes objects, or fills volumes",
-        "precondition" => "Writes the capacity of volumes several times",
+        "precondition" => "Writes the volumes' capacity several times",
         "cleanup" => "Deletes objects, or removes files and images",
         "dispose" => "Deletes containers",
-        _ => "The load that is measured",
+        _ => "The measured load",
     }
 }
 
@@ -102,26 +105,26 @@ fn stage() -> Value {
     let work = table("A work, under its kind", &[], works());
     let mut keys = vec![
         ("name", text("Name of the stage")),
-        ("pause", duration("Pause after its works; alone, the stage only waits")),
+        ("pause", duration("Pause after its works; a stage with only a pause waits")),
         ("trigger", text("script.sh(arguments) around the stage")),
         ("on_failure", on_failure()),
-        ("works", list_or("Works that run side by side", &work)),
+        ("works", list_or("Works that run concurrently", &work)),
     ];
     keys.extend(works());
     keys.extend(scope());
-    table("A stage: works that run side by side, then a pause", &[], keys)
+    table("A stage: works that run concurrently, then a pause", &[], keys)
 }
 
 /// Keys of every work.
 fn common() -> Vec<Key> {
     let mut keys = vec![
-        ("name", text("Name of the work; its kind if it is not given")),
-        ("workers", whole("Logical clients", 1)),
-        ("allowed_failures", share("More failures than this, and the work has failed")),
+        ("name", text("Name of the work; default: its kind")),
+        ("workers", whole("Number of logical clients", 1)),
+        ("allowed_failures", share("The work fails with more failures than this")),
         ("think", duration("Pause of a worker between operations")),
-        ("drain", duration("How long operations in flight may take after the end")),
-        ("give_up", duration("End, as failed, after so long without a success; or never")),
-        ("driver", text("The driver that it is pinned to")),
+        ("drain", duration("Longest wait for operations in flight at the end")),
+        ("give_up", duration("Stop and fail after this long without a success; or never")),
+        ("driver", text("Driver that must run it")),
     ];
     keys.extend(scope());
     keys
@@ -150,32 +153,32 @@ fn init() -> Value {
 /// How objects are written.
 fn put() -> Vec<Key> {
     vec![
-        ("chunked", flag("In chunks of unknown total length")),
-        ("if_absent", flag("Only if it is not there")),
-        ("multipart", refer("multipart", "In parts")),
-        ("directory", text("Files of this directory instead of made content")),
-        ("part", bytes("Bytes of a part of a file's upload")),
+        ("chunked", flag("Send in chunks, without a total length")),
+        ("if_absent", flag("Only if the object does not exist")),
+        ("multipart", refer("multipart", "Upload in parts")),
+        ("directory", text("Upload the files of this directory instead of generated content")),
+        ("part", bytes("Size of each part of a file's upload")),
     ]
 }
 
 fn depth() -> Value {
-    whole("Operations of a client in flight at once", 1)
+    whole("Operations in flight per client", 1)
 }
 
 fn prepare() -> Value {
     let mut keys = with(vec![containers(), objects(), sizes()]);
     keys.extend(put());
     keys.push(("depth", depth()));
-    keys.push(("reuse", flag("A volume that holds the content already is left as it is")));
+    keys.push(("reuse", flag("Keep a volume that already holds the content")));
     table(does("prepare"), &[], keys)
 }
 
 fn precondition() -> Value {
     let writes = ["write", "randwrite"];
     let keys = vec![
-        ("pattern", words("How it is written", writes)),
+        ("pattern", words("Write pattern", writes)),
         ("block_size", block_size()),
-        ("passes", whole("How often the capacity is written", 1)),
+        ("passes", whole("How many times to write the capacity", 1)),
         ("depth", depth()),
     ];
     let mut all = with(keys);
@@ -188,7 +191,7 @@ fn cleanup() -> Value {
 }
 
 fn dispose() -> Value {
-    let keys = vec![containers(), ("empty", flag("Delete the objects in them first"))];
+    let keys = vec![containers(), ("empty", flag("Delete their objects first"))];
     table(does("dispose"), &["containers"], with(keys))
 }
 
@@ -208,7 +211,7 @@ fn load() -> Value {
     let patterns = words("Pattern or profile", patterns.chain(PROFILES.iter().map(|profile| profile.name)));
     let points = list("A rate that changes over time", &refer("rate_point", "One point of it"));
     let steady = json!({
-        "description": "The window begins when rounds of this length are steady",
+        "description": "Start the window once rounds of this length are steady",
         "anyOf": [{"$ref": "#/$defs/steady"}, duration("Length of a round")],
     });
     let keys = with(vec![
@@ -216,66 +219,69 @@ fn load() -> Value {
         objects(),
         sizes(),
         ("for", duration("Length of the measured window")),
-        ("total_operations", whole("Measured operations over all workers", 1)),
-        ("total_bytes", bytes("Ends with the operation that reaches them")),
+        ("total_operations", whole("Measured operations of all workers", 1)),
+        ("total_bytes", bytes("End with the operation that reaches this total")),
         ("warm_up", duration("Full load before the window, not measured")),
-        ("ramp_up", duration("Workers start one after the other over this time, not measured")),
+        ("ramp_up", duration("Time over which workers start, not measured")),
         ("ramp_down", duration("Full load after the window, not measured")),
         (
             "rate",
             json!({
-                "description": "Operations are due at fixed times: an open loop",
-                "anyOf": [rate("All the time"), points],
+                "description": "Open loop: operations are due at fixed times",
+                "anyOf": [rate("A constant rate"), points],
             }),
         ),
-        ("arrivals", words("How due times spread around the rate", ["constant", "poisson"])),
+        ("arrivals", words("Distribution of due times", ["constant", "poisson"])),
         ("division", division()),
-        ("pool", refer("pool", "Keeps count of what exists")),
+        ("pool", refer("pool", "Tracks which objects exist")),
         (
             "operations",
             list_or("The mix of operations", &table("An operation, under its name", &[], operation)),
         ),
-        ("pattern", list_or("What a load on volumes does", &patterns)),
+        ("pattern", list_or("Access pattern of a load on volumes", &patterns)),
         ("block_size", list_or("Block sizes", &block_size())),
-        ("depth", list_or("Operations of a client in flight at once", &depth())),
+        ("depth", list_or("Operations in flight per client", &depth())),
         ("clients", list_or("Clients of a load on volumes", &whole("A number of clients", 1))),
-        ("repeats", whole("How often all of it is measured, one run for all", 1)),
-        ("reads", share("Operations that read")),
-        ("random", share("Operations at random offsets")),
-        ("distribution", text("Of random offsets: uniform, or zipf(0.99)")),
+        ("repeats", whole("How many times to measure everything, within one run", 1)),
+        ("reads", share("Share of reads")),
+        ("random", share("Share of operations at random offsets")),
+        ("distribution", text("Distribution of random offsets: uniform, or zipf(0.99)")),
         ("batch", whole("Operations submitted and completed together", 1)),
-        ("fsync", whole("A sync after every so many writes of a client", 1)),
-        ("fdatasync", whole("A sync of data after every so many writes of a client", 1)),
-        ("end_sync", flag("Every volume is synced after the load")),
-        ("cache", words("What the page cache holds before the load is dropped or kept", ["cold", "warm"])),
+        ("fsync", whole("Sync after this many writes of a client", 1)),
+        ("fdatasync", whole("Sync data after this many writes of a client", 1)),
+        ("end_sync", flag("Sync every volume after the load")),
+        ("cache", words("Drop (cold) or keep (warm) the page cache before the load", ["cold", "warm"])),
         ("steady", steady),
     ]);
     table(does("load"), &[], keys)
 }
 
 fn division() -> Value {
-    words("What is cut into parts, one for each worker", known::divisions())
+    words("What to divide among the workers", known::divisions())
 }
 
 fn operation() -> Value {
     let mut keys = vec![
-        ("name", text("Its name in reports")),
-        ("weight", json!({"description": "Its share, relative to the others", "type": ["number", "string"]})),
+        ("name", text("Name in reports")),
+        (
+            "weight",
+            json!({"description": "Share, relative to the other operations", "type": ["number", "string"]}),
+        ),
         containers(),
         objects(),
         sizes(),
         ("division", division()),
-        ("range", refer("range", "Reads a part of the object")),
-        ("count", whole("How many objects, in one request", 1)),
-        ("page", whole("Entries of a page", 1)),
+        ("range", refer("range", "Read a part of the object")),
+        ("count", whole("Number of objects in one request", 1)),
+        ("page", whole("Entries per page", 1)),
         ("all", flag("Follow pages to the end")),
-        ("by_object", flag("Only names that begin with the object's")),
-        ("days", whole("How long a restored object stays", 1)),
-        ("empty", flag("With the objects in it")),
+        ("by_object", flag("List only names that begin with the object's")),
+        ("days", whole("How many days a restored object remains", 1)),
+        ("empty", flag("Delete its objects, too")),
     ];
     keys.extend(put());
     keys.extend(naming_and_content());
-    table("An operation; which keys it has depends on what it does", &[], keys)
+    table("An operation; its keys depend on what it does", &[], keys)
 }
 
 /// A key, and its twin that takes the path of a file.
@@ -289,28 +295,25 @@ fn secret(key: &'static str, file: &'static str, what: &str) -> [Key; 2] {
 fn target() -> Value {
     let endpoint = text("Address of the server, such as http://10.0.0.1:8000");
     let mut keys = vec![
-        ("kind", words("What it is", known::targets())),
+        ("kind", words("Kind of target", known::targets())),
         ("endpoint", list_or("Address of the server", &endpoint)),
-        ("endpoints", list_or("Addresses of the server, shared evenly", &endpoint)),
-        ("region", text("Region named in signatures")),
+        ("endpoints", list_or("Addresses of the server; workers are spread evenly", &endpoint)),
+        ("region", text("Region in signatures")),
         ("path_style", flag("http://host/bucket rather than http://bucket.host")),
         ("sign_payload", flag("Sign the payload, too")),
         ("storage_class", text("Storage class of writes")),
-        ("auth", refer("auth", "How a Swift token is got")),
+        ("auth", refer("auth", "How to get a Swift token")),
         ("policy", text("Storage policy of new containers")),
-        ("timeout", duration("Longest time of one attempt")),
-        ("retries", whole("Attempts beyond the first", 0)),
+        ("timeout", duration("Time limit of one attempt")),
+        ("retries", whole("Attempts after the first", 0)),
         ("back_off", duration("Pause before the first retry")),
         ("back_off_most", duration("Longest pause before a retry")),
         ("insecure", flag("Accept any TLS certificate")),
-        ("ca_file", text("PEM file of authorities to trust")),
-        ("keep_alive", flag("Keep connections")),
-        ("place", words("Where the embedded server keeps objects", ["memory", "disk"])),
-        (
-            "durable",
-            flag("Whether the embedded server answers a write to disk only once it is on stable storage"),
-        ),
-        ("limit", rate("Requests that the embedded server serves at most")),
+        ("ca_file", text("PEM file of certificate authorities to trust")),
+        ("keep_alive", flag("Keep connections open")),
+        ("place", words("Where the embedded server stores objects", ["memory", "disk"])),
+        ("durable", flag("The embedded server confirms a write only once it is on stable storage")),
+        ("limit", rate("Limit of requests that the embedded server serves")),
         ("directory", text("Directory of the embedded server")),
         ("size", bytes("Size of an object of the mock, or of each volume")),
         ("delay", duration("How long an operation of the mock takes")),
@@ -318,26 +321,26 @@ fn target() -> Value {
         ("path", list_or("Path of the file or device", &text("A path"))),
         ("paths", list_or("Paths of the files or devices", &text("A path"))),
         ("count", whole("How many files or images", 1)),
-        ("engine", words("What issues the operations", ["native", "fio"])),
+        ("engine", words("Engine that issues the operations", ["native", "fio"])),
         ("direct", flag("Bypass the page cache")),
         ("polled", flag("Poll for completions")),
         ("pool", text("Pool of the images")),
-        ("image", text("Name of the images, numbered")),
+        ("image", text("Name of the images, before their numbers")),
         ("user", text("Name of the Ceph client")),
-        ("conf", text("Configuration of the Ceph cluster")),
+        ("conf", text("Configuration file of the Ceph cluster")),
     ];
     keys.extend(secret("access_key", "access_key_file", "Access key"));
     keys.extend(secret("secret_key", "secret_key_file", "Secret key"));
     keys.extend(secret("session_token", "session_token_file", "Session token"));
-    let table = table("What load is put on; which keys it has depends on its kind", &["kind"], keys);
+    let table = table("What the load runs against; its keys depend on its kind", &["kind"], keys);
     let named = words("A target that needs no settings", ["embedded", "mock", "none"]);
-    json!({"description": "What load is put on", "anyOf": [named, table]})
+    json!({"description": "What the load runs against", "anyOf": [named, table]})
 }
 
 fn auth() -> Value {
     let mut keys = vec![
-        ("kind", words("How", known::auths())),
-        ("url", text("Address of the authentication")),
+        ("kind", words("Kind of authentication", known::auths())),
+        ("url", text("Address of the authentication service")),
         ("storage_url", text("Address of the account")),
         ("user", text("User")),
         ("tenant", text("Tenant")),
@@ -350,7 +353,7 @@ fn auth() -> Value {
     keys.extend(secret("key", "key_file", "Key"));
     keys.extend(secret("password", "password_file", "Password"));
     keys.extend(secret("token", "token_file", "Token"));
-    table("How a Swift token is got", &["kind"], keys)
+    table("How to get a Swift token", &["kind"], keys)
 }
 
 fn naming() -> Value {
@@ -360,40 +363,40 @@ fn naming() -> Value {
         ("object_prefix", text("Before an object's number")),
         ("object_suffix", text("After an object's number")),
     ];
-    table("What containers and objects are called", &[], keys)
+    table("Names of containers and objects", &[], keys)
 }
 
 fn content() -> Value {
     let keys = vec![
-        ("fill", words("What objects are made of", known::fills())),
+        ("fill", words("Content of objects", known::fills())),
         ("compressible", share("Share of every block that a compressor can remove")),
-        ("duplicate", share("Share of blocks that occur elsewhere, too")),
-        ("verify", flag("Check what is read")),
+        ("duplicate", share("Share of blocks that are duplicates")),
+        ("verify", flag("Verify what reads return")),
     ];
-    table("What is written and checked", &[], keys)
+    table("What to write and verify", &[], keys)
 }
 
 fn range() -> Value {
-    let keys = vec![("length", bytes("How much is read")), ("object_size", bytes("Size of the objects"))];
+    let keys = vec![("length", bytes("Bytes to read")), ("object_size", bytes("Size of the objects"))];
     table("A part of an object, at a random multiple of its length", &["length", "object_size"], keys)
 }
 
 fn multipart() -> Value {
-    let keys = vec![("part", bytes("Size of a part")), ("parallel", whole("Parts at once", 1))];
+    let keys = vec![("part", bytes("Size of a part")), ("parallel", whole("Parts in flight at once", 1))];
     table("Upload in parts", &["part"], keys)
 }
 
 fn pool() -> Value {
     let keys = vec![containers(), objects(), ("existing", selector("Objects that are there at the start"))];
-    table("What may ever exist; reads and deletes choose of what does", &[], keys)
+    table("Objects that may exist; reads and deletes use those that do", &[], keys)
 }
 
 fn rate_point() -> Value {
-    let keys = vec![("at", duration("When, since the load's start")), ("rate", rate("How much"))];
+    let keys = vec![("at", duration("Time since the load's start")), ("rate", rate("Rate at that time"))];
     table("One point of a rate", &["at", "rate"], keys)
 }
 
 fn steady() -> Value {
-    let keys = vec![("round", duration("Length of a round")), ("most", whole("The most rounds", 5))];
+    let keys = vec![("round", duration("Length of a round")), ("most", whole("Maximum number of rounds", 5))];
     table("Rounds until the load is steady", &["round"], keys)
 }

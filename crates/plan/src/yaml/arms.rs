@@ -10,7 +10,7 @@ use crate::plan::Observe;
 use crate::redact::{is_secret, redact};
 use std::ops::Range;
 
-/// More arms than this are taken for a mistake.
+/// More arms than this are treated as a mistake.
 const MOST_ARMS: usize = 100;
 
 /// What an arm was read from.
@@ -20,7 +20,7 @@ pub(super) struct ArmSource {
     pub(super) targets: Vec<Node>,
     /// Where `target` stands.
     pub(super) place: Range<usize>,
-    /// All that it says that can change what is measured.
+    /// Everything in it that can change the measurement.
     pub(super) definition: String,
 }
 
@@ -28,10 +28,7 @@ pub(super) struct ArmSource {
 pub(super) fn arms(document: &mut Table<'_>, shared: &Observe) -> (Vec<Arm>, Vec<ArmSource>) {
     let nodes = document.list("arms").unwrap_or_default();
     if nodes.is_empty() {
-        document.missing(
-            "arms",
-            "write a list of what is compared, the baseline first: `- {name: disk, target: ...}`",
-        );
+        document.missing("arms", "list what to compare, the baseline first: `- {name: disk, target: ...}`");
     }
     if nodes.len() > MOST_ARMS {
         let message = format!("there are {} arms, more than {MOST_ARMS}", nodes.len());
@@ -59,12 +56,12 @@ pub(super) fn unique<'n>(
 ) {
     if !name.is_empty() && others.any(|other| other == name) {
         let place = node.entry("name").map_or(&node.span, |entry| &entry.node.span);
-        table.log().error(place, format!("there are two {what}s `{name}`"), "give each a name of its own");
+        table.log().error(place, format!("two {what}s are named `{name}`"), "use unique names");
     }
 }
 
 fn arm(mut table: Table<'_>, node: &Node, shared: &Observe) -> (Arm, ArmSource) {
-    let name = table.required("name", "write what the arm is called, such as `name: disk`", text);
+    let name = table.required("name", "add the arm's name, such as `name: disk`", text);
     let description = table.text("description").unwrap_or_default();
     let (targets, place) = targets(&mut table);
     let mut observe = observe(&mut table);
@@ -95,7 +92,7 @@ fn targets(table: &mut Table<'_>) -> (Vec<Node>, Range<usize>) {
     };
     let volumes = nodes.iter().filter(|node| target::is_volumes(node)).count();
     if volumes > 1 || nodes.len() - volumes > 1 {
-        let help = "write at most one for objects and one for volumes; other targets are other arms";
+        let help = "keep at most one for objects and one for volumes; put other targets into other arms";
         table.log().error(&entry.key_span, "an arm has two targets of one kind", help);
     }
     (nodes, entry.key_span.clone())
@@ -131,8 +128,12 @@ fn environment(table: &mut Table<'_>) -> Vec<(String, String)> {
     let mut variables = Vec::new();
     for variable in entries {
         if !is_variable(&variable.key) {
-            let message = format!("`environment`: '{}' is not the name of a variable", variable.key);
-            table.log().error(&variable.key_span, message, "write letters, digits and _, no digit first");
+            let message = format!("`environment`: '{}' is not a valid variable name", variable.key);
+            table.log().error(
+                &variable.key_span,
+                message,
+                "use letters, digits and _; do not begin with a digit",
+            );
         }
         let value = table.scalar(&variable.node, "environment", |text| Ok(text.to_owned()));
         variables.push((variable.key.clone(), value.unwrap_or_default()));

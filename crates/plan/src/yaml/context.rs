@@ -14,14 +14,14 @@ pub(super) struct Context<'a> {
     pub(super) seed: u64,
     /// What its sweeps may still grow to.
     pub(super) budget: Budget,
-    /// Where and how to say that a work has no target.
+    /// Where and how to report that a work has no target.
     pub(super) missing_target: (Range<usize>, String),
-    /// What is worth saying about it.
+    /// Notes on it.
     pub(super) notes: RefCell<Vec<Note>>,
 }
 
 impl Context<'_> {
-    /// Takes note of something, once.
+    /// Adds a note, once.
     pub(super) fn note(&self, note: Note) {
         let mut notes = self.notes.borrow_mut();
         if !notes.contains(&note) {
@@ -43,12 +43,12 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// Takes so many points of a sweep; false if that is too many.
+    /// Reserves this many points of a sweep; false if that is too many.
     pub(super) fn points(&self, count: u64) -> bool {
         take(&self.points, count)
     }
 
-    /// Takes so many volumes that works name, each counted in each of them; false, and an error, if that is too many.
+    /// Reserves volumes, counted once for each work that names them; false, and an error, if that is too many.
     pub(super) fn volumes(&self, count: u64, table: &Table<'_>) -> bool {
         let fits = take(&self.volumes, count);
         if !fits {

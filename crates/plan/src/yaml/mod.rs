@@ -45,7 +45,7 @@ use work::{KINDS, Made};
 /// Reads a document in this process's environment.
 ///
 /// # Errors
-/// All that is wrong with it, in the order of the text, warnings included.
+/// All errors and warnings, in document order.
 pub fn read(text: &str) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
     read_in(text, &Environment::process())
 }
@@ -145,7 +145,7 @@ fn stage(
     vec![stage(name.unwrap_or_else(usual), works, None)]
 }
 
-/// What sweeps and their stages are called: each otherwise than those before it.
+/// Unique names of sweeps and their stages.
 #[derive(Default)]
 struct Names {
     sweeps: HashSet<String>,
@@ -191,7 +191,7 @@ fn works(table: &mut Table<'_>, stage: usize, scope: &Scope, context: &Context<'
         let kind = kinds.first().copied();
         if kind.is_none() && !table.has("pause") {
             let names = KINDS.map(|(name, _)| name).join(", ");
-            let help = format!("give it one of {names}, or several under `works`, or a `pause`");
+            let help = format!("add one of {names}, a list under `works`, or a `pause`");
             table.log().error(table.place(), "the stage does nothing", help);
         }
         let Some((kind, entry)) = kind.and_then(|kind| Some((kind, table.present(kind.0)?))) else {

@@ -15,13 +15,13 @@ pub(super) struct Lent {
     pub(super) seed: Option<u64>,
     /// The target of works that have none.
     pub(super) target: Option<Target>,
-    /// Where and how to say that there is no target.
+    /// Where and how to report that there is no target.
     pub(super) missing: Option<(Range<usize>, String)>,
     /// Its drivers, where the document does not say.
     pub(super) drivers: Option<Drivers>,
 }
 
-/// What holds at one level of the document: the levels above, and what this one says otherwise.
+/// What holds at one level of the document: the levels above, overridden by this one.
 #[derive(Clone, Default)]
 pub(super) struct Scope {
     /// The target; replaced as a whole.
@@ -49,7 +49,7 @@ impl Scope {
     }
 }
 
-/// The target under `target`, if it is there and can be read.
+/// The target under `target`, if present and valid.
 pub(super) fn read_target(table: &mut Table<'_>, environment: &Environment<'_>) -> Option<Target> {
     let entry = table.entry("target")?;
     match entry.node.value {
@@ -92,7 +92,7 @@ fn content(table: &mut Table<'_>, above: Content) -> Option<Content> {
             *duplicate = table.share("duplicate").unwrap_or(*duplicate);
         }
         Form::Zero | Form::Hashed => {
-            table.meaningless(&["compressible", "duplicate"], "only seeded content has these dials");
+            table.meaningless(&["compressible", "duplicate"], "they require `fill: seeded`");
         }
     }
     let verify = table.flag("verify").unwrap_or(above.verify);

@@ -1,4 +1,4 @@
-//! The `target` of a document: what load is put on.
+//! The `target` of a document: what the load runs against.
 //!
 //! Objects here, block storage in [`volumes`].
 
@@ -11,7 +11,7 @@ use crate::object::{self, Embedded, Http, Mock, Place, S3, Swift, SwiftAuth};
 use crate::secret::Secret;
 use std::path::PathBuf;
 
-/// What load is put on.
+/// What the load runs against.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Target {
     /// Object storage.
@@ -42,7 +42,7 @@ pub(super) const KINDS: [(&str, Kind); 8] = [
     ("rbd", Kind::Volumes(volumes::Kind::Rbd)),
 ];
 
-/// Whether a target is of volumes, as far as its kind says.
+/// Whether a target's kind is one of volumes.
 pub(super) fn is_volumes(node: &Node) -> bool {
     let kind = node.entry("kind").map_or(node, |entry| &entry.node);
     let Value::Scalar(text) = &kind.value else { return false };
@@ -68,10 +68,7 @@ pub(super) fn target(mut table: Table<'_>, environment: &Environment<'_>) -> Opt
             durable: table.flag("durable").unwrap_or(false),
             place: place(&mut table),
             limit: table.read("limit", |text| match super::work::rate(text)? {
-                0.0 => Err(Problem::new(
-                    "a server that serves nothing is no target",
-                    "write a rate such as 2000/s",
-                )),
+                0.0 => Err(Problem::new("the limit is zero", "write a rate such as 2000/s")),
                 rate => Ok(rate),
             }),
         })),
@@ -97,7 +94,7 @@ pub(super) fn named(text: &str) -> Result<Target, Problem> {
             object::Target::Embedded(Embedded { place: Place::Memory, limit: None, durable: false })
         }
         Kind::S3 | Kind::Swift => return needs("its address and credentials"),
-        Kind::Volumes(_) => return needs("its place and size"),
+        Kind::Volumes(_) => return needs("its path and size"),
     }))
 }
 
@@ -128,11 +125,11 @@ fn s3(table: &mut Table<'_>, environment: &Environment<'_>) -> S3 {
     let (access_key, secret_key) = match (named, secret) {
         (false, false) => (String::new(), Secret::default()),
         (true, false) => {
-            table.missing("secret_key", "give it too, or remove the access key for anonymous requests");
+            table.missing("secret_key", "add it, or remove the access key for anonymous requests");
             Default::default()
         }
         (false, true) => {
-            table.missing("access_key", "give it too, or remove the secret key for anonymous requests");
+            table.missing("access_key", "add it, or remove the secret key for anonymous requests");
             Default::default()
         }
         (true, true) => (
@@ -235,17 +232,17 @@ fn http(table: &mut Table<'_>, environment: &Environment<'_>) -> Http {
 pub(super) fn address(text: &str, with_path: bool) -> Result<String, Problem> {
     let help = "write http://host:port or https://host:port";
     if text.contains(['<', '>']) {
-        return Err(Problem::new(format!("`{text}` holds a placeholder"), "put the real host in its place"));
+        return Err(Problem::new(format!("`{text}` holds a placeholder"), "replace it with the real host"));
     }
     if text.contains('@') {
-        return Err(Problem::new("the address holds credentials", "give them under keys of their own"));
+        return Err(Problem::new("the address holds credentials", "put them under their own keys"));
     }
     let url = match url::Url::parse(text) {
         Ok(url) if matches!(url.scheme(), "http" | "https") => url,
         _ => return Err(Problem::new(format!("'{text}' is not an HTTP address"), help)),
     };
     if url.query().is_some() || url.fragment().is_some() || (!with_path && url.path() != "/") {
-        return Err(Problem::new(format!("'{text}' goes beyond host and port"), help));
+        return Err(Problem::new(format!("'{text}' has more than a host and a port"), help));
     }
     Ok(text.trim_end_matches('/').to_owned())
 }

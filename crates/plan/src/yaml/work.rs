@@ -30,7 +30,7 @@ pub(super) const KINDS: [(&str, WorkKind); 6] = [
     ("dispose", WorkKind::Dispose),
 ];
 
-/// Operations of one load beyond this are taken for a mistake.
+/// Operations of one load beyond this are treated as a mistake.
 const MOST_OPERATIONS: usize = 1000;
 
 /// A work that was read, and the point of a sweep that it is.
@@ -48,8 +48,8 @@ struct Doing {
     labels: Vec<Label>,
 }
 
-/// Reads the work under a key that says its kind: one, or those that a sweep makes of it. `stream` is its stage and
-/// its place therein; `alone` says that the stage has no other.
+/// Reads the work under the key of its kind: one, or those that a sweep makes of it. `stream` is its stage and
+/// its place in the stage; `alone` means that the stage has no other.
 pub(super) fn work(
     kind: (&'static str, WorkKind),
     mut table: Table<'_>,
@@ -64,8 +64,7 @@ pub(super) fn work(
         }
         Some(Target::Object(target)) => object::Target::clone(target),
         None => {
-            let help =
-                "write `target: {kind: s3, endpoint: ..., ...}`, or `target: embedded` to try things out";
+            let help = "write `target: {kind: s3, endpoint: ..., ...}`, or `target: embedded` to try it out";
             let (place, message) = &context.missing_target;
             table.log().error(place, message, help);
             object::Target::Nothing
@@ -87,7 +86,7 @@ fn on_objects(
         let help = "remove it, or use `target: {kind: file, ...}`, `device` or `rbd`";
         table.log().error(
             table.place(),
-            "`precondition` has no meaning for objects: it is for block storage",
+            "`precondition` does not apply to objects: it is for block storage",
             help,
         );
     }
@@ -252,8 +251,8 @@ pub(super) fn unknown<'k>(
 ) {
     let all = known.clone().collect::<Vec<_>>().join(", ");
     let help = match nearest(&entry.key, known) {
-        Some(near) => format!("did you mean `{near}`? There are {all}"),
-        None => format!("there are {all}"),
+        Some(near) => format!("did you mean `{near}`? Choose from {all}"),
+        None => format!("choose from {all}"),
     };
     log.error(&entry.key_span, format!("`{}` is not a known {what}", entry.key), help);
 }
@@ -264,10 +263,7 @@ pub(super) fn ends(table: &mut Table<'_>, target: Option<&object::Target>) -> St
     let operations = table.whole("total_operations", 1..=u64::MAX);
     let bytes = table.bytes("total_bytes", 1);
     if !(table.has("for") || table.has("total_operations") || table.has("total_bytes")) {
-        table.missing(
-            "for",
-            "write how long it lasts, such as `for: 60s`, or `total_operations`, `total_bytes`",
-        );
+        table.missing("for", "set its length, such as `for: 60s`, `total_operations` or `total_bytes`");
     }
     Stop {
         ramp_up_ns: table.duration("ramp_up").unwrap_or(0),
@@ -296,7 +292,7 @@ pub(super) fn pacing(table: &mut Table<'_>) -> Pacing {
     };
     let log = table.log();
     if points.windows(2).any(|pair| pair[0].0 > pair[1].0) {
-        log.error(&entry.key_span, "the points of `rate` go back in time", "order them by `at`");
+        log.error(&entry.key_span, "the points of `rate` are not in order of time", "order them by `at`");
     }
     if points.iter().all(|(_, rate)| *rate == 0.0) {
         log.error(&entry.key_span, "`rate` is never above zero", "write a rate such as 500/s");
@@ -312,10 +308,10 @@ fn point(table: &Table<'_>, node: &Node, rate_entry: &Entry) -> Option<(u64, f64
         return None;
     };
     let mut point = table.part("a point of `rate`", node, &rate_entry.key_span);
-    let at = point.required("at", "when, since the load's start, such as 30s", |text| {
+    let at = point.required("at", "add the time since the load's start, such as 30s", |text| {
         Ok(units::parse_duration_ns(text)?)
     });
-    let rate = point.required("rate", "such as 500/s", rate);
+    let rate = point.required("rate", "add the rate, such as 500/s", rate);
     point.finish();
     Some((at?, rate?))
 }
@@ -324,12 +320,12 @@ fn point(table: &Table<'_>, node: &Node, rate_entry: &Entry) -> Option<(u64, f64
 pub(super) fn rate(text: &str) -> Result<f64, Problem> {
     match units::parse_rate(text)? {
         rate if rate <= 1e9 => Ok(rate),
-        _ => Err(Problem::new(format!("'{text}' is beyond any machine"), "write at most 1000M/s")),
+        _ => Err(Problem::new(format!("'{text}' is too high"), "write at most 1000M/s")),
     }
 }
 
 /// How a work ends when it does not end as planned: common to all kinds. One that ends by itself, rather than
-/// by time, is given up unless the document says otherwise.
+/// by time, is given up unless the document sets it otherwise.
 pub(super) fn stop(table: &mut Table<'_>, target: Option<&object::Target>, ends_by_itself: bool) -> Stop {
     let give_up = table.read("give_up", |text| match text {
         "never" => Ok(None),
@@ -374,11 +370,15 @@ fn check_pool(table: &mut Table<'_>, common: &Common, choices: &[tidemark_load::
         return;
     }
     if pool.existing.is_none() {
-        let help = "say which objects are there at the start, such as `existing: 1-100`, or add a `put`";
+        let help = "set the objects that exist at the start, such as `existing: 1-100`, or add a `put`";
         table.log().error(&entry.key_span, "the pool is empty and no operation fills it", help);
     } else if has(Effect::Removes) {
         let help = "add a `put`, or expect the load to end when all objects are deleted";
-        table.log().warning(&entry.key_span, "the pool runs dry: operations delete and none writes", help);
+        table.log().warning(
+            &entry.key_span,
+            "the pool will run empty: the load deletes objects and writes none",
+            help,
+        );
     }
 }
 
