@@ -2,9 +2,9 @@
 //!
 //! - [`engine`]: the load engine, and the content of a run ([`engine::DataSet`]);
 //! - [`filled`], [`is_ours`], [`claim`], [`mark`]: whether a volume holds Tidemark's content already, and whose it is;
-//! - [`guard`]: nothing that may be dear to somebody is overwritten unasked;
+//! - [`guard`]: protects data from being overwritten;
 //! - [`cache`]: the page cache of one volume, dropped on purpose;
-//! - [`device`]: what the kernel says about block devices.
+//! - [`device`]: the kernel's facts about block devices.
 
 mod arena;
 pub mod cache;

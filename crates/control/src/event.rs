@@ -1,4 +1,4 @@
-//! Who follows a run while it goes on, and may end it.
+//! Follows a run while it is in progress, and may stop it.
 
 use tidemark_measure::record::Stage;
 use tidemark_measure::tally::Interval;
@@ -9,7 +9,7 @@ use tidemark_plan::plan;
 /// Something that happened.
 #[derive(Debug)]
 pub enum Event<'a> {
-    /// A target answered the check before the load; what it says of itself.
+    /// A target passed the check before the load; its description.
     Target(&'a str),
     /// Stage `index` begins.
     StageStarted {
@@ -56,14 +56,14 @@ pub enum Event<'a> {
     Trouble(&'a str),
 }
 
-/// What the user wants of the run as a whole. Later ones override earlier ones.
+/// The user's stop request to the run as a whole. Later ones override earlier ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StopRequest {
     /// Go on.
     None,
     /// End the load, keep what was measured, clean up.
     Finish,
-    /// Stop at once and leave everything as it is.
+    /// Stop at once, without a clean-up.
     Stop,
 }
 
@@ -72,6 +72,6 @@ pub trait EventSink {
     /// Something happened.
     fn event(&mut self, event: Event<'_>);
 
-    /// What the user wants by now; asked several times a second.
+    /// The user's stop request; polled several times a second.
     fn stop_request(&mut self) -> StopRequest;
 }

@@ -46,13 +46,13 @@ impl Backend for LocalBackend {
         }
         for name in method::changed_since(stage) {
             let text = format!(
-                "{name} does not hold what Tidemark wrote there, in this size and with this content: it is filled again. \
+                "{name} does not hold Tidemark's content of this size and form: it is filled again. \
                  To check what it holds, run a verifying load without `prepare`."
             );
             sink.event(Event::Trouble(&text));
             notes.push(Note { topic: "refilled".into(), text });
         }
-        let Some(targets) = &mut self.targets else { return Opened::Failed("nothing was prepared".into()) };
+        let Some(targets) = &mut self.targets else { return Opened::Failed("no target was prepared".into()) };
         match targets.runners(stage) {
             Ok(runners) => {
                 self.method = Method::begin(stage);

@@ -52,7 +52,7 @@ impl Method {
         if paths.is_empty() && proof.unchecked.is_empty() {
             proof
                 .unchecked
-                .push("The job names no file or device: there are no counters to compare with.".into());
+                .push("The job names no file or device, so there are no counters to compare with.".into());
         }
         let written = self::volumes(works().filter(|work| writes(work)));
         Some(Self { proof, counters: Counters::read(&paths), written })
@@ -83,7 +83,7 @@ pub(crate) fn already_filled(stage: &Stage) -> Option<String> {
     let jobs = jobs.filter(|jobs| !jobs.is_empty())?;
     let all = jobs.iter().all(|job| job.volumes.iter().all(|volume| filled(job, volume)));
     let count: usize = jobs.iter().map(|job| job.volumes.len()).sum();
-    all.then(|| format!("{count} volumes hold Tidemark's content already: they were left as they are"))
+    all.then(|| format!("{count} volumes already hold Tidemark's content and were kept"))
 }
 
 /// The files that a stage is to fill again although Tidemark filled them before: what they hold is not what it wrote.
@@ -146,15 +146,11 @@ fn drop_caches(volumes: &[Volume], proof: &mut Proof) {
             Ok(()) => dropped += 1,
             // Reads from memory will show in the counters.
             Err(error) => {
-                proof
-                    .setup
-                    .push(format!("the page cache of {} could not be dropped: {error}", volume.name()));
+                proof.setup.push(format!("cannot drop the page cache of {}: {error}", volume.name()));
             }
         }
     }
     if dropped > 0 {
-        proof
-            .setup
-            .push(format!("what the page cache held of {dropped} volumes was written back and dropped"));
+        proof.setup.push(format!("the page cache of {dropped} volumes was written back and dropped"));
     }
 }

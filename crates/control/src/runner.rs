@@ -44,7 +44,7 @@ pub(crate) struct WorkResult<'a> {
     pub(crate) series: Vec<Second>,
 }
 
-/// Something that is told while a work runs.
+/// An event of a running work.
 pub(crate) enum Told {
     /// A second is complete.
     Second(Box<Interval>),
@@ -54,7 +54,7 @@ pub(crate) enum Told {
     Trouble(String),
 }
 
-/// Where things are told, and the user's word comes from.
+/// Where events go, and stop requests come from.
 pub(crate) struct Line<'a> {
     pub(crate) run_start: Instant,
     pub(crate) threads: u32,
@@ -136,9 +136,8 @@ impl<'a> Runner<'a> {
                 run_fio(fio, works, &mut watches).into_iter().map(|result| result.map(whole)).collect()
             }
             _ => {
-                let error = || {
-                    Err(OpenError("works and shares do not fit together; please report this as a bug".into()))
-                };
+                let error =
+                    || Err(OpenError("works and shares do not match; please report this as a bug".into()));
                 self.works().iter().map(|_| error()).collect()
             }
         }
@@ -169,7 +168,7 @@ impl Watch for Follower<'_> {
     }
 }
 
-/// Carries one work's seconds to the place where they are told.
+/// Passes one work's seconds on as events.
 pub struct Reporter<'a> {
     work: usize,
     told: Sender<(usize, Told)>,
@@ -184,18 +183,18 @@ impl Reporter<'_> {
         self.started_ns = since_run_ns;
     }
 
-    /// Tells what one driver did in a second; before the second itself.
+    /// Reports what one driver did in a second; before the second itself.
     pub fn share(&mut self, driver: &str, summary: SecondSummary) {
         self.tell(Told::Share(driver.to_owned(), summary));
     }
 
-    /// Tells the user something that does not stop the run.
+    /// Reports a problem that does not stop the run.
     pub fn trouble(&mut self, text: String) {
         self.tell(Told::Trouble(text));
     }
 
     fn tell(&mut self, told: Told) {
-        // Nobody listens any more only when the stage has been torn down.
+        // The receiver is dropped only when the stage has been torn down.
         let _ = self.told.send((self.work, told));
     }
 }

@@ -1,5 +1,5 @@
-//! Targets made ready: embedded servers started, volumes guarded, the others asked whether they are what the plan
-//! takes them for, engines made.
+//! Targets made ready: embedded servers started, volumes guarded, the others checked against what the plan
+//! expects, engines created.
 
 use crate::event::{Event, EventSink};
 use crate::execute::{ExecuteError, Options};
@@ -41,7 +41,7 @@ struct Server {
 }
 
 impl Targets {
-    /// Starts what must be started and asks every distinct target one cheap question.
+    /// Starts what must be started and sends every distinct target one cheap request.
     pub(crate) fn prepare(
         plan: &Plan,
         options: &Options,
@@ -119,7 +119,7 @@ impl Targets {
         Ok(())
     }
 
-    /// What the native block engine could not do as asked for.
+    /// What the native block engine could not do as requested.
     pub(crate) fn block_notes(&self) -> Vec<String> {
         self.blocks.notes()
     }
@@ -144,7 +144,7 @@ impl Targets {
     }
 
     fn runner<'a>(&mut self, work: &'a plan::Work) -> Result<Runner<'a>, String> {
-        let fio = || self.fio.clone().ok_or_else(|| "fio was not looked for".to_owned());
+        let fio = || self.fio.clone().ok_or_else(|| "fio was not located".to_owned());
         match &work.engine {
             plan::Engine::Object(job) => {
                 let job = self.resolve(job)?;
@@ -220,7 +220,7 @@ impl Targets {
                     .and_then(|()| tempfile::Builder::new().prefix("tidemark-objects-").tempdir_in(&beside));
                 let directory = made.map_err(|error| {
                     format!(
-                        "no directory for the embedded server could be made in {}: {error}",
+                        "cannot create a directory for the embedded server in {}: {error}",
                         beside.display()
                     )
                 })?;

@@ -3,7 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`engine`] | from a job to the engine that does it |
-//! | [`preflight`] | one cheap request before the load: what is wrong is said once, in a sentence |
+//! | [`preflight`] | one cheap request before the load: problems are reported once, in a sentence |
 //! | [`content`] | what the bytes of an object are, and whether bytes read are those written |
 //! | `s3`, `swift`, `mock` | the storage kinds: single attempts at operations |
 //! | `operate` | what is around an attempt, whatever the protocol: content, retries, verification, words |

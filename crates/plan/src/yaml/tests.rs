@@ -200,7 +200,7 @@ fn unknown_keys_are_errors_that_name_the_nearest() {
 fn errors_point_at_the_value_and_say_what_to_write() {
     let get = "- get: {containers: 1, objects: 1}";
     let table = [
-        ("for: 60\noperations:\nGET", "5:10 error `for`: '60' has a number without a unit of time"),
+        ("for: 60\noperations:\nGET", "5:10 error `for`: '60' has no unit of time"),
         ("operations:\nGET", "4:3 error `load` has no `for` | set its length"),
         ("for: 1s", "4:3 error `load` has no `operations`"),
         ("for: 1s\nworkers: many\noperations:\nGET", "6:14 error `workers`: 'many' is not a whole number"),
