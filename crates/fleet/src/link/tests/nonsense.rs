@@ -95,7 +95,7 @@ fn a_first_word_that_is_none_is_refused() {
 fn nonsense_ends_the_session_with_a_reason_for_both_sides() {
     let said = |number: u64, ack: u64, body: serde_json::Value| {
         Message::text(
-            serde_json::json!({ "said": { "number": number, "ack": ack, "body": body } }).to_string(),
+            serde_json::json!({ "message": { "number": number, "ack": ack, "body": body } }).to_string(),
         )
     };
     let body = || serde_json::to_value(Up::Prepared { run: 1, targets: Vec::new() }).unwrap();
