@@ -1,7 +1,7 @@
 //! Carries an evaluation out: arms set up, cells measured in their order, those that are done already skipped, knees
 //! looked for.
 //!
-//! What is done already is known by the fingerprint of its cell, so that a second start goes on where the first one
+//! What is done already is known by the fingerprint of its cell, so that a second start continues where the first one
 //! ended, and a cell that the document describes otherwise by now is measured again.
 
 mod arm;
@@ -29,9 +29,9 @@ pub struct Options {
     pub run: execute::Options,
     /// Whether the document's shell commands may run.
     pub run_commands: bool,
-    /// Whether to measure everything anew, rather than go on where an earlier start ended.
+    /// Whether to measure everything anew, rather than continue where an earlier start ended.
     pub again: bool,
-    /// Whether to do so if the earlier one is complete: then there is nothing to go on with.
+    /// Whether to do so if the earlier one is complete: then there is nothing to continue.
     pub renew: bool,
     /// Directory below which the labs of its arms live.
     pub labs: PathBuf,
@@ -40,7 +40,7 @@ pub struct Options {
 /// Something that happened.
 #[derive(Debug)]
 pub enum Step<'a> {
-    /// It begins, or goes on.
+    /// It begins, or continues.
     Begun {
         /// Runs that an earlier start has done.
         done: usize,
@@ -66,12 +66,12 @@ pub enum Step<'a> {
     RunEnded(&'a Run),
 }
 
-/// Follows an evaluation while it goes on.
+/// Follows an evaluation while it runs.
 pub trait Spectator {
     /// Something happened.
     fn step(&mut self, step: Step<'_>);
 
-    /// What the user wants by now; asked several times a second.
+    /// The user's stop request; polled several times a second.
     fn stop_request(&mut self) -> StopRequest;
 
     /// Who follows a run of it.
@@ -106,8 +106,8 @@ pub fn evaluate(
 ) -> Result<Evaluated, ExecuteError> {
     if !options.run_commands && document.arms.iter().any(tidemark_plan::evaluation::Arm::has_commands) {
         return Err(ExecuteError(
-            "the document has shell commands (set_up, reset or tear_down), which run only with --run-commands: \
-             read them first, `tidemark check` shows them"
+            "the document has shell commands (set_up, reset or tear_down), which require --run-commands: \
+             first review them with `tidemark check`"
                 .into(),
         ));
     }
@@ -136,7 +136,9 @@ pub fn evaluate(
     if let Err(ExecuteError(error)) = ended {
         let go_on = match (evaluator.record.id, evaluator.runs.len()) {
             (0, _) | (_, 0) => String::new(),
-            (id, runs) => format!("\n{runs} runs are kept in e{id}: start it again to go on"),
+            (id, runs) => {
+                format!("\n{runs} runs are stored in e{id}: run the same command again to continue")
+            }
         };
         return Err(ExecuteError(error + &go_on));
     }
@@ -211,7 +213,7 @@ impl Evaluator<'_> {
         }
         if earlier.state == State::Running {
             return Err(ExecuteError(format!(
-                "evaluation e{} `{}` is going on in another process; wait for it, or use another name",
+                "evaluation e{} `{}` is running in another process; wait for it, or use another name",
                 earlier.id, earlier.name
             )));
         }
@@ -321,7 +323,7 @@ impl Evaluator<'_> {
         Ok(true)
     }
 
-    /// Measures a level of a search, and says whether it is within the service level; `None` when the user ended it.
+    /// Measures a level of a search, and returns whether it is within the service level; `None` when the user ended it.
     fn see(
         &mut self,
         arm: usize,
@@ -445,7 +447,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// The newest evaluation of the same name that was carried out here, if it is to be gone on with.
+/// The newest evaluation of the same name that was carried out here, if it is to be continued.
 fn earlier(
     store: &Store,
     record: &record::Evaluation,
@@ -461,7 +463,7 @@ fn earlier(
     Ok(None)
 }
 
-/// Takes over what the labs of an earlier start said of themselves: an arm of which nothing is left to measure is not
+/// Takes over the labels of an earlier start's labs: an arm of which nothing is left to measure is not
 /// brought up again.
 fn inherit_labels(document: &Evaluation, arms: &mut [record::Arm], earlier: &[record::Arm]) {
     for (arm, own) in document.arms.iter().zip(arms) {
@@ -476,7 +478,7 @@ fn inherit_labels(document: &Evaluation, arms: &mut [record::Arm], earlier: &[re
     }
 }
 
-/// Whether the document still has a stored run's cell as it was measured, and asks for it; searches may ask for any level.
+/// Whether the document still requires a stored run's cell as it was measured; searches may require any level.
 fn is_wanted(document: &Evaluation, run: &Run) -> bool {
     let Some(Member { arm, load, level, repeat, fingerprint, .. }) = &run.member else { return false };
     let arm = document.arms.iter().position(|own| own.name == *arm);

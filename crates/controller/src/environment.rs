@@ -102,7 +102,8 @@ mod tests {
             let error = read(Path::new(path)).unwrap_err().to_string();
             assert!(error.contains("secrets directory"), "{path}: {error}");
         }
-        let none = restricted(None, &Registry::default(), |environment| (environment.file)(&secrets.join("key")));
+        let none =
+            restricted(None, &Registry::default(), |environment| (environment.file)(&secrets.join("key")));
         assert!(none.unwrap_err().to_string().contains("--secrets"));
     }
 

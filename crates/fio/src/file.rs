@@ -19,7 +19,7 @@ pub struct FioFile {
     pub actions: Vec<Action>,
     /// Whether it bypasses the page cache (`direct=1`).
     pub direct: bool,
-    /// The files and devices that it names, as far as the file says so; for the proof.
+    /// The files and devices that the job file names, as far as it does; for the proof.
     pub paths: Vec<PathBuf>,
 }
 

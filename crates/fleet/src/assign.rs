@@ -1,4 +1,4 @@
-//! Which driver gets which workers of a stage.
+//! Assigns a stage's workers to drivers.
 
 use crate::protocol::Part;
 use tidemark_load::work;
@@ -28,12 +28,12 @@ pub(crate) struct Assignments {
     pub(crate) notes: Vec<Note>,
 }
 
-/// Deals the workers of a stage to those of `drivers` that are `there`: evenly, what does not divide evenly in turns over
+/// Assigns the workers of a stage to those of `drivers` that are `there`: evenly, what does not divide evenly in turns over
 /// the works (as COSBench does), a pinned work to its driver. What lies on one machine (files, devices, embedded servers) is
 /// not divided: it is the first driver's, whether that is there or not.
 ///
 /// # Errors
-/// When a driver that is needed is not there.
+/// When a required driver is not connected.
 pub(crate) fn assign(
     stage: &Stage,
     drivers: &[String],
@@ -51,7 +51,7 @@ pub(crate) fn assign(
         if let Some(driver) = home(work, drivers, registry)? {
             let name = &drivers[driver];
             if !there[driver] {
-                return Err(format!("work `{}` has its place on driver {name}, which is lost", work.name));
+                return Err(format!("work `{}` must run on driver {name}, which is lost", work.name));
             }
             if let (None, Placement::OneMachine(what), true) =
                 (&work.driver, registry.engine_of(work)?.placement(work), drivers.len() > 1)
@@ -59,7 +59,7 @@ pub(crate) fn assign(
                 notes.push(Note {
                     topic: "one-driver".into(),
                     text: format!(
-                        "{what} on one machine: the works on them all ran on driver {name}. To have them elsewhere, pin them with `driver:`."
+                        "{what} on one machine: all works on them ran on driver {name}. To run them elsewhere, pin them with `driver:`."
                     ),
                 });
             }
@@ -101,11 +101,11 @@ pub(crate) fn elsewhere(
 /// The driver that alone can do this work, if only one can.
 fn home(work: &Work, drivers: &[String], registry: &Registry) -> Result<Option<usize>, String> {
     match &work.driver {
-        Some(pin) => drivers
-            .iter()
-            .position(|name| name == pin)
-            .map(Some)
-            .ok_or_else(|| format!("work `{}` is pinned to driver {pin}, which is not there", work.name)),
+        Some(pin) => {
+            drivers.iter().position(|name| name == pin).map(Some).ok_or_else(|| {
+                format!("work `{}` is pinned to driver {pin}, which is not connected", work.name)
+            })
+        }
         None => match registry.engine_of(work)?.placement(work) {
             Placement::Divisible => Ok(None),
             Placement::OneMachine(_) => Ok(Some(0)),
@@ -158,7 +158,7 @@ mod tests {
         let assigned = assign(&stage(&text), &names(4), &[true; 4], &registry()).unwrap();
         assert_eq!(assigned.works, [vec![Assignment { driver: 2, first: 0, count: 5 }]]);
         let error = assign(&stage(&text), &names(2), &[true; 2], &registry()).err().unwrap();
-        assert_eq!(error, "work `a` is pinned to driver d3, which is not there");
+        assert_eq!(error, "work `a` is pinned to driver d3, which is not connected");
     }
 
     #[test]
@@ -176,11 +176,11 @@ mod tests {
         );
         let text = format!("<work name=\"a\" workers=\"5\" runtime=\"9\" driver=\"d2\">{READ}</work>");
         let error = assign(&stage(&text), &names(3), &[true, false, true], &registry()).err().unwrap();
-        assert_eq!(error, "work `a` has its place on driver d2, which is lost");
+        assert_eq!(error, "work `a` must run on driver d2, which is lost");
         let mut plan = document::read(VOLUMES, &Environment::process(&registry())).unwrap().plan;
         let error = assign(&plan.stages[0], &names(3), &[false, true, true], &registry()).err().unwrap();
         assert_eq!(
-            error, "work `prepare` has its place on driver d1, which is lost",
+            error, "work `prepare` must run on driver d1, which is lost",
             "nobody else has the volumes"
         );
         assert_eq!(elsewhere(&plan, &names(2), 0, &registry()), Ok(vec![]));

@@ -95,7 +95,7 @@ impl OnDrivers {
                 let there = self.run_drivers.there_since(*driver);
                 if there.is_some_and(|there| there.max(since).elapsed() > most) {
                     let reason =
-                        format!("it did not say within {} s whether it was ready", most.as_secs_f64());
+                        format!("it did not report within {} s whether it was ready", most.as_secs_f64());
                     self.run_drivers.give_up(*driver, &reason);
                 }
             }
@@ -129,7 +129,7 @@ impl Backend for OnDrivers {
         let all: Vec<_> = (0..self.run_drivers.drivers()).collect();
         let names = self.run_drivers.names();
         if names.is_empty() {
-            return Err(ExecuteError("there is no driver to run it on".into()));
+            return Err(ExecuteError("no driver is available".into()));
         }
         for driver in &all {
             let prepare = Down::Prepare {
@@ -147,7 +147,7 @@ impl Backend for OnDrivers {
             run_drivers.prepared(driver).is_some() || run_drivers.is_refused()
         };
         if !self.wait(&all, sink, StopRequest::None, done) {
-            return Err(ExecuteError("it was ended before its drivers were ready".into()));
+            return Err(ExecuteError("it was stopped before its drivers were ready".into()));
         }
         if let Some(loss) = self.loss(&all) {
             return Err(ExecuteError(loss));
@@ -214,7 +214,7 @@ impl Backend for OnDrivers {
         let all_said = self.wait(&of, sink, asked, |run_drivers, driver| run_drivers.ready(driver).is_some());
         let mut nothing: Vec<(usize, String)> = Vec::new();
         let mut trouble = match all_said {
-            false => Some("the user ended the run".to_owned()),
+            false => Some("the user stopped the run".to_owned()),
             true => self.loss(&of),
         };
         for driver in of.iter().filter(|driver| !self.run_drivers.is_lost(**driver)) {
@@ -290,7 +290,7 @@ impl Backend for OnDrivers {
             match self.run_drivers.proof(driver) {
                 Some(proof) => proofs.push((name, proof)),
                 None if self.run_drivers.is_lost(driver) => {
-                    missing.push(format!("Driver {name} was lost before it said what it had checked."));
+                    missing.push(format!("Driver {name} was lost before it reported its checks."));
                 }
                 None => {}
             }

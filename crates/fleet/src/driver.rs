@@ -1,7 +1,7 @@
-//! A driver: carries out its part of a run as its controller says, and tells every second of it.
+//! A driver: carries out its part of a run for its controller, and reports every second of it.
 //!
 //! One thread listens to the controller ([`serve`]); a run has a thread of its own, and every work of a stage another.
-//! What the controller orders reaches them through [`Orders`], which they look at some twenty times a second.
+//! The controller's orders reach them through [`Orders`], which they poll some twenty times a second.
 
 use crate::health::Pulse;
 use crate::link::{FromController, Link};
@@ -22,7 +22,7 @@ use tidemark_observe::Observer;
 use tidemark_plan::policy::Policy;
 use tidemark_plan::registry::Registry;
 
-/// How often the controller is told how this host fares.
+/// How often the host's health is sent to the controller.
 const HEALTH_EVERY: Duration = Duration::from_secs(2);
 
 /// How a driver works.
@@ -55,19 +55,19 @@ pub enum Happened {
     Begun(String),
     /// The run has ended.
     Ended,
-    /// What the user should know.
+    /// A problem for the user.
     Trouble(String),
 }
 
-/// The controller does not take this driver: why, and what to do.
+/// The controller does not accept this driver: why, and what to do.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Refused(pub String);
 
-/// Does what the controller says until `stop` says so.
+/// Follows the controller's orders until `stop` returns true.
 ///
 /// # Errors
-/// When the controller does not take this driver.
+/// When the controller does not accept this driver.
 pub fn serve(
     link: Link,
     options: &Options,
@@ -87,7 +87,7 @@ pub fn serve(
         if stop() {
             link.say(Up::Leaving);
             end(&mut job);
-            // A controller that cannot be heard will notice by itself.
+            // A controller that is not reachable will notice by itself.
             link.settle(Duration::from_secs(1));
             return Ok(());
         }
@@ -97,7 +97,7 @@ pub fn serve(
             Err(RecvTimeoutError::Disconnected) => {
                 end(&mut job);
                 return Err(Refused(
-                    "the connection to the controller broke down; please report this as a bug".into(),
+                    "the connection to the controller failed; please report this as a bug".into(),
                 ));
             }
         };
@@ -147,17 +147,17 @@ pub fn serve(
     }
 }
 
-/// Ends a run that goes on here: the controller has no more use for it.
+/// Ends the run in progress: the controller no longer needs it.
 fn end(job: &mut Option<Job>) {
     if let Some(job) = job.take() {
         job.orders.give_up();
         drop(job.downs);
-        // A thread that crashed has nothing more to say either.
+        // A thread that crashed has nothing more to report either.
         let _ = job.thread.join();
     }
 }
 
-/// A run that goes on.
+/// A run in progress.
 struct Job {
     run: u64,
     orders: Arc<Orders>,
@@ -189,13 +189,13 @@ impl Job {
                     }
                 }
             }
-            // Nobody listens when the driver ends.
+            // The receiver is dropped when the driver ends.
             let _ = news.send(Happened::Ended);
         });
         Self { run, orders, downs, thread }
     }
 
-    /// Takes what the controller says of this run: orders at once, the rest in its turn.
+    /// Takes the controller's messages on this run: orders at once, the rest in order.
     fn hear(&self, link: &Link, down: Down) {
         match down {
             Down::Start { run, stage, at_ns } if run == self.run => {
@@ -256,7 +256,7 @@ fn carry_out(
     reporter.say(Up::Released { run, nodes: observer.finish(), origin_ns });
 }
 
-/// Hears what the local part of a run has to say, and passes on what the driver's user should know.
+/// Receives the events of the local part of a run, and passes on problems for the driver's user.
 struct Quiet<'a> {
     orders: &'a Orders,
     news: &'a Sender<Happened>,
@@ -265,7 +265,7 @@ struct Quiet<'a> {
 impl EventSink for Quiet<'_> {
     fn event(&mut self, event: Event<'_>) {
         if let Event::Trouble(text) = event {
-            // Nobody listens when the driver ends.
+            // The receiver is dropped when the driver ends.
             let _ = self.news.send(Happened::Trouble(text.to_owned()));
         }
     }

@@ -23,11 +23,11 @@ const NAME_MOST: usize = 128;
 pub struct Options {
     /// Tidemark's version: drivers of another one are refused.
     pub version: String,
-    /// A driver that says nothing for so long is [`Presence::Silent`]. Usually 2 s.
+    /// A driver that is silent for this long is [`Presence::Silent`]. Usually 2 s.
     pub silent_after: Duration,
-    /// A driver that works for nobody and says nothing for so long is gone, and forgotten after ten times as long.
+    /// An idle driver that is silent for this long is gone, and forgotten after ten times as long.
     pub gone_after: Duration,
-    /// The controller's name, as drivers hear it.
+    /// The controller's name, as sent to drivers.
     pub name: String,
 }
 
@@ -40,14 +40,14 @@ pub struct Member {
     pub address: String,
     /// Whether it is there.
     pub presence: Presence,
-    /// How its host fares, as it said last.
+    /// Its host's health, as last reported.
     pub health: Health,
     /// How far its clock is ahead of the controller's, nanoseconds.
     pub clock_offset_ns: i64,
     /// The most that this can be wrong, nanoseconds: half of the shortest round trip lately, and what the clocks may have drifted
     /// since. `u64::MAX` while nothing is known.
     pub clock_error_ns: u64,
-    /// Since it was last heard of.
+    /// Time since its last message.
     pub silent: Duration,
     /// When it joined, milliseconds since 1970 UTC.
     pub joined_unix_ms: u64,
@@ -58,26 +58,26 @@ pub struct Member {
 /// Whether a driver is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
-    /// It answers.
+    /// It responds.
     Present,
-    /// It is connected or was a moment ago, and says nothing.
+    /// It is connected or was a moment ago, and silent.
     Silent,
     /// It is gone.
     Gone,
 }
 
-/// What the run that has claimed a driver hears of it.
+/// Events of a driver for the run that has claimed it.
 #[derive(Clone, Debug)]
 pub enum Heard {
-    /// It said something.
+    /// A message.
     Message(Box<Up>),
     /// A second of load.
     Second(Second),
-    /// Its connection is cut, or it is silent. What it has to say comes later, if it comes back.
+    /// Its connection is cut, or it is silent. Its messages follow later, if it returns.
     Away,
-    /// It is back: nothing that it said is missing.
+    /// It is connected again: none of its messages is missing.
     Back,
-    /// It will not come back to this run, and why, as a clause: `it was started anew`.
+    /// It will not come back to this run, and why, as a clause: `it was restarted`.
     Gone(String),
 }
 
@@ -93,7 +93,7 @@ pub struct Fleet {
     origin: Instant,
     handles: Mutex<BTreeMap<String, Arc<DriverHandle>>>,
     changes: watch::Sender<u64>,
-    /// Whether somebody looks after the silent ones.
+    /// Whether the task that checks for silent drivers runs.
     watched: Once,
 }
 
@@ -125,11 +125,11 @@ impl Fleet {
         handles.iter().map(|handle| handle.member(self.clock_ns())).collect()
     }
 
-    /// Takes a driver for a run: what it says goes to `heard`, which is unbounded, marked with `tag`, until it is released.
+    /// Claims a driver for a run: its messages go to `heard`, which is unbounded, marked with `tag`, until it is released.
     /// After [`Heard::Gone`] nothing follows, and the driver still has to be released.
     ///
     /// # Errors
-    /// When there is no such driver, it does not answer, or it works for another run.
+    /// When there is no such driver, it does not respond, or it is in use by another run.
     pub fn claim(
         &self,
         name: &str,
@@ -137,14 +137,14 @@ impl Fleet {
         tag: u32,
         heard: Sender<(u32, Heard)>,
     ) -> Result<(), ClaimError> {
-        let handle = self.handle(name).ok_or_else(|| ClaimError(format!("no driver is named {name}")))?;
+        let handle = self.handle(name).ok_or_else(|| ClaimError(format!("there is no driver {name}")))?;
         handle.claim(run, tag, heard)?;
         self.changed();
         Ok(())
     }
 
-    /// Says something to a driver. It gets there once and in order, cuts or not, unless the driver is gone.
-    #[expect(clippy::needless_pass_by_value, reason = "what is said is handed over")]
+    /// Sends a message to a driver. It arrives once and in order, cuts or not, unless the driver is gone.
+    #[expect(clippy::needless_pass_by_value, reason = "the message is handed over")]
     pub fn send(&self, name: &str, down: Down) {
         if let Some(handle) = self.handle(name) {
             // Large plans are written before the handle is locked.
@@ -152,12 +152,12 @@ impl Fleet {
         }
     }
 
-    /// Lets a driver go: it is free for another run. What was sent to it still gets there.
+    /// Releases a driver: it is free for another run. What was sent to it still arrives.
     pub fn release(&self, name: &str) {
         self.let_go(name, None);
     }
 
-    /// Lets a driver go if it is this run that has claimed it.
+    /// Releases a driver if this run has claimed it.
     pub fn release_from(&self, name: &str, run: u64) {
         self.let_go(name, Some(run));
     }
@@ -203,7 +203,7 @@ impl Fleet {
         let mut handles = self.handles();
         let name = &arrival.hello.name;
         if !handles.contains_key(name) && handles.len() >= DRIVERS_MOST {
-            return Err(format!("this controller has {DRIVERS_MOST} drivers, which is the most"));
+            return Err(format!("this controller has {DRIVERS_MOST} drivers, which is the limit"));
         }
         let handle =
             handles.entry(name.clone()).or_insert_with(|| Arc::new(DriverHandle::new(arrival.hello.clone())));
@@ -226,7 +226,7 @@ impl Fleet {
         }
         if hello.name.is_empty() || hello.name.len() > NAME_MOST || hello.name.chars().any(char::is_control) {
             return Err(format!(
-                "a driver needs a name of 1 to {NAME_MOST} printable characters: give it one with --name"
+                "a driver's name must have 1 to {NAME_MOST} printable characters: set it with --name"
             ));
         }
         Ok(())
@@ -247,7 +247,7 @@ impl Fleet {
         self.handles().get(name).cloned()
     }
 
-    /// Looks after those who say nothing, for as long as there is a fleet: one task for all.
+    /// Checks for silent drivers for as long as there is a fleet: one task for all.
     fn watch(self: &Arc<Self>) {
         self.watched.call_once(|| {
             let every =

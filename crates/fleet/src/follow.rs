@@ -18,10 +18,10 @@ use tidemark_plan::plan::{OnLoss, Work};
 /// From the decision that a load is steady to the window: time for it to reach every driver.
 const WINDOW_AHEAD: Duration = Duration::from_millis(300);
 
-/// How often drivers are looked for that are silent.
+/// How often to check for silent drivers.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Where a work hears of its drivers.
+/// A work's events of its drivers.
 pub(crate) type Route = Receiver<News>;
 
 /// Which work, on whom.
@@ -165,7 +165,7 @@ impl<'a> Following<'a> {
                         reporter.share(&run_drivers.name(driver), summary);
                         self.offsets.get_or_insert_with(|| run_drivers.offsets());
                     }
-                    Err(error) => run_drivers.give_up(driver, &format!("it sent what cannot be: {error}")),
+                    Err(error) => run_drivers.give_up(driver, &format!("it sent impossible data: {error}")),
                 }
             }
             News::Ended(driver, ending) => {
@@ -178,17 +178,17 @@ impl<'a> Following<'a> {
             }
             News::Over(driver) => {
                 let Some(index) = self.open_of(driver) else { return };
-                self.fail(format!("driver {} has not said how its part ended", run_drivers.name(driver)));
+                self.fail(format!("driver {} has not reported how its part ended", run_drivers.name(driver)));
                 self.close(index);
             }
             News::Away(driver) => {
                 self.remote.tell(
                     reporter,
                     driver,
-                    "cannot be heard; if it comes back in time, nothing is lost",
+                    "is not reachable; if it returns in time, nothing is lost",
                 );
             }
-            News::Back(driver) => self.remote.tell(reporter, driver, "is back; nothing was lost"),
+            News::Back(driver) => self.remote.tell(reporter, driver, "is connected again; nothing was lost"),
             News::Lost(loss) => {
                 if loss.announce {
                     self.remote.tell(reporter, loss.driver, &format!("is lost: {}", loss.reason));
@@ -205,7 +205,7 @@ impl<'a> Following<'a> {
         if let Some(index) = self.open_of(*driver) {
             self.close(index);
             if does_each_once(self.work) {
-                self.trouble.get_or_insert(format!("{loss}, and with it operations that had to be done"));
+                self.trouble.get_or_insert(format!("{loss}, with operations that had to be done"));
             }
             // Of a load that nobody has brought to its end, nobody knows how long it was.
             if self.endings.is_empty() && self.sources.iter().all(|source| !source.open) {
@@ -243,7 +243,7 @@ impl<'a> Following<'a> {
         let fits = ending.whole.as_ref().is_none_or(|whole| whole.tallies.len() == usize::from(actions));
         match is_own && fits {
             true => Ok(ending),
-            false => Err("what it says of its part is of workers or operations that it does not have".into()),
+            false => Err("it reported workers or operations that it does not have".into()),
         }
     }
 
@@ -251,7 +251,9 @@ impl<'a> Following<'a> {
     fn take(&mut self, index: usize, ending: Ending) {
         if ending.interrupted && self.told.is_none() {
             let name = self.remote.run_drivers.name(self.remote.line.assignments[index].driver);
-            self.fail(format!("driver {name} ended its part early: it could not hear the controller"));
+            self.fail(format!(
+                "driver {name} ended its part early: it lost the connection to the controller"
+            ));
         }
         let offsets = self.offsets.get_or_insert_with(|| self.remote.run_drivers.offsets());
         let driver = self.remote.line.assignments[index].driver;
@@ -322,7 +324,7 @@ impl<'a> Following<'a> {
             } else if let (Some(due), Some(there)) = (due, run_drivers.there_since(assignments.driver))
                 && due.max(there).elapsed() > most
             {
-                let reason = format!("it said nothing of its load for {} s", most.as_secs_f64());
+                let reason = format!("it reported no load for {} s", most.as_secs_f64());
                 run_drivers.give_up(assignments.driver, &reason);
             }
         }
@@ -339,7 +341,7 @@ impl<'a> Following<'a> {
             // What was measured is kept with the reason.
             result.given_up = trouble;
         } else if let Some(loss) = self.loss {
-            result.remarks.push(format!("The load went on without a driver: {loss}."));
+            result.remarks.push(format!("The load continued without a driver: {loss}."));
         }
         // The drivers end early for losses too, which is not the user's doing.
         result.interrupted = self.user;

@@ -1,10 +1,10 @@
-//! How this host fares, for the controller's overview: what /proc says, as rates since the last look.
+//! The health of this host, for the controller's overview: rates from /proc since the last sample.
 
 use crate::protocol::Health;
 use procfs::{Current as _, CurrentSI as _, KernelStats, Meminfo};
 use std::time::Instant;
 
-/// Looks at this host now and then.
+/// Samples this host.
 #[derive(Default)]
 pub(crate) struct Pulse {
     before: Option<(Instant, Counters)>,
@@ -19,7 +19,7 @@ struct Counters {
 }
 
 impl Pulse {
-    /// How the host fares since the last look; `None` at the first, and where /proc does not tell.
+    /// The host's health since the last sample; `None` at the first, and without /proc.
     pub(crate) fn look(&mut self) -> Option<Health> {
         let now = Instant::now();
         let counters = Counters::read()?;

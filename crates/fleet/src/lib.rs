@@ -2,14 +2,14 @@
 //!
 //! | module | idea |
 //! |---|---|
-//! | `protocol` | what controller and driver say to each other |
+//! | `protocol` | the messages between controller and driver |
 //! | `fleet` | all drivers of a controller, and which run each of them works for |
 //! | `link` | a connection that survives cuts: numbered messages over WebSocket, clocks compared |
-//! | `driver` | listens to the controller and carries out its part of a run |
-//! | `health` | how a driver's host fares |
+//! | `driver` | receives the controller's orders and carries out its part of a run |
+//! | `health` | the health of a driver's host |
 //! | `part`, `orders` | one stage of it, and what the controller orders meanwhile |
 //! | `backend` | the controller's side of a run: its stages on drivers instead of in this process |
-//! | `deal` | which driver gets which workers |
+//! | `assign` | assigns workers to drivers |
 //! | `run_drivers` | what is known of a run's drivers; losses are noticed here |
 //! | `follow` | one work on its drivers: seconds merged, decisions sent back |
 

@@ -1,4 +1,4 @@
-//! What the controller has ordered of the stage that goes on here: written by the thread that listens, read by those that
+//! The controller's orders for the current stage: written by the thread that listens, read by those that
 //! carry the load.
 
 use crate::protocol::Order;
@@ -83,7 +83,7 @@ impl Orders {
         self.changed.notify_all();
     }
 
-    /// Since when the controller cannot be heard, if it cannot.
+    /// Since when the controller is not reachable, if it is not.
     pub(crate) fn away(&self, since: Option<Instant>) {
         self.state().away = since;
     }

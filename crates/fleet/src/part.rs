@@ -1,4 +1,4 @@
-//! A driver's part of one stage: sessions opened, started when the controller says, every second told.
+//! A driver's part of one stage: sessions opened, started on the controller's order, every second reported.
 
 use crate::link::Link;
 use crate::orders::Orders;
@@ -18,7 +18,7 @@ use tidemark_measure::tally::Interval;
 use tidemark_measure::wire;
 use tidemark_plan::plan::{Plan, Stage};
 
-/// How the parts of a run speak to its controller: not at all once the run is void.
+/// How the parts of a run send to its controller: not at all once the run is void.
 #[derive(Clone)]
 pub(crate) struct Reporter {
     pub(crate) link: Arc<Link>,
@@ -121,7 +121,7 @@ pub(crate) fn carry_out(
     let place = StagePlace { index: stage as usize, run_start };
     let opened = match &mine {
         Some(mine) => local.open(place, mine, &mut notes, sink),
-        None => backend::Opened::Failed("the controller speaks of a work that is not this driver's".into()),
+        None => backend::Opened::Failed("the controller named a work that is not this driver's".into()),
     };
     let barrier = |runners| StartBarrier {
         reporter,

@@ -1,4 +1,4 @@
-//! What controller and driver say to each other. Both are of the same version: the link refuses others.
+//! The messages between controller and driver. Both have the same version: the link refuses others.
 //!
 //! Times are nanoseconds on the driver's monotonic clock (since its process began); the controller, which has measured
 //! how far that clock is ahead of its own, translates. Seconds of load do not travel as [`Up`]: they are binary, see
@@ -38,7 +38,7 @@ pub struct Hello {
     pub memory_bytes: u64,
 }
 
-/// How a driver's host fares. Sent every two seconds; those that are lost are not sent again.
+/// The health of a driver's host. Sent every two seconds; lost ones are not sent again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Health {
@@ -63,7 +63,7 @@ pub struct Part {
     pub count: u32,
 }
 
-/// What the controller says.
+/// The controller's messages.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Down {
@@ -77,9 +77,9 @@ pub enum Down {
         elsewhere: Vec<(u32, u32)>,
         /// Marks what this driver writes: another number for every driver of the run.
         writer: u32,
-        /// Whether to begin without asking the targets first.
+        /// Whether to begin without a check of the targets.
         skip_preflight: bool,
-        /// Without a word from the controller for so long, the load is ended, nanoseconds.
+        /// Without a message from the controller for this long, the load ends, nanoseconds.
         lost_after_ns: u64,
     },
     /// Open the sessions of a stage's works: answered by [`Up::Ready`].
@@ -111,7 +111,7 @@ pub enum Down {
         /// What.
         order: Order,
     },
-    /// Let go of a run: stop what is still going on, answered by [`Up::Released`].
+    /// Release a run: stop what is still running, answered by [`Up::Released`].
     Release {
         /// Which run.
         run: u64,
@@ -131,7 +131,7 @@ pub enum Order {
     End(StopRequest),
 }
 
-/// What a driver says.
+/// A driver's messages.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Up {
@@ -155,9 +155,9 @@ pub enum Up {
         run: u64,
         /// Which stage.
         stage: u32,
-        /// What came of it.
+        /// The result.
         opened: Opened,
-        /// What the user should know.
+        /// A problem for the user.
         notes: Vec<Note>,
     },
     /// A work has ended here.
@@ -180,9 +180,9 @@ pub enum Up {
         /// What makes its numbers evidence, if it moved blocks.
         proof: Option<Box<Proof>>,
     },
-    /// The driver's user ends it: it will not come back.
+    /// The driver's user stops it: it will not return.
     Leaving,
-    /// The run was let go of.
+    /// The run was released.
     Released {
         /// Which.
         run: u64,
@@ -193,7 +193,7 @@ pub enum Up {
     },
 }
 
-/// What came of opening a stage.
+/// The result of opening a stage.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Opened {

@@ -1,4 +1,4 @@
-//! What is known of the drivers of one run, by those who carry it out: written by one thread that listens to all of them.
+//! The state of the drivers of one run: written by one thread that listens to all of them.
 
 use crate::Fleet;
 use crate::assign::Assignment;
@@ -14,7 +14,7 @@ use tidemark_load::thread_pool::Ending;
 use tidemark_measure::observation::Node;
 use tidemark_measure::record::{Driver, Lost, Note, Proof, Share};
 
-/// How often the listener looks for drivers that are lost.
+/// How often the listener checks for lost drivers.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// How long a driver that is there, its network and all, may be silent before it is given up.
@@ -32,7 +32,7 @@ impl Default for Timeouts {
     }
 }
 
-/// What a work hears of its drivers, each with the driver's number on the run_drivers.
+/// A work's events of its drivers, each with the driver's number in the run.
 #[derive(Debug)]
 pub(crate) enum News {
     /// A second, encoded.
@@ -41,15 +41,15 @@ pub(crate) enum News {
     Ended(usize, Result<Box<Ending>, String>),
     /// The stage is over there, and it has not said how its share ended.
     Over(usize),
-    /// It cannot be heard. Only one work of a stage is told, for the user to know.
+    /// It is not reachable. Only one work of a stage reports it to the user.
     Away(usize),
-    /// It can be heard again; told likewise.
+    /// It is reachable again; reported likewise.
     Back(usize),
     /// It is lost.
     Lost(Loss),
 }
 
-/// A driver is lost. All works of a stage are told.
+/// A driver is lost. All works of a stage receive this.
 #[derive(Clone, Debug)]
 pub(crate) struct Loss {
     pub(crate) driver: usize,
@@ -57,7 +57,7 @@ pub(crate) struct Loss {
     pub(crate) reason: String,
     /// Whether the stage misses something: not all of its shares had ended.
     pub(crate) missed: bool,
-    /// Whether it is this work that tells the user.
+    /// Whether this work reports it to the user.
     pub(crate) announce: bool,
 }
 
@@ -370,7 +370,7 @@ impl RunDrivers {
             }
             Up::Leaving => {
                 drop(state);
-                return self.give_up(driver, "its user ended it");
+                return self.give_up(driver, "its user stopped it");
             }
             Up::Refused { run, reason } if run == self.run => {
                 drop(state);
@@ -421,7 +421,7 @@ impl RunDrivers {
             .map(|(n, _)| n)
             .collect();
         for driver in lost {
-            self.give_up(driver, &format!("it could not be heard for {} s", lost_after.as_secs_f64()));
+            self.give_up(driver, &format!("it was not reachable for {} s", lost_after.as_secs_f64()));
         }
     }
 }

@@ -96,7 +96,7 @@ impl Transport {
                 Ok(0) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
                 Ok(_) => {
                     if let Err(error) = tls.process_new_packets() {
-                        // The alert tells the server why; the connection is given up either way.
+                        // The alert sends the server the reason; the connection is closed either way.
                         let _ = self.flush();
                         return Err(error.into());
                     }
@@ -169,7 +169,7 @@ pub(crate) fn tls_config(ca_file: Option<&Path>, insecure: bool) -> Result<Arc<C
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
-        .map_err(|error| OpenError(format!("TLS cannot be set up: {error}")))?;
+        .map_err(|error| OpenError(format!("cannot set up TLS: {error}")))?;
     if insecure {
         let verifier = Arc::new(Anyone(provider));
         return Ok(Arc::new(
@@ -191,19 +191,19 @@ pub(crate) fn tls_config(ca_file: Option<&Path>, insecure: bool) -> Result<Arc<C
             found = true;
         }
         if !found {
-            return Err(unreadable(&"it holds none; a PEM file is needed"));
+            return Err(unreadable(&"it contains none; a PEM file is required"));
         }
     }
     if roots.is_empty() {
         return Err(OpenError(
-            "this system has no certificate authorities: name a ca_file, install ca-certificates, or allow any \
+            "this system has no certificate authorities: set ca_file, install ca-certificates, or accept any \
              certificate with insecure"
                 .into(),
         ));
     }
     let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider)
         .build()
-        .map_err(|error| OpenError(format!("TLS cannot be set up: {error}")))?;
+        .map_err(|error| OpenError(format!("cannot set up TLS: {error}")))?;
     Ok(Arc::new(builder.with_webpki_verifier(verifier).with_no_client_auth()))
 }
 

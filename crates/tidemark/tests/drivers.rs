@@ -277,10 +277,10 @@ fn a_name_is_one_driver_s_only_and_one_that_is_ended_says_so() {
     wait("load", || (controller.submission(id)["stage"].as_str()?.ends_with("main")).then_some(()));
     let second = place.tidemark(&["driver", "--join", &controller.url, "--name", "d"]);
     assert_eq!(second.code, 3, "{}", second.stderr);
-    assert!(second.stderr.contains("joined already"), "{}", second.stderr);
+    assert!(second.stderr.contains("already joined"), "{}", second.stderr);
     assert_eq!(controller.submission(id)["state"], "running", "the first one is left alone");
     signal(&first, "-TERM");
     let record = controller.run_of(&controller.wait_for_state(id, "failed"));
     let reason = record.stage("main")["reason"].as_str().unwrap().to_owned();
-    assert!(reason.contains("driver d was lost: its user ended it"), "{reason}");
+    assert!(reason.contains("driver d was lost: its user stopped it"), "{reason}");
 }

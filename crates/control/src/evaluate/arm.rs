@@ -1,4 +1,4 @@
-//! One arm of an evaluation while it is up: its lab, what its commands said, what is observed of it.
+//! One arm of an evaluation while it is up: its lab, its commands' output, what is observed of it.
 
 use super::command::{self, Ended};
 use super::{Spectator, Step};
@@ -11,7 +11,7 @@ use tidemark_plan::plan::Observe;
 
 /// An arm that is set up.
 pub(super) struct Arm {
-    /// What it is, as its lab says; name and value.
+    /// Its lab's labels; name and value.
     pub(super) labels: Vec<(String, String)>,
     variables: BTreeMap<String, String>,
     lab: Option<Lab>,
@@ -33,7 +33,7 @@ impl Arm {
         };
         if let Some(wanted) = &document.lab {
             let failed = |error: lab::LabError| {
-                ExecuteError(format!("arm `{}`: its lab could not be brought up: {error}", document.name))
+                ExecuteError(format!("arm `{}`: its lab could not be started: {error}", document.name))
             };
             let layout: Layout = wanted
                 .layout

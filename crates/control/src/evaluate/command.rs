@@ -22,8 +22,8 @@ pub(super) enum Ended {
     Stopped,
 }
 
-/// Runs a command in a shell, with variables, and tells what it prints. Lines such as `NAME=value` or `export NAME='value'`
-/// on its standard output are variables and are not told: they may be secrets.
+/// Runs a command in a shell, with variables, and reports what it prints. Lines such as `NAME=value` or `export NAME='value'`
+/// on its standard output are variables and are not reported: they may be secrets.
 pub(super) fn run(
     text: &str,
     arm: &str,
@@ -33,7 +33,7 @@ pub(super) fn run(
     let mut command = Command::new("sh");
     command.args(["-c", text]).envs(variables).env("TIDEMARK_ARM", arm).stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-    let mut child = command.spawn().map_err(|error| format!("`{text}` could not be started: {error}"))?;
+    let mut child = command.spawn().map_err(|error| format!("cannot start `{text}`: {error}"))?;
     let (lines_in, lines_out) = unbounded();
     let outputs = [
         child.stdout.take().map(|output| listen(output, true, lines_in.clone())),
@@ -69,7 +69,7 @@ pub(super) fn run(
         return Ok(Ended::Done(found));
     }
     let last = last.split_off(last.len().saturating_sub(LAST_WORDS));
-    let said = if last.is_empty() { "it said nothing".into() } else { last.join("\n  ") };
+    let said = if last.is_empty() { "it printed nothing".into() } else { last.join("\n  ") };
     Err(format!("`{text}` failed ({status}):\n  {said}"))
 }
 

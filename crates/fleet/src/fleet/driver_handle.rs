@@ -1,4 +1,4 @@
-//! One driver as its controller knows it: session, presence, clock, and the run that has claimed it. Does no input or
+//! One driver from the controller's side: session, presence, clock, and the run that has claimed it. Does no input or
 //! output; [`crate::link::server`] does it for one connection after the other.
 
 use super::{ClaimError, Heard, Member, Options, Presence};
@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 /// Most packets that are handed to a connection at once.
 const BATCH: usize = 64;
 
-/// A connection over which nothing comes for so long is closed. Longer than the largest message may take.
+/// A connection that is silent for this long is closed. Longer than the largest message may take.
 const HALF_OPEN: Duration = Duration::from_secs(30);
 
 /// One connection of a driver, from the side of those who want something sent, or want it ended.
@@ -38,7 +38,7 @@ impl Line {
     }
 }
 
-/// What a driver said.
+/// A frame from a driver.
 pub(crate) enum FromDriver {
     /// A message: its number, the acknowledgement that came with it, and itself.
     Numbered(u64, u64, Message),
@@ -128,7 +128,7 @@ impl DriverHandle {
         let same = state.hello.instance == arrival.hello.instance;
         if !same && state.line.is_some() && state.presence == Presence::Present {
             return Err(format!(
-                "a driver named {} is joined already from {}: give this one another --name",
+                "a driver named {} already joined from {}: use another --name",
                 state.hello.name, state.address
             ));
         }
@@ -143,8 +143,8 @@ impl DriverHandle {
             Some((session, behind)) => (session, Some(behind)),
             None => {
                 let session =
-                    SessionId::random().map_err(|error| format!("no session can begin: {error}"))?;
-                let why = if same { "it lost its session" } else { "it was started anew" };
+                    SessionId::random().map_err(|error| format!("cannot start a session: {error}"))?;
+                let why = if same { "it lost its session" } else { "it was restarted" };
                 state.tell(|| Heard::Gone(why.into()));
                 state.session = Some((session.clone(), Stream::default()));
                 state.joined_unix_ms = unix_ms();
@@ -252,10 +252,10 @@ impl DriverHandle {
         let mut state = self.lock();
         let name = &state.hello.name;
         if let Some(claim) = &state.claim {
-            return Err(ClaimError(format!("driver {name} works for run {}", claim.run)));
+            return Err(ClaimError(format!("driver {name} is in use by run {}", claim.run)));
         }
         if state.presence != Presence::Present {
-            return Err(ClaimError(format!("driver {name} does not answer")));
+            return Err(ClaimError(format!("driver {name} does not respond")));
         }
         state.claim = Some(Claim { run, tag, heard, over: false });
         state.wake();
@@ -287,7 +287,7 @@ impl DriverHandle {
         if let Some(claim) = &mut state.claim {
             claim.over = true;
         }
-        state.void("the controller gave this driver up");
+        state.void("the controller dropped this driver");
     }
 
     /// How it is now.

@@ -14,13 +14,13 @@ use tokio_tungstenite::tungstenite::{self, Message};
 /// How long a connection may take until the controller has let the driver in.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// A controller that says nothing for so long is not there: it pings every second.
+/// A controller that is silent for this long is unreachable: it pings every second.
 const SILENT: Duration = Duration::from_secs(3);
 
 /// Between attempts: from, to. Doubles each time, give or take a half.
 const BACKOFF: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(2)];
 
-/// The same trouble is told again after so long.
+/// The same problem is reported again after this long.
 const TOLD_AGAIN: Duration = Duration::from_secs(30);
 
 /// Most packets that are sent at once.
@@ -65,7 +65,7 @@ pub(super) async fn keep(shared: &Shared, dial: &Dial, hello: &Hello) {
     }
 }
 
-/// How long to wait after so many failed attempts.
+/// How long to wait after this many failed attempts.
 fn backoff(attempts: u32) -> Duration {
     let doubled = BACKOFF[0].saturating_mul(1 << attempts.min(16)).min(BACKOFF[1]);
     // Without randomness, no jitter.
@@ -91,7 +91,7 @@ impl Visit<'_> {
         let pulse = Arc::new(Pulse::new());
         match timeout(CONNECT, self.begin(dial, &pulse)).await {
             Err(_) => End::Cut(format!(
-                "the controller at {} does not answer within {} s",
+                "the controller at {} did not respond within {} s",
                 dial.there(),
                 CONNECT.as_secs()
             )),
@@ -127,7 +127,7 @@ impl Visit<'_> {
         loop {
             let message = match socket.next().await {
                 Some(message) => message.map_err(|error| lost(&error))?,
-                None => return Err(lost(&"it hung up")),
+                None => return Err(lost(&"it closed the connection")),
             };
             let Message::Text(text) = message else { continue };
             match serde_json::from_str(&text) {
@@ -136,7 +136,7 @@ impl Visit<'_> {
                     return Ok((socket, generation, cursor));
                 }
                 Ok(Frame::Refused { reason }) => return Err(End::Refused(reason)),
-                _ => return Err(lost(&"its first word cannot be read")),
+                _ => return Err(lost(&"its first message cannot be read")),
             }
         }
     }
@@ -161,12 +161,11 @@ impl Visit<'_> {
                 }
                 return Ok((generation, received));
             }
-            self.shared.void(&mut state, "the controller has lost what this driver said".into());
+            self.shared.void(&mut state, "the controller has lost this driver's messages".into());
             return Err(End::Void);
         }
         if state.session.is_some() {
-            self.shared
-                .void(&mut state, "the controller was started anew, or has given this driver up".into());
+            self.shared.void(&mut state, "the controller was restarted, or has dropped this driver".into());
         }
         state.session = Some(session);
         self.away = false;
@@ -185,8 +184,8 @@ impl Visit<'_> {
             let message = match timeout_at(pulse.last() + SILENT, stream.next()).await {
                 // A large message may take its time, as long as it comes.
                 Err(_) if pulse.last().elapsed() < SILENT => continue,
-                Err(_) => return lost(&format!("it said nothing for {} s", SILENT.as_secs())),
-                Ok(None) => return lost(&"it hung up"),
+                Err(_) => return lost(&format!("it was silent for {} s", SILENT.as_secs())),
+                Ok(None) => return lost(&"it closed the connection"),
                 Ok(Some(Err(error))) => return lost(&error),
                 Ok(Some(Ok(message))) => message,
             };
@@ -199,7 +198,7 @@ impl Visit<'_> {
                     if state.generation == generation {
                         state.last_words = Some(reason.clone());
                         self.shared
-                            .void(&mut state, format!("what the controller said makes no sense: {reason}"));
+                            .void(&mut state, format!("invalid message from the controller: {reason}"));
                     }
                     // The other half says the last word.
                     drop(state);
@@ -245,7 +244,7 @@ impl Visit<'_> {
                 }
                 return Ok(Some(End::Void));
             }
-            _ => return Err("a word that is a driver's to say".into()),
+            _ => return Err("a message that only a driver may send".into()),
         }
         Ok(None)
     }

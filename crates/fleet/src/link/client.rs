@@ -20,11 +20,11 @@ pub struct Join {
     pub url: String,
     /// What proves that this driver may join.
     pub token: Option<Secret>,
-    /// Whom to believe that it is the controller; `https` only.
+    /// How to verify the controller's certificate; `https` only.
     pub trust: Trust,
 }
 
-/// Whom to believe that it is the controller.
+/// How to verify the controller's certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trust {
     /// The system's certificate authorities.
@@ -35,12 +35,12 @@ pub enum Trust {
     Fingerprint([u8; 32]),
 }
 
-/// Why there is nothing to join: a sentence that says what to do.
+/// Why the driver cannot join: a sentence with what to do.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct JoinError(pub String);
 
-/// What a driver hears.
+/// Events for a driver.
 #[derive(Clone, Debug)]
 pub enum FromController {
     /// It does not work yet, or not any more, and why: a sentence. Tried again until it does; told now and then.
@@ -60,13 +60,13 @@ pub enum FromController {
     Back,
     /// The session is void, and why: whatever goes on for this controller is to be stopped. A new session follows.
     Void(String),
-    /// The controller will not have this driver, and why: a sentence that says what to do. Nothing follows.
+    /// The controller does not accept this driver, and why: a sentence with what to do. Nothing follows.
     Refused(String),
 }
 
 /// A driver's connection to its controller. Ends when it is dropped.
 pub struct Link {
-    /// What the controller says.
+    /// The controller's messages.
     pub heard: Receiver<FromController>,
     shared: Arc<Shared>,
     caller: Option<JoinHandle<()>>,
@@ -75,7 +75,7 @@ pub struct Link {
 impl Link {
     /// Says something: it gets there once and in order, cuts or not, unless the session is void. What is said between
     /// two sessions belongs to the next.
-    #[expect(clippy::needless_pass_by_value, reason = "what is said is handed over")]
+    #[expect(clippy::needless_pass_by_value, reason = "the message is handed over")]
     pub fn say(&self, up: Up) {
         self.shared.say(Body::word(&up));
     }
@@ -85,7 +85,7 @@ impl Link {
         self.shared.say(Body::second(second));
     }
 
-    /// Tells how the host fares. The latest counts; lost ones are not sent again.
+    /// Sends the host's health. The latest counts; lost ones are not sent again.
     pub fn health(&self, mut health: Health) {
         // JSON knows no others, and a session is not to end over a division by nothing.
         let finite = |value: f64| if value.is_finite() { value } else { 0.0 };

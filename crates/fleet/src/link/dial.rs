@@ -33,24 +33,22 @@ impl Dial {
     pub(super) fn new(options: &Join) -> Result<Self, JoinError> {
         // The address is not repeated: there may be a password in it.
         let wrong = |what: &str| {
-            JoinError(format!(
-                "the controller's address cannot be used: {what}; it looks like https://host:port"
-            ))
+            JoinError(format!("the controller's address is invalid: {what}; write https://host:port"))
         };
         let mut url = url::Url::parse(&options.url).map_err(|error| wrong(&error.to_string()))?;
         if !url.username().is_empty() || url.password().is_some() {
             return Err(JoinError(
-                "a controller's address has no user and no password in it: give a --token".into(),
+                "a controller's address must not contain a user or password: use --token".into(),
             ));
         }
         let secure = match url.scheme() {
             "http" => false,
             "https" => true,
-            _ => return Err(wrong("it has to begin with http:// or https://")),
+            _ => return Err(wrong("it must begin with http:// or https://")),
         };
-        let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(|| wrong("it names no host"))?;
+        let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(|| wrong("it has no host"))?;
         let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
-        let port = url.port_or_known_default().ok_or_else(|| wrong("it names no port"))?;
+        let port = url.port_or_known_default().ok_or_else(|| wrong("it has no port"))?;
         let tls = if secure {
             let name = ServerName::try_from(host.clone()).map_err(|error| wrong(&error.to_string()))?;
             Some((TlsConnector::from(trust::tls(&options.trust)?), name))
@@ -65,9 +63,8 @@ impl Dial {
         let address = url.as_str().replacen("http", "ws", 1);
         let mut request = address.into_client_request().map_err(|error| wrong(&error.to_string()))?;
         if let Some(token) = &options.token {
-            let mut value = HeaderValue::from_str(&format!("Bearer {}", token.reveal())).map_err(|_| {
-                JoinError("the token has characters in it that no token has: check --token".into())
-            })?;
+            let mut value = HeaderValue::from_str(&format!("Bearer {}", token.reveal()))
+                .map_err(|_| JoinError("the token has invalid characters: check --token".into()))?;
             value.set_sensitive(true);
             request.headers_mut().insert(header::AUTHORIZATION, value);
         }
@@ -105,10 +102,10 @@ impl Dial {
             Ok((socket, _)) => Ok(socket),
             Err(tungstenite::Error::Http(response)) => Err(match response.status() {
                 StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => End::Refused(format!(
-                    "the controller at {there} does not accept this driver's token: give it a join token of this controller with \
+                    "the controller at {there} rejects this driver's token: use a join token of this controller with \
                      --token"
                 )),
-                status => End::Cut(format!("{there} answers {status} instead of letting this driver join")),
+                status => End::Cut(format!("{there} returns {status} instead of accepting this driver")),
             }),
             Err(error) => Err(cut(&error)),
         }

@@ -25,7 +25,7 @@ pub(crate) enum Frame {
     Ping { at_ns: i64, ack: u64 },
     /// The driver's answer at once: the controller's clock as it was told, the driver's when the ping came and when this left.
     Pong { at_ns: i64, received_ns: i64, sent_ns: i64, ack: u64 },
-    /// How a driver's host fares.
+    /// The health of a driver's host.
     Health { health: Health },
 }
 
@@ -104,11 +104,11 @@ impl Body {
     /// When it cannot be written, or is too long: a clause.
     pub(crate) fn word<T: Serialize>(word: &T) -> Result<Self, String> {
         let text = serde_json::value::to_raw_value(word)
-            .map_err(|error| format!("a message could not be written: {error}"))?;
+            .map_err(|error| format!("cannot encode a message: {error}"))?;
         // What the frame adds to the body is short.
         if text.get().len() > MESSAGE_MOST - 1024 {
             return Err(format!(
-                "a message of {} MiB was to be sent, and {} MiB is the most",
+                "a message of {} MiB exceeds the limit of {} MiB",
                 text.get().len() >> 20,
                 MESSAGE_MOST >> 20
             ));
@@ -123,7 +123,7 @@ impl Body {
     pub(crate) fn second(second: Second) -> Result<Self, String> {
         if second.interval.len() > SECOND_MOST - HEADER {
             return Err(format!(
-                "a second of load of {} MiB was to be sent, and {} MiB is the most",
+                "a second of load of {} MiB exceeds the limit of {} MiB",
                 second.interval.len() >> 20,
                 SECOND_MOST >> 20
             ));

@@ -6,7 +6,7 @@
 //! | `caller` | its connections, one after the other |
 //! | `dial` | how to reach the controller |
 //! | `server` | the controller's side of one connection |
-//! | `trust` | whom a driver believes to be its controller |
+//! | `trust` | how a driver verifies the controller's certificate |
 //! | `frame` | what travels: JSON for words, a fixed header for seconds |
 //! | `stream` | numbers, acknowledgements, what is to be sent again |
 //! | `clock` | how far the driver's clock is ahead |

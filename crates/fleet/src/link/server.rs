@@ -30,7 +30,7 @@ pub(crate) async fn serve(fleet: &Arc<Fleet>, socket: ws::WebSocket, address: St
     let arrival = match timeout(FIRST_WORD, stream.next()).await {
         Ok(Some(Ok(message))) => read_hello(&message, address),
         Ok(None | Some(Err(_))) => return,
-        Err(_) => Err(format!("the driver did not say who it is within {} s", FIRST_WORD.as_secs())),
+        Err(_) => Err(format!("the driver did not identify itself within {} s", FIRST_WORD.as_secs())),
     };
     let last = match arrival.and_then(|arrival| fleet.enter(arrival)) {
         Err(reason) => Some(Frame::Refused { reason }),
@@ -73,7 +73,7 @@ fn read_hello(message: &ws::Message, address: String) -> Result<Arrival, String>
     {
         return Ok(Arrival { hello: *hello, resume, address });
     }
-    Err("the driver's first word cannot be read: install the same version of Tidemark on both".into())
+    Err("the driver's first message cannot be read: install the same version of Tidemark on both".into())
 }
 
 /// Reads until the connection is over.
@@ -113,7 +113,7 @@ fn parse(message: ws::Message) -> Result<Option<FromDriver>, String> {
         ws::Message::Binary(bytes) => {
             if bytes.len() > SECOND_MOST {
                 return Err(format!(
-                    "it sent a second of load of {} MiB, and {} MiB is the most",
+                    "it sent a second of load of {} MiB, above the limit of {} MiB",
                     bytes.len() >> 20,
                     SECOND_MOST >> 20
                 ));
@@ -131,8 +131,8 @@ fn parse(message: ws::Message) -> Result<Option<FromDriver>, String> {
                 Ok(Some(FromDriver::Pong(ack, [at_ns, received_ns, sent_ns])))
             }
             Frame::Health { health } => Ok(Some(FromDriver::Health(health))),
-            Frame::Void { reason } => Err(format!("it made its session void: {}", excerpt(&reason))),
-            _ => Err("it sent a word that is the controller's to say".into()),
+            Frame::Void { reason } => Err(format!("it closed its session: {}", excerpt(&reason))),
+            _ => Err("it sent a message that only the controller may send".into()),
         },
         ws::Message::Ping(_) | ws::Message::Pong(_) | ws::Message::Close(_) => Ok(None),
     }
@@ -140,14 +140,14 @@ fn parse(message: ws::Message) -> Result<Option<FromDriver>, String> {
 
 #[allow(clippy::needless_pass_by_value, reason = "as map_err wants it")]
 fn unreadable(error: serde_json::Error) -> String {
-    format!("it sent what cannot be read: {}", excerpt(&error.to_string()))
+    format!("it sent a message that cannot be read: {}", excerpt(&error.to_string()))
 }
 
 /// Why a connection failed, if it is for what the driver sent. Otherwise it is just over.
 fn nonsense(error: axum::Error) -> Option<String> {
     match *error.into_inner().downcast::<tungstenite::Error>().ok()? {
         error @ (tungstenite::Error::Capacity(_) | tungstenite::Error::Utf8(_)) => {
-            Some(format!("it sent what cannot be read: {}", excerpt(&error.to_string())))
+            Some(format!("it sent a message that cannot be read: {}", excerpt(&error.to_string())))
         }
         _ => None,
     }

@@ -38,7 +38,7 @@ impl Stream {
     pub(crate) fn say(&mut self, body: Body) -> Result<(), String> {
         let packet = body.numbered(self.last_said() + 1, self.received);
         if self.kept_bytes + packet.len() > KEPT_MOST {
-            return Err(format!("more than {} MiB of messages wait to be acknowledged", KEPT_MOST >> 20));
+            return Err(format!("more than {} MiB of messages are not acknowledged", KEPT_MOST >> 20));
         }
         self.kept_bytes += packet.len();
         self.kept.push_back(packet);

@@ -1,4 +1,4 @@
-//! Whom a driver believes to be its controller.
+//! How a driver verifies its controller's certificate.
 
 use super::client::{JoinError, Trust};
 use rustls::client::WebPkiServerVerifier;
@@ -42,7 +42,7 @@ fn authorities(
 }
 
 fn unusable(error: impl std::fmt::Display) -> JoinError {
-    JoinError(format!("TLS cannot be set up: {error}"))
+    JoinError(format!("cannot set up TLS: {error}"))
 }
 
 fn system() -> Result<RootCertStore, JoinError> {
@@ -50,7 +50,7 @@ fn system() -> Result<RootCertStore, JoinError> {
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     if roots.is_empty() {
         return Err(JoinError(
-            "this system has no certificate authorities: name the controller's with --trust FILE, or its certificate with \
+            "this system has no certificate authorities: set the controller's with --trust FILE, or its certificate with \
              --trust sha256:HEX"
                 .into(),
         ));
@@ -67,36 +67,36 @@ fn file(path: &Path) -> Result<RootCertStore, JoinError> {
         roots.add(certificate.map_err(|error| unreadable(&error))?).map_err(|error| unreadable(&error))?;
     }
     if roots.is_empty() {
-        return Err(unreadable(&"it holds none; a PEM file is needed"));
+        return Err(unreadable(&"it contains none; a PEM file is required"));
     }
     Ok(roots)
 }
 
-/// Why the controller at `host` is not believed, if that is what the error says: a sentence that says what to do.
+/// Why the controller at `host` is not trusted, if that is the error: a sentence with what to do.
 pub(super) fn disbelief(error: &std::io::Error, host: &str) -> Option<String> {
     let tls = error.get_ref()?.downcast_ref::<rustls::Error>()?;
     let rustls::Error::InvalidCertificate(reason) = tls else { return None };
     Some(match reason {
         CertificateError::ApplicationVerificationFailure => format!(
-            "{host} has another certificate than the one with that fingerprint: compare --trust sha256:HEX with what the controller \
-             says at its start; if it is right, somebody else answers at this address"
+            "the certificate of {host} has another fingerprint: compare --trust sha256:HEX with the one that the controller \
+             prints at its start; if it is right, another server responds at this address"
         ),
         // The latter is of an authority that has the name of a trusted one, and another key.
         CertificateError::UnknownIssuer | CertificateError::BadSignature => format!(
-            "the certificate of {host} is of nobody that this driver trusts: name its authority with --trust FILE, or the \
-             certificate itself with --trust sha256:HEX, which the controller says at its start"
+            "the certificate of {host} is not trusted: set its authority with --trust FILE, or the \
+             certificate itself with --trust sha256:HEX, which the controller prints at its start"
         ),
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => format!(
-            "the certificate of {host} is for other names: join by a name that is in it, or name the certificate itself with \
+            "the certificate of {host} is for other names: join by one of its names, or trust the certificate itself with \
              --trust sha256:HEX"
         ),
         other => format!(
-            "the certificate of {host} is not valid ({other}): replace it, or name it with --trust sha256:HEX if it is all right"
+            "the certificate of {host} is not valid ({other}): replace it, or trust it with --trust sha256:HEX"
         ),
     })
 }
 
-/// Believes who has one certificate, whatever names and dates are in it; signatures are checked still, so that it is its
+/// Trusts one certificate, whatever names and dates are in it; signatures are still checked, so that it is its
 /// holder who answers.
 #[derive(Debug)]
 struct Pinned {

@@ -35,14 +35,14 @@ fn one_that_does_not_say_whether_it_is_ready_is_given_up() {
     let host = hasty();
     let (_a, _b) = (host.fake("a", |_, _| false), host.fake("b", silent));
     let error = host.execute(&plan(&two()), &["a", "b"], &mut Follower::default()).unwrap_err();
-    assert_eq!(error, "driver b was lost: it did not say within 1.5 s whether it was ready");
+    assert_eq!(error, "driver b was lost: it did not report within 1.5 s whether it was ready");
     let run = with_b(&losing(&two(), OnLoss::Continue), silent);
     assert_eq!((run.state, run.stages[0].shares.len()), (State::Completed, 1));
 
     let silent = |_: &Link, down: &Down| matches!(down, Down::Open { stage: 0, .. });
     let run = with_b(&plan(&(two() + &clean_up())), silent);
     assert_eq!(states(&run), [State::Failed, State::Waiting, State::Completed]);
-    assert!(run.stages[0].reason.contains("did not say within"), "{}", run.stages[0].reason);
+    assert!(run.stages[0].reason.contains("did not report within"), "{}", run.stages[0].reason);
     let run = with_b(&losing(&two(), OnLoss::Continue), silent);
     assert_eq!(states(&run), [State::Failed, State::Waiting], "operations that had to be done are missing");
     assert!(run.stages[0].reason.contains("had to be done"), "{}", run.stages[0].reason);
@@ -81,7 +81,7 @@ fn one_that_says_nothing_of_its_load_is_given_up() {
     let run = with_b(&plan(&two()), |_, down| matches!(down, Down::Start { .. }));
     assert_eq!(states(&run), [State::Failed, State::Waiting]);
     let reason = &run.stages[0].reason;
-    assert!(reason.contains("driver b was lost: it said nothing of its load for 1.5 s"), "{reason}");
+    assert!(reason.contains("driver b was lost: it reported no load for 1.5 s"), "{reason}");
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn one_that_sends_what_cannot_be_is_given_up() {
         assert_eq!(states(&run), [State::Failed, State::Waiting]);
         let (reason, what) = (
             &run.stages[0].reason,
-            ["second 1 after second 1", "second 0 after", "encoding", "of workers"][what],
+            ["second 1 after second 1", "second 0 after", "encoding", "reported workers"][what],
         );
         assert!(reason.contains("driver b") && reason.contains(what), "{reason}");
         assert_eq!(run.stages[0].shares[1].ok, 5);
@@ -165,7 +165,7 @@ fn a_part_whose_end_is_not_told_is_missing() {
     };
     let run = with_b(&plan(&two()), over);
     assert_eq!(states(&run), [State::Failed, State::Waiting]);
-    assert!(run.stages[0].reason.contains("driver b has not said how its part ended"));
+    assert!(run.stages[0].reason.contains("driver b has not reported how its part ended"));
     assert_eq!((done(&run.stages[0]), run.stages[0].shares[1].complete), (20, false));
 }
 

@@ -28,7 +28,7 @@ fn a_stage_that_loses_a_driver_ends_and_those_who_are_left_clean_up() {
     let run = host.execute(&losing(&stages(), OnLoss::Stop), &["a", "b"], &mut follower).unwrap();
     assert_eq!(states(&run), [State::Failed, State::Waiting, State::Completed]);
     let reason = &run.stages[0].reason;
-    assert!(reason.contains("driver b was lost: its user ended it"), "{reason}");
+    assert!(reason.contains("driver b was lost: its user stopped it"), "{reason}");
     assert!(run.stages[0].works[0].window_end_ns < 3_000_000_000);
     let complete: Vec<_> = run.stages[0].shares.iter().map(|share| share.complete).collect();
     assert_eq!(complete, [true, false]);
@@ -74,7 +74,7 @@ fn operations_that_had_to_be_done_are_missing_however_it_goes_on() {
     let run = host.execute(&losing(&text, OnLoss::Continue), &["a", "b"], &mut cutting(b, 0)).unwrap();
     assert_eq!(states(&run), [State::Failed]);
     let reason = &run.stages[0].reason;
-    assert!(reason.contains("and with it operations that had to be done"), "{reason}");
+    assert!(reason.contains("with operations that had to be done"), "{reason}");
     assert_eq!(run.stages[0].shares[0].ok, 4000, "those who are left do theirs");
 }
 
@@ -160,7 +160,7 @@ fn the_user_ends_a_load_and_what_was_measured_is_kept() {
         assert_eq!(states(&run), [State::Interrupted, cleaned]);
         assert_eq!(
             (run.state, run.stages[0].reason.as_str()),
-            (State::Interrupted, "ended early by the user")
+            (State::Interrupted, "stopped early by the user")
         );
         let shares = &run.stages[0].shares;
         assert!(shares.iter().all(|share| share.complete && share.ok > 0));
@@ -178,7 +178,7 @@ fn the_user_ends_a_run_that_waits_for_a_driver() {
     let _b = host.fake("b", |_, down| matches!(down, Down::Prepare { .. }));
     let mut follower = Follower::wishing_after(StopRequest::Finish, Duration::from_millis(200));
     let error = host.execute(&plan, &["a", "b"], &mut follower).unwrap_err();
-    assert_eq!(error, "it was ended before its drivers were ready");
+    assert_eq!(error, "it was stopped before its drivers were ready");
     assert_eq!(host.member("b").unwrap().run, None);
     // Before it is ready for the first stage; it ends its part when it is told to.
     let _c = host.fake("c", |link, down| match *down {

@@ -168,12 +168,18 @@ fn a_run_that_cannot_begin_leaves_its_drivers_free() {
     let refused = |names: &[&str], plan: &Plan, follower: &mut Follower| {
         host.execute(plan, names, follower).unwrap_err()
     };
-    assert_eq!(refused(&["a", "nobody"], &plan, &mut follower), "no driver is named nobody");
-    assert_eq!(refused(&["a", "a"], &plan, &mut follower).split(" run ").next(), Some("driver a works for"));
-    assert_eq!(refused(&[], &plan, &mut follower), "there is no driver to run it on");
+    assert_eq!(refused(&["a", "nobody"], &plan, &mut follower), "there is no driver nobody");
+    assert_eq!(
+        refused(&["a", "a"], &plan, &mut follower).split(" run ").next(),
+        Some("driver a is in use by")
+    );
+    assert_eq!(refused(&[], &plan, &mut follower), "no driver is available");
     let mut pinned = plan.clone();
     pinned.stages[0].works[0].driver = Some("b".into());
-    assert_eq!(refused(&["a"], &pinned, &mut follower), "work `a` is pinned to driver b, which is not there");
+    assert_eq!(
+        refused(&["a"], &pinned, &mut follower),
+        "work `a` is pinned to driver b, which is not connected"
+    );
     let mut forbidden = plan.clone();
     forbidden.trigger = Some("x.sh()".into());
     assert!(refused(&["a"], &forbidden, &mut follower).starts_with("driver a: "));

@@ -1,4 +1,4 @@
-//! `tidemark driver`: load as a controller says.
+//! `tidemark driver`: runs load for a controller.
 
 use crate::cli;
 use crate::exit::{Exit, Stop};
@@ -19,7 +19,7 @@ use tidemark_fleet::protocol::{self, Hello};
 use tidemark_measure::record::Provenance;
 use tidemark_plan::policy::Policy;
 
-/// Joins a controller and does what it says, until the user ends it.
+/// Joins a controller and runs its load, until the user stops it.
 pub(crate) fn driver(arguments: &cli::Driver, terminal: Terminal) -> Result<Exit, Stop> {
     let here = provenance::of_this_machine(env!("CARGO_PKG_VERSION"));
     let Provenance { tidemark, host, kernel, cpu, cores, memory_bytes, .. } = here;
@@ -57,14 +57,14 @@ pub(crate) fn driver(arguments: &cli::Driver, terminal: Terminal) -> Result<Exit
     let mut tell = |happened: Happened| {
         let text = match happened {
             Happened::Joined(_) if arguments.embedded => return,
-            Happened::Joined(name) => format!("joined {name} at {url}; Ctrl-C ends this driver"),
+            Happened::Joined(name) => format!("joined {name} at {url}; press Ctrl-C to stop this driver"),
             Happened::Trying(_) if arguments.embedded => return,
-            Happened::Trying(trouble) => format!("{trouble}; trying again"),
-            Happened::Away => "the controller cannot be heard; what is measured is kept for it".into(),
-            Happened::Back => "the controller is back; nothing was lost".into(),
-            Happened::Void(reason) => format!("given up by the controller: {reason}"),
+            Happened::Trying(trouble) => format!("{trouble}; retrying"),
+            Happened::Away => "connection to the controller lost; measurements are kept for it".into(),
+            Happened::Back => "connection to the controller restored; nothing was lost".into(),
+            Happened::Void(reason) => format!("dropped by the controller: {reason}"),
             Happened::Begun(_) | Happened::Ended if arguments.embedded => return,
-            Happened::Begun(name) => format!("run `{name}` begins"),
+            Happened::Begun(name) => format!("run `{name}` started"),
             Happened::Ended => "the run has ended".into(),
             Happened::Trouble(text) => text,
         };

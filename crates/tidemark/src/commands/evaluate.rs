@@ -23,7 +23,7 @@ use tidemark_plan::plan::Plan;
 use tidemark_plan::redact;
 use tidemark_plan::yaml::Environment;
 
-/// Carries an evaluation out, shows, keeps and reports what came of it.
+/// Runs an evaluation; shows, stores and reports the result.
 pub(crate) fn execute(
     source: Source,
     arguments: &cli::Run,
@@ -85,13 +85,13 @@ pub(crate) fn execute(
         terminal.remark(&format!("tidemark: {trouble}"));
     }
     if fresh == 0 && !runs.is_empty() && !running.json {
-        terminal.remark("every run of this evaluation is there already; --again measures it anew");
+        terminal.remark("every run of this evaluation is already stored; use --again to measure it again");
     }
     let assessment = assess(&evaluation, &runs);
     if let Some(store) = &mut store
         && let Err(error) = store.keep_evaluation(&evaluation, Some(&assessment))
     {
-        terminal.remark(&format!("tidemark: the verdict is not in the result store: {error}"));
+        terminal.remark(&format!("tidemark: cannot store the verdict: {error}"));
     }
     let judged = Judged { evaluation: &evaluation, assessment: &assessment, runs: &runs };
     let report = match running.no_report {
@@ -126,7 +126,7 @@ pub(crate) fn execute(
     })
 }
 
-/// Where the labs of its arms live: beside the usual lab.
+/// The directory of its arms' labs: beside the usual lab.
 fn labs(arguments: &cli::Run) -> Result<PathBuf, Stop> {
     if let Some(directory) = &arguments.labs {
         return Ok(directory.clone());
@@ -136,7 +136,7 @@ fn labs(arguments: &cli::Run) -> Result<PathBuf, Stop> {
     Ok(usual.with_file_name(format!("{name}-arms")))
 }
 
-/// What a run's place is called: `disk · small-objects · workers 32 · repeat 2`.
+/// The name of a run's place: `disk · small-objects · workers 32 · repeat 2`.
 pub(crate) fn place(member: &Member) -> String {
     let mut parts = vec![member.arm.clone(), member.load.clone()];
     if !member.level.is_empty() {
@@ -152,7 +152,7 @@ pub(crate) fn level(level: &Level) -> String {
     parts.join(", ")
 }
 
-/// Shows an evaluation as it goes on.
+/// Shows the progress of an evaluation.
 struct Screen {
     show: Show,
     terminal: Terminal,
@@ -192,7 +192,9 @@ impl Spectator for Screen {
             Step::Begun { done, left } => {
                 self.json(&json!({"event": "evaluation_started", "done": done, "left": left}));
                 if done > 0 {
-                    self.say(&format!("{done} runs are there already and are kept; {left} are left, beside what searches need"));
+                    self.say(&format!(
+                        "{done} runs are already stored; {left} remain, plus those of searches"
+                    ));
                 }
             }
             Step::SettingUp(arm) => {
@@ -220,7 +222,7 @@ impl Spectator for Screen {
                 );
                 self.say(&format!("    {}", summary(run)));
                 if let Validity::Invalid(reasons) = &judgement.validity {
-                    // A search has to go beyond what the storage can take.
+                    // A search must exceed the storage's capacity.
                     let mut against = judgement.findings.iter().filter(|finding| finding.invalidates);
                     let word = if against.all(|finding| finding.rule == "offered-rate") {
                         "overloaded"
@@ -242,7 +244,7 @@ impl Spectator for Screen {
     }
 }
 
-/// What a run came to, in a line.
+/// The result of a run, in a line.
 fn summary(run: &Run) -> String {
     let single = |run: &Run| -> Vec<Cell> {
         let member = run.member.clone().unwrap_or_default();

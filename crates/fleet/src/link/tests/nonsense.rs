@@ -104,7 +104,7 @@ fn nonsense_ends_the_session_with_a_reason_for_both_sides() {
         (Message::text("[".repeat(100_000)), "cannot be read"),
         (
             Message::text(r#"{"welcome":{"controller":"me","session":"x","resumed":null}}"#),
-            "controller's to say",
+            "only the controller may send",
         ),
         (Message::text(r#"{"health":{"health":{"cpu_busy":"very"}}}"#), "cannot be read"),
         (said(1, 0, serde_json::json!({ "sing": 1 })), "cannot be read"),
@@ -113,7 +113,7 @@ fn nonsense_ends_the_session_with_a_reason_for_both_sides() {
         (said(1, 5, body()), "acknowledged message 5"),
         (Message::binary(vec![0; 31]), "without its header"),
         (Message::binary(Bytes::new()), "without its header"),
-        (Message::binary(vec![0; SECOND_MOST + 1]), "4 MiB is the most"),
+        (Message::binary(vec![0; SECOND_MOST + 1]), "limit of 4 MiB"),
         (Message::binary(vec![0; MESSAGE_MOST + 1]), "cannot be read"),
     ];
     for (word, expected) in words {
@@ -161,7 +161,7 @@ fn a_session_is_not_resumed_without_its_secret() {
     let resume = serde_json::json!({ "session": "0".repeat(32), "received": 0 });
     let mut thief = Caller::new(&host);
     thief.say(&serde_json::json!({ "hello": { "hello": hello("d1"), "resume": resume } }));
-    assert!(thief.end("refused").contains("joined already"));
+    assert!(thief.end("refused").contains("already joined"));
     link.say(Up::Prepared { run: 1, targets: Vec::new() });
     assert!(matches!(heard.recv_timeout(TIMEOUT), Ok((7, Heard::Message(_)))));
 }

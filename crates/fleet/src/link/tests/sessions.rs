@@ -10,9 +10,9 @@ fn a_driver_that_the_controller_gave_up_begins_a_new_session() {
     let heard = host.claim("d1", 3);
     let (sender, _) = crossbeam_channel::unbounded();
     let refused = host.fleet.claim("d1", 4, 0, sender).unwrap_err();
-    assert_eq!(refused.to_string(), "driver d1 works for run 3");
+    assert_eq!(refused.to_string(), "driver d1 is in use by run 3");
     host.fleet.give_up("d1");
-    assert!(matches!(next(&link), FromController::Void(reason) if reason.contains("gave this driver up")));
+    assert!(matches!(next(&link), FromController::Void(reason) if reason.contains("dropped this driver")));
     assert!(matches!(next(&link), FromController::Joined { anew: true, .. }));
     link.say(Up::Prepared { run: 3, targets: Vec::new() });
     assert!(link.settle(TIMEOUT));
@@ -41,7 +41,7 @@ fn a_controller_that_does_not_know_the_session_begins_a_new_one() {
     *network.state.target.lock().unwrap() = other.address;
     network.cut();
     assert!(matches!(next(&link), FromController::Away));
-    assert!(matches!(next(&link), FromController::Void(reason) if reason.contains("started anew")));
+    assert!(matches!(next(&link), FromController::Void(reason) if reason.contains("was restarted")));
     assert!(matches!(next(&link), FromController::Joined { anew: true, .. }));
     wait(|| other.presence("d1") == Some(Presence::Present));
     let heard = other.claim("d1", 1);
@@ -93,7 +93,7 @@ fn a_name_is_taken_while_its_driver_answers_and_free_afterwards() {
     let heard = host.claim("d1", 3);
     let second = join(to(host.address), hello("d1")).unwrap();
     let FromController::Refused(reason) = next(&second) else { panic!("not refused") };
-    assert_eq!(reason, "a driver named d1 is joined already from somewhere: give this one another --name");
+    assert_eq!(reason, "a driver named d1 already joined from somewhere: use another --name");
     assert_eq!(host.presence("d1"), Some(Presence::Present));
 
     network.swallow(true);
@@ -101,7 +101,7 @@ fn a_name_is_taken_while_its_driver_answers_and_free_afterwards() {
     let third = join(to(host.address), hello("d1")).unwrap();
     assert!(matches!(next(&third), FromController::Joined { anew: false, .. }));
     let gone = heard.iter().find(|(_, heard)| !matches!(heard, Heard::Away | Heard::Back));
-    assert!(matches!(gone, Some((7, Heard::Gone(reason))) if reason == "it was started anew"));
+    assert!(matches!(gone, Some((7, Heard::Gone(reason))) if reason == "it was restarted"));
     wait(|| host.presence("d1") == Some(Presence::Present));
     network.swallow(false);
     network.cut();
@@ -167,7 +167,7 @@ fn a_driver_that_ends_is_gone_and_forgotten_but_not_while_a_run_has_it() {
     host.fleet.release("d1");
     assert_eq!(
         host.fleet.claim("d1", 4, 0, sender.clone()).unwrap_err().to_string(),
-        "driver d1 does not answer"
+        "driver d1 does not respond"
     );
     let mut changes = host.fleet.changes();
     wait(|| host.presence("d1") != Some(Presence::Silent));
@@ -176,7 +176,7 @@ fn a_driver_that_ends_is_gone_and_forgotten_but_not_while_a_run_has_it() {
             changes.changed().await.unwrap();
         }
     });
-    assert_eq!(host.fleet.claim("d1", 4, 0, sender).unwrap_err().to_string(), "no driver is named d1");
+    assert_eq!(host.fleet.claim("d1", 4, 0, sender).unwrap_err().to_string(), "there is no driver d1");
     // Nothing comes of what is said to those who are not there.
     host.fleet.send("d1", Down::Release { run: 3 });
     host.fleet.release("d1");
