@@ -79,8 +79,8 @@ impl Prepared for Ready {
         notes.extend(changed_since(&jobs).map(|name| Note {
             topic: "refilled".into(),
             text: format!(
-                "{name} does not hold what Tidemark wrote there, in this size and with this content: it is filled \
-                 again. To check what it holds, run a verifying load without `prepare`."
+                "{name} does not hold Tidemark's content of this size and form: it is filled again. \
+                 To check what it holds, run a verifying load without `prepare`."
             ),
         }));
         let carrier = |(work, job): &(&Work, &Job)| {

@@ -6,7 +6,7 @@ use tidemark_block::job::Action;
 use tidemark_plan::job::JobData;
 
 /// One job of a fio job file. The works of a stage that have the same `text` and `sections` are jobs of one fio
-/// process, which runs the file as it stands (`--section`).
+/// process, which runs the file unchanged (`--section`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FioFile {
     /// The job file.

@@ -27,7 +27,7 @@ const WINDOW_NOTICE: Duration = Duration::from_millis(100);
 /// How many failures of each class are kept word for word.
 pub const EXAMPLES_PER_FAULT: usize = 3;
 
-/// The thread pool's and the user's word to the threads: shared, read once per loop, never locked.
+/// Signals of the thread pool and the user to the threads: shared, read once per loop, never locked.
 #[derive(Debug)]
 pub struct Control {
     end: AtomicU64,

@@ -1,4 +1,4 @@
-//! Targets made ready: embedded servers started, the others checked against what the plan expects.
+//! Prepares targets: starts embedded servers, checks the others against what the plan expects.
 
 use crate::content::DataSet;
 use crate::job::{Embedded, Http, Job, Place, REGION, S3, Target};
