@@ -7,7 +7,7 @@ CONSOLE = $(shell find console/src console/public console/index.html console/vit
 
 .PHONY: demo build dist test lint unit e2e setup bench fuzz docs clean console
 
-## demo: build, compare the embedded object store on disk with itself in memory, and say where the report is
+## demo: build, compare the embedded object store on disk and in memory, and print the report's path
 demo: build
 	$(TIDEMARK) run examples/demo.yaml --again --store $(TARGET)/demo/results.db --report $(TARGET)/demo/report.html
 
@@ -19,7 +19,7 @@ build: console
 dist: console
 	$(CARGO) build --profile dist --locked -p tidemark
 
-## console: the web console, which the binary carries within it (needs Node.js; without it the rest is built all the same)
+## console: the web console, embedded in the binary (requires Node.js; everything else builds without it)
 console:
 	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory console/dist/index.html; \
 	else echo "npm is not installed: the binary will have no web console"; fi
@@ -44,13 +44,13 @@ lint:
 unit e2e:
 	scripts/test.sh $@
 
-## bench: measure Tidemark itself beside its peers (fio, wrk); the figures are in docs/performance.md
+## bench: measure Tidemark and its peers (fio, wrk); the figures are in docs/performance.md
 bench: console
 	$(CARGO) build --profile dist --locked -p tidemark-bench -p tidemark
 	$(TARGET)/dist/tidemark-bench
 	$(TARGET)/dist/tidemark-bench fleet
 
-## fuzz: every fuzz target for a minute (needs `cargo install cargo-fuzz`)
+## fuzz: run every fuzz target for a minute (requires `cargo install cargo-fuzz`)
 fuzz:
 	scripts/fuzz.sh
 

@@ -10,7 +10,6 @@ use tidemark_block::job::{Action, Cache, Content, FILL_BYTES, IoEngine, Job, Pla
 use tidemark_block::sessions::{DataSet, Use, sessions};
 use tidemark_load::pacing::Pacing;
 use tidemark_load::source::{Choice, Division, Effect, Order, Size, SourcePlan};
-use tidemark_load::stop::StopRequest;
 use tidemark_load::stopping::Stop;
 use tidemark_load::thread_pool;
 use tidemark_load::work::{Finale, Work};

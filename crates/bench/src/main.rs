@@ -128,19 +128,19 @@ fn child<T: serde::Serialize, C: serde::de::DeserializeOwned>(role: &str, task: 
 fn drivers(seconds: u32) -> Done {
     let tidemark = own_path()?.with_file_name("tidemark");
     if !tidemark.exists() {
-        return Err(format!("{} is not there: `make build` first", tidemark.display()));
+        return Err(format!("{} does not exist: run `make build` first", tidemark.display()));
     }
     let cost = fleet::run(&tidemark, 1000, seconds.max(3))?;
     let (counted, sent) = cost.counted;
     println!(
         "a controller with 1,000 drivers, each with a second of 4 operations a second, for {seconds} s\n"
     );
-    row("processors of the controller", &format!("{:.2}", cost.cores), "< 1", cost.cores < 1.0);
+    row("CPUs of the controller", &format!("{:.2}", cost.cores), "< 1", cost.cores < 1.0);
     let megabytes = cost.memory as f64 / 1e6;
-    row("its most memory", &format!("{megabytes:.0} MB"), "< 1000 MB", megabytes < 1000.0);
+    row("its peak memory", &format!("{megabytes:.0} MB"), "< 1000 MB", megabytes < 1000.0);
     let (middle, worst) = cost.lag_ms;
-    row("live view behind the load, median", &format!("{middle:.0} ms"), "< 2000 ms", middle < 2000.0);
-    row("live view behind the load, worst", &format!("{worst:.0} ms"), "< 2000 ms", worst < 2000.0);
+    row("delay of the live view, median", &format!("{middle:.0} ms"), "< 2000 ms", middle < 2000.0);
+    row("delay of the live view, worst", &format!("{worst:.0} ms"), "< 2000 ms", worst < 2000.0);
     row("seconds seen live", &cost.seen.to_string(), &seconds.to_string(), cost.seen as u32 >= seconds);
     row("operations counted", &counted.to_string(), &sent.to_string(), counted == sent);
     Ok(())

@@ -8,7 +8,7 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use std::io::{self, IoSliceMut};
 use std::ptr::{NonNull, null_mut};
 
-/// Slots begin at multiples of this: at least what any file system or device asks of direct I/O.
+/// Slots begin at multiples of this: at least what any file system or device requires for direct I/O.
 pub(crate) const SLOT_ALIGN: usize = 4096;
 
 /// Bytes of a huge page; a mapping smaller than this does not ask for them.
@@ -45,7 +45,7 @@ impl Arena {
         Ok(Self { start, mapped, slot, slots: slots.max(1) })
     }
 
-    /// Bytes of a slot: what was asked for, rounded up.
+    /// Bytes of a slot: the requested size, rounded up.
     pub(crate) fn slot_bytes(&self) -> usize {
         self.slot
     }

@@ -50,7 +50,7 @@ impl Engine for Blocks {
     }
 
     fn bare_target(&self, kind: &str) -> Result<Target, Problem> {
-        let help = format!("write `target: {{kind: {kind}, ...}}` with its place and size");
+        let help = format!("write `target: {{kind: {kind}, ...}}` with its path and size");
         Err(Problem::new(format!("the target '{kind}' needs settings"), help))
     }
 
@@ -95,7 +95,7 @@ impl Engine for Blocks {
     }
 
     fn placement(&self, _work: &Work) -> Placement {
-        Placement::OneMachine("Volumes lie")
+        Placement::OneMachine("Volumes are")
     }
 
     fn prepare(&self, plan: &Plan, setup: &mut Setup<'_>) -> Result<Box<dyn Prepared>, String> {

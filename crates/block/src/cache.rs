@@ -7,7 +7,7 @@ use std::io;
 
 /// Writes back what the page cache holds of a volume and forgets it: `fsync`, then `posix_fadvise` with `DONTNEED`.
 ///
-/// Pages that somebody else has mapped or locked stay.
+/// Pages that another process has mapped or locked stay.
 ///
 /// # Errors
 /// When the volume cannot be opened or written back, or is an RBD image.

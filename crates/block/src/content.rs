@@ -1,13 +1,13 @@
 //! What is written, and whether what is read is that.
 //!
 //! Content is made of sectors of 512 bytes, so that operations of any size can check what operations of any other
-//! size wrote. A sector opens with a stamp of 48 bytes that says which volume and sector it belongs to and which
+//! size wrote. A sector opens with a stamp of 48 bytes: which volume and sector it belongs to and which
 //! write it is from (its *generation*, the time at which the write began); the rest is noise from a pool, from a
-//! place that depends on all of that, then as many zeroes as the `compressible` dial asks for. A reader makes the
+//! place that depends on all of that, then as many zeroes as `compressible` requires. A reader makes the
 //! sector anew from its stamp and compares: one flipped bit is found (`sector`).
 //!
 //! - Every write is of another generation, so no two blocks are alike and what deduplicates finds nothing, unless
-//!   told to by the `duplicate` dial: that share of the 4 KiB blocks is taken from a set of 64 and says neither
+//!   requested by `duplicate`: that share of the 4 KiB blocks is taken from a set of 64 and holds neither
 //!   where it belongs nor when it was written. In these, misplaced and old content shows only in blocks that this
 //!   run wrote.
 //! - Volumes are known by a hash of their real path: after a file has been renamed, its content is misplaced.
@@ -45,7 +45,7 @@ pub(crate) struct Dials {
 }
 
 impl Dials {
-    /// The nearest to what the plan says.
+    /// The nearest to what the plan requires.
     pub(crate) fn new(content: &Content) -> Self {
         let noise = SECTOR as f64 * (1.0 - content.compressible.clamp(0.0, 1.0));
         Self {

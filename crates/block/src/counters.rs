@@ -33,14 +33,14 @@ impl Counters {
             let name = path.display().to_string();
             let found = device_of(path).and_then(|number| {
                 let missing = || match table.is_empty() {
-                    true => "/proc/diskstats cannot be read here".to_owned(),
+                    true => "cannot read /proc/diskstats".to_owned(),
                     false => format!("/proc/diskstats has no device {}:{}", number.0, number.1),
                 };
                 row(&table, number).map(|counts| (number, counts)).ok_or_else(missing)
             });
             if let Some(file) = found.as_ref().ok().and_then(|(_, counts)| backing_file(&counts.device)) {
                 unchecked.push(format!(
-                    "{name} lies on a loop device: whether the I/O of its file {file} reached a disk was not checked."
+                    "{name} is on a loop device: Tidemark did not check whether the I/O of its file {file} reached a disk."
                 ));
             }
             match found {
@@ -49,7 +49,7 @@ impl Counters {
                     .or_insert_with(|| Device { volumes: Vec::new(), counts })
                     .volumes
                     .push(name),
-                Err(why) => unchecked.push(format!("{name} could not be checked against a device: {why}.")),
+                Err(why) => unchecked.push(format!("Tidemark did not check {name} against a device: {why}.")),
             }
         }
         Self { devices, unchecked }
@@ -65,7 +65,7 @@ impl Counters {
                     used.push(DeviceUse { volumes: before.volumes, ..difference(&before.counts, after) });
                 }
                 None => unchecked.push(format!(
-                    "{} went away while the load was on: its counters are lost.",
+                    "{} disappeared during the load: its counters are lost.",
                     before.counts.device
                 )),
             }
@@ -100,7 +100,7 @@ fn device_of(path: &Path) -> Result<Number, String> {
     });
     match device {
         Some(found) => Ok((major(found.st_rdev), minor(found.st_rdev))),
-        None => Err(format!("it lies on a file system of type {kind}, which has no device")),
+        None => Err(format!("it is on a file system of type {kind}, which has no device")),
     }
 }
 

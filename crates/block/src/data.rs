@@ -33,7 +33,7 @@ impl DataSet {
         }
     }
 
-    /// What went otherwise than asked for without being an error, in whole sentences: buffers that could not be
+    /// Deviations from the request that are not errors, in whole sentences: buffers that could not be
     /// registered, for instance.
     pub fn notes(&self) -> Vec<String> {
         locked(&self.notes).clone()
@@ -66,7 +66,7 @@ impl DataSet {
         }
     }
 
-    /// The table of a volume, if tables are kept; made, or made finer, when it is first asked for.
+    /// The table of a volume, if tables are kept; made, or made finer, at the first call.
     pub(crate) fn table(&self, volume: u64, size: u64, unit: u64) -> Option<Arc<Table>> {
         let mut tables = locked(self.tables.as_ref()?);
         // A unit that does not divide a cell is one that some operation begins in the middle of a cell with.
@@ -76,7 +76,7 @@ impl DataSet {
             .entry(volume)
             .or_insert_with(|| Arc::new(Table::new(size, cell, self.origin_ns.saturating_sub(1))));
         let cell = cell.min(table.cell());
-        // A table that is in use is left as it is: what it cannot follow counts as unknown.
+        // A table in use is kept: what it cannot follow counts as unknown.
         if (cell < table.cell() || size > table.size()) && Arc::strong_count(table) == 1 {
             *table = Arc::new(table.refined(size, cell));
         }

@@ -1,4 +1,4 @@
-//! What the kernel says about block devices: sizes, sectors, queues.
+//! The kernel's facts about block devices: sizes, sectors, queues.
 
 use rustix::fs::{FileType, Stat, major, minor};
 use std::fs::{self, File};
@@ -24,7 +24,7 @@ pub fn polls(path: &Path) -> bool {
     queue_of(path).is_some_and(|queue| word(&queue.join("io_poll")).as_deref() == Some("1"))
 }
 
-/// Bytes of a logical block of the device under a path, if the kernel says.
+/// Bytes of a logical block of the device under a path, if the kernel reports it.
 pub(crate) fn logical_block(path: &Path) -> Option<u64> {
     word(&queue_of(path)?.join("logical_block_size"))?.parse().ok()
 }

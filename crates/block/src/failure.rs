@@ -14,7 +14,7 @@ pub(crate) fn class(error: Errno) -> Fault {
         Errno::NOSPC | Errno::DQUOT => Fault::NoSpace,
         Errno::NODEV | Errno::NXIO | Errno::NOMEDIUM | Errno::STALE => Fault::Gone,
         Errno::ACCESS | Errno::PERM | Errno::ROFS => Fault::Denied,
-        // The caller's fault, not the device's: what was asked for cannot be done here.
+        // The caller's fault, not the device's: it does not support the request.
         Errno::INVAL | Errno::OPNOTSUPP | Errno::NOMEM | Errno::FBIG => Fault::Local,
         _ => Fault::Io,
     }
@@ -24,17 +24,17 @@ pub(crate) fn class(error: Errno) -> Fault {
 pub(crate) fn refused(action: Action, volume: &Opened, offset: u64, length: u64, error: Errno) -> String {
     let advice = match error {
         Errno::INVAL => format!(
-            ": offset, length and memory must fit what the device asks of direct I/O (offsets and lengths of {}, \
+            ": offset, length and memory must match the device's alignment for direct I/O (offsets and lengths of {}, \
              memory of {} bytes)",
             volume.alignment.offset, volume.alignment.memory
         ),
-        Errno::OPNOTSUPP => format!(": the device or file system cannot do a {}", action.name()),
+        Errno::OPNOTSUPP => format!(": the device or file system does not support {}", action.name()),
         _ => String::new(),
     };
     format!("{}: {}{advice}", place(action, volume, offset, length), io::Error::from(error))
 }
 
-/// A transfer that moved less than asked for, in words.
+/// A transfer that moved less than requested, in words.
 pub(crate) fn short(action: Action, volume: &Opened, offset: u64, length: u64, moved: u64) -> String {
     format!("{}: only {moved} bytes were moved", place(action, volume, offset, length))
 }
@@ -70,32 +70,32 @@ pub(crate) fn content(
                 Some(true) => (
                     Fault::StaleContent,
                     format!(
-                        "stale: {old} is there, not {expected}, which was acknowledged; it came when read again"
+                        "stale: found {old} instead of {expected}, which was acknowledged and appeared on a second read"
                     ),
                 ),
                 _ => (
                     Fault::LostContent,
-                    format!("lost: {expected} was acknowledged, and {old} is there, also when read again"),
+                    format!("lost: {expected} was acknowledged, but a second read also found {old}"),
                 ),
             }
         }
         Kind::Torn { found: odd, expected } => (
             Fault::TornContent,
-            format!("torn: a part is of {}, beside parts of {}", found(odd), data.when(expected)),
+            format!("torn: one part is of {}, others are of {}", found(odd), data.when(expected)),
         ),
         Kind::Misplaced { volume: owner, at } => {
             let owner = match others.iter().find(|other| other.label.volume == owner) {
                 Some(other) => other.path.display().to_string(),
                 None => "another volume".to_owned(),
             };
-            (Fault::MisplacedContent, format!("misplaced: this belongs at byte {at} of {owner}"))
+            (Fault::MisplacedContent, format!("misplaced: this block belongs at byte {at} of {owner}"))
         }
         Kind::Zeroes => (
             Fault::WrongContent,
-            "wrong: all zeroes, so never written, or trimmed by somebody else".to_owned(),
+            "wrong: all zeroes; never written, or trimmed by another process".to_owned(),
         ),
         Kind::Damaged => {
-            (Fault::WrongContent, "wrong: the stamp is whole, the bytes after it are damaged".to_owned())
+            (Fault::WrongContent, "wrong: the stamp is intact, the bytes after it are damaged".to_owned())
         }
         Kind::Foreign => (Fault::WrongContent, "wrong: the stamp is damaged, or not Tidemark's".to_owned()),
     };

@@ -1,4 +1,4 @@
-//! Whether a volume holds Tidemark's content already, told from samples of it.
+//! Whether a volume already holds Tidemark's content, judged by samples of it.
 
 use crate::content::sector::{Reading, SECTOR, read};
 use crate::content::{BLOCK, Dials, volume_id};
@@ -26,13 +26,13 @@ pub fn filled(job: &Job, volume: &Volume) -> bool {
 /// does not say whose it is.
 const MARK: &str = "user.tidemark";
 
-/// When a file was written to last, as the mark says it.
+/// When a file was last written to, according to its mark.
 fn written_at(file: &File) -> Option<String> {
     let found = file.metadata().ok()?;
     Some(format!("{}.{:09}", found.mtime(), found.mtime_nsec()))
 }
 
-/// Marks a volume's file as written by Tidemark, or by fio in its name, up to now. Anything that somebody else writes
+/// Marks a volume's file as written by Tidemark, or by fio in its name, up to now. Anything that another process writes
 /// to it makes the mark void. File systems without extended attributes keep none: there a file is known by its content
 /// alone. Volumes that are no files are left alone.
 pub fn mark(volume: &Volume) {
@@ -46,7 +46,7 @@ pub fn mark(volume: &Volume) {
 /// Makes a volume's file, if it is not there or too short. Volumes that are no files are left alone.
 ///
 /// # Errors
-/// When the file cannot be made; says why.
+/// When the file cannot be created, with the reason.
 pub fn claim(volume: &Volume) -> Result<(), String> {
     let Place::File(path) = &volume.place else { return Ok(()) };
     let make = || {
@@ -56,7 +56,7 @@ pub fn claim(volume: &Volume) -> Result<(), String> {
         }
         std::io::Result::Ok(())
     };
-    make().map_err(|error| format!("{} cannot be made: {error}", path.display()))
+    make().map_err(|error| format!("cannot create {}: {error}", path.display()))
 }
 
 /// Whether a file or device is Tidemark's: its mark is as old as its last write, or it has a whole stamp in its first

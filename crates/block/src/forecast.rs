@@ -13,7 +13,7 @@ const MEMORY_OF_BLOCK: u64 = 12;
 /// Bytes of a block that is verified.
 const VERIFIED_BLOCK: u64 = 4096;
 
-/// A window of block load below this says little, nanoseconds: queues, caches and journals take seconds to fill.
+/// A shorter window of block load shows little, nanoseconds: queues, caches and journals take seconds to fill.
 const SHORT_WINDOW_NS: u64 = 5_000_000_000;
 
 const READS: Does = does("reads_blocks", true);
@@ -26,7 +26,7 @@ const fn does(code: &'static str, moves_bytes: bool) -> Does {
     Does { code, counts: "volume", moves_bytes }
 }
 
-/// Volumes as a plan goes on.
+/// The state of volumes in the course of a plan.
 #[derive(Default)]
 pub(crate) struct Volumes {
     /// All that its works have named.
@@ -97,16 +97,16 @@ impl Volumes {
             (
                 "read-of-unfilled",
                 format!(
-                    "{stage} reads {named}, which no earlier stage fills: it must be there already, and what was never \
-                     written is read as zeroes that no disk is asked for{verify}; `- prepare: {{}}` fills it"
+                    "{stage} reads {named}, which no earlier stage fills: it must already exist, and unwritten blocks \
+                     read as zeroes without disk access{verify}; `- prepare: {{}}` fills it"
                 ),
             )
         } else {
             (
                 "write-of-unfilled",
                 format!(
-                    "{stage} changes {named}, which no earlier stage fills: it must be there already, and first writes \
-                     include the allocation of space; `- prepare: {{}}` fills it"
+                    "{stage} writes to {named}, which no earlier stage fills: it must already exist, and first writes \
+                     also allocate space; `- prepare: {{}}` fills it"
                 ),
             )
         };
@@ -138,12 +138,10 @@ impl Volumes {
         let Some(first) = first else { return };
         let bytes = units::bytes(bytes);
         let text = match count {
-            1 => format!(
-                "{first} ({bytes}) stays behind: a later run finds it filled and leaves it so; `- cleanup: {{}}` removes it"
-            ),
+            1 => format!("{first} ({bytes}) remains: later runs reuse it; `- cleanup: {{}}` removes it"),
             _ => format!(
-                "{} volumes such as {first} ({bytes} in all) stay behind: a later run finds them filled and leaves them \
-                 so; `- cleanup: {{}}` removes them",
+                "{} volumes such as {first} ({bytes} in total) remain: later runs reuse \
+                 them; `- cleanup: {{}}` removes them",
                 units::count(count)
             ),
         };
@@ -157,8 +155,8 @@ fn of_job(work: &Work, job: &Job, stage: &str, remarks: &mut Remarks) {
         && window < SHORT_WINDOW_NS
     {
         let text = format!(
-            "{stage} is measured for {}: queues, caches and journals take longer to fill; {} is the least that says \
-             something, a minute is usual",
+            "{stage} is measured for {}: queues, caches and journals take longer to fill; measure for {} at \
+             least, a minute is usual",
             units::duration_ns(window),
             units::duration_ns(SHORT_WINDOW_NS)
         );
@@ -166,7 +164,7 @@ fn of_job(work: &Work, job: &Job, stage: &str, remarks: &mut Remarks) {
     }
     if job.actions.iter().any(|action| action.changes()) {
         for volume in job.volumes.iter().filter(|volume| matches!(volume.place, Place::Device(_))) {
-            let text = format!("what {} holds is lost: {stage} writes to it", volume.name());
+            let text = format!("{stage} overwrites {}: its content will be lost", volume.name());
             remarks.add("destroys-content", text);
         }
     }

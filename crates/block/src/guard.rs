@@ -1,4 +1,4 @@
-//! Nothing that may be dear to somebody is overwritten unasked: volumes are looked at before a run. The guard itself
+//! Protects data from being overwritten: volumes are checked before a run. The guard itself
 //! writes nothing.
 
 use crate::content::BLOCK;
@@ -14,11 +14,11 @@ use std::os::unix::fs::{FileExt as _, FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use tidemark_measure::units::binary_bytes;
 
-/// Why a volume must not be used as the plan asks; says what to do.
+/// Why a volume must not be used as planned, and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum GuardError {
-    /// It holds or is something that writing would destroy, and the user has not said that it may.
-    #[error("{path} would be overwritten, but {reason}; `--allow-destroy {path}` overwrites it")]
+    /// It holds or is something that writing would destroy, and the user has not allowed that.
+    #[error("{path} would be overwritten, but {reason}; to overwrite it, add `--allow-destroy {path}`")]
     Precious {
         /// As the document names it.
         path: String,
@@ -27,7 +27,7 @@ pub enum GuardError {
     },
     /// It is in use. Writing under its user corrupts what that holds in memory, too.
     #[error(
-        "{path} would be overwritten, but {reason}; release it first, or `--allow-destroy {path}` overwrites it all the same"
+        "{path} would be overwritten, but {reason}; release it first, or add `--allow-destroy {path}` to overwrite it anyway"
     )]
     InUse {
         /// As the document names it.
@@ -75,7 +75,7 @@ impl Subject<'_> {
         let found = match fs::metadata(self.path) {
             Ok(found) => Some(found),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(self.unusable(format!("cannot be looked at: {error}"))),
+            Err(error) => return Err(self.unusable(format!("cannot be read: {error}"))),
         };
         let Some(found) = found else {
             let directory = self.check_directory()?;
@@ -84,10 +84,10 @@ impl Subject<'_> {
         };
         let kind = found.file_type();
         if kind.is_dir() {
-            return Err(self.unusable("is a directory: name a file in it"));
+            return Err(self.unusable("is a directory: use a file in it"));
         }
         if kind.is_block_device() {
-            return Err(self.unusable("is a block device: name it under `device`, not `file`"));
+            return Err(self.unusable("is a block device: use `kind: device`, not `kind: file`"));
         }
         if !kind.is_file() {
             return Err(self.unusable("is neither a file nor a block device"));
@@ -100,7 +100,7 @@ impl Subject<'_> {
                     reason: format!("it is behind {device}"),
                 });
             }
-            // Whoever made the file: now somebody keeps something in it.
+            // Whoever made the file, it now holds data.
             let head = self.read(0, found.len().min(HEAD as u64))?;
             if let (false, Some(what)) = (is_free(&head, 0), signature::at_start(&head)) {
                 return Err(self.precious(format!("it holds {what}")));
@@ -120,17 +120,17 @@ impl Subject<'_> {
     fn check_device(&self) -> Result<String, GuardError> {
         let found = fs::metadata(self.path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => self.unusable("does not exist: no such device"),
-            _ => self.unusable(format!("cannot be looked at: {error}")),
+            _ => self.unusable(format!("cannot be read: {error}")),
         })?;
         if !found.file_type().is_block_device() {
-            return Err(self.unusable("is not a block device: name it under `file`"));
+            return Err(self.unusable("is not a block device: use `kind: file`"));
         }
         self.check_access()?;
         let size =
             device::size(self.path).map_err(|error| self.unusable(format!("cannot be opened: {error}")))?;
         if size < self.size {
             return Err(self.unusable(format!(
-                "is too small: it has {size} bytes and {} are asked for; lower `size`",
+                "is too small: it has {size} bytes and {} are required; lower `size`",
                 self.size
             )));
         }
@@ -141,16 +141,18 @@ impl Subject<'_> {
         Ok(self.describe_device(size))
     }
 
-    /// Refuses a device that somebody uses.
+    /// Refuses a device that is in use.
     fn check_users(&self, found: &Metadata) -> Result<(), GuardError> {
         let in_use = |reason| GuardError::InUse { path: self.name(), reason };
         if let Some(user) = holders::user_of(found.rdev()) {
             return Err(in_use(user));
         }
-        // The kernel lets nobody have a device for himself that a mount, swap or another device has already.
+        // The kernel denies exclusive access to a device that a mount, swap or another device uses.
         use rustix::fs::{Mode, OFlags, open};
         match open(self.path, OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC, Mode::empty()) {
-            Err(rustix::io::Errno::BUSY) => Err(in_use("something on this machine has it for itself".into())),
+            Err(rustix::io::Errno::BUSY) => {
+                Err(in_use("another program on this machine uses it exclusively".into()))
+            }
             _ => Ok(()),
         }
     }
@@ -186,17 +188,17 @@ impl Subject<'_> {
         let directory = match self.path.parent() {
             Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
             Some(parent) => parent,
-            None => return Err(self.unusable("is a directory: name a file in it")),
+            None => return Err(self.unusable("is a directory: use a file in it")),
         };
         if !directory.is_dir() {
             return Err(self.unusable(format!(
-                "cannot be made: there is no directory {}; create it first",
+                "cannot be created: the directory {} does not exist; create it first",
                 directory.display()
             )));
         }
         if self.writes && access(directory, Access::WRITE_OK | Access::EXEC_OK).is_err() {
             return Err(self.unusable(format!(
-                "cannot be made: this user may not write to {}; use another directory, or run as its owner",
+                "cannot be created: this user may not write to {}; use another directory, or run as its owner",
                 directory.display()
             )));
         }
@@ -209,7 +211,7 @@ impl Subject<'_> {
             false => (Access::READ_OK, "read"),
         };
         access(self.path, wanted).map_err(|_| {
-            self.unusable(format!("may not be {word} by this user: give it the right to, or run as root"))
+            self.unusable(format!("may not be {word} by this user: grant access, or run as root"))
         })
     }
 
@@ -222,7 +224,7 @@ impl Subject<'_> {
             return Ok(());
         }
         Err(self.unusable(format!(
-            "does not fit: {needed} bytes are needed and {free} are free on its file system; lower `size`, or make \
+            "does not fit: it needs {needed} bytes and its file system has {free} free; lower `size`, or free \
              room"
         )))
     }

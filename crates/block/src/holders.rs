@@ -17,7 +17,7 @@ pub(crate) fn user_of(number: u64) -> Option<String> {
     })
 }
 
-/// The partitions of a disk, by number and name, as the kernel knows them.
+/// The partitions of a disk, by number and name, as the kernel lists them.
 pub(crate) fn partitions_of(number: u64) -> Vec<(u64, String)> {
     let Ok(entries) = fs::read_dir(entry_of(number)) else { return Vec::new() };
     let found = entries.flatten().filter(|entry| entry.path().join("partition").exists());

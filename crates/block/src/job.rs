@@ -20,7 +20,7 @@ pub const FILL_BYTES: u64 = 1 << 20;
 /// is cut there (the last one of a prefill).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Job {
-    /// What load is put on; space k is `volumes[k - 1]`.
+    /// What the load runs against; space k is `volumes[k - 1]`.
     pub volumes: Vec<Volume>,
     /// Bytes of one item.
     pub unit: u64,
@@ -49,7 +49,7 @@ impl JobData for Job {
     }
 }
 
-/// What load is put on.
+/// What the load runs against.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Volume {
     /// Where it is.

@@ -5,10 +5,10 @@
 //! - [`sessions`]: the load, and the content of a run ([`sessions::DataSet`]);
 //! - [`External`]: the program that carries out what the native engine does not;
 //! - [`filled`], [`is_ours`], [`claim`], [`mark`]: whether a volume holds Tidemark's content already, and whose it is;
-//! - [`guard`]: nothing that may be dear to somebody is overwritten unasked;
+//! - [`guard`]: protects data from being overwritten;
 //! - [`method`]: what makes the numbers evidence: page cache dropped, device counters read;
 //! - [`cache`]: the page cache of one volume, dropped on purpose;
-//! - [`device`]: what the kernel says about block devices.
+//! - [`device`]: the kernel's facts about block devices.
 
 mod arena;
 mod blocks;

@@ -83,7 +83,7 @@ impl Method {
         if paths.is_empty() && proof.unchecked.is_empty() {
             proof
                 .unchecked
-                .push("The job names no file or device: there are no counters to compare with.".into());
+                .push("The job names no file or device, so there are no counters to compare with.".into());
         }
         let written = self::volumes(touches.iter().filter(|touch| touch.writes));
         Some(Self { proof, counters: Counters::read(&paths), written })
@@ -122,15 +122,11 @@ fn drop_caches(volumes: &[Volume], proof: &mut Proof) {
             Ok(()) => dropped += 1,
             // Reads from memory will show in the counters.
             Err(error) => {
-                proof
-                    .setup
-                    .push(format!("the page cache of {} could not be dropped: {error}", volume.name()));
+                proof.setup.push(format!("cannot drop the page cache of {}: {error}", volume.name()));
             }
         }
     }
     if dropped > 0 {
-        proof
-            .setup
-            .push(format!("what the page cache held of {dropped} volumes was written back and dropped"));
+        proof.setup.push(format!("the page cache of {dropped} volumes was written back and dropped"));
     }
 }

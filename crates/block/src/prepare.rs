@@ -79,8 +79,8 @@ impl Prepared for Ready {
         notes.extend(changed_since(&jobs).map(|name| Note {
             topic: "refilled".into(),
             text: format!(
-                "{name} does not hold what Tidemark wrote there, in this size and with this content: it is filled \
-                 again. To check what it holds, run a verifying load without `prepare`."
+                "{name} does not hold Tidemark's content of this size and form: it is filled again. \
+                 To check what it holds, run a verifying load without `prepare`."
             ),
         }));
         let carrier = |(work, job): &(&Work, &Job)| {
@@ -119,7 +119,7 @@ impl Ready {
             let sessions = sessions(job, &self.data, purpose).map_err(|error| error.to_string())?;
             return Ok(Carrier::Sessions(sessions));
         }
-        let process = self.process.clone().ok_or("fio was not looked for")?;
+        let process = self.process.clone().ok_or("fio was not located")?;
         Ok(Carrier::Process(1, process))
     }
 }
@@ -135,7 +135,7 @@ fn already_filled(jobs: &[(&Work, &Job)]) -> Option<String> {
         |of: &(&Work, &Job)| refills(of) && of.1.volumes.iter().all(|volume| filled(of.1, volume));
     let count: usize = jobs.iter().map(|(_, job)| job.volumes.len()).sum();
     let all = !jobs.is_empty() && jobs.iter().all(has_nothing_to_do);
-    all.then(|| format!("{count} volumes hold Tidemark's content already: they were left as they are"))
+    all.then(|| format!("{count} volumes already hold Tidemark's content and were kept"))
 }
 
 /// The files that are to be filled again although Tidemark filled them before: what they hold is not what it wrote.

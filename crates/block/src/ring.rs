@@ -82,7 +82,7 @@ impl Ring {
         };
         let buffers = arena.buffers();
         // SAFETY: `IoSliceMut` is ABI compatible with `iovec` (its documentation guarantees it), which is the type
-        // that is inferred here. The memory stays mapped until the ring is gone or is left to the kernel.
+        // that is inferred here. The memory stays mapped until the ring is dropped or is left to the kernel.
         let registered = unsafe {
             let vectors = std::slice::from_raw_parts(buffers.as_ptr().cast(), buffers.len());
             ring.submitter().register_buffers(vectors)
@@ -247,11 +247,11 @@ impl Drop for Ring {
             }
         }
         if self.in_flight > 0 {
-            // The kernel may yet write there. Memory that is never given back can be nobody else's.
+            // The kernel may yet write there. Memory that is never freed cannot be reused.
             std::mem::forget(self.arena.take());
             return;
         }
-        // The kernel takes a ring apart some time later. Files are let go now, so that their file system can be
+        // The kernel takes a ring apart some time later. Files are released now, so that their file system can be
         // unmounted and their device detached as soon as the work is over.
         let submitter = self.ring.submitter();
         if self.fixed_files {
@@ -281,7 +281,7 @@ fn set_up(entries: u32, polled: bool) -> io::Result<IoUring> {
     }
 }
 
-/// A file as the ring knows it: registered or not.
+/// A file of the ring, registered or not.
 trait Target {
     fn read(self, buffer: *mut u8, length: u32, piece: Option<u16>, offset: u64) -> squeue::Entry;
     fn write(self, buffer: *mut u8, length: u32, piece: Option<u16>, offset: u64) -> squeue::Entry;

@@ -9,7 +9,7 @@ use tidemark_plan::schema::values::{Key, bytes, duration, flag, list_or, share, 
 /// What works and targets have beside the keys of all engines.
 pub(crate) fn mappings() -> Vec<Mapping> {
     vec![
-        Mapping::new("target", "What load is put on", target()),
+        Mapping::new("target", "What the load runs against", target()),
         Mapping::new("prepare", "Fills volumes", prepare()),
         Mapping::new("precondition", "Writes the capacity of volumes several times", precondition()),
         Mapping::new("load", "The load that is measured", load()),
@@ -23,37 +23,33 @@ fn target() -> Vec<Key> {
         ("path", list_or("Path of the file or device", &text("A path"))),
         ("paths", list_or("Paths of the files or devices", &text("A path"))),
         ("count", whole("How many files or images", 1)),
-        ("engine", words("What issues the operations", ["native", "fio"])),
+        ("engine", words("Engine that issues the operations", ["native", "fio"])),
         ("direct", flag("Bypass the page cache")),
         ("polled", flag("Poll for completions")),
         ("pool", text("Pool of the images")),
-        ("image", text("Name of the images, numbered")),
+        ("image", text("Name of the images, before their numbers")),
         ("user", text("Name of the Ceph client")),
-        ("conf", text("Configuration of the Ceph cluster")),
+        ("conf", text("Configuration file of the Ceph cluster")),
     ]
 }
 
 fn workers() -> Key {
-    ("workers", whole("Logical clients", 1))
+    ("workers", whole("Number of logical clients", 1))
 }
 
 fn depth() -> Value {
-    whole("Operations of a client in flight at once", 1)
+    whole("Operations in flight per client", 1)
 }
 
 fn prepare() -> Vec<Key> {
-    vec![
-        workers(),
-        ("depth", depth()),
-        ("reuse", flag("A volume that holds the content already is left as it is")),
-    ]
+    vec![workers(), ("depth", depth()), ("reuse", flag("Keep a volume that already holds the content"))]
 }
 
 fn precondition() -> Vec<Key> {
     vec![
-        ("pattern", words("How it is written", ["write", "randwrite"])),
+        ("pattern", words("Write pattern", ["write", "randwrite"])),
         ("block_size", block_size()),
-        ("passes", whole("How often the capacity is written", 1)),
+        ("passes", whole("How many times to write the capacity", 1)),
         ("depth", depth()),
     ]
 }
@@ -71,23 +67,23 @@ fn load() -> Vec<Key> {
     let patterns = PATTERNS.iter().map(|pattern| pattern.name);
     let patterns = words("Pattern or profile", patterns.chain(PROFILES.iter().map(|profile| profile.name)));
     let steady = json!({
-        "description": "The window begins when rounds of this length are steady",
+        "description": "Start the window once rounds of this length are steady",
         "anyOf": [{"$ref": "#/$defs/steady"}, duration("Length of a round")],
     });
     vec![
-        ("pattern", list_or("What a load on volumes does", &patterns)),
+        ("pattern", list_or("Access pattern of a load on volumes", &patterns)),
         ("block_size", list_or("Block sizes", &block_size())),
-        ("depth", list_or("Operations of a client in flight at once", &depth())),
+        ("depth", list_or("Operations in flight per client", &depth())),
         ("clients", list_or("Clients of a load on volumes", &whole("A number of clients", 1))),
-        ("repeats", whole("How often all of it is measured, one run for all", 1)),
-        ("reads", share("Operations that read")),
-        ("random", share("Operations at random offsets")),
-        ("distribution", text("Of random offsets: uniform, or zipf(0.99)")),
+        ("repeats", whole("How many times to measure everything, within one run", 1)),
+        ("reads", share("Share of reads")),
+        ("random", share("Share of operations at random offsets")),
+        ("distribution", text("Distribution of random offsets: uniform, or zipf(0.99)")),
         ("batch", whole("Operations submitted and completed together", 1)),
-        ("fsync", whole("A sync after every so many writes of a client", 1)),
-        ("fdatasync", whole("A sync of data after every so many writes of a client", 1)),
-        ("end_sync", flag("Every volume is synced after the load")),
-        ("cache", words("What the page cache holds before the load is dropped or kept", ["cold", "warm"])),
+        ("fsync", whole("Sync after this many writes of a client", 1)),
+        ("fdatasync", whole("Sync data after this many writes of a client", 1)),
+        ("end_sync", flag("Sync every volume after the load")),
+        ("cache", words("Drop (cold) or keep (warm) the page cache before the load", ["cold", "warm"])),
         ("steady", steady),
     ]
 }

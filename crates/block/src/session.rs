@@ -38,7 +38,7 @@ pub(crate) struct BlockSession {
     queued: u32,
     /// Operations in flight have been given up: their buffers are the kernel's.
     abandoned: bool,
-    /// Those of them that have not been told so yet.
+    /// Those of them that have not been submitted yet.
     given_up: Vec<u32>,
 }
 
@@ -88,7 +88,7 @@ impl BlockSession {
         }
     }
 
-    /// Queues an operation, or says how it ended at once.
+    /// Queues an operation, or returns how it ended at once.
     #[inline]
     fn start(&mut self, slot: u32, operation: &Operation) -> Result<(), Outcome> {
         let shared = &*self.shared;
@@ -165,7 +165,7 @@ impl BlockSession {
         Ok(())
     }
 
-    /// What came of a slot's operation.
+    /// The result of a slot's operation.
     #[inline]
     fn finish(&mut self, slot: u32, result: i32) -> Outcome {
         let Self { shared, ring, examples, before, cells, .. } = self;
@@ -217,7 +217,7 @@ impl BlockSession {
 
     #[cold]
     fn stuck(&mut self, error: &std::io::Error) {
-        self.examples.keep(Fault::Local, || format!("io_uring does not take operations: {error}"));
+        self.examples.keep(Fault::Local, || format!("io_uring rejects operations: {error}"));
         std::thread::sleep(STUCK);
     }
 }
@@ -315,7 +315,7 @@ fn sleep(nanoseconds: u64) {
     }
 }
 
-/// Removes a file. That it is gone already is what was wanted.
+/// Removes a file. One that does not exist is a success.
 fn remove(volume: &Opened, examples: &mut Examples) -> Outcome {
     match std::fs::remove_file(&volume.path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

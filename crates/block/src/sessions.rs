@@ -33,7 +33,7 @@ pub enum Use {
 /// Volumes that are only removed are not opened and need not exist.
 ///
 /// # Errors
-/// When a volume cannot be opened, is too small, or cannot do what the job asks for, in words that say what to do.
+/// When a volume cannot be opened, is too small, or cannot do what the job requires; with advice.
 pub fn sessions(job: &Job, data: &Arc<DataSet>, use_: Use) -> Result<Box<dyn Sessions>, OpenError> {
     check_job(job)?;
     let mut files = Vec::new();
@@ -76,7 +76,7 @@ impl Sessions for BlockSessions {
         check_size(volumes, largest)?;
         if thread.slots > MOST_SLOTS {
             return Err(OpenError(format!(
-                "{} operations in flight on one thread are more than the {MOST_SLOTS} that io_uring holds: use more \
+                "{} operations in flight on one thread exceed io_uring's limit of {MOST_SLOTS}: use more \
                  threads, fewer clients or a smaller depth",
                 thread.slots
             )));
@@ -95,12 +95,12 @@ impl Sessions for BlockSessions {
             let limit = getrlimit(Resource::Memlock).current;
             let limit = limit.map_or("unlimited".into(), |bytes| format!("{bytes} bytes"));
             data.note(format!(
-                "Buffers of {needed} bytes could not be registered with the kernel ({error}), so every operation \
-                 costs more processor time; locked memory is limited to {limit}: raise `ulimit -l`."
+                "The kernel did not register buffers of {needed} bytes ({error}), so every operation \
+                 uses more CPU time; the limit of locked memory is {limit}: raise `ulimit -l`."
             ));
         }
         if let Some(error) = missing.files.filter(|_| !self.files.is_empty()) {
-            data.note(format!("Files could not be registered with the kernel ({error})."));
+            data.note(format!("The kernel did not register files ({error})."));
         }
         Ok(Box::new(BlockSession::new(Arc::clone(&self.shared), ring, thread)))
     }
@@ -109,14 +109,16 @@ impl Sessions for BlockSessions {
 fn no_ring(error: &std::io::Error, buffers: u64) -> OpenError {
     let advice = match error.kind() {
         std::io::ErrorKind::PermissionDenied => {
-            "; io_uring is switched off or forbidden here: set the sysctl kernel.io_uring_disabled to 0, allow it in \
-             the container's seccomp profile, or say `engine: fio`"
+            "; io_uring is disabled or forbidden on this system: set the sysctl kernel.io_uring_disabled to 0, allow it in \
+             the container's seccomp profile, or set `engine: fio`"
         }
-        std::io::ErrorKind::Unsupported => "; this kernel has no io_uring: say `engine: fio` with `libaio`",
+        std::io::ErrorKind::Unsupported => {
+            "; this kernel has no io_uring: set `engine: fio`, which uses `libaio`"
+        }
         std::io::ErrorKind::OutOfMemory => "; use a smaller depth, or raise `ulimit -l`",
         _ => "",
     };
-    OpenError(format!("io_uring with {buffers} bytes of buffers could not be set up: {error}{advice}"))
+    OpenError(format!("cannot set up io_uring with {buffers} bytes of buffers: {error}{advice}"))
 }
 
 fn moves_data(job: &Job) -> bool {
@@ -131,21 +133,21 @@ fn check_job(job: &Job) -> Result<(), OpenError> {
     for volume in &job.volumes {
         let path = volume::path(volume)?;
         if matches!(volume.place, Place::Device(_)) && job.actions.contains(&Action::Remove) {
-            return refuse(format!("{} is a device: it cannot be removed", path.display()));
+            return refuse(format!("{} is a device and cannot be removed", path.display()));
         }
     }
     if !job.polled {
         return Ok(());
     }
     if !job.direct {
-        return refuse("polled completion needs direct I/O: set `direct: true`".into());
+        return refuse("polled completion requires direct I/O: set `direct: true`".into());
     }
     // The kernel refuses everything but reads and writes on a ring that is polled.
     if let Some(action) =
         job.actions.iter().find(|action| !matches!(action, Action::Read | Action::Write | Action::Remove))
     {
         return refuse(format!(
-            "a {} cannot be polled for: leave it out, or set `polled: false`",
+            "a {} cannot be polled for: remove it, or set `polled: false`",
             action.name()
         ));
     }

@@ -1,4 +1,4 @@
-//! What is on a device, told from its first and last bytes: partition tables, file systems, volume managers.
+//! What is on a device, by its first and last bytes: partition tables, file systems, volume managers.
 //!
 //! Offsets and magics are those of the Linux kernel's headers (`fs/*/*.h`, `block/partitions`) and of the tools' own
 //! on-disk formats.

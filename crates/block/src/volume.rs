@@ -1,4 +1,4 @@
-//! A volume opened for load: its file, what direct I/O asks of it, and what was written there.
+//! A volume opened for load: its file, its requirements for direct I/O, and what was written there.
 
 use crate::content::{Dials, Label, table::Table, volume_id};
 use crate::data::DataSet;
@@ -23,11 +23,11 @@ pub(crate) struct Opened {
     pub(crate) label: Label,
     /// What this run wrote there, if that is followed.
     pub(crate) table: Option<Arc<Table>>,
-    /// What direct I/O asks for; 1 where it is not used.
+    /// Alignment of direct I/O; 1 where it is not used.
     pub(crate) alignment: Alignment,
 }
 
-/// What direct I/O asks for, bytes.
+/// Alignment of direct I/O, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Alignment {
     /// Of offsets and lengths.
@@ -41,7 +41,7 @@ pub(crate) fn path(volume: &Volume) -> Result<&Path, OpenError> {
     match &volume.place {
         Place::File(path) | Place::Device(path) => Ok(path),
         Place::Rbd(_) => Err(OpenError(format!(
-            "{} is an RBD image, which the native engine does not reach: say `engine: fio`",
+            "{} is an RBD image, which the native engine does not support: set `engine: fio`",
             volume.name()
         ))),
     }
@@ -70,7 +70,7 @@ pub(crate) fn opened(
             (Place::File(_), Use::Fill) => {
                 ftruncate(&file, volume.size).map_err(|error| {
                     OpenError(format!(
-                        "{} cannot be made {} bytes large: {}",
+                        "cannot extend {} to {} bytes: {}",
                         path.display(),
                         volume.size,
                         io::Error::from(error)
@@ -79,14 +79,14 @@ pub(crate) fn opened(
             }
             (Place::File(_), Use::Load) => {
                 return Err(OpenError(format!(
-                    "{} is too small: it has {held} bytes and {} are used; run a `prepare` stage first",
+                    "{} is too small: it has {held} bytes and {} are required; run a `prepare` stage first",
                     path.display(),
                     volume.size
                 )));
             }
             _ => {
                 return Err(OpenError(format!(
-                    "{} is too small: it has {held} bytes and {} are asked for; lower `size`",
+                    "{} is too small: it has {held} bytes and {} are required; lower `size`",
                     path.display(),
                     volume.size
                 )));
@@ -124,33 +124,33 @@ fn refusal(error: Errno, path: &Path, direct: bool, writes: bool) -> String {
     match error {
         Errno::NOENT => format!("{path} does not exist: run a `prepare` stage first, or check the path"),
         Errno::INVAL if direct => format!(
-            "{path}: its file system does not offer direct I/O: set `direct: false`, or use another file system"
+            "{path}: its file system does not support direct I/O: set `direct: false`, or use another file system"
         ),
         Errno::ACCESS | Errno::PERM => format!(
-            "{path} may not be opened for {}: give this user the right to, or run as root",
+            "this user may not open {path} for {}: grant access, or run as root",
             if writes { "reading and writing" } else { "reading" }
         ),
-        Errno::ISDIR => format!("{path} is a directory: name a file in it"),
+        Errno::ISDIR => format!("{path} is a directory: use a file in it"),
         Errno::ROFS => format!("{path} is on a file system that is mounted read-only"),
         Errno::BUSY => format!("{path} is in use by the system (mounted, or part of another device)"),
-        Errno::NXIO | Errno::NODEV | Errno::NOMEDIUM => format!("{path}: there is no such device any more"),
-        other => format!("{path} cannot be opened: {}", io::Error::from(other)),
+        Errno::NXIO | Errno::NODEV | Errno::NOMEDIUM => format!("{path}: the device no longer exists"),
+        other => format!("cannot open {path}: {}", io::Error::from(other)),
     }
 }
 
 fn check_kind(volume: &Volume, path: &Path, is_device: bool) -> Result<(), OpenError> {
     match (&volume.place, is_device) {
         (Place::File(_), true) => {
-            Err(OpenError(format!("{} is a device: name it under `device`, not `file`", path.display())))
+            Err(OpenError(format!("{} is a device: use `kind: device`, not `kind: file`", path.display())))
         }
         (Place::Device(_), false) => {
-            Err(OpenError(format!("{} is not a block device: name it under `file`", path.display())))
+            Err(OpenError(format!("{} is not a block device: use `kind: file`", path.display())))
         }
         _ => Ok(()),
     }
 }
 
-/// What direct I/O on an open file asks for, as the kernel says (`STATX_DIOALIGN`, Linux 6.1), or else a logical
+/// Alignment of direct I/O on an open file, from the kernel (`STATX_DIOALIGN`, Linux 6.1), or else a logical
 /// block of its device.
 fn direct_alignment(file: &File, path: &Path) -> Result<Alignment, OpenError> {
     let told = statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN)
@@ -158,7 +158,7 @@ fn direct_alignment(file: &File, path: &Path) -> Result<Alignment, OpenError> {
         .filter(|told| StatxFlags::from_bits_retain(told.stx_mask).contains(StatxFlags::DIOALIGN));
     match told {
         Some(told) if told.stx_dio_offset_align == 0 => Err(OpenError(format!(
-            "{}: its file system does not do direct I/O on this file: set `direct: false`, or use another file system",
+            "{}: its file system does not support direct I/O on this file: set `direct: false`, or use another file system",
             path.display()
         ))),
         Some(told) => Ok(Alignment {
@@ -180,7 +180,7 @@ impl Opened {
             return Ok(());
         }
         Err(OpenError(format!(
-            "{} takes direct I/O in multiples of {offset} bytes, and the {what} of {bytes} bytes is none: use a \
+            "{} requires direct I/O in multiples of {offset} bytes, and the {what} is {bytes} bytes: use a \
              multiple of {offset}, or set `direct: false`",
             self.path.display()
         )))

@@ -11,7 +11,7 @@ use tidemark_plan::plan::{Plan, Stage};
 /// Where the stages of one run are carried out. Its methods are called in this order: `prepare`, then `open` and `close`
 /// for every stage, then `finish`.
 pub trait Backend {
-    /// Makes the plan's targets ready: gives one line for each of them. Errors mean that no load was put on anything.
+    /// Makes the plan's targets ready: returns one line for each of them. Errors mean that no load has started.
     fn prepare(
         &mut self,
         plan: &Plan,
@@ -50,7 +50,7 @@ pub struct StagePlace {
     pub run_start: Instant,
 }
 
-/// What came of opening a stage.
+/// The result of opening a stage.
 pub enum Opened<'a> {
     /// These run its works, in their order.
     Runners(Vec<Runner<'a>>),

@@ -1,4 +1,4 @@
-//! Who follows a run while it goes on, and may end it.
+//! Follows a run while it is in progress, and may stop it.
 
 pub use tidemark_load::stop::{SharedStopRequest, StopRequest};
 use tidemark_measure::record::Stage;
@@ -10,7 +10,7 @@ use tidemark_plan::plan;
 /// Something that happened.
 #[derive(Debug)]
 pub enum Event<'a> {
-    /// A target answered the check before the load; what it says of itself.
+    /// A target passed the check before the load; its description.
     Target(&'a str),
     /// Stage `index` begins.
     StageStarted {
@@ -62,6 +62,6 @@ pub trait EventSink {
     /// Something happened.
     fn event(&mut self, event: Event<'_>);
 
-    /// What the user wants by now; asked several times a second.
+    /// The user's stop request; polled several times a second.
     fn stop_request(&mut self) -> StopRequest;
 }

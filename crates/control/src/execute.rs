@@ -26,7 +26,7 @@ pub struct Options {
     pub threads: Option<u32>,
     /// Directory that triggers may run scripts from; `None`: they do not run.
     pub trigger_directory: Option<PathBuf>,
-    /// Whether to begin without asking the targets first. What guards data from being overwritten is asked always.
+    /// Whether to begin without a check of the targets. Data is protected from being overwritten in any case.
     pub skip_preflight: bool,
     /// Devices and files whose content may be destroyed although it is not Tidemark's.
     pub allow_destroy: Vec<PathBuf>,
@@ -55,7 +55,7 @@ pub struct Executed {
 }
 
 /// Executes `plan` to its end and gives its record. `provenance` says where the plan came from; what is known
-/// of this machine's targets is added to it. Errors mean that no load was put on anything.
+/// of this machine's targets is added to it. Errors mean that no load has started.
 pub fn execute(
     plan: &Plan,
     provenance: Provenance,
@@ -84,7 +84,7 @@ pub fn execute(
     if options.trigger_directory.is_none() && has_triggers(plan) {
         run.notes.push(Note {
             topic: "trigger".into(),
-            text: "Scripts named by `trigger` did not run: a workload file may not run commands unless \
+            text: "Tidemark did not run the `trigger` scripts: a workload file may run commands only if \
                    `--trigger-dir` names the directory they lie in."
                 .into(),
         });
@@ -98,9 +98,12 @@ pub fn execute(
         let asked = sink.stop_request();
         if asked == StopRequest::Stop || (!cleans && (only_cleaning || asked > StopRequest::None)) {
             let record = &mut run.stages[index];
-            record.reason =
-                if asked > StopRequest::None { "the user ended the run" } else { "an earlier stage failed" }
-                    .into();
+            record.reason = if asked > StopRequest::None {
+                "the user stopped the run"
+            } else {
+                "an earlier stage failed"
+            }
+            .into();
             continue;
         }
         sink.event(Event::StageStarted { index, stage });
@@ -118,7 +121,7 @@ pub fn execute(
         match opened {
             Opened::Nothing(why) => record.reason = why,
             Opened::Failed(_) if sink.stop_request() > asked => {
-                (record.state, record.reason) = (State::Interrupted, "ended early by the user".into());
+                (record.state, record.reason) = (State::Interrupted, "stopped early by the user".into());
             }
             Opened::Failed(reason) => (record.state, record.reason) = (State::Failed, reason),
             Opened::Runners(runners) => {

@@ -1,7 +1,7 @@
 //! Executes a plan: targets made ready, stages in order, works side by side, seconds merged, events out.
 //!
 //! [`execute::execute`] is the way through: it takes a [`Plan`](tidemark_plan::plan::Plan) and gives a
-//! [`Run`](tidemark_measure::record::Run). [`evaluate::evaluate`] carries out an evaluation, run by run. Everything that happens meanwhile is told to an
+//! [`Run`](tidemark_measure::record::Run). [`evaluate::evaluate`] carries out an evaluation, run by run. Everything that happens meanwhile goes to an
 //! [`EventSink`](event::EventSink); nothing here prints.
 
 pub mod backend;

@@ -3,7 +3,7 @@
 use std::fs;
 use tidemark_measure::record::Provenance;
 
-/// What this machine says of itself; the document's part is left to the caller. What cannot be found out
+/// The facts about this machine; the document's part is left to the caller. What cannot be found out
 /// stays empty.
 pub fn of_this_machine(version: &str) -> Provenance {
     let uname = rustix::system::uname();

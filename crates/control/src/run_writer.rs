@@ -1,4 +1,4 @@
-//! Keeping a run in the store while it goes on. Trouble with the store never stops a run: the data stays in
+//! Keeps a run in the store while it is in progress. Trouble with the store never stops a run: the data stays in
 //! memory and is still shown and exported.
 
 use crate::event::{Event, EventSink};
@@ -41,7 +41,7 @@ impl<'a> RunWriter<'a> {
         }
     }
 
-    /// Keeps what is known by now: should this process die, the stages that have ended are there whole.
+    /// Stores what is known so far: if this process dies, the stages that have ended are complete.
     pub(crate) fn progress(&mut self, run: &Run, sink: &mut dyn EventSink) {
         let Some(store) = &mut self.store else { return };
         if let Err(error) = store.keep(self.id, run) {
@@ -62,7 +62,7 @@ impl<'a> RunWriter<'a> {
     }
 
     fn give_up(&mut self, reason: &str, sink: &mut dyn EventSink) {
-        let text = format!("the run goes on without the result store: {reason}");
+        let text = format!("the run continues without the result store: {reason}");
         sink.event(Event::Trouble(&text));
         self.store = None;
     }

@@ -59,7 +59,7 @@ pub(crate) enum Update {
     Second(Box<Interval>),
     /// What one driver did in a second.
     Share(String, SecondSummary),
-    /// What the user should know.
+    /// A problem for the user.
     Trouble(String),
 }
 
@@ -201,7 +201,7 @@ impl Watch for Follower<'_> {
     }
 }
 
-/// Carries one work's seconds to the place where they are told.
+/// Passes one work's seconds on as events.
 pub struct Reporter<'a> {
     work: usize,
     updates: Sender<(usize, Update)>,
@@ -216,18 +216,18 @@ impl Reporter<'_> {
         self.started_ns = since_run_ns;
     }
 
-    /// Tells what one driver did in a second; before the second itself.
+    /// Reports what one driver did in a second; before the second itself.
     pub fn share(&mut self, driver: &str, summary: SecondSummary) {
         self.send(Update::Share(driver.to_owned(), summary));
     }
 
-    /// Tells the user something that does not stop the run.
+    /// Reports a problem that does not stop the run.
     pub fn trouble(&mut self, text: String) {
         self.send(Update::Trouble(text));
     }
 
     fn send(&mut self, update: Update) {
-        // Nobody listens any more only when the stage has been torn down.
+        // The receiver is dropped only when the stage has been torn down.
         let _ = self.updates.send((self.work, update));
     }
 }

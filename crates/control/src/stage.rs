@@ -1,4 +1,4 @@
-//! One stage: its works side by side, each with its own thread pool, their seconds told in one place.
+//! One stage: concurrent works, each with its own thread pool, their seconds reported in one place.
 
 use crate::event::{Event, EventSink, StopRequest};
 use crate::run_writer::RunWriter;
@@ -14,7 +14,7 @@ use tidemark_measure::tally::Tally;
 use tidemark_observe::Observer;
 use tidemark_plan::plan;
 
-/// How often those who look on are told of the nodes.
+/// How often event sinks receive the nodes' state.
 const NODES_EVERY: Duration = Duration::from_secs(1);
 
 /// Where a stage stands in its run.
@@ -22,7 +22,7 @@ const NODES_EVERY: Duration = Duration::from_secs(1);
 pub(crate) struct Place {
     pub(crate) index: usize,
     pub(crate) run_start: Instant,
-    /// What the user had already asked for when the stage began: only more than that ends it.
+    /// The stop request at the stage's start: only a stronger one ends it.
     pub(crate) asked: StopRequest,
 }
 
@@ -110,7 +110,7 @@ pub(crate) fn run(
             record.reason = reasons.join("; ");
         } else if interrupted {
             record.state = State::Interrupted;
-            record.reason = "ended early by the user".into();
+            record.reason = "stopped early by the user".into();
         }
         remarks
     })
@@ -194,26 +194,22 @@ fn shortfall(plan: &plan::Work, work: &Work) -> Option<String> {
         return Some(format!("given up: {}", work.given_up));
     }
     if ok == 0 && failed == 0 && !asked_for_nothing {
-        return Some("no operation was done in the measured window".into());
+        return Some("no operation ended in the measured window".into());
     }
     if ok == 0 && failed > 0 {
         return Some(format!("none of {failed} operations succeeded"));
     }
-    // No document allows these: the storage said that all was well, and it was not.
+    // No document allows these: the storage reported success, wrongly.
     let spoilt: u64 =
         tallies().map(|t| Fault::CONTENT.iter().map(|fault| t.faults.of(*fault)).sum::<u64>()).sum();
     if spoilt > 0 {
-        return Some(format!(
-            "{spoilt} reads returned content that is not what was written; none is allowed"
-        ));
+        return Some(format!("{spoilt} reads returned wrong content; none is allowed"));
     }
     let allowed = (ok + failed) as f64 * f64::from(plan.allowed_failures_per_million) / 1e6;
     if failed as f64 > allowed {
         let total = ok + failed;
         let per_million = plan.allowed_failures_per_million;
-        return Some(format!(
-            "{failed} of {total} operations failed; {per_million} in a million are allowed"
-        ));
+        return Some(format!("{failed} of {total} operations failed; {per_million} per million are allowed"));
     }
     None
 }

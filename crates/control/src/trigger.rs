@@ -1,4 +1,4 @@
-//! Scripts around a stage, as COSBench's `trigger` attribute asks for: `script.sh(arguments)`.
+//! Scripts around a stage, as in COSBench's `trigger` attribute: `script.sh(arguments)`.
 //!
 //! A workload file must not be able to run commands, so scripts run only from a directory that the operator
 //! has allowed on the command line, by a plain file name, and without a shell in between.
@@ -21,13 +21,16 @@ impl Trigger {
             None => (text.trim(), ""),
         };
         if name.is_empty() || name.contains('/') || name.starts_with('.') {
-            return Err(format!("trigger `{text}` does not name a plain file of {}", directory.display()));
+            return Err(format!("trigger `{text}` does not name a plain file in {}", directory.display()));
         }
         let path = directory.join(name);
         let arguments: Vec<String> =
             arguments.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect();
         let child = command(&path, &arguments).spawn().map_err(|error| {
-            format!("trigger {} could not be started: {error}; is it there and executable?", path.display())
+            format!(
+                "cannot start trigger {}: {error}; check that it exists and is executable",
+                path.display()
+            )
         })?;
         Ok(Self { path, arguments, child })
     }
@@ -39,9 +42,7 @@ impl Trigger {
         let _ = self.child.wait();
         self.arguments.push("-k".into());
         let ended = command(&self.path, &self.arguments).status();
-        ended
-            .map(drop)
-            .map_err(|error| format!("trigger {} -k could not be run: {error}", self.path.display()))
+        ended.map(drop).map_err(|error| format!("cannot run trigger {} -k: {error}", self.path.display()))
     }
 }
 

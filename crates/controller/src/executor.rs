@@ -28,7 +28,7 @@ pub struct Task {
     pub drivers: Vec<String>,
     /// Where the document came from.
     pub provenance: Provenance,
-    /// Whether to begin without asking the targets first.
+    /// Whether to begin without a check of the targets.
     pub skip_preflight: bool,
     /// Directory for temporary files.
     pub scratch: Option<PathBuf>,

@@ -1,4 +1,4 @@
-//! `<auth>`: how a token is got.
+//! `<auth>`: how to get a token.
 
 use super::config::{Settings, Vocabulary};
 use super::remarks::{Remarks, shown};
@@ -73,18 +73,18 @@ fn refuse(auth: &Element, kind: &str, remarks: &mut Remarks) {
     if matches!(kind, "httpauth" | "basic" | "digest") {
         let help = "use the storage's S3 keys, or `swauth` or `keystone` with Swift";
         let message = format!(
-            "auth type `{kind}` is not supported: only CDMI storage uses it, which Tidemark does not speak"
+            "auth type `{kind}` is not supported: only CDMI storage uses it, and Tidemark does not support CDMI"
         );
         return remarks.error(span, message, help);
     }
     let help = match nearest(kind, KINDS) {
-        Some(near) => format!("did you mean `{near}`? The types are {}", KINDS.join(", ")),
-        None => format!("the types are {}", KINDS.join(", ")),
+        Some(near) => format!("did you mean `{near}`? Valid types: {}", KINDS.join(", ")),
+        None => format!("valid types: {}", KINDS.join(", ")),
     };
-    remarks.error(span, format!("auth type {} is not known", shown(kind)), help);
+    remarks.error(span, format!("auth type {} is unknown", shown(kind)), help);
 }
 
-/// The value under the first of the keys that is there; an error when none is.
+/// The value under the first of the keys that is present; an error when none is.
 fn required(auth: &Element, settings: &Settings<'_>, keys: &[&str], remarks: &mut Remarks) -> Option<String> {
     if let Some(entry) = settings.find(keys) {
         return Some(entry.value.to_owned());
@@ -110,12 +110,11 @@ fn swauth(auth: &Element, settings: &Settings<'_>, remarks: &mut Remarks) -> Opt
     Some(Auth::Swift(SwiftAuth::TempAuth { url: url?, user: user?, key: key? }))
 }
 
-/// Version 3 when the document says so: by its type, by a domain, or by the address.
+/// Whether the document selects version 3: by its type, by a domain, or by the address.
 fn keystone(auth: &Element, settings: &Settings<'_>, version_3: bool, remarks: &mut Remarks) -> Option<Auth> {
     let url = url(settings, "http://127.0.0.1:5000/v2.0", remarks);
     if let Some(entry) = settings.find(&["usertoken"]).filter(|_| settings.find(&["password"]).is_none()) {
-        let help =
-            "give username= and password=; or no `auth`, and token= and storage_url= in the storage's config";
+        let help = "set username= and password=; or remove `auth`, and set token= and storage_url= in the storage's config";
         remarks.error(entry.key_span(), "`usertoken` is not supported", help);
     }
     let user = required(auth, settings, &["username"], remarks);

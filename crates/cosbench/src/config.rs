@@ -40,7 +40,7 @@ const MOST_ENTRIES: usize = 64;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Vocabulary {
     pub(super) keys: &'static [&'static str],
-    /// Whose keys they are, for messages: `storage s3`.
+    /// The owner of the keys, for messages: `storage s3`.
     pub(super) owner: &'static str,
 }
 
@@ -112,12 +112,12 @@ impl<'a> Settings<'a> {
         (filled && !entry.value.is_empty()).then_some(entry)
     }
 
-    /// Whether any of the keys is there, even without a value or with a placeholder.
+    /// Whether any of the keys is present, even without a value or with a placeholder.
     pub(super) fn mentions(&self, keys: &[&str]) -> bool {
         self.entries.iter().any(|entry| keys.contains(&entry.key))
     }
 
-    /// Whether a key is there without a value.
+    /// Whether a key is present without a value.
     pub(super) fn is_blank(&self, keys: &[&str]) -> bool {
         self.entries
             .iter()
@@ -171,9 +171,9 @@ fn check(entry: &Entry<'_>, words: Vocabulary, remarks: &mut Remarks) {
     let help = match nearest(entry.key, words.keys.iter().copied()) {
         Some(near) => format!("did you mean `{near}`? Keys are case-sensitive"),
         None if words.keys.is_empty() => format!("{} has no settings", words.owner),
-        None => format!("known keys: {}", words.keys.join(", ")),
+        None => format!("valid keys: {}", words.keys.join(", ")),
     };
-    let message = format!("{} is not a key of {}, it is ignored", shown(entry.key), words.owner);
+    let message = format!("{} is not a key of {} and is ignored", shown(entry.key), words.owner);
     remarks.warning(entry.key_span(), message, help);
 }
 

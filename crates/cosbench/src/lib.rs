@@ -3,7 +3,7 @@
 //! The text becomes a tree in which everything knows its place ([`tree`]); the outer elements hand settings
 //! inwards ([`workload`]), works and operations resolve against what they inherit ([`work`], [`operation`]),
 //! storage and authentication become a target ([`storage`], [`auth`]). Where COSBench's behaviour was wrong,
-//! the right thing is done and [`notes`] says so.
+//! Tidemark does the right thing and [`notes`] reports it.
 
 mod auth;
 mod config;
@@ -101,8 +101,7 @@ impl Level {
                 "workers" => level.workers = Some(number as u32),
                 "rate" => level.rate = Some(number),
                 _ => {
-                    let message =
-                        format!("the level's `{axis}` ({value}) has no meaning for a COSBench file");
+                    let message = format!("the level's `{axis}` ({value}) does not apply to a COSBench file");
                     return Err(vec![Diagnostic::error(0..0, message, "use `workers` or `rate`")]);
                 }
             }
@@ -175,8 +174,8 @@ fn extend_timeout(work: &mut Work, allowance_ns: u64, remarks: &mut Remarks) -> 
         remarks.note(
             "timeout",
             format!(
-                "COSBench's `timeout` limits how long a connection may be silent; here it limits a \
-                whole attempt, so {seconds} s are added for the largest object, one for each megabyte."
+                "COSBench's `timeout` limits how long a connection may be idle; in Tidemark it limits a \
+                whole attempt, so {seconds} s are added for the largest object, 1 s per megabyte."
             ),
         );
     }

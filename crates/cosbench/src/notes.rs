@@ -1,6 +1,6 @@
-//! Compatibility notes: where Tidemark does something other than the COSBench that a file was written for.
+//! Compatibility notes: where Tidemark differs from the COSBench that a file was written for.
 //!
-//! Only what applies to the plan at hand is said. What the plan does not show any more (a misspelled key that
+//! Only notes that apply to the plan are made. What the plan does not show any more (a misspelled key that
 //! was understood, a setting that is ignored) is noted where it is read.
 
 use super::remarks::Remarks;
@@ -15,15 +15,15 @@ pub(super) fn describe(plan: &Plan, remarks: &mut Remarks) {
     if plan.stages.iter().any(|stage| stage.works.is_empty()) {
         remarks.note(
             "delay",
-            "A stage that only waits ends well here; COSBench fails at its end \
-            (NullPointerException) and calls the whole workload terminated.",
+            "A stage that only waits succeeds in Tidemark; COSBench fails at its end \
+            (NullPointerException) and reports the whole workload as terminated.",
         );
     }
     if plan.trigger.is_some() || plan.stages.iter().any(|stage| stage.trigger.is_some()) {
         remarks.note(
             "trigger",
-            "Triggers are shell scripts named in a workload file; they are not run \
-            unless the operator allows a directory of scripts.",
+            "Triggers are shell scripts that a workload file names; Tidemark runs them \
+            only if the operator allows a directory of scripts.",
         );
     }
     remarks
@@ -41,8 +41,8 @@ fn describe_work(work: &Work, remarks: &mut Remarks) {
     if swift && actions.iter().any(|action| action.verb == Verb::Delete) {
         remarks.note(
             "deletes",
-            "COSBench's Swift adapter takes every answer to a delete for a success; \
-            here it is one only if the object was there and is gone.",
+            "COSBench's Swift adapter counts every response to a delete as a success; \
+            Tidemark does so only if the object existed and is gone.",
         );
     }
     match &work.load.source {
@@ -53,13 +53,13 @@ fn describe_work(work: &Work, remarks: &mut Remarks) {
         remarks.note(
             "failures",
             "COSBench's S3 adapter counts refused connections, time-outs and 404 as \
-            successes; here every failed request is a failure.",
+            successes; Tidemark counts every failed request as a failure.",
         );
         if s3.http.retries == 0 {
             remarks.note(
                 "retries",
-                "The AWS SDK inside COSBench repeats failed requests on its own, \
-                unseen; here every request is sent once unless the storage's config says `retry=`.",
+                "The AWS SDK inside COSBench retries failed requests by itself, \
+                unseen; Tidemark sends every request once unless the storage's config sets `retry=`.",
             );
         }
     }
@@ -71,22 +71,22 @@ fn totals(work: &Work, remarks: &mut Remarks) {
         remarks.note(
             "throughput",
             "Throughput is all work divided by the wall-clock time; COSBench adds \
-            up the rates of the workers, which overstates it when they do not end together.",
+            up the workers' rates, which overstates it when they do not end together.",
         );
     }
     match work.load.stop.operations {
         Some(operations) if operations < workers => remarks.note(
             "total-operations",
             format!(
-                "totalOps={operations} is less than the {workers} workers: here exactly {operations} \
-                operations are done; COSBench divides to 0 for each, takes that for no limit and never \
+                "totalOps={operations} is less than the {workers} workers: Tidemark does exactly {operations} \
+                operations; COSBench divides to 0 for each worker, reads that as no limit and never \
                 ends."
             ),
         ),
         Some(operations) if operations % workers != 0 => remarks.note(
             "total-operations",
             format!(
-                "totalOps={operations} is exact here; COSBench gives each of {workers} workers {} and \
+                "totalOps={operations} is exact in Tidemark; COSBench gives each of {workers} workers {} and \
                 does {}.",
                 operations / workers,
                 operations / workers * workers
@@ -100,18 +100,18 @@ fn measurements(work: &Work, remarks: &mut Remarks) {
     remarks.note(
         "percentiles",
         "Percentiles come from high-resolution histograms; COSBench's have \
-        buckets of 10 ms and give the upper edge, so everything faster reads 10 ms.",
+        buckets of 10 ms and report the upper edge, so everything faster reads 10 ms.",
     );
     remarks.note(
         "processing-time",
-        "COSBench's Avg-ProcTime is shown as what it stands for, the time to \
+        "Tidemark reports COSBench's Avg-ProcTime as the time to \
         the first byte; for writes COSBench measures something else.",
     );
     if work.load.stop.window_ns.is_some() {
         remarks.note(
             "in-flight",
-            "Operations in flight when the time is over are waited for and counted; \
-            COSBench drops them, and with them the slowest.",
+            "Tidemark waits for operations in flight at the end and counts them; \
+            COSBench drops them, including the slowest.",
         );
     }
 }
@@ -124,23 +124,23 @@ fn describe_action(action: &Action, target: &Target, remarks: &mut Remarks) {
         Verb::Put { .. } | Verb::PutMultipart { .. } if seeded => {
             remarks.note(
                 "content",
-                "Objects hold seeded pseudo-random bytes, different in each; COSBench \
+                "Each object holds different seeded pseudo-random bytes; COSBench \
                 repeats one block of 4 KiB of letters, which compresses and deduplicates to almost nothing.",
             );
         }
         Verb::List { .. } if s3 => {
             remarks.note(
                 "list",
-                "`list` sends a real request; COSBench's S3 adapter answers it at once \
-                from nothing and counts a success.",
+                "`list` sends a real request; COSBench's S3 adapter sends nothing \
+                and counts a success.",
             );
         }
         Verb::DeleteContainer { empty: true } if s3 => {
             remarks.note(
                 "dispose",
-                "`dispose` deletes what is left in a container before the container; \
-                COSBench does that for Swift only, and on S3 leaves a container that is not empty with a \
-                line in its log.",
+                "`dispose` deletes a container's remaining objects first; \
+                COSBench does so only for Swift; on S3 it keeps a container that is not empty and writes a \
+                line to its log.",
             );
         }
         _ => {}
@@ -160,8 +160,8 @@ fn describe_choice(choice: &Choice, remarks: &mut Remarks) {
             remarks.note(
                 "pairs",
                 format!(
-                    "Two sequences advance together, here as in COSBench: of {spaces} containers x \
-                    {items} objects only {} pairs are touched. Choose counts without a common divisor to \
+                    "Two sequences advance together, as in COSBench: of {spaces} containers x \
+                    {items} objects only {} pairs are used. Choose counts without a common divisor to \
                     reach all.",
                     u128::from(spaces) * u128::from(items) / u128::from(common)
                 ),
@@ -188,7 +188,7 @@ fn describe_size(size: &Size, remarks: &mut Remarks) {
     if size.unit >= 1024 && size.unit.is_power_of_two() {
         remarks.note(
             "binary-units",
-            "KiB, MiB and GiB are powers of 1024 here and in COSBench's sineio \
+            "KiB, MiB and GiB are powers of 1024 in Tidemark and in COSBench's sineio \
             fork; Intel's COSBench reads `c(64)KiB` as 64 bytes.",
         );
     }

@@ -115,9 +115,9 @@ fn kind(element: &Element, remarks: &mut Remarks) -> &'static str {
     let help = match nearest(written, TYPES) {
         _ if SPECIAL.contains(&written) => format!("give the work itself type=\"{written}\""),
         Some(near) => format!("did you mean `{near}`?"),
-        None => format!("the types are {}", TYPES.join(", ")),
+        None => format!("valid types: {}", TYPES.join(", ")),
     };
-    remarks.error(value.span.clone(), format!("operation type {} is not known", shown(written)), help);
+    remarks.error(value.span.clone(), format!("operation type {} is unknown", shown(written)), help);
     TYPES[0]
 }
 
@@ -186,7 +186,7 @@ fn warn_ignored(entry: &Entry<'_>, remarks: &mut Remarks) {
     if let Some(ignored) = selector::ignored(entry.value) {
         let help =
             "c(n) is a constant and uses n alone, as in COSBench; use u(a,b) to spread evenly from a to b";
-        remarks.warning(entry.place(ignored), "what follows the first number of `c` is ignored", help);
+        remarks.warning(entry.place(ignored), "arguments of `c` after the first number are ignored", help);
         remarks.note("constant", "A selector `c(a,b)` is a constant, as in COSBench: it always gives a.");
     }
 }
@@ -201,7 +201,7 @@ fn file_pick(settings: &Settings<'_>, remarks: &mut Remarks) -> Pick {
         Some(b'u') => Pick::Uniform { low, high },
         Some(b'c') => Pick::Constant(1),
         _ => {
-            let message = format!("`fileselection` {} is not known", shown(entry.value));
+            let message = format!("`fileselection` {} is unknown", shown(entry.value));
             remarks.error(
                 entry.span(),
                 message,
@@ -216,7 +216,7 @@ fn files(settings: &Settings<'_>, element: &Element, kind: &str, remarks: &mut R
     required(settings, "files", element, kind, remarks).map_or_else(PathBuf::new, |entry| entry.value.into())
 }
 
-/// Says what a division cannot do.
+/// Reports what a division cannot do.
 fn check_division(
     element: &Element,
     division: Division,
@@ -235,22 +235,21 @@ fn check_division(
             let help = "COSBench fails here; use a selector that is a range, or division=\"none\"";
             remarks.warning(
                 element.span.clone(),
-                format!("`h(...)` of {what} is not divided among the workers"),
+                format!("`h(...)` of {what} cannot be divided among workers"),
                 help,
             );
         }
         Pick::Constant(_) | Pick::Shared { .. } => {}
         _ if pick.count() < u64::from(workers) => {
-            let message = format!("{workers} workers share {} {what}: some have nothing to do", pick.count());
-            let help =
-                "give at least as many as there are workers, or division=\"none\"; COSBench fails here";
+            let message = format!("{workers} workers share {} {what}: some are idle", pick.count());
+            let help = "give at least one per worker, or use division=\"none\"; COSBench fails here";
             remarks.warning(element.span.clone(), message, help);
         }
         _ => {}
     }
 }
 
-/// How containers and objects are called; a key without a value is an empty prefix or suffix.
+/// Names of containers and objects; a key without a value is an empty prefix or suffix.
 pub(super) fn naming(settings: &Settings<'_>) -> Naming {
     let text = |key: &str, default: &str| match settings.is_blank(&[key]) {
         true => String::new(),
@@ -270,8 +269,8 @@ pub(super) fn content(settings: &Settings<'_>, remarks: &mut Remarks) -> Content
     if settings.find(&["hashcheck"]).is_some() {
         remarks.note(
             "hashcheck",
-            "`hashcheck` is taken for `hashCheck`, so content is verified; COSBench \
-            knows only the latter spelling and verifies nothing.",
+            "`hashcheck` is read as `hashCheck`, so content is verified; COSBench \
+            accepts only the latter spelling and verifies nothing.",
         );
     }
     if settings.flag(&["hashCheck", "hashcheck"], remarks) {

@@ -4,11 +4,11 @@ use std::ops::Range;
 use tidemark_measure::record::Note;
 use tidemark_plan::diagnostic::{Diagnostic, Severity};
 
-/// Beyond this many nobody reads on, and a hostile document could ask for millions.
+/// The limit of remarks: nobody reads more, and a hostile document could cause millions.
 const MOST: usize = 500;
 
-/// What there is to say about a document. The same remark is kept once: a storage that five stages inherit is
-/// looked at five times and complained of once.
+/// The remarks on a document. The same remark is kept once: a storage that five stages inherit is
+/// read five times and reported once.
 #[derive(Debug, Default)]
 pub(super) struct Remarks {
     list: Vec<Diagnostic>,

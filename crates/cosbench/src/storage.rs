@@ -1,4 +1,4 @@
-//! What a work talks to: `<storage>` and `<auth>` to a target.
+//! Turns `<storage>` and `<auth>` into a target.
 
 use super::auth;
 use super::config::{Entry, Settings, Vocabulary};
@@ -9,11 +9,11 @@ use tidemark_object::job::{Embedded, Http, Mock, Place, REGION, S3, Swift, Swift
 use tidemark_plan::nearest::nearest;
 use tidemark_plan::secret::Secret;
 
-/// A target, and what its settings say about operations.
+/// A target, and its settings that concern operations.
 #[derive(Clone, Debug)]
 pub(super) struct Storage {
     pub(super) target: Target,
-    /// Reads are of so many bytes, somewhere in objects of so many bytes (sineio's `is_range_request`).
+    /// Bytes of a read, and of the objects that it reads from (sineio's `is_range_request`).
     pub(super) range: Option<(u64, u64)>,
     /// Bytes of a part of a multipart upload.
     pub(super) part_bytes: u64,
@@ -27,12 +27,15 @@ const PART_BYTES: u64 = 5 << 20;
 /// All the kinds that can be used, for messages.
 const KINDS: [&str; 9] = ["none", "mock", "s3", "sio", "siov1", "gdas", "oss", "swift", "embedded"];
 
-/// Kinds that COSBench and its forks have and Tidemark has not, with what to use instead.
+/// Kinds of COSBench and its forks that Tidemark does not support, with what to use instead.
 const REFUSED: [(&str, &str); 14] = [
-    ("ampli", "use storage type `s3` with an S3 endpoint: AmpliStor's own protocol is not spoken"),
+    (
+        "ampli",
+        "use storage type `s3` with an S3 endpoint: Tidemark does not support AmpliStor's own protocol",
+    ),
     (
         "cdmi",
-        "use storage type `s3` or `swift` with the same server's S3 or Swift endpoint: CDMI is not spoken",
+        "use storage type `s3` or `swift` with the same server's S3 or Swift endpoint: Tidemark does not support CDMI",
     ),
     ("cdmi_swift", "use storage type `swift` with the same server: it offers Swift beside CDMI"),
     ("sproxyd", "use storage type `s3` with the Scality RING's S3 connector"),
@@ -41,16 +44,16 @@ const REFUSED: [(&str, &str); 14] = [
     (
         "gcs",
         "use storage type `s3` with endpoint=https://storage.googleapis.com and HMAC keys: its XML API \
-            speaks S3",
+            is compatible with S3",
     ),
     ("ecs", "use storage type `s3` with the S3 endpoint of ECS (port 9020, or 9021 with TLS)"),
     ("openio", "use storage type `s3` with OpenIO's S3 gateway"),
-    ("manta", "use storage type `s3` with an S3 gateway: Manta's own protocol is not spoken"),
+    ("manta", "use storage type `s3` with an S3 gateway: Tidemark does not support Manta's own protocol"),
     (
         "hcp",
-        "use storage type `s3` with HCP's S3-compatible endpoint; accessKey= and secretKey= are understood",
+        "use storage type `s3` with HCP's S3-compatible endpoint; accessKey= and secretKey= are accepted",
     ),
-    ("hcpcs", "use storage type `s3` with its S3 endpoint; accessKey= and secretKey= are understood"),
+    ("hcpcs", "use storage type `s3` with its S3 endpoint; accessKey= and secretKey= are accepted"),
     ("s3fips", "use storage type `s3` with the FIPS endpoint of your region"),
     ("srb", "it is a block device: use storage type `s3` with the Scality RING's S3 connector for objects"),
 ];
@@ -91,7 +94,7 @@ const S3_KEYS: [&str; 33] = [
     "caching",
 ];
 
-/// Resolves what `<storage>` and `<auth>` say together; `None` after an error.
+/// Resolves `<storage>` and `<auth>` together; `None` after an error.
 pub(super) fn resolve(
     storage: Option<&Element>,
     auth: Option<&Element>,
@@ -107,7 +110,7 @@ pub(super) fn resolve(
         Settings::default().within(storage, Vocabulary { keys, owner }, remarks)
     };
     if lower != "swift" && auth.as_ref().is_some_and(|auth| *auth != auth::Auth::None) {
-        let message = format!("storage `{lower}` does not use the `auth` given, it is ignored");
+        let message = format!("storage `{lower}` does not use `auth`; it is ignored");
         remarks.warning(storage.span.clone(), message, "");
     }
     match lower.as_str() {
@@ -151,10 +154,10 @@ pub(super) fn resolve(
     }
 }
 
-/// Another target in place of a `<storage>`, of which what it says about operations stays.
+/// Another target in place of a `<storage>`, whose settings of operations stay.
 pub(super) fn on(target: Target, storage: Option<&Element>, remarks: &mut Remarks) -> Storage {
     let Some(storage) = storage else { return Storage::plain(target) };
-    // What else is wrong with it does not matter: addresses and keys are often placeholders.
+    // Other errors in it do not matter: addresses and keys are often placeholders.
     let words = Vocabulary { keys: &S3_KEYS, owner: "S3 storage" };
     let settings = Settings::default().within(storage, words, &mut Remarks::default());
     Storage {
@@ -165,17 +168,17 @@ pub(super) fn on(target: Target, storage: Option<&Element>, remarks: &mut Remark
     }
 }
 
-/// Says why a kind cannot be used, at the value of `type`.
+/// Reports why a kind cannot be used, at the value of `type`.
 fn refuse(storage: &Element, kind: &str, remarks: &mut Remarks) {
     let span = storage.value("type").map_or(storage.span.clone(), |value| value.span.clone());
     if let Some((_, instead)) = REFUSED.iter().find(|(refused, _)| *refused == kind) {
         return remarks.error(span, format!("storage type `{kind}` is not supported"), *instead);
     }
     let help = match nearest(kind, KINDS) {
-        Some(near) => format!("did you mean `{near}`? The types are {}", KINDS.join(", ")),
-        None => format!("the types are {}", KINDS.join(", ")),
+        Some(near) => format!("did you mean `{near}`? Valid types: {}", KINDS.join(", ")),
+        None => format!("valid types: {}", KINDS.join(", ")),
     };
-    remarks.error(span, format!("storage type {} is not known", shown(kind)), help);
+    remarks.error(span, format!("storage type {} is unknown", shown(kind)), help);
 }
 
 impl Storage {
@@ -234,7 +237,7 @@ fn swift(
     };
     if let Some(entry) = settings.find(&["transfer_rate"]) {
         let help = "remove it; to limit the load, write the workload as Tidemark YAML with a rate";
-        remarks.warning(entry.key_span(), "`transfer_rate` is not supported, it is ignored", help);
+        remarks.warning(entry.key_span(), "`transfer_rate` is not supported and is ignored", help);
     }
     let policy = settings.find(&["policy"]).map(|entry| entry.value.to_owned());
     Some(Storage::plain(Target::Swift(Swift { http, auth, policy })))
@@ -272,11 +275,11 @@ fn s3(storage: &Element, kind: &str, settings: &Settings<'_>, remarks: &mut Rema
     if settings.find(&["max_connections", "maxConnections"]).is_some() {
         remarks.note(
             "connections",
-            "`max_connections` is ignored: every worker has one connection of its own, kept open.",
+            "`max_connections` is ignored: every worker keeps one connection of its own open.",
         );
     }
     if settings.flag(&["is_prefetch"], remarks) {
-        remarks.note("prefetch", "`is_prefetch` is ignored: reads are not sent ahead.");
+        remarks.note("prefetch", "`is_prefetch` is ignored: Tidemark does not prefetch.");
     }
     let path_style = settings.flag(&["path_style_access", "pathStyleAccess"], remarks)
         || endpoints.iter().any(|endpoint| needs_path_style(endpoint));
@@ -307,8 +310,8 @@ fn endpoints(storage: &Element, settings: &Settings<'_>, remarks: &mut Remarks) 
         return address_list(entry, remarks);
     }
     if !settings.mentions(&["endpoint"]) {
-        let help = "give endpoint=http://host:port unless you mean Amazon S3";
-        let message = "no `endpoint` is given, COSBench's default http://s3.amazonaws.com is used";
+        let help = "set endpoint=http://host:port unless you want Amazon S3";
+        let message = "no `endpoint` is set; COSBench's default, http://s3.amazonaws.com, applies";
         remarks.warning(storage.span.clone(), message, help);
     }
     vec!["http://s3.amazonaws.com".to_owned()]
@@ -344,10 +347,10 @@ fn read_address(text: &str, path: bool) -> Result<String, &'static str> {
         return Err("its scheme is neither http nor https");
     }
     if url.host().is_none() || text.is_empty() {
-        return Err("it names no host");
+        return Err("it has no host");
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err("it contains a user name or password; these have keys of their own");
+        return Err("it contains a user name or password; use their own keys instead");
     }
     if url.query().is_some() || url.fragment().is_some() {
         return Err("it has a query or a fragment");
@@ -379,14 +382,14 @@ fn keys(storage: &Element, settings: &Settings<'_>, remarks: &mut Remarks) -> (S
     };
     match (absent(ACCESS, access), absent(SECRET, secret)) {
         (true, true) => {
-            let help = "give accesskey= and secretkey= unless anonymous access is meant";
-            remarks.warning(storage.span.clone(), "no keys are given, requests are sent unsigned", help);
+            let help = "set accesskey= and secretkey= unless you want anonymous access";
+            remarks.warning(storage.span.clone(), "no keys are set; requests are sent unsigned", help);
         }
         (true, false) => {
-            remarks.error(storage.span.clone(), "`accesskey` is missing", "give accesskey=, too");
+            remarks.error(storage.span.clone(), "`accesskey` is missing", "add accesskey=");
         }
         (false, true) => {
-            remarks.error(storage.span.clone(), "`secretkey` is missing", "give secretkey=, too");
+            remarks.error(storage.span.clone(), "`secretkey` is missing", "add secretkey=");
         }
         (false, false) => {}
     }
@@ -395,9 +398,9 @@ fn keys(storage: &Element, settings: &Settings<'_>, remarks: &mut Remarks) -> (S
 
 fn proxy(settings: &Settings<'_>, remarks: &mut Remarks) {
     if let Some(entry) = settings.find(&["proxyhost", "proxyHost", "proxyport", "proxyPort"]) {
-        let help = "remove `proxyhost` and `proxyport`: Tidemark connects directly, a proxy would be what \
-            is measured";
-        remarks.error(entry.key_span(), format!("`{}`: a proxy is not supported", entry.key), help);
+        let help = "remove `proxyhost` and `proxyport`: Tidemark connects directly, otherwise it would \
+            measure the proxy";
+        remarks.error(entry.key_span(), format!("`{}`: proxies are not supported", entry.key), help);
     }
 }
 
@@ -414,7 +417,7 @@ fn http(settings: &Settings<'_>, endpoints: Vec<String>, remarks: &mut Remarks) 
             http.timeout_ns = 3_600_000_000_000;
             remarks.note(
                 "timeout",
-                "`timeout=0` means no limit to COSBench; Tidemark gives an attempt up after an hour.",
+                "`timeout=0` means no limit in COSBench; Tidemark ends an attempt after an hour.",
             );
         }
         Some(milliseconds) => http.timeout_ns = milliseconds.saturating_mul(1_000_000),
@@ -425,8 +428,8 @@ fn http(settings: &Settings<'_>, endpoints: Vec<String>, remarks: &mut Remarks) 
         remarks.note(
             "retry",
             format!(
-                "COSBench ignores `retry` in a storage's config; here it is honoured: up to {} \
-                further attempts, their time inside the operation's latency.",
+                "COSBench ignores `retry` in a storage's config; Tidemark makes up to {} \
+                further attempts and counts their time in the operation's latency.",
                 http.retries
             ),
         );
@@ -445,7 +448,7 @@ fn range(storage: &Element, settings: &Settings<'_>, remarks: &mut Remarks) -> O
         _ => {
             let help = "give file_length= (bytes of an object) and chunk_length= (bytes of a read, no \
                 more than that)";
-            let message = "`is_range_request` needs `file_length` and a `chunk_length` of at most that";
+            let message = "`is_range_request` requires `file_length` and a `chunk_length` no larger than it";
             remarks.error(storage.span.clone(), message, help);
             None
         }
@@ -455,7 +458,7 @@ fn range(storage: &Element, settings: &Settings<'_>, remarks: &mut Remarks) -> O
 fn part_bytes(settings: &Settings<'_>, remarks: &mut Remarks) -> u64 {
     let part_bytes = settings.number(&["part_size"], remarks).unwrap_or(PART_BYTES);
     if let Some(entry) = settings.find(&["part_size"]).filter(|_| part_bytes < PART_BYTES) {
-        let help = "S3 refuses parts of less than 5242880 bytes, but for the last";
+        let help = "S3 rejects parts of less than 5242880 bytes, except the last";
         remarks.warning(entry.span(), format!("`part_size` is only {part_bytes} bytes"), help);
     }
     part_bytes.max(1)

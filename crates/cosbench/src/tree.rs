@@ -31,7 +31,7 @@ pub(super) struct Element {
 }
 
 impl Element {
-    /// The value of an attribute, if it is there and not blank.
+    /// The value of an attribute, if present and not blank.
     pub(super) fn value(&self, name: &str) -> Option<&Value> {
         let attribute = self.attributes.iter().find(|attribute| attribute.name == name)?;
         Some(&attribute.value).filter(|value| !value.text.trim().is_empty())
@@ -107,7 +107,7 @@ impl Value {
             let end = longest.clone().position(|byte| *byte == b';').map(|end| reference + end + 1);
             let known = end.and_then(|end| Some((character(&rest[reference + 1..end - 1])?, end)));
             let Some((character, end)) = known else {
-                let message = format!("the value of `{name}` contains a `&` that begins no reference");
+                let message = format!("the value of `{name}` contains a `&` that does not begin a reference");
                 remarks.error(at..at + 1, message, "write `&amp;` for the character itself");
                 value.push(&rest[reference..reference + 1]);
                 rest = &rest[reference + 1..];
@@ -135,8 +135,12 @@ impl Value {
             self.steps.push((self.text.len(), place.start));
             match variable(name) {
                 Some(value) if value.contains(';') => {
-                    let message = format!("the environment variable {name} contains a semicolon");
-                    remarks.error(place.clone(), message, "a config separates its entries with it");
+                    let message = format!("the environment variable {name} contains a `;`");
+                    remarks.error(
+                        place.clone(),
+                        message,
+                        "change the value: a config separates its entries with `;`",
+                    );
                 }
                 Some(value) if !value.is_empty() => self.text.push_str(&value),
                 _ => {
@@ -218,7 +222,7 @@ pub(super) fn placeholder(text: &str) -> Option<&str> {
         .then_some(word)
 }
 
-/// What to say about a placeholder.
+/// The diagnostic for a placeholder.
 pub(super) fn placeholder_error(word: &str, span: Range<usize>) -> Diagnostic {
     let lower = word.to_lowercase();
     let meant = [
@@ -279,7 +283,7 @@ impl Builder<'_> {
         match event {
             Event::Start(tag) | Event::Empty(tag) if self.open.len() >= DEEPEST => {
                 let message = format!("{} is nested more than {DEEPEST} deep", shown(tag.name().as_ref()));
-                self.remarks.error(span, message, "a COSBench workload is five deep");
+                self.remarks.error(span, message, "a COSBench workload has five levels");
                 return false;
             }
             Event::Start(tag) => {
@@ -312,7 +316,7 @@ impl Builder<'_> {
             Some(parent) => parent.children.push(element),
             None if self.root.is_none() => self.root = Some(element),
             None => {
-                let message = format!("there is a second outermost element, {}", shown(&element.name));
+                let message = format!("the document has a second root element, {}", shown(&element.name));
                 self.remarks.error(element.span, message, "a file holds one `workload`");
                 return false;
             }
@@ -394,13 +398,13 @@ impl Builder<'_> {
                 let (line, _) = self.open.last().map_or((0, 0), |open| {
                     Diagnostic::error(open.span.clone(), "", "").line_and_column(self.text)
                 });
-                let message = format!("`</{found}>` stands where `</{expected}>` is expected");
+                let message = format!("found `</{found}>` instead of `</{expected}>`");
                 self.remarks.error(span, message, format!("close the `<{expected}>` of line {line} first"));
             }
             Error::IllFormed(IllFormedError::UnmatchedEndTag(found)) => {
                 self.remarks.error(
                     span,
-                    format!("`</{found}>` closes nothing"),
+                    format!("`</{found}>` has no start tag"),
                     "remove it, or add the start tag",
                 );
             }
@@ -409,7 +413,7 @@ impl Builder<'_> {
                 | SyntaxError::UnclosedSingleQuotedAttributeValue,
             ) => {
                 let quote = self.open_quote(at);
-                let message = "a quote that opens here is not closed, or one before it on the line";
+                let message = "this quote, or one before it on the line, is not closed";
                 self.remarks.error(quote..quote + 1, message, "write name=\"value\" for every attribute");
             }
             Error::Syntax(error) => {
@@ -523,15 +527,15 @@ mod tests {
     fn malformed_documents_are_refused_at_the_place() {
         let table = [
             ("", "the document has no element", ""),
-            ("<a><b></a>", "`</a>` stands where `</b>` is expected", "<"),
-            ("<a></a></b>", "`</b>` closes nothing", "<"),
+            ("<a><b></a>", "found `</a>` instead of `</b>`", "<"),
+            ("<a></a></b>", "`</b>` has no start tag", "<"),
             ("<a><b>", "`<b>` is never closed", "b"),
-            ("<a/><b/>", "there is a second outermost element, `b`", "b"),
+            ("<a/><b/>", "the document has a second root element, `b`", "b"),
             ("<a x></a>", "an attribute has no `=` and no value, in `<a>`", "<"),
             ("<a x=1 />", "an attribute's value is not in quotes, in `<a>`", "1"),
             ("<a x=\"1\" x=\"2\"/>", "an attribute is given twice, in `<a>`", "x"),
-            ("<a x=\"a&b\"/>", "the value of `x` contains a `&` that begins no reference", "&"),
-            ("<a x=\"&evil;\"/>", "the value of `x` contains a `&` that begins no reference", "&"),
+            ("<a x=\"a&b\"/>", "the value of `x` contains a `&` that does not begin a reference", "&"),
+            ("<a x=\"&evil;\"/>", "the value of `x` contains a `&` that does not begin a reference", "&"),
             (
                 "<!DOCTYPE a [<!ENTITY e \"x\">]><a/>",
                 "a document type (`<!DOCTYPE`) is not accepted",
@@ -554,10 +558,7 @@ mod tests {
         let mut remarks = Remarks::default();
         assert!(read(text, &mut remarks).is_none());
         let found = remarks.sorted();
-        assert_eq!(
-            found.last().unwrap().message,
-            "a quote that opens here is not closed, or one before it on the line"
-        );
+        assert_eq!(found.last().unwrap().message, "this quote, or one before it on the line, is not closed");
         assert_eq!(found.last().unwrap().line_and_column(text), (2, 23));
         let found = complaints("<a name=\"x>\n <b name=\"y\"/>\n</a>");
         assert_eq!(found[0].1, "\"");

@@ -24,7 +24,7 @@ const MOST_OPERATIONS: usize = 100;
 const NORMAL_AFR: u32 = 200_000;
 
 /// When a work runs, seen from its stage. Works that create or delete the containers of another cannot run
-/// beside it, so they get a stage of their own before or after.
+/// at the same time, so they get a stage of their own before or after.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
     Before,
@@ -76,11 +76,11 @@ fn kind(element: &Element, reader: &mut Reader) -> (&'static str, Type) {
     if let Some(found) = TYPES.iter().find(|(name, _)| *name == written) {
         return *found;
     }
-    let message = format!("work type {} is not known", shown(written));
+    let message = format!("work type {} is unknown", shown(written));
     match nearest(written, TYPES.map(|(name, _)| name)) {
         Some(near) => reader.remarks.error(value.span.clone(), message, format!("did you mean `{near}`?")),
         None => {
-            let help = "the work is taken for a normal one, as COSBench does; remove the attribute";
+            let help = "the work runs as a normal one, as in COSBench; remove the attribute";
             reader.remarks.warning(value.span.clone(), message, help);
         }
     }
@@ -192,7 +192,7 @@ fn normal(element: &Element, scope: &Scope<'_>, storage: Storage, workers: u32, 
     }
 }
 
-/// Operations of one type that have no name of their own are told apart as `1-read`, `2-read`.
+/// Operations of one type without a name are numbered: `1-read`, `2-read`.
 fn number(labels: &mut [Label]) {
     let mut counts: HashMap<String, (u32, u32)> = HashMap::new();
     for label in labels.iter().filter(|label| label.label == label.kind) {
@@ -214,8 +214,8 @@ fn stop(element: &Element, reader: &mut Reader) -> Stop {
     let (operations, bytes) = (limit("totalOps", int), limit("totalBytes", i64::MAX));
     let (warm_up, ramp_down) = (limit("rampup", int), limit("rampdown", int));
     if window.is_none() && operations.is_none() && bytes.is_none() {
-        let help = "give runtime=\"seconds\", totalOps=\"number\" or totalBytes=\"number\"";
-        reader.remarks.error(element.span.clone(), "nothing ends the work", help);
+        let help = "set runtime=\"seconds\", totalOps=\"number\" or totalBytes=\"number\"";
+        reader.remarks.error(element.span.clone(), "the work has no end condition", help);
     }
     Stop {
         steady: None,
@@ -242,7 +242,7 @@ fn division(element: &Element, reader: &mut Reader) -> Option<Division> {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => "write none, container or object".to_owned(),
             };
-            reader.remarks.error(value.span.clone(), format!("division {} is not known", shown(other)), help);
+            reader.remarks.error(value.span.clone(), format!("division {} is unknown", shown(other)), help);
             None
         }
     }
@@ -324,17 +324,17 @@ fn extra(
         WorkKind::Prepare if settings.flag(&["createContainer"], remarks) => {
             remarks.note(
                 "create-containers",
-                "`createContainer=true`: the containers are created by a \
-                stage of their own before the objects are written; in COSBench every worker asks for each \
-                container that it comes to.",
+                "`createContainer=true`: Tidemark creates the containers in a \
+                stage of their own before it writes the objects; in COSBench every worker requests each \
+                container that it uses.",
             );
             Some((Turn::Before, Verb::CreateContainer, WorkKind::Init, "init"))
         }
         WorkKind::Cleanup if settings.flag(&["deleteContainer"], remarks) => {
             remarks.note(
                 "delete-containers",
-                "`deleteContainer=true`: the containers are deleted by a \
-                stage of their own after all objects are; COSBench tries while other workers may still be \
+                "`deleteContainer=true`: Tidemark deletes the containers in a \
+                stage of their own after all objects; COSBench tries while other workers may still be \
                 deleting.",
             );
             Some((Turn::After, Verb::DeleteContainer { empty: false }, WorkKind::Dispose, "dispose"))
@@ -365,7 +365,7 @@ fn normalised<'a>(
             scope = scope.within(found, &mut reader.remarks);
         } else {
             let message = format!("an `operation` in a `{type_name}` work is ignored");
-            reader.remarks.warning(found.span.clone(), message, "give the work's own `config` instead");
+            reader.remarks.warning(found.span.clone(), message, "use the work's own `config` instead");
         }
     }
     scope

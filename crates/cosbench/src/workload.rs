@@ -98,19 +98,19 @@ impl<'a> Scope<'a> {
 #[derive(Default)]
 pub(super) struct Reader {
     pub(super) remarks: Remarks,
-    /// What storage and auth mean together, by where they stand.
+    /// Targets by the places of their storage and auth.
     storages: HashMap<(usize, usize), Storage>,
-    /// What load is put on, if it is not what the document says.
+    /// The target that replaces the document's, if any.
     target: Option<Target>,
 }
 
 impl Reader {
-    /// A reader of a document whose load is put on another target, if there is one.
+    /// A reader of a document, with a target that replaces the document's, if any.
     pub(super) fn new(target: Option<Target>) -> Self {
         Self { target, ..Self::default() }
     }
 
-    /// Whether load is put on something else than the document says.
+    /// Whether another target replaces the document's.
     pub(super) fn has_target(&self) -> bool {
         self.target.is_some()
     }
@@ -130,11 +130,7 @@ impl Reader {
     pub(super) fn workload(&mut self, root: &Element, seed: u64) -> Plan {
         if root.name != "workload" {
             let help = "a COSBench file begins with `<workload name=\"...\">`";
-            self.remarks.error(
-                root.span.clone(),
-                format!("the outermost element is {}", shown(&root.name)),
-                help,
-            );
+            self.remarks.error(root.span.clone(), format!("the root element is {}", shown(&root.name)), help);
         } else {
             self.check(root);
         }
@@ -175,7 +171,7 @@ impl Reader {
             self.remarks.error(
                 value.span.clone(),
                 "a stage's name contains `;`",
-                "remove it: COSBench refuses it",
+                "remove it: COSBench rejects it",
             );
         }
         let pause_s = self.integer(element, "closuredelay", 0..=i64::from(i32::MAX)).unwrap_or(0);
@@ -211,7 +207,7 @@ impl Reader {
             let help = "add closuredelay=\"seconds\" to the stage";
             self.remarks.warning(
                 element.span.clone(),
-                format!("stage {} neither works nor waits", shown(&stage.name)),
+                format!("stage {} has neither works nor a delay", shown(&stage.name)),
                 help,
             );
         }
@@ -252,10 +248,10 @@ impl Reader {
         let (low, high) = (*range.start(), *range.end());
         match value.text.trim().parse::<i64>() {
             Ok(number) if range.contains(&number) => return Some(number),
-            // A placeholder has been complained of.
+            // A placeholder has been reported already.
             _ if value.text.contains('<') => {}
             Ok(number) => {
-                let message = format!("`{name}` is {number}");
+                let message = format!("`{name}` is {number}, out of range");
                 self.remarks.error(
                     value.span.clone(),
                     message,
@@ -288,9 +284,9 @@ impl Reader {
             }
             let help = match nearest(name, shape.attributes.iter().copied()) {
                 Some(near) => format!("did you mean `{near}`? Names are case-sensitive"),
-                None => format!("known attributes: {}", shape.attributes.join(", ")),
+                None => format!("valid attributes: {}", shape.attributes.join(", ")),
             };
-            let message = format!("{} is not an attribute of `{}`, it is ignored", shown(name), element.name);
+            let message = format!("{} is not an attribute of `{}` and is ignored", shown(name), element.name);
             self.remarks.warning(attribute.span.clone(), message, help);
         }
         for child in &element.children {
@@ -302,7 +298,7 @@ impl Reader {
                     None if shape.children.is_empty() => "remove it".to_owned(),
                     None => format!("it may contain: {}", shape.children.join(", ")),
                 };
-                let message = format!("{} does not belong into `{}`", shown(&child.name), element.name);
+                let message = format!("{} is not allowed in `{}`", shown(&child.name), element.name);
                 self.remarks.error(child.span.clone(), message, help);
             }
         }
@@ -310,7 +306,7 @@ impl Reader {
             let mut twice = element.children.iter().filter(|child| child.name == name).skip(1);
             if let Some(second) = twice.next() {
                 let message = format!("`{}` has more than one `{name}`", element.name);
-                self.remarks.error(second.span.clone(), message, "keep one, put the others into comments");
+                self.remarks.error(second.span.clone(), message, "keep one and comment out the others");
             }
         }
     }

@@ -370,7 +370,7 @@ fn kinds_of_storage_that_are_not_spoken_are_refused_with_advice() {
     let init = "<work type=\"init\" workers=\"1\" config=\"containers=r(1,2)\"/>";
     assert_eq!(
         errors(&around("<storage type=\"swfit\"/>", init))[0],
-        (2, 16, "storage type `swfit` is not known".into())
+        (2, 16, "storage type `swfit` is unknown".into())
     );
     let http = "<auth type=\"httpauth\" config=\"username=a;password=b\"/>";
     assert!(errors(&around(http, init))[0].2.starts_with("auth type `httpauth` is not supported"));
@@ -461,31 +461,36 @@ fn mistakes_are_reported_where_they_are() {
     let table = [
         (operation("containers=u(1,32);objects=u(50,1)"), 4, "50", "the range goes down, from 50 to 1"),
         (operation("containers=u(1,32)"), 4, "operation", "`read` has no `objects`"),
-        (operation("containers=q(1);objects=c(1)"), 4, "q(1)", "`q(1)` is not a selector that is known"),
-        (normal("name=\"m\" workers=\"0\" runtime=\"1\""), 4, "0", "`workers` is 0"),
+        (operation("containers=q(1);objects=c(1)"), 4, "q(1)", "`q(1)` is not a known selector"),
+        (normal("name=\"m\" workers=\"0\" runtime=\"1\""), 4, "0", "`workers` is 0, out of range"),
         (
             normal("name=\"m\" workers=\"1\" runtime=\"30s\""),
             4,
             "30s",
             "`runtime` is not a whole number: `30s`",
         ),
-        (normal("name=\"m\" workers=\"1\""), 4, "work", "nothing ends the work"),
+        (normal("name=\"m\" workers=\"1\""), 4, "work", "the work has no end condition"),
         (normal("workers=\"1\" runtime=\"1\""), 4, "work", "`work` has no `name`"),
         (normal("name=\"m\" runtime=\"1\""), 4, "work", "`work` has no `workers`"),
         (
             normal("name=\"m\" workers=\"1\" runtime=\"1\" division=\"objects\""),
             4,
             "objects",
-            "division `objects` is not known",
+            "division `objects` is unknown",
         ),
         (
             normal("name=\"m\" workers=\"1\" runtime=\"1\" type=\"prepair\""),
             4,
             "prepair",
-            "work type `prepair` is not known",
+            "work type `prepair` is unknown",
         ),
-        (normal("name=\"m\" workers=\"1\" runtime=\"1\" afr=\"1000001\""), 4, "1000001", "`afr` is 1000001"),
-        (storage("proxyhost=p"), 2, "proxyhost", "`proxyhost`: a proxy is not supported"),
+        (
+            normal("name=\"m\" workers=\"1\" runtime=\"1\" afr=\"1000001\""),
+            4,
+            "1000001",
+            "`afr` is 1000001, out of range",
+        ),
+        (storage("proxyhost=p"), 2, "proxyhost", "`proxyhost`: proxies are not supported"),
         (storage("timeout=soon"), 2, "soon", "`timeout` is not a whole number: `soon`"),
         (
             storage("path_style_access=maybe"),
@@ -497,24 +502,24 @@ fn mistakes_are_reported_where_they_are() {
             storage("is_range_request=true"),
             2,
             "storage",
-            "`is_range_request` needs `file_length` and a `chunk_length` of at most that",
+            "`is_range_request` requires `file_length` and a `chunk_length` no larger than it",
         ),
-        (around("", "<wrok/>"), 4, "wrok", "`wrok` does not belong into `workstage`"),
+        (around("", "<wrok/>"), 4, "wrok", "`wrok` is not allowed in `workstage`"),
         (around("", ""), 3, "workstage", "stage `s` has no `work`"),
         ("<workload name=\"w\"/>".into(), 1, "workload", "the workload has no `workstage`"),
-        ("<worklod/>".into(), 1, "worklod", "the outermost element is `worklod`"),
+        ("<worklod/>".into(), 1, "worklod", "the root element is `worklod`"),
         (
             FIVE_STAGES.replace("ratio=\"30\"", "ratio=\"20\""),
             13,
             "work",
             "the ratios of work `main` add up to 90",
         ),
-        (FIVE_STAGES.replace("</work>", ""), 17, "<", "`</workstage>` stands where `</work>` is expected"),
+        (FIVE_STAGES.replace("</work>", ""), 17, "<", "found `</workstage>` instead of `</work>`"),
         (
             FIVE_STAGES.replace("name=\"main\" workers", "name=\"main workers"),
             13,
             "\"",
-            "a quote that opens here is not closed, or one before it on the line",
+            "this quote, or one before it on the line, is not closed",
         ),
         (
             FIVE_STAGES.replace("endpoint=192", "endpoint=ftp://192"),
@@ -549,8 +554,8 @@ fn an_evaluation_changes_seed_level_and_target() {
     let mut works = changed.stages.iter().flat_map(|stage| &stage.works);
     assert!(works.all(|work| job(work).target == Target::Nothing));
     for (axis, value, expected) in [
-        ("depth", "4", "the level's `depth` (4) has no meaning for a COSBench file"),
-        ("clients", "4", "the level's `clients` (4) has no meaning for a COSBench file"),
+        ("depth", "4", "the level's `depth` (4) does not apply to a COSBench file"),
+        ("clients", "4", "the level's `clients` (4) does not apply to a COSBench file"),
         ("rate", "0/s", "the level's `rate`: the rate is zero"),
     ] {
         let level = [(axis.to_owned(), value.to_owned())];
@@ -577,12 +582,12 @@ fn slips_are_warned_about_with_the_nearest_name() {
         [
             (
                 (13, 50),
-                "`totalops` is not an attribute of `work`, it is ignored",
+                "`totalops` is not an attribute of `work` and is ignored",
                 "did you mean `totalOps`? Names are case-sensitive"
             ),
             (
                 (14, 71),
-                "`object` is not a key of an operation, it is ignored",
+                "`object` is not a key of an operation and is ignored",
                 "did you mean `objects`? Keys are case-sensitive"
             ),
         ]
@@ -593,14 +598,11 @@ fn slips_are_warned_about_with_the_nearest_name() {
     let constant = operation("containers=c(1,5);objects=c(1)");
     assert_eq!(
         warned(&constant),
-        [(Severity::Warning, "what follows the first number of `c` is ignored".into())]
+        [(Severity::Warning, "arguments of `c` after the first number are ignored".into())]
     );
     assert!(topics(&plan(&constant)).contains(&"constant"));
     let idle = operation("containers=c(1);objects=u(1,5)").replace("runtime", "division=\"object\" runtime");
-    assert_eq!(
-        warned(&idle),
-        [(Severity::Warning, "8 workers share 5 objects: some have nothing to do".into())]
-    );
+    assert_eq!(warned(&idle), [(Severity::Warning, "8 workers share 5 objects: some are idle".into())]);
 }
 
 #[test]
@@ -619,7 +621,7 @@ fn notes_tell_what_applies() {
     let even = normal("workers=\"8\" totalOps=\"24\"", "containers=c(1);objects=c(1)");
     assert!(!topics(&even).contains(&"total-operations") && !topics(&even).contains(&"in-flight"));
     let pairs = normal("workers=\"1\" runtime=\"1\"", "containers=r(1,2);objects=r(1,10)");
-    assert!(text(&pairs, "pairs").contains("of 2 containers x 10 objects only 10 pairs are touched"));
+    assert!(text(&pairs, "pairs").contains("of 2 containers x 10 objects only 10 pairs are used"));
     assert!(!topics(&pairs).contains(&"throughput"), "one worker's rate is the rate");
     let coprime = normal("workers=\"1\" runtime=\"1\"", "containers=r(1,3);objects=r(1,10)");
     assert!(!topics(&coprime).contains(&"pairs"));

@@ -56,7 +56,9 @@ impl Store {
 
     fn require_bucket(&self, name: &str) -> Result<(), String> {
         if !s3s::path::check_bucket_name(name) {
-            return Err(format!("`{name}` is no bucket name; use 3 to 63 of a-z, 0-9, dots and hyphens"));
+            return Err(format!(
+                "`{name}` is not a valid bucket name; use 3 to 63 of a-z, 0-9, dots and hyphens"
+            ));
         }
         if self.read().buckets.contains_key(name) {
             return Ok(());

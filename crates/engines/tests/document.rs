@@ -18,7 +18,7 @@ fn formats_are_told_apart_by_content() {
     assert_eq!(name("# c\n\n ; d\n[job]\nrw=read"), Some("fio job file"));
 }
 
-/// Reads a document in an environment that refuses all but says what it was asked for.
+/// Reads a document in an environment that refuses and records every request.
 fn refused(text: &str, directory: &Path) -> (Result<Document, Vec<Diagnostic>>, Vec<String>) {
     let asked = std::cell::RefCell::new(Vec::new());
     let refuse = |what: &str, path: &Path| {

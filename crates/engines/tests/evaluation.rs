@@ -188,7 +188,9 @@ fn an_arm_lends_the_target_of_the_right_kind() {
     let wrong =
         remarks(&arms.replace("levels: {}", "levels: {workers: 4}").replace("loads:\n", block)).join("\n");
     assert!(
-        wrong.contains("10:19 error the level's `workers` (4) has no meaning here: block load has `clients`"),
+        wrong.contains(
+            "10:19 error the level's `workers` (4) does not apply here: loads on volumes use `clients`"
+        ),
         "{wrong}"
     );
 }
@@ -316,17 +318,17 @@ fn mistakes_point_at_their_place() {
             short("levels: {wokers: 5}"),
             "9:10 error `wokers` is not a key of `levels` | did you mean `workers`?",
         ),
-        (short("levels: {workers: [5, 0]}"), "9:23 error `workers`: 0 is out of bounds"),
+        (short("levels: {workers: [5, 0]}"), "9:23 error `workers`: 0 is out of range"),
         (short("levels: {workers: [5, 5]}"), "9:23 error `workers`: 5 is in the list twice"),
         (short("levels: {rate: 100MB/s}"), "9:16 error `rate`: '100MB/s' is a rate of bytes"),
         (
             short("levels: {depth: 4}"),
             "9:17 error the level's `depth` (4) is not a key of `load` | loads on objects",
         ),
-        (short("search: {workers: 1-9}"), "9:1 error a search needs a `service_level`"),
+        (short("search: {workers: 1-9}"), "9:1 error a search requires a `service_level`"),
         (
             short("search: {workers: 9-1}\nservice_level: p95 <= 1s"),
-            "9:19 error `workers`: '9-1' does not go up",
+            "9:19 error `workers`: '9-1' is not ascending",
         ),
         (short("search: {}\nservice_level: p95 <= 1s"), "9:1 error `search` has no `workers`"),
         (
@@ -340,34 +342,34 @@ fn mistakes_point_at_their_place() {
         (short("service_level: fast"), "9:16 error `service_level`: 'fast' has no `<=`"),
         (
             short("service_level: put p95 <= 1s"),
-            "9:16 error `service_level`: the load `l` has no operation 'put' | its operations are get",
+            "9:16 error `service_level`: the load `l` has no operation 'put' | choose from get",
         ),
-        (short("order: sorted"), "9:8 error `order`: 'sorted' is not known"),
+        (short("order: sorted"), "9:8 error `order`: 'sorted' is unknown"),
         (short("observe: {node: x}"), "9:11 error `node` is not a key of `observe`"),
         (short("observe: {nodes: 'db:1'}"), "9:18 error `nodes`: 'db:1' is not an HTTP address"),
-        (short("").replace("name: b", "name: a"), "4:10 error there are two arms `a`"),
+        (short("").replace("name: b", "name: a"), "4:10 error two arms are named `a`"),
         (
             short("").replace("target: embedded", "tagret: embedded"),
             "4:13 error `tagret` is not a key of an arm",
         ),
-        (short("").replace("target: embedded", "target: emb"), "4:21 error `target`: 'emb' is not known"),
+        (short("").replace("target: embedded", "target: emb"), "4:21 error `target`: 'emb' is unknown"),
         (
             short("").replace("target: embedded", "target: [none, embedded]"),
             "4:13 error an arm has two targets of one kind",
         ),
-        (short("").replace("target: embedded", "lab: fast"), "4:18 error `lab`: 'fast' is not known"),
+        (short("").replace("target: embedded", "lab: fast"), "4:18 error `lab`: 'fast' is unknown"),
         (
             short("").replace("target: embedded", "description: d"),
             "6:3 error neither the load nor the arm `b` has a `target` for objects",
         ),
         (
             short("").replace("target: embedded", "environment: {1A: x}"),
-            "4:27 error `environment`: '1A' is not the name of a variable",
+            "4:27 error `environment`: '1A' is not a valid variable name",
         ),
         (
             short("").replace("target: embedded", "target: {kind: s3, endpoint: '${NOWHERE}'}"),
             "error `endpoint`: the environment variable NOWHERE is not set | set it before the run: export \
-             NOWHERE=...; seen on the arm `b`",
+             NOWHERE=...; found on the arm `b`",
         ),
         (short("").replace("name: l\n", "name: l\n  seed: 4\n"), "7:3 error `seed` is not a key of a load"),
         (short("").replace("for: 1s", "for: 1s, worker: 4"), "error `worker` is not a key of `load`"),
@@ -399,18 +401,18 @@ fn mistakes_in_other_documents_are_told_where_they_are_named() {
         ),
         (
             "{name: x, document: small.xml, levels: {clients: 3}}",
-            "the level's `clients` (3) has no meaning for a COSBench",
+            "the level's `clients` (3) does not apply to a COSBench",
         ),
         (
             "{name: x, document: job.fio, levels: {depth: 3}}",
-            "error a fio job file runs as it stands and takes no levels",
+            "error a fio job file runs unchanged and cannot have levels",
         ),
         (
             "{name: x, document: small.xml, stages: []}",
-            "`stages` has no meaning here: the load's document says it",
+            "`stages` does not apply here: the load's document sets it",
         ),
         ("{name: x}", "4:3 error a load has no `stages`"),
-        ("{name: x, document: nested.yaml}", "nested.yaml is an evaluation itself"),
+        ("{name: x, document: nested.yaml}", "nested.yaml is itself an evaluation"),
         ("{name: x, document: .}", "it is not a file of at most 8 MiB"),
     ];
     for (load, expected) in table {
@@ -494,7 +496,7 @@ fn too_much_is_refused() {
     assert!(remarks(&loads).join("\n").contains("there are 1001 loads, more than 1000"));
     let list = (1..=200).map(|number| number.to_string()).collect::<Vec<_>>().join(", ");
     let runs = remarks(&short(&format!("repeats: 1000\nlevels: {{workers: [{list}]}}"))).join("\n");
-    assert!(runs.contains("these are 400\u{202f}000 runs, more than 100\u{202f}000"), "{runs}");
+    assert!(runs.contains("the evaluation has 400\u{202f}000 runs; the limit is 100\u{202f}000"), "{runs}");
     let levels = remarks(&short(&format!("levels: {{workers: [{list}], clients: [{list}]}}"))).join("\n");
     assert!(levels.contains("the axes multiply to more than"), "{levels}");
 }

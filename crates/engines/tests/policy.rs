@@ -32,7 +32,7 @@ impl Machine {
         Policy { directories: vec![self.0.path().join("in")] }
     }
 
-    /// What the policy says of a document, in which `IN` and `OUT` stand for the two places.
+    /// The policy's result for a document, in which `IN` and `OUT` stand for the two places.
     fn says(&self, text: &str) -> Result<(), String> {
         let text = text.replace("IN", &self.path("in")).replace("OUT", &self.path("out"));
         let read = read(&text).unwrap_or_else(|found| panic!("{text}\n{found:#?}"));
@@ -98,16 +98,16 @@ fn a_refusal_says_what_to_do() {
     assert_eq!(
         said,
         format!(
-            "the work `load` of the stage `main` would use {key}, which this driver keeps from plans: name another \
-             place, or start the driver with --allow-path {out}"
+            "the work `load` of the stage `main` would use {key}, which this driver does not allow: use another \
+             path, or start the driver with --allow-path {out}"
         )
     );
     let said = machine.says(&volume("IN/link/key")).unwrap_err();
     assert!(said.contains(&format!("{} (which is {key})", machine.path("in/link/key"))), "{said}");
-    assert!(machine.says(&volume("IN/../in/a")).unwrap_err().contains("has `..` in it"));
+    assert!(machine.says(&volume("IN/../in/a")).unwrap_err().contains("contains `..`"));
     let relative = read(&volume("a.bin")).unwrap().plan;
     let everything = Policy { directories: vec!["/".into()] };
-    assert!(everything.check(&relative, &REGISTRY).unwrap_err().contains("where the driver was started"));
+    assert!(everything.check(&relative, &REGISTRY).unwrap_err().contains("the driver's working directory"));
     let whole = read(&volume("/dev/shm/a.bin")).unwrap().plan;
     assert_eq!(everything.check(&whole, &REGISTRY), Ok(()));
     assert!(

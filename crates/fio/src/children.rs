@@ -1,7 +1,7 @@
 //! fio's processes, always ended and reaped.
 //!
 //! fio forks a process for every job, which leaves for a session of its own and outlives fio if that is killed. So the
-//! jobs are looked up while fio runs and held by descriptor: a number may become somebody else's, a descriptor cannot.
+//! jobs are looked up while fio runs and held by descriptor: a number may be reused, a descriptor cannot.
 
 use crate::jobfile::Process;
 use crate::program::Program;
@@ -88,7 +88,7 @@ impl Children {
 impl Running {
     fn kill(&mut self) {
         self.look();
-        // What is gone needs nothing more.
+        // A process that has ended needs nothing more.
         let _ = kill_process_group(self.pid, Signal::KILL);
         for job in self.jobs.values() {
             let _ = pidfd_send_signal(job, Signal::KILL);
@@ -113,7 +113,7 @@ impl Running {
 
     /// Reaps the process when it has ended, or with `wait` when it does.
     fn reap(&mut self, wait: bool) -> Option<ExitStatus> {
-        // It is looked at before it is reaped: until then its number, and its group's, are nobody else's.
+        // It is looked at before it is reaped: until then its number, and its group's, are not reused.
         let mut options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         options.set(WaitIdOptions::NOHANG, !wait);
         if self.jobs.is_empty() || self.looked.elapsed() > LOOK {

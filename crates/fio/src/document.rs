@@ -38,7 +38,7 @@ pub(crate) fn is_fio(text: &str) -> bool {
 /// Reads a fio job file: the plan and warnings.
 ///
 /// # Errors
-/// All that is wrong with it, warnings included; at least one is an error.
+/// All errors and warnings; at least one is an error.
 pub(crate) fn read(text: &str) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
     let mut found = Vec::new();
     let sections = ini::sections(text, &mut found);
@@ -47,8 +47,8 @@ pub(crate) fn read(text: &str) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic
     let stages = cut(&jobs);
     check_waits(&stages, &mut found);
     if jobs.is_empty() {
-        let help = "add a section for each job, `[name]`, with what it does: `rw=`, `filename=`, `bs=`";
-        found.push(Diagnostic::error(0..0, "there is no job section", help));
+        let help = "add a section for each job, `[name]`, with its options: `rw=`, `filename=`, `bs=`";
+        found.push(Diagnostic::error(0..0, "the file has no job section", help));
     }
     let seed = defaults::seed_of(text);
     let stages: Vec<Stage> =
@@ -66,7 +66,7 @@ pub(crate) fn read(text: &str) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic
         stages,
         notes: vec![Note {
             topic: "fio".into(),
-            text: "The job file runs as it stands in fio; Tidemark imports its latency bins.".into(),
+            text: "The job file runs unchanged in fio; Tidemark imports its latency bins.".into(),
         }],
         observe: Observe::default(),
         drivers: Drivers::default(),
@@ -96,8 +96,8 @@ fn jobs<'a>(sections: &[Section<'a>], found: &mut Vec<Diagnostic>) -> Vec<Placed
         if !seen.insert(section.name) {
             found.push(Diagnostic::error(
                 section.span.clone(),
-                format!("there are two sections `{}`", section.name),
-                "give each job a name of its own: results are told apart by it",
+                format!("two sections are named `{}`", section.name),
+                "use unique names: results are listed by name",
             ));
         }
         let settings = global.iter().chain(&section.options).cloned().collect();
@@ -117,15 +117,15 @@ fn check(job: &Job<'_>, span: &Range<usize>, found: &mut Vec<Diagnostic>) {
         let span = job.setting(&["rw", "readwrite"]).map_or(span.clone(), |setting| setting.span.clone());
         found.push(Diagnostic::error(
             span,
-            format!("`rw={}` is not one of fio's", job.pattern()),
+            format!("fio has no `rw={}`", job.pattern()),
             "use read, write, trim, randread, randwrite, randtrim, rw, randrw, trimwrite or randtrimwrite",
         ));
     }
     if job.on(&["stats"]) == Some(false) {
         found.push(Diagnostic::error(
             span.clone(),
-            format!("fio reports nothing of `{}`: it says `stats=0`", job.section),
-            "leave `stats` out, so that all load is shown",
+            format!("fio reports nothing for `{}`: it sets `stats=0`", job.section),
+            "remove `stats`, so that all load is reported",
         ));
     }
     let writes = directions.is_some_and(|all| all.iter().any(|(action, _)| *action != Action::Read));
@@ -136,7 +136,7 @@ fn check(job: &Job<'_>, span: &Range<usize>, found: &mut Vec<Diagnostic>) {
     if let (true, true, Some(setting)) = (writes, job.on_files(), unnamed) {
         found.push(Diagnostic::error(
             setting.span.clone(),
-            format!("`{}` takes from the environment what `{}` writes to", setting.name, job.section),
+            format!("`{}` of `{}` takes a path from the environment", setting.name, job.section),
             "write the path itself: Tidemark guards the devices that a document names",
         ));
     }
@@ -163,7 +163,7 @@ fn check_waits(stages: &[Vec<&Placed<'_>>], found: &mut Vec<Diagnostic>) {
                 found.push(Diagnostic::error(
                     setting.span.clone(),
                     format!("`wait_for={}` names no job of the same stage", setting.value),
-                    "a `stonewall` makes it wait for all jobs before it; leave `wait_for` out",
+                    "remove `wait_for`; `stonewall` makes a job wait for all jobs before it",
                 ));
             }
         }
@@ -189,8 +189,8 @@ fn stage(text: &str, seed: u64, index: usize, jobs: &[&Placed<'_>], found: &mut 
         if !names.insert(&work.name) {
             found.push(Diagnostic::error(
                 group[0].span.clone(),
-                format!("two jobs side by side are called `{}`", work.name),
-                "give each a `name` of its own: results are told apart by it",
+                format!("two concurrent jobs are named `{}`", work.name),
+                "use unique `name`s: results are listed by name",
             ));
         }
     }

@@ -6,7 +6,7 @@ use tidemark_block::job::Action;
 use tidemark_plan::job::JobData;
 
 /// One job of a fio job file. The works of a stage that have the same `text` and `sections` are jobs of one fio
-/// process, which runs the file as it stands (`--section`).
+/// process, which runs the file unchanged (`--section`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FioFile {
     /// The job file.
@@ -19,7 +19,7 @@ pub struct FioFile {
     pub actions: Vec<Action>,
     /// Whether it bypasses the page cache (`direct=1`).
     pub direct: bool,
-    /// The files and devices that it names, as far as the file says so; for the proof.
+    /// The files and devices that the job file names, as far as it does; for the proof.
     pub paths: Vec<PathBuf>,
 }
 

@@ -82,7 +82,7 @@ impl Engine for Fio {
     }
 
     fn placement(&self, _work: &Work) -> Placement {
-        Placement::OneMachine("What fio job files name lies")
+        Placement::OneMachine("Files of fio job files are")
     }
 
     fn prepare(&self, plan: &Plan, setup: &mut Setup<'_>) -> Result<Box<dyn Prepared>, String> {

@@ -34,7 +34,7 @@ pub(crate) fn done(job: &Job, action: Action) -> u64 {
     }
 }
 
-/// What a report says of a work.
+/// A work's part of a report.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Snapshot {
     actions: Vec<Counter>,
@@ -189,7 +189,7 @@ impl Track {
 
 /// The seconds of one work, merged over its processes.
 pub(crate) struct Seconds {
-    /// Not yet told; the first is number `next`.
+    /// Not yet reported; the first is number `next`.
     pending: VecDeque<Interval>,
     next: u32,
     actions: usize,
@@ -213,7 +213,7 @@ impl Seconds {
         (u64::from(self.next) + self.pending.len() as u64) * SECOND_NS
     }
 
-    /// Adds what a process did in a second; what is new in a second that was told already counts to the next one.
+    /// Adds what a process did in a second; what is new in a second that was already reported counts to the next one.
     pub(crate) fn add(&mut self, process: usize, mut interval: Interval) {
         interval.index = interval.index.clamp(self.next, self.next.saturating_add(FURTHEST));
         let ahead = (interval.index - self.next) as usize;
@@ -274,7 +274,7 @@ mod tests {
         timed(ios, runtime, ios)
     }
 
-    /// A report with latencies of only so many.
+    /// A report with latencies of only this many.
     fn timed(ios: u64, runtime: u64, count: u64) -> Snapshot {
         let clat_ns = Latency { count, bins: BTreeMap::from([(1_000, count)]), ..Latency::default() };
         let read =

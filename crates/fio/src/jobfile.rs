@@ -37,18 +37,15 @@ pub struct Process {
 /// When fio cannot do the same; names what.
 pub fn processes(work: &plan::Work, job: &Job) -> Result<Vec<Process>, OpenError> {
     if job.content.verify {
-        return Err(cannot("verify what is read", "set `verify: false`"));
+        return Err(cannot("verify reads", "set `verify: false`"));
     }
     if work.load.stop.steady.is_some() {
-        return Err(cannot("wait for a steady state", "give a `warm_up` instead"));
+        return Err(cannot("wait for a steady state", "use `warm_up` instead"));
     }
     match &work.load.source {
         SourcePlan::Scan { action, spaces, .. } => {
             if job.actions.get(usize::from(*action)) != Some(&Action::Write) {
-                return Err(cannot(
-                    "go over volumes to do anything but write",
-                    "let the native engine do it",
-                ));
+                return Err(cannot("scan volumes except to write them", "use the native engine"));
             }
             let (low, high) = spaces.unwrap_or((1, 0));
             (low..=high).map(|space| fill(work, job, space)).collect()
@@ -65,7 +62,7 @@ pub fn processes(work: &plan::Work, job: &Job) -> Result<Vec<Process>, OpenError
 }
 
 fn cannot(what: &str, remedy: &str) -> OpenError {
-    OpenError(format!("fio cannot {what} as Tidemark does: {remedy}, or leave `engine: fio` out"))
+    OpenError(format!("fio cannot {what} as Tidemark does: {remedy}, or remove `engine: fio`"))
 }
 
 /// Options, one per line.
@@ -105,7 +102,7 @@ fn fill(work: &plan::Work, job: &Job, space: u64) -> Result<Process, OpenError> 
         latencies(&mut options);
     }
     let remarks =
-        vec!["Volumes were filled by fio, one process per volume; its end_fsync has no latency.".into()];
+        vec!["fio filled the volumes, one process per volume; it reports no latency of end_fsync.".into()];
     Ok(Process { text: options.0, sections: Vec::new(), environment, remarks })
 }
 
@@ -124,7 +121,7 @@ fn load(work: &plan::Work, job: &Job, part: Part, mix: &Mix) -> Result<Process, 
     mix.write(&mut options, job);
     let depth = work.load.depth.max(1);
     options.set("iodepth", depth);
-    // Without a batch size the native engine submits what is ready and takes what has ended: so is fio told to.
+    // Without a batch size the native engine submits what is ready and takes what has ended: fio is configured to do the same.
     let submit = job.batch.unwrap_or(depth).clamp(1, depth);
     options.set("iodepth_batch_submit", submit);
     options.set("iodepth_batch_complete_min", job.batch.unwrap_or(1).clamp(1, depth));
@@ -137,11 +134,9 @@ fn load(work: &plan::Work, job: &Job, part: Part, mix: &Mix) -> Result<Process, 
     if let Some(finale) = &work.load.finale {
         match job.actions.get(usize::from(finale.action)) {
             Some(Action::Fsync | Action::Fdatasync) => options.set("end_fsync", 1),
-            _ => return Err(cannot("end with anything but a sync", "leave it out")),
+            _ => return Err(cannot("end with anything but a sync", "remove it")),
         }
-        remarks.push(
-            "fio syncs at the end of the run (end_fsync) and does not report how long that took.".into(),
-        );
+        remarks.push("fio syncs at the end of the run (end_fsync) and does not report the duration.".into());
     }
     content(&mut options, job);
     latencies(&mut options);
@@ -170,7 +165,7 @@ fn place(options: &mut Options, job: &Job, volume: &Volume) -> Result<Vec<(Strin
         }
         Place::Rbd(rbd) => {
             if job.polled {
-                return Err(cannot("poll an RBD image", "leave `polled` out"));
+                return Err(cannot("poll an RBD image", "remove `polled`"));
             }
             options.set("ioengine", "rbd");
             options.set("clientname", sayable(Some(rbd.user.clone()), &rbd.user)?);
@@ -185,7 +180,7 @@ fn place(options: &mut Options, job: &Job, volume: &Volume) -> Result<Vec<(Strin
     Ok(environment)
 }
 
-/// A value that fio reads back as it is: its job files cut lines at `;` and `#` and expand `${...}`.
+/// A value that fio reads back unchanged: its job files cut lines at `;` and `#` and expand `${...}`.
 fn sayable(value: Option<String>, name: &str) -> Result<String, OpenError> {
     let fits = |value: &String| {
         !value.contains([';', '#', '\n', '\r', '\'', '"', '\\'])
@@ -217,7 +212,7 @@ fn stop(options: &mut Options, work: &Work, part: Part) -> Result<(), OpenError>
         options.set("io_size", part.share(bytes).max(1));
     }
     match stop.window_ns.is_none() && stop.operations.is_none() && stop.bytes.is_none() {
-        true => Err(OpenError("the load has no end: give a time, a number of operations or of bytes".into())),
+        true => Err(OpenError("the load has no end: set `for`, `total_operations` or `total_bytes`".into())),
         false => Ok(()),
     }
 }
@@ -235,7 +230,7 @@ fn pacing(
         Pacing::Closed { .. } => return Err(cannot("think at a depth above 1", "use depth 1")),
         Pacing::Open { rate, arrivals } => {
             let total = constant(rate)
-                .ok_or_else(|| cannot("change its rate over time", "give one rate for the whole load"))?;
+                .ok_or_else(|| cannot("change its rate over time", "use one rate for the whole load"))?;
             let own = part.share(total.round() as u64);
             // fio paces every direction by itself; 0 is no limit.
             let paced =
@@ -246,8 +241,8 @@ fn pacing(
                 options.set("rate_process", "poisson");
             }
             remarks.push(
-                "The rate is kept by fio's own pacing (rate_iops): latencies count from the submission, so waiting \
-                 behind a slow operation is not in them."
+                "fio paces the load itself (rate_iops): latencies count from submission, so they do not include \
+                 the wait behind a slow operation."
                     .into(),
             );
         }
@@ -284,7 +279,7 @@ fn seed(work: &Work, client: u64) -> u64 {
     rng::mix(work.seed, &[work.stream[0], work.stream[1], client]) & u64::from(u32::MAX)
 }
 
-/// Checks that the files that a load works on are there and large enough: fio 3.33 deletes a file that is too short
+/// Checks that a load's files exist and are large enough: fio 3.33 deletes a file that is too short
 /// when it reads from it, to lay it out anew.
 ///
 /// # Errors
@@ -297,9 +292,11 @@ pub(crate) fn check_files(work: &plan::Work, job: &Job) -> Result<(), OpenError>
         let Place::File(path) = &volume.place else { continue };
         let reason = match std::fs::metadata(path) {
             Ok(metadata) if metadata.len() >= volume.size => continue,
-            Ok(metadata) => format!("has {} bytes, {} are to be used", metadata.len(), volume.size),
-            Err(error) if error.raw_os_error() == Some(Errno::NOENT.raw_os_error()) => "is not there".into(),
-            Err(error) => format!("cannot be looked at: {error}"),
+            Ok(metadata) => format!("has {} bytes, but {} are required", metadata.len(), volume.size),
+            Err(error) if error.raw_os_error() == Some(Errno::NOENT.raw_os_error()) => {
+                "does not exist".into()
+            }
+            Err(error) => format!("cannot be read: {error}"),
         };
         return Err(OpenError(format!("{} {reason}: prefill it first", path.display())));
     }

@@ -72,7 +72,7 @@ pub struct Direction {
     pub io_bytes: u64,
     /// Milliseconds from the job's (or the longest job's) start to its end.
     pub runtime: u64,
-    /// Operations that moved fewer bytes than asked for. fio 3.33 counts every `fdatasync` among the reads' (see
+    /// Operations that moved fewer bytes than requested. fio 3.33 counts every `fdatasync` among the reads' (see
     /// [`Job::short_reads`]).
     pub short_ios: u64,
     /// Operations dropped.
@@ -115,7 +115,7 @@ pub struct Disk {
 }
 
 impl Job {
-    /// Reads that moved fewer bytes than asked for, without the `fdatasync`s that fio 3.33 counts among them.
+    /// Reads that moved fewer bytes than requested, without the `fdatasync`s that fio 3.33 counts among them.
     pub fn short_reads(&self) -> u64 {
         let strayed = self.sync.lat_ns.count.saturating_sub(self.sync.total_ios);
         self.read.short_ios.saturating_sub(strayed)
@@ -134,7 +134,7 @@ impl Direction {
 pub enum Piece {
     /// A report.
     Document(Box<Document>),
-    /// Something that fio says to people.
+    /// A line that fio prints for people.
     Chatter(String),
     /// A report that cannot be read, and why.
     Garbage(String),
@@ -142,7 +142,7 @@ pub enum Piece {
 
 /// Takes the documents out of the lines that fio writes to its standard output.
 ///
-/// fio indents its JSON: a line `{` begins a report and a line `}` ends it, whatever else it says in between.
+/// fio indents its JSON: a line `{` begins a report and a line `}` ends it, whatever else it prints in between.
 #[derive(Debug, Default)]
 pub struct Stream {
     document: Option<String>,

@@ -21,7 +21,7 @@ const MS: u64 = 1_000_000;
 /// How much longer than planned fio may take, beyond the work's own drain.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The works that fio runs, and what it told of them.
+/// The works that fio runs, and what it reported of them.
 pub(crate) struct Ledger<'a> {
     accounts: Vec<Account<'a>>,
     /// The last report of each process.
@@ -145,7 +145,7 @@ impl<'a> Ledger<'a> {
             let running = now.saturating_sub(begun);
             let planned = Duration::from_nanos(stop.phases().load_end.saturating_add(stop.drain_ns));
             if running > planned.saturating_add(TIMEOUT) {
-                self.given_up = format!("fio did not end within {} s of its time", TIMEOUT.as_secs());
+                self.given_up = format!("fio did not end within {} s of its planned end", TIMEOUT.as_secs());
             }
             let silent = running.saturating_sub(Duration::from_nanos(account.seconds.last_ok_ns));
             if let Some(timeout) = stop.give_up_ns.map(Duration::from_nanos)
@@ -210,7 +210,7 @@ impl<'a> Ledger<'a> {
         match () {
             () if report.jobs.is_empty() => failed("reported no job"),
             () if has_failed && !is_storage && report.jobs.iter().all(is_untouched) => {
-                failed("could not begin")
+                failed("could not start")
             }
             () => Ok(()),
         }
@@ -268,7 +268,7 @@ impl<'a> Ledger<'a> {
                 latencies.see(job);
             }
             if account.tracks[process].is_ramping && !interrupted && given_up.is_empty() {
-                given_up = "fio ended before its ramp was over: nothing was measured".into();
+                given_up = "fio ended during its ramp-up: nothing was measured".into();
             }
         }
         remarks.extend(latencies.remark());
@@ -379,7 +379,7 @@ fn is_untouched(job: &Job) -> bool {
     job.read.total_ios + job.write.total_ios + job.trim.total_ios <= errors
 }
 
-/// What ended a process otherwise than a job's own error.
+/// What ended a process, other than a job's own error.
 fn trouble(status: Option<ExitStatus>, stderr: &Stderr, report: Option<&Document>) -> Option<String> {
     use std::os::unix::process::ExitStatusExt as _;
     if let Some(signal) = status.and_then(|status| status.signal()) {
@@ -413,10 +413,10 @@ impl Latencies {
         let text = match (self.whole, self.completion) {
             (true, false) => "Latencies are fio's lat: from an operation's creation to its completion.",
             (false, true) => {
-                "Latencies are fio's clat, from submission to completion: `lat_percentiles=1` would give the whole."
+                "Latencies are fio's clat, from submission to completion: set `lat_percentiles=1` for the whole latency."
             }
-            (true, true) => "Latencies are fio's lat where its bins were kept, else its clat.",
-            (false, false) => "fio kept no latencies (`gtod_reduce`, `disable_lat`, or nothing was done).",
+            (true, true) => "Latencies are fio's lat where it reported the bins, otherwise its clat.",
+            (false, false) => "fio reported no latencies (`gtod_reduce`, `disable_lat`, or no operations).",
         };
         Some(text.into())
     }

@@ -1,7 +1,7 @@
 //! fio's job files that came over the network: only options that are known to run no program and to name no file, and
 //! files where they may lie.
 //!
-//! The list is of what is allowed, so that what a later fio learns is refused until somebody has looked at it. It holds the
+//! The list is of what is allowed, so that options of a later fio are refused until they are reviewed. It holds the
 //! options of fio 3.33 (HOWTO, "Job file parameters") without those that run programs or load code (`exec_prerun`,
 //! `exec_postrun`, `profile`, the engines `exec` and `external`), read or write other files (`read_iolog`, `write_iolog`,
 //! `write_*_log`, `opendir`, `merge_blktrace_file`, `replay_*`, `verify_state_load`, `verify_dump`, `error_dump`), and
@@ -105,14 +105,14 @@ pub(crate) fn check(policy: &Policy, who: &str, file: &FioFile) -> Result<(), St
     if let Some(number) = file.text.lines().position(|line| line.len() > LONGEST_LINE) {
         let line = number + 1;
         return Err(format!(
-            "{who}: line {line} of the fio job file is longer than {LONGEST_LINE} bytes: write several options instead"
+            "{who}: line {line} of the fio job file is longer than {LONGEST_LINE} bytes: split it into several options"
         ));
     }
     // The plan may not have been made from this text by this reader.
     if let Err(found) = document::read(&file.text) {
         let error = found.iter().find(|remark| remark.severity == Severity::Error);
         let (message, help) = error.map_or(("it cannot be read", ""), |e| (&e.message, &e.help));
-        return Err(format!("{who}: the fio job file is refused: {message}: {help}"));
+        return Err(format!("{who}: the fio job file is rejected: {message}: {help}"));
     }
     let (mut global, sections) = (InForce::default(), ini::sections(&file.text, &mut Vec::new()));
     for section in &sections {
@@ -171,7 +171,7 @@ impl<'a> Reading<'a> {
     fn options(&self) -> Result<(), String> {
         if self.section.name.contains('/') {
             return Err(format!(
-                "{}: the section [{}] of the fio job file would name files elsewhere: leave `/` out of its name",
+                "{}: the section [{}] of the fio job file would name files elsewhere: remove `/` from its name",
                 self.who, self.section.name
             ));
         }
@@ -182,22 +182,22 @@ impl<'a> Reading<'a> {
         let value = setting.value;
         if value.contains("${") {
             return self
-                .refuse(setting, "takes a variable of the driver's environment: write the value itself");
+                .refuse(setting, "uses a variable of the driver's environment: write the value itself");
         }
         if value.contains('\'') {
             return self.refuse(
                 setting,
-                "has a single quote, with which fio names files and begins commands: leave it out",
+                "has a single quote, which fio uses for file names and commands: remove it",
             );
         }
         if ["$pagesize", "$mb_memory", "$ncpus"].iter().any(|keyword| value.contains(keyword)) {
-            return self.refuse(setting, "has a keyword that fio hands to a shell: write the number itself");
+            return self.refuse(setting, "has a keyword that fio passes to a shell: write the number itself");
         }
         match setting.name {
             // Looked at together.
             "directory" | "filename" => Ok(()),
             "name" | "filename_format" if value.contains('/') => {
-                self.refuse(setting, "would name files elsewhere: leave `/` out, and use `directory`")
+                self.refuse(setting, "would name files elsewhere: remove `/`, and use `directory`")
             }
             "name" | "filename_format" => Ok(()),
             "mem" | "iomem" => match value.split_once(':') {
@@ -209,19 +209,19 @@ impl<'a> Reading<'a> {
             "ioengine" if CEPH.contains(&value) => self.policy.ceph(self.who),
             "ioengine" => self.refuse(
                 setting,
-                "is not an engine that a driver runs on behalf of others: use io_uring, libaio, psync or another one \
+                "is not an engine that a driver allows in submitted plans: use io_uring, libaio, psync or another one \
                  that works on files",
             ),
             "protocol" | "proto" if !value.eq_ignore_ascii_case("unix") => Ok(()),
             "uri" if value.starts_with("nbd://") => Ok(()),
             "protocol" | "proto" | "uri" => {
-                self.refuse(setting, "would open a socket of the driver's file system: use an address")
+                self.refuse(setting, "would open a socket in the driver's file system: use an address")
             }
             "verify_state_save" if matches!(value, "0" | "false") => Ok(()),
             name if is_harmless(name) => Ok(()),
             _ => self.refuse(
                 setting,
-                "is not among the options that a driver takes from others: leave it out, or run the file with fio itself \
+                "is not an option that a driver allows in submitted plans: remove it, or run the file with fio itself \
                  on that machine",
             ),
         }
@@ -235,7 +235,7 @@ impl<'a> Reading<'a> {
                 continue;
             }
             if setting.value.is_empty() || setting.value.contains('\\') {
-                return self.refuse(setting, "names no plain path: write it whole, and without a `\\`");
+                return self.refuse(setting, "is not a plain path: write an absolute path without `\\`");
             }
             for path in setting.value.split(':').map(Path::new) {
                 match directory {
@@ -250,7 +250,7 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    /// Whether a job says where its files are: without that, fio makes them where it was started.
+    /// Whether a job names a place for its files: without one, fio creates them in its working directory.
     fn somewhere(&self, in_force: &InForce<'_>) -> Result<(), String> {
         let engine = in_force.engine.unwrap_or(ENGINES[0]);
         let without_files =
@@ -259,7 +259,7 @@ impl<'a> Reading<'a> {
             return Ok(());
         }
         Err(format!(
-            "{}: the job [{}] of the fio job file does not say where its files are: add `directory` or `filename`",
+            "{}: the job [{}] of the fio job file names no place for its files: add `directory` or `filename`",
             self.who, self.section.name
         ))
     }

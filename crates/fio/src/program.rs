@@ -38,11 +38,11 @@ impl fmt::Display for Version {
 pub enum FioError {
     /// There is none.
     #[error(
-        "fio is not in PATH: install the package `fio` (apt install fio), or name the program in {VARIABLE}"
+        "fio is not in PATH: install the package `fio` (apt install fio), or set {VARIABLE} to the program's path"
     )]
     Absent,
-    /// It is there and does not run.
-    #[error("{} cannot be run: {reason}; install the package `fio`, or name another program in {VARIABLE}", path.display())]
+    /// It exists and does not run.
+    #[error("{} cannot be run: {reason}; install the package `fio`, or set {VARIABLE} to another program", path.display())]
     Broken {
         /// Which program.
         path: PathBuf,
@@ -50,7 +50,7 @@ pub enum FioError {
         reason: String,
     },
     /// It cannot give its latency bins.
-    #[error("{} is fio {version}: {OLDEST} or later is needed, earlier ones do not give their latency bins (json+)", path.display())]
+    #[error("{} is fio {version}: {OLDEST} or later is required; earlier versions do not report latency bins (json+)", path.display())]
     TooOld {
         /// Which program.
         path: PathBuf,
@@ -82,7 +82,7 @@ impl Program {
     pub fn at(path: PathBuf) -> Result<Self, FioError> {
         let stderr = say(&path, "--version")?;
         match version(&stderr) {
-            None => Err(FioError::Broken { path, reason: format!("`--version` says `{}`", stderr.trim()) }),
+            None => Err(FioError::Broken { path, reason: format!("`--version` prints `{}`", stderr.trim()) }),
             Some(version) if version < OLDEST => Err(FioError::TooOld { path, version }),
             Some(version) => Ok(Self { path, version }),
         }
@@ -156,7 +156,7 @@ mod tests {
         let absent = Program::at("/nonexistent/fio".into()).unwrap_err().to_string();
         assert!(absent.contains("/nonexistent/fio") && absent.contains("package `fio`"), "{absent}");
         let other = Program::at("/bin/echo".into()).unwrap_err().to_string();
-        assert!(other.contains("`--version` says"), "{other}");
+        assert!(other.contains("`--version` prints"), "{other}");
     }
 
     #[test]

@@ -16,14 +16,16 @@ const TIMEOUT_TO_REMOVE: Duration = Duration::from_secs(900);
 #[derive(Debug, thiserror::Error)]
 pub enum RbdError {
     /// The program is not there.
-    #[error("the program `rbd` is not there: install the package `ceph-common` (apt install ceph-common)")]
+    #[error(
+        "the program `rbd` is not installed: install the package `ceph-common` (apt install ceph-common)"
+    )]
     Absent,
     /// The volume is no image.
     #[error("{0} is not an RBD image")]
     NoImage(String),
     /// An image of that name has another size.
     #[error(
-        "the RBD image {name} has {actual} bytes, the document says {wanted}: give the document that size, \
+        "the RBD image {name} has {actual} bytes, the document requires {wanted}: change the document's size, \
          remove the image (`rbd rm {name}`), or use another name"
     )]
     Size {
@@ -31,7 +33,7 @@ pub enum RbdError {
         name: String,
         /// Its size in bytes.
         actual: u64,
-        /// The size asked for, bytes.
+        /// The required size, bytes.
         wanted: u64,
     },
     /// `rbd` failed.
@@ -44,7 +46,7 @@ pub enum RbdError {
     },
 }
 
-/// Sees to it that a volume's image is there with its size. `true`: it was made.
+/// Ensures that a volume's image exists with its size. `true`: it was created.
 ///
 /// # Errors
 /// When the volume is no image, has another size, or the cluster does not do it.
@@ -57,7 +59,7 @@ pub fn ensure(volume: &Volume) -> Result<bool, RbdError> {
     let info = call(image, "info", &["--format", "json"])?;
     if info.status.success() {
         let read: Info = serde_json::from_slice(&info.stdout)
-            .map_err(|error| failed("info", volume, &format!("its answer cannot be read: {error}")))?;
+            .map_err(|error| failed("info", volume, &format!("cannot read its output: {error}")))?;
         let (actual, wanted) = (read.size, volume.size);
         return match actual == wanted {
             true => Ok(false),
@@ -73,7 +75,7 @@ pub fn ensure(volume: &Volume) -> Result<bool, RbdError> {
     if made.status.success() { Ok(true) } else { Err(failed("create", volume, &words(&made))) }
 }
 
-/// Removes a volume's image; one that is not there is taken for removed.
+/// Removes a volume's image; one that does not exist counts as removed.
 ///
 /// # Errors
 /// When the volume is no image, or the cluster does not do it.
@@ -100,7 +102,7 @@ fn failed(verb: &str, volume: &Volume, stderr: &str) -> RbdError {
     RbdError::Failed { command: format!("rbd {verb} {}", volume.name()), stderr: stderr.to_owned() }
 }
 
-/// The last lines that it stderr: `rbd` tells the cause before the consequence.
+/// The last lines of its stderr: `rbd` prints the cause before the consequence.
 fn words(output: &Output) -> String {
     let stderr = String::from_utf8_lossy(&output.stderr);
     let lines: Vec<&str> = stderr.lines().map(str::trim).filter(|line| !line.is_empty()).collect();

@@ -1,4 +1,4 @@
-//! Runs works through fio: processes started, followed report by report, ended when the user or timeout says so.
+//! Runs works through fio: processes started, followed report by report, ended by the user or a timeout.
 
 use crate::children::Children;
 use crate::file::FioFile;
@@ -37,7 +37,7 @@ pub(crate) enum News {
 /// Seconds are differences of its cumulative reports, about one second apart.
 ///
 /// # Errors
-/// When fio cannot do what the work asks for, or fails before it has done anything: what it stderr, and the remedy.
+/// When fio cannot do what the work requires, or fails before it has done anything: its stderr, and the remedy.
 pub fn run(
     fio: &Program,
     works: &[&Work],
@@ -79,7 +79,7 @@ fn prepare(fio: &Program, works: &[&Work]) -> Result<Vec<Process>, OpenError> {
                 sections: first.sections.clone(),
                 ..Process::default()
             }]),
-            false => Err(OpenError("works of different job files cannot share one fio".into())),
+            false => Err(OpenError("works of different job files cannot share one fio process".into())),
         },
         _ => Err(OpenError("fio runs one work on volumes, or the jobs of one job file".into())),
     }
@@ -97,7 +97,7 @@ fn mirror(fio: &Program, work: &Work, job: &Job) -> Result<Vec<Process>, OpenErr
     match processes.iter().find_map(needed) {
         None => Ok(processes),
         Some(engine) => Err(OpenError(format!(
-            "fio {} at {} has no engine `{engine}`: install a fio built with it, or name one in {}",
+            "fio {} at {} has no engine `{engine}`: install a fio with it, or set {} to its path",
             fio.version(),
             fio.path().display(),
             crate::program::VARIABLE
@@ -105,7 +105,7 @@ fn mirror(fio: &Program, work: &Work, job: &Job) -> Result<Vec<Process>, OpenErr
     }
 }
 
-/// Takes what fio tells until all processes are gone and silent. Returns whether the user ended it.
+/// Reads fio's output until all processes have ended and closed it. Returns whether the user ended it.
 fn follow(
     children: &mut Children,
     news: &Receiver<News>,
@@ -168,10 +168,10 @@ fn read_reports(process: usize, pipe: impl Read, start: Instant, news: &Sender<N
             Some(Piece::Document(document)) => News::Report(process, start.elapsed(), document),
             Some(Piece::Chatter(line)) => News::Line(process, line),
             Some(Piece::Garbage(reason)) => {
-                News::Line(process, format!("a report of fio could not be read: {reason}"))
+                News::Line(process, format!("cannot read a report of fio: {reason}"))
             }
         };
-        // The run is over when nobody listens.
+        // The run is over when the receiver is dropped.
         let _ = news.send(told);
     }
 }

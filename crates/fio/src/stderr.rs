@@ -1,4 +1,4 @@
-//! What fio says to people, and what class of failure it means.
+//! fio's messages for people, and the classes of failures that they mean.
 
 use tidemark_block::job::Action;
 use tidemark_measure::fault::Fault;
@@ -43,7 +43,7 @@ impl Stderr {
         let dull =
             |line: &&String| line.contains("job global dropped") || line.contains("file hash not empty");
         let lines: Vec<&str> = self.0.iter().filter(|line| !dull(line)).map(String::as_str).take(6).collect();
-        if lines.is_empty() { "it said nothing".into() } else { lines.join("; ") }
+        if lines.is_empty() { "it printed nothing".into() } else { lines.join("; ") }
     }
 
     /// What to do about it, where that is known.
@@ -51,17 +51,19 @@ impl Stderr {
         let says = |part: &str| self.0.iter().any(|line| line.contains(part));
         match () {
             () if says("Bad option") => {
-                " (this fio does not know the option: correct it, or use another fio)"
+                " (this fio does not have the option: correct it, or use another fio)"
             }
             () if says("not loadable") || says("failed to load engine") => {
                 " (`fio --enghelp` lists its engines; others come with packages such as fio's and librbd1)"
             }
-            () if says("allow_file_create=0") => " (prefill the volumes first: a `prepare` stage does)",
-            () if says("Operation not supported") => " (polled completion needs a device that offers it)",
-            () if says("Permission denied") => " (run as a user who may open it)",
+            () if says("allow_file_create=0") => " (prefill the volumes first, with a `prepare` stage)",
+            () if says("Operation not supported") => {
+                " (polled completion requires a device that supports it)"
+            }
+            () if says("Permission denied") => " (run as a user with access to it)",
             () if says("No such file") => " (create it, or correct the path)",
             () if says("Invalid argument") => {
-                " (direct I/O needs sizes and offsets that are multiples of the device's block, mostly 512 or 4096)"
+                " (direct I/O requires sizes and offsets that are multiples of the device's block size, usually 512 or 4096)"
             }
             () => "",
         }

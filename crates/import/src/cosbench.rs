@@ -56,12 +56,12 @@ pub(crate) fn archive(directory: &Path, options: &Options) -> Result<Vec<Run>, S
         }
     }
     let Some(first) = runs.first_mut() else {
-        return Err("holds no workload of COSBench; a workload's directory is called `w1-name` and holds `w1-name.csv`".into());
+        return Err("contains no COSBench workload; a workload's directory is named `w1-name` and contains `w1-name.csv`".into());
     };
     if !empty.is_empty() {
         first.notes.push(note(
             "cosbench-without-results",
-            format!("Without results in this archive: {}.", empty.join(", ")),
+            format!("No results in this archive: {}.", empty.join(", ")),
         ));
     }
     Ok(runs)
@@ -108,7 +108,7 @@ pub(crate) fn workload(source: &Source, options: &Options) -> Result<Run, String
         run.stages.push(stage);
     }
     if run.stages.is_empty() {
-        return Err("holds no stage: the workload has no results".into());
+        return Err("contains no stage: the workload has no results".into());
     }
     draft::close(&mut run);
     let own = directory.is_some_and(is_tidemarks);
@@ -116,7 +116,7 @@ pub(crate) fn workload(source: &Source, options: &Options) -> Result<Run, String
     Ok(run)
 }
 
-/// Whether Tidemark wrote an archive: its log says so in the first line.
+/// Whether Tidemark wrote an archive, by its log's first line.
 fn is_tidemarks(directory: &Path) -> bool {
     Source::read(&directory.join("workload.log")).is_ok_and(|log| log.text.starts_with("Written by Tidemark"))
 }
@@ -125,17 +125,17 @@ fn is_tidemarks(directory: &Path) -> bool {
 fn meaning(run: &Run, own: bool) -> Vec<Note> {
     let mut notes = vec![note(
         "cosbench-times",
-        "Times of day in COSBench's archive have no zone: this machine's was taken. Windows are the run times of the document, or last from `running` to the end of the stage.",
+        "Times of day in COSBench's archive have no time zone: Tidemark uses this machine's. Windows are the run times of the document, or last from `running` to the end of the stage.",
     )];
     if own {
         notes.push(note(
             "cosbench-numbers",
-            "Tidemark wrote this archive: percentiles are true, throughput is work divided by the window.",
+            "Tidemark wrote this archive: percentiles are exact, throughput is work divided by the window.",
         ));
     } else {
         notes.push(note(
             "cosbench-percentiles",
-            "Percentiles are as COSBench rounds them: multiples of 10 ms, rounded up. The largest response time is the upper edge of the last class, and failed operations are in none of them.",
+            "COSBench rounds percentiles up to multiples of 10 ms. The largest response time is the upper edge of the last class; failed operations are not included.",
         ));
         notes.push(note(
             "cosbench-throughput",
@@ -144,10 +144,10 @@ fn meaning(run: &Run, own: bool) -> Vec<Note> {
     }
     notes.push(note(
         "cosbench-failures",
-        "COSBench keeps a ratio of successes with two decimals and no class of failures: their number is worked out of it, they are shown as failures of the server, and few failures of many are lost. The S3 adapter of 0.4.2.c4 counts refused connections and replies with 404 to writes and deletes as successes.",
+        "COSBench keeps a success ratio with two decimals and no class of failures: Tidemark derives their number from it and shows them as failures of the server; a few failures among many are lost. The S3 adapter of 0.4.2.c4 counts refused connections and replies with 404 to writes and deletes as successes.",
     ));
     if run.stages.iter().flat_map(|stage| &stage.works).any(|work| work.workers == 0) {
-        notes.push(note("cosbench-workers", "The number of workers is not known: `workload-config.xml` is not beside the table, or says something else."));
+        notes.push(note("cosbench-workers", "The number of workers is unknown: `workload-config.xml` is missing beside the table, or does not match it."));
     }
     notes
 }
@@ -218,7 +218,7 @@ impl Columns {
         let status = self.status.and_then(|status| Some(rows.first()?.cell(status))).unwrap_or_default();
         stage.state = state(status);
         if stage.state == State::Failed {
-            stage.reason = format!("COSBench says `{status}`");
+            stage.reason = format!("COSBench reports `{status}`");
         }
         for work in &mut stage.works {
             let length = done_ns.saturating_sub(started_ns);
@@ -234,7 +234,7 @@ impl Columns {
     fn operation(&self, row: &Row<'_>, examples: &mut Vec<Example>) -> Result<Operation, String> {
         let kind = row.cell(self.kind);
         let name = self.name.map(|name| row.cell(name)).filter(|name| !name.is_empty()).unwrap_or(kind);
-        let broken = |what: &str, text: &str| format!("line {}: `{text}` is no {what}", row.line);
+        let broken = |what: &str, text: &str| format!("line {}: `{text}` is not a {what}", row.line);
         let text = row.cell(self.count);
         let ok = match text {
             "N/A" | "" => 0,
@@ -247,7 +247,7 @@ impl Columns {
         if !matches!(ratio, "" | "N/A") {
             let share = percent(ratio).ok_or_else(|| broken("ratio (column `Succ-Ratio`)", ratio))?;
             let text = format!(
-                "{name}: COSBench counts {ratio} of the operations as successes, and does not say what failed"
+                "{name}: COSBench counts {ratio} of the operations as successes, and does not report what failed"
             );
             draft::fail_somehow(&mut tally, failed(ok, share), text, examples);
         }
@@ -277,7 +277,7 @@ fn failed(ok: u64, share: f64) -> u64 {
     }
 }
 
-/// How long the operations must have taken by what is said of them, nanoseconds: for tables without times.
+/// How long the operations must have taken by their numbers, nanoseconds: for tables without times.
 fn longest_ns(work: &Work) -> u64 {
     let length = |operation: &Operation| {
         let rate = operation.reported.as_ref()?.throughput.filter(|rate| *rate > 0.0)?;

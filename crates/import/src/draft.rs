@@ -12,7 +12,7 @@ use tidemark_measure::record::{
 use tidemark_measure::tally::{FaultCounts, Tally};
 
 /// What failures are counted as whose class no tool has recorded: most of theirs come from the server. A note of the
-/// run says that it is not known.
+/// run states that it is unknown.
 pub(crate) const UNCLASSIFIED: Fault = Fault::ServerError;
 
 /// Seconds of a series beyond which a clock is wrong: a week.
@@ -29,7 +29,7 @@ pub(crate) fn run(path: &Path, name: String, format: &str) -> Run {
     Run { name, state: State::Completed, provenance, ..Run::default() }
 }
 
-/// The name that was asked for, or the file's.
+/// The requested name, or the file's.
 pub(crate) fn name(source: &Source, options: &Options) -> String {
     options.name.clone().unwrap_or_else(|| source.stem())
 }
@@ -129,11 +129,11 @@ pub(crate) fn check(run: &Run) -> Result<(), String> {
                 .all(|one| is_sane(&[one.ok, one.failed, one.bytes, one.mean_ns, one.max_ns]));
         }
         if !sane {
-            return Err(format!("stage {} has numbers that cannot be: the file is damaged", stage.id));
+            return Err(format!("stage {} has impossible numbers: the file is damaged", stage.id));
         }
     }
     match run.started_unix_ns > i64::MAX as u64 || run.elapsed_ns > MOST {
-        true => Err("says a time that cannot be: the file is damaged".into()),
+        true => Err("has an impossible time: the file is damaged".into()),
         false => Ok(()),
     }
 }

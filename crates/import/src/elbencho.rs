@@ -32,7 +32,7 @@ pub(crate) fn read(source: &Source, options: &Options) -> Result<Vec<Run>, Strin
         }
     }
     if commands.is_empty() {
-        return Err("holds no phase".into());
+        return Err("contains no phase".into());
     }
     let several = commands.len() > 1;
     let runs = commands.iter().enumerate();
@@ -151,7 +151,7 @@ fn percentiles(latency: &Latency) -> Vec<(f64, f64)> {
 fn remarks(phases: &[Phase]) -> Vec<Note> {
     let mut notes = vec![note(
         "elbencho-last-done",
-        "Numbers are those that elbencho calls last done: until the slowest thread ended. Counts of blocks are its whole operations per second times its time; an error ends elbencho, so there are no failures.",
+        "Numbers are elbencho's `last done`: until the slowest thread ended. Counts of blocks are its whole operations per second times its time; an error ends elbencho, so there are no failures.",
     )];
     let numbers = || phases.iter().flat_map(|phase| [Some(&phase.all), phase.reads.as_ref()]).flatten();
     let has_classes = |numbers: &Numbers| !numbers.io.classes.is_empty() || !numbers.entry.classes.is_empty();
@@ -159,7 +159,7 @@ fn remarks(phases: &[Phase]) -> Vec<Note> {
         true => note("elbencho-percentiles", "Percentiles are upper edges of elbencho's classes, which are up to 19 % wide."),
         false => note(
             "elbencho-percentiles",
-            "There are no percentiles in this file, only means and largest values: `--lathisto` with `--jsonfile` keeps them.",
+            "There are no percentiles in this file, only means and largest values: use `--lathisto` with `--jsonfile` to keep them.",
         ),
     });
     let threads: Vec<String> = phases
@@ -167,8 +167,7 @@ fn remarks(phases: &[Phase]) -> Vec<Note> {
         .filter_map(|phase| Some(format!("{} {:.0} %", phase.name, phase.cpu_percent?)))
         .collect();
     if !threads.is_empty() {
-        let text =
-            format!("The generators' processors were in use, as elbencho says: {}.", threads.join(", "));
+        let text = format!("CPU use of the generators, as elbencho reports it: {}.", threads.join(", "));
         notes.push(note("elbencho-cpu", text));
     }
     notes

@@ -15,14 +15,14 @@ use tidemark_measure::tally::Tally;
 
 const MS: u64 = 1_000_000;
 
-/// Engines that wait for each operation, whatever `iodepth` says.
+/// Engines that wait for each operation, whatever the `iodepth`.
 const WAITING: [&str; 7] = ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "falloc"];
 
 /// Reads the last report of a text: reports before it (`--status-interval`) count from the start, too.
 pub(crate) fn read(source: &Source, options: &Options) -> Result<Run, String> {
     let document = last_document(&source.text)?;
     if document.jobs.is_empty() {
-        return Err("holds no job: `jobs` is empty".into());
+        return Err("contains no job: `jobs` is empty".into());
     }
     let mut run = draft::run(&source.path, draft::name(source, options), &format(&document));
     run.provenance.document = tidemark_plan::redact::redact(&job_file(&document));
@@ -63,12 +63,12 @@ fn last_document(text: &str) -> Result<Document, String> {
         return Ok(document);
     }
     // What another program has rewritten is not indented as fio does it.
-    let begins = text.find('{').ok_or("holds no JSON; run fio with `--output-format=json+`")?;
+    let begins = text.find('{').ok_or("contains no JSON; run fio with `--output-format=json+`")?;
     serde_json::Deserializer::from_str(&text[begins..])
         .into_iter()
         .next()
-        .ok_or("holds no JSON; run fio with `--output-format=json+`")?
-        .map_err(|error| format!("is no report of fio: {}", garbage.unwrap_or_else(|| error.to_string())))
+        .ok_or("contains no JSON; run fio with `--output-format=json+`")?
+        .map_err(|error| format!("is not a report of fio: {}", garbage.unwrap_or_else(|| error.to_string())))
 }
 
 fn format(document: &Document) -> String {
@@ -108,8 +108,8 @@ fn length_ms(jobs: &[Job]) -> u64 {
     jobs.iter().map(runtime_ms).max().unwrap_or(0)
 }
 
-/// When each group began, nanoseconds since the first: as fio says; or one after the other if there was time for that, for
-/// fio before it said so does not tell a `stonewall` from a `new_group`; or all at once.
+/// When each group began, nanoseconds since the first: as fio reports; or one after the other if there was time for that, for
+/// earlier versions do not distinguish `stonewall` from `new_group`; or all at once.
 fn starts(groups: &[&[Job]], elapsed_ms: u64, began_ms: u64) -> Vec<u64> {
     let lengths = groups.iter().map(|jobs| length_ms(jobs));
     let one_by_one = lengths.clone().fold(0, u64::saturating_add) <= elapsed_ms;
@@ -192,7 +192,7 @@ fn operation(kind: &str, direction: &Direction, done: u64) -> Operation {
     draft::operation(kind, tally, said)
 }
 
-/// The distribution to keep: the whole latency where fio tells how it is distributed, else that of completion.
+/// The distribution to keep: the whole latency where fio reports its distribution, otherwise that of completion.
 fn latency(direction: &Direction) -> &Latency {
     let (whole, completion) = (&direction.lat_ns, &direction.clat_ns);
     let is_told = |latency: &Latency| !latency.bins.is_empty() || !latency.percentile.is_empty();
@@ -256,19 +256,19 @@ fn remarks(document: &Document) -> Vec<Note> {
     let what = match whole {
         true => "Latencies are fio's lat, from an operation's creation to its completion",
         false => {
-            "Latencies are fio's clat, from submission to completion: `lat_percentiles=1` would give the whole"
+            "Latencies are fio's clat, from submission to completion: set `lat_percentiles=1` for the whole latency"
         }
     };
     let how = match binned {
         true => "fio's bins, the value in the middle of each: within 1/128.",
-        false => "fio's own means and percentiles; `--output-format=json+` would keep the distribution.",
+        false => "fio's own means and percentiles; use `--output-format=json+` to keep the distribution.",
     };
     let mut notes = vec![note("fio-latencies", format!("{what}. They are {how}"))];
     let groups = document.jobs.chunk_by(|one, other| one.groupid == other.groupid).count();
     if groups > 1 && began_ms(document).is_none() {
         notes.push(note(
             "fio-order",
-            "This fio does not say when its jobs began: groups are taken to have run one after the other where there was time for that.",
+            "This fio does not report when its jobs began: Tidemark assumes that groups ran one after the other where there was time for that.",
         ));
     }
     for disk in &document.disk_util {
@@ -381,7 +381,7 @@ mod tests {
     #[test]
     fn what_is_no_report_is_told() {
         assert!(imported("hello").unwrap_err().contains("--output-format"));
-        assert!(imported("{\n \"jobs\" : 7\n}\n").unwrap_err().contains("no report of fio"));
+        assert!(imported("{\n \"jobs\" : 7\n}\n").unwrap_err().contains("not a report of fio"));
         assert!(imported("{\"jobs\": []}").unwrap_err().contains("no job"));
     }
 }

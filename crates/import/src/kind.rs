@@ -11,7 +11,7 @@ pub(crate) fn of(text: &str) -> Result<Format, String> {
     match of_json(text) {
         Some(format) => Ok(format),
         None if text.trim_start().starts_with('{') => {
-            Err("is JSON of no tool that is known; fio's has `jobs`, warp's `by_op_type` or `operations`, elbencho's `phase_type`".into())
+            Err("is JSON of an unknown tool; fio's has `jobs`, warp's `by_op_type` or `operations`, elbencho's `phase_type`".into())
         }
         None => of_table(text),
     }

@@ -1,8 +1,8 @@
 //! Results of other tools as Tidemark's records, so that old results stand beside new ones.
 //!
 //! [`import`] looks at what a file is, not at what it is called, and hands it to the module that can read it. What a tool
-//! has worked out of samples that it did not keep is kept as it says it ([`tidemark_measure::record::Reported`]); what it does
-//! not know stays unknown, and a [`Note`](tidemark_measure::record::Note) of the run says what its numbers mean.
+//! has computed from samples that it did not keep is kept as reported ([`tidemark_measure::record::Reported`]); what it does
+//! not know stays unknown, and a [`Note`](tidemark_measure::record::Note) of the run explains what its numbers mean.
 //!
 //! | module | what it reads |
 //! |---|---|
@@ -12,7 +12,7 @@
 //! | `elbencho` | elbencho's CSV and JSON |
 //! | `table` | any table with a row for each level: an evaluation |
 //!
-//! `source` reads files, `kind` tells formats apart, `sheet` and `number` read cells, and `draft` makes records.
+//! `source` reads files, `kind` detects formats, `sheet` and `number` read cells, and `draft` makes records.
 
 mod cosbench;
 mod draft;
@@ -97,9 +97,7 @@ fn read(path: &Path, options: &Options) -> Result<Imported, String> {
     if path.is_dir() {
         return match options.format {
             None | Some(Format::Cosbench) => cosbench::archive(path, options).map(of_runs),
-            Some(_) => {
-                Err("is a directory; name the file, for only COSBench's archives are directories".into())
-            }
+            Some(_) => Err("is a directory; use a file: only COSBench's archives are directories".into()),
         };
     }
     let source = Source::read(path)?;

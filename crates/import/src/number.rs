@@ -31,7 +31,7 @@ pub(crate) fn percent(text: &str) -> Option<f64> {
     quantity(text.trim().trim_end_matches('%')).map(|percent| percent / 100.0).filter(|share| *share <= 1.0)
 }
 
-/// A moment, nanoseconds since 1970 UTC. Without a zone it is taken for the system's.
+/// A moment, nanoseconds since 1970 UTC. Without a time zone, the system's applies.
 pub(crate) fn moment(text: &str) -> Option<u64> {
     let text = text.trim();
     let zoned = || Some(text.parse::<DateTime>().ok()?.to_zoned(TimeZone::system()).ok()?.timestamp());

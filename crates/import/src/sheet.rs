@@ -31,7 +31,7 @@ impl<'a> Rows<'a> {
         Self { rest: text, line: 1, delimiter }
     }
 
-    /// A cell, and whether its row goes on.
+    /// A cell, and whether its row continues.
     fn cell(&mut self) -> Result<(Cow<'a, str>, bool), String> {
         let value = match self.rest.strip_prefix('"') {
             Some(quoted) => self.quoted(quoted)?,

@@ -62,7 +62,7 @@ impl Trouble {
     fn sentence(&self, what: &str) -> String {
         match self {
             Trouble::TooMany => {
-                format!("is larger than {} MiB; import a part of it, or an analysis of it", LARGEST >> 20)
+                format!("is larger than {} MiB; import a part or an analysis of it", LARGEST >> 20)
             }
             Trouble::System(error) => format!("{what}: {error}"),
         }

@@ -34,7 +34,7 @@ const ARM: &str = "imported";
 pub(crate) fn read(source: &Source, options: &Options) -> Result<Imported, String> {
     let sheet = Sheet::read(&source.text, delimiter(&source.text))?;
     if sheet.rows.len() > ROWS_MOST {
-        return Err(format!("has more than {ROWS_MOST} rows: a table of levels has one for each"));
+        return Err(format!("has more than {ROWS_MOST} rows: a table of levels has one per level"));
     }
     let columns = Columns::of(&sheet.header)?;
     let figures = Figures::new(delimiter(&source.text));
@@ -61,7 +61,7 @@ pub(crate) fn read(source: &Source, options: &Options) -> Result<Imported, Strin
         if runs.iter().filter_map(|run| run.member.as_ref()).any(|member| {
             (member.repeat, &member.arm, &member.load, &member.level) == (repeat, &arm, &load, &level)
         }) {
-            return Err(format!("line {}: the same repeat of the same level was there before", row.line));
+            return Err(format!("line {}: this repeat of this level is a duplicate", row.line));
         }
         evaluation.repeats = evaluation.repeats.max(repeat);
         place(&mut evaluation, &arm, &load, &level, options);
@@ -77,7 +77,7 @@ pub(crate) fn read(source: &Source, options: &Options) -> Result<Imported, Strin
         runs.push(run);
     }
     let Some(first) = runs.first() else {
-        return Err("holds names of columns and no row".into());
+        return Err("has a header and no rows".into());
     };
     evaluation.provenance = Provenance { document: source.text.clone(), ..first.provenance.clone() };
     Ok(Imported { evaluation: Some(evaluation), runs })
@@ -134,7 +134,7 @@ impl Reading<'_> {
         for (place, axis) in self.columns.axes() {
             let value = self.number(Some(place))?.ok_or_else(|| {
                 format!(
-                    "line {}: column `{}` is empty; every row needs its level",
+                    "line {}: column `{}` is empty; every row must have a level",
                     self.row.line,
                     self.columns.title(place)
                 )
@@ -175,7 +175,7 @@ impl Reading<'_> {
         draft::fail_somehow(
             &mut tally,
             failed,
-            format!("the table counts {failed} failures, and does not say what failed"),
+            format!("the table counts {failed} failures, and does not report what failed"),
             &mut examples,
         );
         let window_ns = seconds(length_s);
@@ -226,7 +226,7 @@ impl Reading<'_> {
             let known = self.columns.find(&Column::Count).or_else(|| self.columns.find(&Column::Seconds));
             if failed > 0.0 && known.is_none() {
                 return Err(format!(
-                    "line {}: of how many {failed} failed is not known: add a column `count` or `duration_s`, or give a `success ratio`",
+                    "line {}: the total behind {failed} failures is unknown: add a column `count` or `duration_s`, or `success ratio`",
                     self.row.line
                 ));
             }
@@ -238,9 +238,7 @@ impl Reading<'_> {
             number > 1.0 || self.row.cell(place).ends_with('%') || self.columns.title(place).contains('%');
         let share = if in_percent { number / 100.0 } else { number };
         match share {
-            share if share > 1.0 => {
-                Err(format!("line {}: a ratio of successes is at most 100 %", self.row.line))
-            }
+            share if share > 1.0 => Err(format!("line {}: a success ratio is at most 100 %", self.row.line)),
             share if share >= 1.0 => Ok(0),
             share if share > 0.0 => Ok(((done as f64 / share - done as f64).round() as u64).max(1)),
             _ => Ok(1),
@@ -249,25 +247,23 @@ impl Reading<'_> {
 }
 
 fn remarks(columns: &Columns, options: &Options) -> Vec<Note> {
-    let mut notes = vec![note(
-        "table-numbers",
-        "Numbers are as the table says them: how they were measured is not known.",
-    )];
+    let mut notes =
+        vec![note("table-numbers", "Numbers are as in the table: how they were measured is unknown.")];
     if columns.find(&Column::Seconds).is_none() {
         notes.push(note(
             "table-duration",
-            format!("The table does not say how long it measured: {ASSUMED_S} s are assumed for each row. Counts of operations come of it; rates and response times do not."),
+            format!("The table has no durations: Tidemark assumes {ASSUMED_S} s per row. Only counts of operations depend on this."),
         ));
     }
     if let Some(each) = options.object_bytes {
         notes.push(note(
             "table-object-size",
-            format!("Operations are taken to move {each} bytes each, where the table does not say."),
+            format!("Tidemark assumes {each} bytes per operation where the table has no size."),
         ));
     }
     let unknown = columns.unknown();
     if !unknown.is_empty() {
-        notes.push(note("table-columns", format!("Columns that were not read: {}.", unknown.join(", "))));
+        notes.push(note("table-columns", format!("Ignored columns: {}.", unknown.join(", "))));
     }
     notes
 }

@@ -53,7 +53,7 @@ pub(crate) fn read(source: &Source, options: &Options) -> Result<Run, String> {
         }
     };
     if found.phases.is_empty() {
-        return Err("holds no operation".into());
+        return Err("contains no operation".into());
     }
     let format =
         if found.version.is_empty() { format.into() } else { format!("{format} ({})", found.version) };
@@ -83,7 +83,7 @@ pub(crate) fn read(source: &Source, options: &Options) -> Result<Run, String> {
     if run.stages.iter().flat_map(|stage| &stage.works).any(|work| !work.examples.is_empty()) {
         run.notes.push(note(
             "warp-failures",
-            "warp keeps failures as text: their classes are told by their words, and those that say nothing are shown as failures of the server.",
+            "warp keeps failures as text: Tidemark derives their classes from the words and shows unclear ones as failures of the server.",
         ));
     }
     Ok(run)
@@ -151,7 +151,7 @@ fn kind(warp: &str) -> String {
     }
 }
 
-/// The class of a failure by what is said of it.
+/// The class of a failure by its text.
 fn class(text: &str) -> Fault {
     let text = text.to_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| text.contains(word));

@@ -135,7 +135,7 @@ pub struct ThreadContext {
     pub first_slot: u32,
     /// How many slots the session has.
     pub slots: u32,
-    /// The most bytes that an operation asks for: what a slot's buffer must hold.
+    /// The most bytes of an operation: what a slot's buffer must hold.
     pub largest: u64,
     /// The run's seed.
     pub seed: u64,
@@ -146,7 +146,7 @@ pub struct ThreadContext {
 #[error("{0}")]
 pub struct OpenError(pub String);
 
-/// Something that load can be put on, configured for one work. Shared by the work's threads.
+/// Something that a load can run against, configured for one work. Shared by the work's threads.
 pub trait Sessions: Send + Sync {
     /// Opens a session on the calling thread. Connections may be made here or on first use.
     fn open(&self, thread: ThreadContext) -> Result<Box<dyn Session>, OpenError>;

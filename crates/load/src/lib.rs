@@ -1,5 +1,5 @@
-//! The load core: it knows when an operation is due, which one it is, how many workers there are, when to
-//! stop and how to count. It knows no protocol.
+//! The load core decides when an operation is due, which one it is, how many workers there are, when to
+//! stop and how to count. It contains no protocol.
 //!
 //! Four things are independent of each other and never multiplied out by hand:
 //!

@@ -1,7 +1,7 @@
 //! A work's seconds from all its sources become one result: the same code for threads and for drivers.
 //!
-//! It knows neither threads nor connections nor the time: whoever owns it hands it what came, asks for its
-//! [`Decision`]s, carries them out, and says when that was. All times are nanoseconds since the work's start.
+//! It uses neither threads nor connections nor a clock: its owner passes in the input, reads its
+//! [`Decision`]s, carries them out, and reports when. All times are nanoseconds since the work's start.
 
 use crate::pacing::Pacing;
 use crate::recorder::INTERVAL_NS;
@@ -36,7 +36,7 @@ pub struct Merge {
     last_ok_ns: u64,
     longest_gap: Option<LongestGap>,
     failed_since_ok: u64,
-    /// The rounds so far, and the operations and nanoseconds of the one that goes on.
+    /// The rounds so far, and the operations and nanoseconds of the current one.
     settling: Option<Settling>,
     round: (u64, u64),
     is_settled: bool,
@@ -49,7 +49,7 @@ pub struct Merge {
 }
 
 impl Merge {
-    /// Of a work whose seconds come from so many sources, numbered from 0.
+    /// Of a work whose seconds come from this many sources, numbered from 0.
     pub fn new(work: &Work, sources: u32) -> Self {
         Self {
             stop: work.stop,
@@ -77,7 +77,7 @@ impl Merge {
         }
     }
 
-    /// Adds a second as it came from a driver, and says what is in it.
+    /// Adds a second as received from a driver, and returns its summary.
     ///
     /// # Errors
     /// When it cannot be read, or cannot be a second of this work. Nothing of it counts then.
@@ -97,12 +97,12 @@ impl Merge {
         Ok(second.summary())
     }
 
-    /// A source has ended or is lost: nobody waits for its seconds any more.
+    /// A source has ended or is lost: the merge no longer waits for its seconds.
     pub fn gone(&mut self, source: u32) {
         self.seconds.gone(source);
     }
 
-    /// Gives every second that all sources but those that are gone have passed to the watch.
+    /// Passes every second that all remaining sources have completed to the watch.
     pub fn emit(&mut self, watch: &mut dyn Watch) {
         self.give(watch, false);
     }
@@ -124,7 +124,7 @@ impl Merge {
         }
     }
 
-    /// What is to be done now: each decision is told once.
+    /// What to do now: each decision is returned once.
     pub fn decision(&mut self) -> Option<Decision> {
         self.decisions.pop_front()
     }

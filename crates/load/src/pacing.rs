@@ -175,7 +175,7 @@ impl Schedule {
         own
     }
 
-    /// The next due time, in nanoseconds since the work's start; `None` when the rate has gone to zero for good.
+    /// The next due time, in nanoseconds since the work's start; `None` when the rate stays at zero.
     #[inline]
     pub fn next(&mut self, rng: &mut Rng) -> Option<u64> {
         let due = self.pieces.time_of(self.count, &mut self.piece);

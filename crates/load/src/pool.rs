@@ -78,7 +78,7 @@ impl Pool {
         Some(Ticket { space, item, place, effect })
     }
 
-    /// Puts an item back where it belongs now. After a failure nobody knows whether a new item was made or an
+    /// Puts an item back where it belongs now. After a failure it is uncertain whether a new item was made or an
     /// old one removed: it counts as not there, which is always safe to read past.
     pub fn ended(&mut self, ticket: Ticket, succeeded: bool) {
         let exists = match ticket.effect {

@@ -29,7 +29,7 @@ pub struct Who {
     pub action: u16,
 }
 
-/// What a thread knows at the end of a second besides the operations that ended in it.
+/// What a thread reports at the end of a second besides the operations that ended in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Standing {
     /// Operations in flight.
@@ -186,7 +186,7 @@ impl Recorder {
             self.outlet.empty.try_recv().unwrap_or_else(|_| Box::new(Interval::new(0, self.actions)));
         next.reset(next_index);
         let full = std::mem::replace(&mut self.current, next);
-        // A thread pool that is gone has no use for it.
+        // A thread pool that has ended does not need it.
         let _ = self.outlet.full.send((self.outlet.thread, Some(full)));
     }
 

@@ -24,7 +24,7 @@ struct Source {
 }
 
 impl Seconds {
-    /// No seconds yet, of works with so many actions.
+    /// No seconds yet, for works with this many actions.
     pub(crate) fn new(actions: u16, sources: u32) -> Self {
         Self {
             actions: usize::from(actions),
@@ -63,7 +63,7 @@ impl Seconds {
     }
 
     /// The next second, if all sources that are not gone are through with it, or with `all` if there is any. One in
-    /// which nobody had anything to say is there, too.
+    /// without any sample is included.
     pub(crate) fn pop(&mut self, all: bool) -> Option<Interval> {
         let waited_for = self.sources.iter().filter(|source| !source.is_gone).map(|source| source.passed);
         let complete = match waited_for.min() {

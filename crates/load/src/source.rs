@@ -1,4 +1,4 @@
-//! Which operation comes next, and on what: a weighted mix that goes on for ever, or a scan that ends.
+//! Which operation comes next, and on what: an endless weighted mix, or a finite scan.
 
 use crate::engine::{Operation, Outcome};
 use crate::pool::{Pool, Ticket};
@@ -48,14 +48,14 @@ pub struct Choice {
     pub effect: Effect,
     /// How items follow each other.
     pub order: Order,
-    /// An operation that follows after every so many of these.
+    /// An operation that follows every n-th of these.
     pub follow: Option<Follow>,
 }
 
 /// How the items of a choice follow each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Order {
-    /// As the choice's pick says.
+    /// As the choice's pick defines.
     #[default]
     Picked,
     /// Each begins where the last one of the worker ended, from the lowest item of the pick's bounds to the highest
@@ -66,7 +66,7 @@ pub enum Order {
     },
 }
 
-/// An operation that a worker does after every so many operations of a choice, on the same space: a sync.
+/// An operation that a worker does after every n-th operation of a choice, on the same space: a sync.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Follow {
     /// Which action.
@@ -172,7 +172,7 @@ enum Kind {
     Scan(Scan),
 }
 
-/// What the source must be told when an operation has ended.
+/// What the source requires when an operation has ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Receipt(Option<Ticket>);
 

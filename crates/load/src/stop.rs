@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// What the user wants of a load that is running. A greater one includes the lesser ones.
+/// The user's stop request to a running load. A greater one includes the lesser ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]
@@ -13,7 +13,7 @@ pub enum StopRequest {
     None,
     /// End the load and let operations in flight finish; what was measured is kept, and cleanup stages still run.
     Finish,
-    /// Stop at once and leave everything as it is.
+    /// Stop at once, without a clean-up.
     Stop,
 }
 
@@ -22,12 +22,12 @@ pub enum StopRequest {
 pub struct SharedStopRequest(AtomicU8);
 
 impl SharedStopRequest {
-    /// Asks for this, unless more was asked for before.
+    /// Raises the request to this one, unless it is greater already.
     pub fn raise(&self, request: StopRequest) {
         self.0.fetch_max(request as u8, Ordering::Relaxed);
     }
 
-    /// What was asked for so far.
+    /// The greatest request so far.
     pub fn get(&self) -> StopRequest {
         [StopRequest::Stop, StopRequest::Finish]
             .into_iter()

@@ -25,7 +25,7 @@ pub struct Stop {
     pub give_up_ns: Option<u64>,
 }
 
-/// Until when a load goes on before it is measured: the SNIA's steady state over five rounds.
+/// How long a load runs before it is measured: until the SNIA's steady state over five rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Steady {
     /// Length of a round, whole seconds, nanoseconds.

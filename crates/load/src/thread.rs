@@ -38,7 +38,7 @@ pub struct ThreadResult {
     pub examples: Vec<Example>,
     /// Open loop: operations due in the window and never sent.
     pub unsent: u64,
-    /// Operations that the plan asked for and that were never begun.
+    /// Planned operations that were never begun.
     pub undone: u64,
     /// When the first operation was sent, or `Tick::MAX`.
     pub first_sent: Tick,
@@ -295,7 +295,7 @@ impl<'a> LoadThread<'a> {
         now >= load_end.saturating_add(drain)
     }
 
-    /// Begins operations until none is due or no slot is idle, and says what time it is by then.
+    /// Begins operations until none is due or no slot is idle, and returns the time.
     fn begin_what_is_due(&mut self, now: Tick) -> Tick {
         let mut sent = now;
         while let Some((due, stream)) = self.take_due(sent) {
@@ -336,7 +336,7 @@ impl<'a> LoadThread<'a> {
         Some((due, stream))
     }
 
-    /// Begins a stream's next operation and says when; `None` when the stream has come to its end.
+    /// Begins a stream's next operation and returns the time; `None` at the stream's end.
     #[inline]
     fn begin(&mut self, slot: u32, stream: u32, due: Tick) -> Option<Tick> {
         let own = &mut self.streams[stream as usize];

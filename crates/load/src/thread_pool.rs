@@ -18,16 +18,16 @@ use tidemark_measure::tally::{Interval, Tally};
 /// How long operations in flight may take when the work is ended early.
 pub const EARLY_DRAIN_NS: u64 = 3_000_000_000;
 
-/// How often a commander is asked for its instruction, at least.
+/// The longest interval between two polls of a commander.
 const LISTEN: Duration = Duration::from_millis(50);
 
-/// How long before a window opens the threads are told: they look up every 50 ms at least.
+/// How long before a window opens the threads learn of it: they check every 50 ms at least.
 const WINDOW_NOTICE: Duration = Duration::from_millis(100);
 
 /// How many failures of each class are kept word for word.
 pub const EXAMPLES_PER_FAULT: usize = 3;
 
-/// The thread pool's and the user's word to the threads: shared, read once per loop, never locked.
+/// Signals of the thread pool and the user to the threads: shared, read once per loop, never locked.
 #[derive(Debug)]
 pub struct Control {
     end: AtomicU64,
@@ -37,7 +37,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// Nothing said yet; `bytes` may be moved in all.
+    /// No instruction yet; at most `bytes` may be moved in total.
     fn new(bytes: Option<u64>) -> Self {
         Self {
             end: AtomicU64::new(u64::MAX),
@@ -80,7 +80,7 @@ impl Control {
     }
 }
 
-/// What a work's thread pool reports while it runs, and asks.
+/// What a work's thread pool reports and polls while it runs.
 pub trait Watch {
     /// All sessions are open: when to start, which may be in the future. `None`: not at all.
     fn start(&mut self) -> Option<Instant> {
@@ -88,7 +88,7 @@ pub trait Watch {
     }
     /// A second is complete: merged over all threads, in order.
     fn interval(&mut self, interval: &Interval);
-    /// What the user wants; asked several times a second.
+    /// The user's stop request; polled several times a second.
     fn stop_request(&mut self) -> StopRequest;
 }
 
@@ -162,7 +162,7 @@ pub trait Coordinator {
     fn start(&mut self) -> Option<Instant>;
     /// A second is complete: merged over the threads of this process, in order.
     fn interval(&mut self, interval: &Interval);
-    /// What is to be done; asked some 20 times a second from the start on.
+    /// What to do; polled some 20 times a second from the start on.
     fn instruction(&mut self) -> Instruction;
 }
 
@@ -172,7 +172,7 @@ pub struct Instruction {
     /// When the window of a load that has to become steady opens, as soon as that is known. It had better be in the
     /// future by then: what was done before the word came is not measured.
     pub window: Option<Instant>,
-    /// Whether the load goes on.
+    /// Whether the load continues.
     pub stop_request: StopRequest,
 }
 
@@ -248,7 +248,7 @@ impl Coordinator for Own<'_> {
     }
 }
 
-/// Runs a share of a work on `threads` threads of this machine (never more than the share has workers), as `coordinator` says.
+/// Runs a share of a work on `threads` threads of this machine (never more than the share has workers), under the control of `coordinator`.
 ///
 /// Whether the load is steady, or hopeless, is for the coordinator to decide: this process sees its own share only.
 pub fn run_share(
@@ -284,7 +284,7 @@ pub fn run_share(
             ready_out.iter().take(threads as usize).filter(|opened| *opened).count() == threads as usize;
         let origin = if all_opened { coordinator.start().map(|start| clock.at(start)) } else { None };
         for start in &starts {
-            // A thread that is gone has already said why.
+            // A thread that has ended has already reported why.
             let _ = origin.map(|origin| start.send(origin));
         }
         drop(starts);
@@ -296,7 +296,7 @@ pub fn run_share(
                     if let Some(sum) = seconds.of(thread, interval.index) {
                         sum.add(&interval);
                     }
-                    // A thread that is gone needs nothing back.
+                    // A thread that has ended needs nothing back.
                     let _ = returns[thread as usize].try_send(interval);
                 }
                 Ok((thread, None)) => seconds.gone(thread),
@@ -350,7 +350,7 @@ fn ending(results: &[ThreadResult], origin: Tick) -> Ending {
 
 /// Where a thread waits between opening its session and starting the load.
 struct Gate {
-    /// Takes whether the session could be opened; closed when every thread has said so.
+    /// Receives whether the session could be opened; closed when every thread has reported.
     ready: Sender<bool>,
     /// Gives the start, or closes when there will be none.
     start: Receiver<Tick>,
@@ -365,7 +365,7 @@ fn run_thread(
     share: Share,
     outlet: Outlet,
 ) -> std::result::Result<Option<ThreadResult>, OpenError> {
-    // The kernel rounds sleeps up by 50 us unless told otherwise; due times are kept to the microsecond.
+    // By default the kernel rounds sleeps up by 50 us; due times are kept to the microsecond.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
     let Share { first, count } = share;
     let opened = engine.open(ThreadContext {

@@ -1,4 +1,4 @@
-//! The record of an evaluation: arms x loads x levels x repeats. Its runs are kept apart; each knows its place by its
+//! The record of an evaluation: arms x loads x levels x repeats. Its runs are stored separately; each finds its place by its
 //! [`Member`]. Plain data, as [`crate::record`].
 
 use crate::axis::Axis;
@@ -25,7 +25,7 @@ pub struct Evaluation {
     pub provenance: Provenance,
     /// What is compared; the first is the baseline.
     pub arms: Vec<Arm>,
-    /// What is put on each of them.
+    /// The loads that run on each of them.
     pub loads: Vec<Load>,
     /// How often each cell is measured.
     pub repeats: u32,

@@ -43,8 +43,8 @@ faults! {
     Tls = "tls", "the TLS handshake or a TLS record failed";
     /// The reply was not valid for the protocol.
     Protocol = "protocol", "the reply was not valid for the protocol";
-    /// The server asked for fewer requests: 503 SlowDown, 429, 498.
-    Throttled = "throttled", "the server asked for fewer requests (503 SlowDown or 429)";
+    /// The server throttles requests: 503 SlowDown, 429, 498.
+    Throttled = "throttled", "the server throttled requests (503 SlowDown or 429)";
     /// 401 or 403: wrong credentials, wrong signature, no permission.
     Denied = "denied", "the server denied access (401 or 403)";
     /// 404: no such object, container or bucket.
@@ -66,7 +66,7 @@ faults! {
     /// The content belongs to another object, or was not written by Tidemark.
     ForeignContent = "foreign_content", "the content read belongs to another object or writer";
     /// An acknowledged write is not there: what was before it is, and still is when read again.
-    LostContent = "lost_content", "an acknowledged write is lost: what was there before it is still there";
+    LostContent = "lost_content", "an acknowledged write is lost: the block still has its earlier content";
     /// Parts of the block are from different writes.
     TornContent = "torn_content", "parts of the block read are from different writes";
     /// The block belongs at another place of the same set of volumes.
@@ -76,17 +76,17 @@ faults! {
     /// There was no space left for a write.
     NoSpace = "no_space", "there is no space left on the device or file system";
     /// The device or file is gone.
-    Gone = "gone", "the device or file is gone";
-    /// A transfer moved fewer bytes than asked for.
-    ShortTransfer = "short_transfer", "the transfer was shorter than asked for: the file or device ends there";
+    Gone = "gone", "the device or file no longer exists";
+    /// A transfer moved fewer bytes than requested.
+    ShortTransfer = "short_transfer", "the transfer was shorter than requested: the file or device ends there";
     /// Something on this machine failed: a file could not be read, no local port was left.
-    Local = "local", "something failed on the load generator's own machine";
+    Local = "local", "the load generator's own machine failed";
     /// The run was stopped while the operation was in flight.
     Abandoned = "abandoned", "the operation was still in flight when the run was stopped";
 }
 
 impl Fault {
-    /// Faults that mean that the data itself was not what it should be, though the storage said that all was well.
+    /// Faults of the data itself, although the storage reported success.
     pub const CONTENT: [Fault; 7] = [
         Fault::WrongContent,
         Fault::StaleContent,

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
 use serde::{Deserialize, Serialize};
 
-/// The largest latency that is told apart, in nanoseconds: one hour. Longer ones count as this.
+/// The largest latency that is distinguished, in nanoseconds: one hour. Longer ones count as this.
 pub const LONGEST_NS: u64 = 3_600_000_000_000;
 
 /// Significant decimal digits: every recorded value is exact to 0.1 %.

@@ -1,6 +1,6 @@
 //! Distributions and selectors over whole numbers, and how workers share them.
 //!
-//! A [`Pick`] says how numbers are chosen; a [`Cursor`] is one worker's way through it. All bounds are
+//! A [`Pick`] defines how numbers are chosen; a [`Cursor`] is one worker's way through it. All bounds are
 //! inclusive. A worker's choices depend on the pick, its [`Part`] and its random stream alone, so a work
 //! makes the same choices however its workers are spread over threads and drivers.
 
@@ -178,7 +178,7 @@ impl Pick {
         Some(own)
     }
 
-    /// One worker's way through it. `turn` says which of how many workers take turns in a sequence.
+    /// One worker's way through it. `turn` is the worker's place among those that share a sequence.
     pub fn cursor(&self, turn: Part) -> Cursor {
         let (low, high) = self.bounds();
         let way = match self {

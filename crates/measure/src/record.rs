@@ -1,7 +1,7 @@
 //! What a run leaves behind: plain data that the controller fills, the store keeps, the judge reads and
 //! the report shows. Secrets never get here: documents are redacted before they are recorded.
 //!
-//! Times are nanoseconds since the run's start unless a name says otherwise (`unix` = since 1970 UTC).
+//! Times are nanoseconds since the run's start unless the name contains `unix` (since 1970 UTC).
 //!
 //! Fields that a stored record lacks take their default values: runs of older versions stay readable.
 
@@ -56,7 +56,7 @@ pub enum State {
     Running,
     /// Ended, and did what it was to do.
     Completed,
-    /// Ended, and did not: the reason says why.
+    /// Ended, and did not: see the reason.
     Failed,
     /// Ended early by the user or by a signal; what was measured is kept.
     Interrupted,
@@ -91,7 +91,7 @@ pub struct Provenance {
     pub document: String,
     /// The seed that all random choices came from.
     pub seed: u64,
-    /// What the load was put on, one line per distinct target: kind, endpoints, server software when told.
+    /// What the load ran against, one line per distinct target: kind, endpoints, server software if known.
     pub targets: Vec<String>,
     /// The generator's host name.
     pub host: String,
@@ -105,7 +105,7 @@ pub struct Provenance {
     pub memory_bytes: u64,
 }
 
-/// A remark on the document: something that behaves otherwise than its author may expect.
+/// A remark on the document: behaviour that its author may not expect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Note {
     /// A short stable name, e.g. `kib-units`.
@@ -341,13 +341,13 @@ pub struct Work {
     pub longest_gap: Option<LongestGap>,
     /// Operations of an open loop that were due in the window and never sent.
     pub unsent: u64,
-    /// Operations that the plan asked for and that were never begun, because the work was given up.
+    /// Planned operations that were never begun, because the work was given up.
     pub undone: u64,
     /// The first few failures of each class, word for word.
     pub examples: Vec<Example>,
     /// Counts of each worker and operation.
     pub workers_counts: Vec<WorkerCount>,
-    /// How the load became steady before the window began, where the document asks for it.
+    /// How the load became steady before the window began, where the document requires it.
     pub settling: Option<Settling>,
     /// Why the work was given up before its end, or empty.
     pub given_up: String,
@@ -387,7 +387,7 @@ pub struct Operation {
     pub config: String,
     /// Its numbers.
     pub tally: Tally,
-    /// What the tool says that measured it, where that was not Tidemark and it kept no histogram.
+    /// The values of the tool that measured it, if another one than Tidemark and without histograms.
     #[serde(alias = "said")]
     pub reported: Option<Reported>,
 }
@@ -473,7 +473,7 @@ impl From<&Interval> for Second {
             in_flight: interval.in_flight,
             oldest_in_flight_ns: interval.oldest_in_flight_ns,
             backlog: interval.backlog,
-            // A part of a second of which no time is known says nothing about how busy it was.
+            // A part of a second without times does not show how busy it was.
             busy: if interval.wall_ns == 0 { 0.0 } else { interval.cpu_ns as f64 / interval.wall_ns as f64 },
             stalled_ns: interval.stalled_ns,
         }

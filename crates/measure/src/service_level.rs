@@ -4,11 +4,11 @@ use crate::units::{self, UnitError};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// More conditions than this are taken for a mistake.
+/// More conditions than this are treated as a mistake.
 const MOST_CONDITIONS: usize = 100;
 
 /// What a service level looks like, for messages.
-const EXAMPLE: &str = "write such as `p95 <= 200ms + size / 1MBps and failures <= 0.1%`";
+const EXAMPLE: &str = "for example, write `p95 <= 200ms + size / 1MBps and failures <= 0.1%`";
 
 /// Conditions of which every one must hold: `p95 <= 200ms + size / 1MBps and failures <= 0.1%`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -93,10 +93,7 @@ impl ServiceLevel {
                         other.operation == limit.operation && other.statistic == limit.statistic
                     };
                     if level.limits.iter().find(same).is_some() {
-                        return error(
-                            format!("'{condition}' limits the same once more"),
-                            "keep one of the two",
-                        );
+                        return error(format!("'{condition}' repeats a condition"), "keep one of the two");
                     }
                     level.limits.push(limit);
                 }
@@ -180,10 +177,13 @@ fn bound(text: &str) -> Result<(u64, f64), UnitError> {
     };
     let bytes = rate.strip_suffix("ps").or_else(|| rate.strip_suffix('s')?.trim_end().strip_suffix('/'));
     let Some(bytes) = bytes.filter(|bytes| bytes.trim_end().ends_with(['B', 'b'])) else {
-        return error(format!("'{rate}' is not a rate of bytes"), "write such as 1MBps, 1MB/s or 1MiBps");
+        return error(
+            format!("'{rate}' is not a rate of bytes"),
+            "write a rate such as 1MBps, 1MB/s or 1MiBps",
+        );
     };
     match units::parse_bytes(bytes)? {
-        0 => error(format!("'{rate}' is no speed at all"), "write such as 1MBps"),
+        0 => error(format!("'{rate}' is zero"), "write a rate such as 1MBps"),
         bytes => Ok((base_ns, 1e9 / bytes as f64)),
     }
 }
@@ -243,14 +243,14 @@ mod tests {
             ("p101 <= 1s", "'p101' is not a statistic"),
             ("p+5 <= 1s", "is not a statistic"),
             ("average <= 1s", "'average' is not a statistic"),
-            ("p95 <= 200", "has a number without a unit of time"),
+            ("p95 <= 200", "has no unit of time"),
             ("p95 <= 200ms + 1ms", "'1ms' is not a time for the size"),
             ("p95 <= 200ms + size / 10", "'10' is not a rate of bytes"),
-            ("p95 <= 200ms + size / 0MBps", "is no speed at all"),
+            ("p95 <= 200ms + size / 0MBps", "is zero"),
             ("p95 <= 200ms + size / 1Mps", "is not a rate of bytes"),
-            ("failures <= 200%", "is more than the whole"),
+            ("failures <= 200%", "is more than 100 %"),
             ("failures <= 1%, failures <= 2%", "`failures` is limited twice"),
-            ("p95 <= 1s and p95 <= 2s", "limits the same once more"),
+            ("p95 <= 1s and p95 <= 2s", "repeats a condition"),
         ];
         for (text, expected) in table {
             let error = ServiceLevel::parse(text).unwrap_err();

@@ -105,7 +105,7 @@ impl From<FaultCounts> for Vec<(Fault, u64)> {
 }
 
 impl Tally {
-    /// Adds the numbers of `other`; sums stop at the largest number, whatever a driver says.
+    /// Adds the numbers of `other`; sums saturate, whatever a driver sends.
     pub fn add(&mut self, other: &Tally) {
         self.ok = self.ok.saturating_add(other.ok);
         self.bytes = self.bytes.saturating_add(other.bytes);

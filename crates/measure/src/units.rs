@@ -96,7 +96,7 @@ pub fn parse_bytes(text: &str) -> Result<u64, UnitError> {
         }
         named => match BYTE_UNITS.iter().find(|(name, _)| *name == named) {
             Some((_, bytes)) => *bytes,
-            None => return error(format!("'{text}' has no unit of bytes that is known"), advice),
+            None => return error(format!("'{text}' has no known unit of bytes"), advice),
         },
     };
     match number.times(bytes_in_unit) {
@@ -121,7 +121,7 @@ pub fn parse_duration_ns(text: &str) -> Result<u64, UnitError> {
         let end = after.find(|c: char| c.is_ascii_digit() || c.is_whitespace()).unwrap_or(after.len());
         let name = &after[..end];
         if name.is_empty() {
-            return error(format!("'{text}' has a number without a unit of time"), advice);
+            return error(format!("'{text}' has no unit of time"), advice);
         }
         let Some((_, unit)) = TIME_UNITS.iter().find(|(known, _)| *known == name) else {
             return error(format!("'{name}' in '{text}' is not a unit of time"), advice);
@@ -146,7 +146,7 @@ pub fn parse_rate(text: &str) -> Result<f64, UnitError> {
         return error(format!("'{text}' is not a rate"), advice);
     };
     let Some((factor, per)) = unit.trim().split_once('/') else {
-        return error(format!("'{text}' does not say per what time"), advice);
+        return error(format!("'{text}' has no time unit, as in 500/s"), advice);
     };
     let factor = match factor.trim() {
         "" | "op" | "ops" => 1.0,
@@ -179,7 +179,7 @@ pub fn parse_share(text: &str) -> Result<f64, UnitError> {
     });
     match share {
         Some(share) if share <= 1.0 => Ok(share),
-        Some(_) => error(format!("'{text}' is more than the whole"), advice),
+        Some(_) => error(format!("'{text}' is more than 100 %"), advice),
         None => error(format!("'{text}' is not a share"), advice),
     }
 }
@@ -392,7 +392,7 @@ mod tests {
         #[test]
         fn what_is_printed_reads_back_to_three_digits(value in 1u64..u64::MAX / 1001 * 1000) {
             for read in [parse_bytes(&bytes(value)), parse_bytes(&binary_bytes(value))] {
-                // Peta and exa are printed and not read: nobody asks for an object of that size.
+                // Peta and exa are printed and not read: no object has that size.
                 if value < 999_000_000_000_000 {
                     let error = read.unwrap().abs_diff(value) as f64 / value as f64;
                     prop_assert!(error <= 0.005, "{} {}", value, error);

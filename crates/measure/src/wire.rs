@@ -164,7 +164,7 @@ pub fn add(bytes: &[u8], to: &mut Interval) -> Result<SecondSummary, Damaged> {
     Ok(sparse.summary())
 }
 
-/// What an encoded interval says in a few numbers.
+/// A summary of an encoded interval.
 pub fn summary(bytes: &[u8]) -> Result<SecondSummary, Damaged> {
     read(bytes).map(|sparse| sparse.summary())
 }

@@ -1,6 +1,6 @@
 //! One slot's HTTP/1.1 client: a connection that is kept, requests on it one after the other.
 //!
-//! An exchange is two steps, so that a request is written when its connection is there and not before:
+//! An exchange is two steps, so that a request is written only once its connection exists:
 //!
 //! ```ignore
 //! let head = client.connect(now).await?;          // an empty buffer
@@ -113,7 +113,7 @@ pub(crate) struct Body<'a> {
 }
 
 enum Framing<'a> {
-    /// There is no body, and nothing is said of one.
+    /// There is no body, and no header for one.
     None,
     /// `Content-Length`.
     Length,
@@ -166,7 +166,7 @@ impl<'a> Body<'a> {
 pub(crate) enum Answer {
     /// A head and a body.
     Whole,
-    /// A head alone, whatever it says: the request was a HEAD.
+    /// A head alone, whatever its headers: the request was a HEAD.
     HeadOnly,
 }
 
@@ -249,7 +249,7 @@ impl Client {
         if !connection.socket().is_ready(Ready::READ) {
             return true;
         }
-        // TLS has messages of its own, and readiness may be left over: only reading tells.
+        // TLS has messages of its own, and readiness may be left over: only a read shows.
         connection.receive(&mut [0]).is_err_and(|error| error.would_block())
     }
 
@@ -297,11 +297,11 @@ impl Client {
             Ok(Sent::Stopped) => match self.receive(&mut watch).await {
                 Ok(_) if (200..300).contains(&watch.reply.status) => Err(Failure::in_doubt(
                     Fault::Protocol,
-                    "the server acknowledged what it had not been sent",
+                    "the server acknowledged a request before it was complete",
                 )),
                 received => received.and(Ok(false)),
             },
-            // The server may have said why before it hung up.
+            // The server may have sent the reason before it closed the connection.
             Err(failure) if failure.fault == Fault::Reset => {
                 self.receive(&mut watch).await.and(Ok(false)).map_err(|_| failure)
             }

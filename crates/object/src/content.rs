@@ -2,20 +2,20 @@
 //!
 //! The content of an object is a function of the data seed, the dials, the names, the object's numbers,
 //! its size and the version (the time its write began). It is laid out in blocks of 4 KiB. Each block
-//! opens with a stamp of 64 bytes that says all of that and the block's number; the rest is cut from a
+//! opens with a stamp of 64 bytes that holds all of that and the block's number; the rest is cut from a
 //! pool of pseudo-random bytes (`pool`), starting at a place that depends on the object. So a
 //! write is a list of slices, with nothing copied or generated but the stamps, and verification is
 //! comparison with the pool, at the speed of memory.
 //!
 //! - The bytes after a stamp do not depend on the version: a range that holds no stamp can be verified
-//!   all the same. Overwritten and old content are told apart by their stamps, block by block.
+//!   all the same. Stamps distinguish overwritten and old content, block by block.
 //! - No two blocks are alike, so storage that deduplicates blocks of 4 KiB or more finds nothing (unless
-//!   told to by the `duplicate` dial: then that share of blocks, bare of stamps, is drawn from a set of
+//!   requested by `duplicate`: then that share of blocks, bare of stamps, is drawn from a set of
 //!   64). Storage that looks for shorter or shifted repetition would find the pool again.
 //! - The stamps are mostly zeroes to a compressor: about 1 % of "incompressible" content can be removed.
 //!   A compressor whose window exceeds the pool (4 MiB) finds the pool again in larger objects.
 //! - Objects of less than 64 bytes have no room for a stamp: their bytes are pseudo-random, of object and
-//!   size. In these wrong and foreign content are told apart by how much differs, and stale content is not
+//!   size. In these, the amount of difference distinguishes wrong from foreign content, and stale content is not
 //!   noticed. An empty object is always right.
 //! - A range that holds no stamp shows wrong content, but not stale or foreign content by name.
 

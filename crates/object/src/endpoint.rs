@@ -58,7 +58,7 @@ impl Resolver {
         };
         let Some(host) = url.host() else { return Err(wrong("names no host: write a URL with one")) };
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(OpenError("an endpoint's URL may not hold a user name or password".into()));
+            return Err(OpenError("an endpoint's URL must not contain a user name or password".into()));
         }
         let port = url.port_or_known_default().unwrap_or(80);
         let addresses = addresses(&host, port)?;
@@ -119,7 +119,7 @@ fn addresses(host: &Host<&str>, port: u16) -> Result<Vec<SocketAddr>, OpenError>
     };
     let unknown = |why: String| {
         OpenError(format!(
-            "the host name '{name}' cannot be resolved{why}: check its spelling and this machine's DNS"
+            "cannot resolve the host name '{name}'{why}: check its spelling and this machine's DNS"
         ))
     };
     let found = (name, port).to_socket_addrs().map_err(|error| unknown(format!(" ({error})")))?;
@@ -132,7 +132,7 @@ fn server_name(host: &Host<&str>) -> Result<ServerName<'static>, OpenError> {
         Host::Ipv4(address) => Ok(ServerName::IpAddress((*address).into())),
         Host::Ipv6(address) => Ok(ServerName::IpAddress((*address).into())),
         Host::Domain(name) => ServerName::try_from((*name).to_owned())
-            .map_err(|_| OpenError(format!("'{name}' is not a host name that a certificate can hold"))),
+            .map_err(|_| OpenError(format!("'{name}' is not a valid host name for a certificate"))),
     }
 }
 
@@ -163,7 +163,7 @@ mod tests {
             assert!(!error.contains("secret"), "{error}");
         }
         let unknown = resolve("http://no-such-host.invalid:9000").unwrap_err().to_string();
-        assert!(unknown.contains("cannot be resolved") && unknown.contains("DNS"), "{unknown}");
+        assert!(unknown.contains("cannot resolve") && unknown.contains("DNS"), "{unknown}");
     }
 
     #[test]

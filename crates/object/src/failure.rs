@@ -95,10 +95,10 @@ fn sentence_of_io(error: &io::Error) -> Cow<'static, str> {
         io::ErrorKind::ConnectionRefused => "connection refused".into(),
         io::ErrorKind::TimedOut => "no connection within the time allowed".into(),
         io::ErrorKind::ConnectionReset => "connection reset by the server".into(),
-        io::ErrorKind::BrokenPipe => "connection closed by the server while the request was sent".into(),
+        io::ErrorKind::BrokenPipe => "connection closed by the server during the request".into(),
         io::ErrorKind::UnexpectedEof => "connection closed by the server".into(),
         io::ErrorKind::AddrNotAvailable => {
-            "no local port is left (too many connections were closed and opened again)".into()
+            "no local port is left (too many connections in a short time)".into()
         }
         _ => match error.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
             Some(rustix::io::Errno::MFILE) => {

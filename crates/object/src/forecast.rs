@@ -1,6 +1,6 @@
 //! What works on objects will do and need, and what about them may surprise, before anything runs.
 //!
-//! The stages are gone through in order, with a map of what is stored where ([`world`]). Counts are exact where
+//! It goes through the stages in order, with a map of what is stored where ([`world`]). Counts are exact where
 //! the plan fixes them and upper bounds where chance or time decide.
 
 mod remarks;
@@ -145,7 +145,7 @@ impl Forecaster for Preview {
         if self.lost() {
             remarks.add_first(
                 "too-complex",
-                "the plan has too many parts to follow what is stored where".into(),
+                "the plan has too many parts to track stored objects: remarks may be missing".into(),
             );
         } else {
             remarks::left_over(&self.objects, &self.containers, remarks);
@@ -214,27 +214,27 @@ impl Preview {
             if let Some(gap) = self.containers.missing(&containers, &area, |_| true).first() {
                 let named = place.containers_named(gap.spaces);
                 let text = format!(
-                    "no earlier stage makes {named}, which the stage {stage} uses: they must exist already"
+                    "stage {stage} uses {named}, which no earlier stage creates: they must already exist"
                 );
                 remarks.add("containers-not-made", text);
             }
         }
     }
 
-    /// What a pool takes for granted must be there.
+    /// Remarks on objects that a pool expects and that may not exist.
     fn check_pool(&self, touch: &Touch<'_>, place: &Place, stage: &str, remarks: &mut Remarks) {
         let Some(existing) = touch.existing else { return };
         if let Some(gap) = self.objects.missing(place, &existing, |old| old.certain).first() {
             let (objects, containers) = (place.objects_named(gap.items), place.containers_named(gap.spaces));
             let text = format!(
-                "the pool of stage {stage} takes {objects} in {containers} for granted, which no earlier stage surely \
-                 writes: unless they exist, operations on them fail with 404"
+                "the pool of stage {stage} expects {objects} in {containers}, which no earlier stage is certain to \
+                 write: unless they exist, operations on them fail with 404"
             );
             remarks.add("pool-of-unwritten", text);
         }
     }
 
-    /// What a read picks among must be there; else it is told why it may not be.
+    /// Remarks on objects that a read may select and that may not exist.
     fn check_read(
         &self,
         touch: &Touch<'_>,
@@ -250,21 +250,18 @@ impl Preview {
             let (topic, why) = if gaps.iter().all(|gap| beside.missing(place, gap, |_| true).is_empty()) {
                 (
                     "read-before-write",
-                    "which the same stage writes as it goes: until then such a read fails with 404",
+                    "which the same stage writes meanwhile: a read of an object not yet written fails with 404",
                 )
             } else if self.objects.missing(place, gap, |_| true).is_empty() {
                 (
                     "read-of-uncertain",
-                    "of which earlier stages write or delete only some: other reads fail with 404",
+                    "only some of which earlier stages leave in place: other reads fail with 404",
                 )
             } else {
-                (
-                    "read-of-unwritten",
-                    "which no earlier stage writes: unless they exist, such a read fails with 404",
-                )
+                ("read-of-unwritten", "which no earlier stage writes: reads fail with 404 unless they exist")
             };
             let (objects, containers) = (place.objects_named(gap.items), place.containers_named(gap.spaces));
-            let text = format!("the {label} of stage {stage} picks among {objects} in {containers}, {why}");
+            let text = format!("the {label} of stage {stage} selects from {objects} in {containers}, {why}");
             remarks.add(topic, text);
         }
     }
@@ -344,7 +341,7 @@ fn touches(work: &Work) -> Vec<Touch<'_>> {
     }
 }
 
-/// Bytes of so many different objects of the sizes that an action writes.
+/// Bytes of this many different objects of the sizes that an action writes.
 fn written_bytes(touch: &Touch<'_>, count: Amount) -> Amount {
     let unit = touch.size.unit;
     let bytes = |number: u64| number.saturating_mul(touch.size.pick.bounds().1.saturating_mul(unit));

@@ -26,14 +26,14 @@ pub enum Malformed {
     /// More than one length, or one that is no number.
     #[error("the reply's Content-Length is not one number")]
     Length,
-    /// An encoding that was not asked for.
+    /// An encoding that was not requested.
     #[error("the reply has a Transfer-Encoding other than chunked")]
     Encoding,
     /// A chunk without a valid size, or without an end.
     #[error("the reply's chunked encoding is damaged")]
     Chunk,
     /// 101.
-    #[error("the server switched protocols unasked")]
+    #[error("the server switched protocols without a request")]
     Switched,
 }
 
@@ -74,7 +74,7 @@ enum State {
 /// Decodes one response after the other.
 pub struct Decoder {
     state: State,
-    /// Whether the request was a HEAD, which has no body in its reply whatever the head says.
+    /// Whether the request was a HEAD, whose reply has no body, whatever its head.
     to_head: bool,
     reusable: bool,
     /// The beginning of a head that was split.
@@ -240,7 +240,7 @@ impl Decoder {
     }
 }
 
-/// What a head says about the end of its body and of the connection.
+/// How a head defines the end of its body and of the connection.
 #[derive(Default)]
 struct Framing {
     length: Option<u64>,

@@ -121,7 +121,7 @@ pub struct S3 {
 /// A Swift target.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Swift {
-    /// The transport; `endpoints` may be empty when authentication tells the storage URL.
+    /// The transport; `endpoints` may be empty when authentication returns the storage URL.
     pub http: Http,
     /// How to get a token.
     pub auth: SwiftAuth,
@@ -129,7 +129,7 @@ pub struct Swift {
     pub policy: Option<String>,
 }
 
-/// How a Swift token is got.
+/// How to get a Swift token.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum SwiftAuth {
     /// A token and a storage URL given in advance.
@@ -240,7 +240,7 @@ pub enum Place {
 pub struct Action {
     /// What it does.
     pub verb: Verb,
-    /// How containers and objects are called.
+    /// Names of containers and objects.
     pub naming: Naming,
     /// What is written, and what is checked.
     pub content: Content,
@@ -281,7 +281,7 @@ pub enum Verb {
     },
     /// Reads an object's headers.
     Head,
-    /// Deletes an object; one that does not exist is a failure only if the server says so.
+    /// Deletes an object; one that does not exist is a failure only if the server reports one.
     Delete,
     /// Sees to it that an object is not there, for cleaning up: one that does not exist is a success.
     Clear,
@@ -311,7 +311,7 @@ pub enum Verb {
         days: u32,
     },
     /// Writes the item-th file of a directory (sorted by name, counted from 1) as an object of that name.
-    /// After the last file the count goes on with the first: COSBench does not know how many there are.
+    /// The first file follows the last one: COSBench does not count the files.
     PutFile {
         /// The directory.
         directory: PathBuf,
@@ -325,7 +325,7 @@ pub enum Verb {
     },
 }
 
-/// How containers and objects are called: prefix, number, suffix.
+/// Names of containers and objects: prefix, number, suffix.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Naming {
     /// Before the container's number.

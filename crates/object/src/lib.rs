@@ -7,9 +7,9 @@
 //! | `document`, `schema` | the keys of documents: read, and described for editors |
 //! | `forecast`, `policy` | what works will do, and what they touch on this machine |
 //! | [`oneliner`] | the plan of a command line |
-//! | `prepare` | targets made ready: embedded servers started, the others asked |
+//! | `prepare` | targets made ready: embedded servers started, the others checked |
 //! | [`sessions`] | from a job to the sessions that do it |
-//! | [`preflight`] | one cheap request before the load: what is wrong is said once, in a sentence |
+//! | [`preflight`] | one cheap request before the load: problems are reported once, in a sentence |
 //! | [`content`] | what the bytes of an object are, and whether bytes read are those written |
 //! | `s3`, `swift`, `mock` | the storage kinds: single attempts at operations |
 //! | `operate` | what is around an attempt, whatever the protocol: content, retries, verification, words |

@@ -41,7 +41,7 @@ impl Files {
             }
         }
         if files.is_empty() {
-            return Err(OpenError(format!("there is no file in {place} to upload: put some there")));
+            return Err(OpenError(format!("there is no file to upload in {place}: add files")));
         }
         files.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(Self(files))

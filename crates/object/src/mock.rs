@@ -10,7 +10,7 @@ use tidemark_load::engine::{
 use tidemark_measure::fault::Fault;
 use tidemark_measure::record::Example;
 
-/// How much later than asked a sleeping thread may wake (the kernel's default slack is 50 us): the rest
+/// How much later than requested a sleeping thread may wake (the kernel's default slack is 50 us): the rest
 /// of a wait is spent looking at the clock.
 const OVERSLEEP_NS: u64 = 80_000;
 
@@ -24,7 +24,7 @@ pub(crate) struct MockEngine {
 /// How many bytes an operation moves.
 #[derive(Clone, Copy)]
 enum Moves {
-    /// As many as the operation says.
+    /// As many as the operation has.
     Asked,
     /// Always as many.
     Fixed(u64),

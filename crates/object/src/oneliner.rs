@@ -30,12 +30,12 @@ pub enum Mix {
     Mixed(f64),
 }
 
-/// What a command line asks for. Times are nanoseconds.
+/// The settings of a command line. Times are nanoseconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OneLiner {
     /// What the load does.
     pub mix: Mix,
-    /// What it is put on.
+    /// The target.
     pub target: Target,
     /// Sizes of objects.
     pub size: Size,
@@ -61,7 +61,7 @@ pub struct OneLiner {
     pub prefix: String,
 }
 
-/// A command line that makes no sense.
+/// An invalid command line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct OneLinerError(String);
@@ -120,15 +120,15 @@ impl OneLiner {
             return refuse("the number of workers must be from 1 to 1000000");
         }
         if self.window_ns == 0 {
-            return refuse("the load must last longer than nothing: give a time such as 60s");
+            return refuse("the duration must be longer than zero: use a time such as 60s");
         }
         if self.rate.is_some_and(|rate| !(rate > 0.0 && rate <= 1e9)) {
             return refuse("the rate must be above 0 and at most 1000M/s");
         }
         match self.mix {
-            Mix::Mixed(reads) if !(reads > 0.0 && reads < 1.0) => {
-                refuse("the share of reads in a mix must be above 0 % and below 100 %: else use get or put")
-            }
+            Mix::Mixed(reads) if !(reads > 0.0 && reads < 1.0) => refuse(
+                "the share of reads in a mix must be above 0 % and below 100 %: otherwise use get or put",
+            ),
             _ => Ok(()),
         }
     }

@@ -1,5 +1,5 @@
 //! What becomes of an operation, whatever the protocol: which object it is on and which bytes, when it is
-//! tried again, what is verified, and what is told of a failure. Protocols perform single attempts.
+//! tried again, what is verified, and how a failure is reported. Protocols perform single attempts.
 
 use crate::client::{Client, Reply, Retry};
 use crate::content::{Check, ContentPlan, DataSet, Key, Payload, Write};
@@ -31,7 +31,7 @@ const KEPT_MOST: usize = 16 << 20;
 
 /// A protocol's way of performing operations on one slot.
 pub(crate) trait Protocol {
-    /// Whether a refusal to delete an object says that there is none. S3 never says so: there, what is not
+    /// Whether a refusal to delete an object means that it does not exist. S3 never reports this: there, what is not
     /// found is the bucket.
     fn tells_gone(&self, _failure: &Failure) -> bool {
         false
@@ -237,7 +237,7 @@ fn word(verb: &Verb) -> &'static str {
     }
 }
 
-/// Takes in a reply: verifies content, keeps what else the protocol wants of it.
+/// Takes in a reply: verifies content, keeps what else the protocol requires of it.
 #[derive(Default)]
 pub(crate) struct Intake<'a> {
     check: Option<Check<'a>>,
@@ -302,7 +302,7 @@ impl Sink for Intake<'_> {
 }
 
 /// What a slot does, for ever: takes an operation, has it attempted until it succeeds or may not be tried
-/// again, and says how it ended.
+/// again, and returns how it ended.
 pub(crate) async fn serve(
     mut protocol: impl Protocol,
     actions: Arc<[Prepared]>,

@@ -1,4 +1,4 @@
-//! One cheap request to each endpoint before the load, so that what would fail every operation is said once,
+//! One cheap request to each endpoint before the load, so that a fault of every operation is reported once,
 //! in a sentence, with what to do about it.
 
 use crate::failure::Failure;
@@ -17,7 +17,7 @@ const PATIENCE_NS: u64 = 10_000_000_000;
 /// the plan makes none itself. Gives the server's software as it calls itself, or nothing.
 ///
 /// # Errors
-/// One sentence that says what is wrong and what to do.
+/// One sentence: what is wrong and what to do.
 pub fn preflight(job: &Job, container: Option<u64>) -> Result<String, OpenError> {
     let name = container.zip(job.actions.first()).map(|(number, action)| {
         let mut name = Vec::new();
@@ -41,22 +41,20 @@ pub(crate) fn unanswered(url: &str, timeout_ns: u64, failure: &Failure) -> Strin
     let text = &failure.text;
     match failure.fault {
         Fault::Refused => {
-            format!(
-                "nothing listens at {url} (connection refused): check host and port, and that the server runs"
-            )
+            format!("connection refused by {url}: check host and port, and that the server is running")
         }
         Fault::Timeout => format!(
-            "{url} did not answer within {}: check the address, firewalls, and that the server is up",
+            "{url} did not respond within {}: check the address, firewalls, and that the server is running",
             duration_ns(timeout_ns)
         ),
         Fault::Tls => format!(
-            "{url}: {text}: name the authority's certificate as ca_file, allow any certificate with insecure, or \
+            "{url}: {text}: set ca_file to the authority's certificate, accept any certificate with insecure, or \
              use http:// if the server has no TLS"
         ),
         Fault::Reset | Fault::Protocol => format!(
-            "what listens at {url} does not speak HTTP as expected ({text}): check the port, and http:// or https://"
+            "the server at {url} did not speak HTTP ({text}): check the port, and http:// or https://"
         ),
         Fault::Unreachable => format!("{url} cannot be reached ({text}): check the address and the network"),
-        _ => format!("{url} cannot be asked: {text}"),
+        _ => format!("the request to {url} failed: {text}"),
     }
 }

@@ -1,4 +1,4 @@
-//! Targets made ready: embedded servers started, the others asked whether they are what the plan takes them for.
+//! Prepares targets: starts embedded servers, checks the others against what the plan expects.
 
 use crate::content::DataSet;
 use crate::job::{Embedded, Http, Job, Place, REGION, S3, Target};
@@ -32,7 +32,7 @@ struct Server {
 }
 
 impl Servers {
-    /// Starts what must be started and asks every distinct target one cheap question.
+    /// Starts what must be started and sends every distinct target one cheap request.
     pub(crate) fn prepare(plan: &Plan, setup: &mut Setup<'_>) -> Result<Self, String> {
         let scratch = setup.scratch.unwrap_or(Path::new(".")).to_owned();
         let data = DataSet::new(plan.seed, setup.writer, followed_keys(plan));
@@ -107,10 +107,7 @@ fn start(plan: &Embedded, scratch: &Path) -> Result<Server, String> {
             let made = std::fs::create_dir_all(scratch)
                 .and_then(|()| tempfile::Builder::new().prefix("tidemark-objects-").tempdir_in(scratch));
             let directory = made.map_err(|error| {
-                format!(
-                    "no directory for the embedded server could be made in {}: {error}",
-                    scratch.display()
-                )
+                format!("cannot create a directory for the embedded server in {}: {error}", scratch.display())
             })?;
             let path = directory.path().to_owned();
             (ServerPlace::Directory { path, durable: plan.durable }, Some(directory))

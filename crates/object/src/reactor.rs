@@ -1,4 +1,4 @@
-//! One thread's sockets, timers and slots: an epoll instance that is asked and never modified on the way.
+//! One thread's sockets, timers and slots: an epoll instance that is polled and never modified on the way.
 //!
 //! A socket is registered once, edge-triggered for everything, when it is made; from then on its readiness
 //! is two bits that the kernel sets and that a short read or write clears. So an operation costs one send
@@ -100,14 +100,14 @@ impl Reactor {
     /// When the kernel has no `epoll_pwait2` (Linux before 5.11), or no descriptor is left.
     pub fn new(clock: Clock, timeout_ns: u64) -> Result<Rc<Self>, OpenError> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)
-            .map_err(|error| OpenError(format!("cannot make an epoll instance: {error}")))?;
+            .map_err(|error| OpenError(format!("cannot create an epoll instance: {error}")))?;
         let mut probe =
             [epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) }];
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         match epoll::wait(&epoll, &mut probe, Some(&now)) {
             Err(Errno::NOSYS) => {
                 return Err(OpenError(
-                    "this kernel has no epoll_pwait2, which precise due times need: use Linux 5.11 or later"
+                    "this kernel has no epoll_pwait2, which precise due times require: use Linux 5.11 or later"
                         .into(),
                 ));
             }
@@ -240,7 +240,7 @@ impl Reactor {
     }
 }
 
-/// What an event says of a socket's readiness.
+/// A socket's readiness by an event.
 #[inline]
 fn readiness(flags: epoll::EventFlags) -> Ready {
     let has = |flag, ready| if flags.intersects(flag) { ready } else { Ready::NOTHING };
@@ -272,7 +272,7 @@ impl Socket {
     /// Connects to an address before `deadline`, which stays the socket's deadline.
     ///
     /// # Errors
-    /// What the kernel says; `TimedOut` when the deadline passes first.
+    /// The kernel's error; `TimedOut` when the deadline passes first.
     pub async fn connect(reactor: &Rc<Reactor>, address: SocketAddr, deadline: Tick) -> io::Result<Self> {
         let family = if address.is_ipv4() { net::AddressFamily::INET } else { net::AddressFamily::INET6 };
         let flags = net::SocketFlags::NONBLOCK | net::SocketFlags::CLOEXEC;
@@ -333,7 +333,7 @@ impl Socket {
     /// Receives what has come; 0 bytes: the peer has closed its side.
     ///
     /// # Errors
-    /// `WouldBlock` when nothing has come, else what the kernel says.
+    /// `WouldBlock` when no data has arrived, otherwise the kernel's error.
     #[inline]
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
         if !self.is_ready(Ready::READ) {
@@ -359,7 +359,7 @@ impl Socket {
     /// Sends some of the slices' bytes, in one call.
     ///
     /// # Errors
-    /// `WouldBlock` when there is no room, else what the kernel says.
+    /// `WouldBlock` when there is no room, otherwise the kernel's error.
     #[inline]
     pub fn send(&self, slices: &[io::IoSlice<'_>]) -> io::Result<usize> {
         if !self.is_ready(Ready::WRITE) {

@@ -67,18 +67,18 @@ pub(crate) fn resolve(target: &S3) -> Result<Vec<Arc<Endpoint>>, OpenError> {
     if let Some((what, _)) = texts.iter().find(|(_, text)| !text.bytes().all(|byte| byte.is_ascii_graphic()))
     {
         return Err(OpenError(format!(
-            "the {what} holds a space, a line break or a character that is not ASCII: check how it was copied"
+            "the {what} contains a space, a line break or a non-ASCII character: check how it was copied"
         )));
     }
     if !target.access_key.is_empty() && target.secret_key.is_empty() {
-        return Err(OpenError("an access key is given without its secret key: give both, or none".into()));
+        return Err(OpenError("the access key has no secret key: set both, or neither".into()));
     }
     let resolver = Resolver::new(&target.http);
     let endpoints = target.http.endpoints.iter().map(|text| resolver.resolve(text));
     let endpoints = endpoints.collect::<Result<Vec<_>, _>>()?;
     if endpoints.is_empty() {
         return Err(OpenError(
-            "no endpoint is given: name the server's URL, e.g. http://127.0.0.1:9000".into(),
+            "no endpoint is set: add the server's URL, such as http://127.0.0.1:9000".into(),
         ));
     }
     Ok(endpoints)
@@ -103,7 +103,7 @@ impl Sessions for S3Engine {
     }
 }
 
-/// One slot: its connections, and what it says on them.
+/// One slot: its connections, and its requests on them.
 pub(crate) struct Slot {
     sender: Rc<Sender>,
     /// The first is the slot's own; the others are made for parts sent in parallel, and kept.

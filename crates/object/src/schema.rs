@@ -12,12 +12,12 @@ use tidemark_plan::schema::values::{
 pub(crate) fn schema() -> Vec<Mapping> {
     let common = || {
         vec![
-            ("workers", whole("Logical clients", 1)),
+            ("workers", whole("Number of logical clients", 1)),
             ("think", duration("Pause of a worker between operations")),
         ]
     };
     let with = |more: Vec<Key>| common().into_iter().chain(more).collect::<Vec<Key>>();
-    let empty = ("empty", flag("Delete the objects in them first"));
+    let empty = ("empty", flag("Delete their objects first"));
     let written = with(vec![containers(), objects(), sizes()]).into_iter().chain(put()).collect();
     vec![
         Mapping::new("init", "Makes containers", with(vec![containers()])).requires(&["containers"]),
@@ -26,14 +26,14 @@ pub(crate) fn schema() -> Vec<Mapping> {
         Mapping::new("cleanup", "Deletes objects", with(vec![containers(), objects()])),
         Mapping::new("dispose", "Deletes containers", with(vec![containers(), empty]))
             .requires(&["containers"]),
-        Mapping::new("operation", "An operation; which keys it has depends on what it does", operation()),
+        Mapping::new("operation", "An operation; its keys depend on what it does", operation()),
         Mapping::new("target", "Object storage", target()),
-        Mapping::new("auth", "How a Swift token is got", auth()).requires(&["kind"]),
-        Mapping::new("naming", "What containers and objects are called", naming()),
+        Mapping::new("auth", "How to get a Swift token", auth()).requires(&["kind"]),
+        Mapping::new("naming", "Names of containers and objects", naming()),
         Mapping::new("range", "A part of an object, at a random multiple of its length", range())
             .requires(&["length", "object_size"]),
         Mapping::new("multipart", "Upload in parts", multipart()).requires(&["part"]),
-        Mapping::new("pool", "What may ever exist; reads and deletes choose of what does", pool()),
+        Mapping::new("pool", "Objects that may exist; reads and deletes use those that do", pool()),
     ]
 }
 
@@ -52,11 +52,11 @@ fn sizes() -> Key {
 /// How objects are written.
 fn put() -> Vec<Key> {
     vec![
-        ("chunked", flag("In chunks of unknown total length")),
-        ("if_absent", flag("Only if it is not there")),
-        ("multipart", refer("multipart", "In parts")),
-        ("directory", text("Files of this directory instead of made content")),
-        ("part", bytes("Bytes of a part of a file's upload")),
+        ("chunked", flag("Send in chunks, without a total length")),
+        ("if_absent", flag("Only if the object does not exist")),
+        ("multipart", refer("multipart", "Upload in parts")),
+        ("directory", text("Upload the files of this directory instead of generated content")),
+        ("part", bytes("Size of each part of a file's upload")),
     ]
 }
 
@@ -64,39 +64,42 @@ fn load() -> Vec<Key> {
     let verbs = VERBS.map(|(verb, _)| (verb, refer("operation", "One operation of the mix"))).to_vec();
     let operation = table("An operation, under its name", &[], verbs);
     vec![
-        ("workers", whole("Logical clients", 1)),
+        ("workers", whole("Number of logical clients", 1)),
         containers(),
         objects(),
         sizes(),
         ("division", division()),
-        ("pool", refer("pool", "Keeps count of what exists")),
+        ("pool", refer("pool", "Tracks which objects exist")),
         ("operations", list_or("The mix of operations", &operation)),
     ]
 }
 
 fn division() -> Value {
-    words("What is cut into parts, one for each worker", DIVISIONS.map(|(word, _)| word))
+    words("What to divide among the workers", DIVISIONS.map(|(word, _)| word))
 }
 
 fn operation() -> Vec<Key> {
     let mut keys = vec![
-        ("name", text("Its name in reports")),
-        ("weight", json!({"description": "Its share, relative to the others", "type": ["number", "string"]})),
+        ("name", text("Name in reports")),
+        (
+            "weight",
+            json!({"description": "Share, relative to the other operations", "type": ["number", "string"]}),
+        ),
         containers(),
         objects(),
         sizes(),
         ("division", division()),
-        ("range", refer("range", "Reads a part of the object")),
-        ("count", whole("How many objects, in one request", 1)),
-        ("page", whole("Entries of a page", 1)),
+        ("range", refer("range", "Read a part of the object")),
+        ("count", whole("Number of objects in one request", 1)),
+        ("page", whole("Entries per page", 1)),
         ("all", flag("Follow pages to the end")),
-        ("by_object", flag("Only names that begin with the object's")),
-        ("days", whole("How long a restored object stays", 1)),
-        ("empty", flag("With the objects in it")),
+        ("by_object", flag("List only names that begin with the object's")),
+        ("days", whole("How many days a restored object remains", 1)),
+        ("empty", flag("Delete its objects, too")),
     ];
     keys.extend(put());
-    keys.push(("naming", refer("naming", "What containers and objects are called")));
-    keys.push(("content", refer("content", "What is written and checked")));
+    keys.push(("naming", refer("naming", "Names of containers and objects")));
+    keys.push(("content", refer("content", "What to write and verify")));
     keys
 }
 
@@ -112,26 +115,23 @@ fn target() -> Vec<Key> {
     let endpoint = text("Address of the server, such as http://10.0.0.1:8000");
     let mut keys = vec![
         ("endpoint", list_or("Address of the server", &endpoint)),
-        ("endpoints", list_or("Addresses of the server, shared evenly", &endpoint)),
-        ("region", text("Region named in signatures")),
+        ("endpoints", list_or("Addresses of the server; workers are spread evenly", &endpoint)),
+        ("region", text("Region in signatures")),
         ("path_style", flag("http://host/bucket rather than http://bucket.host")),
         ("sign_payload", flag("Sign the payload, too")),
         ("storage_class", text("Storage class of writes")),
-        ("auth", refer("auth", "How a Swift token is got")),
+        ("auth", refer("auth", "How to get a Swift token")),
         ("policy", text("Storage policy of new containers")),
-        ("timeout", duration("Longest time of one attempt")),
-        ("retries", whole("Attempts beyond the first", 0)),
+        ("timeout", duration("Time limit of one attempt")),
+        ("retries", whole("Attempts after the first", 0)),
         ("back_off", duration("Pause before the first retry")),
         ("back_off_most", duration("Longest pause before a retry")),
         ("insecure", flag("Accept any TLS certificate")),
-        ("ca_file", text("PEM file of authorities to trust")),
-        ("keep_alive", flag("Keep connections")),
-        ("place", words("Where the embedded server keeps objects", ["memory", "disk"])),
-        (
-            "durable",
-            flag("Whether the embedded server answers a write to disk only once it is on stable storage"),
-        ),
-        ("limit", rate("Requests that the embedded server serves at most")),
+        ("ca_file", text("PEM file of certificate authorities to trust")),
+        ("keep_alive", flag("Keep connections open")),
+        ("place", words("Where the embedded server stores objects", ["memory", "disk"])),
+        ("durable", flag("The embedded server confirms a write only once it is on stable storage")),
+        ("limit", rate("Limit of requests that the embedded server serves")),
         ("directory", text("Directory of the embedded server")),
         ("size", bytes("Size of an object of the mock, or of each volume")),
         ("delay", duration("How long an operation of the mock takes")),
@@ -146,7 +146,7 @@ fn target() -> Vec<Key> {
 fn auth() -> Vec<Key> {
     let mut keys = vec![
         ("kind", words("How", AUTHS.map(|(word, _)| word))),
-        ("url", text("Address of the authentication")),
+        ("url", text("Address of the authentication service")),
         ("storage_url", text("Address of the account")),
         ("user", text("User")),
         ("tenant", text("Tenant")),
@@ -172,11 +172,11 @@ fn naming() -> Vec<Key> {
 }
 
 fn range() -> Vec<Key> {
-    vec![("length", bytes("How much is read")), ("object_size", bytes("Size of the objects"))]
+    vec![("length", bytes("Bytes to read")), ("object_size", bytes("Size of the objects"))]
 }
 
 fn multipart() -> Vec<Key> {
-    vec![("part", bytes("Size of a part")), ("parallel", whole("Parts at once", 1))]
+    vec![("part", bytes("Size of a part")), ("parallel", whole("Parts in flight at once", 1))]
 }
 
 fn pool() -> Vec<Key> {

@@ -19,7 +19,7 @@ pub(crate) const EMPTY_SHA256: &[u8; 64] =
 /// A signature in hexadecimal.
 pub(crate) type Signature = [u8; 64];
 
-/// What the signature says of the payload.
+/// The payload's hash in the signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PayloadHash {
     /// Nothing: `UNSIGNED-PAYLOAD`.
@@ -52,7 +52,7 @@ pub(crate) struct Unsigned<'a> {
     pub query: &'a [u8],
     /// The value of the `Host` header.
     pub host: &'a [u8],
-    /// What is said of the payload.
+    /// How the payload is signed.
     pub payload: PayloadHash,
     /// `x-amz-` headers beyond those that every request has, names in small letters and sorted.
     pub headers: &'a [(&'a str, &'a [u8])],

@@ -1,5 +1,5 @@
 //! A session whose slots are futures: each slot runs one `async` loop, made once, that takes an operation,
-//! performs it and says how it ended. So an operation of many requests reads as straight code, and one of a
+//! performs it and returns how it ended. So an operation of many requests reads as straight code, and one of a
 //! single request costs no allocation, no queue and no wake-up machinery.
 
 use crate::failure::Examples;
@@ -51,7 +51,7 @@ pub(crate) struct Slots {
     slots: Vec<Slot>,
     /// Slots that have something to do: kept for its memory.
     woken: Vec<u32>,
-    /// Given up by `abandon`, and not yet told.
+    /// Given up by `abandon`, and not yet reported.
     abandoned: Vec<u32>,
 }
 
@@ -76,7 +76,7 @@ impl Slots {
         }
     }
 
-    /// Lets a slot go on; gives what it has ended.
+    /// Continues a slot; returns what it has ended.
     #[inline]
     fn poll(&mut self, number: u32) -> Option<(Tick, Outcome)> {
         let slot = &mut self.slots[number as usize];

@@ -61,7 +61,7 @@ impl SwiftEngine {
     pub(crate) fn new(target: &Swift, actions: &[Action], data: &Arc<DataSet>) -> Result<Self, OpenError> {
         if actions.iter().any(|action| matches!(action.verb, Verb::Restore { .. })) {
             return Err(OpenError(
-                "Swift has no archive to restore objects from: take the restore operation out, or use S3"
+                "Swift has no archive to restore objects from: remove the restore operation, or use S3"
                     .into(),
             ));
         }
@@ -114,7 +114,7 @@ impl Sessions for SwiftEngine {
     }
 }
 
-/// One slot: its connections, and what it says on them.
+/// One slot: its connections, and its requests on them.
 struct Slot {
     account: Arc<Account>,
     link: Link,

@@ -92,7 +92,7 @@ impl Transport {
                 Ok(0) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
                 Ok(_) => {
                     if let Err(error) = tls.process_new_packets() {
-                        // The alert tells the server why; the connection is given up either way.
+                        // The alert sends the server the reason; the connection is closed either way.
                         let _ = self.flush();
                         return Err(error.into());
                     }

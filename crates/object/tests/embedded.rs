@@ -209,9 +209,9 @@ fn preflight_says_what_is_wrong_in_one_sentence() {
     told(S3 { access_key: "NOBODY".into(), ..target.clone() }, None, &["access key 'NOBODY'"]);
     let mut nowhere = target.clone();
     nowhere.http.endpoints = vec!["http://127.0.0.1:1".into()];
-    told(nowhere.clone(), None, &["nothing listens at http://127.0.0.1:1"]);
+    told(nowhere.clone(), None, &["connection refused by http://127.0.0.1:1"]);
     nowhere.http.endpoints = vec!["http://no-such-host.invalid".into()];
-    told(nowhere.clone(), None, &["cannot be resolved"]);
+    told(nowhere.clone(), None, &["cannot resolve"]);
     nowhere.http.endpoints = vec![server.endpoint().replace("http:", "https:")];
     nowhere.http.insecure = true;
     told(nowhere, None, &["https://", "TLS", "http://"]);

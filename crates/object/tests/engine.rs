@@ -93,6 +93,6 @@ fn a_plan_from_the_network_touches_only_what_is_allowed() {
         ("none", "- prepare: {containers: 1, objects: 1, directory: /etc}\n", "/etc"),
     ] {
         let error = check(target, stages).unwrap_err();
-        assert!(error.contains(&format!("would use {path}, which this driver keeps from plans")), "{error}");
+        assert!(error.contains(&format!("would use {path}, which this driver does not allow")), "{error}");
     }
 }

@@ -96,8 +96,8 @@ fn what_stays_behind_is_counted() {
          - cleanup: {containers: 1-2, objects: 1-10}\n- dispose: {containers: 1-2}\n",
     );
     assert_eq!(topics(&left), ["containers-not-empty", "objects-left", "containers-left"]);
-    assert!(left.notes[1].text.starts_with("up to 20 objects (20.0 kB) stay behind"), "{:?}", left.notes);
-    assert!(left.notes[2].text.starts_with("mycontainers3 stay"), "{:?}", left.notes);
+    assert!(left.notes[1].text.starts_with("up to 20 objects (20.0 kB) remain"), "{:?}", left.notes);
+    assert!(left.notes[2].text.starts_with("mycontainers3 remain"), "{:?}", left.notes);
     let emptied = stages(
         "- init: {containers: 1-3}\n- prepare: {containers: 1-3, objects: 1-10, sizes: 1KB}\n\
          - dispose: {containers: 1-3, empty: true}\n",

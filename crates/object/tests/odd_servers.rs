@@ -302,7 +302,7 @@ fn preflight_knows_what_is_no_s3_server_and_a_clock_that_is_off() {
     };
     let page = told(b"HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\n<html></html>");
     assert!(page.contains("not as an S3 server"), "{page}");
-    assert!(told(b"SSH-2.0-OpenSSH\r\n\r\n").contains("does not speak HTTP"));
+    assert!(told(b"SSH-2.0-OpenSSH\r\n\r\n").contains("did not speak HTTP"));
     let old = told(
         b"HTTP/1.1 403 Forbidden\r\nDate: Thu, 01 Jan 2015 00:00:00 GMT\r\nContent-Length: 49\r\n\r\n\
           <Error><Code>RequestTimeTooSkewed</Code></Error> ",

@@ -178,7 +178,7 @@ fn a_given_token_goes_to_the_endpoints_given() {
     target.auth = auth("wrong");
     assert_eq!(run(&target, &[CREATE], 1).one(&CREATE, 1, 0, 0).fault, Some(Fault::Denied));
     let error = check(&target, None).unwrap_err();
-    assert!(error.contains("refuses the token"), "{error}");
+    assert!(error.contains("rejects the token"), "{error}");
 }
 
 #[test]
@@ -193,10 +193,10 @@ fn what_is_wrong_is_said_in_one_sentence_before_the_load() {
     };
     says(&server.temp_auth(), Some(9), ["container 'box9' does not exist", "init stage"]);
     server.state.lock().unwrap().locked = true;
-    says(&server.temp_auth(), None, ["refused user 'test:tester'", "check"]);
+    says(&server.temp_auth(), None, ["rejected user 'test:tester'", "check"]);
     says(&at(format!("{}/wrong", server.url)), None, ["404", "check the path"]);
-    says(&at("http://127.0.0.1:1/auth/v1.0".into()), None, ["nothing listens", "127.0.0.1:1"]);
-    says(&at("http://no-such-host.invalid/auth".into()), None, ["cannot be resolved", "DNS"]);
+    says(&at("http://127.0.0.1:1/auth/v1.0".into()), None, ["connection refused", "127.0.0.1:1"]);
+    says(&at("http://no-such-host.invalid/auth".into()), None, ["cannot resolve", "DNS"]);
     let job =
         Job { target: Target::Swift(server.temp_auth()), actions: actions(&[Verb::Restore { days: 1 }]) };
     let refused = sessions::open(&job, &DataSet::new(1, 1, 0)).err().unwrap().to_string();

@@ -60,7 +60,7 @@ pub fn section(mut table: Table<'_>, above: Content) -> Content {
             *duplicate = table.share("duplicate").unwrap_or(*duplicate);
         }
         Form::Zero | Form::Hashed => {
-            table.meaningless(&["compressible", "duplicate"], "only seeded content has these dials");
+            table.meaningless(&["compressible", "duplicate"], "they require `fill: seeded`");
         }
     }
     let verify = table.flag("verify").unwrap_or(above.verify);

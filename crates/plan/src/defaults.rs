@@ -2,7 +2,7 @@
 
 use tidemark_measure::rng;
 
-/// How long operations in flight may take after the end of the load, nanoseconds: as long as one attempt may.
+/// Longest wait for operations in flight at the end of the load, nanoseconds: as long as one attempt may.
 pub const DRAIN_NS: u64 = 30_000_000_000;
 
 /// A work that ends by itself is given up after this long without a success, nanoseconds. A work with a set
@@ -22,19 +22,19 @@ pub fn give_up_ns(attempt_ns: u64) -> u64 {
 /// Failures allowed per million operations of the measured load: 1 %. Other works allow none.
 pub const ALLOWED_FAILURES: u32 = 10_000;
 
-/// The largest number of workers of one work that is taken for meant.
+/// The largest number of workers of one work that is treated as intended.
 pub const MOST_WORKERS: u32 = 1_000_000;
 
-/// Points of all sweeps of a document beyond this are taken for a mistake.
+/// Points of all sweeps of a document beyond this are treated as a mistake.
 pub const MOST_POINTS: u64 = 10_000;
 
-/// Volumes named by all works of a document, beyond which it is taken for a mistake.
+/// Volumes named by all works of a document, beyond which it is treated as a mistake.
 pub const MOST_NAMED: u64 = 1_000_000;
 
 /// Rounds after which a load that does not become steady is measured anyway, as TKperf does.
 pub const STEADY_ROUNDS: u32 = 25;
 
-/// Operations of one client in flight at once: more than io_uring takes at once helps nobody.
+/// Operations of one client in flight at once: the limit of io_uring.
 pub const MOST_DEPTH: u32 = 32_768;
 
 /// Exponent of a Zipf distribution that has none, YCSB's.

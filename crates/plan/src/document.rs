@@ -1,4 +1,4 @@
-//! A document of any format, told apart by its content.
+//! Reads a document of any format; its content decides the format.
 
 use crate::diagnostic::Diagnostic;
 use crate::evaluation::{self, Evaluation};
@@ -16,7 +16,7 @@ pub const YAML: &str = "Tidemark YAML";
 /// A document that was read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Read {
-    /// What it says.
+    /// Its plan.
     pub plan: Plan,
     /// What may surprise its author; the document runs all the same.
     pub warnings: Vec<Diagnostic>,
@@ -34,11 +34,11 @@ pub enum Document {
     Evaluation(Box<Evaluation>, Vec<Diagnostic>),
 }
 
-/// Reads a document of any kind; all that it refers to outside itself is asked of `environment`, and
-/// what an evaluation refers to is looked for in `directory`, its own.
+/// Reads a document of any kind; `environment` resolves all that it refers to outside itself, and
+/// an evaluation's references are relative to `directory`, its own.
 ///
 /// # Errors
-/// All that is wrong with it, in the order of the text, warnings included; at least one is an error.
+/// All errors and warnings, in document order; at least one is an error.
 pub fn open(
     text: &str,
     directory: &Path,
@@ -51,10 +51,10 @@ pub fn open(
     Ok(Document::Evaluation(Box::new(evaluation), warnings))
 }
 
-/// Reads a workload; all that it refers to outside itself is asked of `environment`.
+/// Reads a workload; `environment` resolves all that it refers to outside itself.
 ///
 /// # Errors
-/// All that is wrong with it, in the order of the text, warnings included; at least one is an error.
+/// All errors and warnings, in document order; at least one is an error.
 pub fn read(text: &str, environment: &Environment<'_>) -> Result<Read, Vec<Diagnostic>> {
     if text.len() > LARGEST {
         let message = format!("the document is {} bytes long", text.len());
@@ -62,7 +62,7 @@ pub fn read(text: &str, environment: &Environment<'_>) -> Result<Read, Vec<Diagn
             0..0,
             message,
             format!(
-                "{LARGEST} bytes are the most that is \
+                "the limit is {LARGEST} bytes \
             read"
             ),
         )]);
@@ -72,7 +72,7 @@ pub fn read(text: &str, environment: &Environment<'_>) -> Result<Read, Vec<Diagn
         return Err(vec![Diagnostic::error(0..0, "the document is empty", help)]);
     }
     if evaluation::is_evaluation(text, environment.registry) {
-        let help = "run it as one, or give a document without `arms` here";
+        let help = "use `tidemark evaluate`, or give a document without `arms`";
         return Err(vec![Diagnostic::error(0..0, "the document is an evaluation, not a workload", help)]);
     }
     let format = environment.registry.format_of(text);

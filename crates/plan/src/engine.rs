@@ -102,11 +102,11 @@ pub trait Engine: Send + Sync {
     /// targets whether they answer. Called once for each run, and only if the plan has such works.
     ///
     /// # Errors
-    /// One sentence that says what is wrong and what to do. No load has been put on anything then.
+    /// One sentence that says what is wrong and what to do. No load has run then.
     fn prepare(&self, plan: &Plan, setup: &mut Setup<'_>) -> Result<Box<dyn Prepared>, String>;
 }
 
-/// What load is put on, as its engine has read it.
+/// What the load runs against, as its engine has read it.
 #[derive(Clone)]
 pub struct Target {
     engine: &'static str,
@@ -173,13 +173,13 @@ pub struct Point {
 pub enum Placement {
     /// Its workers can be divided over any drivers.
     Divisible,
-    /// It needs what lies on one machine: the clause says what, for example `Volumes lie`.
+    /// It needs data on one machine; the start of a message names it, for example `Volumes are`.
     OneMachine(&'static str),
 }
 
 /// How a run is set up on this machine.
 pub struct Setup<'a> {
-    /// Whether to begin without asking the targets first. Data is guarded all the same.
+    /// Whether to begin without a check of the targets. Data is guarded all the same.
     pub skip_preflight: bool,
     /// Devices and files whose content may be destroyed although it is not Tidemark's.
     pub allow_destroy: &'a [PathBuf],
@@ -212,7 +212,7 @@ pub trait Prepared {
 pub enum Carrier {
     /// Sessions on threads of our own: one work.
     Sessions(Box<dyn Sessions>),
-    /// A process that puts the load of so many works on by itself.
+    /// A process that runs the load of this many works by itself.
     Process(usize, Arc<dyn Process>),
     /// Nothing: the work has been done already, and why.
     Done(String),

@@ -45,13 +45,13 @@ pub struct Evaluation {
     pub seed: u64,
     /// What is compared, at least one; the first is the baseline.
     pub arms: Vec<Arm>,
-    /// What is put on each of them, at least one.
+    /// The loads that run on each of them, at least one.
     pub loads: Vec<Load>,
     /// How often each cell is measured, at least once.
     pub repeats: u32,
     /// The order of the runs.
     pub order: Order,
-    /// What behaves otherwise than the author may expect.
+    /// Notes on behaviour that the author may not expect.
     pub notes: Vec<Note>,
     /// What the arms and loads were read from.
     pub(crate) documents: Documents,
@@ -173,7 +173,7 @@ impl Evaluation {
     /// Variables come from `environment`: the arm's own must come first in it, then those of its lab and set-up.
     ///
     /// # Errors
-    /// All that is wrong with it; places are in [`Evaluation::source`] of the load.
+    /// All errors and warnings; places are in [`Evaluation::source`] of the load.
     pub fn plan(
         &self,
         arm: usize,
@@ -225,11 +225,11 @@ pub fn is_evaluation(text: &str, registry: &Registry) -> bool {
     text.contains("arms") && crate::yaml::is_evaluation(text, registry)
 }
 
-/// Reads an evaluation document; documents that it refers to are looked for beside it, in `directory`. With it come
+/// Reads an evaluation document; documents that it refers to are read from `directory`, its own. With it come
 /// warnings.
 ///
 /// # Errors
-/// All that is wrong with it, in the order of the text, warnings included.
+/// All errors and warnings, in document order.
 pub fn read(
     text: &str,
     directory: &Path,

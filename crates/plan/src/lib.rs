@@ -1,7 +1,7 @@
 //! Documents to a validated plan.
 //!
-//! [`read`](document::read) takes a document's text, finds its format by its content, and gives a [`Plan`](plan::Plan) or
-//! [`Diagnostic`](diagnostic::Diagnostic)s that point at the line. [`forecast`] says what a plan will do and need before
+//! [`read`](document::read) takes a document's text, detects its format by its content, and gives a [`Plan`](plan::Plan) or
+//! [`Diagnostic`](diagnostic::Diagnostic)s that point at the line. [`forecast`] predicts what a plan will do and need before
 //! anything runs. What a work does is its [engine](engine::Engine)'s: the engines and formats that a program knows are in its
 //! [`Registry`](registry::Registry).
 

@@ -20,15 +20,15 @@ pub struct Plan {
     pub trigger: Option<String>,
     /// Stages, in the order in which they run.
     pub stages: Vec<Stage>,
-    /// What behaves otherwise than the author may expect, compatibility notes first of all.
+    /// Notes on behaviour that the author may not expect, mostly on compatibility.
     pub notes: Vec<Note>,
-    /// What is observed while it runs, beside the generator itself.
+    /// What is observed during the run, besides the generator itself.
     pub observe: Observe,
     /// How it is spread over the drivers of a controller.
     pub drivers: Drivers,
 }
 
-/// What is observed while load is on, beside the generator itself.
+/// What is observed during the load, besides the generator itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Observe {
     /// Addresses of `tidemark observe` on other nodes: `http://10.0.0.2:9750`.
@@ -47,7 +47,7 @@ pub struct Drivers {
     pub wanted: Wanted,
     /// What happens to a stage that loses one.
     pub on_loss: OnLoss,
-    /// A driver that says nothing for so long is lost, nanoseconds.
+    /// A driver that is silent for this long is lost, nanoseconds.
     pub lost_after_ns: u64,
 }
 
@@ -57,13 +57,13 @@ impl Default for Drivers {
     }
 }
 
-/// Which drivers a plan wants.
+/// Which drivers a plan requires.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Wanted {
-    /// All that are there when it begins.
+    /// All that are connected when it begins.
     #[default]
     All,
-    /// So many of them, whichever are free.
+    /// This many of them, whichever are free.
     Count(u32),
     /// These.
     Named(Vec<String>),

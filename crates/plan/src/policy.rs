@@ -1,7 +1,7 @@
 //! What a plan that came over the network may touch on the machine that carries it out: the files, directories and devices
 //! below the paths that its owner names, and no program.
 //!
-//! A plan is data, and whoever may submit one could otherwise have a driver overwrite any file of its machine, or read
+//! A plan is data; without a policy, anyone who may submit one could have a driver overwrite any file, or read
 //! one and send it to a server of his own.
 
 mod place;
@@ -10,7 +10,7 @@ use crate::plan::Plan;
 use crate::registry::Registry;
 use std::path::{Path, PathBuf};
 
-/// Where librbd and librados look for a cluster and its keys when nobody names a configuration.
+/// Where librbd and librados look for a cluster and its keys without a configuration.
 const CEPH: &str = "/etc/ceph";
 
 /// What plans may touch on this machine.
@@ -53,15 +53,14 @@ impl Policy {
         self.allow(who, Path::new(CEPH))
     }
 
-    /// Whether a path may be touched on behalf of somebody.
+    /// Whether a submitted plan may touch a path.
     ///
     /// # Errors
     /// As [`Policy::check`].
     pub fn allow(&self, who: &str, path: &Path) -> Result<(), String> {
         let shown = path.display();
-        let real = place::real(path).map_err(|why| {
-            format!("{who} names {shown}, {why}: write the whole path of what it is to use")
-        })?;
+        let real =
+            place::real(path).map_err(|why| format!("{who} names {shown}, {why}: write an absolute path"))?;
         let allowed = self.directories.iter().filter_map(|directory| place::real(directory).ok());
         if allowed.into_iter().any(|directory| real.starts_with(directory)) {
             return Ok(());
@@ -69,14 +68,12 @@ impl Policy {
         let leads = if real == path { String::new() } else { format!(" (which is {})", real.display()) };
         let directory = real.parent().unwrap_or(&real).display();
         Err(format!(
-            "{who} would use {shown}{leads}, which this driver keeps from plans: name another place, or start the \
+            "{who} would use {shown}{leads}, which this driver does not allow: use another path, or start the \
              driver with --allow-path {directory}"
         ))
     }
 }
 
 fn no_scripts(what: &str) -> String {
-    format!(
-        "{what} has a trigger, and no script runs on behalf of a plan that was submitted: remove `trigger`"
-    )
+    format!("{what} has a trigger, and submitted plans cannot run scripts: remove `trigger`")
 }

@@ -50,7 +50,7 @@ fn secrets(text: &str) -> Vec<(Range<usize>, &'static str)> {
     hidden.sort_by_key(|hidden| (hidden.0.start, std::cmp::Reverse(hidden.0.end)));
     let mut at = 0;
     hidden.retain(|(range, _)| {
-        // A reference to the environment tells nothing, and is needed to repeat the run.
+        // A reference to the environment reveals nothing, and is needed to repeat the run.
         let value = &text[range.clone()];
         let is_reference = value.starts_with("${") && value.find('}') == Some(value.len() - 1);
         let kept = range.start >= at && !range.is_empty() && !is_reference;

@@ -18,7 +18,7 @@ pub trait Format: Send + Sync {
     /// Reads a document with what an evaluation changes in it. With the plan come warnings.
     ///
     /// # Errors
-    /// All that is wrong with it, in the order of the text, warnings included.
+    /// All errors and warnings, in document order.
     fn read(
         &self,
         text: &str,
@@ -26,8 +26,8 @@ pub trait Format: Send + Sync {
         changes: Changes<'_>,
     ) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>>;
 
-    /// What is to be said of an evaluation's load in this format that takes neither levels nor targets because it runs as it
-    /// stands; `None` if it takes them.
+    /// What messages call an evaluation's load in this format if it runs unchanged and takes neither levels nor targets;
+    /// `None` if it takes them.
     fn fixed(&self) -> Option<&'static str> {
         None
     }
@@ -43,7 +43,7 @@ pub struct Changes<'a> {
     pub seed: Option<u64>,
     /// The load intensity.
     pub level: &'a [(String, String)],
-    /// What load is put on, in place of what the document says.
+    /// The target that replaces all targets of the document.
     pub target: Option<Target>,
 }
 

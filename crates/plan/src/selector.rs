@@ -1,4 +1,4 @@
-//! The selector language: how a document says which containers, which objects and which sizes.
+//! The selector language: how a document selects containers, objects and sizes.
 //!
 //! Both formats share it. COSBench's forms: `c(n)`, `u(a,b)`, `u(a)`, `r(a,b)`, the older `a-b`, `s(a,b)`,
 //! `h(low|high|weight,...)`. Ours: `zipf(a,b,exponent)`, `hotspot(a,b,share,weight)`, `latest(a,b,exponent)`,
@@ -61,7 +61,7 @@ pub fn numbers(text: &str) -> Result<Pick, SelectorError> {
 }
 
 /// Reads the range that a special work covers: `r(a,b)` or `a-b`; `None` for `r(0,0)`. Other forms that name
-/// a whole range (`c(n)`, `u(a,b)`, `s(a,b)`) are taken for it, as COSBench's guide says and its code refuses.
+/// a whole range (`c(n)`, `u(a,b)`, `s(a,b)`) are accepted, as in COSBench's guide, though not in its code.
 ///
 /// # Errors
 /// As [`numbers`]; also for what does not name a range with an end.
@@ -77,7 +77,7 @@ pub fn range(text: &str) -> Result<Option<(u64, u64)>, SelectorError> {
         pick @ (Pick::Constant(_) | Pick::Uniform { .. } | Pick::Sequence { .. } | Pick::Shared { .. }) => {
             Ok(Some(pick.bounds()))
         }
-        _ => form.error("does not name a range to go through", "use r(first,last)"),
+        _ => form.error("does not name a range", "use r(first,last)"),
     }
 }
 
@@ -131,7 +131,7 @@ pub fn print(pick: &Pick) -> String {
     }
 }
 
-/// Prints a size in the form that [`size`] reads. A unit without a name is printed as so many bytes.
+/// Prints a size in the form that [`size`] reads. A unit without a name is printed in bytes.
 pub fn print_size(size: &Size) -> String {
     const NAMES: [&str; 9] = ["B", "KB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB"];
     let named = NAMES.iter().find(|name| units::parse_bytes(&format!("1{name}")) == Ok(size.unit));
@@ -232,7 +232,7 @@ impl<'a> Form<'a> {
                 Ok(Pick::LogNormal { median, sigma, low, high })
             }
             _ => self.error(
-                "is not a selector that is known",
+                "is not a known selector",
                 "the forms are c(n), u(a,b), r(a,b), s(a,b), h(low|high|weight,...), zipf(a,b), \
                     hotspot(a,b,0.1,0.9), latest(a,b); for sizes also lognormal(median,sigma,low,high)",
             ),
@@ -373,7 +373,7 @@ impl<'a> Piece<'a> {
         let letters = self.text.bytes().all(|byte| byte.is_ascii_alphabetic());
         match letters.then(|| units::parse_bytes(&format!("1{}", self.text))) {
             Some(Ok(bytes)) => Ok(bytes),
-            _ => self.error("is not a unit of bytes that is known", known),
+            _ => self.error("is not a known unit of bytes", known),
         }
     }
 }
@@ -464,7 +464,7 @@ mod tests {
     fn errors_say_where() {
         let table: [(&str, &str, Range<usize>); 13] = [
             ("", "is not a selector", 0..0),
-            ("x(1,2)", "`x(1,2)` is not a selector that is known", 0..6),
+            ("x(1,2)", "`x(1,2)` is not a known selector", 0..6),
             ("r(1,32", "`r(1,32` has no closing `)`", 0..6),
             ("r(1,)", "a number is missing", 4..4),
             ("r(1, 3x2)", "`3x2` is not a whole number", 5..8),
@@ -484,7 +484,7 @@ mod tests {
         let error = size("c(64)").unwrap_err();
         assert_eq!((error.message.as_str(), error.span), ("the size has no unit", 5..5));
         let error = size("c(64)K").unwrap_err();
-        assert_eq!((error.message.as_str(), error.span), ("`K` is not a unit of bytes that is known", 5..6));
+        assert_eq!((error.message.as_str(), error.span), ("`K` is not a known unit of bytes", 5..6));
         assert!(size("c(64)5KB").is_err());
         assert!(numbers("r(0,0)").unwrap_err().message.contains("is empty"));
         assert!(size("c(1000000000000000)TiB").is_err());

@@ -102,7 +102,7 @@ pub enum ServeError {
     Listen {
         /// Where.
         address: SocketAddr,
-        /// What the operating system said.
+        /// The operating system's error.
         source: std::io::Error,
     },
     /// The certificate or its key cannot be used.

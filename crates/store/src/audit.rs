@@ -8,10 +8,10 @@ use serde::Serialize;
 /// So many entries are kept: years of a busy controller, some tens of megabytes.
 const KEPT: u64 = 100_000;
 
-/// Old entries are thrown away each time that so many came.
+/// Old entries are deleted each time that this many were added.
 const PRUNED_EVERY: u64 = 1_000;
 
-/// Something that somebody did.
+/// A user's action.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct AuditEntry {
     /// Its number; given by the store.
@@ -29,7 +29,7 @@ pub struct AuditEntry {
 }
 
 impl Store {
-    /// Notes what somebody did, and gives the entry its number.
+    /// Records an action, and gives the entry its number.
     pub fn note(&mut self, entry: &AuditEntry) -> Result<u64, StoreError> {
         let sql = "INSERT INTO audit (unix_ns, by, address, what, detail) VALUES (?, ?, ?, ?, ?)";
         let values = params![signed(entry.unix_ns), entry.by, entry.address, entry.what, entry.detail];

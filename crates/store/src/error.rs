@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 const CANNOT_OPEN: &str =
     "it is a directory, or this user may not write to it or to the directory that it lies in";
 
-/// The store could not do what it was asked to. None of these loses what a run has in memory.
+/// An operation on the store failed. None of these loses what a run has in memory.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The file was written by a newer Tidemark.
     #[error(
-        "{} was written by a newer Tidemark (schema {found}, this one knows up to {known}); \
+        "{} was written by a newer Tidemark (schema {found}; this version supports up to {known}); \
          use that version, or another file with --store or TIDEMARK_STORE",
         path.display()
     )]
@@ -26,7 +26,7 @@ pub enum StoreError {
     },
     /// The file is something else.
     #[error(
-        "{} is not a Tidemark result store; name another file with --store or TIDEMARK_STORE",
+        "{} is not a Tidemark result store; set another file with --store or TIDEMARK_STORE",
         path.display()
     )]
     NotAStore {
@@ -35,7 +35,7 @@ pub enum StoreError {
     },
     /// No room left.
     #[error(
-        "no space left for {}; free some, or name a file elsewhere with --store or TIDEMARK_STORE",
+        "no space left for {}; free some, or set another file with --store or TIDEMARK_STORE",
         path.display()
     )]
     Full {
@@ -44,7 +44,7 @@ pub enum StoreError {
     },
     /// It may not be written.
     #[error(
-        "{} cannot be written: the file, its directory or its file system is read-only for this user; \
+        "cannot write {}: the file, its directory or its file system is read-only for this user; \
          make it writable, or name a file elsewhere with --store or TIDEMARK_STORE",
         path.display()
     )]
@@ -54,18 +54,18 @@ pub enum StoreError {
     },
     /// It cannot be opened at all.
     #[error(
-        "cannot open {}: {reason}; check the path, or name a file elsewhere with --store or TIDEMARK_STORE",
+        "cannot open {}: {reason}; check the path, or set another file with --store or TIDEMARK_STORE",
         path.display()
     )]
     Unreachable {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         reason: String,
     },
     /// The disk is full in an unusual place, or failing.
     #[error(
-        "cannot read or write {}: {source}; the disk is full or failing: check it, or name a file elsewhere with \
+        "cannot read or write {}: {source}; the disk is full or failing: check it, or set another file with \
          --store or TIDEMARK_STORE",
         path.display()
     )]
@@ -77,7 +77,7 @@ pub enum StoreError {
     },
     /// Another process held the write lock for too long.
     #[error(
-        "{} has been locked by another process for {} s; wait until that is done, or name another file with \
+        "{} has been locked by another process for {} s; wait for it, or set another file with \
          --store or TIDEMARK_STORE",
         path.display(),
         crate::store::PATIENCE.as_secs()
@@ -87,23 +87,23 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// There is no such run.
-    #[error("there is no run {id} in {}; `tidemark runs` lists them", path.display())]
+    #[error("there is no run {id} in {}; list them with `tidemark runs`", path.display())]
     NoSuchRun {
         /// The file.
         path: PathBuf,
-        /// The number asked for.
+        /// The requested number.
         id: u64,
     },
     /// There is no such evaluation.
-    #[error("there is no evaluation {id} in {}; `tidemark runs` lists them", path.display())]
+    #[error("there is no evaluation {id} in {}; list them with `tidemark runs`", path.display())]
     NoSuchEvaluation {
         /// The file.
         path: PathBuf,
-        /// The number asked for.
+        /// The requested number.
         id: u64,
     },
-    /// A run that goes on cannot be deleted.
-    #[error("run {id} is still going on; end it first")]
+    /// A run that is in progress cannot be deleted.
+    #[error("run {id} is still running; stop it first")]
     StillRunning {
         /// Its number.
         id: u64,
@@ -113,7 +113,7 @@ pub enum StoreError {
     NoSuchSubmission {
         /// The file.
         path: PathBuf,
-        /// The number asked for.
+        /// The requested number.
         id: u64,
     },
     /// A token cannot be made or revoked, and why.
@@ -121,18 +121,18 @@ pub enum StoreError {
     Token(String),
     /// Another controller has the store.
     #[error(
-        "another controller has {}: {holder}; end it first, or name another file with --store or TIDEMARK_STORE",
+        "another controller uses {}: {holder}; stop it first, or set another file with --store or TIDEMARK_STORE",
         path.display()
     )]
     Controlled {
         /// The file.
         path: PathBuf,
-        /// What the other one says of itself: `process 4711 at https://10.0.0.1:19088, since ...`.
+        /// The other one's description: `process 4711 at https://10.0.0.1:19088, since ...`.
         holder: String,
     },
     /// What was read makes no sense.
     #[error(
-        "{}: {what}; restore the file from a backup, or start a new one with --store or TIDEMARK_STORE",
+        "{}: {what}; restore the file from a backup, or create a new one with --store or TIDEMARK_STORE",
         path.display()
     )]
     Damaged {
@@ -141,7 +141,7 @@ pub enum StoreError {
         /// What.
         what: String,
     },
-    /// Anything else that SQLite says.
+    /// Any other error of SQLite.
     #[error("{}: {source}", path.display())]
     Other {
         /// The file.
@@ -152,7 +152,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Translates what SQLite says about the file at `path`.
+    /// Translates SQLite's error about the file at `path`.
     pub(crate) fn from_sqlite(path: &Path, source: rusqlite::Error) -> Self {
         let path = path.to_path_buf();
         match source.sqlite_error_code() {

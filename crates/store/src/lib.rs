@@ -1,8 +1,8 @@
 //! The result store: one SQLite file, one writer.
 //!
-//! A run is taken in when it starts ([`Store::begin`]), its seconds while it goes on ([`Store::append`]), the whole
+//! A run is taken in when it starts ([`Store::begin`]), its seconds while it is in progress ([`Store::append`]), the whole
 //! record when it ends ([`Store::finish`]). Nothing in the store is needed to finish a run: when it fails, the
-//! caller goes on with what it has in memory.
+//! caller continues with what it has in memory.
 //!
 //! A minute of a work with two operations takes 0.27 MB at 1 000 op/s and 1.0 MB at 50 000 op/s (log-normal
 //! latencies with first bytes; `a_minute_takes_little_room` prints it).
@@ -12,7 +12,7 @@
 //! | `store` | the store and its list of runs |
 //! | `evaluations` | evaluations, and the runs that belong to them |
 //! | `operations` | the numbers of every operation of every run, for lists over all of them |
-//! | `submissions` | documents that a controller was asked to run, and what came of them |
+//! | `submissions` | documents submitted to a controller, and their results |
 //! | `tokens` | who may speak to a controller |
 //! | `audit` | who did what |
 //! | `lock` | one controller to a store |
@@ -51,7 +51,7 @@ pub use tokens::Token;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Where the store lies unless the user says otherwise: `$TIDEMARK_STORE`, else `tidemark/results.db` in
+/// The store's default path: `$TIDEMARK_STORE`, else `tidemark/results.db` in
 /// `$XDG_DATA_HOME`, else in `~/.local/share`, else in the working directory.
 pub fn default_path() -> PathBuf {
     path_from(|name| std::env::var_os(name))

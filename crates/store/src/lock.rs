@@ -8,7 +8,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
-/// More than this of what another controller says of itself is not read; bytes.
+/// The limit of another controller's description; bytes.
 const LONGEST: u64 = 1_000;
 
 /// The store at its path is this controller's, for as long as this lives.
@@ -17,7 +17,7 @@ pub struct Lock {
     file: File,
 }
 
-/// Marks the store at `path` as a controller's. `since` says when it started, for people.
+/// Marks the store at `path` as a controller's. `since` is its start time, for people.
 ///
 /// # Errors
 /// Another controller has it, which is named; or the file beside it cannot be written.
@@ -25,7 +25,7 @@ pub fn controller_lock(path: &Path, since: &str) -> Result<Lock, StoreError> {
     let beside = beside(path);
     let unreachable = |error: std::io::Error| StoreError::Unreachable {
         path: beside.clone(),
-        reason: format!("the lock of a controller cannot be taken: {error}"),
+        reason: format!("cannot take the controller's lock: {error}"),
     };
     if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
         std::fs::create_dir_all(directory).map_err(unreachable)?;
@@ -41,10 +41,10 @@ pub fn controller_lock(path: &Path, since: &str) -> Result<Lock, StoreError> {
         }
         Err(TryLockError::WouldBlock) => {
             let mut holder = String::new();
-            // What it cannot say is left out; it is there all the same.
+            // Its description may be missing; it exists all the same.
             let _ = (&mut file).take(LONGEST).read_to_string(&mut holder);
             let holder = match holder.trim() {
-                "" => "it does not say which".to_owned(),
+                "" => "its process is unknown".to_owned(),
                 said => said.to_owned(),
             };
             Err(StoreError::Controlled { path: path.to_path_buf(), holder })

@@ -69,7 +69,7 @@ impl Store {
         self.rows(sql, params![signed(before.unwrap_or(u64::MAX)), signed(runs as u64)], read)
     }
 
-    /// Adds the operations of runs that have ended and are not in the table yet; says how many runs these were. Costs
+    /// Adds the operations of runs that have ended and are not in the table yet; returns the number of these runs. Costs
     /// next to nothing when there are none.
     pub fn index_operations(&mut self) -> Result<u64, StoreError> {
         let run = |row: &rusqlite::Row<'_>| {
@@ -81,7 +81,7 @@ impl Store {
             if state == State::Running.name() && owner::lives(&owner) {
                 continue;
             }
-            // One that cannot be read is left as it is: whoever asks for it is told.
+            // One that cannot be read stays: a later read of it reports the error.
             let Ok(run) = self.load(id) else { continue };
             let write = || -> rusqlite::Result<()> {
                 let transaction =
@@ -97,7 +97,7 @@ impl Store {
     }
 }
 
-/// Writes the operations of a run, in place of what is there of it.
+/// Writes the operations of a run, in place of its earlier ones.
 pub(crate) fn write(connection: &Connection, id: u64, run: &Run) -> rusqlite::Result<()> {
     connection.prepare_cached("DELETE FROM operations WHERE run = ?")?.execute([signed(id)])?;
     let sql = "INSERT INTO operations (run, place, stage, work, operation, sample, weight, workers, drivers, ok, failed,
@@ -163,7 +163,7 @@ fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<OperationRow> {
         run: unsigned(0)?,
         name: row.get(1)?,
         started_unix_ns: unsigned(2)?,
-        // Runs in the table have ended, whatever their record said last.
+        // Runs in the table have ended, whatever their last record.
         state: crate::store::state_of(&state, "ended 0 0"),
         valid: row.get(4)?,
         stage: row.get(5)?,

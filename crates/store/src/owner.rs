@@ -1,7 +1,7 @@
 //! Which process carries out a run, and whether it still lives.
 //!
 //! A process is named by the boot it lives in, its number and its start time, so that neither a restart nor a
-//! number used again is mistaken for it. Where `/proc` does not tell, a run counts as going on.
+//! number used again is mistaken for it. Without `/proc`, a run counts as in progress.
 
 use std::fs::read_to_string;
 

@@ -5,7 +5,7 @@ use tidemark_measure::tally::Interval;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-const DIED: &str = "the process that ran it died; put together from the seconds that it had stored";
+const DIED: &str = "its process died; the result comes from the seconds that it had stored";
 
 /// Marks a run as ended with its process, before its seconds are added.
 pub(crate) fn interrupt(run: &mut Run) {

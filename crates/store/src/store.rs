@@ -32,7 +32,7 @@ pub struct RunSummary {
     pub name: String,
     /// When it started, nanoseconds since 1970 UTC.
     pub started_unix_ns: u64,
-    /// How long it took, nanoseconds; 0 while it goes on.
+    /// How long it took, nanoseconds; 0 while it is in progress.
     pub elapsed_ns: u64,
     /// How it ended. A run whose process died is interrupted.
     pub state: State,
@@ -64,7 +64,7 @@ impl Store {
         if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
             std::fs::create_dir_all(directory).map_err(|error| StoreError::Unreachable {
                 path: path.to_path_buf(),
-                reason: format!("its directory cannot be made: {error}"),
+                reason: format!("cannot create its directory: {error}"),
             })?;
         }
         let mut connection = Connection::open(path).map_err(sqlite)?;
@@ -269,7 +269,7 @@ impl Store {
         Ok(newest.map_err(|error| self.trouble(error))?.map(|id| id as u64))
     }
 
-    /// Keeps what is known by now of a run that goes on: the stages that have ended, whole.
+    /// Stores what is known so far of a run in progress: the stages that have ended, complete.
     ///
     /// # Errors
     /// As [`Store::append`].
@@ -280,7 +280,7 @@ impl Store {
         kept.map(|_| ()).map_err(|error| self.trouble(error))
     }
 
-    /// Forgets a run and its seconds. One that goes on is kept. The file keeps its size: the room is used again.
+    /// Deletes a run and its seconds. One in progress is kept. The file keeps its size: the space is reused.
     pub fn delete(&mut self, id: u64) -> Result<(), StoreError> {
         let running = self.list()?.iter().any(|run| run.id == id && run.state == State::Running);
         if running {

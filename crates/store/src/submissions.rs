@@ -1,4 +1,4 @@
-//! Documents that a controller was asked to run, and what came of them.
+//! Documents submitted to a controller, and their results.
 //!
 //! The store does not look into what it keeps here: states are names, a request is text, a document is sealed bytes.
 
@@ -32,7 +32,7 @@ pub struct Submission {
     pub started_unix_ns: Option<u64>,
     /// When it ended.
     pub ended_unix_ns: Option<u64>,
-    /// What was asked for beside the document: JSON.
+    /// What was requested besides the document: JSON.
     pub request: String,
     /// Its run, while that is in the store. Of an evaluation: the last one.
     pub run: Option<u64>,

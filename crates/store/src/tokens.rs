@@ -1,7 +1,7 @@
 //! Who may speak to a controller: tokens, of which only the hash is kept.
 //!
 //! A token has 256 random bits, so that a fast hash without salt is enough: there is nothing to guess. It is looked up by its
-//! hash in an index; how long that takes tells something of the hash's first bytes, and nothing of the token.
+//! hash in an index; its duration reveals something of the hash's first bytes, and nothing of the token.
 
 use crate::error::StoreError;
 use crate::store::{Store, now_ns, signed};
@@ -45,21 +45,22 @@ impl Store {
         let visible = |letter: char| !letter.is_control() && !letter.is_whitespace();
         if name.is_empty() || name.chars().count() > LONGEST_NAME || !name.chars().all(visible) {
             return Err(StoreError::Token(format!(
-                "a token's name has 1 to {LONGEST_NAME} characters and no spaces"
+                "a token's name must have 1 to {LONGEST_NAME} characters and no spaces"
             )));
         }
         if !ROLES.contains(&role) {
-            return Err(StoreError::Token(format!("a token's role is one of {}", ROLES.join(", "))));
+            return Err(StoreError::Token(format!("a token's role must be one of {}", ROLES.join(", "))));
         }
         let mut secret = [0; 32];
-        getrandom::fill(&mut secret)
-            .map_err(|error| StoreError::Token(format!("the system gives no random numbers: {error}")))?;
+        getrandom::fill(&mut secret).map_err(|error| {
+            StoreError::Token(format!("cannot read random numbers from the system: {error}"))
+        })?;
         let token = format!("tm_{}_{}", &role[..1], URL_SAFE_NO_PAD.encode(secret));
         let sql = "INSERT INTO tokens (name, role, hash, created_unix_ns) VALUES (?, ?, ?, ?)
                    ON CONFLICT (name) DO NOTHING";
         let values = params![name, role, hash(&token), signed(now_ns())];
         match self.connection.execute(sql, values).map_err(|error| self.trouble(error))? {
-            0 => Err(StoreError::Token(format!("there is a token `{name}` already; take another name"))),
+            0 => Err(StoreError::Token(format!("a token `{name}` already exists; use another name"))),
             _ => Ok(token),
         }
     }
@@ -112,7 +113,7 @@ impl Store {
             .execute(sql, params![signed(now_ns()), name])
             .map_err(|error| self.trouble(error))?
         {
-            0 => Err(StoreError::Token(format!("there is no token `{name}`, or it is revoked already"))),
+            0 => Err(StoreError::Token(format!("there is no token `{name}`, or it is already revoked"))),
             _ => Ok(()),
         }
     }

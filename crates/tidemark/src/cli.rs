@@ -10,23 +10,23 @@ use tidemark_measure::units::parse_bytes;
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0    done; the numbers stand
-  1    done, but a stage failed or something critical was found
+  0    done; the numbers are valid
+  1    done, but a stage failed or there is a critical finding
   2    the command line or the document is wrong
-  3    could not begin: the target, the lab or the result store is not as needed
-  4    done, but the run is INVALID: its numbers are not what they seem
-  130  ended by the user; what was measured is kept
+  3    not started: the target, the lab or the result store is not ready
+  4    done, but the run is INVALID: do not trust its numbers
+  130  stopped by the user; what was measured is stored
 
-`tidemark compare` ends with
-  0    no significant difference (with --gate also: better)
+Exit codes of `tidemark compare`:
+  0    no significant difference (with --gate: or better)
   4    a side is INVALID
-  5    the second is better than the first
-  6    the second is worse, somewhere or everywhere
-  7    nothing could be compared: too few repeats, or nothing in common";
+  5    the second result is better than the first
+  6    the second result is worse, in part or everywhere
+  7    nothing to compare: too few repeats, or nothing in common";
 
 /// Find your storage's high-water mark.
 ///
-/// Tidemark puts load on storage, proves that the numbers are real, and hands over a report.
+/// Tidemark generates storage load, proves that the numbers are real, and writes a report.
 #[derive(Debug, Parser)]
 #[command(name = "tidemark", version, after_help = EXIT_CODES, propagate_version = true)]
 pub(crate) struct Cli {
@@ -40,7 +40,7 @@ pub(crate) struct Cli {
     pub(crate) color: When,
 }
 
-/// When to do something that suits a terminal.
+/// When to use features of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum When {
     /// On a terminal, unless NO_COLOR is set
@@ -51,13 +51,13 @@ pub(crate) enum When {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run a document: a workload (Tidemark YAML, COSBench XML, fio) or an evaluation of several arms
+    /// Run a document: a workload (Tidemark YAML, COSBench XML, fio job file) or an evaluation
     Run(Run),
-    /// Say what a document will do and need, without doing it
+    /// Show what a document will do and require, without running it
     Check(Check),
-    /// Put object load on a target without writing a document
+    /// Run an object load without a document
     Object(Box<Object>),
-    /// Put block load on files or devices without writing a document
+    /// Run a block load on files or devices without a document
     Block(Box<Block>),
     /// Write the report of a stored run or evaluation
     Report(Report),
@@ -65,28 +65,28 @@ pub(crate) enum Command {
     Runs(Runs),
     /// Compare two stored runs or evaluations: better, worse, or no significant difference
     Compare(Compare),
-    /// Take results of other tools into the store: COSBench, fio, warp, elbencho, tables
+    /// Import results of other tools: COSBench, fio, warp, elbencho, tables
     Import(Import),
-    /// Observe this node while load is put on it from another, and serve what is seen
+    /// Observe this node during a load from another node, and serve the samples
     Observe(Observe),
-    /// Serve as a controller: a queue, drivers, an API and a web console
+    /// Run a controller: a queue, drivers, an API and a web console
     Serve(Box<Serve>),
-    /// Put load on as a controller says
+    /// Run a load driver for a controller
     Driver(Box<Driver>),
-    /// Give a document to a controller
+    /// Submit a document to a controller
     Submit(Box<Submit>),
-    /// Show what a controller does, or how a submission stands
+    /// Show the state of a controller or of a submission
     Status(Status),
     /// Cancel a submission
     Cancel(Cancel),
     /// Follow a submission to its end
     Watch(Watch),
-    /// Make, list and revoke the tokens of a controller on this machine
+    /// Create, list and revoke tokens of the controller on this machine
     #[command(subcommand)]
     Token(Token),
     /// Print the JSON Schema of documents, for editors
     Schema,
-    /// Bring real storage up and down on this machine, to try things on
+    /// Start and remove a storage system on this machine, for trials
     #[command(subcommand)]
     Lab(Lab),
     /// Print a completion script for a shell
@@ -96,39 +96,39 @@ pub(crate) enum Command {
     },
     /// Write the manual pages to a directory
     Man {
-        /// The directory; it is made if need be
+        /// The directory; created if missing
         directory: PathBuf,
     },
 }
 
-/// How a run goes on and what it leaves behind; the same for documents and one-liners.
+/// How to run and what to write; the same for documents and one-liners.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Running {
-    /// Threads that generate load [default: one per processor]
+    /// Threads that generate load [default: one per CPU]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) threads: Option<u32>,
-    /// Print events and the result as lines of JSON on standard output
+    /// Print events and the result as JSON Lines on standard output
     #[arg(long)]
     pub(crate) json: bool,
-    /// Print no progress
+    /// Do not print progress
     #[arg(long, short)]
     pub(crate) quiet: bool,
-    /// Write the HTML report here [default: beside the result store]
+    /// Path of the HTML report [default: beside the result store]
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
-    /// Write no report
+    /// Do not write a report
     #[arg(long, conflicts_with = "report")]
     pub(crate) no_report: bool,
-    /// Do not keep the run in the result store
+    /// Do not store the run in the result store
     #[arg(long)]
     pub(crate) no_store: bool,
-    /// Also write the archive files that COSBench would have written, with its exact headers
+    /// Also write COSBench's archive files, with its exact headers
     #[arg(long, value_name = "DIR")]
     pub(crate) cosbench_archive: Option<PathBuf>,
-    /// Begin the load without asking the target first
+    /// Start the load without checking the target first
     #[arg(long)]
     pub(crate) skip_preflight: bool,
-    /// Device or file, exactly as the document names it, whose content may be destroyed although it is not Tidemark's
+    /// Device or file that may be overwritten even if it holds other data; write it exactly as in the document
     #[arg(long, value_name = "PATH")]
     pub(crate) allow_destroy: Vec<PathBuf>,
 }
@@ -137,23 +137,23 @@ pub(crate) struct Running {
 pub(crate) struct Run {
     /// The document; `-` reads standard input
     pub(crate) file: PathBuf,
-    /// Where random choices come from, instead of what the document says
+    /// Seed of random choices, instead of the document's
     #[arg(long)]
     pub(crate) seed: Option<u64>,
-    /// Directory that the document's triggers may run scripts from [default: they do not run]
+    /// Directory of scripts that the document's triggers may run [default: none run]
     #[arg(long, value_name = "DIR")]
     pub(crate) trigger_dir: Option<PathBuf>,
-    /// Run every native block load of the document beside fio, alternately, and say whether they agree
+    /// Alternate every native block load with fio, and report whether they agree
     #[arg(long, value_name = "PAIRS", num_args = 0..=1, default_missing_value = "3",
         require_equals = true, value_parser = clap::value_parser!(u32).range(2..=100))]
     pub(crate) cross_check: Option<u32>,
-    /// Let the shell commands of an evaluation (set_up, reset, tear_down) run
+    /// Allow the shell commands of an evaluation (set_up, reset, tear_down) to run
     #[arg(long)]
     pub(crate) run_commands: bool,
-    /// Measure an evaluation anew, rather than go on where an earlier start ended
+    /// Measure an evaluation again, rather than continue an earlier start
     #[arg(long)]
     pub(crate) again: bool,
-    /// Directory below which the labs of an evaluation's arms live [default: TIDEMARK_LAB_DIR, or ~/.local/state/tidemark/lab, and `-arms`]
+    /// Directory for the labs of an evaluation's arms [default: TIDEMARK_LAB_DIR, or ~/.local/state/tidemark/lab, plus `-arms`]
     #[arg(long, value_name = "DIR")]
     pub(crate) labs: Option<PathBuf>,
     #[command(flatten)]
@@ -171,43 +171,43 @@ pub(crate) struct Check {
 
 #[derive(Args, Debug)]
 pub(crate) struct Report {
-    /// A run's number, an evaluation's such as `e3`, or `last`
+    /// A run such as `12`, an evaluation such as `e3`, or `last`
     #[arg(default_value = "last")]
     pub(crate) run: String,
-    /// What to write
+    /// Format of the report
     #[arg(long, short, default_value = "html")]
     pub(crate) format: Format,
-    /// Where to [default: for HTML, SVG and PNG named after the run; standard output otherwise]
+    /// File or directory to write [default: HTML, SVG and PNG: named after the run; others: standard output]
     #[arg(long, short, value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
 }
 
-/// What a report is written as.
+/// The format of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// One self-contained page
     Html,
     /// Markdown
     Md,
-    /// Every figure as an SVG file, into a directory
+    /// Every figure as an SVG file, in a directory
     Svg,
-    /// Every figure as a PNG file, into a directory
+    /// Every figure as a PNG file, in a directory
     Png,
-    /// One row per operation, base units; of an evaluation, one per cell
+    /// One row per operation (evaluations: per cell), in base units
     Csv,
-    /// One row per operation and second, base units
+    /// One row per operation and second, in base units
     SeriesCsv,
-    /// Everything, for machines
+    /// Everything, for programs
     Json,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct Compare {
-    /// The baseline: a run (`12`, `last`), several that are repeats of each other (`12,14,16`), an evaluation (`e3`) or one arm of it (`e3/disk`)
+    /// The baseline: a run (`12`, `last`), several repeats (`12,14,16`), an evaluation (`e3`) or one of its arms (`e3/disk`)
     pub(crate) baseline: String,
-    /// What is compared with it
+    /// The result to compare with the baseline
     pub(crate) other: String,
-    /// End with 0 when it is better, too: a gate that only what is worse does not pass
+    /// Also exit 0 when better, so CI fails only on regressions
     #[arg(long)]
     pub(crate) gate: bool,
     /// Print as JSON
@@ -220,19 +220,19 @@ pub(crate) struct Compare {
 
 #[derive(Args, Debug)]
 pub(crate) struct Import {
-    /// An archive directory of COSBench, a JSON of fio, results of warp or elbencho, or a CSV table with a row per level
+    /// COSBench archive directory, fio JSON, warp or elbencho result, or CSV table with one row per level
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
-    /// What it is [default: found out by looking]
+    /// Format of the result [default: detected]
     #[arg(long, short)]
     pub(crate) format: Option<ImportFormat>,
-    /// Its name [default: that of the file]
+    /// Name of the result [default: the file's]
     #[arg(long)]
     pub(crate) name: Option<String>,
-    /// What the latencies of a table must stay within to count, such as `p95 <= 200ms + size / 1MBps`
+    /// Service level for the rows of a table, such as `p95 <= 200ms + size / 1MBps`
     #[arg(long, value_name = "CONDITIONS")]
     pub(crate) service_level: Option<String>,
-    /// Bytes of an operation, where a table does not say, such as 128KB
+    /// Bytes per operation, for a table without sizes, such as 128KB
     #[arg(long, value_name = "SIZE")]
     pub(crate) size: Option<String>,
     /// Print as JSON
@@ -257,23 +257,23 @@ pub(crate) enum ImportFormat {
 
 #[derive(Args, Debug)]
 pub(crate) struct Observe {
-    /// Where to serve: /metrics in OpenMetrics, /samples for a Tidemark that puts the load on
+    /// Address to listen on; serves /metrics (OpenMetrics) and /samples (for Tidemark)
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:9750")]
     pub(crate) listen: std::net::SocketAddr,
-    /// Token that clients must show; needed for every address beyond this host
+    /// Token that clients must send; required for addresses other than loopback
     #[arg(long, env = "TIDEMARK_OBSERVE_TOKEN", hide_env_values = true)]
     pub(crate) token: Option<String>,
-    /// Name of a process to observe, such as ceph-osd; several times for several
+    /// Process to observe, such as ceph-osd; repeatable
     #[arg(long = "process", value_name = "NAME")]
     pub(crate) processes: Vec<String>,
-    /// Directory with admin sockets of Ceph daemons, such as /var/run/ceph
+    /// Directory with admin sockets of Ceph daemons, such as /var/run/ceph; repeatable
     #[arg(long = "ceph-sockets", value_name = "DIR")]
     pub(crate) ceph_sockets: Vec<PathBuf>,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct Runs {
-    /// Also list the runs of evaluations, one by one
+    /// Also list the single runs of evaluations
     #[arg(long)]
     pub(crate) all: bool,
     /// Print as JSON
@@ -283,9 +283,9 @@ pub(crate) struct Runs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Lab {
-    /// Bring a system up
+    /// Start a storage system
     Up(LabUp),
-    /// Say what runs, and how to reach it
+    /// Show what is running and how to reach it
     Status {
         /// The lab's directory [default: TIDEMARK_LAB_DIR, or ~/.local/state/tidemark/lab]
         #[arg(long, value_name = "DIR")]
@@ -294,18 +294,18 @@ pub(crate) enum Lab {
         #[arg(long)]
         json: bool,
     },
-    /// Print shell commands that export its addresses and keys: `eval "$(tidemark lab env)"`
+    /// Print shell commands that export addresses and keys: `eval "$(tidemark lab env)"`
     Env {
         /// The lab's directory
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,
     },
-    /// Take it down
+    /// Stop the system and delete its data
     Down {
         /// The lab's directory
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,
-        /// Keep its data, so that `up` finds it again
+        /// Keep the data for the next `up`
         #[arg(long)]
         keep: bool,
     },
@@ -313,7 +313,7 @@ pub(crate) enum Lab {
 
 #[derive(Args, Debug)]
 pub(crate) struct LabUp {
-    /// Which system
+    /// The storage system
     pub(crate) system: System,
     /// The lab's directory [default: TIDEMARK_LAB_DIR, or ~/.local/state/tidemark/lab]
     #[arg(long, value_name = "DIR")]
@@ -321,14 +321,14 @@ pub(crate) struct LabUp {
     /// Port of the gateway [default: a free one]
     #[arg(long)]
     pub(crate) port: Option<u16>,
-    /// What the storage lies on: plain (files), baseline (slow devices), reference-1 (metadata and WAL on fast ones) or
-    /// reference-2 (and a cache in front of the data); all but plain need root [default: plain, or as it is]
+    /// Devices below the storage: plain (files), baseline (slow devices), reference-1 (metadata and WAL on fast ones) or
+    /// reference-2 (and a cache in front of the data); all but plain require root [default: plain, or the existing layout]
     #[arg(long)]
     pub(crate) layout: Option<Layout>,
-    /// Writes that each slow device does in a second; it does four times as many reads [default: 150]
+    /// Write IOPS of each slow device; its read IOPS are four times that [default: 150]
     #[arg(long, value_name = "WRITES")]
     pub(crate) slow_iops: Option<u32>,
-    /// Bytes that each slow device reads, and writes, in a second [default: 40MB]
+    /// Read and write bandwidth of each slow device, per second [default: 40MB]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub(crate) slow_bandwidth: Option<u64>,
     /// Size of each data OSD's metadata device, and of its WAL device, in memory [default: 512MiB]
@@ -339,7 +339,7 @@ pub(crate) struct LabUp {
     pub(crate) cache_size: Option<u64>,
 }
 
-/// What the lab can bring up.
+/// The storage systems of the lab.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum System {
     /// Ceph: a monitor, a manager, three OSDs and a RADOS gateway with an S3 and a Swift user
@@ -348,15 +348,15 @@ pub(crate) enum System {
 
 #[derive(Args, Debug)]
 pub(crate) struct Object {
-    /// What to do
+    /// The operations
     pub(crate) verb: ObjectVerb,
-    /// `http://host:port`, several times for several; `embedded` for the server inside Tidemark
+    /// `http://host:port`, repeatable; `embedded` for the server inside Tidemark
     #[arg(long, required = true, value_name = "URL")]
     pub(crate) endpoint: Vec<String>,
     /// Access key
     #[arg(long, env = "AWS_ACCESS_KEY_ID", default_value = "", hide_env_values = true)]
     pub(crate) access_key: String,
-    /// Secret key; better given by the environment than on the command line
+    /// Secret key; prefer the environment variable to the command line
     #[arg(
         long,
         env = "AWS_SECRET_ACCESS_KEY",
@@ -368,7 +368,7 @@ pub(crate) struct Object {
     /// Session token
     #[arg(long, env = "AWS_SESSION_TOKEN", hide_env_values = true)]
     pub(crate) session_token: Option<String>,
-    /// Region that signatures name
+    /// Region in signatures
     #[arg(long, env = "AWS_REGION", default_value = "us-east-1")]
     pub(crate) region: String,
     /// Address buckets by host name rather than by path
@@ -377,10 +377,10 @@ pub(crate) struct Object {
     /// Accept any TLS certificate
     #[arg(long)]
     pub(crate) insecure: bool,
-    /// Size of an object: `4KiB`, `u(1,64)KB`, `lognormal(64,1.5,1,10000)KB`
+    /// Size of the objects: `4KiB`, `u(1,64)KB`, `lognormal(64,1.5,1,10000)KB`
     #[arg(long, default_value = "4KiB")]
     pub(crate) size: String,
-    /// Objects in each container
+    /// Objects per container
     #[arg(long, default_value_t = 1000)]
     pub(crate) objects: u64,
     /// Containers (buckets)
@@ -392,10 +392,10 @@ pub(crate) struct Object {
     /// Logical clients
     #[arg(long, short, default_value_t = 32)]
     pub(crate) workers: u32,
-    /// Offer this many operations a second (an open loop), e.g. `2000/s` [default: closed loop]
+    /// Operations per second in an open loop, such as `2000/s` [default: closed loop]
     #[arg(long)]
     pub(crate) rate: Option<String>,
-    /// How long to measure
+    /// Length of the measured window
     #[arg(long = "for", value_name = "TIME", default_value = "30s")]
     pub(crate) duration: String,
     /// Load before the measured window
@@ -407,53 +407,53 @@ pub(crate) struct Object {
     /// Verify the content of every read
     #[arg(long)]
     pub(crate) verify: bool,
-    /// Leave containers and objects where they are
+    /// Keep containers and objects at the end
     #[arg(long)]
     pub(crate) keep: bool,
-    /// Where random choices come from
+    /// Seed of random choices
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
     #[command(flatten)]
     pub(crate) running: Running,
 }
 
-/// What the one-liner does.
+/// The operations of a one-liner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ObjectVerb {
-    /// Read objects prepared for it
+    /// Read prepared objects
     Get,
     /// Write objects
     Put,
     /// Read headers
     Head,
-    /// Delete objects prepared for it, and write them again, in equal shares
+    /// Delete prepared objects and write them again, in equal shares
     Delete,
     /// List containers
     List,
-    /// Read some and write others
+    /// Read and write
     Mixed,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct Block {
-    /// read, write, randread, randwrite, rw, randrw, trim, randtrim; oltp, olap, video, vdi, iot; qct. With commas: each of them
+    /// read, write, randread, randwrite, rw, randrw, trim, randtrim; oltp, olap, video, vdi, iot; qct. Separate several by commas
     pub(crate) pattern: String,
-    /// Files (made if need be) or devices; each client has one of its own
+    /// Files (created if missing) or devices, one per client
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
-    /// Size of each [default: 1GiB of files, all of devices]
+    /// Size of each file or device [default: files 1GiB, devices all]
     #[arg(long)]
     pub(crate) size: Option<String>,
-    /// Block size, such as 4KiB; with commas: each of them [default: 4KiB, or the profile's]
+    /// Block size, such as 4KiB; separate several by commas [default: 4KiB, or the profile's]
     #[arg(long, short, value_name = "SIZE")]
     pub(crate) block_size: Option<String>,
-    /// Operations of a client in flight at once; with commas: each of them
+    /// Operations in flight per client; separate several by commas
     #[arg(long, short, default_value = "32")]
     pub(crate) depth: String,
-    /// Clients; with commas: each of them [default: one for each path]
+    /// Number of clients; separate several by commas [default: one per path]
     #[arg(long, short)]
     pub(crate) clients: Option<String>,
-    /// Operations submitted and completed together; fio's default is 1 [default: whatever is ready]
+    /// Operations to submit and complete together; fio's default is 1 [default: whatever is ready]
     #[arg(long)]
     pub(crate) batch: Option<String>,
     /// Share of reads in rw, randrw and profiles, such as 70%
@@ -462,40 +462,40 @@ pub(crate) struct Block {
     /// Share of operations at random offsets in profiles
     #[arg(long)]
     pub(crate) random: Option<String>,
-    /// Offer this many operations a second (an open loop), e.g. `2000/s` [default: closed loop]
+    /// Operations per second in an open loop, such as `2000/s` [default: closed loop]
     #[arg(long)]
     pub(crate) rate: Option<String>,
-    /// An fsync after every so many writes
+    /// Fsync after this many writes
     #[arg(long, value_name = "N")]
     pub(crate) fsync: Option<String>,
-    /// How long to measure
+    /// Length of the measured window
     #[arg(long = "for", value_name = "TIME", default_value = "30s")]
     pub(crate) duration: String,
     /// Load before the measured window
     #[arg(long, value_name = "TIME", default_value = "2s")]
     pub(crate) warm_up: String,
-    /// Go on until five rounds of this length are steady by the SNIA's rule, then measure
+    /// Repeat rounds of this length until five are steady by the SNIA's rule, then measure
     #[arg(long, value_name = "TIME")]
     pub(crate) steady: Option<String>,
-    /// Do everything so many times
+    /// How many times to measure everything
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub(crate) repeats: u32,
-    /// Go through the page cache rather than around it
+    /// Use the page cache instead of direct I/O
     #[arg(long)]
     pub(crate) buffered: bool,
-    /// Leave the page cache as it is, and let reads come from it
+    /// Keep the page cache, so that reads may come from it
     #[arg(long)]
     pub(crate) warm_cache: bool,
-    /// Poll for completions; the device must offer it
+    /// Poll for completions; the device must support it
     #[arg(long)]
     pub(crate) polled: bool,
-    /// Check every read against what was written
+    /// Verify the content of every read
     #[arg(long)]
     pub(crate) verify: bool,
-    /// Let fio issue the operations
+    /// Issue the operations with fio
     #[arg(long)]
     pub(crate) fio: bool,
-    /// Run beside fio, alternately, and say whether the two agree
+    /// Alternate the load with fio, and report whether they agree
     #[arg(long, value_name = "PAIRS", num_args = 0..=1, default_missing_value = "3",
         require_equals = true, value_parser = clap::value_parser!(u32).range(2..=100))]
     pub(crate) cross_check: Option<u32>,
@@ -505,10 +505,10 @@ pub(crate) struct Block {
     /// Remove the files at the end
     #[arg(long)]
     pub(crate) cleanup: bool,
-    /// Print the document that this makes, and run nothing
+    /// Print the resulting document instead of running it
     #[arg(long)]
     pub(crate) print: bool,
-    /// Where random choices come from
+    /// Seed of random choices
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
     #[command(flatten)]

@@ -1,17 +1,17 @@
-//! Exit codes: what they mean is written in `cli.rs`, for users.
+//! Exit codes; `cli.rs` documents them for users.
 
 /// How the program ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// Done; the numbers stand.
+    /// Done; the numbers are valid.
     Done = 0,
     /// Done, but a stage failed.
     Failed = 1,
     /// The command line or the document is wrong.
     Usage = 2,
-    /// Could not begin.
+    /// Not started.
     NotReady = 3,
-    /// The numbers are not what they seem.
+    /// The run is INVALID.
     Invalid = 4,
     /// A comparison found the second better.
     Better = 5,
@@ -19,11 +19,11 @@ pub(crate) enum Exit {
     Worse = 6,
     /// Nothing could be compared.
     NotCompared = 7,
-    /// Ended by the user.
+    /// Stopped by the user.
     Interrupted = 130,
 }
 
-/// Why a command ended without doing its work: the sentence to print, and the code to end with.
+/// Why a command failed: the sentence to print, and the exit code.
 #[derive(Debug)]
 pub(crate) struct Stop {
     pub(crate) exit: Exit,

@@ -1,4 +1,4 @@
-//! A run as it goes on: bars on a terminal, lines elsewhere, JSON for machines.
+//! The progress of a run: bars on a terminal, lines elsewhere, JSON for programs.
 
 use crate::signals::Signals;
 use crate::terminal::Terminal;
@@ -16,9 +16,9 @@ use tidemark_plan::plan::{Plan, Stage};
 /// How a run is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Show {
-    /// Bars that move, on standard error.
+    /// Progress bars, on standard error.
     Bars,
-    /// A line per stage and one every ten seconds, on standard error.
+    /// A line per stage and one every 10 s, on standard error.
     Lines,
     /// Lines of JSON on standard output.
     Json,
@@ -32,7 +32,7 @@ pub(crate) struct Progress {
     terminal: Terminal,
     signals: Signals,
     stages: usize,
-    /// Whether ends of stages that went well are not worth a line: the run is one of many.
+    /// Whether completed stages get no line, because the run is one of many.
     is_brief: bool,
     bar: Option<ProgressBar>,
     goals: Vec<Goal>,
@@ -41,7 +41,7 @@ pub(crate) struct Progress {
     told: StopRequest,
 }
 
-/// What a work's progress is measured by.
+/// The measure of a work's progress.
 #[derive(Clone, Copy, Default)]
 struct Goal {
     /// Planned time, nanoseconds.
@@ -239,10 +239,10 @@ impl EventSink for Progress {
             self.told = stop_request;
             self.line(match stop_request {
                 StopRequest::Finish => {
-                    "ending the load; what was measured is kept and clean-up stages still run \
+                    "stopping the load; what was measured is kept, and clean-up stages still run \
                      (Ctrl-C again stops at once)"
                 }
-                _ => "stopping at once",
+                _ => "stopping immediately",
             });
         }
         stop_request

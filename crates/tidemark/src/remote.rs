@@ -1,4 +1,4 @@
-//! A controller, asked over HTTP: one request at a time, or a stream of events.
+//! A client of a controller, over HTTP: one request at a time, or a stream of events.
 
 use crate::cli::{Reach, Remote};
 use crate::exit::{Exit, Stop};
@@ -16,18 +16,18 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use url::Url;
 
-/// How long a controller may take to answer.
+/// Time limit of a controller's reply.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Replies larger than this are not read, bytes.
 const LARGEST: usize = 256 << 20;
 
-/// Why a controller did not do what it was asked.
+/// Why a request to a controller failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// It cannot be reached, or cannot answer at the moment: it may be there again soon.
+    /// It cannot be reached, or cannot reply at the moment: a retry may succeed.
     Away(Stop),
-    /// It will not, or what it says cannot be understood.
+    /// It rejected the request, or its reply cannot be read.
     Refused(Stop),
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn token(reach: &Reach) -> Result<Option<Secret>, Stop> {
         return Ok(reach.token.clone().filter(|token| !token.is_empty()).map(Secret::new));
     };
     let text = std::fs::read_to_string(path)
-        .map_err(|error| Stop::usage(format!("the token file {} cannot be read: {error}", path.display())))?;
+        .map_err(|error| Stop::usage(format!("cannot read the token file {}: {error}", path.display())))?;
     Ok(Some(Secret::new(text.trim())))
 }
 
@@ -71,18 +71,18 @@ impl Controller {
         let url = Url::parse(&remote.controller).ok().filter(|url| ["http", "https"].contains(&url.scheme()));
         let url = url.ok_or_else(|| {
             Stop::usage(format!(
-                "{} is no address of a controller: write https://host:port",
+                "{} is not a controller's address: write https://host:port",
                 remote.controller
             ))
         })?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
-            .map_err(|error| Stop::not_ready(format!("no connections can be made: {error}")))?;
+            .map_err(|error| Stop::not_ready(format!("cannot create connections: {error}")))?;
         Ok(Self { url, token: token(&remote.reach)?, trust: trust(&remote.reach)?, runtime })
     }
 
-    /// Asks, and reads the reply.
+    /// Sends a GET and reads the reply.
     pub(crate) fn ask<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
         self.call(Method::GET, path, None)
     }
@@ -110,15 +110,15 @@ impl Controller {
         };
         let bytes = self.runtime.block_on(self.within_patience(exchange))??;
         serde_json::from_slice(&bytes)
-            .map_err(|error| self.refused(&format!("its reply is not of this version's kind: {error}")))
+            .map_err(|error| self.refused(&format!("its reply does not match this version: {error}")))
     }
 
     async fn within_patience<T>(&self, answer: impl Future<Output = T>) -> Result<T, Failure> {
         let answered = tokio::time::timeout(PATIENCE, answer).await;
-        answered.map_err(|_| self.away(&format!("it said nothing for {} s", PATIENCE.as_secs())))
+        answered.map_err(|_| self.away(&format!("no reply within {} s", PATIENCE.as_secs())))
     }
 
-    /// Reads events (name, JSON) until `event` says false or the stream ends.
+    /// Reads events (name, JSON) until `event` returns false or the stream ends.
     pub(crate) fn events(
         &self,
         path: &str,
@@ -127,7 +127,7 @@ impl Controller {
         self.runtime.block_on(async {
             let mut body = self.within_patience(self.send(Method::GET, path, None)).await??.into_body();
             let (mut pending, mut name, mut data) = (Vec::new(), String::new(), String::new());
-            // A controller that has nothing to say says so every few seconds.
+            // An idle controller sends a keep-alive every few seconds.
             while let Some(frame) = self.within_patience(body.frame()).await? {
                 let frame = frame.map_err(|error| self.away(&error.to_string()))?;
                 pending.extend_from_slice(frame.data_ref().map_or(&[][..], |bytes| bytes));
@@ -151,7 +151,7 @@ impl Controller {
         })
     }
 
-    /// Sends a request, slower if the controller asks for that: gives the reply if it is a good one.
+    /// Sends a request, slower if the controller requires that; returns a successful reply.
     async fn send(
         &self,
         method: Method,
@@ -183,7 +183,7 @@ impl Controller {
         let port = self.url.port_or_known_default().unwrap_or(443);
         let bare = host.trim_start_matches('[').trim_end_matches(']').to_owned();
         let connect = TcpStream::connect((bare.as_str(), port));
-        let nobody = |error| self.away(&format!("{error}; does `tidemark serve` run there?"));
+        let nobody = |error| self.away(&format!("{error}; check that `tidemark serve` is running there"));
         let stream = self.within_patience(connect).await?.map_err(nobody)?;
         let mut request = Request::builder().method(method).uri(format!("/api/v1{path}"));
         request = request.header("host", format!("{host}:{port}"));
@@ -195,7 +195,7 @@ impl Controller {
         }
         let request = request
             .body(Full::new(Bytes::from(body.unwrap_or_default())))
-            .map_err(|_| Failure::Refused(Stop::usage("the token has characters that no token has")))?;
+            .map_err(|_| Failure::Refused(Stop::usage("the token has invalid characters")))?;
         if self.url.scheme() == "https" {
             let config = client_config(&self.trust).map_err(|error| Failure::Refused(Stop::usage(error)))?;
             let name = ServerName::try_from(bare).map_err(|error| self.refused(&error.to_string()))?;
@@ -216,7 +216,9 @@ impl Controller {
         S: hyper::rt::Read + hyper::rt::Write + Unpin + Send + 'static,
     {
         let trouble = |error: hyper::Error| match error.is_parse() {
-            true => self.refused("what answers there is no HTTP; with TLS the address begins with https://"),
+            true => {
+                self.refused("the server did not speak HTTP; with TLS, the address must begin with https://")
+            }
             false => self.away(&error.to_string()),
         };
         let (mut sender, connection) =
@@ -226,14 +228,14 @@ impl Controller {
         sender.send_request(request).await.map_err(trouble)
     }
 
-    /// What the controller said that it would not do.
+    /// The controller's rejection.
     async fn refusal(&self, response: Response<Incoming>) -> Failure {
         let status = response.status();
         let bytes = http_body_util::Limited::new(response.into_body(), LARGEST).collect().await;
         let bytes = bytes.map(http_body_util::Collected::to_bytes).unwrap_or_default();
         let said: api::Trouble = serde_json::from_slice(&bytes).unwrap_or_default();
         let mut message = match said.message.as_str() {
-            "" => format!("the controller at {} answered {status}", self.url),
+            "" => format!("the controller at {} returned {status}", self.url),
             said => said.to_owned(),
         };
         for problem in said.problems {
@@ -246,10 +248,10 @@ impl Controller {
         if status == StatusCode::UNAUTHORIZED {
             message = match self.token {
                 None => format!(
-                    "the controller at {} wants a token: give --token-file, or TIDEMARK_TOKEN",
+                    "the controller at {} requires a token: set --token-file or TIDEMARK_TOKEN",
                     self.url
                 ),
-                Some(_) => format!("{message}; the token is that of --token-file, --token or TIDEMARK_TOKEN"),
+                Some(_) => format!("{message}; check the token in --token-file, --token or TIDEMARK_TOKEN"),
             };
         }
         let exit = match status {
@@ -271,10 +273,10 @@ impl Controller {
         let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
         match inner {
             Some(rustls::Error::InvalidMessage(_)) => {
-                self.refused("what answers there is no TLS; without it the address begins with http://")
+                self.refused("the server did not speak TLS; without TLS, the address must begin with http://")
             }
             Some(_) => {
-                self.refused(&format!("{error}; --trust takes the fingerprint that `tidemark serve` prints"))
+                self.refused(&format!("{error}; set --trust to the fingerprint that `tidemark serve` prints"))
             }
             None => self.away(&error.to_string()),
         }

@@ -1,4 +1,4 @@
-//! Ctrl-C: once to end the load and clean up, twice to stop at once, three times to leave.
+//! Ctrl-C: once to stop the load and clean up, twice to stop immediately, three times to exit.
 
 use crate::exit::Exit;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tidemark_control::event::StopRequest;
 
-/// How often the user has asked to stop.
+/// How many times the user has pressed Ctrl-C.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Signals(Arc<AtomicUsize>);
 
 impl Signals {
-    /// Begins to listen. Where that is not possible, a signal ends the process as usual.
+    /// Installs the handler. If that fails, a signal ends the process as usual.
     pub(crate) fn listen() -> Self {
         let signals = Self::default();
         let count = Arc::clone(&signals.0);
@@ -27,7 +27,7 @@ impl Signals {
         signals
     }
 
-    /// What the user wants by now.
+    /// The user's stop request so far.
     pub(crate) fn stop_request(&self) -> StopRequest {
         match self.0.load(Ordering::Relaxed) {
             0 => StopRequest::None,

@@ -1,4 +1,4 @@
-//! What goes to the screen, and how: the only place that knows about colour and terminals.
+//! Output to the screen: the only place that handles colour and terminals.
 
 use crate::cli::When;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
@@ -56,9 +56,9 @@ impl Terminal {
         format!("\x1b[{code}m{text}\x1b[0m")
     }
 
-    /// Shows what is wrong with a document, where, and what to do about it, on standard error.
+    /// Shows a document's errors and warnings on standard error, with places and advice.
     pub(crate) fn diagnose(self, path: &str, text: &str, diagnostics: &[Diagnostic]) {
-        // Excerpts must not show what the document keeps secret.
+        // Excerpts must not show secrets.
         let text = &redact::mask(text);
         let renderer = if self.colour_err { Renderer::styled() } else { Renderer::plain() };
         for diagnostic in diagnostics {
@@ -88,7 +88,7 @@ impl Terminal {
     }
 }
 
-/// Away from a terminal, what units print beyond ASCII would only be in the way of other programs.
+/// Outside a terminal, non-ASCII characters of units would disturb other programs.
 fn plain(text: &str, unicode: bool) -> std::borrow::Cow<'_, str> {
     if unicode || text.is_ascii() {
         return text.into();
@@ -96,7 +96,7 @@ fn plain(text: &str, unicode: bool) -> std::borrow::Cow<'_, str> {
     text.replace('\u{202f}', ",").replace('µ', "u").into()
 }
 
-/// How text stands out. Never the only sign: the words say it too.
+/// Styles of text. Colour is never the only sign: the words carry the meaning, too.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Style {
     Strong,

@@ -288,5 +288,5 @@ fn a_name_is_one_driver_s_only_and_one_that_is_ended_says_so() {
     signal(&first, "-TERM");
     let record = controller.run_of(&controller.wait_for_state(id, "failed"));
     let reason = record.stage("main")["reason"].as_str().unwrap().to_owned();
-    assert!(reason.contains("driver d was lost: its user ended it"), "{reason}");
+    assert!(reason.contains("driver d was lost: its user stopped it"), "{reason}");
 }

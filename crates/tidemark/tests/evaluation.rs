@@ -113,7 +113,7 @@ fn the_same_again_is_no_different_and_a_fifth_less_is_worse() {
     assert_eq!(runs.code, WORSE, "{}", runs.stdout);
     assert_eq!(place.tidemark(&["compare", "e1", "e9"]).code, 2);
     let twice = place.tidemark(&["compare", "1,1,1", "9,9,9"]);
-    assert!(twice.code == 2 && twice.stderr.contains("named twice"), "{}", twice.stderr);
+    assert!(twice.code == 2 && twice.stderr.contains("listed twice"), "{}", twice.stderr);
     assert_eq!(place.tidemark(&["compare", "e1/nobody", "e2"]).code, 2);
 }
 

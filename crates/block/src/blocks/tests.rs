@@ -47,5 +47,5 @@ fn volumes_must_be_where_a_plan_may_be() {
 fn volumes_stay_on_their_machine() {
     let work = plan(LOAD).stages[0].works[0].clone();
     let placement = registry().engine(NAME).unwrap().placement(&work);
-    assert_eq!(placement, Placement::OneMachine("Volumes lie"));
+    assert_eq!(placement, Placement::OneMachine("Volumes are"));
 }

@@ -1,4 +1,4 @@
-//! Judges what a read returned by the stamps in it and by what the table knows.
+//! Judges what a read returned by its stamps and by the table.
 
 use super::sector::{Reading, SECTOR, Stamp, read};
 use super::table::{Cell, Moment, Table};
@@ -54,7 +54,7 @@ enum Age {
     Right,
     /// From before the floor.
     Old(Option<u64>),
-    /// From after it, though no write of this run came since: from somebody else's.
+    /// From after it, though this run has not written since: from another writer.
     New(u64),
 }
 
@@ -80,7 +80,7 @@ impl<'a> Check<'a> {
         Self { label, bytes, offset, table: None, moment: Moment::UNKNOWN, before: &[] }
     }
 
-    /// The first thing wrong; must be asked as soon as the read has ended.
+    /// The first fault; must be called as soon as the read has ended.
     pub(crate) fn run(&self) -> Option<Wrong> {
         let range = self.offset..self.offset + self.bytes.len() as u64;
         let Some(table) = self.table else {

@@ -33,7 +33,7 @@ static NOISE: LazyLock<Box<[u8]>> = LazyLock::new(|| {
     bytes.into()
 });
 
-/// What a stamp says.
+/// The content of a stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
     /// Whose it is.

@@ -10,7 +10,7 @@ use tidemark_plan::defaults::{self, MOST_DEPTH};
 use tidemark_plan::yaml::table::{Problem, Table, choose, whole};
 use tidemark_plan::yaml::tree::{Node, Value};
 
-/// More values of one axis than this are taken for a mistake.
+/// More values of one axis than this are treated as a mistake.
 const MOST_VALUES: usize = 1000;
 
 /// The smallest block that any device has, bytes.
@@ -26,7 +26,7 @@ pub(super) fn axes(table: &mut Table<'_>, ground: &Ground<'_>) -> Axes {
     if !table.has("block_size") && patterns.values.iter().any(|pattern| pattern.blocks.is_empty()) {
         table.missing(
             "block_size",
-            "write a size such as 4KiB, several as a list, or a split as {4KiB: 60, 64KiB: 40}",
+            "write a size such as 4KiB, a list of sizes, or a split such as {4KiB: 60, 64KiB: 40}",
         );
     }
     if sizes.values.is_empty() && patterns.values.iter().any(|pattern| pattern.blocks.is_empty()) {
@@ -46,7 +46,7 @@ pub(super) fn axes(table: &mut Table<'_>, ground: &Ground<'_>) -> Axes {
         if clients > volumes && volumes > 1 {
             let message = format!("{clients} clients cannot share {volumes} volumes");
             let help =
-                format!("`count: {clients}` gives each its own; on `count: 1` all of them work together");
+                format!("use `count: {clients}` for one volume each, or `count: 1` for a shared volume");
             table.log().error(&node.span, message, help);
         }
         Some(clients)
@@ -86,7 +86,7 @@ fn axis<'a, T>(
         let Some(value) = read(table, node) else { continue };
         let text = text(&value);
         if texts.contains(&text) {
-            let help = "remove one of them; to do the same several times there is `repeats`";
+            let help = "remove one of them; to repeat a measurement, use `repeats`";
             log.error(&node.span, format!("`{key}`: {text} is in the list twice"), help);
         }
         texts.push(text);
@@ -139,7 +139,7 @@ fn patterns(table: &mut Table<'_>, ground: &Ground<'_>) -> Axis<Pattern> {
         table.meaningless(&["reads"], "only rw, randrw and profiles both read and write");
     }
     if !values.is_empty() && !takes_random {
-        table.meaningless(&["random"], "the pattern says it; rw is sequential, randrw is random");
+        table.meaningless(&["random"], "the pattern decides it; rw is sequential, randrw is random");
     }
     if values.is_empty() {
         values.push(PATTERNS[0]);
@@ -151,7 +151,7 @@ fn patterns(table: &mut Table<'_>, ground: &Ground<'_>) -> Axis<Pattern> {
 
 fn profile_note(profile: &Profile) -> Note {
     let text = format!(
-        "the profile {} stands for {}: it is judged by {}",
+        "the profile {} models {}: judge it by {}",
         profile.name, profile.stands_for, profile.judged_by
     );
     Note { topic: "profile".into(), text }
@@ -186,8 +186,8 @@ pub(super) fn blocks(table: &Table<'_>, node: &Node) -> Option<BlockSizes> {
         });
         let (Some(bytes), Some(weight)) = (bytes, weight) else { continue };
         if sizes.iter().any(|(known, _)| *known == bytes) {
-            let message = format!("`block_size`: {} is there twice", exact(bytes, " "));
-            log.error(&entry.key_span, message, "add up its weights");
+            let message = format!("`block_size`: {} is listed twice", exact(bytes, " "));
+            log.error(&entry.key_span, message, "combine its weights");
         }
         sizes.push((bytes, weight));
     }
@@ -202,6 +202,6 @@ fn block(text: &str) -> Result<u64, Problem> {
             let help = format!("write {near}, or a size in KiB or MiB");
             Err(Problem::new(format!("'{text}' is not a multiple of 512 B"), help))
         }
-        _ => Err(Problem::new(format!("'{text}' is out of bounds"), "write a size from 512B to 1GiB")),
+        _ => Err(Problem::new(format!("'{text}' is out of range"), "write a size from 512B to 1GiB")),
     }
 }

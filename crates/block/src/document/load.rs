@@ -32,7 +32,7 @@ struct Settings {
 pub(super) fn load(table: &mut Table<'_>, ground: &Ground<'_>, alone: bool) -> Vec<ReadWork> {
     let axes = axes(table, ground);
     let settings = settings(table, &axes);
-    table.meaningless(&["workers"], "block load has `clients`");
+    table.meaningless(&["workers"], "loads on volumes use `clients`");
     if !alone {
         let lists = [
             ("pattern", axes.patterns.listed),
@@ -43,7 +43,7 @@ pub(super) fn load(table: &mut Table<'_>, ground: &Ground<'_>, alone: bool) -> V
         ];
         for (key, _) in lists.iter().filter(|(_, sweeps)| *sweeps) {
             let place = table.entry(key).map_or(table.place().clone(), |entry| entry.key_span.clone());
-            let message = format!("`{key}` makes a sweep of a load, and one that runs beside others is none");
+            let message = format!("`{key}` makes the load a sweep, which cannot run beside other works");
             table.log().error(&place, message, "give it one value, or make the load a stage of its own");
         }
     }
@@ -51,7 +51,7 @@ pub(super) fn load(table: &mut Table<'_>, ground: &Ground<'_>, alone: bool) -> V
     let budget = &ground.context.budget;
     if axes.is_sweep() && !budget.points(axes.count()) {
         let message = format!(
-            "with the {} points of this load the document's sweeps have more than {}",
+            "with the {} points of this load, the document's sweeps exceed {} points",
             units::count(axes.count()),
             units::count(defaults::MOST_POINTS)
         );
@@ -111,9 +111,9 @@ fn settings(table: &mut Table<'_>, axes: &Axes) -> Settings {
     let writes = patterns.iter().any(Pattern::writes);
     let spread = table.read("distribution", spread);
     if patterns.iter().all(|pattern| pattern.random == 0.0) {
-        table.meaningless(&["distribution"], "offsets follow each other");
+        table.meaningless(&["distribution"], "offsets are sequential");
     }
-    table.contradiction("fsync", "fdatasync", "one of them after every so many writes");
+    table.contradiction("fsync", "fdatasync", "use one kind of sync");
     let mut every = |key, action| Some((action, table.small(key, 1..=1_000_000)?));
     let sync = every("fsync", Action::Fsync).or_else(|| every("fdatasync", Action::Fdatasync));
     let end_sync = table.flag("end_sync");
@@ -149,18 +149,19 @@ fn spread(text: &str) -> Result<Spread, Problem> {
         Some(exponent) => Ok(Spread::Zipf(exponent)),
         None => {
             let help = "write uniform, or zipf(0.99) with an exponent above 0 and up to 10";
-            Err(Problem::new(format!("'{text}' is not known"), help))
+            Err(Problem::new(format!("'{text}' is unknown"), help))
         }
     }
 }
 
-/// Until when the load goes on before it is measured: a round's length, or that and the most rounds.
+/// How long the load runs before it is measured: a round's length, or that and the maximum of rounds.
 fn steady(table: &mut Table<'_>) -> Option<Steady> {
     let entry = table.entry("steady")?;
     let (round, most) = match &entry.node.value {
         Value::Map(_) => {
             let mut own = table.below("`steady`", entry);
-            let found = (own.required("round", "such as 60s", round), own.small("most", 5..=10_000));
+            let found =
+                (own.required("round", "add its length, such as 60s", round), own.small("most", 5..=10_000));
             own.finish();
             found
         }
@@ -173,7 +174,7 @@ fn round(text: &str) -> Result<u64, Problem> {
     match units::parse_duration_ns(text)? {
         ns if ns > 0 && ns.is_multiple_of(1_000_000_000) => Ok(ns),
         _ => {
-            Err(Problem::new(format!("'{text}' is not a number of whole seconds"), "write 60s, for example"))
+            Err(Problem::new(format!("'{text}' is not a whole number of seconds"), "write 60s, for example"))
         }
     }
 }
@@ -192,7 +193,7 @@ fn check_points(table: &mut Table<'_>, ground: &Ground<'_>, points: &[Combinatio
     };
     if let Some(point) = points.iter().find(|point| point.blocks.largest() > room(point)) {
         let message = format!(
-            "a block of {} does not fit into what a client has of a volume, {}",
+            "a block of {} does not fit into a client's part of a volume, {}",
             exact(point.blocks.largest(), " "),
             exact(room(point), " ")
         );

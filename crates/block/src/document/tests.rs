@@ -340,7 +340,7 @@ fn profiles_are_what_the_reference_says() {
     assert_eq!(mix("oltp, reads: 100%, random: 0"), [("read", sequential, 100)]);
     let notes = of("oltp").notes;
     assert_eq!((notes.len(), notes[0].topic.as_str()), (1, "profile"));
-    assert!(notes[0].text.ends_with("judged by response time"), "{notes:?}");
+    assert!(notes[0].text.ends_with("judge it by response time"), "{notes:?}");
     assert_eq!(of("rw, block_size: 4KiB").notes, []);
     assert_eq!(job(&of("oltp").stages[0].works[0]).unit, 8 * KIB);
     assert_eq!(job(&of("oltp, block_size: 16KiB").stages[0].works[0]).unit, 16 * KIB);
@@ -381,7 +381,7 @@ fn devices_are_asked_for_their_size() {
     let both = [device("/dev/one", GIB), device("/dev/two", GIB)];
     assert_eq!(job(&plan.stages[0].works[0]).volumes, both);
     let gone = remarks(&on("path: /dev/gone")).join("\n");
-    assert!(gone.contains("2:1 error the size of /dev/gone cannot be asked for"), "{gone}");
+    assert!(gone.contains("2:1 error cannot read the size of /dev/gone"), "{gone}");
 }
 
 #[test]
@@ -389,7 +389,7 @@ fn targets_are_checked() {
     let on = |target: &str| remarks(&format!("name: t\ntarget: {target}\nstages: [{{prepare: {{}}}}]"));
     for (target, expected) in [
         ("file", "2:9 error `target`: the target 'file' needs settings"),
-        ("{kind: fiel}", "2:16 error `kind`: 'fiel' is not known | did you mean file?"),
+        ("{kind: fiel}", "2:16 error `kind`: 'fiel' is unknown | did you mean file?"),
         ("{kind: file, size: 1GiB}", "2:1 error `target` has no `path`"),
         ("{kind: file, path: /d/f}", "2:1 error `target` has no `size`"),
         (
@@ -399,11 +399,11 @@ fn targets_are_checked() {
         ("{kind: file, path: /d/f, size: 1KiB}", "2:40 error `size`: '1KiB' is less than 4 KiB"),
         (
             "{kind: file, path: /d/f, size: 9000000TiB}",
-            "2:40 error `size`: '9000000TiB' is beyond any device",
+            "2:40 error `size`: '9000000TiB' is larger than any device",
         ),
         (
             "{kind: file, path: /dev/sdb, size: 1GiB}",
-            "2:28 error `path`: /dev/sdb is where devices are | write `kind: device`",
+            "2:28 error `path`: /dev/sdb is below /dev | write `kind: device`",
         ),
         ("{kind: file, path: /d/, size: 1GiB}", "2:28 error `path`: /d/ is a directory"),
         (
@@ -414,25 +414,22 @@ fn targets_are_checked() {
             "{kind: file, path: /d/f, paths: [/d/g], size: 1GiB}",
             "2:34 error `path` and `paths` exclude each other",
         ),
-        ("{kind: file, paths: [/d/f, /d/f], size: 1GiB}", "2:36 error /d/f is there twice"),
-        ("{kind: file, paths: [/d/f], count: 2, size: 1GiB}", "2:37 error `count` has no meaning here"),
-        ("{kind: file, path: /d/f, count: 1001, size: 1GiB}", "2:41 error `count`: 1001 is out of bounds"),
-        ("{kind: file, path: /d/f, size: 1GiB, engine: fi}", "2:54 error `engine`: 'fi' is not known"),
+        ("{kind: file, paths: [/d/f, /d/f], size: 1GiB}", "2:36 error /d/f is listed twice"),
+        ("{kind: file, paths: [/d/f], count: 2, size: 1GiB}", "2:37 error `count` does not apply here"),
+        ("{kind: file, path: /d/f, count: 1001, size: 1GiB}", "2:41 error `count`: 1001 is out of range"),
+        ("{kind: file, path: /d/f, size: 1GiB, engine: fi}", "2:54 error `engine`: 'fi' is unknown"),
         (
             "{kind: file, path: /d/f, size: 1GiB, direct: false, polled: true}",
-            "2:61 error only direct I/O can be polled",
+            "2:61 error `polled` requires direct I/O",
         ),
         ("{kind: device, path: sdb, size: 1GiB}", "2:30 error `path`: sdb is not a device"),
         (
             "{kind: device, path: /dev/one, count: 2}",
-            "2:40 error `count` has no meaning here: write each device",
+            "2:40 error `count` does not apply here: write each device",
         ),
-        (
-            "{kind: rbd, size: 1GiB, engine: native}",
-            "2:41 error RBD images are reached through librbd by fio",
-        ),
-        ("{kind: rbd, size: 1GiB, direct: true}", "2:33 error `direct` has no meaning here"),
-        ("{kind: rbd, size: 1GiB, path: /d/f}", "2:33 error `path` has no meaning here"),
+        ("{kind: rbd, size: 1GiB, engine: native}", "2:41 error only fio reaches RBD images, through librbd"),
+        ("{kind: rbd, size: 1GiB, direct: true}", "2:33 error `direct` does not apply here"),
+        ("{kind: rbd, size: 1GiB, path: /d/f}", "2:33 error `path` does not apply here"),
         (
             "{kind: rbd, size: 1GiB, pol: x}",
             "2:33 error `pol` is not a key of `target` | did you mean `pool`?",
@@ -453,9 +450,9 @@ fn loads_are_checked() {
         (
             "",
             "pattern: reed, block_size: 4KiB, for: 1s",
-            "4:19 error `pattern`: 'reed' is not known | did you mean read?",
+            "4:19 error `pattern`: 'reed' is unknown | did you mean read?",
         ),
-        ("", "pattern: [read, reed], block_size: 4KiB, for: 1s", "4:26 error `pattern`: 'reed' is not known"),
+        ("", "pattern: [read, reed], block_size: 4KiB, for: 1s", "4:26 error `pattern`: 'reed' is unknown"),
         ("", "pattern: [], block_size: 4KiB, for: 1s", "4:10 error the list of `pattern` has 0 values"),
         ("", "pattern: read, block_size: 4k, for: 1s", "4:37 error `block_size`: '4k' may mean KB (decimal)"),
         (
@@ -463,7 +460,7 @@ fn loads_are_checked() {
             "pattern: read, block_size: 1000, for: 1s",
             "4:37 error `block_size`: '1000' is not a multiple of 512 B | write 1024",
         ),
-        ("", "pattern: read, block_size: 2GiB, for: 1s", "4:37 error `block_size`: '2GiB' is out of bounds"),
+        ("", "pattern: read, block_size: 2GiB, for: 1s", "4:37 error `block_size`: '2GiB' is out of range"),
         (
             "",
             "pattern: read, block_size: {4KiB: many}, for: 1s",
@@ -472,7 +469,7 @@ fn loads_are_checked() {
         (
             "",
             "pattern: read, block_size: {4KiB: 1, 4096: 2}, for: 1s",
-            "4:47 error `block_size`: 4 KiB is there twice",
+            "4:47 error `block_size`: 4 KiB is listed twice",
         ),
         (
             "",
@@ -485,7 +482,7 @@ fn loads_are_checked() {
             "pattern: read, block_size: [4KiB, 4096], for: 1s",
             "4:44 error `block_size`: 4KiB is in the list twice",
         ),
-        ("", "pattern: read, block_size: 4KiB, for: 1s, depth: 0", "4:59 error `depth`: 0 is out of bounds"),
+        ("", "pattern: read, block_size: 4KiB, for: 1s, depth: 0", "4:59 error `depth`: 0 is out of range"),
         (
             "",
             "pattern: read, block_size: 4KiB, for: 1s, depth: [1, x]",
@@ -494,28 +491,28 @@ fn loads_are_checked() {
         (
             "",
             "pattern: read, block_size: 4KiB, for: 1s, reads: 50%",
-            "4:52 error `reads` has no meaning here",
+            "4:52 error `reads` does not apply here",
         ),
         (
             "",
             "pattern: randrw, block_size: 4KiB, for: 1s, random: 50%",
-            "4:54 error `random` has no meaning here",
+            "4:54 error `random` does not apply here",
         ),
         (
             "",
             "pattern: read, block_size: 4KiB, for: 1s, distribution: zipf",
-            "4:52 error `distribution` has no meaning here: offsets follow each other",
+            "4:52 error `distribution` does not apply here: offsets are sequential",
         ),
-        ("", &format!("{at}, distribution: zipf(0)"), "error `distribution`: 'zipf(0)' is not known"),
+        ("", &format!("{at}, distribution: zipf(0)"), "error `distribution`: 'zipf(0)' is unknown"),
         (
             "",
             "pattern: read, block_size: 4KiB, for: 1s, fsync: 1",
-            "4:52 error `fsync` has no meaning here: nothing is written",
+            "4:52 error `fsync` does not apply here: nothing is written",
         ),
         (
             "",
             "pattern: read, block_size: 4KiB, for: 1s, end_sync: true",
-            "4:52 error `end_sync` has no meaning here",
+            "4:52 error `end_sync` does not apply here",
         ),
         ("", &format!("{at}, fsync: 1, fdatasync: 1"), "error `fsync` and `fdatasync` exclude each other"),
         (
@@ -528,41 +525,41 @@ fn loads_are_checked() {
             &format!("{at}, depth: 32768, clients: 32"),
             "4:57 error 32 clients with 32\u{202f}768 operations each are",
         ),
-        ("", &format!("{at}, cache: hot"), "4:64 error `cache`: 'hot' is not known"),
+        ("", &format!("{at}, cache: hot"), "4:64 error `cache`: 'hot' is unknown"),
         (
             "",
             &format!("{at}, steady: 1500ms"),
-            "4:65 error `steady`: '1500ms' is not a number of whole seconds",
+            "4:65 error `steady`: '1500ms' is not a whole number of seconds",
         ),
         ("", &format!("{at}, steady: {{most: 25}}"), "4:57 error `steady` has no `round`"),
-        ("", &format!("{at}, steady: {{round: 60s, most: 4}}"), "error `most`: 4 is out of bounds"),
+        ("", &format!("{at}, steady: {{round: 60s, most: 4}}"), "error `most`: 4 is out of range"),
         (
             "",
             &format!("{at}, workers: 4"),
-            "4:57 error `workers` has no meaning here: block load has `clients`",
+            "4:57 error `workers` does not apply here: loads on volumes use `clients`",
         ),
         ("", &format!("{at}, objects: 1-4"), "4:57 error `objects` is not a key of `load`"),
         (
             ", count: 4",
             &format!("{at}, clients: 8"),
-            "4:66 error 8 clients cannot share 4 volumes | `count: 8` gives each its own",
+            "4:66 error 8 clients cannot share 4 volumes | use `count: 8` for one volume each",
         ),
         (", count: 4", &format!("{at}, clients: [4, 8]"), "4:70 error 8 clients cannot share 4 volumes"),
         (
             "",
             "pattern: write, block_size: 128MiB, for: 1s, clients: 9",
-            "4:26 error a block of 128 MiB does not fit into what a client has of a volume",
+            "4:26 error a block of 128 MiB does not fit into a client's part of a volume",
         ),
-        ("", &format!("{at}, content: {{fill: zero}}"), "error `fill` has no meaning for block storage"),
+        ("", &format!("{at}, content: {{fill: zero}}"), "error `fill` does not apply to block storage"),
         (
             ", engine: fio",
             &format!("{at}, content: {{verify: true}}"),
-            "4:3 error `verify` needs the native engine",
+            "4:3 error `verify` requires the native engine",
         ),
         (
             "",
             &format!("{at}, repeats: 1000, depth: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]"),
-            "4:3 error with the 11\u{202f}000 points of this load",
+            "4:3 error with the 11\u{202f}000 points of this load,",
         ),
     ] {
         let found = remarks(&with_load(volumes, load));
@@ -577,20 +574,20 @@ fn stages_are_checked() {
     for (stage, expected) in [
         (
             "- init: {}",
-            "4:3 error `init` has no meaning for block storage: there are no containers | `prepare` makes",
+            "4:3 error `init` does not apply to block storage: there are no containers | use `prepare`",
         ),
-        ("- dispose: {}", "4:3 error `dispose` has no meaning for block storage"),
-        ("- precondition: {pattern: randread}", "4:27 error `pattern`: 'randread' is not known"),
-        ("- precondition: {passes: 0}", "4:26 error `passes`: 0 is out of bounds"),
-        ("- precondition: {block_size: 4GiB}", "4:30 error `block_size`: '4GiB' is out of bounds"),
+        ("- dispose: {}", "4:3 error `dispose` does not apply to block storage"),
+        ("- precondition: {pattern: randread}", "4:27 error `pattern`: 'randread' is unknown"),
+        ("- precondition: {passes: 0}", "4:26 error `passes`: 0 is out of range"),
+        ("- precondition: {block_size: 4GiB}", "4:30 error `block_size`: '4GiB' is out of range"),
         ("- prepare: {objects: 1-4}", "4:13 error `objects` is not a key of `prepare`"),
         (
             "- works: [{load: {pattern: [read, write], block_size: 4KiB, for: 1s}}]",
-            "4:19 error `pattern` makes a sweep of a load, and one that runs beside others is none",
+            "4:19 error `pattern` makes the load a sweep, which cannot run beside other works",
         ),
         (
             "- works: [{load: {pattern: read, block_size: 4KiB, for: 1s, repeats: 2}}]",
-            "4:61 error `repeats` makes a sweep of a load",
+            "4:61 error `repeats` makes the load a sweep",
         ),
     ] {
         let found = remarks(&on_files("", stage));
@@ -614,7 +611,7 @@ fn a_short_text_cannot_ask_for_too_much() {
     let sweep = "- load: {pattern: read, block_size: 4KiB, for: 1s, repeats: 1000}\n";
     assert_eq!(plan(&on_files("", &sweep.repeat(10))).stages.len(), 10_000);
     let more = remarks(&on_files("", &sweep.repeat(11))).join("\n");
-    assert!(more.contains("14:3 error with the 1\u{202f}000 points of this load"), "{more}");
+    assert!(more.contains("14:3 error with the 1\u{202f}000 points of this load,"), "{more}");
     let prepare = "- prepare: {}\n".repeat(1001);
     let many = remarks(&on_files(", count: 1000", &prepare)).join("\n");
     assert!(many.contains("1004:3 error all works of the document together name more than"), "{many}");

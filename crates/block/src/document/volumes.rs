@@ -7,7 +7,7 @@ use tidemark_plan::yaml::environment::Environment;
 use tidemark_plan::yaml::table::{self, Problem, Table};
 use tidemark_plan::yaml::tree::Node;
 
-/// More volumes than this are taken for a mistake.
+/// More volumes than this are treated as a mistake.
 const MOST_VOLUMES: u32 = 1000;
 
 /// What direct I/O needs at the least: sizes are multiples of it; bytes.
@@ -79,17 +79,16 @@ pub(crate) fn volumes(kind: &str, table: &mut Table<'_>, environment: &Environme
             if let (Some(IoEngine::Native), Some(entry)) = (engine, table.entry("engine")) {
                 let help = "remove `engine`, or map the image to a device and use `kind: device`";
                 let message =
-                    "RBD images are reached through librbd by fio: there is no native engine for them";
+                    "only fio reaches RBD images, through librbd: the native engine does not support them";
                 table.log().error(&entry.node.span, message, help);
             }
-            table
-                .meaningless(&["direct", "polled"], "librbd has neither page cache nor interrupts to bypass");
+            table.meaningless(&["direct", "polled"], "librbd uses neither the page cache nor interrupts");
             (true, false)
         }
         _ => (table.flag("direct").unwrap_or(true), table.flag("polled").unwrap_or(false)),
     };
     if let (true, false, Some(entry)) = (polled, direct, table.entry("polled")) {
-        let message = "only direct I/O can be polled for: the page cache has nothing to poll";
+        let message = "`polled` requires direct I/O";
         table.log().error(&entry.key_span, message, "remove `direct: false` or `polled`");
     }
     let volumes = places.into_iter().map(|place| Volume { place, size }).collect();
@@ -99,15 +98,16 @@ pub(crate) fn volumes(kind: &str, table: &mut Table<'_>, environment: &Environme
 fn files(table: &mut Table<'_>, environment: &Environment<'_>) -> Vec<Place> {
     let named = paths(table, environment, |path| match path.starts_with("/dev/") {
         true if !path.starts_with("/dev/shm/") => {
-            Err(Problem::new(format!("{path} is where devices are"), "write `kind: device`, or another path"))
+            Err(Problem::new(format!("{path} is below /dev"), "write `kind: device`, or another path"))
         }
-        _ if path.ends_with('/') => {
-            Err(Problem::new(format!("{path} is a directory"), "add the file's name: the prefill makes it"))
-        }
+        _ if path.ends_with('/') => Err(Problem::new(
+            format!("{path} is a directory"),
+            "add a file name; the prefill creates the file",
+        )),
         _ => Ok(()),
     });
     if table.has("paths") {
-        table.meaningless(&["count"], "`paths` says how many there are");
+        table.meaningless(&["count"], "`paths` sets the number");
         return named.into_iter().map(Place::File).collect();
     }
     let Some(path) = named.into_iter().next() else { return Vec::new() };
@@ -127,14 +127,14 @@ fn devices(table: &mut Table<'_>, environment: &Environment<'_>) -> Vec<Place> {
     let named = paths(table, environment, |path| match path.starts_with('/') {
         true => Ok(()),
         false => {
-            Err(Problem::new(format!("{path} is not a device"), "write its whole path, such as /dev/sdb"))
+            Err(Problem::new(format!("{path} is not a device"), "write its full path, such as /dev/sdb"))
         }
     });
     named.into_iter().map(Place::Device).collect()
 }
 
 fn images(table: &mut Table<'_>, environment: &Environment<'_>) -> Vec<Place> {
-    table.meaningless(&["path", "paths"], "images have a `pool` and an `image`");
+    table.meaningless(&["path", "paths"], "`pool` and `image` name the images");
     let text = |table: &mut Table<'_>, key, usual: &str| {
         environment.text(table, key).unwrap_or_else(|| usual.to_owned())
     };
@@ -159,10 +159,7 @@ fn paths(
     let key = if table.has("path") { "path" } else { "paths" };
     let nodes = table.list(key).unwrap_or_default();
     if nodes.is_empty() {
-        table.missing(
-            "path",
-            "write where it is, such as `path: /mnt/data/tidemark`, or a list under `paths`",
-        );
+        table.missing("path", "add the path, such as `path: /mnt/data/tidemark`, or a list under `paths`");
     }
     if nodes.len() > MOST_VOLUMES as usize {
         let message = format!("there are {} paths, more than {MOST_VOLUMES}", nodes.len());
@@ -170,7 +167,7 @@ fn paths(
         return Vec::new();
     }
     if let (Some(second), "path") = (nodes.get(1), key) {
-        table.log().error(&second.span, "`path` is one path", "write a list under `paths`");
+        table.log().error(&second.span, "`path` takes one path", "write a list under `paths`");
     }
     let mut all: Vec<PathBuf> = Vec::new();
     let read = |node: &Node| {
@@ -182,8 +179,8 @@ fn paths(
     for (path, node) in nodes.iter().filter_map(|node| Some((PathBuf::from(read(node)?), node))) {
         match all.contains(&path) {
             true => {
-                let message = format!("{} is there twice", path.display());
-                table.log().error(&node.span, message, "two clients on one volume are `clients: 2`");
+                let message = format!("{} is listed twice", path.display());
+                table.log().error(&node.span, message, "for two clients on one volume, use `clients: 2`");
             }
             false => all.push(path),
         }
@@ -196,7 +193,7 @@ fn size(text: &str) -> Result<u64, Problem> {
         bytes @ GRAIN..=LARGEST_VOLUME if bytes.is_multiple_of(GRAIN) => Ok(bytes),
         0..GRAIN => Err(Problem::new(format!("'{text}' is less than 4 KiB"), "write a size such as 8GiB")),
         bytes if bytes > LARGEST_VOLUME => {
-            Err(Problem::new(format!("'{text}' is beyond any device"), "write a size such as 8GiB"))
+            Err(Problem::new(format!("'{text}' is larger than any device"), "write a size such as 8GiB"))
         }
         bytes => {
             let near = (bytes / GRAIN * GRAIN).max(GRAIN);
@@ -226,19 +223,19 @@ fn usual_size(kind: Kind, table: &mut Table<'_>, places: &[Place], environment: 
                 log.error(
                     table.place(),
                     message,
-                    "check that it is there, and not an empty slot or loop device",
+                    "check that the device exists and is not an empty slot or loop device",
                 );
             }
             Err(error) => {
-                let message = format!("the size of {} cannot be asked for: {error}", path.display());
+                let message = format!("cannot read the size of {}: {error}", path.display());
                 log.error(table.place(), message, "check its path and your permissions, or write `size`");
             }
         }
     }
     let least = sizes.iter().copied().min().unwrap_or(UNKNOWN);
     if sizes.iter().any(|size| *size != least) {
-        let message = "the devices differ in size: of each, as much is used as the smallest has";
-        log.warning(table.place(), message, format!("write `size: {}` to say so yourself", least));
+        let message = "the devices differ in size: only the smallest one's size is used on each";
+        log.warning(table.place(), message, format!("write `size: {}` to confirm this", least));
     }
     least
 }

@@ -39,13 +39,13 @@ const PRECONDITION_DEPTH: u32 = 32;
 
 /// What the works of a stage on block storage have in common.
 pub(super) struct Ground<'a> {
-    /// What load is put on.
+    /// What the load runs against.
     pub(super) target: &'a Volumes,
     /// What is written and checked.
     pub(super) content: Content,
     /// What all works of the document share.
     pub(super) context: &'a Context<'a>,
-    /// The stage, and the work's place therein.
+    /// The stage, and the work's place in it.
     pub(super) stream: [u64; 2],
 }
 
@@ -69,8 +69,8 @@ pub(crate) fn works(
         "cleanup" => alone(cleanup(&mut table, &ground)),
         "load" => load::load(&mut table, &ground, place.alone),
         name => {
-            let help = "`prepare` makes files and images, `cleanup` removes them";
-            let message = format!("`{name}` has no meaning for block storage: there are no containers");
+            let help = "use `prepare` to create files and images and `cleanup` to remove them";
+            let message = format!("`{name}` does not apply to block storage: there are no containers");
             table.log().error(table.place(), message, help);
             return Vec::new();
         }
@@ -85,18 +85,18 @@ fn content(table: &Table<'_>, scope: &Scope<'_>, target: &Volumes) -> Content {
     let log = table.log();
     if scope.sections("naming").next().is_some() {
         let help = "remove it, or move it to the works on objects";
-        log.error(table.place(), "`naming` has no meaning for block storage", help);
+        log.error(table.place(), "`naming` does not apply to block storage", help);
     }
     let content::Content { form, verify } = content::content(scope, table);
     if verify && target.io_engine == IoEngine::Fio {
         let why = if target.are_images() { "RBD images are" } else { "with `engine: fio` the load is" };
-        let message = format!("`verify` needs the native engine, and {why} driven by fio");
+        let message = format!("`verify` requires the native engine, but {why} run by fio");
         log.error(table.place(), message, "remove `verify`, or use `engine: native` on files or devices");
     }
     match form {
         Form::Seeded { compressible, duplicate } => Content { compressible, duplicate, verify },
         Form::Zero | Form::Hashed => {
-            let message = "`fill` has no meaning for block storage: its content is always seeded";
+            let message = "`fill` does not apply to block storage: its content is always seeded";
             log.error(table.place(), message, "remove `fill`, or move it to the works on objects");
             Content { verify, ..Content::default() }
         }
@@ -255,7 +255,7 @@ fn precondition(table: &mut Table<'_>, ground: &Ground<'_>) -> Work {
 /// Removes the volumes.
 fn cleanup(table: &mut Table<'_>, ground: &Ground<'_>) -> Work {
     if ground.target.are_devices() {
-        let help = "remove this work; devices stay, and so does what was written to them";
+        let help = "remove this work; devices keep what was written to them";
         table.log().error(table.place(), "devices cannot be removed", help);
     }
     let common = Common::read(table, "cleanup");

@@ -62,7 +62,7 @@ fn what_cannot_be_used_is_refused_with_the_remedy() {
         assert!(text.contains(words), "{text}");
     };
     says(&file(directory.path(), 4096), "is a directory");
-    says(&file(&directory.path().join("no/x"), 4096), "there is no directory");
+    says(&file(&directory.path().join("no/x"), 4096), "does not exist");
     says(&file(&path, u64::MAX / 2), "does not fit");
     fs::write(&path, "x").unwrap();
     let device = Volume { place: Place::Device(path), size: 4096 };

@@ -4,17 +4,17 @@ use super::{Action, IoEngine, Job, Place};
 use tidemark_measure::record::Cell;
 use tidemark_plan::plan::{Plan, Stage, WorkKind};
 
-/// More pairs than this are taken for a mistake.
+/// More pairs than this are treated as a mistake.
 const MOST_PAIRS: u32 = 1000;
 
 /// The plan with every stage that measures one native block load done `pairs` times by the native engine and as
 /// often by fio, which of them comes first taking turns. Pairs take the place of a sweep's repeats.
 ///
 /// # Errors
-/// A sentence that says why the plan cannot be compared, and what to do.
+/// A sentence with the reason why the plan cannot be compared, and what to do.
 pub fn cross_check(mut plan: Plan, pairs: u32) -> Result<Plan, String> {
     if !(1..=MOST_PAIRS).contains(&pairs) {
-        return Err(format!("A cross-check needs from 1 to {MOST_PAIRS} pairs, not {pairs}."));
+        return Err(format!("A cross-check requires from 1 to {MOST_PAIRS} pairs, not {pairs}."));
     }
     if !plan.stages.iter().any(compares) {
         return Err(nothing_to_compare(&plan));
@@ -53,7 +53,7 @@ fn nothing_to_compare(plan: &Plan) -> String {
         job.is_some_and(|job| job.volumes.iter().any(|volume| matches!(volume.place, Place::Rbd(_))))
     });
     if on_images {
-        return "RBD images are reached through fio alone: there is no native engine to compare it with; use \
+        return "Only fio reaches RBD images, so there is no native engine to compare it with; use \
                 `kind: file` or `kind: device`."
             .into();
     }

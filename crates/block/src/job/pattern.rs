@@ -1,4 +1,4 @@
-//! Patterns of block load: which way data moves, in which order, in blocks of which sizes.
+//! Patterns of block load: direction, order and block sizes.
 
 use super::{Action, Volume};
 use tidemark_load::source::{Choice, Division, Effect, Follow, Order, Size, SourcePlan};
@@ -170,7 +170,7 @@ pub(crate) enum Spread {
 pub(crate) struct Shape<'a> {
     /// What it does.
     pub(crate) pattern: Pattern,
-    /// In blocks of which sizes.
+    /// Its block sizes.
     pub(crate) blocks: &'a BlockSizes,
     /// Where random operations go.
     pub(crate) spread: Spread,
@@ -178,7 +178,7 @@ pub(crate) struct Shape<'a> {
     pub(crate) clients: u32,
     /// The volumes, at least one, all of one size: one for each client, or one for all of them.
     pub(crate) volumes: &'a [Volume],
-    /// A sync after every so many writes.
+    /// A sync after this many writes.
     pub(crate) sync: Option<(Action, u32)>,
     /// Whether every volume is synced at the end.
     pub(crate) end_sync: bool,

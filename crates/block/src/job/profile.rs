@@ -1,6 +1,6 @@
 //! Profiles of block load by name: what an application does to its storage, in a few numbers.
 //!
-//! Shares are those of the source; block sizes are ours where the source says no more than small or large.
+//! Shares are those of the source; block sizes are ours where the source has only small or large.
 
 use super::pattern::{Moves, Pattern};
 
@@ -44,7 +44,7 @@ pub(crate) const PROFILES: [Profile; 6] = [
         judged_by: "throughput",
         patterns: &[mix("video", 0.0, 0.0, &[(1 << 20, 1)])],
     },
-    // Whitepaper: small random, 50/50. What it is judged by is ours: somebody waits for every operation.
+    // Whitepaper: small random, 50/50. The metric is ours: a user waits for every operation.
     Profile {
         name: "vdi",
         stands_for: "virtual desktops",

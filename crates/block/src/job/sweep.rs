@@ -9,7 +9,7 @@ pub(crate) struct Axes {
     pub(crate) patterns: Axis<Pattern>,
     /// Block sizes; no values: each pattern's own.
     pub(crate) blocks: Axis<BlockSizes>,
-    /// Operations of a client in flight at once.
+    /// Operations in flight per client.
     pub(crate) depths: Axis<u32>,
     /// Clients.
     pub(crate) clients: Axis<u32>,
@@ -38,7 +38,7 @@ pub(crate) struct Point {
     pub(crate) pattern: Pattern,
     /// Its block sizes.
     pub(crate) blocks: BlockSizes,
-    /// Operations of a client in flight at once.
+    /// Operations in flight per client.
     pub(crate) depth: u32,
     /// Clients.
     pub(crate) clients: u32,

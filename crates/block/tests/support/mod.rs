@@ -15,7 +15,6 @@ use tidemark_load::pacing::Pacing;
 use tidemark_load::source::{Choice, Division, Effect, Order, Size, SourcePlan};
 use tidemark_load::stop::StopRequest;
 use tidemark_load::stopping::Stop;
-use tidemark_load::stop::StopRequest;
 use tidemark_load::thread_pool::{self, Watch};
 use tidemark_load::work::{Finale, Work};
 use tidemark_measure::fault::Fault;

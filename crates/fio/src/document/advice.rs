@@ -17,26 +17,26 @@ pub(super) fn refuse(setting: &Setting<'_>, found: &mut Vec<Diagnostic>) {
     match name {
         "exec_prerun" | "exec_postrun" => refuse(
             format!("`{name}` would run a shell command"),
-            "documents only describe load: run the command yourself, before or after",
+            "documents only describe load: remove it and run the command yourself",
         ),
         "ioengine" if value == "exec" || value.starts_with("external:") || value.contains('/') => refuse(
             format!("`ioengine={value}` would run a program of its own"),
-            "documents only describe load: use one of the engines that `fio --enghelp` lists, but not exec",
+            "documents only describe load: use an engine that `fio --enghelp` lists, other than exec",
         ),
         "read_iolog" | "opendir" => refuse(
-            format!("`{name}` names what is worked on outside of this file"),
+            format!("`{name}` names files outside this job file"),
             "Tidemark guards the devices that a document names: name files and devices with `filename`",
         ),
         "unified_rw_reporting" if !matches!(value, "0" | "none" | "both" | "2") => refuse(
             "`unified_rw_reporting` makes fio report reads and writes as one".into(),
-            "leave it out: Tidemark shows reads, writes and their sum",
+            "remove it: Tidemark reports reads, writes and their sum",
         ),
         // fio hands such a value to a shell, in single quotes, to have it calculated.
         _ if value.contains('\'')
             && ["$pagesize", "$mb_memory", "$ncpus"].iter().any(|k| value.contains(k)) =>
         {
             refuse(
-                format!("`{name}` has a quote beside a keyword, which fio would hand to a shell"),
+                format!("`{name}` has a quote beside a keyword; fio would pass it to a shell"),
                 "write the value without quotes",
             );
         }
@@ -56,17 +56,17 @@ pub(super) fn warn(jobs: &[(&Job<'_>, Range<usize>)], found: &mut Vec<Diagnostic
     once(
         &|job| job.time_ns("runtime").is_some_and(|runtime| runtime > 0 && runtime < SHORT_NS),
         "`runtime` is shorter than 10 s",
-        "measure for 30 s or more: caches, bursts and garbage collection take that long to show",
+        "measure for 30 s or more: caches, bursts and garbage collection need that long to show",
     );
     once(
         &|job| job.on(&["time_based"]) != Some(true),
-        "not `time_based`: fio stops when it has been over its files once",
+        "no `time_based`: fio stops after one pass over its files",
         "add `time_based=1` and a `runtime`, so that every job is measured for the same time",
     );
     once(
         &|job| job.on_files() && job.on(&["direct"]) != Some(true) && job.on(&["buffered"]) != Some(false),
-        "no `direct=1`: reads may come from the page cache, writes may stay in it",
-        "add `direct=1` to measure the storage rather than the memory",
+        "no `direct=1`: reads may come from the page cache and writes may stay in it",
+        "add `direct=1` to measure storage rather than memory",
     );
     once(
         &|job| {
@@ -74,7 +74,7 @@ pub(super) fn warn(jobs: &[(&Job<'_>, Range<usize>)], found: &mut Vec<Diagnostic
                 && job.on(&["randrepeat", "allrandrepeat"]) != Some(false)
                 && job.value(&["randseed"]).is_none()
         },
-        "`randrepeat` is on by default: every run visits the same blocks in the same order",
-        "add `randrepeat=0`, so that a repeated run does not find its blocks in a cache",
+        "`randrepeat` is on by default: every run uses the same blocks in the same order",
+        "add `randrepeat=0`, so that caches do not help repeated runs",
     );
 }

@@ -31,7 +31,7 @@ pub(crate) fn sections<'a>(text: &'a str, found: &mut Vec<Diagnostic>) -> Vec<Se
                 Some(name) => sections.push(Section { name, span, options: Vec::new() }),
                 None => found.push(Diagnostic::error(
                     span,
-                    format!("`{line}` is no section header"),
+                    format!("`{line}` is not a section header"),
                     "a section begins with its name in brackets: `[name]`",
                 )),
             }
@@ -43,21 +43,21 @@ pub(crate) fn sections<'a>(text: &'a str, found: &mut Vec<Diagnostic>) -> Vec<Se
         match (sections.last_mut(), line.starts_with("include")) {
             (_, true) => found.push(Diagnostic::error(
                 setting.span,
-                "`include` is not followed",
-                "a run keeps the whole of its document: write the options of the other file into this one",
+                "`include` is not supported",
+                "copy the options of the other file into this one",
             )),
             (Some(section), _) => section.options.push(setting),
             (None, _) => found.push(Diagnostic::error(
                 setting.span,
                 format!("the option `{}` stands before the first section", setting.name),
-                "put it under `[global]`, or under the section of the job that it is for",
+                "put it under `[global]` or under a job's section",
             )),
         }
     }
     sections
 }
 
-/// Lines that say something, without comments and blanks around them.
+/// Lines that are not empty once comments and surrounding blanks are removed.
 fn lines(text: &str) -> impl Iterator<Item = (Range<usize>, &str)> {
     let mut at = 0;
     text.split_inclusive('\n').filter_map(move |line| {
@@ -71,7 +71,7 @@ fn lines(text: &str) -> impl Iterator<Item = (Range<usize>, &str)> {
     })
 }
 
-/// Whether a text is a fio job file: the first line that says something is a section header.
+/// Whether a text is a fio job file: the first line that is not blank or a comment is a section header.
 pub(crate) fn begins_with_section(text: &str) -> bool {
     lines(text).next().is_some_and(|(_, line)| line.starts_with('[') && line.ends_with(']'))
 }

@@ -130,7 +130,7 @@ impl<'a> Job<'a> {
         digits.trim().parse::<u64>().ok()?.checked_mul(unit)
     }
 
-    /// The files and devices that it works on, as far as the file says so.
+    /// The files and devices that it works on, as far as the file names them.
     pub(super) fn paths(&self) -> Vec<PathBuf> {
         if !self.on_files() {
             return Vec::new();

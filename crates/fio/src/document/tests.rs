@@ -108,12 +108,12 @@ fn what_runs_programs_or_hides_devices_is_refused_where_it_stands() {
 #[test]
 fn what_is_wrong_is_said_with_its_line() {
     for (text, message, line) in [
-        ("[global]\nrw=read\n", "there is no job section", 1),
-        ("[a]\n\nrw=sideways\n", "`rw=sideways` is not one of fio's", 3),
+        ("[global]\nrw=read\n", "the file has no job section", 1),
+        ("[a]\n\nrw=sideways\n", "fio has no `rw=sideways`", 3),
         ("rw=read\n[a]\n", "the option `rw` stands before the first section", 1),
-        ("[a]\n[a]\n", "there are two sections `a`", 2),
+        ("[a]\n[a]\n", "two sections are named `a`", 2),
         ("[a]\n[b]\nstonewall\nwait_for=a\n", "`wait_for=a` names no job of the same stage", 4),
-        ("[a]\n[b\n", "`[b` is no section header", 2),
+        ("[a]\n[b\n", "`[b` is not a section header", 2),
     ] {
         assert!(errors(text).contains(&(message.to_owned(), line)), "{text}: {:?}", errors(text));
     }

@@ -201,7 +201,7 @@ fn an_open_loop_is_divided_over_clients_and_directions() {
     let made = processes(&work, &job).unwrap();
     assert_eq!(option(&made[1], "rate_iops"), Some("300,100,0"));
     assert_eq!(option(&made[1], "rate_process"), Some("poisson"));
-    assert!(made[1].remarks[0].contains("fio's own pacing"));
+    assert!(made[1].remarks[0].contains("fio paces the load itself"));
     work.load.pacing =
         Pacing::Open { rate: Rate { points: vec![(0, 1.0), (9, 5.0)] }, arrivals: Arrivals::Constant };
     assert!(refusal(&work, &job).contains("change its rate over time"));
@@ -218,7 +218,7 @@ fn what_cannot_be_mirrored_is_named() {
     assert!(refusal(&steady, &plain).contains("steady state"));
     let hot = Pick::Hotspot { low: 0, high: BLOCKS - 1, hot_share: 0.1, hot_weight: 0.9 };
     let hot = Choice { items: hot, ..choice(0, 1.0, Order::Picked) };
-    assert!(refusal(&work(&plain, 2, mix(vec![hot])), &plain).contains("pick offsets"));
+    assert!(refusal(&work(&plain, 2, mix(vec![hot])), &plain).contains("choose offsets"));
     let zipf = Pick::Zipf { low: 0, high: BLOCKS - 1, exponent: 1.2 };
     let zipf = Choice { items: zipf, ..choice(0, 1.0, Order::Picked) };
     let made = processes(&work(&plain, 2, mix(vec![zipf])), &plain).unwrap();
@@ -238,7 +238,7 @@ fn files_that_fio_would_delete_or_make_up_are_missed_in_time() {
     let mut job = job(1, vec![Action::Read]);
     job.volumes[0].place = Place::File(path.clone());
     let load = work(&job, 1, mix(vec![choice(0, 1.0, Order::Picked)]));
-    assert!(check_files(&load, &job).unwrap_err().to_string().contains("is not there: prefill"));
+    assert!(check_files(&load, &job).unwrap_err().to_string().contains("does not exist: prefill"));
     std::fs::write(&path, b"short").unwrap();
     assert!(check_files(&load, &job).unwrap_err().to_string().contains("has 5 bytes"));
     std::fs::File::options().write(true).open(&path).unwrap().set_len(BLOCKS * 4096).unwrap();

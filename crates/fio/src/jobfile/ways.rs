@@ -18,7 +18,7 @@ pub(super) struct Mix {
     directions: [Direction; 3],
     /// `zipf` and its exponent, where random offsets are not equally likely.
     zipf: Option<f64>,
-    /// A sync after so many writes.
+    /// A sync after this many writes.
     sync: Option<(Action, u32)>,
     /// What was rounded.
     pub(super) remarks: Vec<String>,
@@ -43,8 +43,8 @@ impl Mix {
             let mix = mix.get_or_insert_with(|| Mix { space, items, ..Mix::default() });
             if (mix.space, mix.items) != (space, items) {
                 return Err(cannot(
-                    "let one client work on different parts of a volume",
-                    "give every client a volume of its own",
+                    "let one client use different parts of a volume",
+                    "use one volume per client",
                 ));
             }
             mix.add(choice, job)?;
@@ -60,10 +60,10 @@ impl Mix {
             Some(Action::Read) => &mut self.directions[0],
             Some(Action::Write) => &mut self.directions[1],
             Some(Action::Trim) => &mut self.directions[2],
-            _ => return Err(cannot("mix anything but reads, writes and trims", "leave the others out")),
+            _ => return Err(cannot("mix anything but reads, writes and trims", "remove the others")),
         };
         if direction.action.is_some_and(|other| other != choice.action) {
-            return Err(cannot("tell two kinds of one direction apart", "give them one label"));
+            return Err(cannot("distinguish two kinds of one direction", "use one label for them"));
         }
         let sizes = sizes(&choice.bytes)?;
         let random = choice.order == Order::Picked;
@@ -71,7 +71,7 @@ impl Mix {
             let same = |(own, other): (&(u64, f64), &(u64, f64))| own.0 == other.0;
             if direction.sizes.len() != sizes.len() || !direction.sizes.iter().zip(&sizes).all(same) {
                 return Err(cannot(
-                    "give random and sequential operations sizes of their own",
+                    "use different sizes for random and sequential operations",
                     "use one size",
                 ));
             }
@@ -92,14 +92,14 @@ impl Mix {
                 Pick::Zipf { exponent, .. } if *exponent != 1.0 => Some(*exponent),
                 _ => {
                     return Err(cannot(
-                        "pick offsets in this way",
-                        "use uniform or zipf (not of exponent 1)",
+                        "choose offsets in this way",
+                        "use uniform, or zipf with an exponent other than 1",
                     ));
                 }
             };
             let mixed = direction.random > choice.weight && self.zipf != zipf;
             if mixed {
-                return Err(cannot("pick offsets in two ways at once", "use one distribution"));
+                return Err(cannot("choose offsets in two ways at once", "use one distribution"));
             }
             self.zipf = zipf;
         }
@@ -109,7 +109,7 @@ impl Mix {
     fn check(&mut self, choices: &[Choice], job: &Job) -> Result<(), OpenError> {
         let [read, write, trim] = &self.directions;
         if trim.weight > 0.0 && (read.weight > 0.0 || write.weight > 0.0) {
-            return Err(cannot("mix trims with reads or writes", "trim in a load of its own"));
+            return Err(cannot("mix trims with reads or writes", "move the trims to a load of their own"));
         }
         let writes = |choice: &&Choice| job.actions.get(usize::from(choice.action)) == Some(&Action::Write);
         let mut follows = choices.iter().filter(writes).map(|choice| choice.follow);
@@ -121,7 +121,7 @@ impl Mix {
             None => None,
             Some(follow) => match job.actions.get(usize::from(follow.action)) {
                 Some(action @ (Action::Fsync | Action::Fdatasync)) => Some((*action, follow.every.max(1))),
-                _ => return Err(cannot("follow a write by anything but a sync", "leave it out")),
+                _ => return Err(cannot("follow a write by anything but a sync", "remove it")),
             },
         };
         let shares = self.directions.iter().filter(|direction| direction.weight > 0.0);
@@ -130,7 +130,7 @@ impl Mix {
         let rough = self.shares().into_iter().chain(random).chain(split).find(|share| is_rough(*share));
         if let Some(share) = rough {
             self.remarks.push(format!(
-                "fio knows whole percents only: shares such as {:.2} % of the mix were rounded.",
+                "fio supports only whole percents: shares such as {:.2} % of the mix were rounded.",
                 share * 100.0
             ));
         }
@@ -234,9 +234,9 @@ fn space(choice: &Choice, part: Part) -> Result<u64, OpenError> {
     };
     match own.map(|pick| pick.bounds()) {
         Some((low, high)) if low == high => Ok(low),
-        Some(_) => Err(cannot("spread a client over several volumes", "have as many clients as volumes")),
+        Some(_) => Err(cannot("spread a client over several volumes", "use as many clients as volumes")),
         None => Err(OpenError(
-            "there are more clients than volumes: give each client a volume, or all one".into(),
+            "there are more clients than volumes: use one volume per client, or one for all".into(),
         )),
     }
 }
@@ -260,6 +260,6 @@ fn sizes(size: &Size) -> Result<Vec<(u64, f64)>, OpenError> {
             let total = buckets.iter().map(|bucket| bucket.weight).sum::<u64>().max(1) as f64;
             Ok(buckets.iter().map(|bucket| (bytes(bucket.low), bucket.weight as f64 / total)).collect())
         }
-        _ => Err(cannot("pick sizes from a range", "list the sizes and their shares")),
+        _ => Err(cannot("choose sizes from a range", "list the sizes and their shares")),
     }
 }

@@ -35,7 +35,7 @@ fn job(lines: &str) -> String {
     format!("[global]\ndirectory=IN\ntime_based\nruntime=30\ndirect=1\n[j]\nrw=read\n{lines}\n")
 }
 
-/// What the policy says of a job file that the reader may refuse already.
+/// The policy's result for a job file that the reader may refuse already.
 fn says_of(machine: &Machine, text: &str) -> Result<(), String> {
     let text = text.replace("IN", &machine.path("in")).replace("OUT", &machine.path("out"));
     let good = job("").replace("IN", &machine.path("in"));
@@ -125,7 +125,7 @@ fn job_files_have_no_way_out() {
         "fio cuts lines"
     );
     let nowhere = "[j]\nrw=read\nsize=1m\n";
-    assert!(says_of(&machine, nowhere).unwrap_err().contains("does not say where its files are"));
+    assert!(says_of(&machine, nowhere).unwrap_err().contains("names no place for its files"));
     assert_eq!(says_of(&machine, "[j]\nioengine=null\nrw=read\nsize=1m\n"), Ok(()));
     let later = "[global]\nfilename=a\n[j]\ndirectory=IN\nrw=read\n";
     assert!(says_of(&machine, later).is_err(), "fio resolves it where it was started");

@@ -1,4 +1,4 @@
-//! What `workload-config.xml` says of stages and works: names, workers and times. Everything else is left alone, so that
+//! Reads stages and works from `workload-config.xml`: names, workers and times. Everything else is left alone, so that
 //! documents with any storage are read.
 
 use crate::source::Source;
@@ -9,7 +9,7 @@ use std::path::Path;
 /// Names of the files in which an archive keeps its document.
 const FILES: [&str; 2] = ["workload-config.xml", "workload-config.yaml"];
 
-/// Failures per million that a work which says nothing of them allows (`afr`).
+/// Default of the failures per million that a work allows (`afr`).
 const ALLOWED: u32 = 200_000;
 
 /// A workload.

@@ -26,7 +26,7 @@ pub(super) fn read(directory: &Path, stage: &mut Stage) -> Result<Option<Note>, 
     let operations = stage.works.iter().map(|work| work.operations.len()).sum();
     let Some((groups, rows)) = groups(&rows, operations) else {
         let what =
-            format!("The snapshots of stage {} are not those of its operations and were left out.", stage.id);
+            format!("The snapshots of stage {} do not match its operations and were skipped.", stage.id);
         return Ok((!rows.is_empty()).then(|| note("cosbench-snapshots", what)));
     };
     let (mut columns, interval) = columns(rows, groups, operations);
@@ -42,7 +42,7 @@ pub(super) fn read(directory: &Path, stage: &mut Stage) -> Result<Option<Note>, 
     Ok((interval > 1).then(|| note("cosbench-snapshots", what)))
 }
 
-/// Where the groups begin, and the rows below the two of the header; `None` if these are not the columns of so many
+/// Where the groups begin, and the rows below the two of the header; `None` if these are not the columns of this many
 /// operations.
 fn groups<'r, 'a>(rows: &'r [Row<'a>], operations: usize) -> Option<([usize; 4], &'r [Row<'a>])> {
     let (header, rest) = rows.split_first()?;

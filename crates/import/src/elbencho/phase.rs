@@ -18,7 +18,7 @@ pub(super) struct Phase {
     pub(super) hosts: u64,
     pub(super) threads: u64,
     pub(super) depth: u32,
-    /// What it was told to do: names and values, a line each.
+    /// Its settings: names and values, a line each.
     pub(super) setup: String,
     pub(super) command: String,
     pub(super) version: String,
@@ -61,7 +61,7 @@ impl Numbers {
 pub(super) fn of_csv(text: &str) -> Result<Vec<Phase>, String> {
     let sheet = Sheet::read(text, delimiter(text))?;
     let operation = sheet.find("operation").ok_or(
-        "has no column `operation`; elbencho leaves the names out with `--nocsvlabels`: put its line of names first",
+        "has no column `operation`; elbencho omits the names with `--nocsvlabels`: add its header line",
     )?;
     let rows = sheet.rows.iter().filter(|row| !row.cell(operation).eq_ignore_ascii_case("operation"));
     rows.map(|row| of_row(&sheet, row, operation)).collect()
@@ -113,7 +113,7 @@ fn of_row(sheet: &Sheet<'_>, row: &Row<'_>, operation: usize) -> Result<Phase, S
 pub(super) fn of_json(text: &str) -> Result<Vec<Phase>, String> {
     let documents = serde_json::Deserializer::from_str(text).into_iter::<Value>();
     let phase = |(index, document): (usize, Result<Value, serde_json::Error>)| {
-        let document = document.map_err(|error| format!("is no result of elbencho: {error}"))?;
+        let document = document.map_err(|error| format!("is not a result of elbencho: {error}"))?;
         of_document(&document).ok_or_else(|| {
             format!(
                 "phase {}: there is no `phase_type`, or no `last_done` with an `elapsed_time_ms`",

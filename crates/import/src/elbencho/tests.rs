@@ -83,6 +83,6 @@ fn mistakes_are_told_with_their_place() {
     assert!(imported("x", &CSV.replace(",2784,", ",soon,")).unwrap_err().starts_with("line 3"));
     assert!(imported("x", "2026-05-22,,dir\n").unwrap_err().contains("--nocsvlabels"));
     assert!(imported("x", "{\"phase_type\":\"READ\"}").unwrap_err().contains("phase 1"));
-    assert!(imported("x", "{\"phase_type\":").unwrap_err().contains("no result of elbencho"));
-    assert_eq!(imported("x", CSV.lines().next().unwrap()).unwrap_err(), "holds no phase");
+    assert!(imported("x", "{\"phase_type\":").unwrap_err().contains("not a result of elbencho"));
+    assert_eq!(imported("x", CSV.lines().next().unwrap()).unwrap_err(), "contains no phase");
 }

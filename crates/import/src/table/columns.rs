@@ -134,7 +134,7 @@ impl Columns {
         for (place, column) in columns.iter().enumerate().filter(|(_, column)| **column != Column::Unknown) {
             if let Some(other) = columns[..place].iter().position(|other| is_same(other, column)) {
                 return Err(format!(
-                    "line {}: columns `{}` and `{}` hold the same; leave one of them out",
+                    "line {}: columns `{}` and `{}` have the same content; remove one",
                     header.line, titles[other], titles[place]
                 ));
             }
@@ -148,12 +148,12 @@ impl Columns {
         };
         if known.axes().next().is_none() && known.find(&Column::Arm).is_none() {
             return Err(format!(
-                "line {}: no column says what was varied; it is called `workers`, `clients`, `depth` or `rate` (or `threads`, `concurrency`, `iodepth`), or `arm`. {KNOWN}",
+                "line {}: no column has what was varied; name it `workers`, `clients`, `depth` or `rate` (or `threads`, `concurrency`, `iodepth`), or `arm`. {KNOWN}",
                 header.line
             ));
         }
         if !known.columns.iter().any(is_result) {
-            return Err(format!("line {}: no column holds a result. {KNOWN}", header.line));
+            return Err(format!("line {}: no column has a result. {KNOWN}", header.line));
         }
         Ok(known)
     }
@@ -230,13 +230,13 @@ fn column(title: &str) -> Result<Column, String> {
             Err(format!("column `{title}` has no unit; write `{title}_ms`, `{title}_us` or `{title}_s`"))
         }
         None if matches!(plain.as_str(), "bandwidth" | "bw") => {
-            Err(format!("column `{title}` has no unit; call it `MB/s` or `MiB/s`"))
+            Err(format!("column `{title}` has no unit; write `MB/s` or `MiB/s`"))
         }
         None => Ok(Column::Unknown),
     }
 }
 
-/// What a name without its unit says of response times.
+/// What a name without its unit means for response times.
 fn latency(name: &str, ns: f64) -> Option<Column> {
     let mut words: Vec<&str> = name.split(' ').collect();
     let timed = TIMED.iter().find_map(|timed| name.strip_suffix(timed)).map(str::trim);

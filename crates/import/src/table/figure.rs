@@ -24,11 +24,11 @@ impl Figures {
             (None, Some(_)) if !in_thousands(&bare) => bare.replace(',', "."),
             (None, Some(_)) if self.comma => {
                 let (point, whole) = (bare.replace(',', "."), bare.replace(',', ""));
-                return Err(format!("`{text}` may be {whole} or {point}; write the one that is meant"));
+                return Err(format!("`{text}` may mean {whole} or {point}; write it unambiguously"));
             }
             (None, Some(_)) => bare.replace(',', ""),
         };
-        quantity(&plain).ok_or_else(|| format!("`{text}` is no number that is not negative"))
+        quantity(&plain).ok_or_else(|| format!("`{text}` is not a number of 0 or more"))
     }
 }
 

@@ -115,7 +115,7 @@ struct Size {
 
 pub(super) fn read(text: &str) -> Result<Found, String> {
     let analysis: Analysis =
-        serde_json::from_str(text).map_err(|error| format!("is no analysis of warp: {error}"))?;
+        serde_json::from_str(text).map_err(|error| format!("is not an analysis of warp: {error}"))?;
     let mut found =
         Found { command: analysis.commandline, version: analysis.warp_version, ..Found::default() };
     let named = analysis.by_op_type.into_iter().filter_map(|(kind, one)| Some(Aggregate { kind, ..one? }));
@@ -128,13 +128,13 @@ pub(super) fn read(text: &str) -> Result<Found, String> {
     if merged {
         found.notes.push(note(
             "warp-percentiles",
-            "warp keeps percentiles of ten seconds and one client each, and prints their unweighted mean. These are read from the sum of the distributions, which whole percents stand for: they may differ from warp's own, and above 99 % only the largest is known.",
+            "warp keeps percentiles per ten seconds and client, and prints their unweighted mean. Tidemark reads percentiles from the sum of the distributions, which have steps of one percent: they may differ from warp's own, and above 99 % only the largest is known.",
         ));
     }
     if sized {
         found.notes.push(note(
             "warp-sizes",
-            "Of objects of many sizes warp keeps mean times only: there are no percentiles.",
+            "For objects of many sizes, warp keeps only mean times: there are no percentiles.",
         ));
     }
     found.notes.push(note(

@@ -63,7 +63,7 @@ pub(super) fn read(text: &str) -> Result<Found, String> {
         account.started_ns = account.started_ns.min(request.started_ns);
         account.ended_ns = account.ended_ns.max(request.ended_ns);
         if accounts.len() > TYPES_MOST {
-            return Err(format!("line {}: there are more than {TYPES_MOST} types of operation", row.line));
+            return Err(format!("line {}: the file has more than {TYPES_MOST} types of operation", row.line));
         }
     }
     for row in rows() {
@@ -77,7 +77,7 @@ pub(super) fn read(text: &str) -> Result<Found, String> {
     let phases = accounts.into_iter().map(|(op, account)| account.phase(&op)).collect();
     let window = note(
         "warp-window",
-        "Every request of the log counts, from the first one's start to the last one's end; warp leaves out its start and its end.",
+        "Every request of the log counts, from the first one's start to the last one's end; warp omits the start and the end.",
     );
     Ok(Found { phases, command, notes: vec![window], ..Found::default() })
 }

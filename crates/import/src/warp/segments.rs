@@ -20,7 +20,7 @@ pub(super) fn read(text: &str) -> Result<Found, String> {
         .collect::<Result<_, _>>()?;
     let what = note(
         "warp-segments",
-        "A table of segments has no distribution of response times: their means are known, and no number of workers. Bytes of operations in several segments are shared out to them.",
+        "A table of segments has mean response times, but no distribution and no number of workers. Bytes of operations in several segments are divided among these.",
     );
     Ok(Found { phases, notes: vec![what], ..Found::default() })
 }
@@ -32,7 +32,7 @@ fn phase(sheet: &Sheet<'_>, rows: &[&Row<'_>], op: usize) -> Result<Phase, Strin
     let (mut tally, mut series) = (Tally::default(), Column::new());
     let (mut failed, mut length_s, mut timed, mut sum_ms) = (0u64, 0.0, 0.0, 0.0);
     for row in rows {
-        let broken = |column: usize| format!("line {}: `{}` is no number", row.line, row.cell(column));
+        let broken = |column: usize| format!("line {}: `{}` is not a number", row.line, row.cell(column));
         let lasting = quantity(row.cell(duration)).ok_or_else(|| broken(duration))?;
         let done = count(row.cell(ended)).ok_or_else(|| broken(ended))?;
         let wrong = count(row.cell(errors)).ok_or_else(|| broken(errors))?.min(done);

@@ -117,8 +117,8 @@ fn a_log_s_mistakes_are_told_with_their_line() {
             .contains("line 5: `soon` in column `duration_ns`")
     );
     assert!(imported("x", "idx\top\tduration_ns\n").unwrap_err().contains("`start`"));
-    assert_eq!(imported("x", LOG.lines().next().unwrap()).unwrap_err(), "holds no operation");
-    assert!(imported("x", "{\"by_op_type\": 3}").unwrap_err().contains("no analysis of warp"));
+    assert_eq!(imported("x", LOG.lines().next().unwrap()).unwrap_err(), "contains no operation");
+    assert!(imported("x", "{\"by_op_type\": 3}").unwrap_err().contains("not an analysis of warp"));
 }
 
 #[test]

@@ -29,7 +29,7 @@ pub enum Mismatch {
         age_ns: u64,
     },
     /// The content ends too early.
-    #[error("the content ends after {received} bytes, {size} were written")]
+    #[error("the content ends after {received} bytes of {size}")]
     Truncated {
         /// Position of the end.
         received: u64,
@@ -41,9 +41,9 @@ pub enum Mismatch {
     Misplaced {
         /// Position of the block.
         at: u64,
-        /// The container's number that the block says.
+        /// The container's number in the block.
         space: u64,
-        /// The object's number that the block says.
+        /// The object's number in the block.
         item: u64,
     },
     /// The content was not written by Tidemark, or not in this form.
@@ -72,9 +72,9 @@ pub struct Check<'a> {
     floor: u64,
     /// Position in the object of the next byte.
     at: u64,
-    /// The range asked for; `None`: the whole object.
+    /// The requested range; `None`: the whole object.
     range: Option<Range<u64>>,
-    /// What the first stamp said, and its base.
+    /// The content of the first stamp, and its base.
     label: Option<(Label, u64)>,
     /// The beginning of the present block, as long as its stamp is not whole.
     held: [u8; STAMP],
@@ -196,7 +196,7 @@ impl<'a> Check<'a> {
         self.explain(block)
     }
 
-    /// What the stamp in hand says that is wrong with it, if it is one.
+    /// The fault of the stamp in hand, if it is one.
     fn explain(&self, block: u64) -> Option<Mismatch> {
         let at = block * BLOCK as u64;
         let (found, number) = Label::read(&self.held)?;
@@ -259,7 +259,7 @@ impl<'a> Check<'a> {
         })
     }
 
-    /// Takes bytes of a hashed object: all go to the digest, the first block's stamp tells what they are.
+    /// Takes bytes of a hashed object: all go to the digest, the first block's stamp identifies them.
     /// Ranges of hashed objects are not verified: the digest is of the whole.
     fn update_hashed(&mut self, piece: &[u8]) {
         if let Some(tail) = &mut self.digest {

@@ -37,7 +37,7 @@ impl Label {
         mix(MAGIC, &[self.set, self.space, self.item, self.version, self.size, u64::from(self.writer)])
     }
 
-    /// The stamp of one block; `base` is [`Label::base`], kept by whoever makes many stamps.
+    /// The stamp of one block; `base` is [`Label::base`], kept by callers that make many stamps.
     #[inline]
     pub(crate) fn stamp(&self, base: u64, block: u64) -> [u8; STAMP] {
         let last = block << WRITER_BITS | u64::from(self.writer);

@@ -109,7 +109,7 @@ pub(super) fn operation(
     let pooled = common.pool.as_ref().filter(|_| kind.effect != Effect::Free);
     let (spaces, items) = match pooled {
         Some(pool) => {
-            table.meaningless(&["containers", "objects", "division"], "the pool chooses what exists");
+            table.meaningless(&["containers", "objects", "division"], "the pool chooses the objects");
             (uniform(pool.spaces), uniform(pool.items))
         }
         None => (
@@ -119,7 +119,11 @@ pub(super) fn operation(
     };
     if let (Verb::DeleteMany { count: 2.. }, Some(_)) = (&verb, pooled) {
         let help = "use `delete`, or remove `pool`";
-        table.log().error(table.place(), "a pool keeps count of single objects, not of `delete_many`", help);
+        table.log().error(
+            table.place(),
+            "a pool tracks single objects and does not support `delete_many`",
+            help,
+        );
     }
     let sized = matches!(verb, Verb::Put { .. } | Verb::PutMultipart { .. } | Verb::WriteLocal { .. });
     let bytes = match &mut verb {
@@ -217,7 +221,7 @@ pub(super) fn directory(table: &mut Table<'_>) -> Option<PathBuf> {
     table.required("directory", "the path of the directory", table::text).map(PathBuf::from)
 }
 
-/// Container or object numbers, or what the load gives for all; an error when nobody gives them.
+/// Container or object numbers, or the load's default; an error without either.
 pub(super) fn numbers(table: &mut Table<'_>, key: &'static str, common: &Option<Pick>) -> Pick {
     let own = table.read(key, pick);
     if own.is_none() && common.is_none() && !table.has(key) {
@@ -226,7 +230,7 @@ pub(super) fn numbers(table: &mut Table<'_>, key: &'static str, common: &Option<
     own.or_else(|| common.clone()).unwrap_or(Pick::Constant(1))
 }
 
-/// Sizes, or what the load gives for all; an error when nobody gives them.
+/// Sizes, or the load's default; an error without either.
 pub(super) fn sizes(table: &mut Table<'_>, common: &Option<Size>) -> Size {
     let own = table.read("sizes", size);
     if own.is_none() && common.is_none() && !table.has("sizes") {

@@ -1,4 +1,4 @@
-//! The `target` of a document: what load is put on.
+//! The `target` of a document: what the load runs against.
 
 use crate::job::{self, Embedded, Http, Mock, Place, S3, Swift, SwiftAuth, Target};
 use std::path::PathBuf;
@@ -49,9 +49,7 @@ fn embedded(table: &mut Table<'_>) -> Embedded {
         durable: table.flag("durable").unwrap_or(false),
         place: place(table),
         limit: table.read("limit", |text| match timing::rate(text)? {
-            0.0 => {
-                Err(Problem::new("a server that serves nothing is no target", "write a rate such as 2000/s"))
-            }
+            0.0 => Err(Problem::new("the limit is zero", "write a rate such as 2000/s")),
             rate => Ok(rate),
         }),
     }
@@ -84,11 +82,11 @@ fn s3(table: &mut Table<'_>, environment: &Environment<'_>) -> S3 {
     let (access_key, secret_key) = match (named, secret) {
         (false, false) => (String::new(), Secret::default()),
         (true, false) => {
-            table.missing("secret_key", "give it too, or remove the access key for anonymous requests");
+            table.missing("secret_key", "add it, or remove the access key for anonymous requests");
             Default::default()
         }
         (false, true) => {
-            table.missing("access_key", "give it too, or remove the secret key for anonymous requests");
+            table.missing("access_key", "add it, or remove the secret key for anonymous requests");
             Default::default()
         }
         (true, true) => (

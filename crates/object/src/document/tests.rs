@@ -187,7 +187,7 @@ fn unknown_keys_are_errors_that_name_the_nearest() {
         remarks(&text),
         [
             "6:5 error `worker` is not a key of `load` | did you mean `workers`?",
-            "8:40 error `colour` is not a key of the operation `get` | known here: naming, \
+            "8:40 error `colour` is not a key of the operation `get` | valid keys: naming, \
              content, name, weight, range, containers, objects, division",
         ]
     );
@@ -199,16 +199,16 @@ fn unknown_keys_are_errors_that_name_the_nearest() {
 fn errors_point_at_the_value_and_say_what_to_write() {
     let get = "- get: {containers: 1, objects: 1}";
     let table = [
-        ("for: 60\noperations:\nGET", "5:10 error `for`: '60' has a number without a unit of time"),
-        ("operations:\nGET", "4:3 error `load` has no `for` | write how long it lasts"),
+        ("for: 60\noperations:\nGET", "5:10 error `for`: '60' has no unit of time"),
+        ("operations:\nGET", "4:3 error `load` has no `for` | set its length"),
         ("for: 1s", "4:3 error `load` has no `operations`"),
         ("for: 1s\nworkers: many\noperations:\nGET", "6:14 error `workers`: 'many' is not a whole number"),
-        ("for: 1s\nworkers: 0\noperations:\nGET", "6:14 error `workers`: 0 is out of bounds"),
+        ("for: 1s\nworkers: 0\noperations:\nGET", "6:14 error `workers`: 0 is out of range"),
         (
             "for: 1s\nrate: 5/s\nthink: 1s\noperations:\nGET",
             "6:5 error `think` and `rate` exclude each other",
         ),
-        ("for: 1s\narrivals: poisson\noperations:\nGET", "6:5 error `arrivals` has no meaning here"),
+        ("for: 1s\narrivals: poisson\noperations:\nGET", "6:5 error `arrivals` does not apply here"),
         ("for: 1s\nrate: 100MB/s\noperations:\nGET", "6:11 error `rate`: '100MB/s' is a rate of bytes"),
         ("for: 1s\nrate: 0/s\noperations:\nGET", "6:5 error `rate` is never above zero"),
         ("for: 1s\noperations: 1000", "6:17 error '1000' is not an operation with settings"),
@@ -239,7 +239,7 @@ fn errors_point_at_the_value_and_say_what_to_write() {
         ),
         (
             "for: 1s\ncontent: {fill: zero, compressible: 30%}\noperations:\nGET",
-            "6:27 error `compressible` has no meaning here: only seeded content has these dials",
+            "6:27 error `compressible` does not apply here: they require `fill: seeded`",
         ),
         (
             "for: 1s\ncontent: {fill: zero, verify: true}\noperations:\nGET",
@@ -261,13 +261,13 @@ fn targets_are_checked_before_they_are_needed() {
         (format!("name: t\ntarget: s3\n{rest}"), "2:9 error `target`: the target 's3' needs settings"),
         (
             format!("name: t\ntarget: emmbedded\n{rest}"),
-            "2:9 error `target`: 'emmbedded' is not known | did you mean embedded?",
+            "2:9 error `target`: 'emmbedded' is unknown | did you mean embedded?",
         ),
         (s3("access_key: a, secret_key: b"), "2:1 error `target` has no `endpoint`"),
         (s3("endpoint: 10.0.0.1:8000"), "2:30 error `endpoint`: '10.0.0.1:8000' is not an HTTP address"),
         (
             s3("endpoint: http://h/bucket"),
-            "2:30 error `endpoint`: 'http://h/bucket' goes beyond host and port",
+            "2:30 error `endpoint`: 'http://h/bucket' has more than a host and a port",
         ),
         (s3("endpoint: http://me:pw@h"), "2:30 error `endpoint`: the address holds credentials"),
         (s3("endpoint: http://h, access_key: a"), "2:1 error `target` has no `secret_key`"),
@@ -352,7 +352,7 @@ fn drivers_are_said_shortly_or_in_full() {
     for (text, remark) in [
         (
             "drivers: 0\n",
-            "1:10 error `drivers`: 0 is out of bounds | write all, a number of drivers up to 10000, or a list \
+            "1:10 error `drivers`: 0 is out of range | write all, a number of drivers up to 10000, or a list \
                           of names: [d1, d2]",
         ),
         (
@@ -360,11 +360,11 @@ fn drivers_are_said_shortly_or_in_full() {
             "1:10 error `drivers`: 'some' is not a whole number | write all, a number of drivers up to \
                              10000, or a list of names: [d1, d2]",
         ),
-        ("drivers: []\n", "1:1 error `drivers` names no driver | write names, or all"),
-        ("drivers: {use: [a, a]}\n", "1:11 error `use` names a twice | name each driver once"),
+        ("drivers: []\n", "1:1 error `drivers` lists no drivers | write names, or all"),
+        ("drivers: {use: [a, a]}\n", "1:11 error `use` lists a twice | list each driver once"),
         (
             "drivers: {lost_after: 1s}\n",
-            "1:23 error `lost_after`: '1s' is out of bounds | write a duration from 2s to 1h",
+            "1:23 error `lost_after`: '1s' is out of range | write a duration from 2s to 1h",
         ),
         (
             "drivers: {on_los: stop}\n",
@@ -377,7 +377,7 @@ fn drivers_are_said_shortly_or_in_full() {
     assert_eq!(
         remarks(&pinned),
         [
-            "1:1 error a work is pinned to the driver d9, which `drivers` leaves out | add d9 to the list, or change the \
+            "1:1 error a work is pinned to the driver d9, which is not in `drivers` | add d9 to the list, or change the \
           work's `driver`"
         ]
     );

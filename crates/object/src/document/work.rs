@@ -19,7 +19,7 @@ use tidemark_plan::yaml::tree::{Node, Value};
 use tidemark_plan::yaml::values::{self, bounds};
 use tidemark_plan::yaml::works::unknown;
 
-/// Operations of one load beyond this are taken for a mistake.
+/// Operations of one load beyond this are treated as a mistake.
 const MOST_OPERATIONS: usize = 1000;
 
 /// What a work does: its operations in the load core's terms, in the engine's, and in reports.
@@ -43,7 +43,7 @@ pub(crate) fn work(
         let help = "remove it, or use `target: {kind: file, ...}`, `device` or `rbd`";
         table.log().error(
             table.place(),
-            "`precondition` has no meaning for objects: it is for block storage",
+            "`precondition` does not apply to objects: it is for block storage",
             help,
         );
     }
@@ -215,11 +215,15 @@ fn check_pool(table: &mut Table<'_>, common: &Common, choices: &[Choice]) {
         return;
     }
     if pool.existing.is_none() {
-        let help = "say which objects are there at the start, such as `existing: 1-100`, or add a `put`";
+        let help = "set the objects that exist at the start, such as `existing: 1-100`, or add a `put`";
         table.log().error(&entry.key_span, "the pool is empty and no operation fills it", help);
     } else if has(Effect::Removes) {
         let help = "add a `put`, or expect the load to end when all objects are deleted";
-        table.log().warning(&entry.key_span, "the pool runs dry: operations delete and none writes", help);
+        table.log().warning(
+            &entry.key_span,
+            "the pool will run empty: the load deletes objects and writes none",
+            help,
+        );
     }
 }
 

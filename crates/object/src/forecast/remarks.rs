@@ -37,8 +37,8 @@ pub(super) fn of_action(touch: &Touch<'_>, stage: &str, remarks: &mut Remarks) {
         && has_form(touch, |form| matches!(form, Form::Seeded { .. }))
     {
         let text = format!(
-            "the {label} of stage {stage} writes objects of {least} B: below {STAMP} B there is no room \
-                            for a stamp, so stale content in them is not noticed"
+            "the {label} of stage {stage} writes objects of {least} B: objects below {STAMP} B have no room \
+                            for a stamp, so stale content in them is not detected"
         );
         remarks.add("too-small-for-stamp", text);
     }
@@ -48,15 +48,15 @@ pub(super) fn of_action(touch: &Touch<'_>, stage: &str, remarks: &mut Remarks) {
         && matches!(touch.job.target, Target::S3(_) | Target::Embedded(_))
     {
         let text = format!(
-            "the {label} of stage {stage} uploads parts of {}: S3 refuses parts below 5 MiB but the last",
+            "the {label} of stage {stage} uploads parts of {}: S3 rejects parts below 5 MiB, except the last",
             units::binary_bytes(*part_bytes)
         );
         remarks.add("small-parts", text);
     }
     if matches!(touch.verb(), Verb::Copy) {
         let text = format!(
-            "the {label} of stage {stage} makes copies named like their source plus `-copy`, which no clean-up \
-                            by numbers deletes"
+            "the {label} of stage {stage} names copies after their source plus `-copy`; no clean-up \
+                            by number deletes them"
         );
         remarks.add("copies-stay", text);
     }
@@ -78,8 +78,8 @@ fn of_choice(touch: &Touch<'_>, label: &str, stage: &str, remarks: &mut Remarks)
         let all = spaces.saturating_mul(items);
         if pairs < all {
             let text = format!(
-                "the {label} of stage {stage} goes through containers and objects in step: it touches {} of the {} pairs \
-                 (their least common multiple); pick one of the two at random, as in u(1,{items})",
+                "the {label} of stage {stage} steps through containers and objects together: it uses {} of the {} pairs \
+                 (the least common multiple); select one of the two at random, as in u(1,{items})",
                 units::count(pairs),
                 units::count(all)
             );
@@ -106,7 +106,7 @@ fn of_choice(touch: &Touch<'_>, label: &str, stage: &str, remarks: &mut Remarks)
     }
     if matches!(touch.verb(), Verb::Put { if_absent: true, .. }) && pool.is_none() {
         let text = format!(
-            "the {label} of stage {stage} writes only objects that are not there yet: at most {} can succeed, all others \
+            "the {label} of stage {stage} writes only objects that do not exist: at most {} writes can succeed, all others \
              fail with 412",
             units::count(touch.count())
         );
@@ -121,8 +121,8 @@ pub(super) fn deletes_beside_reads(touches: &[Touch<'_>], stage: &str, remarks: 
     };
     if touches.iter().any(|touch| deletes(&touch)) {
         let text = format!(
-            "stage {stage} deletes objects at random without a `pool`: reads and deletes of what is gone fail with 404; \
-             a pool keeps to what exists"
+            "stage {stage} deletes objects at random without a `pool`: reads and deletes of deleted objects fail with 404; \
+             a pool uses only objects that exist"
         );
         remarks.add("deletes-without-pool", text);
     }
@@ -148,8 +148,8 @@ pub(super) fn writes_beside_verified_reads(touches: &[Touch<'_>], stage: &str, r
         if touches.iter().filter(verified).any(meets) {
             let label = write.work.labels.get(write.index).map_or("write", |label| label.label.as_str());
             let text = format!(
-                "the {label} of stage {stage} overwrites objects that other workers read and verify at the same time: a \
-                 read that crosses a write may find either version; `division: objects` or a `pool` gives each worker its own"
+                "the {label} of stage {stage} overwrites objects while other workers read and verify them: a \
+                 read during a write may find either version; `division: objects` or a `pool` gives each worker its own"
             );
             remarks.add("overlapping-writes", text);
         }
@@ -180,8 +180,8 @@ pub(super) fn disposes(
     });
     if let Some((other, stored)) = full {
         let text = format!(
-            "stage {stage} deletes containers that still hold {}: a container that is not empty cannot be deleted; \
-             widen the clean-up or say `empty: true`",
+            "stage {stage} deletes containers that still hold {}: only empty containers can be deleted; \
+             widen the clean-up or set `empty: true`",
             other.objects_named(stored.area.items)
         );
         remarks.add("containers-not-empty", text);
@@ -198,7 +198,7 @@ pub(super) fn left_over(objects: &World, containers: &World, remarks: &mut Remar
     }
     for (place, (count, bytes, first)) in left {
         let text = format!(
-            "up to {} objects ({}) stay behind, such as {} in {}: no later stage deletes them",
+            "up to {} objects ({}) remain, such as {} in {}: no later stage deletes them",
             units::count(count),
             units::bytes(bytes),
             place.objects_named(first.items),
@@ -207,10 +207,8 @@ pub(super) fn left_over(objects: &World, containers: &World, remarks: &mut Remar
         remarks.add("objects-left", text);
     }
     for (place, stored) in containers.all() {
-        let text = format!(
-            "{} stay behind: no later stage deletes them",
-            place.containers_named(stored.area.spaces)
-        );
+        let text =
+            format!("{} remain: no later stage deletes them", place.containers_named(stored.area.spaces));
         remarks.add("containers-left", text);
     }
 }

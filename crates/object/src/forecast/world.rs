@@ -1,4 +1,4 @@
-//! What is stored where as a plan goes on: rectangles of container numbers by object numbers.
+//! What is stored where in the course of a plan: rectangles of container numbers by object numbers.
 
 use crate::job::{Job, Naming, Target};
 use std::cell::Cell;
@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use tidemark_measure::pick::Pick;
 use tidemark_plan::forecast::length;
 
-/// Rectangles beyond this are no longer followed: a plan of so many parts is not forecast in detail.
+/// Rectangles beyond this are no longer followed: a plan of that many parts is not forecast in detail.
 const MOST_AREAS: usize = 1_000;
 
 /// Comparisons of areas beyond this are not made: a document must not keep `check` busy.
 const MOST_EFFORT: usize = 2_000_000;
 
-/// Weighted selectors of more ranges than this are taken for one range.
+/// Weighted selectors of more ranges than this are treated as one range.
 const MOST_RANGES: usize = 64;
 
 /// A range of numbers, both ends included.
@@ -259,7 +259,7 @@ impl World {
     }
 }
 
-/// Bytes of so many objects of this kind: their mean size each.
+/// Bytes of this many objects of this kind, at their mean size.
 pub(super) fn bytes(count: u64, stored: &Stored) -> u64 {
     if stored.least == stored.most {
         return count.saturating_mul(stored.most);

@@ -62,10 +62,7 @@ impl Slot {
             let query = listing("", KEYS_MOST, None);
             self.request(&Request::get().query(query.as_bytes()), &mut intake).await?;
             let Some(keys) = xml::keys(&intake.body) else {
-                return Err(Failure::in_doubt(
-                    Fault::Protocol,
-                    "the listing is not the XML document it should be",
-                ));
+                return Err(Failure::in_doubt(Fault::Protocol, "the listing is not valid XML"));
             };
             if keys.is_empty() {
                 break;

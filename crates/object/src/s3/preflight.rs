@@ -53,7 +53,7 @@ pub(crate) fn preflight(target: &S3, bucket: Option<&[u8]>) -> Result<String, Op
     Ok(software.join(", "))
 }
 
-/// What a reply said that matters here.
+/// The part of a reply that matters here.
 #[derive(Default)]
 struct Witness {
     server: Option<String>,
@@ -74,7 +74,7 @@ impl Sink for Witness {
     }
 }
 
-/// What was asked, and what came.
+/// A request and its reply.
 struct Question<'a> {
     url: String,
     target: &'a S3,
@@ -92,18 +92,19 @@ impl Question<'_> {
         let wrong = |text: String| Err(OpenError(text));
         match (reply.status, code) {
             (200, _) if !self.is_listing() => wrong(format!(
-                "{url} answers, but not as an S3 server: check the endpoint (its S3 port, no path behind it)"
+                "{url} responds, but not as an S3 server: check the endpoint (its S3 port, without a path)"
             )),
             (200, _) => Ok(()),
-            (_, "InvalidAccessKeyId") => {
-                wrong(format!("{url} does not know the access key '{}': check it", self.target.access_key))
-            }
+            (_, "InvalidAccessKeyId") => wrong(format!(
+                "{url} rejects the access key '{}' as unknown: check it",
+                self.target.access_key
+            )),
             (_, "RequestTimeTooSkewed") => wrong(self.skewed()),
             (_, "SignatureDoesNotMatch") if self.skew_s().unsigned_abs() > SKEW_MOST_S => {
                 wrong(self.skewed())
             }
             (_, "SignatureDoesNotMatch") => wrong(format!(
-                "{url} knows the access key '{}', but the secret key is not its own: check the secret key",
+                "{url} accepts the access key '{}', but not the secret key: check the secret key",
                 self.target.access_key
             )),
             (_, "AuthorizationHeaderMalformed" | "IllegalLocationConstraintException") => {
@@ -111,7 +112,7 @@ impl Question<'_> {
             }
             (301 | 307, _) => wrong(self.elsewhere()),
             (_, "ExpiredToken" | "InvalidToken" | "TokenRefreshRequired") => {
-                wrong(format!("{url} refuses the session token ({code}): get a new one"))
+                wrong(format!("{url} rejects the session token ({code}): get a new one"))
             }
             (_, "NoSuchBucket") => {
                 let bucket = self.bucket.as_deref().unwrap_or_default();
@@ -128,16 +129,16 @@ impl Question<'_> {
                 reply.status
             )),
             (status, "") => wrong(format!(
-                "{url} answers {status}, but not as an S3 server does: check the endpoint (its S3 port, no path behind it)"
+                "{url} returns {status}, but not as an S3 server: check the endpoint (its S3 port, without a path)"
             )),
             (status, code) => {
                 let message = error.as_ref().map_or("", |error| error.message.as_str());
-                wrong(format!("{url} refuses the first request: {status} {code}: {message}"))
+                wrong(format!("{url} rejects the first request: {status} {code}: {message}"))
             }
         }
     }
 
-    /// Whether the body is what was asked for.
+    /// Whether the body is what was requested.
     fn is_listing(&self) -> bool {
         let body = String::from_utf8_lossy(&self.witness.body);
         body.contains(if self.bucket.is_some() { "<ListBucketResult" } else { "<ListAllMyBucketsResult" })
@@ -145,9 +146,9 @@ impl Question<'_> {
 
     fn elsewhere(&self) -> String {
         let region = self.witness.region.clone().or_else(|| xml::text_of(&self.witness.body, "Region"));
-        let right = region.map_or(String::new(), |region| format!(": it says '{region}'"));
+        let right = region.map_or(String::new(), |region| format!(": the server reports '{region}'"));
         format!(
-            "the region '{}' is not that of {} {}{right}: set the region, and the endpoint that belongs to it",
+            "the region '{}' is not that of {} {}{right}: set the region and its endpoint",
             self.target.region,
             self.url,
             if self.bucket.is_some() { "or of the bucket" } else { "" },
@@ -163,7 +164,7 @@ impl Question<'_> {
             _ => format!("{by} behind"),
         };
         format!(
-            "this machine's clock is {how} that of {}, so signatures are refused: set the clock (NTP)",
+            "this machine's clock is {how} that of {}, so signatures are rejected: set the clock (NTP)",
             self.url
         )
     }

@@ -1,4 +1,4 @@
-//! What a server says when it refuses, and what it means.
+//! A server's error replies, and what they mean.
 
 use super::xml;
 use crate::failure::Failure;
@@ -19,7 +19,7 @@ pub(crate) fn failure(status: u16, body: &[u8]) -> Failure {
     Failure { fault: fault_of_code(&error.code).unwrap_or(refused.fault), ..refused }
 }
 
-/// The error that a reply with status 200 may hold: such replies begin before the server knows how they end.
+/// The error that a reply with status 200 may hold: such replies begin before the request has ended.
 ///
 /// # Errors
 /// The error in it.
@@ -77,7 +77,7 @@ fn fault_of_code(code: &str) -> Option<Fault> {
     })
 }
 
-/// What to do about an error code, where it can be said.
+/// What to do about an error code, if there is advice.
 fn advice_on_code(code: &str) -> &'static str {
     match code {
         "InvalidAccessKeyId" => " (is the access key right?)",

@@ -71,7 +71,7 @@ impl Address {
     }
 }
 
-/// A request: what is said, to no matter whom.
+/// A request, without its receiver.
 pub(crate) struct Request<'a> {
     method: &'static str,
     query: &'a [u8],
@@ -293,7 +293,7 @@ fn push(out: &mut Vec<u8>, parts: &[&[u8]]) {
     parts.iter().for_each(|part| out.extend_from_slice(part));
 }
 
-/// The value of a `Content-MD5` header, which the protocol wants with some documents.
+/// The value of a `Content-MD5` header, which the protocol requires with some documents.
 pub(crate) fn content_md5(document: &str) -> String {
     base64::engine::general_purpose::STANDARD.encode(Md5::digest(document.as_bytes()))
 }

@@ -26,16 +26,14 @@ impl Slot {
         // An empty object is an upload of one empty part.
         let parts = bytes.div_ceil(part_bytes).max(1);
         if parts > PARTS_MOST {
-            let text = format!(
-                "{parts} parts of {part_bytes} bytes: no more than 10,000 are allowed, use larger ones"
-            );
+            let text = format!("{parts} parts of {part_bytes} bytes: the limit is 10,000; use larger parts");
             return Err(Failure::without_effect(Fault::Local, text));
         }
         let mut intake = Intake::keeping();
         let begin = Request::post(Content::Bytes(&[]), 0..0).query(b"uploads=").stored();
         self.send(task, &begin, &mut intake).await?;
         let Some(upload) = xml::text_of(&intake.body, "UploadId").filter(|upload| !upload.is_empty()) else {
-            return Err(Failure::in_doubt(Fault::Protocol, "the reply to a new upload names no UploadId"));
+            return Err(Failure::in_doubt(Fault::Protocol, "the reply to a new upload has no UploadId"));
         };
         let upload = encode(&upload, false);
         let sent = self.send_parts((content, bytes), part_bytes, parts, parallel, &upload).await;

@@ -124,7 +124,7 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// Where and how tokens are asked for.
+/// Where and how to request tokens.
 struct Door {
     auth: SwiftAuth,
     http: Http,
@@ -139,7 +139,7 @@ impl Door {
             let breaks = |value: &Secret| value.reveal().bytes().any(|byte| byte.is_ascii_control());
             match login.headers.iter().find(|(_, value)| breaks(value)) {
                 Some((name, _)) => {
-                    Err(OpenError(format!("the value for {name} holds a line break: take it out")))
+                    Err(OpenError(format!("the value for {name} contains a line break: remove it")))
                 }
                 None => Ok((login, endpoint)),
             }

@@ -83,7 +83,7 @@ fn tokens_url(url: &str, version: &str, path: &str) -> String {
     }
 }
 
-/// A domain by name; `default` is everywhere the id of the domain that is there from the start.
+/// A domain by name; `default` is the id of the initial domain everywhere.
 fn domain(text: &str) -> serde_json::Value {
     if text == "default" { json!({ "id": text }) } else { json!({ "name": text }) }
 }
@@ -99,12 +99,12 @@ pub(crate) fn granted(auth: &SwiftAuth, url: &str, reply: Reply) -> Result<Grant
         401 | 403 => return refused(denied(auth, url)),
         404 => {
             return refused(format!(
-                "{url} is not where tokens are made (404): check the path of the authentication URL"
+                "{url} does not issue tokens (404): check the path of the authentication URL"
             ));
         }
         status => {
             return refused(format!(
-                "authentication at {url} failed with status {status}{}: look at the server's log",
+                "authentication at {url} failed with status {status}{}: check the server's log",
                 said(&reply.body)
             ));
         }
@@ -128,7 +128,7 @@ pub(crate) fn granted(auth: &SwiftAuth, url: &str, reply: Reply) -> Result<Grant
     match (token, storage_url) {
         (Some(token), Some(storage_url)) if fits(&token) => Ok(Grant { token, storage_url }),
         _ => refused(format!(
-            "{url} answered {} without a token and a storage URL: it is not an authentication service of the \
+            "{url} returned {} without a token and a storage URL: it is not an authentication service of the \
              kind given",
             reply.status
         )),
@@ -138,21 +138,21 @@ pub(crate) fn granted(auth: &SwiftAuth, url: &str, reply: Reply) -> Result<Grant
 /// Why a user was turned away.
 fn denied(auth: &SwiftAuth, url: &str) -> String {
     match auth {
-        SwiftAuth::Token { .. } => format!("{url} refused the token given: get a new one"),
+        SwiftAuth::Token { .. } => format!("{url} rejected the token: get a new one"),
         SwiftAuth::TempAuth { user, .. } => {
-            format!("{url} refused user '{user}': check the user name (account:user) and the key")
+            format!("{url} rejected user '{user}': check the user name (account:user) and the key")
         }
         SwiftAuth::KeystoneV2 { user, tenant, .. } => format!(
-            "{url} refused user '{user}' in tenant '{tenant}': check the user name, the password and the tenant"
+            "{url} rejected user '{user}' in tenant '{tenant}': check the user name, the password and the tenant"
         ),
         SwiftAuth::KeystoneV3 { user, user_domain, project, project_domain, .. } => format!(
-            "{url} refused user '{user}' (domain '{user_domain}') in project '{project}' (domain \
+            "{url} rejected user '{user}' (domain '{user_domain}') in project '{project}' (domain \
              '{project_domain}'): check the names, the domains and the password"
         ),
     }
 }
 
-/// The beginning of what a server said, in brackets.
+/// The beginning of a server's text, in brackets.
 fn said(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(&body[..body.len().min(200)]);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -161,7 +161,7 @@ fn said(body: &[u8]) -> String {
 
 fn read<'a, T: Deserialize<'a>>(url: &str, body: &'a [u8]) -> Result<T, OpenError> {
     serde_json::from_slice(body).map_err(|error| {
-        OpenError(format!("the reply of {url} is not that of a Keystone of the version given ({error})"))
+        OpenError(format!("the reply of {url} is not from a Keystone of the given version ({error})"))
     })
 }
 

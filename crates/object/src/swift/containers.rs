@@ -10,7 +10,7 @@ use serde::Deserialize;
 use std::sync::Arc;
 use tidemark_measure::fault::Fault;
 
-/// Names asked for at once when a container is emptied; also the most that one bulk deletion is given.
+/// Names per request when a container is emptied; also the limit of one bulk deletion.
 const PAGE: u32 = 1000;
 
 /// How often a container is emptied anew when it is not empty yet: listings lag behind deletions.
@@ -182,7 +182,7 @@ fn judge_bulk(body: &[u8]) -> Result<(), Failure> {
         errors: Vec<(String, String)>,
     }
     let Ok(told) = serde_json::from_slice::<Told>(body.trim_ascii()) else {
-        return Err(Failure::in_doubt(Fault::Protocol, "the reply to a bulk deletion is not understood"));
+        return Err(Failure::in_doubt(Fault::Protocol, "cannot read the reply to a bulk deletion"));
     };
     let failed = |text: &str| {
         let status = text.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(0);

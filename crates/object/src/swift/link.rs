@@ -77,7 +77,7 @@ impl Link {
         self.generation.unwrap_or(0)
     }
 
-    /// Whether a request was answered with 401 since the last time this was asked.
+    /// Whether a reply had status 401 since the last call.
     pub(super) fn take_turned_away(&self) -> bool {
         self.turned_away.take()
     }
@@ -121,7 +121,7 @@ impl Link {
 fn refusal(status: u16, body: &[u8]) -> Failure {
     let words = words(body);
     let failure = Failure::status(status, format!("{status} {words}").trim_end().to_owned());
-    // 503 is how Swift says that too few of its servers answered; the gateway says SlowDown when it means that.
+    // With 503 Swift reports that too few of its servers responded; the gateway sends SlowDown for throttling.
     let failed = status == 503 && !words.contains("SlowDown");
     if failed { Failure { fault: Fault::ServerError, ..failure } } else { failure }
 }

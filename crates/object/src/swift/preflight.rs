@@ -12,7 +12,7 @@ use std::time::Instant;
 use tidemark_load::engine::{Clock, OpenError};
 use tidemark_measure::fault::Fault;
 
-/// Logs in, and asks every endpoint of a target for the account, or for the container of this percent-encoded name,
+/// Logs in, and requests the account from every endpoint of a target, or for the container of this percent-encoded name,
 /// which must exist.
 pub(crate) fn preflight(target: &Swift, container: Option<&[u8]>) -> Result<String, OpenError> {
     let target = Arc::new(Swift { http: patient(&target.http), ..target.clone() });
@@ -35,14 +35,14 @@ pub(crate) fn preflight(target: &Swift, container: Option<&[u8]>) -> Result<Stri
         reply.map_err(|failure| {
             OpenError(match (failure.fault, name) {
                 (Fault::Denied, _) => format!(
-                    "{url} refuses the token ({}): check the user's role in the project, and the storage URL",
+                    "{url} rejects the token ({}): check the user's role in the project, and the storage URL",
                     failure.text
                 ),
                 (Fault::NotFound, Some(name)) => format!(
                     "the container '{name}' does not exist at {url}: create it, or add an init stage to the workload"
                 ),
                 (Fault::NotFound, None) => {
-                    format!("{url} is no Swift account (404): check the storage URL")
+                    format!("{url} is not a Swift account (404): check the storage URL")
                 }
                 _ => unanswered(&url, target.http.timeout_ns, &failure),
             })

@@ -31,7 +31,7 @@ impl Slot {
         let count = bytes.div_ceil(part_bytes).max(1);
         if count > SEGMENTS_MOST {
             let text = format!(
-                "{count} segments are more than a manifest may name ({SEGMENTS_MOST}): use larger parts"
+                "{count} segments exceed the limit of a manifest ({SEGMENTS_MOST}): use larger parts"
             );
             return Err(Failure::without_effect(Fault::Local, text));
         }

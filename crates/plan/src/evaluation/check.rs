@@ -11,7 +11,7 @@ use tidemark_measure::record::Note;
 /// More cells than this are not looked at beforehand: the rest differs in what the first ones do not.
 const MOST_CHECKED: usize = 5_000;
 
-/// More remarks than this help nobody.
+/// The limit of remarks: nobody reads more.
 const MOST_REMARKS: usize = 100;
 
 /// Where a variable of an arm's documents comes from before the arm is set up.
@@ -20,7 +20,7 @@ pub(super) struct Variables<'a> {
     base: Environment<'a>,
     /// Whether what the set-up may bring is made up.
     guesses: bool,
-    /// What was asked for and nobody has.
+    /// Variables that were requested and are not set anywhere.
     missing: RefCell<Vec<String>>,
 }
 
@@ -126,7 +126,7 @@ struct Seen<'a> {
 }
 
 impl Seen<'_> {
-    /// Looks at an arm's own targets; false if nothing can be put on them.
+    /// Checks an arm's own targets; false if no load can run against them.
     fn targets(&mut self, arm: usize, environment: &Environment<'_>) -> bool {
         let variables = Variables::new(self.evaluation.arms.get(arm), environment, false);
         let remarks = variables.lend(|lent| self.evaluation.documents.check_targets(arm, lent));
@@ -165,7 +165,7 @@ impl Seen<'_> {
         }
     }
 
-    /// Takes note of what `ask` asks for and only the arm's set-up can have.
+    /// Records what `ask` requests and only the arm's set-up can provide.
     fn bring(
         &mut self,
         arm: usize,
@@ -202,7 +202,7 @@ impl Seen<'_> {
             self.evaluation.loads[load].name
         );
         let place = self.evaluation.documents.service_level_place(load);
-        Some(Diagnostic::error(place, message, format!("its operations are {}", names.join(", "))))
+        Some(Diagnostic::error(place, message, format!("choose from {}", names.join(", "))))
     }
 
     /// Moves remarks on another document to where the evaluation names it.
@@ -239,7 +239,7 @@ impl Seen<'_> {
             {
                 let help = std::mem::take(&mut remark.help);
                 let separator = if help.is_empty() { "" } else { "; " };
-                remark.help = format!("{help}{separator}seen on the arm `{}`", names[*arm].name);
+                remark.help = format!("{help}{separator}found on the arm `{}`", names[*arm].name);
             }
             remark
         };

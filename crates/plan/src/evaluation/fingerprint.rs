@@ -13,7 +13,7 @@ impl Evaluation {
     /// spacing and order of keys, secrets, service levels and what is observed are not part of it.
     pub fn fingerprint(&self, arm: usize, load: usize, level: &Level, repeat: u32) -> String {
         let mut digest = Sha256::new();
-        // With its length before it, no part can be taken for another.
+        // With its length before it, no part can be mistaken for another.
         let mut add = |part: &str| {
             digest.update((part.len() as u64).to_le_bytes());
             digest.update(part.as_bytes());
@@ -21,7 +21,7 @@ impl Evaluation {
         add("tidemark cell 1");
         add(self.documents.arm_definition(arm));
         add(self.documents.load_definition(load));
-        // Where it says nothing, fingerprints are what they were before there were drivers.
+        // Without `drivers`, fingerprints are the same as before drivers existed.
         let drivers = self.documents.drivers_definition();
         if !drivers.is_empty() {
             add(&drivers);

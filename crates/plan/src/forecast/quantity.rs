@@ -10,25 +10,25 @@ const MOST_SHOWN: usize = 6;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Amount {
-    /// Exactly so many.
+    /// Exactly this many.
     Exactly(u64),
-    /// At most so many.
+    /// At most this many.
     UpTo(u64),
     /// It depends on how fast the target is.
     Open,
 }
 
 impl Amount {
-    /// For people, printed by `print`: `500`, `up to 500`, `as many as it can`.
+    /// For people, printed by `print`: `500`, `up to 500`, `as many as possible`.
     pub fn describe(self, print: impl Fn(u64) -> String) -> String {
         match self {
             Amount::Exactly(number) => print(number),
             Amount::UpTo(number) => format!("up to {}", print(number)),
-            Amount::Open => "as many as it can".to_owned(),
+            Amount::Open => "as many as possible".to_owned(),
         }
     }
 
-    /// At most so many of it.
+    /// At most this many of it.
     pub fn at_most(self, bound: u64) -> Self {
         match self {
             Amount::Exactly(number) | Amount::UpTo(number) => Amount::UpTo(number.min(bound)),
@@ -56,7 +56,11 @@ impl Time {
         let until = match self.until.len() {
             0..=MOST_SHOWN => self.until.join(" and "),
             more => {
-                format!("{} and {} more such ends", self.until[..2].join(", "), units::count(more as u64 - 2))
+                format!(
+                    "{} and {} more conditions",
+                    self.until[..2].join(", "),
+                    units::count(more as u64 - 2)
+                )
             }
         };
         match (self.until.is_empty(), self.planned_ns) {

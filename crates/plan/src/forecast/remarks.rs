@@ -1,4 +1,4 @@
-//! What about a plan may surprise its author: each remark says what will happen, and how to avoid it.
+//! What may surprise a plan's author: each remark states what will happen, and how to avoid it.
 
 use super::highest_rate;
 use crate::plan::{Plan, Work as PlanWork};
@@ -6,7 +6,7 @@ use tidemark_load::source::SourcePlan;
 use tidemark_measure::record::Note;
 use tidemark_measure::units;
 
-/// More remarks than this help nobody.
+/// The limit of remarks: nobody reads more.
 const MOST_REMARKS: usize = 50;
 
 /// Remarks in the order in which they came up, each once.
@@ -33,7 +33,7 @@ impl Remarks {
     }
 }
 
-/// Says which drivers works are pinned to, for whoever has none.
+/// Remarks on pinned works, for runs without a controller.
 pub(super) fn of_pins(plan: &Plan, remarks: &mut Remarks) {
     let works = plan.stages.iter().flat_map(|stage| &stage.works);
     let mut names: Vec<&str> = Vec::new();
@@ -44,8 +44,8 @@ pub(super) fn of_pins(plan: &Plan, remarks: &mut Remarks) {
     }
     if !names.is_empty() {
         let text = format!(
-            "works are pinned to {}: a controller gives them to these drivers and to no others; where there is no controller, \
-             as in `tidemark run`, pins are ignored and one process does all works",
+            "works are pinned to {}: a controller assigns them only to these drivers; without a controller, \
+             as in `tidemark run`, one process runs all works and ignores pins",
             names.join(", ")
         );
         remarks.add("drivers", text);
@@ -59,7 +59,7 @@ pub(super) fn of_work(work: &PlanWork, stage: &str, remarks: &mut Remarks) {
         && number < workers
     {
         let text = format!(
-            "{} of the {} workers of {name} in stage {stage} have nothing to do: there are {} operations in all",
+            "{} of the {} workers of {name} in stage {stage} are idle: it has {} operations in total",
             units::count(workers - number),
             units::count(workers),
             units::count(number)
@@ -70,7 +70,7 @@ pub(super) fn of_work(work: &PlanWork, stage: &str, remarks: &mut Remarks) {
         && super::length(pool.items) < workers
     {
         let text = format!(
-            "the pool of stage {stage} has {} objects in a container for {} workers: each has objects of its own, so {} \
+            "the pool of stage {stage} has {} objects in a container for {} workers: workers do not share objects, so {} \
              have none",
             units::count(super::length(pool.items)),
             units::count(workers),
@@ -82,8 +82,8 @@ pub(super) fn of_work(work: &PlanWork, stage: &str, remarks: &mut Remarks) {
     let counted = stop.operations.is_some() || stop.bytes.is_some();
     if counted && stop.window_ns.is_none() && stop.give_up_ns.is_none() {
         let text = format!(
-            "{name} in stage {stage} ends by a count alone: against a target that does not answer it does not end; \
-             add a time or `give_up`"
+            "{name} in stage {stage} ends only by count: it never ends if the target does not respond; \
+             add `for` or `give_up`"
         );
         remarks.add("no-time-limit", text);
     }
@@ -93,7 +93,7 @@ pub(super) fn of_work(work: &PlanWork, stage: &str, remarks: &mut Remarks) {
     {
         // Little's law: operations in flight = rate x latency; fewer workers than that cannot keep the rate.
         let text = format!(
-            "{name} in stage {stage} is to do {} with {} workers: it can only if an operation takes less than {} on \
+            "{name} in stage {stage} must reach {} with {} workers: that requires operations of less than {} on \
              average (workers = rate x latency)",
             units::rate(rate),
             units::count(workers),

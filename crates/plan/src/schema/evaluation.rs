@@ -22,13 +22,13 @@ pub(super) fn tables(registry: &Registry) -> Vec<Key> {
 fn evaluation() -> Value {
     let mut keys = vec![
         ("name", text("Name of the evaluation")),
-        ("description", text("The question that it answers")),
-        ("seed", whole("Where all random choices come from; without it, from the name", 0)),
-        ("arms", list("What is compared; the first is the baseline", &refer("arm", "One thing compared"))),
-        ("loads", list("What is put on each arm", &refer("evaluation_load", "One load"))),
-        ("repeats", whole("How often each cell is measured; 1 if it is not given", 1)),
-        ("order", words("In which order runs are done", ORDERS.map(|(name, _)| name))),
-        ("observe", refer("observe", "What is observed of all arms")),
+        ("description", text("The question to answer")),
+        ("seed", whole("Seed of all random choices; default: derived from the name", 0)),
+        ("arms", list("What to compare; the first is the baseline", &refer("arm", "One thing compared"))),
+        ("loads", list("Loads to run on each arm", &refer("evaluation_load", "One load"))),
+        ("repeats", whole("How many times to measure each cell; default: 1", 1)),
+        ("order", words("Order of the runs", ORDERS.map(|(name, _)| name))),
+        ("observe", refer("observe", "What to observe on all arms")),
         ("drivers", super::values::drivers()),
     ];
     keys.extend(intensities());
@@ -39,35 +39,38 @@ fn evaluation() -> Value {
 fn intensities() -> Vec<Key> {
     vec![
         ("levels", refer("levels", "Load intensities; several axes multiply")),
-        ("search", refer("search", "Looks for the highest load within the service level, instead of levels")),
+        (
+            "search",
+            refer("search", "Search for the highest load within the service level, instead of levels"),
+        ),
         ("service_level", service_level()),
     ]
 }
 
 fn service_level() -> Value {
-    let mut level = text("What must hold for a load to count");
+    let mut level = text("Condition that a load must meet to count");
     level["examples"] = json!(["p95 <= 200ms + size / 1MBps and failures <= 0.1%"]);
     level
 }
 
 fn arm() -> Value {
     let command = text("A shell command");
-    let target = refer("target", "What load is put on");
+    let target = refer("target", "What the load runs against");
     let target =
-        list_or("For loads that have no target: one, or one for objects and one for volumes", &target);
+        list_or("Target of loads that have none: one, or one for objects and one for volumes", &target);
     let layout = words("A layout of the lab", LAYOUTS);
     let keys = vec![
         ("name", text("Name of the arm")),
-        ("description", text("What it is")),
+        ("description", text("Description")),
         ("target", target),
         (
             "lab",
-            json!({"description": "The lab's cluster that it is", "anyOf": [layout, {"$ref": "#/$defs/lab"}]}),
+            json!({"description": "Cluster that the lab starts for it", "anyOf": [layout, {"$ref": "#/$defs/lab"}]}),
         ),
         (
             "environment",
             json!({
-                "description": "Variables for ${NAME} in its loads, over those of the process",
+                "description": "Variables for ${NAME} in its loads; they override the process's",
                 "type": "object",
                 "propertyNames": {"pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},
                 "additionalProperties": {"type": ["string", "number", "boolean"]},
@@ -75,11 +78,11 @@ fn arm() -> Value {
         ),
         (
             "set_up",
-            list_or("Commands that set it up; what they print as NAME=value becomes variables", &command),
+            list_or("Set-up commands; lines that they print as NAME=value become variables", &command),
         ),
-        ("reset", list_or("Commands before each of its runs", &command)),
-        ("tear_down", list_or("Commands at its end", &command)),
-        ("observe", refer("observe", "What is observed of it")),
+        ("reset", list_or("Commands to run before each of its runs", &command)),
+        ("tear_down", list_or("Commands to run at its end", &command)),
+        ("observe", refer("observe", "What to observe on it")),
     ];
     table("One thing compared", &["name"], keys)
 }
@@ -91,17 +94,17 @@ fn lab() -> Value {
 fn load(registry: &Registry) -> Value {
     let mut keys = vec![
         ("name", text("Name of the load")),
-        ("description", text("What it stands for")),
+        ("description", text("Description")),
         ("document", text("A workload, a COSBench file or a fio job file, relative to the evaluation")),
         ("on_failure", super::workload::on_failure()),
-        ("target", refer("target", "What load is put on, whatever the arm")),
-        ("observe", refer("observe", "What is observed while it runs")),
+        ("target", refer("target", "What the load runs against, on every arm")),
+        ("observe", refer("observe", "What to observe while it runs")),
         ("drivers", super::values::drivers()),
         ("stages", super::workload::stages()),
     ];
     keys.extend(registry.sections().map(|key| (key, refer(key, "Holds for all below"))));
     keys.extend(intensities());
-    let mut load = table("One load: the keys of a workload, or the document that has them", &["name"], keys);
+    let mut load = table("One load: the keys of a workload, or the path of a document", &["name"], keys);
     load["oneOf"] = json!([{"required": ["document"]}, {"required": ["stages"]}]);
     load
 }
@@ -110,7 +113,7 @@ fn load(registry: &Registry) -> Value {
 fn value(axis: &str) -> Value {
     match axis {
         "rate" => super::values::rate("Operations per time of each load"),
-        "depth" => whole("Operations of a client in flight at once", 1),
+        "depth" => whole("Operations in flight per client", 1),
         "clients" => whole("Clients of loads on volumes", 1),
         _ => whole("Workers of loads on objects", 1),
     }
@@ -118,14 +121,18 @@ fn value(axis: &str) -> Value {
 
 fn levels() -> Value {
     let axis = |axis: &'static str| (axis, list_or("One value, or several", &value(axis)));
-    table("Load intensities; several axes multiply, none is one level", &[], AXES.map(axis).to_vec())
+    table(
+        "Load intensities; several axes multiply; without an axis there is one level",
+        &[],
+        AXES.map(axis).to_vec(),
+    )
 }
 
 fn search() -> Value {
     let range =
         |axis: &'static str| (axis, text("The lowest and the highest, such as 1-2560 or 100/s-20k/s"));
     let mut keys = AXES.map(range).to_vec();
-    keys.push(("within", share("How exactly; 5% if it is not given")));
+    keys.push(("within", share("Precision; default: 5%")));
     let mut search =
         table("A search for the highest load within the service level, over one axis", &[], keys);
     search["oneOf"] = AXES.map(|axis| json!({"required": [axis]})).into_iter().collect();
@@ -138,5 +145,5 @@ fn observe() -> Value {
         ("processes", list_or("Processes of the system under test on this node", &text("Name of a process"))),
         ("ceph_sockets", list_or("Directories with admin sockets of Ceph", &text("Such as /var/run/ceph"))),
     ];
-    table("What is observed beside the load generator", &[], keys)
+    table("What to observe besides the load generator", &[], keys)
 }

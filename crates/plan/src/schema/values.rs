@@ -85,13 +85,13 @@ pub fn words<'a>(description: &str, words: impl IntoIterator<Item = &'a str>) ->
 
 /// Which drivers: all, a number of them, or their names.
 pub fn wanted(description: &str) -> Value {
-    let all = words("All that are there", ["all"]);
+    let all = words("All connected drivers", ["all"]);
     let names = list("Their names", &text("Name of a driver"));
-    json!({"description": description, "anyOf": [all, whole("So many, whichever are free", 1), names]})
+    json!({"description": description, "anyOf": [all, whole("This many, whichever are free", 1), names]})
 }
 
 /// The drivers of a run: which, or all about them.
 pub fn drivers() -> Value {
     let about = "How a run is spread over the drivers of a controller";
-    json!({"description": about, "anyOf": [wanted("Which drivers take part"), {"$ref": "#/$defs/drivers"}]})
+    json!({"description": about, "anyOf": [wanted("Drivers that take part"), {"$ref": "#/$defs/drivers"}]})
 }

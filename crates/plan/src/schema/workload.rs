@@ -11,19 +11,15 @@ use serde_json::{Value, json};
 /// All mappings, by name: what engines add to a mapping of the same name comes after its own keys.
 pub(super) fn tables(registry: &Registry) -> Vec<Key> {
     let mut mappings = vec![
-        Mapping::new("workload", "A workload: stages that run one after the other", workload(registry))
+        Mapping::new("workload", "A workload: stages that run in order", workload(registry))
             .requires(&["name", "stages"]),
-        Mapping::new("stage", "A stage: works that run side by side, then a pause", stage(registry)),
+        Mapping::new("stage", "A stage: works that run concurrently, then a pause", stage(registry)),
         Mapping::new("rate_point", "One point of a rate", rate_point()).requires(&["at", "rate"]),
         Mapping::new("steady", "Rounds until the load is steady", steady()).requires(&["round"]),
         Mapping::new("drivers", "How a run is spread over the drivers of a controller", drivers()),
-        Mapping::new("content", "What is written and checked", content()),
-        Mapping::new(
-            "target",
-            "What load is put on; which keys it has depends on its kind",
-            target(registry),
-        )
-        .requires(&["kind"]),
+        Mapping::new("content", "What to write and verify", content()),
+        Mapping::new("target", "What the load runs against; its keys depend on its kind", target(registry))
+            .requires(&["kind"]),
     ];
     for (keyword, _) in KINDS {
         let keys = if keyword == "load" { load() } else { Vec::new() };
@@ -52,19 +48,22 @@ pub(super) fn tables(registry: &Registry) -> Vec<Key> {
 
 fn drivers() -> Vec<Key> {
     vec![
-        ("use", super::values::wanted("Which drivers take part; all if it is not given")),
-        ("on_loss", words("When one is lost: the stage ends, or goes on without it", ["stop", "continue"])),
-        ("lost_after", duration("A driver that says nothing for so long is lost")),
+        ("use", super::values::wanted("Drivers that take part; default: all")),
+        (
+            "on_loss",
+            words("What to do when a driver is lost: stop or continue the stage", ["stop", "continue"]),
+        ),
+        ("lost_after", duration("A driver that is silent for this long is lost")),
     ]
 }
 
 fn workload(registry: &Registry) -> Vec<Key> {
     let mut keys = vec![
         ("name", text("Name of the workload")),
-        ("description", text("What it is for")),
-        ("seed", whole("Where all random choices come from; without it, from the text", 0)),
+        ("description", text("Purpose")),
+        ("seed", whole("Seed of all random choices; default: derived from the text", 0)),
         ("on_failure", on_failure()),
-        ("observe", refer("observe", "What is observed while it runs")),
+        ("observe", refer("observe", "What to observe while it runs")),
         ("drivers", super::values::drivers()),
         ("stages", stages()),
     ];
@@ -73,17 +72,18 @@ fn workload(registry: &Registry) -> Vec<Key> {
 }
 
 pub(super) fn on_failure() -> Value {
-    words("After a stage that failed: stop, but clean up, or go on with all", ["stop", "continue"])
+    words("After a failed stage: stop (and clean up), or continue with all stages", ["stop", "continue"])
 }
 
 pub(super) fn stages() -> Value {
-    list("Stages, one after the other", &refer("stage", "Works that run side by side"))
+    list("Stages, in order", &refer("stage", "Works that run concurrently"))
 }
 
 /// What may stand at every level of a document.
 pub(super) fn scope(registry: &Registry) -> Vec<Key> {
     let named = words("A target that needs no settings", registry.bare_targets());
-    let target = json!({"description": "What load is put on", "anyOf": [named, {"$ref": "#/$defs/target"}]});
+    let target =
+        json!({"description": "What the load runs against", "anyOf": [named, {"$ref": "#/$defs/target"}]});
     let mut scope: Vec<Key> =
         registry.sections().map(|key| (key, refer(key, "Holds for all below"))).collect();
     scope.push(("target", target));
@@ -97,12 +97,12 @@ fn works() -> Vec<Key> {
 
 fn does(kind: &str) -> &'static str {
     match kind {
-        "init" => "Makes containers",
+        "init" => "Creates containers",
         "prepare" => "Writes objects, or fills volumes",
-        "precondition" => "Writes the capacity of volumes several times",
+        "precondition" => "Writes the volumes' capacity several times",
         "cleanup" => "Deletes objects, or removes files and images",
         "dispose" => "Deletes containers",
-        _ => "The load that is measured",
+        _ => "The measured load",
     }
 }
 
@@ -110,10 +110,10 @@ fn stage(registry: &Registry) -> Vec<Key> {
     let work = table("A work, under its kind", &[], works());
     let mut keys = vec![
         ("name", text("Name of the stage")),
-        ("pause", duration("Pause after its works; alone, the stage only waits")),
+        ("pause", duration("Pause after its works; a stage with only a pause waits")),
         ("trigger", text("script.sh(arguments) around the stage")),
         ("on_failure", on_failure()),
-        ("works", list_or("Works that run side by side", &work)),
+        ("works", list_or("Works that run concurrently", &work)),
     ];
     keys.extend(works());
     keys.extend(scope(registry));
@@ -123,11 +123,11 @@ fn stage(registry: &Registry) -> Vec<Key> {
 /// Keys of every work.
 fn common(registry: &Registry) -> Vec<Key> {
     let mut keys = vec![
-        ("name", text("Name of the work; its kind if it is not given")),
-        ("allowed_failures", share("More failures than this, and the work has failed")),
-        ("drain", duration("How long operations in flight may take after the end")),
-        ("give_up", duration("End, as failed, after so long without a success; or never")),
-        ("driver", text("The driver that it is pinned to")),
+        ("name", text("Name of the work; default: its kind")),
+        ("allowed_failures", share("The work fails with more failures than this")),
+        ("drain", duration("Longest wait for operations in flight at the end")),
+        ("give_up", duration("Stop and fail after this long without a success; or never")),
+        ("driver", text("Driver that must run it")),
     ];
     keys.extend(scope(registry));
     keys
@@ -139,39 +139,39 @@ fn load() -> Vec<Key> {
     vec![
         ("think", duration("Pause of a worker between operations")),
         ("for", duration("Length of the measured window")),
-        ("total_operations", whole("Measured operations over all workers", 1)),
-        ("total_bytes", bytes("Ends with the operation that reaches them")),
+        ("total_operations", whole("Measured operations of all workers", 1)),
+        ("total_bytes", bytes("End with the operation that reaches this total")),
         ("warm_up", duration("Full load before the window, not measured")),
-        ("ramp_up", duration("Workers start one after the other over this time, not measured")),
+        ("ramp_up", duration("Time over which workers start, not measured")),
         ("ramp_down", duration("Full load after the window, not measured")),
         (
             "rate",
             json!({
-                "description": "Operations are due at fixed times: an open loop",
-                "anyOf": [rate("All the time"), points],
+                "description": "Open loop: operations are due at fixed times",
+                "anyOf": [rate("A constant rate"), points],
             }),
         ),
-        ("arrivals", words("How due times spread around the rate", ["constant", "poisson"])),
+        ("arrivals", words("Distribution of due times", ["constant", "poisson"])),
     ]
 }
 
 fn target(registry: &Registry) -> Vec<Key> {
-    vec![("kind", words("What it is", registry.targets()))]
+    vec![("kind", words("Kind of target", registry.targets()))]
 }
 
 fn content() -> Vec<Key> {
     vec![
-        ("fill", words("What objects are made of", FILLS)),
+        ("fill", words("Content of objects", FILLS)),
         ("compressible", share("Share of every block that a compressor can remove")),
-        ("duplicate", share("Share of blocks that occur elsewhere, too")),
-        ("verify", super::values::flag("Check what is read")),
+        ("duplicate", share("Share of blocks that are duplicates")),
+        ("verify", super::values::flag("Verify what reads return")),
     ]
 }
 
 fn rate_point() -> Vec<Key> {
-    vec![("at", duration("When, since the load's start")), ("rate", rate("How much"))]
+    vec![("at", duration("Time since the load's start")), ("rate", rate("Rate at that time"))]
 }
 
 fn steady() -> Vec<Key> {
-    vec![("round", duration("Length of a round")), ("most", whole("The most rounds", 5))]
+    vec![("round", duration("Length of a round")), ("most", whole("Maximum number of rounds", 5))]
 }

@@ -11,7 +11,7 @@ use crate::plan::Observe;
 use crate::redact::{is_secret, redact};
 use std::ops::Range;
 
-/// More arms than this are taken for a mistake.
+/// More arms than this are treated as a mistake.
 const MOST_ARMS: usize = 100;
 
 /// What an arm was read from.
@@ -21,7 +21,7 @@ pub(super) struct ArmSource {
     pub(super) targets: Vec<Node>,
     /// Where `target` stands.
     pub(super) place: Range<usize>,
-    /// All that it says that can change what is measured.
+    /// Everything in it that can change the measurement.
     pub(super) definition: String,
 }
 
@@ -33,10 +33,7 @@ pub(super) fn arms(
 ) -> (Vec<Arm>, Vec<ArmSource>) {
     let nodes = document.list("arms").unwrap_or_default();
     if nodes.is_empty() {
-        document.missing(
-            "arms",
-            "write a list of what is compared, the baseline first: `- {name: disk, target: ...}`",
-        );
+        document.missing("arms", "list what to compare, the baseline first: `- {name: disk, target: ...}`");
     }
     if nodes.len() > MOST_ARMS {
         let message = format!("there are {} arms, more than {MOST_ARMS}", nodes.len());
@@ -64,7 +61,7 @@ pub(super) fn unique<'n>(
 ) {
     if !name.is_empty() && others.any(|other| other == name) {
         let place = node.entry("name").map_or(&node.span, |entry| &entry.node.span);
-        table.log().error(place, format!("there are two {what}s `{name}`"), "give each a name of its own");
+        table.log().error(place, format!("two {what}s are named `{name}`"), "use unique names");
     }
 }
 
@@ -74,7 +71,7 @@ fn arm(
     shared: &Observe,
     environment: &Environment<'_>,
 ) -> (Arm, ArmSource) {
-    let name = table.required("name", "write what the arm is called, such as `name: disk`", text);
+    let name = table.required("name", "add the arm's name, such as `name: disk`", text);
     let description = table.text("description").unwrap_or_default();
     let (targets, place) = targets(&mut table, environment);
     let mut observe = observe(&mut table);
@@ -107,7 +104,7 @@ fn targets(table: &mut Table<'_>, environment: &Environment<'_>) -> (Vec<Node>, 
         nodes.iter().filter_map(|node| scope::engine_of(node, environment.registry)).collect();
     engines.sort_unstable();
     if engines.windows(2).any(|pair| pair[0] == pair[1]) {
-        let help = "write at most one for objects and one for volumes; other targets are other arms";
+        let help = "keep at most one for objects and one for volumes; put other targets into other arms";
         table.log().error(&entry.key_span, "an arm has two targets of one kind", help);
     }
     (nodes, entry.key_span.clone())
@@ -143,8 +140,12 @@ fn variables(table: &mut Table<'_>) -> Vec<(String, String)> {
     let mut variables = Vec::new();
     for variable in entries {
         if !is_variable(&variable.key) {
-            let message = format!("`environment`: '{}' is not the name of a variable", variable.key);
-            table.log().error(&variable.key_span, message, "write letters, digits and _, no digit first");
+            let message = format!("`environment`: '{}' is not a valid variable name", variable.key);
+            table.log().error(
+                &variable.key_span,
+                message,
+                "use letters, digits and _; do not begin with a digit",
+            );
         }
         let value = table.scalar(&variable.node, "environment", |text| Ok(text.to_owned()));
         variables.push((variable.key.clone(), value.unwrap_or_default()));

@@ -1,4 +1,4 @@
-//! What tests ask about the reader: which keys it asks for, and how editors see a document.
+//! For tests: which keys the reader reads, and how editors see a document.
 
 use super::tree::{Node, Value};
 use std::cell::RefCell;
@@ -8,12 +8,12 @@ thread_local! {
     static ASKED: RefCell<BTreeSet<(String, &'static str)>> = RefCell::default();
 }
 
-/// Takes note of a mapping, as messages call it, and a key that it was asked for.
+/// Records a mapping, as messages call it, and a key that was read from it.
 pub fn note(what: &str, key: &'static str) {
     ASKED.with_borrow_mut(|asked| asked.insert((what.to_owned(), key)));
 }
 
-/// All that this thread asked for so far.
+/// All keys that this thread has read so far.
 pub fn all() -> BTreeSet<(String, &'static str)> {
     ASKED.with_borrow(Clone::clone)
 }

@@ -16,14 +16,14 @@ pub struct Context<'a> {
     pub seed: u64,
     /// What its sweeps may still grow to.
     pub budget: Budget,
-    /// Where and how to say that a work has no target.
+    /// Where and how to report that a work has no target.
     pub missing_target: (Range<usize>, String),
-    /// What is worth saying about it.
+    /// Notes on it.
     pub notes: RefCell<Vec<Note>>,
 }
 
 impl Context<'_> {
-    /// Takes note of something, once.
+    /// Adds a note, once.
     pub fn note(&self, note: Note) {
         let mut notes = self.notes.borrow_mut();
         if !notes.contains(&note) {
@@ -45,12 +45,12 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// Takes so many points of a sweep; false if that is too many.
+    /// Reserves this many points of a sweep; false if that is too many.
     pub fn points(&self, count: u64) -> bool {
         take(&self.points, count)
     }
 
-    /// Takes so many volumes that works name, each counted in each of them; false, and an error, if that is too many.
+    /// Reserves volumes, counted once for each work that names them; false, and an error, if that is too many.
     pub fn volumes(&self, count: u64, table: &Table<'_>) -> bool {
         let fits = take(&self.named, count);
         if !fits {

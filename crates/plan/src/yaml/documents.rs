@@ -43,7 +43,7 @@ pub(super) struct LoadSource {
     pub(super) levels: Places,
     /// Where its service level stands.
     pub(super) service_level: Range<usize>,
-    /// All that it says that can change what is measured, without its levels.
+    /// Everything in it that can change the measurement, without its levels.
     pub(super) definition: String,
 }
 
@@ -57,7 +57,7 @@ pub(super) enum Body {
 }
 
 impl Body {
-    /// What the document is called, if it runs as it stands: it takes no levels then.
+    /// The document's format, if it runs unchanged: it cannot have levels then.
     pub(super) fn fixed(&self) -> Option<&'static str> {
         match self {
             Body::Tree(_) => None,
@@ -132,7 +132,7 @@ impl Documents {
         self.loads.get(load).map_or("", |load| &load.definition)
     }
 
-    /// What the evaluation says about drivers, spelled so that different ones differ; empty if it says nothing.
+    /// The evaluation's `drivers` in a canonical spelling; empty without any.
     pub(crate) fn drivers_definition(&self) -> String {
         self.drivers.as_ref().map(|drivers| format!("{:?}", drivers.wanted)).unwrap_or_default()
     }
@@ -294,7 +294,7 @@ fn tree_plan(
     let place = if in_place { root.span.clone() } else { 0..0 };
     if loads == 0 && !level.is_empty() {
         let help = "give it a stage with a `load`, or no levels: `levels: {}`";
-        log.error(&place, "nothing takes the levels: no stage has a `load`", help);
+        log.error(&place, "the levels have no effect: no stage has a `load`", help);
     }
     let what = if in_place { "the load" } else { "the document" };
     let plan = workload(Table::new(what, &root, &place, text, &log), environment, text, lent);
@@ -310,7 +310,7 @@ fn explain(remark: &mut Diagnostic, level: &Level, put: &[Range<usize>]) {
     }
     for (axis, value) in level {
         let Some(rest) = remark.message.strip_prefix(&format!("`{axis}`")) else { continue };
-        if rest.contains("has no meaning") || rest.contains("is not a key") {
+        if rest.contains("does not apply") || rest.contains("is not a key") {
             remark.help = AXES_OF_LOADS.to_owned();
         }
         remark.message = format!("the level's `{axis}` ({value}){rest}");

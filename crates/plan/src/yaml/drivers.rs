@@ -6,7 +6,7 @@ use super::tree::{Entry, Value};
 use crate::plan::{Drivers, OnLoss, Stage, Wanted};
 use tidemark_measure::units;
 
-/// More drivers than this are taken for a mistake.
+/// More drivers than this are treated as a mistake.
 const MOST: u64 = 10_000;
 
 /// A driver speaks every second: less than this would take a busy moment for a loss. Nanoseconds.
@@ -15,7 +15,7 @@ const LEAST_SILENCE_NS: u64 = 2_000_000_000;
 /// Longer than this is as good as never, nanoseconds.
 const LONGEST_SILENCE_NS: u64 = 3_600_000_000_000;
 
-/// Reads what is under `drivers`, if it is there: a mapping, or only which drivers.
+/// Reads what is under `drivers`, if present: a mapping, or only which drivers.
 pub(super) fn drivers(table: &mut Table<'_>) -> Option<Drivers> {
     let entry = table.entry("drivers")?;
     let mut drivers = Drivers::default();
@@ -31,7 +31,7 @@ pub(super) fn drivers(table: &mut Table<'_>) -> Option<Drivers> {
     drivers.on_loss = own.word("on_loss", &losses).unwrap_or_default();
     let silence = own.read("lost_after", |text| match units::parse_duration_ns(text)? {
         ns if (LEAST_SILENCE_NS..=LONGEST_SILENCE_NS).contains(&ns) => Ok(ns),
-        _ => Err(Problem::new(format!("'{text}' is out of bounds"), "write a duration from 2s to 1h")),
+        _ => Err(Problem::new(format!("'{text}' is out of range"), "write a duration from 2s to 1h")),
     });
     drivers.lost_after_ns = silence.unwrap_or(drivers.lost_after_ns);
     own.finish();
@@ -52,11 +52,11 @@ fn wanted(table: &mut Table<'_>, key: &'static str, entry: &Entry) -> Option<Wan
     }
     let names = texts(table, key, text);
     if names.is_empty() {
-        table.log().error(&entry.key_span, format!("`{key}` names no driver"), "write names, or all");
+        table.log().error(&entry.key_span, format!("`{key}` lists no drivers"), "write names, or all");
     }
     if let Some((_, twice)) = names.iter().enumerate().find(|(index, name)| names[..*index].contains(name)) {
-        let message = format!("`{key}` names {twice} twice");
-        table.log().error(&entry.key_span, message, "name each driver once");
+        let message = format!("`{key}` lists {twice} twice");
+        table.log().error(&entry.key_span, message, "list each driver once");
     }
     Some(Wanted::Named(names))
 }
@@ -69,7 +69,7 @@ pub(super) fn check_pins(table: &mut Table<'_>, drivers: &Drivers, stages: &[Sta
     for pin in works.filter_map(|work| work.driver.as_ref()) {
         if !names.contains(pin) && !left_out.contains(&pin) {
             left_out.push(pin);
-            let message = format!("a work is pinned to the driver {pin}, which `drivers` leaves out");
+            let message = format!("a work is pinned to the driver {pin}, which is not in `drivers`");
             table.log().error(
                 &entry.key_span,
                 message,

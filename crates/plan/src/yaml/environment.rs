@@ -16,7 +16,7 @@ const LARGEST_SECRET: u64 = 64 << 10;
 const LARGEST_DOCUMENT: u64 = 8 << 20;
 
 /// Where environment variables, secret files, documents and devices are looked up. What comes over a network is read with
-/// one that refuses; its errors are shown to whoever wrote the document.
+/// one that refuses; its errors are shown to the document's author.
 #[derive(Clone, Copy)]
 pub struct Environment<'a> {
     /// The engines and formats that the document may use.
@@ -73,7 +73,10 @@ impl Environment<'_> {
     pub fn expand(&self, text: &str) -> Result<String, Problem> {
         if is_placeholder(text) {
             let message = format!("`{}` is a placeholder", text.trim());
-            return Err(Problem::new(message, "put the real value in its place, or ${NAME} for a variable"));
+            return Err(Problem::new(
+                message,
+                "replace it with the real value, or with ${NAME} for a variable",
+            ));
         }
         let (mut expanded, mut rest) = (String::new(), text);
         while let Some((before, after)) = rest.split_once("${") {
@@ -107,7 +110,7 @@ impl Environment<'_> {
         key: &'static str,
         file_key: &'static str,
     ) -> Option<String> {
-        table.contradiction(key, file_key, "both give the same thing");
+        table.contradiction(key, file_key, "both set the same value");
         let from_file = table.read(file_key, |path| {
             let path = self.expand(path)?;
             let content = (self.file)(Path::new(&path)).map_err(|error| {
@@ -126,7 +129,7 @@ impl Environment<'_> {
         self.text_or_file(table, key, file_key).map(Secret::new)
     }
 
-    /// The same, and it must be there.
+    /// The same, required.
     pub fn required_secret(
         &self,
         table: &mut Table<'_>,

@@ -20,10 +20,10 @@ use tidemark_measure::record::Note;
 use tidemark_measure::service_level::ServiceLevel;
 use tidemark_measure::units;
 
-/// More loads than this are taken for a mistake.
+/// More loads than this are treated as a mistake.
 const MOST_LOADS: usize = 1000;
 
-/// More runs than this are taken for a mistake.
+/// More runs than this are treated as a mistake.
 const MOST_RUNS: u64 = 100_000;
 
 /// The keys of a workload document that a load in an evaluation may have.
@@ -32,7 +32,7 @@ const WORKLOAD_KEYS: [&str; 5] = ["on_failure", "target", "observe", "drivers", 
 /// The keys of a load that say nothing of what it does.
 const ABOUT: [&str; 5] = ["description", "levels", "search", "service_level", "observe"];
 
-/// Whether a text is YAML with `arms` at its top. Of a text that is not well-formed, its lines are asked.
+/// Whether a text is YAML with `arms` at its top. In invalid YAML, the lines decide.
 pub(crate) fn is_evaluation(text: &str, registry: &Registry) -> bool {
     if registry.format_of(text).is_some() {
         return false;
@@ -52,7 +52,7 @@ struct Beside<'a> {
 /// Reads an evaluation. Its cells are not looked at yet. With it come warnings.
 ///
 /// # Errors
-/// All that is wrong with it, in the order of the text, warnings included.
+/// All errors and warnings, in document order.
 pub(crate) fn evaluation(
     text: &str,
     directory: &Path,
@@ -89,7 +89,11 @@ fn top(mut table: Table<'_>, whole: &str, beside: &Beside<'_>) -> Evaluation {
     let runs: u64 = loads.iter().map(|load: &Load| load.levels.known().len() as u64).sum();
     let runs = runs.saturating_mul(arms.len() as u64).saturating_mul(u64::from(repeats));
     if runs > MOST_RUNS {
-        let message = format!("these are {} runs, more than {}", units::count(runs), units::count(MOST_RUNS));
+        let message = format!(
+            "the evaluation has {} runs; the limit is {}",
+            units::count(runs),
+            units::count(MOST_RUNS)
+        );
         table.log().error(table.place(), message, "use fewer levels, loads, arms or repeats");
     }
     table.finish();
@@ -107,13 +111,13 @@ fn top(mut table: Table<'_>, whole: &str, beside: &Beside<'_>) -> Evaluation {
     }
 }
 
-/// Says of which loads the arms' targets and variables change nothing.
+/// Notes the loads that the arms' targets and variables do not change.
 fn notes_on_fixed(loads: &[Load], sources: &[LoadSource], arms: usize) -> Vec<Note> {
     let note = |(load, source): (&Load, &LoadSource)| {
         let fixed = source.body.fixed()?;
         let text = format!(
-            "The load `{}` is a {fixed}, which runs as it stands: it does the same on every arm, unless the \
-             arm's set-up changes what is below it.",
+            "The load `{}` is a {fixed}, which runs unchanged: it is the same on every arm unless the \
+             arm's set-up changes the storage below it.",
             load.name
         );
         Some(Note { topic: source.body.engine().into(), text })
@@ -133,7 +137,7 @@ fn loads(document: &mut Table<'_>, common: &Common, beside: &Beside<'_>) -> (Vec
     }
     if nodes.len() > MOST_LOADS {
         let message = format!("there are {} loads, more than {MOST_LOADS}", nodes.len());
-        document.log().error(document.place(), message, "make several evaluations of them");
+        document.log().error(document.place(), message, "split them into several evaluations");
         return (Vec::new(), Vec::new());
     }
     let (mut loads, mut sources) = (Vec::<Load>::new(), Vec::new());
@@ -154,7 +158,7 @@ fn load(
     common: &Common,
     beside: &Beside<'_>,
 ) -> Option<(Load, LoadSource)> {
-    let name = table.required("name", "write what the load is called, such as `name: small`", text);
+    let name = table.required("name", "add the load's name, such as `name: small`", text);
     let description = table.text("description").unwrap_or_default();
     let given = levels::read(&mut table);
     let has_own = given.is_some();
@@ -163,14 +167,11 @@ fn load(
     let place = table.entry("document").map(|entry| entry.node.span.clone());
     let workload_keys = workload_keys(beside.environment.registry);
     match table.has("document") {
-        true => table.meaningless(&workload_keys, "the load's document says it"),
+        true => table.meaningless(&workload_keys, "the load's document sets it"),
         false => workload_keys.iter().for_each(|key| table.expect(key)),
     }
     if path.is_none() && !table.has("stages") && !table.has("document") {
-        table.missing(
-            "stages",
-            "write what it does, or `document: path` of a workload, a COSBench or a fio file",
-        );
+        table.missing("stages", "add `stages`, or `document: path` with a workload, COSBench or fio file");
     }
     let fetched = path.as_ref().map(|path| table.read("document", |_| fetch(beside, path)));
     let (body, referred) = match (path.clone(), fetched) {
@@ -238,7 +239,7 @@ fn body(table: &Table<'_>, text: &str, path: &str, environment: &Environment<'_>
     };
     match tree::parse(text) {
         Ok(root) if root.entry("arms").is_some() => {
-            refuse(format!("{path} is an evaluation itself"), "refer to a workload, or copy its loads")
+            refuse(format!("{path} is itself an evaluation"), "refer to a workload, or copy its loads")
         }
         Ok(root) => Some(Body::Tree(root)),
         Err(broken) => {
@@ -263,10 +264,10 @@ fn check_levels(table: &Table<'_>, body: &Body, given: &Given, own: bool, has_se
     if let (Some(fixed), false) = (body.fixed(), plain) {
         let place = if own { &given.key } else { table.place() };
         let help = "write `levels: {}` for this load, or write it as a Tidemark document with `pattern`";
-        table.log().error(place, format!("a {fixed} runs as it stands and takes no levels"), help);
+        table.log().error(place, format!("a {fixed} runs unchanged and cannot have levels"), help);
     }
     if let (Levels::Searched(_), false) = (&given.levels, has_service_level) {
-        let help = "write what must hold, such as `service_level: p95 <= 200ms`";
-        table.log().error(&given.key, "a search needs a `service_level`", help);
+        let help = "add one, such as `service_level: p95 <= 200ms`";
+        table.log().error(&given.key, "a search requires a `service_level`", help);
     }
 }

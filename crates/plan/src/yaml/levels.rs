@@ -12,7 +12,7 @@ use tidemark_measure::units;
 /// What a level may set, as the keys of a load are called.
 pub(crate) const AXES: [&str; 4] = ["workers", "rate", "depth", "clients"];
 
-/// More levels of one load than this are taken for a mistake.
+/// More levels of one load than this are treated as a mistake.
 const MOST_LEVELS: usize = 10_000;
 
 /// How exactly a search looks that does not say.
@@ -33,7 +33,7 @@ pub(super) struct Given {
 
 /// Reads `levels` or `search`, if one of them is there. Levels without an axis are one level that changes nothing.
 pub(super) fn read(table: &mut Table<'_>) -> Option<Given> {
-    table.contradiction("levels", "search", "levels are listed or searched for");
+    table.contradiction("levels", "search", "list levels, or search for them");
     if let Some(entry) = table.entry("search") {
         return search(table.below("`search`", entry), entry);
     }
@@ -82,7 +82,7 @@ fn values(table: &mut Table<'_>, axis: &'static str) -> Vec<(String, Range<usize
         let read = table.scalar(node, axis, |text| Ok((text.trim().to_owned(), number(axis, text)?)));
         let Some((text, number)) = read else { continue };
         if seen.contains(&number) {
-            let help = "remove one of them; to do the same several times there is `repeats`";
+            let help = "remove one of them; to repeat a measurement, use `repeats`";
             table.log().error(&node.span, format!("`{axis}`: {text} is in the list twice"), help);
         }
         seen.push(number);
@@ -114,7 +114,7 @@ fn search(mut table: Table<'_>, entry: &Entry) -> Option<Given> {
     let help = "write the axis and its range, such as `workers: 1-2560` or `rate: 100/s-20k/s`";
     let within = table.read("within", |text| match units::parse_share(text)? {
         share if (0.001..=0.5).contains(&share) => Ok(share),
-        _ => Err(Problem::new(format!("'{text}' is out of bounds"), "write from 0.1% to 50%, such as 5%")),
+        _ => Err(Problem::new(format!("'{text}' is out of range"), "write from 0.1% to 50%, such as 5%")),
     });
     let found = match axes[..] {
         [axis] => table.read(axis, |text| range(axis, text)).map(|range| (axis, range)),
@@ -124,7 +124,7 @@ fn search(mut table: Table<'_>, entry: &Entry) -> Option<Given> {
         }
         _ => {
             let message = format!("a search has one axis, not {}", axes.join(" and "));
-            table.log().error(&entry.key_span, message, "keep one; what stays fixed belongs into the load");
+            table.log().error(&entry.key_span, message, "keep one; put fixed values into the load");
             None
         }
     };
@@ -146,7 +146,7 @@ fn range(axis: &str, text: &str) -> Result<(f64, f64), Problem> {
     let (from, to) = (number(axis, from.trim())?, number(axis, to.trim())?);
     match from < to {
         true => Ok((from, to)),
-        false => Err(Problem::new(format!("'{text}' does not go up"), "write the lowest first")),
+        false => Err(Problem::new(format!("'{text}' is not ascending"), "write the lowest first")),
     }
 }
 

@@ -41,7 +41,7 @@ use works::KINDS;
 /// Reads a document; variables and secret files come from `environment`. With the plan come warnings.
 ///
 /// # Errors
-/// All that is wrong with it, in the order of the text, warnings included.
+/// All errors and warnings, in document order.
 pub fn read(text: &str, environment: &Environment<'_>) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
     let root = tree::parse(text).map_err(|broken| vec![broken])?;
     let log = Log::default();
@@ -130,7 +130,7 @@ fn stage<'a>(
     vec![stage(name.unwrap_or_else(usual), works, None)]
 }
 
-/// What sweeps and their stages are called: each otherwise than those before it.
+/// Unique names of sweeps and their stages.
 #[derive(Default)]
 struct Names {
     sweeps: HashSet<String>,
@@ -176,7 +176,7 @@ fn works<'a>(table: &mut Table<'a>, stage: usize, scope: &Scope<'a>, context: &C
         let kind = kinds.first().copied();
         if kind.is_none() && !table.has("pause") {
             let names = KINDS.map(|(name, _)| name).join(", ");
-            let help = format!("give it one of {names}, or several under `works`, or a `pause`");
+            let help = format!("add one of {names}, a list under `works`, or a `pause`");
             table.log().error(table.place(), "the stage does nothing", help);
         }
         let Some((kind, entry)) = kind.and_then(|kind| Some((kind, table.present(kind.0)?))) else {

@@ -5,10 +5,10 @@ use super::values;
 use crate::plan::Observe;
 use std::path::PathBuf;
 
-/// More of one kind than this are taken for a mistake.
+/// More of one kind than this are treated as a mistake.
 const MOST: usize = 1000;
 
-/// Reads the mapping under `observe`, if it is there.
+/// Reads the mapping under `observe`, if present.
 pub(super) fn observe(table: &mut Table<'_>) -> Observe {
     let Some(mut own) = table.table("observe") else { return Observe::default() };
     let observe = Observe {
@@ -18,9 +18,10 @@ pub(super) fn observe(table: &mut Table<'_>) -> Observe {
             let path = super::table::text(text)?;
             match path.starts_with('/') {
                 true => Ok(PathBuf::from(path)),
-                false => {
-                    Err(Problem::new(format!("{path} is not a whole path"), "write such as /var/run/ceph"))
-                }
+                false => Err(Problem::new(
+                    format!("{path} is not an absolute path"),
+                    "write an absolute path such as /var/run/ceph",
+                )),
             }
         }),
     };

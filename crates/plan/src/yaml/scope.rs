@@ -15,13 +15,13 @@ pub(crate) struct Lent {
     pub(crate) seed: Option<u64>,
     /// The target of works that have none.
     pub(crate) target: Option<Target>,
-    /// Where and how to say that there is no target.
+    /// Where and how to report that there is no target.
     pub(crate) missing: Option<(Range<usize>, String)>,
     /// Its drivers, where the document does not say.
     pub(crate) drivers: Option<Drivers>,
 }
 
-/// What holds at one level of the document: the levels above, and what this one says otherwise.
+/// What holds at one level of the document: the levels above, overridden by this one.
 #[derive(Clone, Default)]
 pub struct Scope<'a> {
     /// The target; replaced as a whole.
@@ -50,7 +50,7 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// The target under `target`, if it is there and can be read.
+/// The target under `target`, if present and valid.
 pub(super) fn read_target(table: &mut Table<'_>, environment: &Environment<'_>) -> Option<Target> {
     let entry = table.entry("target")?;
     let registry = environment.registry;
@@ -72,7 +72,7 @@ pub(super) fn read_target(table: &mut Table<'_>, environment: &Environment<'_>) 
     target
 }
 
-/// The engine of a target, as far as its kind says.
+/// The engine of a target's kind.
 pub(super) fn engine_of(node: &Node, registry: &Registry) -> Option<&'static str> {
     let kind = node.entry("kind").map_or(node, |entry| &entry.node);
     let Value::Scalar(text) = &kind.value else { return None };

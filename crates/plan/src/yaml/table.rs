@@ -1,8 +1,8 @@
 //! One mapping of the document, read key by key.
 //!
-//! A [`Table`] remembers which keys it was asked for. When it has been read, keys that nobody asked for are
-//! reported with the nearest one that somebody did. Reading goes on after an error, so that one look shows all
-//! that is wrong; a document with any error is refused as a whole, whatever was put in its place meanwhile.
+//! A [`Table`] records which keys are read. At the end, keys that were not read are
+//! reported with the nearest one that was. Reading goes on after an error, so that one pass shows all
+//! errors; a document with any error is refused as a whole.
 
 use super::tree::{Entry, Node, Value};
 use crate::diagnostic::{Diagnostic, Severity};
@@ -12,7 +12,7 @@ use std::cell::RefCell;
 use std::ops::{Range, RangeInclusive};
 use tidemark_measure::units::{self, UnitError};
 
-/// More remarks than this help nobody.
+/// The limit of remarks: nobody reads more.
 const MOST_REMARKS: usize = 100;
 
 /// What fio calls things that have another name here.
@@ -33,12 +33,12 @@ const FIO_WORDS: [(&str, &str); 9] = [
 pub struct Log(RefCell<Vec<Diagnostic>>);
 
 impl Log {
-    /// Takes note of an error.
+    /// Adds an error.
     pub fn error(&self, span: &Range<usize>, message: impl Into<String>, help: impl Into<String>) {
         self.0.borrow_mut().push(Diagnostic::error(span.clone(), message, help));
     }
 
-    /// Takes note of a warning.
+    /// Adds a warning.
     pub fn warning(&self, span: &Range<usize>, message: impl Into<String>, help: impl Into<String>) {
         self.0.borrow_mut().push(Diagnostic::warning(span.clone(), message, help));
     }
@@ -63,7 +63,7 @@ impl Log {
             all.push(Diagnostic::warning(
                 0..0,
                 format!("{more} more remarks are not shown"),
-                "mend these first",
+                "fix these first",
             ));
         }
         (all, refused)
@@ -143,7 +143,7 @@ impl<'a> Table<'a> {
         self.log
     }
 
-    /// The entry of a key, if it is there with a value.
+    /// The entry of a key, if present with a value.
     pub fn entry(&mut self, key: &'static str) -> Option<&'a Entry> {
         if !self.asked.contains(&key) {
             self.asked.push(key);
@@ -154,12 +154,12 @@ impl<'a> Table<'a> {
         (found.node.value != Value::Nothing).then_some(found)
     }
 
-    /// Takes a key for one that is known, whoever reads it.
+    /// Marks a key as known.
     pub fn expect(&mut self, key: &'static str) {
         self.entry(key);
     }
 
-    /// Whether a key is there with a value.
+    /// Whether a key has a value.
     pub fn has(&mut self, key: &'static str) -> bool {
         self.entry(key).is_some()
     }
@@ -189,7 +189,7 @@ impl<'a> Table<'a> {
         self.entries.iter().find(|entry| entry.key == key)
     }
 
-    /// The mapping under a key that must be there.
+    /// The mapping under a required key.
     pub fn required_table(&mut self, key: &'static str, help: &str) -> Option<Table<'a>> {
         let found = self.table(key);
         if found.is_none() {
@@ -198,7 +198,7 @@ impl<'a> Table<'a> {
         found
     }
 
-    /// A mapping of one key, which says what it is: the key's entry. Also a key alone, without a mapping.
+    /// The entry of a mapping with one key, its kind. Also a key alone, without a mapping.
     pub fn single(node: &'a Node, what: &str, log: &Log) -> Option<&'a Entry> {
         match &node.value {
             Value::Map(entries) if entries.len() == 1 => entries.first(),
@@ -212,11 +212,7 @@ impl<'a> Table<'a> {
                 None
             }
             _ => {
-                log.error(
-                    &node.span,
-                    format!("{what} does not say what it is"),
-                    "write it as `kind: {settings}`",
-                );
+                log.error(&node.span, format!("{what} has no kind"), "write it as `kind: {settings}`");
                 None
             }
         }
@@ -268,7 +264,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// A scalar that must be there.
+    /// A required scalar.
     pub fn required<T>(
         &mut self,
         key: &'static str,
@@ -281,7 +277,7 @@ impl<'a> Table<'a> {
         self.read(key, parse)
     }
 
-    /// Takes note of a key that must be there and is not.
+    /// Reports a required key that is missing.
     pub fn missing(&self, key: &str, help: &str) {
         self.log.error(&self.place, format!("{} has no `{key}`", self.what), help);
     }
@@ -306,7 +302,7 @@ impl<'a> Table<'a> {
     pub fn bytes(&mut self, key: &'static str, least: u64) -> Option<u64> {
         self.read(key, |text| match units::parse_bytes(text)? {
             bytes if bytes < least => {
-                Err(Problem::new(format!("'{text}' is less than {least} B"), "write more"))
+                Err(Problem::new(format!("'{text}' is less than {least} B"), "write a larger size"))
             }
             bytes => Ok(bytes),
         })
@@ -364,27 +360,27 @@ impl<'a> Table<'a> {
     pub fn meaningless(&mut self, keys: &[&'static str], why: &str) {
         for key in keys {
             if let Some(entry) = self.entry(key) {
-                let message = format!("`{key}` has no meaning here: {why}");
+                let message = format!("`{key}` does not apply here: {why}");
                 self.log.error(&entry.key_span, message, format!("remove `{key}`"));
             }
         }
     }
 
-    /// Ends the reading: keys that nobody asked for are errors, for a slip of the pen would change the load unseen. Those
+    /// Ends the reading: keys that were not read are errors, because a misspelled key would change the load unseen. Those
     /// that begin with `x-` are the author's own, for anchors.
     pub fn finish(self) {
         let known = |entry: &&Entry| self.asked.contains(&entry.key.as_str()) || entry.key.starts_with("x-");
         for entry in self.entries.iter().filter(|entry| !known(entry)) {
             let known = |name: &&str| self.asked.contains(name);
             let synonym = FIO_WORDS.iter().find(|(word, _)| *word == entry.key).map(|(_, name)| *name);
-            // Of so many remarks the help is not shown.
+            // With this many remarks the help is not shown.
             let near = || match self.log.is_long() {
                 true => None,
                 false => nearest(&entry.key, self.asked.iter().copied()),
             };
             let help = match synonym.filter(known).or_else(near) {
                 Some(near) => format!("did you mean `{near}`?"),
-                None => format!("known here: {}", self.asked.join(", ")),
+                None => format!("valid keys: {}", self.asked.join(", ")),
             };
             let message = format!("`{}` is not a key of {}", entry.key, self.what);
             self.log.error(&entry.key_span, message, help);
@@ -402,10 +398,10 @@ pub fn choose<T: Copy>(text: &str, words: &[(&str, T)]) -> Result<T, Problem> {
     let synonym = [("read", "get"), ("write", "put")].into_iter().find(|(word, _)| *word == text);
     let synonym = synonym.map(|(_, name)| name).filter(|name| names.contains(name));
     let help = match synonym.or_else(|| nearest(text, names.iter().copied())) {
-        Some(near) => format!("did you mean {near}? The choices are {}", names.join(", ")),
-        None => format!("the choices are {}", names.join(", ")),
+        Some(near) => format!("did you mean {near}? Valid values: {}", names.join(", ")),
+        None => format!("valid values: {}", names.join(", ")),
     };
-    Err(Problem::new(format!("'{text}' is not known"), help))
+    Err(Problem::new(format!("'{text}' is unknown"), help))
 }
 
 /// A text; not empty.
@@ -419,12 +415,12 @@ pub fn text(text: &str) -> Result<String, Problem> {
 /// A whole number within bounds.
 pub fn whole(text: &str, bounds: &RangeInclusive<u64>) -> Result<u64, Problem> {
     let help = match *bounds.end() {
-        u64::MAX => format!("write a whole number from {} on", bounds.start()),
+        u64::MAX => format!("write a whole number of at least {}", bounds.start()),
         end => format!("write a whole number from {} to {end}", bounds.start()),
     };
     match text.parse::<u64>() {
         Ok(number) if bounds.contains(&number) => Ok(number),
-        Ok(_) => Err(Problem::new(format!("{text} is out of bounds"), help)),
+        Ok(_) => Err(Problem::new(format!("{text} is out of range"), help)),
         Err(_) => Err(Problem::new(format!("'{text}' is not a whole number"), help)),
     }
 }

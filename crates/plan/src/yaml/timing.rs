@@ -13,10 +13,7 @@ pub fn ends(table: &mut Table<'_>, attempt_ns: u64) -> Stop {
     let operations = table.whole("total_operations", 1..=u64::MAX);
     let bytes = table.bytes("total_bytes", 1);
     if !(table.has("for") || table.has("total_operations") || table.has("total_bytes")) {
-        table.missing(
-            "for",
-            "write how long it lasts, such as `for: 60s`, or `total_operations`, `total_bytes`",
-        );
+        table.missing("for", "set its length, such as `for: 60s`, `total_operations` or `total_bytes`");
     }
     Stop {
         ramp_up_ns: table.duration("ramp_up").unwrap_or(0),
@@ -45,7 +42,7 @@ pub fn pacing(table: &mut Table<'_>) -> Pacing {
     };
     let log = table.log();
     if points.windows(2).any(|pair| pair[0].0 > pair[1].0) {
-        log.error(&entry.key_span, "the points of `rate` go back in time", "order them by `at`");
+        log.error(&entry.key_span, "the points of `rate` are not in order of time", "order them by `at`");
     }
     if points.iter().all(|(_, rate)| *rate == 0.0) {
         log.error(&entry.key_span, "`rate` is never above zero", "write a rate such as 500/s");
@@ -61,10 +58,10 @@ fn point(table: &Table<'_>, node: &Node, rate_entry: &Entry) -> Option<(u64, f64
         return None;
     };
     let mut point = table.part("a point of `rate`", node, &rate_entry.key_span);
-    let at = point.required("at", "when, since the load's start, such as 30s", |text| {
+    let at = point.required("at", "add the time since the load's start, such as 30s", |text| {
         Ok(units::parse_duration_ns(text)?)
     });
-    let rate = point.required("rate", "such as 500/s", rate);
+    let rate = point.required("rate", "add the rate, such as 500/s", rate);
     point.finish();
     Some((at?, rate?))
 }
@@ -73,12 +70,12 @@ fn point(table: &Table<'_>, node: &Node, rate_entry: &Entry) -> Option<(u64, f64
 pub fn rate(text: &str) -> Result<f64, Problem> {
     match units::parse_rate(text)? {
         rate if rate <= 1e9 => Ok(rate),
-        _ => Err(Problem::new(format!("'{text}' is beyond any machine"), "write at most 1000M/s")),
+        _ => Err(Problem::new(format!("'{text}' is too high"), "write at most 1000M/s")),
     }
 }
 
 /// How a work ends when it does not end as planned: common to all kinds. One that ends by itself, rather than
-/// by time, is given up unless the document says otherwise.
+/// by time, is given up unless the document sets it otherwise.
 pub fn stop(table: &mut Table<'_>, attempt_ns: u64, ends_by_itself: bool) -> Stop {
     let give_up = table.read("give_up", |text| match text {
         "never" => Ok(None),

@@ -1,7 +1,7 @@
 //! A YAML text as a tree in which every key and value knows its place.
 //!
 //! Values keep the spelling of the source, so that `007` stays a name and `64KB` stays exact; what a text means
-//! is decided by whoever asks for it.
+//! is decided by its reader.
 
 use crate::diagnostic::Diagnostic;
 use serde::Deserialize;
@@ -13,8 +13,7 @@ use std::ops::Range;
 const LARGEST_DOCUMENT: usize = 8 << 20;
 
 /// What to do about a selector that YAML has cut in two.
-pub const COMMA: &str =
-    "inside {} and [] a comma ends a value: put the selector into quotes, such as \"zipf(1,100)\"";
+pub const COMMA: &str = "inside {} and [] a comma ends a value: quote the selector, as in \"zipf(1,100)\"";
 
 /// One value and where it stands.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,7 +77,7 @@ pub struct Entry {
 /// Parses a text; what is wrong with it as YAML comes back as a diagnostic.
 pub fn parse(text: &str) -> Result<Node, Diagnostic> {
     if text.len() > LARGEST_DOCUMENT {
-        let help = "a document of more than 8 MiB is refused; is this the right file?";
+        let help = "the limit is 8 MiB; is this the right file?";
         return Err(Diagnostic::error(0..0, format!("the document has {} bytes", text.len()), help));
     }
     let options = serde_saphyr::options! {
@@ -92,11 +91,11 @@ pub fn parse(text: &str) -> Result<Node, Diagnostic> {
         .map_err(|error| syntax(&error, text))
 }
 
-/// What the parser says, placed where it says it.
+/// The parser's message as a diagnostic at its place.
 fn syntax(error: &serde_saphyr::Error, text: &str) -> Diagnostic {
     let at = error.location().map_or(0..0, |location| range(&location, text));
     let rendered = error.to_string();
-    // The parser goes on with the place, which the diagnostic tells in its own way, and with advice to programmers.
+    // The parser appends the place, which the diagnostic has itself, and advice for programmers.
     let end = [" at line ", ", set ", "; use "].iter().filter_map(|mark| rendered.find(mark)).min();
     let message = &rendered[..end.unwrap_or(rendered.len())];
     let help = if text[at.start..].starts_with('\t') || text[..at.start].ends_with('\t') {

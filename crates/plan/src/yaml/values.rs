@@ -68,17 +68,17 @@ pub fn constant(bytes: u64) -> Size {
 pub fn address(text: &str, with_path: bool) -> Result<String, Problem> {
     let help = "write http://host:port or https://host:port";
     if text.contains(['<', '>']) {
-        return Err(Problem::new(format!("`{text}` holds a placeholder"), "put the real host in its place"));
+        return Err(Problem::new(format!("`{text}` holds a placeholder"), "replace it with the real host"));
     }
     if text.contains('@') {
-        return Err(Problem::new("the address holds credentials", "give them under keys of their own"));
+        return Err(Problem::new("the address holds credentials", "put them under their own keys"));
     }
     let url = match url::Url::parse(text) {
         Ok(url) if matches!(url.scheme(), "http" | "https") => url,
         _ => return Err(Problem::new(format!("'{text}' is not an HTTP address"), help)),
     };
     if url.query().is_some() || url.fragment().is_some() || (!with_path && url.path() != "/") {
-        return Err(Problem::new(format!("'{text}' goes beyond host and port"), help));
+        return Err(Problem::new(format!("'{text}' has more than a host and a port"), help));
     }
     Ok(text.trim_end_matches('/').to_owned())
 }

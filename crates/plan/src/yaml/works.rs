@@ -18,7 +18,7 @@ pub const KINDS: [(&str, WorkKind); 6] = [
     ("dispose", WorkKind::Dispose),
 ];
 
-/// Reads the work under a key that says its kind: one, or those that a sweep makes of it.
+/// Reads the work under the key of its kind: one, or those that a sweep makes of it.
 pub(super) fn work<'a>(
     place: WorkPlace,
     mut table: Table<'a>,
@@ -28,7 +28,7 @@ pub(super) fn work<'a>(
     let registry = context.environment.registry;
     let scope = scope.within(&mut table, context.environment);
     let target = scope.target.clone().or_else(|| {
-        let help = "write `target: {kind: s3, endpoint: ..., ...}`, or `target: embedded` to try things out";
+        let help = "write `target: {kind: s3, endpoint: ..., ...}`, or `target: embedded` to try it out";
         let (at, message) = &context.missing_target;
         table.log().error(at, message, help);
         registry.stand_in_target()
@@ -42,8 +42,8 @@ pub(super) fn work<'a>(
 pub fn unknown<'k>(entry: &Entry, what: &str, known: impl Iterator<Item = &'k str> + Clone, log: &Log) {
     let all = known.clone().collect::<Vec<_>>().join(", ");
     let help = match nearest(&entry.key, known) {
-        Some(near) => format!("did you mean `{near}`? There are {all}"),
-        None => format!("there are {all}"),
+        Some(near) => format!("did you mean `{near}`? Choose from {all}"),
+        None => format!("choose from {all}"),
     };
     log.error(&entry.key_span, format!("`{}` is not a known {what}", entry.key), help);
 }

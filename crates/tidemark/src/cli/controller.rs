@@ -1,4 +1,4 @@
-//! The command line of controllers, drivers, and those who talk to them.
+//! The command line of controllers, drivers and their clients.
 
 use clap::{Args, Subcommand, ValueEnum};
 use std::net::SocketAddr;
@@ -6,57 +6,57 @@ use std::path::PathBuf;
 
 #[derive(Args, Debug)]
 pub(crate) struct Serve {
-    /// Address to listen on. Off loopback, TLS and tokens are on
+    /// Address to listen on; other addresses than loopback use TLS and tokens
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:19088")]
     pub(crate) listen: SocketAddr,
-    /// The controller's name [default: this host's]
+    /// Name of the controller [default: this host's]
     #[arg(long)]
     pub(crate) name: Option<String>,
-    /// Start no driver here: load comes only from drivers that join
+    /// Do not start a driver on this host; use only drivers that join
     #[arg(long)]
     pub(crate) no_driver: bool,
-    /// Name of the driver that is started here
+    /// Name of the driver on this host
     #[arg(long, value_name = "NAME", default_value = "local", conflicts_with = "no_driver")]
     pub(crate) driver_name: String,
-    /// Directory or device that documents may use on this machine: volumes, embedded servers, files; several times for several
+    /// Directory or device that documents may use on this host (volumes, embedded servers, files); repeatable
     #[arg(long, value_name = "PATH", conflicts_with = "no_driver")]
     pub(crate) allow_path: Vec<PathBuf>,
-    /// Generator threads of the driver that is started here [default: one per processor]
+    /// Load threads of the driver on this host [default: one per CPU]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) threads: Option<u32>,
-    /// Directory of files with secrets that documents may refer to with `secret_key_file` and the like
+    /// Directory of secret files for `secret_key_file` and similar keys of documents
     #[arg(long, value_name = "DIR")]
     pub(crate) secrets: Option<PathBuf>,
-    /// Submissions that may wait
+    /// Maximum number of waiting submissions
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub(crate) queue: usize,
-    /// TLS and tokens on loopback too
+    /// Use TLS and tokens on loopback, too
     #[arg(long, conflicts_with = "insecure")]
     pub(crate) secure: bool,
-    /// Certificate for TLS, PEM [default: one that is made at the first start]
+    /// TLS certificate, PEM [default: generated at the first start]
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub(crate) tls_cert: Option<PathBuf>,
-    /// Key of the certificate, PEM
+    /// Private key of the certificate, PEM
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
-    /// Neither TLS nor tokens, whoever may reach the address: everybody is an operator
+    /// Disable TLS and tokens: everyone who reaches the address is an operator
     #[arg(long)]
     pub(crate) insecure: bool,
-    /// Other address under which browsers reach the console, of a proxy in front of it: https://bench.example.org
+    /// Another address of the console, such as a proxy's: https://bench.example.org; repeatable
     #[arg(long, value_name = "ORIGIN")]
     pub(crate) origin: Vec<String>,
 }
 
-/// How a controller is reached.
+/// How to reach a controller.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Reach {
-    /// Token; better in the environment or a file than on a command line
+    /// Token; prefer the environment variable or a file to the command line
     #[arg(long, env = "TIDEMARK_TOKEN", hide_env_values = true)]
     pub(crate) token: Option<String>,
     /// File with the token
     #[arg(long, value_name = "FILE", conflicts_with = "token")]
     pub(crate) token_file: Option<PathBuf>,
-    /// Whom to believe that it is the controller: `system`, a PEM file, or the fingerprint that `tidemark serve` prints
+    /// How to verify the controller's certificate: `system`, a PEM file, or the fingerprint that `tidemark serve` prints
     #[arg(long, value_name = "system|FILE|sha256:HEX", env = "TIDEMARK_TRUST", default_value = "system")]
     pub(crate) trust: String,
 }
@@ -66,18 +66,18 @@ pub(crate) struct Driver {
     /// Address of the controller
     #[arg(long, value_name = "URL", env = "TIDEMARK_CONTROLLER")]
     pub(crate) join: String,
-    /// The driver's name, unique among those of the controller [default: this host's]
+    /// Name of the driver, unique at the controller [default: this host's]
     #[arg(long)]
     pub(crate) name: Option<String>,
     #[command(flatten)]
     pub(crate) reach: Reach,
-    /// Directory or device that documents may use on this machine: volumes, embedded servers, files; several times for several
+    /// Directory or device that documents may use on this host (volumes, embedded servers, files); repeatable
     #[arg(long, value_name = "PATH")]
     pub(crate) allow_path: Vec<PathBuf>,
-    /// Generator threads of a work [default: one per processor]
+    /// Load threads of a work [default: one per CPU]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) threads: Option<u32>,
-    /// End when standard input is closed: started by a controller
+    /// Stop when standard input closes: started by a controller
     #[arg(long, hide = true)]
     pub(crate) embedded: bool,
 }
@@ -97,24 +97,24 @@ pub(crate) struct Remote {
 
 #[derive(Args, Debug)]
 pub(crate) struct Submit {
-    /// The document: Tidemark YAML, COSBench XML or a fio job file; `-` for standard input
+    /// The document: Tidemark YAML, COSBench XML or a fio job file; `-` reads standard input
     pub(crate) file: PathBuf,
-    /// Higher ones begin first
+    /// Priority: higher ones start first
     #[arg(long, default_value_t = 0, allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(-100..=100))]
     pub(crate) priority: i32,
-    /// Drivers to run on, by name, separated by commas [default: as the document says, or all]
+    /// Drivers to run on, separated by commas [default: the document's, or all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) drivers: Vec<String>,
-    /// So many drivers, whichever are free
+    /// Number of drivers to run on, whichever are free
     #[arg(long, value_name = "N", conflicts_with = "drivers", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) driver_count: Option<u32>,
     /// Seed to use instead of the document's
     #[arg(long)]
     pub(crate) seed: Option<u64>,
-    /// Begin the load without asking the target first
+    /// Start the load without checking the target first
     #[arg(long)]
     pub(crate) skip_preflight: bool,
-    /// Follow it to its end, and end with its result
+    /// Follow the submission to its end, and exit with its result
     #[arg(long)]
     pub(crate) watch: bool,
     #[command(flatten)]
@@ -123,7 +123,7 @@ pub(crate) struct Submit {
 
 #[derive(Args, Debug)]
 pub(crate) struct Status {
-    /// A submission; none: drivers, what goes on, and what waits
+    /// A submission [default: drivers, running and waiting submissions]
     pub(crate) id: Option<String>,
     #[command(flatten)]
     pub(crate) remote: Remote,
@@ -133,7 +133,7 @@ pub(crate) struct Status {
 pub(crate) struct Cancel {
     /// The submission
     pub(crate) id: String,
-    /// Stop at once and clean nothing up
+    /// Stop immediately, without a clean-up
     #[arg(long)]
     pub(crate) at_once: bool,
     #[command(flatten)]
@@ -150,30 +150,30 @@ pub(crate) struct Watch {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Token {
-    /// Make a token and print it; it cannot be shown again
+    /// Create a token and print it; it cannot be shown again
     Add {
-        /// Whose it is, or what for
+        /// Name of the token: its user or purpose
         name: String,
-        /// What it allows
+        /// Role of the token
         #[arg(long)]
         role: TokenRole,
     },
-    /// List the tokens' names
+    /// List the tokens
     List,
-    /// Make a token void
+    /// Revoke a token
     Revoke {
-        /// Its name
+        /// Name of the token
         name: String,
     },
 }
 
-/// What a token allows.
+/// The role of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TokenRole {
-    /// To look
+    /// View
     Viewer,
-    /// To look, submit, cancel, re-order and delete
+    /// View, submit, cancel, re-order and delete
     Operator,
-    /// To join as a driver
+    /// Join as a driver
     Driver,
 }

@@ -1,4 +1,4 @@
-//! An evaluation's judgement on the terminal and as a report; also that of a comparison.
+//! An evaluation's or comparison's assessment, on the terminal and as a report.
 
 use super::outcome::not_observed;
 use super::table::aligned;
@@ -13,7 +13,7 @@ use tidemark_measure::units;
 use tidemark_report::evaluation::{self as report, Heat, Subject};
 use tidemark_store::Store;
 
-/// An evaluation with its runs and what the judge says.
+/// An evaluation with its runs and its assessment.
 pub(crate) struct Judged<'a> {
     pub(crate) evaluation: &'a Evaluation,
     pub(crate) assessment: &'a Assessment,
@@ -53,7 +53,7 @@ impl Judged<'_> {
         let wanted = report::wants_heat(self.evaluation, self.assessment, self.runs);
         let read = |(id, stage, work): (u64, usize, usize)| {
             let mut heat = Heat::new(id, stage, work);
-            // A heat map is a picture on the side: one whose seconds cannot be read is left out.
+            // Heat maps are optional: one whose seconds cannot be read is omitted.
             store.seconds(id, stage, work, |interval| heat.add(interval)).ok()?;
             Some(heat)
         };
@@ -122,7 +122,7 @@ pub(crate) fn closing(evaluation: &Evaluation, report: Option<&Path>, terminal: 
         terminal.print(&format!("evaluation  e{id} (`tidemark report e{id} --format md` and more)"));
     }
     if evaluation.state == State::Interrupted {
-        terminal.print("interrupted: start it again to go on");
+        terminal.print("interrupted: run the same command again to continue");
     }
     if let Some(path) = report {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
@@ -154,7 +154,7 @@ fn cells(assessment: &Assessment) -> String {
         .to_vec(),
     ];
     rows.extend(assessment.cells.iter().map(row));
-    // What is the same in all rows says nothing.
+    // A column with the same value in all rows is omitted.
     let mut words = 3;
     for column in (0..rows[0].len()).rev().filter(|column| *column != 3) {
         let same = rows[1..].iter().all(|row| ["", "0", "-"].contains(&row[column].as_str()));
@@ -213,7 +213,7 @@ fn half_width(estimate: &Estimate) -> String {
 /// A row per comparison.
 fn comparisons(all: &[Comparison]) -> String {
     let heading =
-        ["compared with the first arm", "of", "level", "ratio", "95 % interval", "p, corrected", "it is"];
+        ["compared with the first arm", "of", "level", "ratio", "95 % interval", "p, corrected", "result"];
     let mut rows = vec![heading.map(str::to_owned).to_vec()];
     for one in all {
         let load = [one.load.as_str(), one.subject.as_str()];
@@ -239,7 +239,7 @@ fn comparisons(all: &[Comparison]) -> String {
     aligned(&rows, 2)
 }
 
-/// What an arm is compared by.
+/// The name of a metric.
 fn metric(metric: Metric) -> &'static str {
     match metric {
         Metric::Throughput => "throughput",
@@ -248,12 +248,12 @@ fn metric(metric: Metric) -> &'static str {
     }
 }
 
-/// What a comparison comes to, in words.
+/// A comparison's outcome in words.
 pub(crate) fn outcome(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Better => "better",
         Outcome::Worse => "worse",
-        Outcome::Mixed => "better here and worse there",
+        Outcome::Mixed => "better in part, worse in part",
         Outcome::NoDifference => "no significant difference",
         Outcome::NotCompared => "not compared",
     }

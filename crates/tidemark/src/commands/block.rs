@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// Patterns that have no block size of their own.
 const PLAIN: [&str; 8] = ["read", "write", "randread", "randwrite", "rw", "randrw", "trim", "randtrim"];
 
-/// Makes a document of the command line and runs it.
+/// Turns the command line into a document and runs it.
 pub(crate) fn block(
     arguments: &cli::Block,
     store: Option<PathBuf>,
@@ -37,18 +37,18 @@ pub(crate) fn block(
     run::execute(source, &run, store, terminal)
 }
 
-/// The document that says what the command line says.
+/// The document for a command line.
 fn write(arguments: &cli::Block) -> Result<String, Stop> {
     let devices = arguments.paths.iter().filter(|path| is_device(path)).count();
     if devices != 0 && devices != arguments.paths.len() {
-        return Err(Stop::usage("the paths are partly devices, partly files: give either"));
+        return Err(Stop::usage("the paths mix devices and files: use only one kind"));
     }
     let mut text = format!("name: {}\n", quoted(&format!("block {}", arguments.pattern)));
     let paths: Vec<_> = arguments.paths.iter().map(|path| quoted(&path.to_string_lossy())).collect();
     let _ = writeln!(text, "target:");
     let _ = writeln!(text, "  kind: {}", if devices > 0 { "device" } else { "file" });
     let _ = writeln!(text, "  paths: [{}]", paths.join(", "));
-    // Of a device all is used unless told otherwise.
+    // By default all of a device is used.
     if let Some(size) = arguments.size.as_deref().or((devices == 0).then_some("1GiB")) {
         let _ = writeln!(text, "  size: {}", quoted(size));
     }
@@ -109,7 +109,7 @@ fn axis(text: &str) -> String {
     if values.len() == 1 { values.into_iter().collect() } else { format!("[{}]", values.join(", ")) }
 }
 
-/// A text as YAML: as it is where it is plain, else in JSON's quotes, which YAML reads too.
+/// A text as YAML: unquoted where it is plain, otherwise in JSON's quotes, which YAML accepts.
 fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-%".contains(c);
     if !text.is_empty() && text.chars().all(plain) && !text.starts_with(['-', '%']) {

@@ -14,7 +14,7 @@ use tidemark_plan::yaml::Environment;
 /// Sweeps of more stages than this are shown by their axes.
 const MOST_POINTS: usize = 20;
 
-/// Says what a document will do and need.
+/// Shows what a document will do and require.
 pub(crate) fn check(arguments: &cli::Check, terminal: Terminal) -> Result<Exit, Stop> {
     let source = match document::read(&arguments.file, terminal)? {
         Opened::Workload(source) => source,
@@ -37,7 +37,7 @@ pub(crate) fn check(arguments: &cli::Check, terminal: Terminal) -> Result<Exit, 
     Ok(Exit::Done)
 }
 
-/// Says what an evaluation will do: its arms with their commands, its loads, how many runs, how long.
+/// Shows what an evaluation will do: its arms with their commands, its loads, how many runs, how long.
 fn evaluation(document: &Evaluation, json: bool, terminal: Terminal) -> Result<Exit, Stop> {
     let registry = tidemark_engines::registry();
     let environment = Environment::process(&registry);
@@ -88,7 +88,7 @@ fn evaluation(document: &Evaluation, json: bool, terminal: Terminal) -> Result<E
         terminal.print(&format!("    {}: {} a run{levels}{within}", load.name, forecast.time.describe()));
     }
     let searches = document.loads.iter().filter(|load| matches!(load.levels, Levels::Searched(_))).count();
-    let and = if searches > 0 { ", and what the searches need" } else { "" };
+    let and = if searches > 0 { ", plus those of the searches" } else { "" };
     terminal.print(&format!(
         "  runs      {} ({} repeats){and}",
         units::count(cells.len() as u64),
@@ -96,10 +96,10 @@ fn evaluation(document: &Evaluation, json: bool, terminal: Terminal) -> Result<E
     ));
     let planned = cells.iter().map(|cell| forecasts[cell.load].time.planned_ns).fold(0, u64::saturating_add);
     let counted = forecasts.iter().any(|forecast| !forecast.time.until.is_empty());
-    let and = if counted { ", and what preparing and cleaning up take" } else { "" };
-    terminal.print(&format!("  in all    {} of load{and}", units::duration_ns(planned)));
+    let and = if counted { ", plus preparation and clean-up" } else { "" };
+    terminal.print(&format!("  in total  {} of load{and}", units::duration_ns(planned)));
     if document.arms.iter().any(Arm::has_commands) {
-        terminal.print("  commands  run only with --run-commands");
+        terminal.print("  commands  require --run-commands");
     }
     for note in &document.notes {
         let topic = terminal.paint(Style::Warning, &format!("note ({}):", note.topic));
@@ -120,15 +120,15 @@ fn show(forecast: &Forecast, terminal: Terminal) {
         }
         first += stages.len();
     }
-    terminal.print(&format!("  in all    {}", forecast.time.describe()));
+    terminal.print(&format!("  in total  {}", forecast.time.describe()));
     let connections = match forecast.connections {
         0 => String::new(),
         some => format!(", {} connections", units::count(some)),
     };
     terminal.print(&format!("  at once   {} workers{connections}", units::count(forecast.workers)));
-    terminal.print(&format!("  memory    about {} here", units::bytes(forecast.memory_bytes)));
+    terminal.print(&format!("  memory    about {}", units::bytes(forecast.memory_bytes)));
     if forecast.volume_bytes > 0 {
-        terminal.print(&format!("  volumes   {} in all", units::bytes(forecast.volume_bytes)));
+        terminal.print(&format!("  volumes   {} in total", units::bytes(forecast.volume_bytes)));
     }
     if forecast.stored_bytes > 0 || forecast.volume_bytes == 0 {
         terminal.print(&format!("  storage   up to {} of objects", units::bytes(forecast.stored_bytes)));
@@ -146,7 +146,7 @@ fn stage(number: usize, stage: &Stage, terminal: Terminal) {
     }
 }
 
-/// The stages of a sweep: a line for each point, or what its axes are if that would be too long.
+/// The stages of a sweep: a line for each point, or its axes if that would be too long.
 fn sweep(first: usize, stages: &[Stage], cell: &Cell, terminal: Terminal) {
     let repeats = if cell.repeats > 1 { format!(", {} repeats", cell.repeats) } else { String::new() };
     let points = stages.iter().filter_map(|stage| stage.cell.as_ref());
@@ -179,7 +179,7 @@ fn actions(work: &Work, terminal: Terminal) {
     for action in &work.actions {
         let count = action.count.describe(units::count);
         let operations = match action.operations {
-            Amount::Open => "in as many operations as the target allows".to_owned(),
+            Amount::Open => "in as many operations as possible".to_owned(),
             operations => format!("in {} operations", operations.describe(units::count)),
         };
         let bytes = match action.bytes {

@@ -13,7 +13,7 @@ use tidemark_judge::compare::{self as judge_compare, Side};
 use tidemark_judge::evaluation::{Outcome, assess};
 use tidemark_store::Store;
 
-/// Says whether the second is better or worse than the first, or that there is no significant difference.
+/// Reports whether the second is better or worse than the first, or not significantly different.
 pub(crate) fn compare(
     arguments: &cli::Compare,
     store: Option<PathBuf>,
@@ -24,7 +24,8 @@ pub(crate) fn compare(
     let sides = [side(names[0], &store)?, side(names[1], &store)?];
     let shared = sides[0].ids().filter(|id| sides[1].ids().any(|other| other == *id)).count();
     if shared > 0 {
-        terminal.remark(&format!("note: {shared} runs are on both sides: they say nothing of a difference"));
+        terminal
+            .remark(&format!("note: {shared} runs are on both sides and do not contribute to a difference"));
     }
     let (evaluation, runs) = judge_compare::compare(names.map(String::as_str), sides);
     let assessment = assess(&evaluation, &runs);
@@ -58,7 +59,7 @@ fn side(name: &str, store: &Store) -> Result<Side, Stop> {
             for (index, id) in ids.iter().enumerate() {
                 if ids[..index].contains(id) {
                     return Err(Stop::usage(format!(
-                        "run {id} is named twice in `{name}`: repeats are runs of their own"
+                        "run {id} is listed twice in `{name}`: repeats must be different runs"
                     )));
                 }
                 runs.push(store.load(*id).map_err(Stop::usage)?);
@@ -73,7 +74,7 @@ fn side(name: &str, store: &Store) -> Result<Side, Stop> {
             {
                 let names: Vec<_> = arms.collect();
                 return Err(Stop::usage(format!(
-                    "e{id} has no arm `{wanted}`; its arms are {}",
+                    "e{id} has no arm `{wanted}`; choose from {}",
                     names.join(", ")
                 )));
             }

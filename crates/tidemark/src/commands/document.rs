@@ -1,4 +1,4 @@
-//! Reading a document from a file or standard input, and showing what is wrong with it.
+//! Reads a document from a file or standard input, and shows its errors.
 
 use crate::exit::{Exit, Stop};
 use crate::terminal::Terminal;
@@ -15,7 +15,7 @@ pub(crate) struct Source {
     pub(crate) path: String,
     /// Its text.
     pub(crate) text: String,
-    /// What it says.
+    /// Its content.
     pub(crate) document: Workload,
 }
 
@@ -25,11 +25,11 @@ pub(crate) struct Evaluation {
     pub(crate) path: String,
     /// Its text.
     pub(crate) text: String,
-    /// What it says.
+    /// Its content.
     pub(crate) evaluation: evaluation::Evaluation,
 }
 
-/// What a document turned out to be.
+/// The kind of a document.
 pub(crate) enum Opened {
     /// One load.
     Workload(Source),
@@ -50,7 +50,7 @@ pub(crate) fn read(file: &Path, terminal: Terminal) -> Result<Opened, Stop> {
     let bytes = bytes.map_err(|error| Stop::usage(format!("cannot read {path}: {error}")))?;
     let text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        Stop::usage(format!("{path} is not UTF-8 text: the first strange byte is number {at}"))
+        Stop::usage(format!("{path} is not UTF-8 text: byte {at} is invalid"))
     })?;
     let directory = file.parent().unwrap_or(Path::new(""));
     let registry = tidemark_engines::registry();
@@ -79,13 +79,13 @@ pub(crate) fn parse(path: String, text: String, terminal: Terminal) -> Result<So
     }
 }
 
-/// Shows what is wrong with a document.
+/// Shows a document's errors and warnings.
 fn refused(path: &str, text: &str, diagnostics: &[Diagnostic], terminal: Terminal) -> Stop {
     terminal.diagnose(path, text, diagnostics);
     let errors = diagnostics.iter().filter(|one| one.severity == Severity::Error).count();
     let message = match errors {
-        1 => format!("{path}: 1 error; nothing was run"),
-        errors => format!("{path}: {errors} errors; nothing was run"),
+        1 => format!("{path}: 1 error; nothing has run"),
+        errors => format!("{path}: {errors} errors; nothing has run"),
     };
     Stop { exit: Exit::Usage, message }
 }

@@ -1,4 +1,4 @@
-//! `tidemark driver`: load as a controller says.
+//! `tidemark driver`: runs load for a controller.
 
 use crate::cli;
 use crate::exit::{Exit, Stop};
@@ -19,7 +19,7 @@ use tidemark_fleet::protocol::{self, Hello};
 use tidemark_measure::record::Provenance;
 use tidemark_plan::policy::Policy;
 
-/// Joins a controller and does what it says, until the user ends it.
+/// Joins a controller and runs its load, until the user stops it.
 pub(crate) fn driver(arguments: &cli::Driver, terminal: Terminal) -> Result<Exit, Stop> {
     let here = provenance::of_this_machine(env!("CARGO_PKG_VERSION"));
     let Provenance { tidemark, host, kernel, cpu, cores, memory_bytes, .. } = here;

@@ -7,7 +7,7 @@ use serde_json::json;
 use std::path::PathBuf;
 use tidemark_lab::{self as lab, LabOptions, LabStatus};
 
-/// Brings the lab up or down, or says how it is.
+/// Starts or stops the lab, or shows its state.
 pub(crate) fn lab(command: &Lab, terminal: Terminal) -> Result<Exit, Stop> {
     let mut progress = |text: &str| terminal.remark(text);
     match command {
@@ -75,7 +75,7 @@ fn show(status: &LabStatus, terminal: Terminal) {
         Some(health) => {
             terminal.print(&format!("health       {} {}", health.status, health.problems.join("; ")));
         }
-        None => terminal.print("health       unknown: the monitor does not answer"),
+        None => terminal.print("health       unknown: the monitor does not respond"),
     }
     terminal.print(&format!("S3           {}", status.endpoint));
     terminal.print(&format!("Swift        {}", status.swift_auth_url));

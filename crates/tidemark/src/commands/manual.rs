@@ -1,4 +1,4 @@
-//! `tidemark completions`, `man` and `schema`: what describes the program to shells, readers and editors.
+//! `tidemark completions`, `man` and `schema`: descriptions of the program for shells, readers and editors.
 
 use crate::cli::Cli;
 use crate::exit::{Exit, Stop};

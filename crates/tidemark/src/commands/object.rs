@@ -11,7 +11,7 @@ use tidemark_object::oneliner::{Mix, OneLiner};
 use tidemark_plan::secret::Secret;
 use tidemark_plan::selector;
 
-/// Makes a plan of the command line and runs it.
+/// Turns the command line into a plan and runs it.
 pub(crate) fn run(arguments: &cli::Object, store: Option<PathBuf>, terminal: Terminal) -> Result<Exit, Stop> {
     let duration = |text: &str| units::parse_duration_ns(text).map_err(Stop::usage);
     let rate = arguments.rate.as_deref().map(units::parse_rate).transpose().map_err(Stop::usage)?;
@@ -52,13 +52,13 @@ pub(crate) fn run(arguments: &cli::Object, store: Option<PathBuf>, terminal: Ter
 fn target(arguments: &cli::Object, terminal: Terminal) -> Result<Target, Stop> {
     if arguments.endpoint.iter().any(|endpoint| endpoint == "embedded") {
         if arguments.endpoint.len() > 1 {
-            return Err(Stop::usage("`--endpoint embedded` stands alone"));
+            return Err(Stop::usage("`--endpoint embedded` must be the only endpoint"));
         }
         return Ok(Target::Embedded(Embedded { place: Place::Memory, limit: None, durable: false }));
     }
     if arguments.access_key.is_empty() {
-        let advice = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY unless anonymous access is meant";
-        terminal.remark(&format!("warning: no keys are given, requests are sent unsigned; {advice}"));
+        let advice = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY unless you want anonymous access";
+        terminal.remark(&format!("warning: no keys are set; requests are sent unsigned; {advice}"));
     }
     let with_scheme = |endpoint: &String| match endpoint.contains("://") {
         true => endpoint.clone(),

@@ -7,7 +7,7 @@ use crate::terminal::Terminal;
 use tidemark_control::event::StopRequest;
 use tidemark_observe::{Options, server};
 
-/// Serves until the user ends it.
+/// Serves until the user stops it.
 pub(crate) fn observe(arguments: &cli::Observe, terminal: Terminal) -> Result<Exit, Stop> {
     let options = Options {
         processes: arguments.processes.clone(),
@@ -16,7 +16,7 @@ pub(crate) fn observe(arguments: &cli::Observe, terminal: Terminal) -> Result<Ex
         ..Options::default()
     };
     let signals = Signals::listen();
-    let ready = |address| terminal.remark(&format!("serving http://{address}/metrics; Ctrl-C ends it"));
+    let ready = |address| terminal.remark(&format!("serving http://{address}/metrics; press Ctrl-C to stop"));
     server::serve(arguments.listen, options, ready, || signals.stop_request() > StopRequest::None)
         .map_err(Stop::not_ready)?;
     Ok(Exit::Done)

@@ -16,7 +16,7 @@ use tidemark_plan::forecast::forecast;
 use tidemark_plan::plan::Plan;
 use tidemark_store::Store;
 
-/// Lines about what could not be observed, at most.
+/// The limit of lines about what could not be observed.
 const GAPS_MOST: usize = 4;
 
 /// Where a plan came from.
@@ -27,17 +27,17 @@ pub(crate) struct Origin {
     pub(crate) format: String,
     /// Its text, secrets redacted.
     pub(crate) document: String,
-    /// Where its triggers may run scripts from.
+    /// The directory of scripts for its triggers.
     pub(crate) trigger_directory: Option<PathBuf>,
 }
 
-/// Opens the result store: the one asked for, or the default one.
+/// Opens the requested result store, or the default one.
 pub(crate) fn open_store(path: Option<PathBuf>) -> Result<Store, Stop> {
     let path = path.unwrap_or_else(tidemark_store::default_path);
     Store::open(&path).map_err(Stop::not_ready)
 }
 
-/// Executes a plan and shows, keeps and reports what came of it.
+/// Executes a plan; shows, stores and reports the result.
 pub(crate) fn execute(
     plan: &Plan,
     origin: Origin,
@@ -50,8 +50,8 @@ pub(crate) fn execute(
     if machine.memory_bytes > 0 && needed > machine.memory_bytes {
         let (needed, there) = (units::bytes(needed), units::bytes(machine.memory_bytes));
         return Err(Stop::not_ready(format!(
-            "this needs about {needed} of memory here, and the machine has {there}: use fewer or smaller objects, \
-             fewer workers, or let the embedded server keep objects on disk"
+            "this requires about {needed} of memory, and the machine has {there}: use fewer or smaller objects, \
+             fewer workers, or an embedded server with `place: disk`"
         )));
     }
     let mut store = match running.no_store {
@@ -106,7 +106,7 @@ pub(crate) fn execute(
     Ok(exit_of(&run, &judgement))
 }
 
-/// How a run is shown while it goes on.
+/// How a run is shown while it is in progress.
 pub(crate) fn show(running: &Running, terminal: Terminal) -> Show {
     match (running.json, running.quiet, terminal.live) {
         (true, ..) => Show::Json,
@@ -152,12 +152,12 @@ fn write_report(
     write(&path, html.as_bytes(), terminal).then_some(path)
 }
 
-/// Writes a report, and the directories that it lies in; says so when that cannot be done.
+/// Writes a report, and creates its directories; reports a failure.
 pub(crate) fn write(path: &Path, content: &[u8], terminal: Terminal) -> bool {
     let written =
         path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(path, content));
     if let Err(error) = &written {
-        terminal.remark(&format!("tidemark: the report could not be written to {}: {error}", path.display()));
+        terminal.remark(&format!("tidemark: cannot write the report to {}: {error}", path.display()));
     }
     written.is_ok()
 }
@@ -208,7 +208,7 @@ pub(crate) fn summary(run: &Run, judgement: &Judgement, terminal: Terminal) {
     }
 }
 
-/// What observers could not see, each thing once: an empty chart would say nothing.
+/// What observers could not see, each thing once: an empty chart would not explain itself.
 pub(crate) fn not_observed(runs: &[Run], terminal: Terminal) {
     let mut gaps: Vec<&str> = Vec::new();
     for gap in runs.iter().flat_map(|run| &run.nodes).flat_map(|node| &node.gaps) {

@@ -25,8 +25,8 @@ impl Reference {
         if text != "last" {
             return parse(text).ok_or_else(|| {
                 Stop::usage(format!(
-                    "`{text}` names no stored result: write a run's number such as 12, an evaluation's such as e3, or \
-                     `last`; `tidemark runs` lists them"
+                    "`{text}` is not a stored result: write a run such as 12, an evaluation such as e3, or \
+                     `last`; list them with `tidemark runs`"
                 ))
             });
         }
@@ -35,7 +35,7 @@ impl Reference {
             Some(run) => Ok(run
                 .evaluation
                 .map_or(Reference::Runs(vec![run.id]), |id| Reference::Evaluation { id, arm: None })),
-            None => Err(Stop::usage("there is no stored run yet; `tidemark run FILE` makes one")),
+            None => Err(Stop::usage("no runs are stored yet; use `tidemark run FILE`")),
         }
     }
 }

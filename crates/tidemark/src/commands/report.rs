@@ -30,13 +30,13 @@ pub(crate) fn report(
     let (name, written) = match Reference::read(&arguments.run, &store)? {
         Reference::Runs(ids) => match ids[..] {
             [id] => (format!("run-{id}"), of_run(id, arguments.format, &store)?),
-            _ => return Err(Stop::usage("a report is of one run; `tidemark compare` takes several")),
+            _ => return Err(Stop::usage("a report covers one run; use `tidemark compare` for several")),
         },
         Reference::Evaluation { id, arm: None } => {
             (format!("evaluation-{id}"), of_evaluation(id, arguments.format, &store)?)
         }
         Reference::Evaluation { id, .. } => {
-            return Err(Stop::usage(format!("a report is of all arms: `tidemark report e{id}`")));
+            return Err(Stop::usage(format!("a report covers all arms: use `tidemark report e{id}`")));
         }
     };
     match written {
@@ -88,7 +88,7 @@ fn of_evaluation(id: u64, format: Format, store: &Store) -> Result<Written, Stop
         Format::Csv => judged.csv(),
         Format::SeriesCsv => {
             return Err(Stop::usage(
-                "an evaluation has no series of its own: `--format series-csv` is for its runs, which `--format csv` lists",
+                "an evaluation has no series: use `--format series-csv` with one of its runs, which `--format csv` lists",
             ));
         }
         Format::Json => judged.json(),

@@ -21,7 +21,7 @@ pub(crate) fn runs(arguments: &cli::Runs, store: Option<PathBuf>, terminal: Term
         return Ok(Exit::Done);
     }
     if runs.is_empty() && evaluations.is_empty() {
-        terminal.remark("no runs yet; `tidemark run FILE` makes one");
+        terminal.remark("no runs yet; use `tidemark run FILE`");
         return Ok(Exit::Done);
     }
     let state =
@@ -60,7 +60,7 @@ pub(crate) fn runs(arguments: &cli::Runs, store: Option<PathBuf>, terminal: Term
     }
     let hidden = runs.iter().filter(|run| !arguments.all && run.evaluation.is_some()).count();
     if hidden > 0 {
-        terminal.print(&format!("and {hidden} runs of evaluations, which --all lists"));
+        terminal.print(&format!("and {hidden} runs of evaluations; use --all to list them"));
     }
     Ok(Exit::Done)
 }

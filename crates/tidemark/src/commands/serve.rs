@@ -23,13 +23,13 @@ use tidemark_serve::{Options, Ready, Security, Tls};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Runs that do not end within this are left as they are: what was measured is in the store, and the next start says so.
+/// Runs that do not end within this are abandoned: what was measured is in the store, and the next start reports it.
 const LONGEST_END: Duration = Duration::from_secs(20);
 
 /// The name of the token of the driver that is started here.
 const OWN_DRIVER: &str = "embedded-driver";
 
-/// Serves until the user ends it.
+/// Serves until the user stops it.
 pub(crate) fn serve(
     arguments: &cli::Serve,
     store: Option<PathBuf>,
@@ -102,7 +102,7 @@ fn security(arguments: &cli::Serve, store: &Path) -> Security {
     Security::Tokens { tls: Some(tls) }
 }
 
-/// The end of a controller: what goes on is interrupted while its drivers and those who look on still hear of it.
+/// The end of a controller: it interrupts running submissions while drivers and viewers are still connected.
 struct End {
     controller: Arc<Controller>,
     /// Since when, and the thread that does it.
@@ -110,7 +110,7 @@ struct End {
 }
 
 impl End {
-    /// Begins it when asked first; whether it is over, or has taken too long.
+    /// Begins it at the first call; whether it is over, or has taken too long.
     fn is_over(&mut self, terminal: Terminal) -> bool {
         let (since, thread) = self.going.get_or_insert_with(|| {
             let active = self.controller.overview().active;
@@ -118,7 +118,7 @@ impl End {
             terminal.remark(&match going.is_empty() {
                 true => "ending".to_owned(),
                 false => {
-                    format!("ending: {} is interrupted, and what was measured is kept", going.join(", "))
+                    format!("stopping: {} is interrupted; what was measured is kept", going.join(", "))
                 }
             });
             let controller = Arc::clone(&self.controller);
@@ -131,11 +131,11 @@ impl End {
 /// Where the controller is, and how drivers join it.
 fn announce(ready: &Ready, arguments: &cli::Serve, terminal: Terminal) {
     let url = ready.url();
-    terminal.remark(&format!("serving {url}; Ctrl-C ends it"));
+    terminal.remark(&format!("serving {url}; press Ctrl-C to stop"));
     if ready.open {
         terminal.remark(match ready.address.ip().is_loopback() {
-            true => "without tokens: everybody on this machine may do everything (--secure changes that)",
-            false => "without tokens: everybody who reaches this address may do everything",
+            true => "no tokens: everyone on this machine is an operator; use --secure to require tokens",
+            false => "no tokens: everyone who reaches this address is an operator",
         });
     }
     let url = url.trim_end_matches('/');
@@ -145,7 +145,7 @@ fn announce(ready: &Ready, arguments: &cli::Serve, terminal: Terminal) {
     }
     terminal.remark(&format!("drivers join with: {join}"));
     if arguments.no_driver {
-        terminal.remark("no driver was started here: runs wait until one joins");
+        terminal.remark("no driver on this host: runs wait until one joins");
     }
 }
 
@@ -158,13 +158,13 @@ fn first_tokens(store: &Path, terminal: Terminal) -> Result<(), Stop> {
     }
     for (name, role) in [("operator", TokenRole::Operator), ("drivers", TokenRole::Driver)] {
         let text = store.add_token(name, role.name()).map_err(Stop::not_ready)?;
-        terminal.remark(&format!("{name} token, shown only now (see `tidemark token`):"));
+        terminal.remark(&format!("{name} token, shown only once (see `tidemark token`):"));
         terminal.print(&text);
     }
     Ok(())
 }
 
-/// The token of the driver that is started here: made once, kept beside the store for its owner only.
+/// The token of the driver on this host: created once, stored beside the store, readable only by its owner.
 fn token_of_own_driver(path: &Path) -> Result<String, Stop> {
     let mut store = open_store(Some(path.to_owned()))?;
     let mut file = path.as_os_str().to_owned();
@@ -178,7 +178,7 @@ fn token_of_own_driver(path: &Path) -> Result<String, Stop> {
     let taken = store.tokens().map_err(Stop::not_ready)?.iter().filter(|token| is_own(&token.name)).count();
     let name = if taken == 0 { OWN_DRIVER.to_owned() } else { format!("{OWN_DRIVER}-{}", taken + 1) };
     let text = store.add_token(&name, TokenRole::Driver.name()).map_err(Stop::not_ready)?;
-    // A token that cannot be kept is made anew at the next start.
+    // A token that cannot be stored is created again at the next start.
     let _ = std::fs::remove_file(&file);
     let kept = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&file);
     let _ = kept.and_then(|mut kept| kept.write_all(text.as_bytes()));
@@ -189,7 +189,7 @@ fn is_own(name: &str) -> bool {
     name.starts_with(OWN_DRIVER)
 }
 
-/// The driver that is started with the controller: a process of its own, so that neither is in the other's way. It ends
+/// The driver on the controller's host: a process of its own, so that neither disturbs the other. It ends
 /// with the controller, however that ends: its standard input is closed then.
 struct OwnDriver {
     ended: Arc<AtomicBool>,
@@ -226,7 +226,7 @@ fn keep(words: &[String], token: Option<&str>, ended: &AtomicBool, kept: &Mutex<
     while !ended.load(Ordering::Relaxed) {
         let started = std::env::current_exe().and_then(|program| {
             let mut command = Command::new(program);
-            // Its own group: Ctrl-C is meant for the controller, which ends what goes on first.
+            // Its own group: Ctrl-C is for the controller, which first interrupts running submissions.
             command.args(words).stdin(Stdio::piped()).stdout(Stdio::null()).process_group(0);
             match token {
                 Some(token) => command.env("TIDEMARK_TOKEN", token),
@@ -237,7 +237,7 @@ fn keep(words: &[String], token: Option<&str>, ended: &AtomicBool, kept: &Mutex<
         let locked = || kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Ok(child) = started {
             *locked() = Some(child);
-            // One that was taken away is being ended.
+            // One that was taken away is being stopped.
             while let Some(Ok(None)) = locked().as_mut().map(Child::try_wait) {
                 std::thread::sleep(Duration::from_millis(100));
             }
@@ -258,7 +258,7 @@ impl Drop for OwnDriver {
             {
                 std::thread::sleep(Duration::from_millis(20));
             }
-            // It is gone, or does not heed.
+            // It has ended, or does not react.
             let _ = child.kill();
             let _ = child.wait();
         }

@@ -1,4 +1,4 @@
-//! `tidemark submit | status | cancel`: what is to be done on a controller, from a terminal.
+//! `tidemark submit | status | cancel`: submissions to a controller.
 
 use super::watch::follow;
 use crate::cli;
@@ -9,10 +9,10 @@ use std::io::Read as _;
 use tidemark_controller::api::{Cancel, Driver, DriverState, Overview, Submission, SubmissionState, Submit};
 use tidemark_measure::units;
 
-/// Drivers that are listed, at most.
+/// The limit of listed drivers.
 const MOST_DRIVERS: usize = 20;
 
-/// States of drivers and what they are called, in the order in which they are worth a look.
+/// States of drivers and their names, most urgent first.
 const DRIVER_STATES: [(DriverState, &str); 4] = [
     (DriverState::Gone, "gone"),
     (DriverState::Silent, "silent"),
@@ -20,7 +20,7 @@ const DRIVER_STATES: [(DriverState, &str); 4] = [
     (DriverState::Idle, "idle"),
 ];
 
-/// Gives a document to a controller.
+/// Submits a document to a controller.
 pub(crate) fn submit(arguments: &cli::Submit, terminal: Terminal) -> Result<Exit, Stop> {
     let controller = Controller::of(&arguments.remote)?;
     let submit = Submit {
@@ -43,7 +43,7 @@ pub(crate) fn submit(arguments: &cli::Submit, terminal: Terminal) -> Result<Exit
     Ok(Exit::Done)
 }
 
-/// Shows what a controller does, or how a submission stands.
+/// Shows the state of a controller or of a submission.
 pub(crate) fn status(arguments: &cli::Status, terminal: Terminal) -> Result<Exit, Stop> {
     let controller = Controller::of(&arguments.remote)?;
     let Some(id) = &arguments.id else {
@@ -81,8 +81,7 @@ fn print_overview(overview: &Overview, terminal: Terminal) {
     }
     let mut lines = vec![terminal.paint(Style::Strong, &format!("Drivers: {}", counted(&overview.drivers)))];
     lines.extend(drivers(&overview.drivers));
-    let groups =
-        [("Active", &overview.active), ("Queue", &overview.queue), ("Ended lately", &overview.recent)];
+    let groups = [("Active", &overview.active), ("Queue", &overview.queue), ("Recent", &overview.recent)];
     for (title, submissions) in groups {
         lines.push(terminal.paint(Style::Strong, &format!("{title}: {}", submissions.len())));
         lines.extend(submissions.iter().map(|submission| format!("  {}", sentence(submission, terminal))));
@@ -103,7 +102,7 @@ fn counted(drivers: &[Driver]) -> String {
     }
 }
 
-/// A line for each driver, those first that somebody should look at; of many, idle ones are left out.
+/// A line for each driver, most urgent first; of many, idle ones are omitted.
 fn drivers(drivers: &[Driver]) -> Vec<String> {
     let order = |driver: &Driver| DRIVER_STATES.iter().position(|(state, _)| *state == driver.state);
     let mut sorted: Vec<&Driver> = drivers.iter().collect();
@@ -120,18 +119,18 @@ fn drivers(drivers: &[Driver]) -> Vec<String> {
         };
         let busy = match driver.state {
             DriverState::Silent | DriverState::Gone => String::new(),
-            _ => format!("{:.0} % of {} processors", driver.cpu_busy * 100.0, driver.cores),
+            _ => format!("{:.0} % of {} CPUs", driver.cpu_busy * 100.0, driver.cores),
         };
         format!("  {:<name_width$} {state:<18} {busy:<22} {}", driver.name, driver.host)
     };
     let mut lines: Vec<String> = sorted.iter().take(MOST_DRIVERS).map(line).collect();
     if let Some(more) = sorted.len().checked_sub(MOST_DRIVERS).filter(|more| *more > 0) {
-        lines.push(format!("  and {more} more: --json has all of them"));
+        lines.push(format!("  and {more} more; use --json for all"));
     }
     lines
 }
 
-/// How a submission stands.
+/// The state of a submission.
 pub(super) fn sentence(submission: &Submission, terminal: Terminal) -> String {
     let (style, word) = match submission.state {
         SubmissionState::Queued => (Style::Faint, "queued"),
@@ -179,7 +178,7 @@ pub(super) fn print_json(value: &impl serde::Serialize, terminal: Terminal) {
 /// `w7`, as COSBench writes it, or `7`.
 pub(super) fn number(id: &str) -> Result<u64, Stop> {
     let digits = id.strip_prefix('w').unwrap_or(id);
-    digits.parse().map_err(|_| Stop::usage(format!("`{id}` is no submission: write w7, or 7")))
+    digits.parse().map_err(|_| Stop::usage(format!("`{id}` is not a submission: write w7 or 7")))
 }
 
 fn read(path: &std::path::Path) -> Result<String, Stop> {
@@ -188,7 +187,7 @@ fn read(path: &std::path::Path) -> Result<String, Stop> {
         true => std::io::stdin().read_to_string(&mut text).map(|_| ()),
         false => std::fs::read_to_string(path).map(|content| text = content),
     };
-    read.map_err(|error| Stop::usage(format!("{} cannot be read: {error}", path.display())))?;
+    read.map_err(|error| Stop::usage(format!("cannot read {}: {error}", path.display())))?;
     Ok(text)
 }
 
@@ -212,6 +211,6 @@ mod tests {
         let lines = drivers(&all);
         assert!(lines[0].contains("d17") && lines[0].contains("silent for 12.0 s"), "{lines:?}");
         assert!(lines[1].contains("d25") && lines[1].contains("busy for w7"), "{lines:?}");
-        assert_eq!((lines.len(), lines[20].as_str()), (21, "  and 10 more: --json has all of them"));
+        assert_eq!((lines.len(), lines[20].as_str()), (21, "  and 10 more; use --json for all"));
     }
 }

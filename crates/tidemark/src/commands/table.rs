@@ -15,7 +15,7 @@ const MEASURED: [&str; 9] =
 /// One row per operation of every stage that did something; of a sweep, one per operation of every point.
 pub(crate) fn table(run: &Run) -> String {
     let mut rows = vec![HEADINGS.map(str::to_owned).to_vec()];
-    // A stage that was completed for a reason had nothing to do.
+    // A completed stage with a reason had nothing to do.
     let needless = |stage: &Stage| stage.state == State::Completed && !stage.reason.is_empty();
     for stage in run.stages.iter().filter(|stage| stage.cell.is_none() && !needless(stage)) {
         let works = stage.works.iter();

@@ -1,4 +1,4 @@
-//! `tidemark token`: who may come to the controller of this store.
+//! `tidemark token`: access to the controller of this store.
 
 use crate::cli::{Token, TokenRole};
 use crate::commands::outcome::open_store;
@@ -6,7 +6,7 @@ use crate::exit::{Exit, Stop};
 use crate::terminal::Terminal;
 use std::path::PathBuf;
 
-/// Makes, lists and revokes tokens in the result store. A controller that runs heeds it within seconds.
+/// Creates, lists and revokes tokens in the result store. A running controller applies changes within seconds.
 pub(crate) fn token(arguments: &Token, store: Option<PathBuf>, terminal: Terminal) -> Result<Exit, Stop> {
     let mut store = open_store(store)?;
     match arguments {
@@ -18,16 +18,16 @@ pub(crate) fn token(arguments: &Token, store: Option<PathBuf>, terminal: Termina
         Token::List => {
             let tokens = store.tokens().map_err(Stop::not_ready)?;
             if tokens.is_empty() {
-                terminal.remark("there are no tokens");
+                terminal.remark("no tokens");
             }
             for token in tokens {
-                let state = if token.revoked_unix_ns.is_some() { "revoked" } else { "good" };
+                let state = if token.revoked_unix_ns.is_some() { "revoked" } else { "active" };
                 terminal.print(&format!("{:<24} {:<10} {state}", token.name, token.role));
             }
         }
         Token::Revoke { name } => {
             store.revoke_token(name).map_err(Stop::usage)?;
-            terminal.remark(&format!("the token of {name} is void"));
+            terminal.remark(&format!("the token of {name} is revoked"));
         }
     }
     Ok(Exit::Done)

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use tidemark_controller::api::{LiveRun, LiveSecond, LiveStage, Overview, Submission, SubmissionState};
 use tidemark_measure::units;
 
-/// A controller that was there and is not any more is waited for so long: that is a restart, or a network that is mended.
+/// How long to wait for a controller that is no longer reachable: a restart, or a network failure.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How often it is looked for meanwhile.
+/// How often to retry meanwhile.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// Follows a submission to its end.
@@ -21,7 +21,7 @@ pub(crate) fn watch(arguments: &cli::Watch, terminal: Terminal) -> Result<Exit, 
     follow(&controller, number(&arguments.id)?, arguments.remote.json, terminal)
 }
 
-/// Follows a submission to its end. A controller that goes away and comes back soon is waited for.
+/// Follows a submission to its end. Waits for a controller that is unreachable for a short time.
 pub(crate) fn follow(controller: &Controller, id: u64, json: bool, terminal: Terminal) -> Result<Exit, Stop> {
     let mut watcher = Watcher {
         id,
@@ -32,7 +32,7 @@ pub(crate) fn follow(controller: &Controller, id: u64, json: bool, terminal: Ter
         waits: String::new(),
         away: None,
     };
-    // One that is not there at all is not waited for.
+    // It does not wait for one that was never reachable.
     let mut submission: Submission = controller.ask(&format!("/submissions/{id}"))?;
     while matches!(submission.state, SubmissionState::Queued | SubmissionState::Running) {
         match watcher.look_on(controller) {
@@ -41,10 +41,7 @@ pub(crate) fn follow(controller: &Controller, id: u64, json: bool, terminal: Ter
             Err(Failure::Away(stop)) => {
                 let since = *watcher.away.get_or_insert_with(|| {
                     terminal.remark(&stop.message);
-                    terminal.remark(&format!(
-                        "waiting up to {} s for the controller to come back",
-                        PATIENCE.as_secs()
-                    ));
+                    terminal.remark(&format!("waiting up to {} s for the controller", PATIENCE.as_secs()));
                     Instant::now()
                 });
                 if since.elapsed() >= PATIENCE {
@@ -61,7 +58,7 @@ pub(crate) fn follow(controller: &Controller, id: u64, json: bool, terminal: Ter
     Ok(exit_of(&submission))
 }
 
-/// What was told of a submission so far.
+/// What was reported of a submission so far.
 struct Watcher {
     id: u64,
     json: bool,
@@ -69,12 +66,12 @@ struct Watcher {
     stages: Vec<LiveStage>,
     stage_told: String,
     waits: String,
-    /// Since when the controller is not there.
+    /// Since when the controller is unreachable.
     away: Option<Instant>,
 }
 
 impl Watcher {
-    /// Tells what happens until the submission ends or the connection does; gives the submission as it stands then.
+    /// Reports events until the submission or the connection ends; returns the submission's last state.
     fn look_on(&mut self, controller: &Controller) -> Result<Submission, Failure> {
         // What its operations are called was said before, if it goes on already. One that waits, or ended just now, has nothing.
         if let Ok(live) = controller.ask::<LiveRun>(&format!("/submissions/{}/live", self.id)) {
@@ -87,10 +84,10 @@ impl Watcher {
         heard.and(submission)
     }
 
-    /// Tells of an event; false if it was the last one.
+    /// Reports an event; false if it was the last one.
     fn hear(&mut self, name: &str, data: &str) -> bool {
         if self.away.take().is_some() {
-            self.terminal.remark("the controller is back");
+            self.terminal.remark("connection to the controller restored");
         }
         if self.json && name != "overview" {
             self.terminal.print(&format!("{{\"event\":\"{name}\",\"data\":{data}}}"));
@@ -125,12 +122,12 @@ impl Watcher {
         }
     }
 
-    /// Why it waits, and behind how many, when that is news.
+    /// Why it waits, and behind how many, when that changes.
     fn tell_place(&mut self, overview: &Overview) {
         let Some(place) = overview.queue.iter().position(|one| one.id == self.id) else { return };
         let before = match place {
             0 => String::new(),
-            some => format!(" ({some} before it)"),
+            some => format!(" ({some} ahead of it)"),
         };
         let text = format!("w{}{before}: {}", self.id, overview.queue[place].reason);
         if text != self.waits {

@@ -41,7 +41,7 @@ fn what_cannot_be_compared_is_said() {
     let refused = |text: &str| cross_check(plan(text), 3).unwrap_err();
     let rest = "stages: [{load: {pattern: read, block_size: 4KiB, for: 9s}}]";
     let rbd = refused(&format!("name: t\ntarget: {{kind: rbd, size: 1GiB}}\n{rest}"));
-    assert!(rbd.starts_with("RBD images are reached through fio alone"), "{rbd}");
+    assert!(rbd.starts_with("Only fio reaches RBD images"), "{rbd}");
     let verified =
         refused(&format!("content: {{verify: true}}\n{}", on_files("", "").replace("stages:", rest)));
     assert!(verified.contains("load verifies what it reads"), "{verified}");
