@@ -54,9 +54,11 @@ pub struct Assessment {
     pub findings: Vec<Finding>,
     /// What it comes to for the arm after the baseline, or for all of them together.
     pub outcome: Outcome,
-    /// The verdict in sentences, each with its full stop: which arm is better and by how much, or what was measured; then what
-    /// limited it, if that is known; then what else is to be known. Before all of it stands that it is INVALID, if it is.
+    /// The verdict in sentences, each with its full stop: the headline, then the details.
     pub verdict: Vec<String>,
+    /// How many of them are the headline: a line for each arm (or what was measured, where nothing is compared), the limit,
+    /// and whether the numbers hold.
+    pub headline: usize,
 }
 
 /// What a comparison comes to.
@@ -263,9 +265,10 @@ pub fn assess(evaluation: &Evaluation, runs: &[Run]) -> Assessment {
         outcome: compare::outcome(&comparisons),
         comparisons,
         verdict: Vec::new(),
+        headline: 0,
         cells: Vec::new(),
     };
-    assessment.verdict = verdict::sentences(&assessment, &measured);
+    (assessment.verdict, assessment.headline) = verdict::sentences(&assessment, &measured);
     assessment.cells = measured.into_iter().map(|one| one.cell).collect();
     assessment
 }

@@ -136,7 +136,7 @@ pub(crate) fn verdict(run: &Run, judgement: &Judgement) -> Verdict {
 
 /// Every main stage in a line per operation.
 pub(crate) fn at_a_glance(run: &Run) -> Table {
-    let mut table = Table::new("Main stages at a summary")
+    let mut table = Table::new("Main stages at a glance")
         .words(["Stage", "State", "Work", "Operation"])
         .numbers(["Throughput", "Bandwidth", "p50", "p99", "Failed", "Succeeded", "Longest without success"]);
     for stage in run.stages.iter().filter(|stage| has_section(stage)) {
@@ -268,7 +268,7 @@ pub(crate) fn failures(stage: &Stage) -> Table {
 /// How long failed operations took: they are in no other latency.
 pub(crate) fn failure_times(stage: &Stage) -> Table {
     let fractions = [0.5, 0.9, 0.99, 1.0];
-    let mut table = Table::new(format!("How long failed operations of {} took", stage.id))
+    let mut table = Table::new(format!("Duration of failed operations of {}", stage.id))
         .words(["Operation", "Work"])
         .numbers(["Failed", "mean"])
         .numbers(fractions.map(crate::csv::percentile_name));
@@ -294,7 +294,7 @@ pub(crate) fn examples(stage: &Stage) -> Vec<String> {
 /// How a work went, fact by fact; those that say that nothing was amiss are left out.
 pub(crate) fn conduct(stage: &Stage, work: &Work) -> Table {
     let mut table =
-        Table::new(format!("How work {} of {} went", work.name, stage.id)).words(["Fact", "Value"]);
+        Table::new(format!("Course of work {} of {}", work.name, stage.id)).words(["Fact", "Value"]);
     let mut fact = |tone, name: &str, value: String| table.row(tone, vec![name.into(), value]);
     if !work.given_up.is_empty() {
         fact(Tone::Bad, "Given up", work.given_up.clone());
@@ -327,7 +327,7 @@ pub(crate) fn conduct(stage: &Stage, work: &Work) -> Table {
         ),
         ("Ended after the window", sum(|tally| tally.late), "in the response times, not in the throughput"),
         ("Due and never sent", work.unsent, "the load fell behind its schedule"),
-        ("Asked for and never begun", work.undone, "the work was given up"),
+        ("Planned but never started", work.undone, "the work was abandoned"),
     ];
     for (name, count, meaning) in counts.into_iter().filter(|(_, count, _)| *count > 0) {
         fact(Tone::Plain, name, format!("{} ({meaning})", units::count(count)));

@@ -148,9 +148,9 @@ fn verdict(run: &Run, judgement: &Judgement) -> String {
     let reasons = match (verdict.reasons.is_empty(), class, warnings) {
         (false, _, _) => list("reasons", &verdict.reasons),
         (true, "bad", _) => String::new(),
-        (true, _, 0) => paragraph("", "No check objects to these numbers."),
-        (true, _, 1) => paragraph("", "There is one warning, below."),
-        (true, _, warnings) => paragraph("", &format!("There are {warnings} warnings, below.")),
+        (true, _, 0) => paragraph("", "The checks found no problem with these numbers."),
+        (true, _, 1) => paragraph("", "1 warning, see below."),
+        (true, _, warnings) => paragraph("", &format!("{warnings} warnings, see below.")),
     };
     format!("<div class=\"verdict {class}\"><p class=\"word\">{words}</p>{reasons}</div>\n")
 }
@@ -215,11 +215,11 @@ fn nodes(run: &Run, points: usize) -> String {
         (Some((index, _)), None) => Some(index),
         _ => None,
     };
-    let mut text = String::from("<section id=\"nodes\"><h2>What the nodes did</h2>\n");
+    let mut text = String::from("<section id=\"nodes\"><h2>Nodes</h2>\n");
     text += &charts("observed", &figures::timelines(run, only, points.min(MOST_NODE_POINTS)));
     let gaps = content::gaps(run.nodes.iter());
     if !gaps.is_empty() {
-        text += &format!("<h3>What could not be observed</h3>\n{}", list("", &gaps));
+        text += &format!("<h3>Not observed</h3>\n{}", list("", &gaps));
     }
     text + "</section>\n"
 }
@@ -233,7 +233,7 @@ fn proofs(run: &Run, judgement: &Judgement) -> String {
     let mut text = String::from("<section id=\"proof\"><h2>Proof</h2>\n");
     text += &paragraph(
         "",
-        "Bytes that the load says to have moved beside those that the kernel counted for the devices under its volumes, from the start of each stage to its end.",
+        "Bytes that the load reports, compared with the kernel's counters of the devices under its volumes, from the start to the end of each stage.",
     );
     text += &sweep::proof_notes(run).iter().map(|note| paragraph("", note)).collect::<String>();
     text += &match table.length() {
@@ -251,14 +251,14 @@ fn main_stage(stage: &Stage, points: usize) -> String {
     }
     text += "<h3>General report</h3>\n";
     text += &content::general_report(stage).html();
-    text += "<p class=\"legend\">Throughput and bandwidth are what succeeded within the window, divided by its length. \
-             Response times are those of successes; failures have their own, below.</p>\n";
+    text += "<p class=\"legend\">Throughput and bandwidth count what succeeded within the window, divided by its length. \
+             Response times are those of successful operations; failures are listed below.</p>\n";
     text += "<h3>Response times</h3>\n";
     text += &percentiles(stage);
     text += &drawings(stage, points);
     text += "<h3>Failures</h3>\n";
     text += &failures(stage);
-    text += "<h3>How it went</h3>\n";
+    text += "<h3>Course of the load</h3>\n";
     text + &stage.works.iter().map(|work| content::conduct(stage, work).html()).collect::<String>()
 }
 
@@ -268,7 +268,7 @@ fn percentiles(stage: &Stage) -> String {
         let said = content::operations(stage)
             .any(|(work, operation)| operation.throughput(work.window_seconds()) > 0.0);
         return match said {
-            true => paragraph("", "The tool that measured it says no percentiles."),
+            true => paragraph("", "The tool that measured it reports no percentiles."),
             false => paragraph("alarm", "No operation succeeded: there are no response times."),
         };
     }
@@ -312,7 +312,7 @@ fn failures(stage: &Stage) -> String {
 fn other_stages(run: &Run) -> String {
     let table = content::other_stages(run);
     let mut text = String::from("<section id=\"stages\"><h2>Other stages</h2>\n");
-    text += &if table.is_empty() { paragraph("", "There are none.") } else { table.html() };
+    text += &if table.is_empty() { paragraph("", "None.") } else { table.html() };
     for stage in run.stages.iter().filter(|stage| !content::is_main(stage) && content::has_trouble(stage)) {
         text += &format!(
             "<h3>{}</h3>{}",
@@ -346,7 +346,7 @@ fn notes(run: &Run) -> String {
 /// How to run it again, and what made it.
 fn repeat(run: &Run) -> String {
     let source = &run.provenance;
-    let mut text = String::from("<section id=\"repeat\"><h2>How to repeat it</h2>\n");
+    let mut text = String::from("<section id=\"repeat\"><h2>How to reproduce</h2>\n");
     text += &paragraph("", &repeat_sentence(run));
     if !source.command.is_empty() {
         text += &format!("<pre><code>{}</code></pre>\n", escape(&source.command));

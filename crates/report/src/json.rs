@@ -264,7 +264,8 @@ mod tests {
         let text = json(&run, &tidemark_judge::judge(&run));
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();
         let stage = &value["stages"][0];
-        assert_eq!(stage["cell"]["axes"][1], serde_json::json!(["block_size", "4 KiB"]));
+        let block_size = serde_json::json!({"name": "block_size", "value": 4096.0, "unit": "bytes"});
+        assert_eq!(stage["cell"]["axes"][1], block_size);
         let device = &run.stages[0].proof.as_ref().unwrap().devices[0];
         assert_eq!(stage["proof"]["devices"][0]["read_bytes"].as_u64(), Some(device.read_bytes));
         assert_eq!(

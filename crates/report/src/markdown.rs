@@ -42,7 +42,7 @@ pub fn markdown(run: &Run, judgement: &Judgement) -> String {
         text += &proofs.markdown();
     }
     text += "## Other stages\n\n";
-    text += &table(&content::other_stages(run), "There are none.");
+    text += &table(&content::other_stages(run), "None.");
     for stage in run.stages.iter().filter(|stage| !content::is_main(stage) && content::has_trouble(stage)) {
         text += &format!(
             "### {}\n\n**{}.**\n\n{}",
@@ -55,7 +55,7 @@ pub fn markdown(run: &Run, judgement: &Judgement) -> String {
     for note in &run.notes {
         text += &format!("- **{}**: {}\n", plain(&note.topic), plain(&note.text));
     }
-    text += if run.notes.is_empty() { "There are none.\n\n" } else { "\n" };
+    text += if run.notes.is_empty() { "None.\n\n" } else { "\n" };
     text + &repeat(run)
 }
 
@@ -103,7 +103,7 @@ pub(crate) fn main_stage(stage: &Stage) -> String {
     text += &table(&content::percentiles(stage), "No operation succeeded.");
     text += "### Failures\n\n";
     text += &failures(stage);
-    text += "### How it went\n\n";
+    text += "### Course of the load\n\n";
     text + &stage.works.iter().map(|work| content::conduct(stage, work).markdown()).collect::<String>()
 }
 
@@ -120,7 +120,7 @@ fn failures(stage: &Stage) -> String {
 
 fn repeat(run: &Run) -> String {
     let source = &run.provenance;
-    let mut text = format!("## How to repeat it\n\n{}\n\n", plain(&repeat_sentence(run)));
+    let mut text = format!("## How to reproduce\n\n{}\n\n", plain(&repeat_sentence(run)));
     if !source.command.is_empty() {
         text += &format!("{}\n", fenced("sh", &source.command));
     }

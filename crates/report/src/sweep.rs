@@ -145,7 +145,7 @@ fn same<'a>(mut all: impl Iterator<Item = &'a Vec<String>>) -> Option<&'a Vec<St
 /// The stages with a proof: what was done around the load, and what the devices saw of it. What all of them have in
 /// common is left to [`proof_notes`].
 pub(crate) fn proofs(run: &Run, judgement: &Judgement) -> Table {
-    let mut table = Table::new("What the devices saw")
+    let mut table = Table::new("Device counters")
         .words(["Stage", "Cache", "Direct", "Devices"])
         .numbers([
             "Busy",

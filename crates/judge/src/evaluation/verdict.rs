@@ -19,10 +19,11 @@ const KNEES_MOST: usize = 8;
 const REASONS_MOST: usize = 3;
 
 /// The sentences of the verdict: first the headline, that is a line for each arm (better or worse, by how much, for which
-/// load), the limit, and whether the numbers hold (before all else if they do not); then the details.
-pub(super) fn sentences(assessment: &Assessment, measured: &[Measured<'_>]) -> Vec<String> {
+/// load), the limit, and whether the numbers hold (before all else if they do not); then the details. And how many of them
+/// are the headline.
+pub(super) fn sentences(assessment: &Assessment, measured: &[Measured<'_>]) -> (Vec<String>, usize) {
     if measured.is_empty() {
-        return vec!["Nothing was measured.".into()];
+        return (vec!["Nothing was measured.".into()], 1);
     }
     let mut told = Vec::new();
     let (mut sentences, details) = compared(&assessment.comparisons, measured);
@@ -34,13 +35,14 @@ pub(super) fn sentences(assessment: &Assessment, measured: &[Measured<'_>]) -> V
         (true, sentence) => sentences.insert(0, sentence),
         (false, sentence) => sentences.push(sentence),
     }
+    let headline = sentences.len();
     sentences.extend(details);
     sentences.extend(overview(&assessment.comparisons));
     sentences.extend(assessment.knees.iter().take(KNEES_MOST).flat_map(|knee| match told.contains(&knee) {
         true => after(knee, told.len()),
         false => compared_knee(knee, &assessment.knees),
     }));
-    sentences
+    (sentences, headline)
 }
 
 /// A line for each arm compared with the baseline; and the same with intervals, where there is too much of it for a headline.

@@ -55,9 +55,12 @@ fn verdict(subject: &Subject<'_>) -> String {
         None => format!("≈ {word}"),
     });
     let mut text = format!("**{}**\n\n", words.collect::<Vec<_>>().join(" · "));
-    let (answer, more) = subject.assessment.verdict.split_at(subject.assessment.verdict.len().min(2));
-    text += &format!("{}\n\n", plain(&answer.join(" ")));
-    text += &more.iter().map(|sentence| format!("{}\n\n", plain(sentence))).collect::<String>();
+    text += &subject
+        .assessment
+        .verdict
+        .iter()
+        .map(|sentence| format!("{}\n\n", plain(sentence)))
+        .collect::<String>();
     let reasons = match &subject.assessment.validity {
         Validity::Valid => &[][..],
         Validity::Invalid(reasons) => reasons,

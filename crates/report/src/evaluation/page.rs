@@ -90,9 +90,11 @@ fn verdict(subject: &Subject<'_>) -> String {
     });
     let mut text =
         format!("<div class=\"verdict {class}\"><p class=\"word\">{}</p>", words.collect::<String>());
-    let (answer, more) = subject.assessment.verdict.split_at(subject.assessment.verdict.len().min(2));
-    let answer = answer.join(" ");
-    text += &paragraph(if answer.len() > LONG_ANSWER { "answer long" } else { "answer" }, &answer);
+    let all = &subject.assessment.verdict;
+    let (answer, more) = all.split_at(all.len().min(subject.assessment.headline));
+    let long = answer.iter().map(String::len).sum::<usize>() > LONG_ANSWER;
+    let class = if long { "answer long" } else { "answer" };
+    text += &answer.iter().map(|line| paragraph(class, line)).collect::<String>();
     text += &more.iter().map(|sentence| paragraph("more", sentence)).collect::<String>();
     text += "</div>\n";
     if let Validity::Invalid(reasons) = &subject.assessment.validity {
@@ -101,7 +103,7 @@ fn verdict(subject: &Subject<'_>) -> String {
         text += &list("reasons", &reasons);
     }
     if !subject.evaluation.missing.is_empty() {
-        text += "<h3>What is missing</h3>\n";
+        text += "<h3>Missing measurements</h3>\n";
         text += &list("reasons", &subject.evaluation.missing);
     }
     text
@@ -117,10 +119,10 @@ fn comparison(panels: &[Panel<'_>]) -> String {
              (Welch's test, corrected for the number of comparisons by Holm's method).</p>\n";
     let normalised = drawings::normalised(panels);
     if !normalised.is_empty() {
-        text += "<h3>Beside the baseline</h3>\n";
+        text += "<h3>Compared with the baseline</h3>\n";
         text += &named(&normalised);
     }
-    text += "<h3>As measured</h3>\n";
+    text += "<h3>Measurements</h3>\n";
     text += &named(&drawings::raw(panels));
     text += "<p class=\"legend\">Whiskers are 95 % confidence intervals. Of a load with more than three levels the knee of the \
              baseline stands for all, or the highest level.</p>\n";
@@ -216,7 +218,7 @@ fn nodes(panels: &[Panel<'_>], subject: &Subject<'_>) -> String {
     }
     let gaps = content::gaps(subject.runs.iter().flat_map(|run| &run.nodes));
     if !gaps.is_empty() {
-        text += &format!("<h3>What could not be observed</h3>\n{}", list("", &gaps));
+        text += &format!("<h3>Not observed</h3>\n{}", list("", &gaps));
     }
     text
 }
@@ -224,7 +226,7 @@ fn nodes(panels: &[Panel<'_>], subject: &Subject<'_>) -> String {
 fn all_findings(subject: &Subject<'_>, panels: &[Panel<'_>]) -> String {
     let mut text = findings(&subject.assessment.findings);
     if text.is_empty() {
-        text += &paragraph("", "There are none.");
+        text += &paragraph("", "None.");
     }
     let table = tables::comparisons(subject, panels);
     if !table.is_empty() {
@@ -258,11 +260,7 @@ fn arms(subject: &Subject<'_>) -> String {
 
 fn runs(subject: &Subject<'_>) -> String {
     let table = tables::runs(subject);
-    if table.is_empty() {
-        paragraph("", "There are none.")
-    } else {
-        maybe_folded("All runs", &table, MOST_ROWS)
-    }
+    if table.is_empty() { paragraph("", "None.") } else { maybe_folded("All runs", &table, MOST_ROWS) }
 }
 
 fn repeat(subject: &Subject<'_>) -> String {

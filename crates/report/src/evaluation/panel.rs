@@ -307,7 +307,7 @@ mod tests {
                 .iter()
                 .all(|ladder| ladder.axis == "workers" && ladder.steps.is_sorted_by(|a, b| a.0 < b.0))
         );
-        assert_eq!(ladders[1].others, "1MiB");
+        assert_eq!(ladders[1].others, "1 MiB");
     }
 
     #[test]

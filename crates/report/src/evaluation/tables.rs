@@ -269,7 +269,7 @@ pub(super) fn comparisons(subject: &Subject<'_>, panels: &[Panel<'_>]) -> Table 
 
 /// What the devices saw, of all runs of an arm under a load together.
 pub(super) fn proofs(subject: &Subject<'_>, panels: &[Panel<'_>]) -> Table {
-    let mut table = Table::new("What the devices saw")
+    let mut table = Table::new("Device counters")
         .words(["Load", "Arm"])
         .numbers(["Runs"])
         .words(["Cache", "Direct", "Devices"])

@@ -264,7 +264,9 @@ fn one_arm_without_a_baseline_has_numbers_and_levels() {
         page.contains("<th scope=\"col\" class=\"n\">baseline</th>")
             && page.contains("<small>one value</small>")
     );
-    assert!(!page.contains("Beside the baseline") && page.contains("Response time against throughput"));
+    assert!(
+        !page.contains("Compared with the baseline") && page.contains("Response time against throughput")
+    );
 }
 
 #[test]

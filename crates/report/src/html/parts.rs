@@ -51,7 +51,7 @@ pub(crate) fn bottom(version: &str) -> String {
 pub(crate) fn document(text: &str) -> String {
     let shown: String = text.chars().take(MOST_OF_DOCUMENT).collect();
     let cut = if shown.len() < text.len() {
-        paragraph("legend", "The document is longer than this; the JSON report has all of it.")
+        paragraph("legend", "The document is cut off here; the JSON report has all of it.")
     } else {
         String::new()
     };
@@ -117,13 +117,13 @@ pub(crate) fn findings(all: &[Finding]) -> String {
     let mut text = String::new();
     let wrong = of(&[Severity::Critical, Severity::Warning]);
     if !wrong.is_empty() {
-        text += &format!("<h3>What is wrong</h3>\n<div class=\"findings\">{}</div>\n", wrong.concat());
+        text += &format!("<h3>Problems</h3>\n<div class=\"findings\">{}</div>\n", wrong.concat());
     }
     let notes = of(&[Severity::Note]);
     if (1..=MOST_NOTES).contains(&notes.len()) {
-        text += &format!("<h3>Worth knowing</h3>\n<div class=\"findings side\">{}</div>\n", notes.concat());
+        text += &format!("<h3>Notes</h3>\n<div class=\"findings side\">{}</div>\n", notes.concat());
     } else if !notes.is_empty() {
-        text += &folded("Worth knowing", &notes);
+        text += &folded("Notes", &notes);
     }
     let good = of(&[Severity::Good]);
     if !good.is_empty() {
