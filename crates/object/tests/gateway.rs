@@ -62,7 +62,7 @@ fn swift_verbs_work_on_a_real_gateway() {
     let SwiftAuth::TempAuth { key, .. } = &mut wrong.auth else { unreachable!("made above") };
     *key = Secret::new("wrong");
     let refused = preflight(&job(&wrong), None).unwrap_err().to_string();
-    assert!(refused.contains("refused user") && refused.contains("key"), "{refused}");
+    assert!(refused.contains("rejected user") && refused.contains("key"), "{refused}");
 
     let create = Verb::CreateContainer;
     let empty = Verb::DeleteContainer { empty: true };
