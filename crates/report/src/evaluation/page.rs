@@ -32,12 +32,12 @@ pub fn html(subject: &Subject<'_>) -> String {
         ("levels", "Levels and knees", levels(&panels)),
         ("latencies", "Response times", latencies(&panels, subject)),
         ("bottlenecks", "Bottlenecks", bottlenecks(subject)),
-        ("nodes", "What the nodes did", nodes(&panels, subject)),
+        ("nodes", "Nodes", nodes(&panels, subject)),
         ("findings", "Findings", all_findings(subject, &panels)),
         ("proofs", "Proofs", proofs(subject, &panels)),
         ("arms", "Arms and loads", arms(subject)),
         ("runs", "All runs", runs(subject)),
-        ("repeat", "How to repeat it", repeat(subject)),
+        ("repeat", "How to reproduce", repeat(subject)),
     ];
     let sections: Vec<_> = sections.into_iter().filter(|(_, _, text)| !text.is_empty()).collect();
     let links: Vec<(String, String)> =
