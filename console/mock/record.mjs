@@ -178,6 +178,7 @@ function findings(row) {
       detail: 'Those percentiles, and all above, are a few operations’ luck: do not compare them between runs.',
       evidence: ['read: 40,645 samples; p99.99 needs 100,000'],
       invalidates: false,
+      facts: [],
       ...place,
     },
     {
@@ -187,6 +188,7 @@ function findings(row) {
       detail: '',
       evidence: ['mean in flight: 47.840 s / 47.986 s x 8 = 7.98'],
       invalidates: false,
+      facts: [],
       ...place,
     },
   ];
@@ -198,6 +200,7 @@ function findings(row) {
       detail: 'All were timeouts.',
       evidence: [],
       invalidates: false,
+      facts: [],
       ...place,
     });
   if (row.valid === false)
@@ -208,6 +211,7 @@ function findings(row) {
       detail: 'The numbers are those of the generator, not of the storage. Use more drivers.',
       evidence: ['seconds at 95.00 % or more: 44 of 60'],
       invalidates: true,
+      facts: [],
       ...place,
     });
   return found;

@@ -20,6 +20,7 @@ function comment(text) {
 
 /** The type of a schema; throws at what it does not know, so that nothing is left out unseen. */
 function type(schema) {
+  if (schema === undefined || schema === true) return 'unknown';
   const {
     $ref,
     oneOf,
@@ -36,6 +37,7 @@ function type(schema) {
   if (unknown.length > 0) throw new Error(`types.mjs does not know ${unknown.join(', ')}: ${JSON.stringify(schema)}`);
   if ($ref) return $ref.replace('#/components/schemas/', '');
   if (oneOf) return oneOf.map(type).join(' | ');
+  if (kind === undefined && !values) return 'unknown';
   if (values) return values.map((value) => JSON.stringify(value)).join(' | ');
   const one = (kind) => {
     switch (kind) {

@@ -16,6 +16,24 @@ export interface AuditRow {
   what: string;
 }
 
+/** How an [`Axis`] stands in JSON. */
+export interface Axis {
+  /** What is varied: `block_size`. */
+  name: string;
+  unit: AxisUnit | null;
+  /** Its value at this point. */
+  value: AxisScalar;
+}
+
+/** A number or a word. */
+export type AxisScalar = number | string;
+
+/** What the numbers on an axis count. */
+export type AxisUnit = 'count' | 'bytes';
+
+/** The state of the page cache that a document declares for the start of the load. */
+export type Cache = 'cold' | 'warm';
+
 /** How to cancel. */
 export interface Cancel {
   /** Stop at once without cleanup, instead of ending the load, keeping the results and cleaning up. */
@@ -24,8 +42,8 @@ export interface Cancel {
 
 /** One point of a sweep, and which of its repeats. */
 export interface Cell {
-  /** Name and value of every axis, in the document's order: `block_size` `4 KiB`, `clients` `8`. */
-  axes: [string, string][];
+  /** Its place on every axis, in the document's order: `block_size` `4 KiB`, `clients` `8`. */
+  axes: Axis[];
   /** What drove it: `native` or `fio`. */
   engine: string;
   /** From 1. */
@@ -257,25 +275,26 @@ export interface Figure {
   work: string;
 }
 
-/** A statement about a run, with its evidence. */
+/** A finding in JSON: its words and its facts. */
 export interface Finding {
-  /** What it means and what to do about it, in whole sentences; may be empty. */
+  /** What it means and what to do about it; may be empty. */
   detail: string;
   /** Numbers with their units, and the arithmetic. */
   evidence: string[];
-  /** Whether it makes the run invalid: its sentence is one of the reasons. */
+  /** What was found, as data; one entry for each place. */
+  facts: Record<string, unknown>[];
+  /** Whether it makes the run invalid. */
   invalidates: boolean;
   /** The short stable name of what was found, e.g. `outage`. */
   rule: string;
-  /** How grave it is. */
   severity: Severity;
-  /** The stage it is about, as [`tidemark_measure::record::Stage::id`]; `None`: the whole run. */
+  /** The stage it is about; null: the whole run. */
   stage: string | null;
-  /** The stages it is about when there are several, by their ids; [`Finding::stage`] is `None` then. */
+  /** The stages it is about when there are several. */
   stages: string[];
   /** One plain sentence without a full stop. */
   title: string;
-  /** The work it is about, by its name; `None`: the whole stage. */
+  /** The work it is about; null: the whole stage. */
   work: string | null;
 }
 
@@ -546,7 +565,7 @@ export interface Member {
   turn: number;
 }
 
-/** A remark on the document: something that behaves otherwise than its author may expect. */
+/** A remark on the document: behaviour that its author may not expect. */
 export interface Note {
   /** What happens and why, in one or two sentences. */
   text: string;
@@ -586,8 +605,7 @@ export interface Problem {
 
 /** What was done around the load so that its numbers are evidence, and what the devices counted meanwhile. */
 export interface Proof {
-  /** The state of the page cache that the document declares: `cold` or `warm`. */
-  cache: string;
+  cache: Cache | null;
   /** What the devices under the volumes counted from the stage's start to its end. */
   devices: DeviceUse[];
   /** Whether reads and writes bypassed the page cache. */
@@ -620,7 +638,7 @@ export interface Provenance {
   path: string;
   /** The seed that all random choices came from. */
   seed: number;
-  /** What the load was put on, one line per distinct target: kind, endpoints, server software when told. */
+  /** What the load ran against, one line per distinct target: kind, endpoints, server software if known. */
   targets: string[];
   /** Tidemark's version. */
   tidemark: string;
@@ -638,7 +656,7 @@ export interface Reported {
   throughput: number | null;
 }
 
-/** What a token allows. */
+/** The role of a token. */
 export type Role = 'viewer' | 'operator' | 'driver';
 
 /** A process that generates load, commanded by a controller. */

@@ -377,7 +377,7 @@ impl RunDrivers {
             }
             Up::Leaving => {
                 drop(state);
-                return self.give_up(driver, "its user ended it");
+                return self.give_up(driver, "its user stopped it");
             }
             Up::Refused { run, reason } if run == self.run => {
                 drop(state);

@@ -18,8 +18,6 @@ pub mod repeats;
 pub mod samples;
 pub mod stalls;
 pub mod steadiness;
-#[cfg(test)]
-mod tests;
 
 /// Stages of a finding about many that are quoted.
 const QUOTED_MOST: usize = 5;

@@ -113,7 +113,7 @@ fn a_failed_creation_is_told_apart_from_a_lab_and_begun_anew() {
     assert!(matches!(Lab::open(&options.dir), Err(LabError::Unfinished { .. })));
     let mut said = Vec::new();
     up(&options, &mut |text| said.push(text.to_owned())).unwrap_err();
-    assert_eq!(said[0], "clearing a lab that was not finished");
+    assert_eq!(said[0], "removing an unfinished lab");
     down(&options.dir, true, &mut |_| {}).unwrap();
     assert!(!options.dir.exists());
 }

@@ -6,7 +6,7 @@ use std::fmt;
 use utoipa::ToSchema;
 
 /// One coordinate of a point of a sweep.
-#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Axis {
     /// What is varied: `block_size`.
     pub name: String,
@@ -16,9 +16,8 @@ pub struct Axis {
 }
 
 /// A value on an axis.
-#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
-#[schema(as = AxisValue)]
 pub enum Value {
     /// A number.
     Number {
@@ -34,6 +33,29 @@ pub enum Value {
         #[serde(rename = "value")]
         word: String,
     },
+}
+
+/// How an [`Axis`] stands in JSON.
+#[derive(ToSchema)]
+#[schema(as = Axis)]
+#[expect(dead_code, reason = "it describes what `Axis` serializes to")]
+pub struct AxisRecord {
+    /// What is varied: `block_size`.
+    name: String,
+    /// Its value at this point.
+    value: AxisScalar,
+    /// What a number counts; absent from words.
+    unit: Option<Unit>,
+}
+
+/// A number or a word.
+#[derive(ToSchema)]
+#[serde(untagged)]
+pub enum AxisScalar {
+    /// A number.
+    Number(f64),
+    /// A word.
+    Word(String),
 }
 
 /// What the numbers on an axis count.

@@ -232,6 +232,7 @@ pub struct Cell {
     /// The sweep it is a point of: the load's name in the document.
     pub sweep: String,
     /// Its place on every axis, in the document's order: `block_size` `4 KiB`, `clients` `8`.
+    #[schema(value_type = Vec<crate::axis::AxisRecord>)]
     pub axes: Vec<Axis>,
     /// From 1.
     pub repeat: u32,

@@ -28,7 +28,7 @@ fn a_stage_that_loses_a_driver_ends_and_those_who_are_left_clean_up() {
     let run = host.execute(&losing(&stages(), OnLoss::Stop), &["a", "b"], &mut follower).unwrap();
     assert_eq!(states(&run), [State::Failed, State::Waiting, State::Completed]);
     let reason = &run.stages[0].reason;
-    assert!(reason.contains("driver b was lost: its user ended it"), "{reason}");
+    assert!(reason.contains("driver b was lost: its user stopped it"), "{reason}");
     assert!(run.stages[0].works[0].window_end_ns < 3_000_000_000);
     let complete: Vec<_> = run.stages[0].shares.iter().map(|share| share.complete).collect();
     assert_eq!(complete, [true, false]);
@@ -160,7 +160,7 @@ fn the_user_ends_a_load_and_what_was_measured_is_kept() {
         assert_eq!(states(&run), [State::Interrupted, cleaned]);
         assert_eq!(
             (run.state, run.stages[0].reason.as_str()),
-            (State::Interrupted, "ended early by the user")
+            (State::Interrupted, "stopped early by the user")
         );
         let shares = &run.stages[0].shares;
         assert!(shares.iter().all(|share| share.complete && share.ok > 0));

@@ -76,7 +76,7 @@ fn arm_line(arm: &str, own: &[&Comparison], measured: &[Measured<'_>], intervals
     let list = |outcome, print: fn(&Comparison, bool) -> String| {
         let of = told.iter().filter(|one| one.outcome == outcome);
         let parts: Vec<_> = of.map(|one| print(one, intervals)).collect();
-        (!parts.is_empty()).then(|| some(parts, ", "))
+        (!parts.is_empty()).then(|| some(&parts, ", "))
     };
     let mut parts = Vec::new();
     for (outcome, word) in [(Outcome::Better, "better"), (Outcome::Worse, "worse")] {
@@ -182,7 +182,7 @@ fn results<'s>(assessment: &'s Assessment, measured: &[Measured<'_>], told: &mut
             None => parts.push(plain(best)),
         }
     }
-    format!("{}.", some(parts, "; "))
+    format!("{}.", some(&parts, "; "))
 }
 
 /// `baseline, small-objects at workers 320: 5 020 op/s (95 % interval 4 990 op/s to 5 050 op/s), p99 12.0 ms`.
@@ -247,7 +247,7 @@ fn limit(assessment: &Assessment) -> Option<String> {
     let left = named.len() - first.len();
     let mut parts: Vec<String> =
         first.iter().map(|one| format!("{} ({}, {})", one.finding.title(), one.arm, one.load)).collect();
-    parts = vec![some(parts, "; ")];
+    parts = vec![some(&parts, "; ")];
     parts.extend((left > 0).then(|| format!("and {left} more")));
     (!named.is_empty()).then(|| format!("Limit: {}.", parts.join("; ")))
 }
@@ -269,6 +269,6 @@ fn some_of(parts: &[String], most: usize) -> Vec<String> {
 }
 
 /// Some parts of a sentence.
-fn some(parts: Vec<String>, between: &str) -> String {
-    some_of(&parts, PARTS_MOST).join(between)
+fn some(parts: &[String], between: &str) -> String {
+    some_of(parts, PARTS_MOST).join(between)
 }

@@ -92,7 +92,7 @@ enum Name {
 /// yet in percent.
 pub(super) fn operation(
     name: &str,
-    kind: Kind,
+    kind: &Kind,
     mut table: Table<'_>,
     common: &Common,
     around: &Around,

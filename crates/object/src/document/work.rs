@@ -148,7 +148,7 @@ fn load(table: &mut Table<'_>, around: &Around, target: &Target) -> Doing {
     let (mut choices, mut actions, mut labels) = (vec![], vec![], vec![]);
     for (name, kind, settings) in operations_of(table) {
         let index = actions.len() as u16;
-        let (choice, action, label) = operation::operation(name, kind, settings, &common, around, index);
+        let (choice, action, label) = operation::operation(name, &kind, settings, &common, around, index);
         choices.push(choice);
         actions.push(action);
         labels.push(label);
