@@ -38,7 +38,7 @@ pub(crate) fn disk_of(path: &Path) -> Option<PathBuf> {
     if is_partition { entry.parent().map(Path::to_path_buf) } else { Some(entry) }
 }
 
-/// What `/sys` knows a device number by.
+/// The path of a device number in `/sys`.
 pub(crate) fn entry_of(number: u64) -> PathBuf {
     PathBuf::from(format!("/sys/dev/block/{}:{}", major(number), minor(number)))
 }

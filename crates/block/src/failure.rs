@@ -50,7 +50,7 @@ pub(crate) fn place(action: Action, volume: &Opened, offset: u64, length: u64) -
     }
 }
 
-/// What was wrong with content. `come` says whether the sector showed what was expected when it was read again, if
+/// What was wrong with content. `come` is whether a second read of the sector showed what was expected, if
 /// it was.
 pub(crate) fn content(
     wrong: Wrong,

@@ -106,8 +106,8 @@ pub fn evaluate(
 ) -> Result<Evaluated, ExecuteError> {
     if !options.run_commands && document.arms.iter().any(tidemark_plan::evaluation::Arm::has_commands) {
         return Err(ExecuteError(
-            "the document has shell commands (set_up, reset or tear_down), which require --run-commands: \
-             first review them with `tidemark check`"
+            "the document has shell commands (set_up, reset or tear_down): review them with \
+             `tidemark check`, then add --run-commands"
                 .into(),
         ));
     }

@@ -63,7 +63,7 @@ struct OnDrivers {
     listener: Option<Listener>,
     on_loss: OnLoss,
     run_start: Option<Instant>,
-    /// Drivers that have a part of the stage that goes on.
+    /// Drivers that have a part of the current stage.
     seated: Vec<usize>,
 }
 
@@ -104,7 +104,7 @@ impl OnDrivers {
         (0..self.run_drivers.drivers()).filter(|driver| !self.run_drivers.is_lost(*driver)).collect()
     }
 
-    /// What stops the stage, if a driver of it was lost and the document does not go on without.
+    /// What stops the stage, if a driver of it was lost and the document does not continue without it.
     fn loss(&self, of: &[usize]) -> Option<String> {
         let lost = of.iter().find_map(|driver| self.run_drivers.loss_of(*driver))?;
         (self.on_loss == OnLoss::Stop || of.iter().all(|driver| self.run_drivers.is_lost(*driver)))
@@ -310,7 +310,7 @@ impl Backend for OnDrivers {
 }
 
 impl OnDrivers {
-    /// Waits until every driver has said that the stage is over there. One that does not is given up.
+    /// Waits until every driver has reported the end of the stage. One that does not is dropped.
     fn wait_for_the_end(&self, of: &[usize]) {
         let until = Instant::now() + self.run_drivers.timeouts.word;
         for driver in of {
@@ -329,7 +329,7 @@ fn seated(works: &[Vec<Assignment>], driver: usize) -> bool {
     works.iter().flatten().any(|assignments| assignments.driver == driver)
 }
 
-/// The proofs of several drivers as one: what they did and could not check is said with their names.
+/// The proofs of several drivers as one: what they did and could not check is listed with their names.
 fn join(mut proofs: Vec<(String, Proof)>, remarks: Vec<String>) -> Option<Proof> {
     if proofs.len() < 2 {
         let (_, mut proof) = proofs.pop()?;

@@ -162,7 +162,7 @@ impl Fleet {
         self.let_go(name, Some(run));
     }
 
-    /// Gives a driver up for this run: its session is void, it has to join anew, and what it has not said is lost. It hears that
+    /// Drops a driver for this run: its session is void, it must join again, and what it has not sent is lost. It learns that
     /// it was given up as soon as it can, the run hears nothing more of it, and it still has to be released.
     pub fn give_up(&self, name: &str) {
         if let Some(handle) = self.handle(name) {

@@ -94,7 +94,7 @@ impl Remote {
     }
 }
 
-/// A work while it goes on.
+/// A running work.
 struct Following<'a> {
     remote: &'a Remote,
     work: &'a Work,
@@ -111,7 +111,7 @@ struct Following<'a> {
     user: bool,
     /// How far the drivers' clocks were ahead soon after the start.
     offsets: Option<Vec<i64>>,
-    /// When somebody last looked for those who are silent.
+    /// When silent drivers were last checked for.
     looked: Instant,
 }
 
@@ -204,7 +204,7 @@ impl<'a> Following<'a> {
             if does_each_once(self.work) {
                 self.trouble.get_or_insert(format!("{loss}, with operations that had to be done"));
             }
-            // Of a load that nobody has brought to its end, nobody knows how long it was.
+            // The length of a load that no driver completed is unknown.
             if self.endings.is_empty() && self.sources.iter().all(|source| !source.open) {
                 self.trouble.get_or_insert_with(|| loss.clone());
                 self.merge.ended_early(self.remote.since_start());
@@ -260,7 +260,7 @@ impl<'a> Following<'a> {
         self.endings.push(ending);
     }
 
-    /// The work has failed: those who go on are to end.
+    /// The work has failed: the remaining drivers must stop.
     fn fail(&mut self, trouble: String) {
         self.trouble.get_or_insert(trouble);
         self.end_early(Order::Finish);
@@ -276,7 +276,7 @@ impl<'a> Following<'a> {
         self.told = Some((order, Instant::now()));
     }
 
-    /// Does what the load has shown to be due, and what the user wants.
+    /// Carries out due decisions and the user's stop request.
     fn decide(&mut self, stop_request: StopRequest) {
         match self.merge.decision() {
             Some(Decision::OpenWindow) => self.open_window(),
@@ -382,8 +382,8 @@ fn does_each_once(work: &Work) -> bool {
     work.load.source.operations().is_some() || work.load.stop.operations.is_some()
 }
 
-/// Whether a driver that is well tells something of this work every second, whatever the storage does: nothing that
-/// goes over sockets holds a thread up. Volumes may, and fio tells nothing while it lays out its files.
+/// Whether a healthy driver reports on this work every second, whatever the storage does: nothing that
+/// goes over sockets holds a thread up. Volumes may, and fio reports nothing while it lays out its files.
 fn speaks_every_second(work: &Work) -> bool {
     matches!(work.engine, Engine::Object(_))
 }

@@ -88,13 +88,13 @@ impl Orders {
         self.state().away = since;
     }
 
-    /// The stage that goes on, if one does, is to stop at once.
+    /// The current stage, if any, must stop at once.
     pub(crate) fn stop(&self) {
         self.state().stop_request = Some(Order::Stop);
         self.changed.notify_all();
     }
 
-    /// The run is void: everything stops, and nothing more is said.
+    /// The run is void: everything stops, and nothing more is sent.
     pub(crate) fn give_up(&self) {
         self.state().given_up = true;
         self.changed.notify_all();

@@ -84,7 +84,7 @@ struct StartBarrier<'a> {
 }
 
 impl StartBarrier<'_> {
-    /// A runner's sessions are open; the last one tells the controller.
+    /// A runner's sessions are open; the last one reports to the controller.
     fn opened(&self) {
         if self.open.fetch_add(1, Ordering::AcqRel) + 1 == self.runners {
             self.say(Opened::Ready);

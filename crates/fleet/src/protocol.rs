@@ -13,7 +13,7 @@ use tidemark_plan::plan::Plan;
 /// The protocol's number: a driver of another one is refused.
 pub const VERSION: u32 = 1;
 
-/// Who joins: the first thing that a driver says.
+/// Who joins: a driver's first message.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Hello {
@@ -99,7 +99,7 @@ pub enum Down {
         /// When.
         at_ns: u64,
     },
-    /// A word on the load of a work that goes on. Later ones override earlier ones, but a stop is not taken back.
+    /// An instruction for the load of a running work. Later ones override earlier ones, but a stop is not taken back.
     Order {
         /// Which run.
         run: u64,
@@ -117,7 +117,7 @@ pub enum Down {
     },
 }
 
-/// A word on a load that goes on.
+/// An instruction for a running load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
@@ -143,7 +143,7 @@ pub enum Up {
         /// One line per distinct target.
         targets: Vec<String>,
     },
-    /// The run cannot begin here, or go on: one clear sentence with the remedy, never a secret.
+    /// The run cannot begin here, or continue: one clear sentence with the remedy, never a secret.
     Refused {
         /// Which.
         run: u64,

@@ -22,7 +22,7 @@ const LOOK: Duration = Duration::from_millis(100);
 pub(crate) struct Timeouts {
     /// On whether it is ready: for a run, for a stage.
     pub(crate) ready: Duration,
-    /// On a load that is over, or of which it should tell something every second; when it is to let go of a run.
+    /// On a load that is over, or of which it should report something every second; when it must release a run.
     pub(crate) word: Duration,
 }
 
@@ -39,7 +39,7 @@ pub(crate) enum News {
     Second(usize, Vec<u8>),
     /// Its share has ended there. Told once at most, and nothing of the share follows.
     Ended(usize, Result<Box<Ending>, String>),
-    /// The stage is over there, and it has not said how its share ended.
+    /// The stage is over there, and it has not reported how its share ended.
     Over(usize),
     /// It is not reachable. Only one work of a stage reports it to the user.
     Away(usize),
@@ -82,7 +82,7 @@ struct OfDriver {
     lost: Option<(Instant, String)>,
     /// Whether a stage has failed because it is lost. One is enough.
     loss_counted: bool,
-    /// Works of the stage that goes on of which it is still to say how they ended.
+    /// Works of the current stage whose end it has not reported yet.
     owes: Vec<u32>,
     prepared: Option<Result<Vec<String>, String>>,
     ready: Option<(Opened, Vec<Note>)>,
@@ -201,7 +201,7 @@ impl RunDrivers {
         self.fleet.send(&name, down);
     }
 
-    /// Gives a driver up: what it has not said is lost.
+    /// Drops a driver: what it has not sent is lost.
     pub(crate) fn give_up(&self, driver: usize, reason: &str) {
         // Once: it may have joined anew by now.
         if self.lose(driver, reason) {
@@ -230,7 +230,7 @@ impl RunDrivers {
         self.fleet.clock_ns() - past.as_nanos() as i64 + ahead.as_nanos() as i64
     }
 
-    /// Begins a stage: gives one route for each of its works. What is known already is told there, too: that a driver is lost.
+    /// Begins a stage: returns one route for each of its works. It also reports drivers that are already lost there.
     pub(crate) fn open(&self, stage: u32, works: &[Vec<Assignment>]) -> Vec<Receiver<News>> {
         let mut state = self.state();
         state.stage = Some(stage);
@@ -296,7 +296,7 @@ impl RunDrivers {
         shares
     }
 
-    /// What the run's record says of a driver.
+    /// A driver in the run's record.
     pub(crate) fn record(&self, driver: usize, run_start: Instant) -> Driver {
         let state = self.state();
         let OfDriver { record, lost, .. } = &state.drivers[driver];
@@ -427,14 +427,14 @@ impl RunDrivers {
 }
 
 impl State {
-    /// Tells one work of the stage that goes on. One that has ended has no use for it.
+    /// Sends to one work of the current stage. One that has ended does not need it.
     fn tell(&mut self, work: u32, news: News) {
         if let Some(Some(route)) = self.routes.get(work as usize) {
             let _ = route.send(news);
         }
     }
 
-    /// Tells the first work that goes on.
+    /// Sends to the first running work.
     fn tell_one(&self, news: News) {
         if let Some(route) = self.routes.iter().flatten().next() {
             let _ = route.send(news);

@@ -44,7 +44,7 @@ pub(crate) const MOST_POINTS: u64 = 10_000;
 /// Volumes named by all works of a document, beyond which it is treated as a mistake.
 pub(crate) const MOST_VOLUMES_NAMED: u64 = 1_000_000;
 
-/// The most clients that a prefill has of its own accord: one for each volume, up to this many.
+/// The default limit of a prefill's clients: one for each volume, up to this many.
 pub(crate) const FILL_CLIENTS: u32 = 8;
 
 /// Operations of a prefill's client in flight at once.

@@ -437,7 +437,7 @@ fn touches(work: &PlanWork) -> Vec<Touch<'_>> {
                     None => world::areas(&choice.spaces, &choice.items),
                 };
                 let needs = |choice: &Choice| matches!(choice.effect, Effect::Uses | Effect::Removes);
-                // What the pool makes itself it knows; only what it takes for granted must be there.
+                // The pool tracks what it creates itself; only what it expects must exist.
                 let existing = pooled
                     .filter(|_| needs(choice))
                     .map(|pool| Area { spaces: pool.spaces, items: pool.existing.unwrap_or((1, 0)) });
@@ -496,7 +496,7 @@ fn time_of(work: &PlanWork) -> Time {
         until.push(volumes::until(work, job));
     } else if let Some(number) = work.load.source.operations() {
         let (what, done) = match work.kind {
-            WorkKind::Init => ("containers", "made"),
+            WorkKind::Init => ("containers", "created"),
             WorkKind::Dispose => ("containers", "deleted"),
             WorkKind::Cleanup => ("objects", "deleted"),
             WorkKind::Prepare | WorkKind::Normal => ("objects", "written"),
@@ -540,7 +540,7 @@ fn memory_of(work: &PlanWork) -> u64 {
     let workers = u64::from(work.load.workers).saturating_mul(WORKER_MEMORY);
     let actions = u64::from(work.load.actions).saturating_mul(ACTION_MEMORY);
     let pool = match &work.load.source {
-        // A pool keeps 8 bytes for each object that it knows of, in a list that grows by doubling.
+        // A pool keeps 8 bytes for each object that it tracks, in a list that grows by doubling.
         SourcePlan::Mix { pool: Some(pool), .. } => {
             world::length(pool.spaces).saturating_mul(world::length(pool.items)).saturating_mul(16)
         }

@@ -74,7 +74,7 @@ pub enum OnLoss {
     /// It ends and has failed; only the stages that clean up still run.
     #[default]
     Stop,
-    /// It goes on with the drivers that are left. A work that has to do each of its operations once fails all the same.
+    /// It continues with the remaining drivers. A work that has to do each of its operations once still fails.
     Continue,
 }
 
@@ -116,7 +116,7 @@ pub struct Stage {
     pub pause_ns: u64,
     /// A script around the stage, as the document wrote it: `script.sh(arguments)`.
     pub trigger: Option<String>,
-    /// Whether the plan goes on to the following stages when this one fails.
+    /// Whether the plan continues with the following stages when this one fails.
     pub on_failure: OnFailure,
     /// Which point of a sweep it measures, if it is part of one.
     pub cell: Option<Cell>,

@@ -56,7 +56,7 @@ pub(crate) enum Message {
     Second(Second),
 }
 
-/// What a driver wants that has just connected, and where from.
+/// The request of a driver that has just connected, and its address.
 pub(crate) struct Arrival {
     pub(crate) hello: Hello,
     pub(crate) resume: Option<Resume>,
@@ -67,7 +67,7 @@ pub(crate) struct Arrival {
 pub(crate) struct Entry {
     /// The session.
     pub(crate) session: SessionId,
-    /// If it goes on: the last message that was received, and the last that the driver has.
+    /// If it continues: the last message that was received, and the last that the driver has.
     pub(crate) resumed: Option<(u64, u64)>,
     /// The connection.
     pub(crate) line: Arc<Line>,
@@ -93,7 +93,7 @@ struct Claim {
     run: u64,
     tag: u32,
     heard: Sender<(u32, Heard)>,
-    /// Whether it has heard that the driver is gone: it hears nothing more.
+    /// Whether it has learnt that the driver is gone: it receives nothing more.
     over: bool,
 }
 
@@ -219,7 +219,7 @@ impl DriverHandle {
         true
     }
 
-    /// Makes the session void if it is that of this connection, and tells both sides why.
+    /// Makes the session void if it is that of this connection, and sends both sides the reason.
     pub(crate) fn void_of(&self, line: &Arc<Line>, reason: &str) {
         let mut state = self.lock();
         if state.has(line) {
@@ -320,7 +320,7 @@ impl State {
         }
     }
 
-    /// Something was heard. The driver is present once its clock is known, too: it can be told when to start. Returns whether
+    /// A message arrived. The driver is present once its clock is known, too: then it can receive a start time. Returns whether
     /// it was not before.
     fn alive(&mut self) -> bool {
         self.heard_at = Instant::now();

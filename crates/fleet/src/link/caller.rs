@@ -73,20 +73,20 @@ fn backoff(attempts: u32) -> Duration {
     doubled.mul_f64(0.5 + f64::from(random) / f64::from(u32::MAX))
 }
 
-/// What goes on from one connection to the next.
+/// What is kept from one connection to the next.
 struct Visit<'a> {
     shared: &'a Shared,
     hello: &'a Hello,
     /// Whether there has been a session.
     joined: bool,
-    /// Whether the driver has been told that it is alone.
+    /// Whether the cut has been reported to the driver.
     away: bool,
     /// Whether the connection was more than a beginning.
     well: bool,
 }
 
 impl Visit<'_> {
-    /// Connects, goes on with the session or begins one, and talks until the connection ends.
+    /// Connects, continues the session or begins one, and exchanges messages until the connection ends.
     async fn talk(&mut self, dial: &Dial) -> End {
         let pulse = Arc::new(Pulse::new());
         match timeout(CONNECT, self.begin(dial, &pulse)).await {
@@ -99,7 +99,7 @@ impl Visit<'_> {
             Ok(Ok((socket, generation, cursor))) => {
                 let (mut sink, mut stream) = socket.split();
                 let shared = self.shared;
-                // Both go on at once: neither side waits to be read while it does not read.
+                // Both run concurrently: neither side waits to be read while it does not read.
                 tokio::select! {
                     end = self.read(&mut stream, &pulse, generation) => end,
                     end = write(shared, &mut sink, generation, cursor) => end,
@@ -200,7 +200,7 @@ impl Visit<'_> {
                         self.shared
                             .void(&mut state, format!("invalid message from the controller: {reason}"));
                     }
-                    // The other half says the last word.
+                    // The other half sends the last frame.
                     drop(state);
                     self.shared.wake.notify_one();
                 }
@@ -208,7 +208,7 @@ impl Visit<'_> {
         }
     }
 
-    /// The controller said something.
+    /// A message from the controller.
     ///
     /// # Errors
     /// When it makes no sense: a clause.
@@ -262,7 +262,7 @@ async fn write(
         let Some(packets) = packets else {
             let words = shared.lock().last_words.take();
             if let Some(reason) = words {
-                // If this does not get there, the next session says it.
+                // If this does not arrive, the next session reports it.
                 let _ = timeout(SILENT, sink.send(wrap(Frame::Void { reason }.packet()))).await;
             }
             return End::Void;

@@ -43,7 +43,7 @@ pub struct JoinError(pub String);
 /// Events for a driver.
 #[derive(Clone, Debug)]
 pub enum FromController {
-    /// It does not work yet, or not any more, and why: a sentence. Tried again until it does; told now and then.
+    /// There is no connection, and why: a sentence. Retried until there is; reported now and then.
     Trying(String),
     /// A session has begun.
     Joined {
@@ -52,13 +52,13 @@ pub enum FromController {
         /// Whether there was one before, which is void.
         anew: bool,
     },
-    /// The controller said something.
+    /// A message from the controller.
     Message(Box<Down>),
-    /// The connection is cut. What was said meanwhile comes later.
+    /// The connection is cut. Messages follow later.
     Away,
     /// The connection is there again, and nothing was lost.
     Back,
-    /// The session is void, and why: whatever goes on for this controller is to be stopped. A new session follows.
+    /// The session is void, and why: everything that runs for this controller must stop. A new session follows.
     Void(String),
     /// The controller does not accept this driver, and why: a sentence with what to do. Nothing follows.
     Refused(String),
@@ -73,21 +73,21 @@ pub struct Link {
 }
 
 impl Link {
-    /// Says something: it gets there once and in order, cuts or not, unless the session is void. What is said between
+    /// Sends a message: it arrives once and in order, cuts or not, unless the session is void. What is sent between
     /// two sessions belongs to the next.
     #[expect(clippy::needless_pass_by_value, reason = "the message is handed over")]
     pub fn say(&self, up: Up) {
         self.shared.say(Body::word(&up));
     }
 
-    /// Hands over a second of load, in the same order as all that is said.
+    /// Hands over a second of load, in the same order as all messages.
     pub fn second(&self, second: Second) {
         self.shared.say(Body::second(second));
     }
 
     /// Sends the host's health. The latest counts; lost ones are not sent again.
     pub fn health(&self, mut health: Health) {
-        // JSON knows no others, and a session is not to end over a division by nothing.
+        // JSON has only finite numbers, and a session must not end over a division by zero.
         let finite = |value: f64| if value.is_finite() { value } else { 0.0 };
         health.cpu_busy = finite(health.cpu_busy.into()) as f32;
         health.received_per_s = finite(health.received_per_s);
@@ -106,7 +106,7 @@ impl Link {
         super::instant_of(self.shared.origin, ns)
     }
 
-    /// Waits until the controller has all that was said, the session is void, or for `most`. Returns whether the controller has it.
+    /// Waits until the controller has all messages, the session is void, or for `most`. Returns whether the controller has it.
     pub fn settle(&self, most: Duration) -> bool {
         let state = self.shared.lock();
         let generation = state.generation;
@@ -178,11 +178,11 @@ pub(super) struct State {
     pub(super) stream: Stream,
     /// Which stream it is: counts the void ones.
     pub(super) generation: u64,
-    /// Why the last one is void, if the controller is still to be told.
+    /// Why the last one is void, if the controller must still receive it.
     pub(super) last_words: Option<String>,
     pub(super) session: Option<SessionId>,
     pub(super) health: Option<Health>,
-    /// A ping that is to be answered: what it said, and when it came.
+    /// A ping to be answered: its content, and when it arrived.
     pub(super) pinged: Option<(i64, i64)>,
 }
 
@@ -201,7 +201,7 @@ impl Shared {
         let _ = self.heard.send(heard);
     }
 
-    /// What is said after this belongs to the next session; what was said and has not been acknowledged is lost.
+    /// Later messages belong to the next session; earlier ones that are not acknowledged are lost.
     pub(super) fn void(&self, state: &mut State, reason: String) {
         state.stream = Stream::default();
         state.generation += 1;

@@ -14,7 +14,7 @@ const FARTHEST_NS: i128 = i64::MAX as i128 / 4;
 /// How fast two clocks may drift apart: 15 parts per million (RFC 5905, `PHI`).
 const DRIFT_PER_NS: f64 = 15e-6;
 
-/// What a ping and its answer told.
+/// The result of a ping and its reply.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
     /// When the answer came, the controller's clock.

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 pub(crate) enum Frame {
     /// The driver's first word on every connection.
     Hello { hello: Box<Hello>, resume: Option<Resume> },
-    /// The controller's answer: the session goes on, after the last message that the controller received, or a new
+    /// The controller's reply: the session continues, after the last message that the controller received, or a new
     /// one begins.
     Welcome { controller: String, session: SessionId, resumed: Option<u64> },
     /// The controller's answer to a driver that it will not have.
@@ -23,13 +23,13 @@ pub(crate) enum Frame {
     Message { number: u64, ack: u64, body: Box<RawValue> },
     /// From the controller: its clock.
     Ping { at_ns: i64, ack: u64 },
-    /// The driver's answer at once: the controller's clock as it was told, the driver's when the ping came and when this left.
+    /// The driver's answer at once: the controller's clock as received, the driver's when the ping came and when this left.
     Pong { at_ns: i64, received_ns: i64, sent_ns: i64, ack: u64 },
     /// The health of a driver's host.
     Health { health: Health },
 }
 
-/// Which session a driver wants to go on with.
+/// The session that a driver wants to continue.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Resume {
     /// Its secret.
@@ -38,7 +38,7 @@ pub(crate) struct Resume {
     pub(crate) received: u64,
 }
 
-/// A session's secret name: who knows it is the driver that was given it.
+/// A session's secret name: it identifies the driver that received it.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct SessionId(String);
@@ -89,7 +89,7 @@ impl Packet {
     }
 }
 
-/// What is to be said, not numbered yet.
+/// What is to be sent, not numbered yet.
 pub(crate) enum Body {
     /// A word.
     Text(Box<RawValue>),
@@ -168,7 +168,7 @@ pub(crate) fn read_second(bytes: &[u8]) -> Option<(u64, u64, Second)> {
     Some((u64::from_le_bytes(*number), u64::from_le_bytes(*ack), second))
 }
 
-/// The beginning of what the other side said, fit for a message.
+/// The beginning of the other side's text, fit for a message.
 pub(crate) fn excerpt(text: &str) -> String {
     text.chars().take(200).map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
 }

@@ -1,5 +1,5 @@
 //! The controller's side of one connection: what comes is read and handed over, what is to be sent is sent, and the
-//! clock is told at even intervals.
+//! clock is sent at even intervals.
 
 use super::SECOND_MOST;
 use super::frame::{Frame, Packet, excerpt, read_second};
@@ -42,7 +42,7 @@ pub(crate) async fn serve(fleet: &Arc<Fleet>, socket: ws::WebSocket, address: St
                 resumed: entry.resumed.map(|(received, _)| received),
             };
             let cursor = entry.resumed.map_or(0, |(_, cursor)| cursor);
-            // Both go on at once: neither side waits to be read while it does not read.
+            // Both run concurrently: neither side waits to be read while it does not read.
             tokio::select! {
                 () = read(fleet, &handle, &line, &mut stream) => {}
                 _ = write(fleet, &handle, &line, &mut sink, welcome, cursor) => {}
@@ -107,7 +107,7 @@ async fn read(
     }
 }
 
-/// What a driver said; `None` if it is none of our business.
+/// A driver's frame; `None` for WebSocket's own messages.
 fn parse(message: ws::Message) -> Result<Option<FromDriver>, String> {
     match message {
         ws::Message::Binary(bytes) => {

@@ -1,7 +1,7 @@
 //! Numbers, acknowledgements, what is to be sent again: one side of a session. Knows no network.
 //!
-//! Messages are numbered from 1 in each direction. What was said is kept until the other side says that it has it; after
-//! a cut, both sides say what they have and go on behind it. What comes twice is dropped by its number.
+//! Messages are numbered from 1 in each direction. What was sent is kept until the other side acknowledges it; after
+//! a cut, both sides send what they have received and continue after it. Duplicates are dropped by their number.
 
 use super::KEPT_MOST;
 use super::frame::{Body, Packet};
@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 /// One side of a session. Faults are clauses: `it sent message 7 after message 3`.
 #[derive(Debug, Default)]
 pub(crate) struct Stream {
-    /// What was said and is not acknowledged, in order.
+    /// What was sent and is not acknowledged, in order.
     kept: VecDeque<Packet>,
     /// Length of all that.
     kept_bytes: usize,
@@ -26,7 +26,7 @@ impl Stream {
         self.received
     }
 
-    /// Whether the other side has all that was said.
+    /// Whether the other side has all messages.
     pub(crate) fn settled(&self) -> bool {
         self.kept.is_empty()
     }
@@ -56,7 +56,7 @@ impl Stream {
     /// The other side has all messages up to this one.
     ///
     /// # Errors
-    /// When it cannot: they were not said.
+    /// When it cannot: they were not sent.
     pub(crate) fn acknowledge(&mut self, number: u64) -> Result<(), String> {
         if number > self.last_said() {
             return Err(format!("it acknowledged message {number}, and {} is the last", self.last_said()));
@@ -68,7 +68,7 @@ impl Stream {
         Ok(())
     }
 
-    /// The other side goes on after a cut, and has all messages up to this one. Returns whether it can: what follows must
+    /// The other side continues after a cut, and has all messages up to this one. Returns whether it can: what follows must
     /// still be here.
     pub(crate) fn resume(&mut self, number: u64) -> bool {
         number >= self.acknowledged && self.acknowledge(number).is_ok()

@@ -53,7 +53,7 @@ impl<'a> Variables<'a> {
         (self.guesses && is_brought).then(|| stand_in(name).to_owned())
     }
 
-    /// Whether a remark only says that the set-up has not brought a variable yet.
+    /// Whether a remark is only about a variable that the set-up has not provided yet.
     fn excuses(&self, remark: &Diagnostic) -> bool {
         let unset =
             |name: &String| remark.message.contains(&format!("environment variable {name} is not set"));
@@ -114,7 +114,7 @@ fn all_arms(evaluation: &Evaluation) -> Vec<usize> {
     (0..evaluation.arms.len()).collect()
 }
 
-/// What the plans said.
+/// The remarks on the plans.
 struct Seen<'a> {
     evaluation: &'a Evaluation,
     /// Remarks, each once, and the arms on which they were made.

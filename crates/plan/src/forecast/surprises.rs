@@ -96,7 +96,7 @@ pub(super) fn of_work(work: &PlanWork, stage: &str, remarks: &mut Remarks) {
     if counted && stop.window_ns.is_none() && stop.give_up_ns.is_none() {
         let text = format!(
             "{name} in stage {stage} ends only by count: it never ends if the target does not respond; \
-             add `for` or `give_up`"
+             add a time limit or `give_up`"
         );
         remarks.add("no-time-limit", text);
     }

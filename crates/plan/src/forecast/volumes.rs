@@ -27,7 +27,7 @@ pub(super) struct Volumes {
 impl Volumes {
     /// Remarks on what a stage will find, then what it changes.
     pub(super) fn stage(&mut self, stage: &PlanStage, remarks: &mut Remarks) {
-        // All points of a sweep have the same to be said about them.
+        // All points of a sweep have the same remarks.
         let name = stage.cell.as_ref().map_or(&stage.name, |cell| &cell.sweep);
         let jobs = || stage.works.iter().filter_map(|work| Some((work, work.engine.block()?)));
         for (work, job) in jobs() {

@@ -152,7 +152,7 @@ fn loads(document: &mut Table<'_>, common: &Common, beside: &Beside<'_>) -> (Vec
     (loads, sources)
 }
 
-/// Reads one load; `None` after an error that leaves nothing to go on with.
+/// Reads one load; `None` after an error that leaves nothing to continue with.
 fn load(
     mut table: Table<'_>,
     node: &Node,

@@ -1,6 +1,6 @@
 //! Tidemark YAML to a plan. `docs/document.md` is the reference of its keys.
 //!
-//! The text becomes a tree in which everything knows its place ([`tree`]); the tree is read mapping by mapping,
+//! The text becomes a tree in which everything has its place ([`tree`]); the tree is read mapping by mapping,
 //! with typed questions ([`table`]); what is given once holds for everything below ([`scope`]).
 
 mod arms;

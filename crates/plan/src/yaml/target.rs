@@ -50,7 +50,7 @@ pub(super) fn is_volumes(node: &Node) -> bool {
     known.is_some_and(|(_, kind)| matches!(kind, Kind::Volumes(_)))
 }
 
-/// Reads the mapping under `target`; `None` after an error that leaves nothing to go on with.
+/// Reads the mapping under `target`; `None` after an error that leaves nothing to continue with.
 pub(super) fn target(mut table: Table<'_>, environment: &Environment<'_>) -> Option<Target> {
     let help = "write s3, swift, embedded, mock or none; or file, device or rbd";
     let kind = table.required("kind", help, |text| super::table::choose(text, &KINDS));

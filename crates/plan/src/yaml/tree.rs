@@ -1,4 +1,4 @@
-//! A YAML text as a tree in which every key and value knows its place.
+//! A YAML text as a tree in which every key and value has its place.
 //!
 //! Values keep the spelling of the source, so that `007` stays a name and `64KB` stays exact; what a text means
 //! is decided by its reader.

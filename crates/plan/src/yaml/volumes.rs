@@ -16,10 +16,10 @@ const GRAIN: u64 = 4096;
 /// The largest volume: offsets are signed 64 bit numbers in Linux; bytes.
 const LARGEST_VOLUME: u64 = i64::MAX as u64 / GRAIN * GRAIN;
 
-/// Stands for a size after an error: everything fits, so that nothing else is said about it.
+/// Stands for a size after an error: everything fits, so that there are no further remarks.
 const UNKNOWN: u64 = LARGEST_VOLUME;
 
-/// What block load is put on.
+/// What a block load runs against.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Volumes {
     /// The volumes, at least one, all of the same size.

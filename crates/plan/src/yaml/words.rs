@@ -1,4 +1,4 @@
-//! The words that the reader knows, for the schema.
+//! The words that the reader accepts, for the schema.
 
 use super::operation::{DIVISIONS, VERBS};
 use super::scope::FILLS;
