@@ -173,7 +173,7 @@ impl Job {
                 Some(reason) => reporter.say(Up::Refused { run, reason }),
                 None => {
                     let carried = catch_unwind(AssertUnwindSafe(|| {
-                        carry_out(&reporter, &task, &options, &heard, &news)
+                        carry_out(&reporter, &task, &options, &heard, &news);
                     }));
                     if carried.is_err() {
                         // Or the controller would wait for it.

@@ -66,7 +66,7 @@ impl Time {
         match (self.until.is_empty(), self.planned_ns) {
             (true, _) => planned,
             (false, 0) => format!("until {until}"),
-            (false, _) => format!("{planned}, and until {until}"),
+            (false, _) => format!("{planned}, plus until {until}"),
         }
     }
 

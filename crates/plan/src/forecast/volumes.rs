@@ -123,8 +123,8 @@ fn of_job(work: &PlanWork, job: &Job, stage: &str, remarks: &mut Remarks) {
         && window < SHORT_WINDOW_NS
     {
         let text = format!(
-            "{stage} is measured for {}: queues, caches and journals take longer to fill; measure for {} at \
-             least, a minute is usual",
+            "{stage} is measured for {}: queues, caches and journals take longer to fill; measure for at \
+             least {}, a minute is usual",
             units::duration_ns(window),
             units::duration_ns(SHORT_WINDOW_NS)
         );
