@@ -1,6 +1,6 @@
 //! COSBench XML to a plan: the union of the dialects of Intel's COSBench 0.4.2, 0.4.2.c4 and sineio's 0.6.
 //!
-//! The text becomes a tree in which everything knows its place ([`tree`]); the outer elements hand settings
+//! The text becomes a tree in which everything has its place ([`tree`]); the outer elements hand settings
 //! inwards ([`workload`]), works and operations resolve against what they inherit ([`work`], [`operation`]),
 //! storage and authentication become a target ([`storage`], [`auth`]). Where COSBench's behaviour was wrong,
 //! Tidemark does the right thing and [`notes`] reports it.

@@ -1,4 +1,4 @@
-//! XML to a tree in which everything knows its place in the document.
+//! XML to a tree in which everything has its place in the document.
 //!
 //! What COSBench files need and no more: elements and attributes. Hostile input is harmless: depth and number
 //! of attributes are bounded, and a document type, where entities are declared, is refused.
@@ -171,7 +171,7 @@ impl Value {
     }
 }
 
-/// The character that a reference stands for; only the five that XML knows by itself and those by number.
+/// The character that a reference stands for; only the five that XML defines and those by number.
 fn character(name: &str) -> Option<char> {
     match name {
         "lt" => Some('<'),
@@ -278,7 +278,7 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    /// Takes one event of the document; whether to go on.
+    /// Takes one event of the document; returns whether to continue.
     fn take(&mut self, event: &Event<'_>, span: Range<usize>) -> bool {
         match event {
             Event::Start(tag) | Event::Empty(tag) if self.open.len() >= DEEPEST => {

@@ -68,7 +68,7 @@ fn last_document(text: &str) -> Result<Document, String> {
         .into_iter()
         .next()
         .ok_or("contains no JSON; run fio with `--output-format=json+`")?
-        .map_err(|error| format!("is not a report of fio: {}", garbage.unwrap_or_else(|| error.to_string())))
+        .map_err(|error| format!("not a report of fio: {}", garbage.unwrap_or_else(|| error.to_string())))
 }
 
 fn format(document: &Document) -> String {

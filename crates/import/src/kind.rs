@@ -11,7 +11,7 @@ pub(crate) fn of(text: &str) -> Result<Format, String> {
     match of_json(text) {
         Some(format) => Ok(format),
         None if text.trim_start().starts_with('{') => {
-            Err("is JSON of an unknown tool; fio's has `jobs`, warp's `by_op_type` or `operations`, elbencho's `phase_type`".into())
+            Err("JSON of an unknown tool; fio's has `jobs`, warp's `by_op_type` or `operations`, elbencho's `phase_type`".into())
         }
         None => of_table(text),
     }
@@ -46,7 +46,10 @@ fn of_table(text: &str) -> Result<Format, String> {
     Ok(match () {
         () if has("Stage") && has("Op-Type") && has("Op-Count") => Format::Cosbench,
         () if has("Id") && has("Op-Name") && has("Config-Info") => {
-            return Err("is the matrix of a COSBench archive; import the archive's directory, or one of its workloads".into());
+            return Err(
+                "the matrix of a COSBench archive; import the archive's directory, or one of its workloads"
+                    .into(),
+            );
         }
         () if has("op") && (has("duration_ns") || has("ops_ended")) => Format::Warp,
         () if has("ISO date") && has("operation") => Format::Elbencho,

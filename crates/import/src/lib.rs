@@ -97,7 +97,7 @@ fn read(path: &Path, options: &Options) -> Result<Imported, String> {
     if path.is_dir() {
         return match options.format {
             None | Some(Format::Cosbench) => cosbench::archive(path, options).map(of_runs),
-            Some(_) => Err("is a directory; use a file: only COSBench's archives are directories".into()),
+            Some(_) => Err("a directory; use a file: only COSBench's archives are directories".into()),
         };
     }
     let source = Source::read(path)?;

@@ -31,7 +31,7 @@ impl Source {
         let bytes = if bytes.starts_with(&ZSTANDARD) { decompressed(&bytes)? } else { bytes };
         let text = String::from_utf8(bytes).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
-            format!("is not text in UTF-8 (byte {at}); convert it, or decompress it first")
+            format!("not UTF-8 text (byte {at}); convert it, or decompress it first")
         })?;
         let text = match text.strip_prefix('\u{feff}') {
             Some(rest) => rest.to_owned(),
@@ -62,7 +62,7 @@ impl Trouble {
     fn sentence(&self, what: &str) -> String {
         match self {
             Trouble::TooMany => {
-                format!("is larger than {} MiB; import a part or an analysis of it", LARGEST >> 20)
+                format!("larger than {} MiB; import a part or an analysis of it", LARGEST >> 20)
             }
             Trouble::System(error) => format!("{what}: {error}"),
         }

@@ -99,7 +99,7 @@ impl Recorder {
         self.window = (start, end);
     }
 
-    /// From here on successes are what is done after the load: no sign that the load goes on.
+    /// From here on successes come from work after the load: no sign that the load continues.
     pub fn end_load(&mut self) {
         self.load_is_over = true;
     }

@@ -62,7 +62,7 @@ pub struct DataSet {
 }
 
 impl DataSet {
-    /// A data set. `seed` must be the same in every run that reads data of another; `writer` tells
+    /// A data set. `seed` must be the same in every run that reads data of another; `writer` distinguishes
     /// processes apart that write at the same time (24 bits are kept), and `followed` is how many keys
     /// stale content is looked for in (24 bytes each, at most; 0: none, which is right when no read verifies).
     pub fn new(seed: u64, writer: u32, followed: usize) -> Arc<Self> {

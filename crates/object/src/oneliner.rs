@@ -203,7 +203,7 @@ impl OneLiner {
             labels.push(self.label(kind, class, weight * 100.0, on_objects, sized));
             verbs.push(verb);
         }
-        // Where workers change what others use, each keeps to objects of its own, which it knows to be there.
+        // Where workers change what others use, each uses only objects of its own, which exist.
         let pooled = matches!(self.mix, Mix::Delete) || (self.verify && matches!(self.mix, Mix::Mixed(_)));
         let (spaces, items) = ((1, self.containers), (1, self.objects));
         let pool = pooled.then_some(PoolPlan { spaces, items, existing: Some(items) });

@@ -4,7 +4,7 @@
 //! it (content, retries, verification, the words of failures) is in [`crate::operate`].
 //!
 //! - Connections go to the endpoints' addresses, in virtual-host style too: the bucket is in the `Host` header
-//!   alone, and TLS asks for the endpoint's certificate.
+//!   alone, and TLS verifies the endpoint's certificate.
 //! - `empty` deletes a bucket's objects and aborts its multipart uploads; old versions stay.
 //! - `chunked` sends signed chunks of 64 KiB (`STREAMING-AWS4-HMAC-SHA256-PAYLOAD`, the form that every server
 //!   knows); empty objects are sent whole.

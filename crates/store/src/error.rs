@@ -87,7 +87,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// There is no such run.
-    #[error("there is no run {id} in {}; list them with `tidemark runs`", path.display())]
+    #[error("there is no run {id} in {}; list stored results with `tidemark runs`", path.display())]
     NoSuchRun {
         /// The file.
         path: PathBuf,
@@ -95,7 +95,7 @@ pub enum StoreError {
         id: u64,
     },
     /// There is no such evaluation.
-    #[error("there is no evaluation {id} in {}; list them with `tidemark runs`", path.display())]
+    #[error("there is no evaluation {id} in {}; list stored results with `tidemark runs`", path.display())]
     NoSuchEvaluation {
         /// The file.
         path: PathBuf,

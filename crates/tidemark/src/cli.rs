@@ -210,7 +210,7 @@ pub(crate) struct Compare {
     /// Also exit 0 when better, so CI fails only on regressions
     #[arg(long)]
     pub(crate) gate: bool,
-    /// Print as JSON
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
     /// Also write an HTML report
@@ -235,7 +235,7 @@ pub(crate) struct Import {
     /// Bytes per operation, for a table without sizes, such as 128KB
     #[arg(long, value_name = "SIZE")]
     pub(crate) size: Option<String>,
-    /// Print as JSON
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -276,7 +276,7 @@ pub(crate) struct Runs {
     /// Also list the single runs of evaluations
     #[arg(long)]
     pub(crate) all: bool,
-    /// Print as JSON
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -290,7 +290,7 @@ pub(crate) enum Lab {
         /// The lab's directory [default: TIDEMARK_LAB_DIR, or ~/.local/state/tidemark/lab]
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,
-        /// Print as JSON, credentials included
+        /// Print JSON, including credentials
         #[arg(long)]
         json: bool,
     },

@@ -30,7 +30,7 @@ impl Terminal {
         Self { colour_out: may(out), colour_err: may(err), live: err, unicode_out: out }
     }
 
-    /// Prints to standard output. A reader that has gone away (`| head`) is no error.
+    /// Prints to standard output. A closed pipe (`| head`) is not an error.
     pub(crate) fn print(self, text: &str) {
         let mut out = std::io::stdout().lock();
         let _ = writeln!(out, "{}", plain(text.trim_end_matches('\n'), self.unicode_out));

@@ -38,7 +38,7 @@ pub(super) struct Job<'a> {
 }
 
 impl<'a> Job<'a> {
-    /// The value that holds: the last one said, under any of the option's names.
+    /// The effective value: the last one, under any of the option's names.
     pub(super) fn setting(&self, names: &[&str]) -> Option<&Setting<'a>> {
         self.settings.iter().rev().find(|setting| names.contains(&setting.name))
     }
@@ -70,7 +70,7 @@ impl<'a> Job<'a> {
         FILE_ENGINES.contains(&self.engine())
     }
 
-    /// `rw` without its suffix (`:8`), fio's default when it is not said.
+    /// `rw` without its suffix (`:8`), fio's default without `rw`.
     pub(super) fn pattern(&self) -> &'a str {
         self.value(&["rw", "readwrite"]).map_or("read", |rw| rw.split(':').next().unwrap_or(rw))
     }
@@ -89,7 +89,7 @@ impl<'a> Job<'a> {
         })
     }
 
-    /// The sync whose latencies fio reports, if the job asks for one. (Those of `end_fsync` it does not report.)
+    /// The sync whose latencies fio reports, if the job has one. (fio does not report those of `end_fsync`.)
     pub(super) fn sync(&self) -> Option<Action> {
         let every = |name| self.number(&[name]).is_some_and(|every| every > 0);
         match () {

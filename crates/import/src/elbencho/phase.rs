@@ -113,7 +113,7 @@ fn of_row(sheet: &Sheet<'_>, row: &Row<'_>, operation: usize) -> Result<Phase, S
 pub(super) fn of_json(text: &str) -> Result<Vec<Phase>, String> {
     let documents = serde_json::Deserializer::from_str(text).into_iter::<Value>();
     let phase = |(index, document): (usize, Result<Value, serde_json::Error>)| {
-        let document = document.map_err(|error| format!("is not a result of elbencho: {error}"))?;
+        let document = document.map_err(|error| format!("not a result of elbencho: {error}"))?;
         of_document(&document).ok_or_else(|| {
             format!(
                 "phase {}: there is no `phase_type`, or no `last_done` with an `elapsed_time_ms`",

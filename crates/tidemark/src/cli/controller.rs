@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 #[derive(Args, Debug)]
 pub(crate) struct Serve {
-    /// Address to listen on; other addresses than loopback use TLS and tokens
+    /// Address to listen on; addresses other than loopback use TLS and tokens
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:19088")]
     pub(crate) listen: SocketAddr,
     /// Name of the controller [default: this host's]
@@ -66,7 +66,7 @@ pub(crate) struct Driver {
     /// Address of the controller
     #[arg(long, value_name = "URL", env = "TIDEMARK_CONTROLLER")]
     pub(crate) join: String,
-    /// Name of the driver, unique at the controller [default: this host's]
+    /// Name of the driver, unique among the controller's drivers [default: this host's]
     #[arg(long)]
     pub(crate) name: Option<String>,
     #[command(flatten)]
@@ -90,7 +90,7 @@ pub(crate) struct Remote {
     pub(crate) controller: String,
     #[command(flatten)]
     pub(crate) reach: Reach,
-    /// Print JSON on standard output
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

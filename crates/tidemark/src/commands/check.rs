@@ -85,7 +85,7 @@ fn evaluation(document: &Evaluation, json: bool, terminal: Terminal) -> Result<E
         };
         let within =
             load.service_level.as_ref().map(|level| format!("  ({})", level.text)).unwrap_or_default();
-        terminal.print(&format!("    {}: {} a run{levels}{within}", load.name, forecast.time.describe()));
+        terminal.print(&format!("    {}: each run {}{levels}{within}", load.name, forecast.time.describe()));
     }
     let searches = document.loads.iter().filter(|load| matches!(load.levels, Levels::Searched(_))).count();
     let and = if searches > 0 { ", plus those of the searches" } else { "" };
@@ -125,7 +125,7 @@ fn show(forecast: &Forecast, terminal: Terminal) {
         0 => String::new(),
         some => format!(", {} connections", units::count(some)),
     };
-    terminal.print(&format!("  at once   {} workers{connections}", units::count(forecast.workers)));
+    terminal.print(&format!("  at once   {}{connections}", counted(forecast.workers, "worker")));
     terminal.print(&format!("  memory    about {}", units::bytes(forecast.memory_bytes)));
     if forecast.volume_bytes > 0 {
         terminal.print(&format!("  volumes   {} in total", units::bytes(forecast.volume_bytes)));
@@ -139,11 +139,16 @@ fn stage(number: usize, stage: &Stage, terminal: Terminal) {
     terminal.print(&format!("  {number}. {}  ({})", stage.name, stage.time.describe()));
     for work in &stage.works {
         let (kind, workers, time) =
-            (work.kind.name(), units::count(work.workers.into()), work.time.describe());
+            (work.kind.name(), counted(work.workers.into(), "worker"), work.time.describe());
         let depth = if work.depth > 1 { format!(", {} operations each", work.depth) } else { String::new() };
-        terminal.print(&format!("       {} ({kind}): {workers} workers{depth}, {time}", work.name));
+        terminal.print(&format!("       {} ({kind}): {workers}{depth}, {time}", work.name));
         actions(work, terminal);
     }
+}
+
+/// A number of things: `1 worker`, `32 workers`.
+fn counted(number: u64, thing: &str) -> String {
+    format!("{} {thing}{}", units::count(number), if number == 1 { "" } else { "s" })
 }
 
 /// The stages of a sweep: a line for each point, or its axes if that would be too long.
@@ -180,6 +185,7 @@ fn actions(work: &Work, terminal: Terminal) {
         let count = action.count.describe(units::count);
         let operations = match action.operations {
             Amount::Open => "in as many operations as possible".to_owned(),
+            Amount::Exactly(1) => "in 1 operation".to_owned(),
             operations => format!("in {} operations", operations.describe(units::count)),
         };
         let bytes = match action.bytes {

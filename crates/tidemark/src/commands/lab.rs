@@ -43,7 +43,7 @@ pub(crate) fn lab(command: &Lab, terminal: Terminal) -> Result<Exit, Stop> {
     }
 }
 
-/// The lab that the command line asks for.
+/// The lab of the command line.
 fn options(up: &LabUp) -> Result<LabOptions, Stop> {
     let System::Ceph = up.system;
     Ok(LabOptions {

@@ -26,7 +26,7 @@ impl Reference {
             return parse(text).ok_or_else(|| {
                 Stop::usage(format!(
                     "`{text}` is not a stored result: write a run such as 12, an evaluation such as e3, or \
-                     `last`; list them with `tidemark runs`"
+                     `last`; list stored results with `tidemark runs`"
                 ))
             });
         }

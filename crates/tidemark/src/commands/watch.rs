@@ -73,12 +73,12 @@ struct Watcher {
 impl Watcher {
     /// Reports events until the submission or the connection ends; returns the submission's last state.
     fn look_on(&mut self, controller: &Controller) -> Result<Submission, Failure> {
-        // What its operations are called was said before, if it goes on already. One that waits, or ended just now, has nothing.
+        // The names of its operations come from the live data of a running submission. A waiting one, or one that has just ended, has none.
         if let Ok(live) = controller.ask::<LiveRun>(&format!("/submissions/{}/live", self.id)) {
             self.stages = live.stages;
         }
         let path = format!("/events?submission={}", self.id);
-        // An end while nobody listened shows in the overview, which comes first.
+        // An end while the stream was closed shows in the overview, which comes first.
         let heard = controller.events(&path, |name, data| self.hear(name, data));
         let submission = controller.ask(&format!("/submissions/{}", self.id));
         heard.and(submission)

@@ -1,0 +1,64 @@
+//! The prose of the command line, for review: help texts and error messages as snapshots. After an intended change, run the
+//! test with `INSTA_UPDATE=always` and read the difference.
+
+#![allow(clippy::unwrap_used, reason = "a failed test may panic")]
+
+mod common;
+
+use common::Place;
+
+/// What a command prints, without what differs between machines.
+fn printed(place: &Place, arguments: &[&str]) -> String {
+    let mut command = place.command(arguments);
+    for name in ["TIDEMARK_STORE", "TIDEMARK_CONTROLLER", "TIDEMARK_TOKEN", "TIDEMARK_TRUST"] {
+        command.env_remove(name);
+    }
+    let output = command.env("XDG_DATA_HOME", place.directory.path()).output().unwrap();
+    let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
+    let text = text.replace(place.directory.path().to_str().unwrap(), "DIR");
+    format!("$ tidemark {}\n{}exit code {}\n", arguments.join(" "), text, output.status.code().unwrap())
+}
+
+#[test]
+fn help() {
+    let place = Place::new();
+    insta::assert_snapshot!("help", printed(&place, &["--help"]));
+    for command in ["run", "compare", "serve", "driver", "status"] {
+        insta::assert_snapshot!(format!("help_{command}"), printed(&place, &[command, "--help"]));
+    }
+}
+
+#[test]
+fn errors() {
+    let place = Place::new();
+    place.write(
+        "keys.yaml",
+        "name: w\ntarget: {kind: s3, endpont: http://127.0.0.1:9}\nstages:\n- load: {workers: 4, for: 60, operations: [get: {}]}\n",
+    );
+    place.write(
+        "placeholder.xml",
+        "<workload name=\"w\"><storage type=\"s3\" config=\"accesskey=&lt;accesskey>;secretkey=b;endpoint=http://127.0.0.1:9\"/>\n\
+         <workflow><workstage name=\"s\"><work type=\"init\" workers=\"1\" config=\"containers=r(1,2)\"/></workstage></workflow></workload>\n",
+    );
+    place.write(
+        "commands.yaml",
+        "name: e\narms:\n- {name: a, target: embedded, set_up: 'true'}\n- {name: b, target: embedded}\nloads:\n- name: l\n  levels: {}\n  \
+         stages: [load: {for: 1s, operations: [list: {containers: 1-2}]}]\n",
+    );
+    place.write("foreign", &"somebody's data\n".repeat(100_000));
+    place.write("strange.json", "{}");
+    let commands: [&[&str]; 10] = [
+        &["check", "keys.yaml"],
+        &["check", "placeholder.xml"],
+        &["run", "no-such-file.xml"],
+        &["run", "commands.yaml"],
+        &["report", "7"],
+        &["compare", "e1", "some"],
+        &["import", "strange.json"],
+        &["object", "get", "--endpoint", "http://127.0.0.1:9", "--no-report"],
+        &["block", "randwrite", "foreign", "--size", "1MiB", "--no-report"],
+        &["status", "--controller", "http://127.0.0.1:9"],
+    ];
+    let texts: Vec<String> = commands.iter().map(|arguments| printed(&place, arguments)).collect();
+    insta::assert_snapshot!("errors", texts.join("\n"));
+}
