@@ -1,4 +1,5 @@
 //! Documents of all formats: told apart by their content, read in an environment that gives nothing else.
+#![allow(clippy::unwrap_used, reason = "helpers of tests unwrap too")]
 
 mod common;
 

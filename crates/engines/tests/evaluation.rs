@@ -1,4 +1,5 @@
 //! Evaluations read, their cells and plans, and what is wrong with them.
+#![allow(clippy::unwrap_used, reason = "helpers of tests unwrap too")]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! The examples of the reference and of `examples/` are documents.
+#![allow(clippy::unwrap_used, reason = "helpers of tests unwrap too")]
 
 use std::path::Path;
 use tidemark_plan::document::{self, Document};

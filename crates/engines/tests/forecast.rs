@@ -1,4 +1,5 @@
 //! Forecasts of whole documents, with exact numbers.
+#![allow(clippy::unwrap_used, reason = "helpers of tests unwrap too")]
 
 mod common;
 

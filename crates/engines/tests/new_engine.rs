@@ -1,5 +1,6 @@
 //! A new engine needs nothing but itself: one that only sleeps, and lives in this test alone, is read, forecast, checked,
 //! run here and on drivers, judged and reported without a change anywhere else.
+#![allow(clippy::unwrap_used, reason = "helpers of tests unwrap too")]
 
 use axum::extract::ws::WebSocketUpgrade;
 use serde::{Deserialize, Serialize};

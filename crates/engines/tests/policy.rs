@@ -1,4 +1,5 @@
 //! Plans that stay where they may be, and ways out that there are none of.
+#![allow(clippy::unwrap_used, reason = "helpers of tests unwrap too")]
 
 mod common;
 

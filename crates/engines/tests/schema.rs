@@ -1,4 +1,5 @@
 //! The schema and the reader know the same keys, and agree on examples.
+#![allow(clippy::unwrap_used, reason = "helpers of tests unwrap too")]
 
 mod common;
 

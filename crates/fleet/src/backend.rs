@@ -13,6 +13,7 @@ use tidemark_control::execute::{ExecuteError, Options};
 use tidemark_control::runner::{Carrier, Runner};
 use tidemark_measure::observation::Node;
 use tidemark_measure::record::{Driver, Note, Proof, Run, Stage as Record};
+use tidemark_plan::engine::Engine;
 use tidemark_plan::plan::{OnLoss, Plan, Stage};
 use tidemark_plan::registry::Registry;
 
@@ -259,10 +260,8 @@ impl Backend for DriversBackend {
                 }
                 let idle = idle.into_iter().map(|(driver, _)| *driver).collect();
                 let (stage, started) = (index, started.clone());
-                let reports_every_second = self
-                    .registry
-                    .engine(plan.job.engine())
-                    .is_some_and(|engine| engine.reports_every_second());
+                let reports_every_second =
+                    self.registry.engine(plan.job.engine()).is_some_and(Engine::reports_every_second);
                 let placement = Placement {
                     stage,
                     work: work as u32,

@@ -147,13 +147,14 @@ fn run_works(barrier: &StartBarrier<'_>, runners: &[Runner<'_>], parts: &[Part],
     std::thread::scope(|scope| {
         for runner in runners {
             // A stage's works are in the order of the parts.
-            let own = runner.works().iter().filter_map(|(place, _)| parts.get(*place).copied()).collect();
-            scope.spawn(move || run_work(barrier, runner, own, threads));
+            let places = runner.works().iter().map(|(place, _)| *place);
+            let own: Vec<Part> = places.filter_map(|place| parts.get(place).copied()).collect();
+            scope.spawn(move || run_work(barrier, runner, &own, threads));
         }
     });
 }
 
-fn run_work(barrier: &StartBarrier<'_>, runner: &Runner<'_>, parts: Vec<Part>, threads: u32) {
+fn run_work(barrier: &StartBarrier<'_>, runner: &Runner<'_>, parts: &[Part], threads: u32) {
     let StartBarrier { reporter, stage, .. } = *barrier;
     let mut coordinators: Vec<_> =
         parts.iter().map(|part| RemoteCoordinator { barrier, work: part.work }).collect();
