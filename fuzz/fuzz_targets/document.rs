@@ -2,10 +2,12 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use tidemark_plan::yaml::Environment;
 
 fuzz_target!(|text: &str| {
     let _ = tidemark_plan::redact::redact(text);
-    if let Ok(read) = tidemark_plan::document::read(text) {
-        let _ = tidemark_plan::forecast::forecast(&read.plan);
+    let registry = tidemark_engines::registry();
+    if let Ok(read) = tidemark_plan::document::read(text, &Environment::process(&registry)) {
+        let _ = tidemark_plan::forecast::forecast(&read.plan, &registry);
     }
 });

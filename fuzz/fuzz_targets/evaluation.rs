@@ -8,11 +8,14 @@ use tidemark_plan::evaluation;
 use tidemark_plan::yaml::Environment;
 
 fuzz_target!(|text: &str| {
-    let _ = evaluation::is_evaluation(text);
+    let registry = tidemark_engines::registry();
+    let _ = evaluation::is_evaluation(text, &registry);
     // No file is read: what other documents hold is the other target's business.
     let environment = Environment {
+        registry: &registry,
         variable: &|_| None,
         file: &|_| Err(std::io::ErrorKind::NotFound.into()),
+        document: &|_| Err(std::io::ErrorKind::NotFound.into()),
         device_size: &|_| Ok(1 << 30),
     };
     let Ok((found, _)) = evaluation::read(text, Path::new("/nonexistent"), &environment) else { return };
