@@ -133,8 +133,8 @@ fn ended(arm: &str, done: Result<(), ProvisionError>) -> Result<bool, ExecuteErr
 /// No provisioner meets a need of an arm.
 fn unmet(need: &str, arm: &str) -> ExecuteError {
     ExecuteError(match need {
-        COMMANDS => "the document has shell commands (set_up, reset or tear_down), which run only with --run-commands: \
-                     read them first, `tidemark check` shows them"
+        COMMANDS => "the document has shell commands (set_up, reset or tear_down): review them with `tidemark check`, \
+                     then add --run-commands"
             .into(),
         need => format!("arm `{arm}`: `{need}` is available only with `tidemark run` on this machine"),
     })
