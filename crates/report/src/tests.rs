@@ -337,6 +337,27 @@ fn a_stage_in_markdown() {
     insta::assert_snapshot!(crate::markdown::main_stage(&tiny()));
 }
 
+/// The prose of reports, so that a change of it is read by somebody: verdicts and findings of sample runs.
+#[test]
+fn the_words_of_reports() {
+    let samples = [
+        ("healthy", sample::healthy(60)),
+        ("outage", sample::outage()),
+        ("invalid", sample::invalid()),
+        ("all_failed", sample::all_failed()),
+        ("sweeps", sample::sweeps(60)),
+        ("drivers", sample::by_drivers(4, 60)),
+    ];
+    for (name, run) in samples {
+        let text = markdown(&run, &judge(&run));
+        let summary: Vec<&str> = text.split("\n## ").take(2).collect();
+        insta::assert_snapshot!(format!("words_{name}"), summary.join("\n## "));
+    }
+    let (evaluation, runs) = sample::evaluation(&sample::usual());
+    let verdict = tidemark_judge::evaluation::assess(&evaluation, &runs).verdict;
+    insta::assert_snapshot!("words_evaluation", verdict.join("\n"));
+}
+
 #[test]
 fn figures_as_files() {
     let stage = tiny();

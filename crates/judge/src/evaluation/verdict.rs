@@ -30,13 +30,15 @@ pub(super) fn sentences(assessment: &Assessment, measured: &[Measured<'_>]) -> (
     if sentences.is_empty() {
         sentences.push(results(assessment, measured, &mut told));
     }
-    sentences.extend(limit(assessment));
+    let (limit, limits) = limits(assessment);
+    sentences.extend(limit);
     match validity(assessment) {
         (true, sentence) => sentences.insert(0, sentence),
         (false, sentence) => sentences.push(sentence),
     }
     let headline = sentences.len();
     sentences.extend(details);
+    sentences.extend(limits);
     sentences.extend(overview(&assessment.comparisons));
     sentences.extend(assessment.knees.iter().take(KNEES_MOST).flat_map(|knee| match told.contains(&knee) {
         true => after(knee, told.len()),
@@ -224,32 +226,25 @@ fn compared_knee(knee: &Knee, all: &[Knee]) -> Vec<String> {
     knee.story.first().map(|sentence| told_of(knee, sentence)).into_iter().chain(times).collect()
 }
 
-/// The likeliest limit of each arm under each load, in one sentence; of each arm under one of its loads, where there would
-/// be too many.
-fn limit(assessment: &Assessment) -> Option<String> {
+/// The gravest limit, in one clause; and the first limit of each arm and load, where there are several.
+fn limits(assessment: &Assessment) -> (Option<String>, Option<String>) {
     let mut named: Vec<(&str, &str)> = Vec::new();
     let mut first = Vec::new();
     for one in &assessment.bottlenecks {
         if !named.contains(&(&one.arm, &one.load)) {
             named.push((&one.arm, &one.load));
-            first.push(one);
+            first.push(format!("{}, {}: {}", one.arm, one.load, one.finding.title()));
         }
     }
-    if first.len() > PARTS_MOST {
-        let mut arms: Vec<&str> = Vec::new();
-        first.retain(|one| {
-            !arms.contains(&one.arm.as_str()) && {
-                arms.push(&one.arm);
-                true
-            }
-        });
-    }
-    let left = named.len() - first.len();
-    let mut parts: Vec<String> =
-        first.iter().map(|one| format!("{} ({}, {})", one.finding.title(), one.arm, one.load)).collect();
-    parts = vec![some(&parts, "; ")];
-    parts.extend((left > 0).then(|| format!("and {left} more")));
-    (!named.is_empty()).then(|| format!("Limit: {}.", parts.join("; ")))
+    let more = match first.len() {
+        0 | 1 => String::new(),
+        several => format!(" ({} more below)", several - 1),
+    };
+    let headline = assessment
+        .bottlenecks
+        .first()
+        .map(|one| format!("Limit: {} ({}, {}){more}.", one.finding.title(), one.arm, one.load));
+    (headline, (first.len() > 1).then(|| format!("Limits: {}.", some(&first, "; "))))
 }
 
 /// Whether the numbers hold: whether they do not, and the sentence.
