@@ -73,7 +73,7 @@ fn a_full_disk_costs_no_measurement() {
     wait("load", || (controller.submission(id)["stage"].as_str()?.ends_with("main")).then_some(()));
     std::thread::sleep(Duration::from_secs(4));
     let filled = disk.fill();
-    assert!(troubles(&controller).contains("are left"), "{}", troubles(&controller));
+    assert!(troubles(&controller).contains("free for the result store"), "{}", troubles(&controller));
 
     // What would be new is refused at once, and what is the matter is said.
     let path = place.write("another", &document(1));
@@ -81,7 +81,7 @@ fn a_full_disk_costs_no_measurement() {
     let refused = place.tidemark(&words);
     assert_eq!(refused.code, 3, "{}", refused.stdout);
     assert!(refused.stderr.contains("no space left"), "{}", refused.stderr);
-    assert!(troubles(&controller).contains("cannot be written"), "{}", troubles(&controller));
+    assert!(troubles(&controller).contains("cannot write to the result store"), "{}", troubles(&controller));
 
     // The run ends as if nothing had happened; its result is in memory.
     let ended = controller.wait_for_state(id, "completed");
