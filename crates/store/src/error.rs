@@ -80,7 +80,7 @@ pub enum StoreError {
         "{} has been locked by another process for {} s; wait for it, or set another file with \
          --store or TIDEMARK_STORE",
         path.display(),
-        crate::store::PATIENCE.as_secs()
+        crate::store::BUSY_TIMEOUT.as_secs()
     )]
     Busy {
         /// The file.

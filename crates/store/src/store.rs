@@ -8,13 +8,13 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tidemark_measure::record::{Run, State};
 use tidemark_measure::tally::Interval;
 
 /// How long to wait for another process that is writing. Writes take milliseconds: a run writes at its start, every
 /// second, and at its end.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The result store: one SQLite file in WAL mode, so that readers and one writer do not wait for each other.
 pub struct Store {
@@ -68,11 +68,11 @@ impl Store {
             })?;
         }
         let mut connection = Connection::open(path).map_err(sqlite)?;
-        connection.busy_timeout(PATIENCE).map_err(sqlite)?;
+        connection.busy_timeout(BUSY_TIMEOUT).map_err(sqlite)?;
         schema::migrate(&mut connection, path)?;
         // In WAL mode NORMAL cannot damage the file; a power cut may cost the last seconds of a run.
         connection.execute_batch("PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON").map_err(sqlite)?;
-        connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(())).map_err(sqlite)?;
+        Self::write_ahead(&connection).map_err(sqlite)?;
         Ok(Self { connection, path: path.to_path_buf(), begun: Arc::default() })
     }
 
@@ -290,6 +290,23 @@ impl Store {
         match deleted.map_err(|error| self.trouble(error))? {
             0 => Err(self.no_such_run(id)),
             _ => Ok(()),
+        }
+    }
+
+    /// Switches to the write-ahead log. SQLite does not wait for other processes there, whatever the busy timeout: it would
+    /// wait for itself when two of them switch at once.
+    fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
+        let until = Instant::now() + BUSY_TIMEOUT;
+        loop {
+            let switched = connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()));
+            match switched.as_ref().err().and_then(rusqlite::Error::sqlite_error_code) {
+                Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked)
+                    if Instant::now() < until =>
+                {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                _ => return switched,
+            }
         }
     }
 

@@ -34,7 +34,10 @@ fn the_throttled_disk_is_named_as_the_limit() {
     let first = limits.first().unwrap_or_else(|| panic!("no limit was found: {assessment}"));
     assert_eq!(first["rule"], "limit-disk", "{limits:?}");
     let facts = &first["facts"][0];
-    assert_eq!((facts["metered"].as_str(), facts["disks"][0]["limit"].as_f64()), (Some("writes"), Some(150.0)));
+    assert_eq!(
+        (facts["metered"].as_str(), facts["disks"][0]["limit"].as_f64()),
+        (Some("writes"), Some(150.0))
+    );
     let arm = &event["evaluation"]["evaluation"]["arms"][0];
     assert!(arm["settings"].to_string().contains("emulates a slow SSD"), "{arm}");
     assert!(!labs.join("limit/slow").exists(), "the lab is taken down with all that it wrote");
