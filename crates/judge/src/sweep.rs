@@ -72,11 +72,14 @@ impl<'a> Sweep<'a> {
         all
     }
 
-    /// What drove it: more than one when engines are compared.
+    /// What drove it, in the order of the points: more than one when engines are compared.
     pub fn engines(&self) -> Vec<&'a str> {
-        let mut engines: Vec<_> = self.points.iter().map(|point| point.engine).collect();
-        engines.sort_unstable();
-        engines.dedup();
+        let mut engines = Vec::new();
+        for point in &self.points {
+            if !engines.contains(&point.engine) {
+                engines.push(point.engine);
+            }
+        }
         engines
     }
 }

@@ -141,7 +141,7 @@ impl<'s, 'a> Layout<'s, 'a> {
         };
         let mut drawn = Vec::new();
         for (colour, value) in values.into_iter().enumerate() {
-            for engine in &engines {
+            for (number, engine) in engines.iter().enumerate() {
                 let own = |point: &Point<'a>| {
                     point.engine == *engine
                         && panel.iter().all(|axis| point.at(&axis.name) == Some(*axis))
@@ -154,13 +154,13 @@ impl<'s, 'a> Layout<'s, 'a> {
                 let points: Vec<_> = self.stops.iter().filter_map(at).collect();
                 let name = self.lines.and(value).map(Axis::label);
                 let label = match (name, engines.len()) {
-                    (Some(name), 2..) if *engine == "fio" => format!("{name} fio"),
+                    // Beside the first engine, the others say which they are.
+                    (Some(name), 2..) if number > 0 => format!("{name} {engine}"),
                     (Some(name), _) => name,
                     (None, 2..) => (*engine).to_owned(),
                     (None, _) => self.sweep.name.to_owned(),
                 };
-                let dashed = engines.len() > 1 && *engine == "fio";
-                let stroke = if dashed { Stroke::Dashed } else { Stroke::Solid };
+                let stroke = if number > 0 { Stroke::Dashed } else { Stroke::Solid };
                 if !points.is_empty() {
                     drawn.push(Line { colour, stroke, label, points });
                 }
