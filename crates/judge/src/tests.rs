@@ -236,7 +236,7 @@ proptest! {
         let judgement = judge(&run);
         let sentences = verdict_sentences(&run, &judgement);
         prop_assert!(!sentences.is_empty());
-        prop_assert_eq!(reasons(&judgement).is_empty(), judgement.validity == Validity::Valid);
+        prop_assert_eq!(reasons(&judgement).is_empty(), judgement.validity.is_valid());
         for finding in &judgement.findings {
             prop_assert!(!finding.title().is_empty() && !finding.title().ends_with('.'), "{:?}", finding);
         }

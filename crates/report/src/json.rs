@@ -8,7 +8,7 @@
 
 use serde::Serialize;
 use std::collections::BTreeMap;
-use tidemark_judge::{Finding, Judgement, Validity};
+use tidemark_judge::{Finding, Judgement};
 use tidemark_measure::histogram::{Histogram, PERCENTILES};
 use tidemark_measure::record::{self, Run};
 use utoipa::ToSchema;
@@ -30,7 +30,9 @@ pub struct RunRecord<'a> {
     state: record::State,
     valid: bool,
     /// Why it is not valid.
-    invalid_reasons: &'a [String],
+    invalid_reasons: Vec<String>,
+    /// The short stable names of those reasons, in the same order.
+    invalid_rules: Vec<&'static str>,
     #[schema(value_type = Vec<tidemark_judge::FindingRecord>)]
     findings: &'a [Finding],
     notes: &'a [record::Note],
@@ -141,10 +143,6 @@ struct Distribution<'a> {
 
 /// A run and what was found about it, in one line-broken JSON document.
 pub fn json(run: &Run, judgement: &Judgement) -> String {
-    let invalid_reasons = match &judgement.validity {
-        Validity::Valid => &[][..],
-        Validity::Invalid(reasons) => reasons,
-    };
     let document = RunRecord {
         schema: SCHEMA,
         id: run.id,
@@ -154,8 +152,9 @@ pub fn json(run: &Run, judgement: &Judgement) -> String {
         started: crate::text::moment(run.started_unix_ns, &jiff::tz::TimeZone::UTC, "%Y-%m-%dT%H:%M:%SZ"),
         elapsed_ns: run.elapsed_ns,
         state: run.state,
-        valid: judgement.validity == Validity::Valid,
-        invalid_reasons,
+        valid: judgement.is_valid(),
+        invalid_reasons: judgement.validity.sentences(),
+        invalid_rules: judgement.validity.reasons().iter().map(Finding::rule).collect(),
         findings: &judgement.findings,
         notes: &run.notes,
         provenance: &run.provenance,

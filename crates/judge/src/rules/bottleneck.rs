@@ -45,9 +45,6 @@ const RULES: &[Rule] = &[
 /// Shares of latency, where no resource is short.
 const LAST_RULES: &[Rule] = &[ceph::flush, ceph::queue];
 
-/// Rules by which the load generator was the limit already.
-const GENERATOR: [&str; 3] = ["generator-busy", "generator-slow", "send-lag"];
-
 /// One node during the measured window of one stage.
 struct View<'a> {
     run: &'a Run,
@@ -63,8 +60,8 @@ struct View<'a> {
 pub(super) fn limits(run: &Run, out: &mut Findings) {
     for stage in run.stages.iter().filter(|stage| stage.state != State::Waiting) {
         let Some((from_ns, to_ns)) = window(stage) else { continue };
-        let own = |finding: &&Finding| finding.concerns(stage) && GENERATOR.contains(&finding.rule());
-        let generator_blamed = out.found.iter().filter(own).any(|finding| finding.invalidates);
+        let blames = |finding: &Finding| finding.invalidates && finding.what.is_of_generator();
+        let generator_blamed = out.found.iter().any(|finding| finding.concerns(stage) && blames(finding));
         for node in &run.nodes {
             let view = View { run, stage, node, from_ns, to_ns, generator_blamed };
             let mut said: Vec<Finding> = RULES.iter().flat_map(|rule| rule(&view)).collect();

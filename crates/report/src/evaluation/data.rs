@@ -5,7 +5,7 @@ use super::tables::achieved;
 use crate::csv::row;
 use serde::Serialize;
 use tidemark_judge::evaluation::{Assessment, Cell, Comparison, Estimate, Metric};
-use tidemark_judge::{Validity, judge};
+use tidemark_judge::judge;
 use tidemark_measure::evaluation::{Evaluation, Member};
 use tidemark_measure::histogram::Histogram;
 use tidemark_measure::record::{Run, State};
@@ -164,7 +164,7 @@ fn summary(run: &Run) -> RunSummary<'_> {
         started_unix_ns: run.started_unix_ns,
         elapsed_ns: run.elapsed_ns,
         state: run.state,
-        valid: judge(run).validity == Validity::Valid,
+        valid: judge(run).is_valid(),
         throughput_per_s,
         p99_ns,
         failed,

@@ -219,13 +219,9 @@ impl EvaluationSink for Screen {
                 self.say(&format!("    {}", summary(run)));
                 if let Validity::Invalid(reasons) = &judgement.validity {
                     // A search has to overload the storage to find its limit.
-                    let mut against = judgement.findings.iter().filter(|finding| finding.invalidates);
-                    let word = if against.all(|finding| finding.rule() == "offered-rate") {
-                        "overloaded"
-                    } else {
-                        "INVALID"
-                    };
-                    self.say(&format!("    {word}: {}", reasons.join("; ")));
+                    let overloaded = reasons.iter().all(|finding| finding.what.is_offered_rate());
+                    let word = if overloaded { "overloaded" } else { "INVALID" };
+                    self.say(&format!("    {word}: {}", judgement.validity.sentences().join("; ")));
                 }
             }
         }

@@ -162,10 +162,6 @@ pub(crate) fn write(path: &Path, content: &[u8], terminal: Terminal) -> bool {
     written.is_ok()
 }
 
-/// Checks that passed and are worth a line on the terminal: what makes the numbers evidence.
-const PROOFS: [&str; 6] =
-    ["reads-proven", "writes-proven", "trims-proven", "verified", "steady-state", "cross-check"];
-
 /// The result on the terminal: the verdict, what was found, the numbers.
 pub(crate) fn summary(run: &Run, judgement: &Judgement, terminal: Terminal) {
     terminal.print("");
@@ -191,12 +187,12 @@ pub(crate) fn summary(run: &Run, judgement: &Judgement, terminal: Terminal) {
             Severity::Critical => (Style::Bad, "critical"),
             Severity::Warning => (Style::Warning, "warning "),
             Severity::Note => (Style::Faint, "note    "),
-            Severity::Good if PROOFS.contains(&finding.rule()) => (Style::Good, "proven  "),
+            Severity::Good if finding.what.is_evidence() => (Style::Good, "proven  "),
             Severity::Good => continue,
         };
         let place = terminal.paint(Style::Faint, &format!("({})", finding.place()));
         terminal.print(&format!("  {} {} {place}", terminal.paint(style, mark), finding.title()));
-        if finding.severity >= Severity::Warning || PROOFS.contains(&finding.rule()) {
+        if finding.severity >= Severity::Warning || finding.what.is_evidence() {
             finding.evidence().iter().for_each(|line| terminal.print(&format!("             {line}")));
         }
     }
