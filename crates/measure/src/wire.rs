@@ -1,6 +1,6 @@
 //! One second of load as a few kilobytes: how an [`Interval`] travels from a driver to its controller.
 //!
-//! A histogram is dense in memory and sparse in truth: of 33,792 steps some hundred have counts. Only those travel, as
+//! A histogram is dense in memory and sparse in truth: of tens of thousands of steps some hundred have counts. Only those travel, as
 //! (distance from the last one, count), and only those are touched when the second is added to the sum of all drivers.
 //! What arrives is checked as a whole before any of it counts.
 //!
@@ -24,8 +24,8 @@ pub const MOST_BYTES: u64 = 1 << 48;
 /// A histogram has 2^11 steps of 1 ns, then 2^10 for every doubling: so HdrHistogram keeps three digits.
 const HALF_BITS: u32 = 10;
 
-/// How many steps there are up to the longest latency, one hour.
-const STEPS: u32 = 33_792;
+/// How many steps there are up to the longest latency.
+const STEPS: u32 = 54_272;
 
 /// A second that arrived cannot be read: it is damaged, or is not what it should be.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
