@@ -7,6 +7,7 @@
 //! | [`axis`] | what a sweep varies: names and values with units |
 //! | [`rng`] | the seeded random stream that every choice comes from |
 //! | [`pick`] | distributions and selectors over whole numbers, and how workers share them |
+//! | [`think`] | how long workers pause between operations |
 //! | [`fault`] | the closed list of ways in which an operation can fail |
 //! | [`histogram`] | HdrHistograms of nanoseconds: recorded, merged, stored |
 //! | [`tally`] | one operation's numbers over any span of time, and one second of them |
@@ -29,5 +30,6 @@ pub mod rng;
 pub mod service_level;
 pub mod steady;
 pub mod tally;
+pub mod think;
 pub mod units;
 pub mod wire;

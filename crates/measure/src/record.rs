@@ -11,6 +11,7 @@ use crate::fault::Fault;
 use crate::kind::{Cache, OperationClass, WorkKind};
 use crate::observation::Node;
 use crate::tally::{Interval, Tally};
+use crate::think::Think;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -326,6 +327,10 @@ pub struct Work {
     pub threads: u32,
     /// Operations per second that an open loop offered on average over the window; `None` in a closed loop.
     pub offered_rate: Option<f64>,
+    /// Pauses of a worker between its operations.
+    pub think: Think,
+    /// Whether no storage is behind it: its operations only pretend, and its numbers are the generator's own.
+    pub simulated: bool,
     /// Where the window began, since the work's start; operations due before it are not measured.
     pub window_start_ns: u64,
     /// Where it ended: the planned end, or the last completion when a count or a volume ended the work.

@@ -62,6 +62,7 @@ pub(crate) fn load(work: &Work) -> String {
     let workers = units::count(u64::from(work.workers));
     let plural = if work.workers == 1 { "" } else { "s" };
     let depth = if work.depth > 1 { format!(" at depth {}", work.depth) } else { String::new() };
+    let think = if work.think.is_none() { String::new() } else { format!(", think time {}", work.think) };
     let mix: Vec<String> = work
         .operations
         .iter()
@@ -79,7 +80,7 @@ pub(crate) fn load(work: &Work) -> String {
             units::rate(rate),
             units::count(work.slots())
         ),
-        None => format!("Closed loop: {workers} worker{plural}{depth} for {window}; {mix}"),
+        None => format!("Closed loop: {workers} worker{plural}{depth}{think} for {window}; {mix}"),
     }
 }
 

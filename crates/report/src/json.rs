@@ -73,6 +73,10 @@ struct RunWork<'a> {
     threads: u32,
     /// Null in a closed loop.
     offered_per_s: Option<f64>,
+    /// Pauses of a worker between its operations; null where there are none.
+    think: Option<tidemark_measure::think::Think>,
+    /// Whether no storage is behind it: its numbers are the load generator's own.
+    simulated: bool,
     started_ns: u64,
     window_start_ns: u64,
     window_end_ns: u64,
@@ -190,6 +194,8 @@ fn work(work: &record::Work) -> RunWork<'_> {
         depth: work.depth.max(1),
         threads: work.threads,
         offered_per_s: work.offered_rate,
+        think: Some(work.think).filter(|think| !think.is_none()),
+        simulated: work.simulated,
         started_ns: work.started_ns,
         window_start_ns: work.window_start_ns,
         window_end_ns: work.window_end_ns,

@@ -75,7 +75,8 @@ pub(super) fn limits(run: &Run, out: &mut Findings) {
 
 /// The measured windows of a stage's works on the run's clock, from the first's beginning to the last's end.
 fn window(stage: &Stage) -> Option<(u64, u64)> {
-    let works = || stage.works.iter().filter(|work| work.kind.measures());
+    // Where no storage is, the generator is the limit by design.
+    let works = || stage.works.iter().filter(|work| work.kind.measures() && !work.simulated);
     let from = works().map(|work| work.started_ns.saturating_add(work.window_start_ns)).min()?;
     let to = works().map(|work| work.started_ns.saturating_add(work.window_end_ns)).max()?;
     // A sample is about the second before it: the first one in the window is half of it at least.
