@@ -333,15 +333,7 @@ fn live_operation(operation: &SecondOfOperation) -> LiveOperation {
 
 /// A node that is observed. The load comes from the drivers, not from it.
 fn observed(seen: &Glimpse, unix_ms: u64) -> LiveNode {
-    LiveNode {
-        name: seen.name.clone(),
-        generates: false,
-        unix_ms,
-        cpu_busy: seen.cpu_busy,
-        memory_used_bytes: seen.memory_used_bytes,
-        received_per_s: seen.received_per_s,
-        sent_per_s: seen.sent_per_s,
-    }
+    LiveNode { name: seen.name.clone(), generates: false, unix_ms, utilization: seen.utilization }
 }
 
 /// Now, milliseconds since 1970 UTC.

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tidemark_control::execute;
 use tidemark_fleet::fleet::{Member, Presence};
-use tidemark_fleet::protocol::{Health, Hello};
+use tidemark_fleet::protocol::Hello;
+use tidemark_measure::host::{Host, Utilization};
 use tidemark_measure::record::State;
 
 /// Nothing here takes so long, however busy the machine is.
@@ -17,10 +18,14 @@ const LONG: Duration = Duration::from_secs(120);
 
 pub(crate) fn member(name: &str) -> Member {
     Member {
-        hello: Hello { name: name.into(), host: format!("host-of-{name}"), cores: 2, ..Hello::default() },
+        hello: Hello {
+            name: name.into(),
+            host: Host { name: format!("host-of-{name}"), cores: 2, ..Host::default() },
+            ..Hello::default()
+        },
         address: "127.0.0.1:1".into(),
         presence: Presence::Present,
-        health: Health { cpu_busy: 0.5, ..Health::default() },
+        utilization: Utilization { cpu_busy: 0.5, ..Utilization::default() },
         clock_offset_ns: 0,
         clock_error_ns: 5_000,
         silent: Duration::ZERO,

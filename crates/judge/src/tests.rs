@@ -224,7 +224,7 @@ prop_compose! {
         let stage = Stage { state: stage, works, proof, ..Stage::default() };
         let mut run = Run { state: run, stages: vec![stage.clone()], ..Run::default() };
         run.stages.extend(cells.into_iter().map(|cell| Stage { cell: Some(cell), ..stage.clone() }));
-        run.provenance.cores = cores;
+        run.provenance.host.cores = cores;
         run
     }
 }

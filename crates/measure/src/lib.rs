@@ -14,6 +14,7 @@
 //! | [`wire`] | one second of load as a few kilobytes, for the way from a driver to its controller |
 //! | [`steady`] | steady state by the SNIA's rule |
 //! | [`service_level`] | what latency a load may have to count |
+//! | [`host`] | machines: what they are, and how busy they are |
 //! | [`observation`] | what nodes did while a load was on |
 //! | [`evaluation`] | the record of an evaluation: arms, loads, levels |
 //! | [`record`] | what a run leaves behind, for the store, the judge and the report |
@@ -22,6 +23,7 @@ pub mod axis;
 pub mod evaluation;
 pub mod fault;
 pub mod histogram;
+pub mod host;
 pub mod kind;
 pub mod observation;
 pub mod pick;

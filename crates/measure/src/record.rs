@@ -8,6 +8,7 @@
 use crate::axis::Axis;
 use crate::evaluation::Member;
 use crate::fault::Fault;
+use crate::host::Host;
 use crate::kind::{Cache, OperationClass, WorkKind};
 use crate::observation::Node;
 use crate::tally::{Interval, Tally};
@@ -94,16 +95,9 @@ pub struct Provenance {
     pub seed: u64,
     /// What the load ran against, one line per distinct target: kind, endpoints, server software if known.
     pub targets: Vec<String>,
-    /// The generator's host name.
-    pub host: String,
-    /// Operating system and kernel release.
-    pub kernel: String,
-    /// Processor model.
-    pub cpu: String,
-    /// Processors that the generator may use.
-    pub cores: u32,
-    /// Memory of the generator's host, bytes.
-    pub memory_bytes: u64,
+    /// The generator's machine.
+    #[serde(flatten)]
+    pub host: Host,
 }
 
 /// A remark on the document: behaviour that its author may not expect.
@@ -148,16 +142,9 @@ pub struct Stage {
 pub struct Driver {
     /// Its name, unique among the drivers of its controller.
     pub name: String,
-    /// Its host.
-    pub host: String,
-    /// Operating system and kernel release.
-    pub kernel: String,
-    /// Processor model.
-    pub cpu: String,
-    /// Processors that it may use.
-    pub cores: u32,
-    /// Memory of its host, bytes.
-    pub memory_bytes: u64,
+    /// Its machine.
+    #[serde(flatten)]
+    pub host: Host,
     /// How far its clock was ahead of the controller's when the run began, nanoseconds; both are monotonic clocks with
     /// origins of their own, so only changes of it mean something.
     pub clock_offset_ns: i64,

@@ -474,15 +474,16 @@ pub(crate) fn made_by<const N: usize>(
     own: [(&'static str, String); N],
 ) -> Table {
     let mut table = Table::new(caption).words(["Fact", "Value"]);
-    let memory = format!("{} of memory", units::binary_bytes(source.memory_bytes));
-    let machine = [source.cpu.clone(), format!("{} processors", source.cores), memory].join(", ");
+    let host = &source.host;
+    let memory = format!("{} of memory", units::binary_bytes(host.memory_bytes));
+    let machine = [host.cpu.clone(), format!("{} processors", host.cores), memory].join(", ");
     let facts = [
         ("Document", [source.path.as_str(), source.format.as_str()].join(" ")),
         ("Seed", source.seed.to_string()),
         ("Targets", source.targets.join("; ")),
-        ("Load generator", source.host.clone()),
-        ("Kernel", source.kernel.clone()),
-        ("Machine", if source.cpu.is_empty() { String::new() } else { machine }),
+        ("Load generator", host.name.clone()),
+        ("Kernel", host.kernel.clone()),
+        ("Machine", if host.cpu.is_empty() { String::new() } else { machine }),
     ];
     let all = [("Tidemark", source.tidemark.clone())].into_iter().chain(own).chain(facts);
     for (name, value) in all.filter(|(_, value)| !value.trim().is_empty()) {

@@ -114,8 +114,8 @@ impl<'a> View<'a> {
         let fact = self.node.facts.iter().find(|(name, _)| name == "processors");
         let told = fact.and_then(|(_, value)| value.parse::<f64>().ok());
         let own = || match self.run.drivers.is_empty() {
-            true => self.node.generates.then(|| f64::from(self.run.provenance.cores)),
-            false => self.drivers().map(|(_, driver)| f64::from(driver.cores)).reduce(f64::max),
+            true => self.node.generates.then(|| f64::from(self.run.provenance.host.cores)),
+            false => self.drivers().map(|(_, driver)| f64::from(driver.host.cores)).reduce(f64::max),
         };
         told.or_else(own).filter(|cores| *cores >= 1.0 && cores.is_finite())
     }
@@ -129,7 +129,7 @@ impl<'a> View<'a> {
     fn drivers(&self) -> impl Iterator<Item = (usize, &'a Driver)> {
         let node = self.node;
         let here = move |driver: &Driver| {
-            driver.host == node.name || node.source.strip_prefix("driver ") == Some(&driver.name)
+            driver.host.name == node.name || node.source.strip_prefix("driver ") == Some(&driver.name)
         };
         self.run.drivers.iter().enumerate().filter(move |(_, driver)| node.generates && here(driver))
     }

@@ -347,7 +347,7 @@ mod tests {
         work(&mut run).threads = 4;
         work(&mut run).series.iter_mut().for_each(|second| second.busy = 0.48);
         assert!(invalid_for(&run, "generator-busy"), "0.48 x 4 threads on 2 processors");
-        run.provenance.cores = 4;
+        run.provenance.host.cores = 4;
         assert!(!invalid_for(&run, "generator-busy"));
     }
 
@@ -391,6 +391,109 @@ mod tests {
         assert!(!invalid_for(&with(990_000), ""));
         assert!(invalid_for(&with(1_010_000), "generator-slow"));
         assert!(!invalid_for(&with(100 * MS), "littles-law"), "a worker may wait before its first operation");
+    }
+
+    /// `workers` that did `operations` of this latency in `elapsed_ns`, with lags (nanoseconds, how often).
+    fn closed(workers: u32, operations: u64, latency_ns: u64, elapsed_ns: u64, lags: &[(u64, u64)]) -> Run {
+        let mut run = healthy();
+        let work = work(&mut run);
+        work.workers = workers;
+        (work.window_end_ns, work.last_done_ns) = (elapsed_ns, elapsed_ns);
+        work.series.clear();
+        let tally = &mut work.operations[0].tally;
+        tally.ok = operations;
+        tally.response.reset();
+        tally.response.record_many(latency_ns, operations);
+        tally.lag.reset();
+        lags.iter().for_each(|(lag_ns, count)| tally.lag.record_many(*lag_ns, *count));
+        let count = |worker: u32| {
+            let ok = operations / u64::from(workers)
+                + u64::from(u64::from(worker) < operations % u64::from(workers));
+            let busy_ns = if ok == 1 { latency_ns } else { elapsed_ns - 1 };
+            WorkerCount { worker, ok, first_sent_ns: 1, last_done_ns: 1 + busy_ns, ..WorkerCount::default() }
+        };
+        work.workers_counts = (0..workers).map(count).collect();
+        run
+    }
+
+    #[test]
+    fn think_time_is_no_wait_for_the_generator() {
+        // 1 ms in the storage, 100 ms of think time and 0.2 ms late: the load is lighter by two in a thousand.
+        let mut run = closed(4, 4 * 197, MS, 20_000 * MS, &[(MS / 5, 4 * 197)]);
+        work(&mut run).think = Think::Constant { ns: 100 * MS };
+        assert_eq!(severity(&run, "littles-law"), Some(Severity::Good));
+        assert!(!invalid_for(&run, ""));
+        let evidence = said(&run, "littles-law").unwrap().evidence().join("\n");
+        assert!(evidence.contains("time pausing (think time 100 ms): 79.0"), "{evidence}");
+        // As much waiting as thinking is another load than the one asked for.
+        let mut slow = closed(4, 4 * 98, MS, 20_000 * MS, &[(100 * MS, 4 * 98)]);
+        work(&mut slow).think = Think::Constant { ns: 100 * MS };
+        assert!(invalid_for(&slow, "generator-slow"));
+    }
+
+    #[test]
+    fn a_start_is_no_wait_and_a_moment_is_too_short_to_tell() {
+        // Eight workers that began one after the other and did ten operations: all their time went into operations.
+        let start = closed(8, 10, MS / 5, MS / 2, &[(MS / 10, 8), (1_000, 2)]);
+        assert!(!invalid_for(&start, ""));
+        assert_eq!(severity(&start, "littles-law"), Some(Severity::Good));
+        // A thousand operations in 25 ms, of which the scheduler took 5 ms.
+        let moment = closed(8, 1_000, MS / 7, 25 * MS, &[(5 * MS, 8), (5_000, 992)]);
+        assert!(!invalid_for(&moment, ""));
+        let finding = said(&moment, "too-short").unwrap();
+        assert_eq!(finding.severity, Severity::Note);
+        assert_eq!(finding.title(), "the work was too short to tell whether the load generator kept up");
+        // The same over a second is enough to tell.
+        let longer = closed(8, 80_000, MS / 7, 2_000 * MS, &[(MS / 20, 80_000)]);
+        assert!(invalid_for(&longer, "generator-slow"));
+    }
+
+    #[test]
+    fn what_is_in_flight_and_what_waits_add_up() {
+        for (lag_ns, elapsed_ms) in [(MS, 11_000), (MS, 13_000), (100 * MS, 13_000)] {
+            let run = closed(8, 80_000, MS, elapsed_ms * MS, &[(lag_ns, 80_000)]);
+            let Some(Finding {
+                what: What::Generator(Generator::Slow { time } | Generator::Agree { time }),
+                ..
+            }) = said(&run, "littles-law").or(said(&run, "generator-slow"))
+            else {
+                panic!("the rule is silent");
+            };
+            assert!(
+                time.in_operations_ns + time.waiting_for_generator_ns <= time.available_ns * 1.001,
+                "{time:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn workers_that_do_nothing_are_not_in_flight() {
+        let mut run = healthy();
+        work(&mut run).workers = 8;
+        let evidence = said(&run, "littles-law").unwrap().evidence().join("\n");
+        assert!(evidence.contains("= 4.00 of 8 workers"), "{evidence}");
+        // Half of them are done after half of the time.
+        let mut halves = closed(4, 8_000, 0, 20_000 * MS, &[]);
+        let (counts, tally) = (2, 10 * MS);
+        work(&mut halves).workers_counts[counts..].iter_mut().for_each(|one| one.last_done_ns = 10_000 * MS);
+        let response = &mut work(&mut halves).operations[0].tally.response;
+        response.reset();
+        response.record_many(tally, 6_000);
+        let evidence = said(&halves, "littles-law").unwrap().evidence().join("\n");
+        assert!(evidence.contains("= 3.00 of 4 workers"), "{evidence}");
+    }
+
+    #[test]
+    fn where_no_storage_is_the_generators_limit_is_what_is_measured() {
+        let mut run = closed(4, 1_000_000, 100, 20_000 * MS, &[(60_000, 1_000_000)]);
+        work(&mut run).series = healthy().stages[0].works[0].series.clone();
+        work(&mut run).series.iter_mut().for_each(|second| second.busy = 1.0);
+        assert!(invalid_for(&run, "generator-slow") && invalid_for(&run, "generator-busy"));
+        work(&mut run).simulated = true;
+        assert!(!invalid_for(&run, ""));
+        for rule in ["generator-slow", "generator-busy", "simulated"] {
+            assert_eq!(severity(&run, rule), Some(Severity::Note), "{rule}");
+        }
     }
 
     #[test]

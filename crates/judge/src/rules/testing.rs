@@ -67,7 +67,7 @@ pub(crate) fn healthy() -> Run {
         ..Stage::default()
     };
     let mut run = Run { name: "test".into(), state: State::Completed, stages: vec![stage], ..Run::default() };
-    run.provenance.cores = 2;
+    run.provenance.host.cores = 2;
     run
 }
 

@@ -47,8 +47,8 @@ pub(crate) fn execute(
 ) -> Result<Exit, Stop> {
     let machine = provenance::of_this_machine(env!("CARGO_PKG_VERSION"));
     let needed = forecast(plan, &tidemark_engines::registry()).memory_bytes;
-    if machine.memory_bytes > 0 && needed > machine.memory_bytes {
-        let (needed, there) = (units::bytes(needed), units::bytes(machine.memory_bytes));
+    if machine.host.memory_bytes > 0 && needed > machine.host.memory_bytes {
+        let (needed, there) = (units::bytes(needed), units::bytes(machine.host.memory_bytes));
         return Err(Stop::not_ready(format!(
             "this requires about {needed} of memory, and the machine has {there}: use fewer or smaller objects, \
              fewer workers, or an embedded server with `place: disk`"
