@@ -340,8 +340,8 @@ pub struct LiveStage {
     pub id: String,
     /// Its name.
     pub name: String,
-    /// `waiting`, `running`, `completed`, `failed`, `interrupted`.
-    pub state: String,
+    /// Its state.
+    pub state: RunState,
     /// Why it failed, or empty.
     pub reason: String,
     /// When it started.
@@ -479,8 +479,8 @@ pub struct RunRow {
     pub started_unix_ms: u64,
     /// How long it took, milliseconds.
     pub elapsed_ms: u64,
-    /// `completed`, `failed`, `interrupted`, `running`.
-    pub state: String,
+    /// Its state.
+    pub state: RunState,
     /// Whether its result is VALID; null until judged.
     pub valid: Option<bool>,
     /// Measured operations.
@@ -520,7 +520,7 @@ pub struct MatrixRow {
     /// When it started.
     pub started_unix_ms: u64,
     /// The run's state.
-    pub state: String,
+    pub state: RunState,
     /// Whether the run's result is VALID.
     pub valid: Option<bool>,
     /// `s3-main`.
@@ -600,8 +600,8 @@ pub struct EvaluationRow {
     pub name: String,
     /// When it started.
     pub started_unix_ms: u64,
-    /// `completed`, `failed`, `interrupted`, `running`.
-    pub state: String,
+    /// Its state.
+    pub state: RunState,
     /// Whether it is VALID.
     pub valid: Option<bool>,
     /// Its verdict, one line.

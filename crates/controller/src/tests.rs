@@ -140,7 +140,10 @@ fn a_document_is_submitted_run_and_kept() {
     let overview = controller.overview();
     assert_eq!((overview.active.len(), overview.queue.len(), overview.recent.len()), (0, 0, 1));
     let live = controller.live(first.id).unwrap();
-    assert!(live.stages.iter().all(|stage| stage.state == "completed") && live.run == done.run, "{live:?}");
+    assert!(
+        live.stages.iter().all(|stage| stage.state == State::Completed) && live.run == done.run,
+        "{live:?}"
+    );
     let mut kinds = Vec::new();
     while let Ok(event) = events.try_recv() {
         kinds.push(match event.live {

@@ -219,7 +219,7 @@ fn total(stage: &Stage) -> Vec<String> {
 
 /// True percentiles of a stage: response, and where they are not the same, service, lag and first byte.
 pub(crate) fn percentiles(stage: &Stage) -> Table {
-    let titles = PERCENTILES.map(crate::csv::percentile_name);
+    let titles = PERCENTILES.map(crate::text::percentile_name);
     let mut table = Table::new(format!("Percentiles of {}", stage.id))
         .words(["Operation", "Work", "Time"])
         .numbers(["Operations"])
@@ -272,7 +272,7 @@ pub(crate) fn failure_times(stage: &Stage) -> Table {
     let mut table = Table::new(format!("Duration of failed operations of {}", stage.id))
         .words(["Operation", "Work"])
         .numbers(["Failed", "mean"])
-        .numbers(fractions.map(crate::csv::percentile_name));
+        .numbers(fractions.map(crate::text::percentile_name));
     for (work, operation) in operations(stage).filter(|(_, operation)| !operation.tally.failure.is_empty()) {
         let histogram = &operation.tally.failure;
         let mut cells = vec![operation.label.clone(), work.name.clone()];

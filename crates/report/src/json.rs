@@ -122,24 +122,32 @@ struct RunOperation<'a> {
     bandwidth_bytes_per_s: f64,
     /// Failures by class.
     faults: BTreeMap<&'static str, u64>,
-    response: Option<Distribution<'a>>,
-    service: Option<Distribution<'a>>,
-    first_byte: Option<Distribution<'a>>,
-    lag: Option<Distribution<'a>>,
-    failure: Option<Distribution<'a>>,
+    response: Option<WholeDistribution<'a>>,
+    service: Option<WholeDistribution<'a>>,
+    first_byte: Option<WholeDistribution<'a>>,
+    lag: Option<WholeDistribution<'a>>,
+    failure: Option<WholeDistribution<'a>>,
     /// What another tool says that measured it and kept no distribution; null otherwise.
     #[serde(rename = "said")]
     reported: Option<&'a record::Reported>,
 }
 
+/// A distribution in a few numbers.
 #[derive(Serialize, ToSchema)]
-struct Distribution<'a> {
+pub(crate) struct Distribution {
     count: u64,
     mean_ns: f64,
     min_ns: u64,
     max_ns: u64,
     /// By name: `p50` to `p99.99`.
     percentiles_ns: BTreeMap<String, u64>,
+}
+
+/// The same with all that was counted.
+#[derive(Serialize, ToSchema)]
+struct WholeDistribution<'a> {
+    #[serde(flatten)]
+    numbers: Distribution,
     /// HdrHistogram V2, base 64.
     #[schema(value_type = String)]
     v2: &'a Histogram,
@@ -244,18 +252,24 @@ fn operation(operation: &record::Operation, window_seconds: f64) -> RunOperation
     }
 }
 
-fn distribution(histogram: &Histogram) -> Option<Distribution<'_>> {
-    let percentiles = || PERCENTILES.into_iter().filter(|fraction| *fraction < 1.0);
-    (!histogram.is_empty()).then(|| Distribution {
-        count: histogram.count(),
-        mean_ns: histogram.mean(),
-        min_ns: histogram.min(),
-        max_ns: histogram.max(),
-        percentiles_ns: percentiles()
-            .map(|fraction| (crate::csv::percentile_name(fraction), histogram.quantile(fraction)))
-            .collect(),
-        v2: histogram,
-    })
+fn distribution(histogram: &Histogram) -> Option<WholeDistribution<'_>> {
+    Distribution::of(histogram).map(|numbers| WholeDistribution { numbers, v2: histogram })
+}
+
+impl Distribution {
+    /// Of what was recorded; `None` if nothing was.
+    pub(crate) fn of(histogram: &Histogram) -> Option<Self> {
+        let percentiles = || PERCENTILES.into_iter().filter(|fraction| *fraction < 1.0);
+        (!histogram.is_empty()).then(|| Self {
+            count: histogram.count(),
+            mean_ns: histogram.mean(),
+            min_ns: histogram.min(),
+            max_ns: histogram.max(),
+            percentiles_ns: percentiles()
+                .map(|fraction| (crate::text::percentile_name(fraction), histogram.quantile(fraction)))
+                .collect(),
+        })
+    }
 }
 
 #[cfg(test)]

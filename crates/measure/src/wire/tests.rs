@@ -86,9 +86,8 @@ proptest! {
 
         let mut merged = Histogram::new();
         sent.actions.iter().for_each(|tally| merged.add(&tally.response));
-        let expected = (merged.quantile(0.5), merged.quantile(0.99), merged.max());
-        prop_assert_eq!((summary.p50_ns, summary.p99_ns, summary.max_ns), expected);
-        prop_assert!((summary.mean - merged.mean()).abs() <= merged.mean() * 1e-9);
+        let expected = (merged.quantile(0.5), merged.quantile(0.99));
+        prop_assert_eq!((summary.p50_ns, summary.p99_ns), expected);
         prop_assert_eq!(summary.ok, sent.actions.iter().map(|tally| tally.ok).sum::<u64>());
     }
 
