@@ -38,11 +38,10 @@ pub(crate) fn member(name: &str) -> Member {
 fn work(names: &[&str]) -> Executor {
     let members: Vec<Member> = names.iter().map(|name| member(name)).collect();
     let options = |task: &crate::executor::Task| execute::Options {
-        registry: tidemark_engines::registry(),
         threads: Some(1),
         skip_preflight: task.skip_preflight,
         scratch: task.scratch.clone(),
-        ..execute::Options::default()
+        ..execute::Options::local(tidemark_engines::registry())
     };
     Executor {
         members: Arc::new(move || members.clone()),

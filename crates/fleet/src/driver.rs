@@ -125,12 +125,11 @@ pub fn serve(
                     notify(Notice::RunStarted(plan.name.clone()));
                     let orders = Arc::new(Orders::new(Duration::from_nanos(lost_after_ns)));
                     let run_options = execute::Options {
-                        registry: options.registry.clone(),
                         threads: options.threads,
                         skip_preflight,
                         scratch: Some(options.scratch.clone()),
                         writer: Some(writer),
-                        ..execute::Options::default()
+                        ..execute::Options::new(options.registry.clone(), Arc::new(Local), Trust::Network)
                     };
                     let reporter = Reporter { link: Arc::clone(&link), orders: Arc::clone(&orders), run };
                     let unpacked = options.registry.unpack(&mut plan);

@@ -57,15 +57,12 @@ pub(crate) fn execute(
     let environment = Environment::process(&registry);
     let options = Options {
         run: execute::Options {
-            registry: registry.clone(),
             threads: running.threads,
             trigger_directory: arguments.trigger_dir.clone(),
             skip_preflight: running.skip_preflight,
             allow_destroy: running.allow_destroy.clone(),
             scratch: beside.parent().map(PathBuf::from),
-            member: None,
-            backends: None,
-            writer: None,
+            ..execute::Options::local(registry.clone())
         },
         provisioners: provisioners(labs(arguments)?, arguments.run_commands),
         again: arguments.again,

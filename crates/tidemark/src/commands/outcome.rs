@@ -66,15 +66,12 @@ pub(crate) fn execute(
         ..machine
     };
     let options = Options {
-        registry: tidemark_engines::registry(),
         threads: running.threads,
         trigger_directory: origin.trigger_directory,
         skip_preflight: running.skip_preflight,
         allow_destroy: running.allow_destroy.clone(),
         scratch: store.as_ref().and_then(|store| store.path().parent()).map(Path::to_owned),
-        member: None,
-        backends: None,
-        writer: None,
+        ..Options::local(tidemark_engines::registry())
     };
     let mut progress = Progress::new(show(running, terminal), terminal, Signals::listen(), plan);
     let Executed { run, stored } =
