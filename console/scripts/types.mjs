@@ -24,6 +24,7 @@ function type(schema) {
   const {
     $ref,
     oneOf,
+    allOf,
     enum: values,
     type: kind,
     items,
@@ -37,6 +38,7 @@ function type(schema) {
   if (unknown.length > 0) throw new Error(`types.mjs does not know ${unknown.join(', ')}: ${JSON.stringify(schema)}`);
   if ($ref) return $ref.replace('#/components/schemas/', '');
   if (oneOf) return oneOf.map(type).join(' | ');
+  if (allOf) return allOf.map((part) => `(${type(part)})`).join(' & ');
   if (kind === undefined && !values) return 'unknown';
   if (values) return values.map((value) => JSON.stringify(value)).join(' | ');
   const one = (kind) => {

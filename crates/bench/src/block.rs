@@ -69,7 +69,7 @@ impl Task {
         Work {
             workers: self.files.len() as u32,
             depth: self.depth,
-            pacing: Pacing::Closed { think_ns: 0 },
+            pacing: Pacing::BACK_TO_BACK,
             stop,
             source,
             finale,

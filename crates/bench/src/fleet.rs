@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use tidemark_fleet::link::{FromController, Join, Link, Trust, client};
 use tidemark_fleet::protocol::{Down, Hello, Opened, Part, Second, Up, VERSION};
 use tidemark_load::thread_pool::Ending;
+use tidemark_measure::host::Host;
 use tidemark_measure::rng::Rng;
 use tidemark_measure::tally::Interval;
 use tidemark_measure::wire;
@@ -200,8 +201,7 @@ impl Fake {
             protocol: VERSION,
             tidemark: env!("CARGO_PKG_VERSION").into(),
             name: format!("d{number}"),
-            host: format!("host{number}"),
-            cores: 4,
+            host: Host { name: format!("host{number}"), cores: 4, ..Host::default() },
             ..Hello::default()
         };
         let options = Join { url: url.to_owned(), token: None, trust: Trust::System };

@@ -35,9 +35,9 @@ pub trait Backend {
     fn finish(&mut self, run: &mut Run);
 }
 
-/// Makes a field for a run, where that is not this process.
+/// Makes a backend for each run.
 pub trait BackendFactory: Send + Sync + std::fmt::Debug {
-    /// A field for one run of this plan.
+    /// A backend for one run.
     fn backend(&self) -> Box<dyn Backend>;
 }
 

@@ -23,7 +23,7 @@ use tidemark_plan::yaml::Environment;
 use tidemark_store::Store;
 
 /// How an evaluation is carried out.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// The options of each run.
     pub run: execute::Options,

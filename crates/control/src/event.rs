@@ -1,9 +1,8 @@
 //! Follows a run while it is in progress, and may stop it.
 
 pub use tidemark_load::stop::{SharedStopRequest, StopRequest};
-use tidemark_measure::record::Stage;
+use tidemark_measure::record::{ShareSecond, Stage};
 use tidemark_measure::tally::Interval;
-use tidemark_measure::wire::SecondSummary;
 pub use tidemark_observe::Glimpse;
 use tidemark_plan::plan;
 
@@ -37,7 +36,7 @@ pub enum Event<'a> {
         /// The driver's name.
         driver: &'a str,
         /// What it did.
-        summary: &'a SecondSummary,
+        summary: &'a ShareSecond,
     },
     /// What was seen last of the nodes that are observed; about once a second while a load is on.
     Nodes(&'a [Glimpse]),

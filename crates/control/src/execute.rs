@@ -2,7 +2,7 @@
 
 use crate::backend::{BackendFactory, Opened, StagePlace};
 use crate::event::{Event, EventSink, StopRequest};
-use crate::local::LocalBackend;
+use crate::local::Local;
 use crate::provenance;
 use crate::run_writer::RunWriter;
 use crate::stage::{self, Place};
@@ -18,8 +18,12 @@ use tidemark_plan::registry::Registry;
 use tidemark_store::Store;
 
 /// How a plan is executed.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Options {
+    /// Where it is carried out.
+    pub backends: Arc<dyn BackendFactory>,
+    /// How far its document is trusted with this machine.
+    pub trust: Trust,
     /// The engines that it may use.
     pub registry: Registry,
     /// Generator threads of a work; `None`: one per processor.
@@ -34,10 +38,40 @@ pub struct Options {
     pub scratch: Option<PathBuf>,
     /// The run's place in an evaluation, if it is part of one.
     pub member: Option<Member>,
-    /// Where it is carried out, if not in this process.
-    pub backends: Option<Arc<dyn BackendFactory>>,
     /// Tells what this process writes apart from what others write for the same run; `None`: by its number.
     pub writer: Option<u32>,
+}
+
+/// How far a document is trusted with the machine that observes its load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// The user of this machine runs it.
+    User,
+    /// It came over the network: it must not learn tokens by naming nodes, nor reach sockets here.
+    Network,
+}
+
+impl Options {
+    /// A plan carried out by these backends, with nothing else asked for.
+    pub fn new(registry: Registry, backends: Arc<dyn BackendFactory>, trust: Trust) -> Self {
+        Self {
+            backends,
+            trust,
+            registry,
+            threads: None,
+            trigger_directory: None,
+            skip_preflight: false,
+            allow_destroy: Vec::new(),
+            scratch: None,
+            member: None,
+            writer: None,
+        }
+    }
+
+    /// A plan of this machine's user, carried out in this process.
+    pub fn local(registry: Registry) -> Self {
+        Self::new(registry, Arc::new(Local), Trust::User)
+    }
 }
 
 /// A plan could not be begun: one clear sentence with the remedy, never a secret.
@@ -63,10 +97,7 @@ pub fn execute(
     store: Option<&mut Store>,
     sink: &mut dyn EventSink,
 ) -> Result<Executed, ExecuteError> {
-    let mut backend = match &options.backends {
-        Some(backends) => backends.backend(),
-        None => Box::new(LocalBackend::default()),
-    };
+    let mut backend = options.backends.backend();
     let targets = backend.prepare(plan, options, sink)?;
     let start = Instant::now();
     let mut run = Run {
@@ -152,8 +183,7 @@ pub fn execute(
 fn observed(plan: &Plan, options: &Options) -> tidemark_observe::Options {
     let Observe { nodes, processes, mut ceph_sockets } = plan.observe.clone();
     let mut token = std::env::var("TIDEMARK_OBSERVE_TOKEN").ok();
-    if options.backends.is_some() {
-        // The document came over the network: it must not learn the token by naming a node, nor reach sockets here.
+    if options.trust == Trust::Network {
         token = None;
         ceph_sockets.clear();
     }

@@ -1,7 +1,7 @@
 //! What the judge says of runs and evaluations, as the store lists them.
 
 use tidemark_judge::evaluation::Assessment;
-use tidemark_judge::{Validity, judge, verdict_sentences};
+use tidemark_judge::{judge, verdict_sentences};
 use tidemark_measure::record::Run;
 use tidemark_store::Listing;
 
@@ -15,5 +15,5 @@ pub fn of_run(run: &Run) -> Listing {
 /// An evaluation's.
 pub fn of_evaluation(assessment: &Assessment) -> Listing {
     let headline = assessment.verdict.first().cloned().unwrap_or_default();
-    Listing { valid: assessment.validity == Validity::Valid, headline }
+    Listing { valid: assessment.validity.is_valid(), headline }
 }

@@ -1,6 +1,6 @@
 //! This process as the backend of a run; a driver carries out its part of a stage with it too.
 
-use crate::backend::{Backend, Opened, StagePlace};
+use crate::backend::{Backend, BackendFactory, Opened, StagePlace};
 use crate::event::{Event, EventSink};
 use crate::execute::{ExecuteError, Options};
 use crate::runner::{Carrier, Runner};
@@ -8,6 +8,16 @@ use std::collections::BTreeMap;
 use tidemark_measure::record::{Note, Proof, Run, Stage as Record};
 use tidemark_plan::engine::{self, Prepared, Setup};
 use tidemark_plan::plan::{Plan, Stage, Work};
+
+/// Runs are carried out in this process.
+#[derive(Clone, Copy, Debug)]
+pub struct Local;
+
+impl BackendFactory for Local {
+    fn backend(&self) -> Box<dyn Backend> {
+        Box::new(LocalBackend::default())
+    }
+}
 
 /// This process, with the engines that a run needs.
 #[derive(Default)]

@@ -1,23 +1,26 @@
 //! What made a run: versions, kernel, hardware.
 
 use std::fs;
+use tidemark_measure::host::Host;
 use tidemark_measure::record::Provenance;
 
-/// The facts about this machine; the document's part is left to the caller. What cannot be found out
-/// stays empty.
+/// What is known of this machine; the document's part is left to the caller.
 pub fn of_this_machine(version: &str) -> Provenance {
+    Provenance { tidemark: version.into(), host: host(), ..Provenance::default() }
+}
+
+/// This machine. What cannot be found out stays empty.
+pub fn host() -> Host {
     let uname = rustix::system::uname();
     let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
-    Provenance {
-        tidemark: version.into(),
-        host: text(uname.nodename()),
+    Host {
+        name: text(uname.nodename()),
         kernel: format!("{} {} {}", text(uname.sysname()), text(uname.release()), text(uname.machine())),
         cpu: field("/proc/cpuinfo", "model name").unwrap_or_default(),
         cores: cores(),
         memory_bytes: field("/proc/meminfo", "MemTotal")
             .and_then(|value| value.trim_end_matches(" kB").trim().parse::<u64>().ok())
             .map_or(0, |kib| kib * 1024),
-        ..Provenance::default()
     }
 }
 

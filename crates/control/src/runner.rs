@@ -7,9 +7,8 @@ use tidemark_load::engine::{OpenError, Sessions};
 use tidemark_load::stop::{SharedStopRequest, StopRequest};
 use tidemark_load::thread_pool::{self, Coordinator, Ending, Watch};
 use tidemark_load::work::Share;
-use tidemark_measure::record::Second;
+use tidemark_measure::record::{Second, ShareSecond};
 use tidemark_measure::tally::Interval;
-use tidemark_measure::wire::SecondSummary;
 use tidemark_plan::engine::Process;
 use tidemark_plan::plan;
 
@@ -58,7 +57,7 @@ pub(crate) enum Update {
     /// A second is complete.
     Second(Box<Interval>),
     /// What one driver did in a second.
-    Share(String, SecondSummary),
+    Share(String, ShareSecond),
     /// A problem for the user.
     Trouble(String),
 }
@@ -217,7 +216,7 @@ impl Reporter<'_> {
     }
 
     /// Reports what one driver did in a second; before the second itself.
-    pub fn share(&mut self, driver: &str, summary: SecondSummary) {
+    pub fn share(&mut self, driver: &str, summary: ShareSecond) {
         self.send(Update::Share(driver.to_owned(), summary));
     }
 

@@ -149,6 +149,8 @@ pub(crate) fn planned(plan: &plan::Work) -> Work {
         kind: plan.kind,
         workers: plan.load.workers,
         depth: plan.load.depth,
+        think: plan.load.pacing.think(),
+        simulated: plan.job.is_simulated(),
         operations: operations.collect(),
         allowed_failures_per_million: plan.allowed_failures_per_million,
         ..Work::default()

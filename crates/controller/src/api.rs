@@ -39,6 +39,8 @@
 //! and the console at `/`.
 
 use serde::{Deserialize, Serialize};
+use tidemark_measure::host::{Host, Utilization};
+pub use tidemark_measure::record::State as RunState;
 use utoipa::ToSchema;
 
 /// The role of a token.
@@ -128,26 +130,16 @@ pub struct Driver {
     pub name: String,
     /// Its state.
     pub state: DriverState,
-    /// Host name.
-    pub host: String,
+    /// Its machine.
+    #[serde(flatten)]
+    pub host: Host,
     /// Address it connects from.
     pub address: String,
     /// Tidemark's version there.
     pub version: String,
-    /// CPU model.
-    pub cpu: String,
-    /// CPUs.
-    pub cores: u32,
-    /// Memory, bytes.
-    pub memory_bytes: u64,
-    /// CPU utilization, 0 to 1.
-    pub cpu_busy: f32,
-    /// Memory in use, bytes.
-    pub memory_used_bytes: u64,
-    /// Network bytes received per second.
-    pub received_per_s: f64,
-    /// Network bytes sent per second.
-    pub sent_per_s: f64,
+    /// How busy that is.
+    #[serde(flatten)]
+    pub utilization: Utilization,
     /// Uncertainty of its clock offset (half the round-trip time), microseconds.
     pub clock_error_us: f64,
     /// Milliseconds since its last message.
@@ -348,8 +340,8 @@ pub struct LiveStage {
     pub id: String,
     /// Its name.
     pub name: String,
-    /// `waiting`, `running`, `completed`, `failed`, `interrupted`.
-    pub state: String,
+    /// Its state.
+    pub state: RunState,
     /// Why it failed, or empty.
     pub reason: String,
     /// When it started.
@@ -451,14 +443,9 @@ pub struct LiveNode {
     pub generates: bool,
     /// When.
     pub unix_ms: u64,
-    /// CPU utilization, 0 to 1.
-    pub cpu_busy: f32,
-    /// Memory in use, bytes.
-    pub memory_used_bytes: u64,
-    /// Network bytes received per second.
-    pub received_per_s: f64,
-    /// Network bytes sent per second.
-    pub sent_per_s: f64,
+    /// How busy it was.
+    #[serde(flatten)]
+    pub utilization: Utilization,
 }
 
 /// An event of the stream: the SSE field `event` is the variant's name, `id` counts up, `data` is the content as JSON.
@@ -492,8 +479,8 @@ pub struct RunRow {
     pub started_unix_ms: u64,
     /// How long it took, milliseconds.
     pub elapsed_ms: u64,
-    /// `completed`, `failed`, `interrupted`, `running`.
-    pub state: String,
+    /// Its state.
+    pub state: RunState,
     /// Whether its result is VALID; null until judged.
     pub valid: Option<bool>,
     /// Measured operations.
@@ -533,7 +520,7 @@ pub struct MatrixRow {
     /// When it started.
     pub started_unix_ms: u64,
     /// The run's state.
-    pub state: String,
+    pub state: RunState,
     /// Whether the run's result is VALID.
     pub valid: Option<bool>,
     /// `s3-main`.
@@ -613,8 +600,8 @@ pub struct EvaluationRow {
     pub name: String,
     /// When it started.
     pub started_unix_ms: u64,
-    /// `completed`, `failed`, `interrupted`, `running`.
-    pub state: String,
+    /// Its state.
+    pub state: RunState,
     /// Whether it is VALID.
     pub valid: Option<bool>,
     /// Its verdict, one line.

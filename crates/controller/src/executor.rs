@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tidemark_control::evaluate::{self, Evaluated, EvaluationSink, evaluate};
 use tidemark_control::event::EventSink;
-use tidemark_control::execute::{self, Executed, execute};
+use tidemark_control::execute::{self, Executed, Trust, execute};
 use tidemark_fleet::Fleet;
 use tidemark_fleet::fleet::Member;
 use tidemark_measure::record::Provenance;
@@ -66,12 +66,13 @@ impl Executor {
     pub fn on(fleet: Arc<Fleet>, registry: Registry) -> Self {
         let members = fleet.clone();
         let engines = registry.clone();
-        let options = move |task: &Task| execute::Options {
-            registry: engines.clone(),
-            skip_preflight: task.skip_preflight,
-            scratch: task.scratch.clone(),
-            backends: Some(tidemark_fleet::backend::on(fleet.clone(), task.drivers.clone())),
-            ..execute::Options::default()
+        let options = move |task: &Task| {
+            let backends = tidemark_fleet::backend::on(fleet.clone(), task.drivers.clone());
+            execute::Options {
+                skip_preflight: task.skip_preflight,
+                scratch: task.scratch.clone(),
+                ..execute::Options::new(engines.clone(), backends, Trust::Network)
+            }
         };
         Self { members: Arc::new(move || members.members()), ..Self::with(options, registry) }
     }
@@ -89,8 +90,12 @@ impl Executor {
                 execute(plan, task.provenance, &options, store, sink).map_err(|error| error.to_string())
             }),
             evaluate: Arc::new(move |document, task, store, sink| {
-                let options =
-                    evaluate::Options { run: of_runs(&task), renew: true, ..evaluate::Options::default() };
+                let options = evaluate::Options {
+                    run: of_runs(&task),
+                    provisioners: Vec::new(),
+                    again: false,
+                    renew: true,
+                };
                 let Task { provenance, secrets, .. } = task;
                 let evaluated = restricted(secrets.as_deref(), &registry, |environment| {
                     evaluate(document, provenance, &options, environment, store, sink)

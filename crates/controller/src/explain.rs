@@ -122,9 +122,10 @@ fn stage(stage: &Stage) -> CheckedStage {
 
 fn work(work: &Work) -> String {
     let depth = if work.depth > 1 { format!(", {} operations each", work.depth) } else { String::new() };
+    let think = if work.think.is_none() { String::new() } else { format!(", think time {}", work.think) };
     let actions: Vec<String> = work.actions.iter().map(action).collect();
     let workers = counted(work.workers.into(), "worker");
-    let head = format!("{}: {workers}{depth}, {}", work.name, work.time.describe());
+    let head = format!("{}: {workers}{depth}{think}, {}", work.name, work.time.describe());
     if actions.is_empty() { head } else { format!("{head}: {}", actions.join("; ")) }
 }
 

@@ -103,7 +103,7 @@ impl Live {
     /// The stage that goes on, or empty, and how far the whole is.
     pub(crate) fn progress(&self) -> (String, Option<f32>) {
         let state = self.state();
-        let stage = state.stages.iter().find(|stage| stage.state == "running");
+        let stage = state.stages.iter().find(|stage| stage.state == RunState::Running);
         let stage = stage.map(|stage| stage.id.clone()).unwrap_or_default();
         let own = state.progress();
         let progress = match state.turns {
@@ -172,7 +172,7 @@ impl Live {
         state.begun = Some(Instant::now());
         state.shares.clear();
         if let Some(stage) = state.stages.get_mut(index) {
-            stage.state = RunState::Running.name().into();
+            stage.state = RunState::Running;
             stage.started_unix_ms = Some(unix_now_ms());
         }
         self.publish_stages(&mut state);
@@ -181,7 +181,7 @@ impl Live {
     fn stage_ended(&self, index: usize, record: &Stage) {
         let mut state = self.state();
         if let Some(stage) = state.stages.get_mut(index) {
-            stage.state = record.state.name().into();
+            stage.state = record.state;
             stage.reason.clone_from(&record.reason);
             stage.ended_unix_ms = Some(unix_now_ms());
         }
@@ -224,16 +224,16 @@ impl State {
         for stage in &self.stages {
             let took =
                 stage.started_unix_ms.zip(stage.ended_unix_ms).map(|(from, to)| to.saturating_sub(from));
-            let ended = !matches!(stage.state.as_str(), "waiting" | "running");
+            let ended = !matches!(stage.state, RunState::Waiting | RunState::Running);
             let weight = match (ended, stage.expected_ms.or(took)) {
                 (true, weight) => weight.unwrap_or(0) as f64,
                 (false, Some(weight)) => weight as f64,
-                (false, None) if stage.state == "running" => return None,
+                (false, None) if stage.state == RunState::Running => return None,
                 (false, None) => 0.0,
             };
             let fraction = match (ended, stage.expected_operations, self.begun) {
                 (true, ..) => 1.0,
-                _ if stage.state == "waiting" => 0.0,
+                _ if stage.state == RunState::Waiting => 0.0,
                 (_, Some(of), _) if of > 0 => stage.operations as f64 / of as f64,
                 (.., Some(begun)) if weight > 0.0 => begun.elapsed().as_millis() as f64 / weight,
                 _ => 0.0,
@@ -274,7 +274,7 @@ fn waiting(index: usize, stage: &plan::Stage, forecast: &Forecast) -> LiveStage 
     LiveStage {
         id: format!("s{}-{}", index + 1, stage.name),
         name: stage.name.clone(),
-        state: RunState::Waiting.name().into(),
+        state: RunState::Waiting,
         expected_ms: seen.and_then(|seen| expected_ms(&seen.time)),
         expected_operations: counted.filter(|number| *number > 0),
         works: works.collect(),
@@ -333,15 +333,7 @@ fn live_operation(operation: &SecondOfOperation) -> LiveOperation {
 
 /// A node that is observed. The load comes from the drivers, not from it.
 fn observed(seen: &Glimpse, unix_ms: u64) -> LiveNode {
-    LiveNode {
-        name: seen.name.clone(),
-        generates: false,
-        unix_ms,
-        cpu_busy: seen.cpu_busy,
-        memory_used_bytes: seen.memory_used_bytes,
-        received_per_s: seen.received_per_s,
-        sent_per_s: seen.sent_per_s,
-    }
+    LiveNode { name: seen.name.clone(), generates: false, unix_ms, utilization: seen.utilization }
 }
 
 /// Now, milliseconds since 1970 UTC.
@@ -415,7 +407,7 @@ impl EventSink for Follower<'_> {
 mod tests {
     use super::*;
     use crate::reading::{Reader, What};
-    use tidemark_measure::wire::SecondSummary;
+    use tidemark_measure::record::ShareSecond;
 
     fn plan() -> Plan {
         let text = "name: small\ntarget: {kind: mock, delay: 1ms}\nstages:\n\
@@ -446,7 +438,7 @@ mod tests {
         let mut follower = Follower::new(&live, &plan, begun.clone(), &numbered);
         begun.store(42, Ordering::Relaxed);
         follower.event(Event::StageStarted { index: 1, stage: &plan.stages[1] });
-        let summary = SecondSummary { index: 0, ok: 3, ..SecondSummary::default() };
+        let summary = ShareSecond { index: 0, ok: 3, ..ShareSecond::default() };
         follower.event(Event::DriverSecond { stage: 1, work: 0, driver: "d1", summary: &summary });
         for index in 0..SECONDS as u32 + 5 {
             follower.event(Event::Second { stage: 1, work: 0, interval: &second(index, 3) });
@@ -456,8 +448,8 @@ mod tests {
         assert_eq!((run.submission, run.run, run.seconds.len()), (7, Some(42), SECONDS));
         assert_eq!(*numbers.lock().unwrap(), [42], "told once");
         assert_eq!(
-            (run.stages[1].state.as_str(), run.stages[1].operations),
-            ("running", 3 * (SECONDS as u64 + 5))
+            (run.stages[1].state, run.stages[1].operations),
+            (RunState::Running, 3 * (SECONDS as u64 + 5))
         );
         assert!((run.seconds[0].operations[0].p50_us - 2000.0).abs() < 5.0);
         assert_eq!(live.rates().iter().sum::<u64>(), 3 * RATES as u64, "of the latest seconds only");
@@ -477,7 +469,7 @@ mod tests {
             index: 1,
             stage: &Stage { state: RunState::Completed, ..Stage::default() },
         });
-        assert_eq!(live.snapshot().stages[1].state, "completed");
+        assert_eq!(live.snapshot().stages[1].state, RunState::Completed);
     }
 
     #[test]

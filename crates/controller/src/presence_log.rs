@@ -30,7 +30,7 @@ impl PresenceLog {
     pub(crate) fn changes(&mut self, members: &[Member]) -> Vec<Entry> {
         let mut entries = Vec::new();
         for member in members {
-            let (name, host) = (&member.hello.name, &member.hello.host);
+            let (name, host) = (&member.hello.name, &member.hello.host.name);
             let before = self.0.get(name).filter(|seen| !seen.gone);
             let gone = member.presence == Presence::Gone;
             let worked = match member.presence {

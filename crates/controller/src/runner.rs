@@ -16,7 +16,7 @@ use tidemark_control::event::{EventSink, StopRequest};
 use tidemark_control::execute::Executed;
 use tidemark_control::provenance;
 use tidemark_judge::evaluation::assess;
-use tidemark_judge::{Validity, judge, verdict_sentences};
+use tidemark_judge::{Finding, Validity, judge, verdict_sentences};
 use tidemark_measure::record::{Provenance, Run, State};
 use tidemark_plan::evaluation::Evaluation;
 use tidemark_plan::plan::Plan;
@@ -132,7 +132,7 @@ fn workload(
         state: state_of(run.state),
         reason: reason(&run, &judgement.validity),
         run: stored.then_some(run.id),
-        valid: Some(judgement.validity == Validity::Valid),
+        valid: Some(judgement.is_valid()),
         headline: verdict_sentences(&run, &judgement).into_iter().next().unwrap_or_default(),
         unstored: (!stored).then(|| Box::new(run)),
         ..Outcome::default()
@@ -167,7 +167,7 @@ fn evaluation(
         reason: trouble.map(|trouble| trouble.to_string()).unwrap_or_default(),
         run: runs.last().and_then(|run| number(run.id)),
         evaluation: number(evaluation.id),
-        valid: Some(assessment.validity == Validity::Valid),
+        valid: Some(assessment.validity.is_valid()),
         headline: assessment.verdict.into_iter().next().unwrap_or_default(),
         unstored: None,
     })
@@ -184,10 +184,9 @@ fn state_of(state: State) -> SubmissionState {
 /// Why a run failed: the first of its stages that did. Or why its numbers do not hold.
 fn reason(run: &Run, validity: &Validity) -> String {
     let failed = run.stages.iter().find(|stage| stage.state == State::Failed);
-    match (failed, validity) {
-        (Some(stage), _) => format!("{}: {}", stage.id, stage.reason),
-        (None, Validity::Invalid(why)) => why.first().cloned().unwrap_or_default(),
-        (None, Validity::Valid) => String::new(),
+    match failed {
+        Some(stage) => format!("{}: {}", stage.id, stage.reason),
+        None => validity.reasons().first().map(Finding::sentence).unwrap_or_default(),
     }
 }
 

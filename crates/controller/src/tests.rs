@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tidemark_control::execute;
 use tidemark_fleet::fleet::{Member, Presence};
-use tidemark_fleet::protocol::{Health, Hello};
+use tidemark_fleet::protocol::Hello;
+use tidemark_measure::host::{Host, Utilization};
 use tidemark_measure::record::State;
 
 /// Nothing here takes so long, however busy the machine is.
@@ -17,10 +18,14 @@ const LONG: Duration = Duration::from_secs(120);
 
 pub(crate) fn member(name: &str) -> Member {
     Member {
-        hello: Hello { name: name.into(), host: format!("host-of-{name}"), cores: 2, ..Hello::default() },
+        hello: Hello {
+            name: name.into(),
+            host: Host { name: format!("host-of-{name}"), cores: 2, ..Host::default() },
+            ..Hello::default()
+        },
         address: "127.0.0.1:1".into(),
         presence: Presence::Present,
-        health: Health { cpu_busy: 0.5, ..Health::default() },
+        utilization: Utilization { cpu_busy: 0.5, ..Utilization::default() },
         clock_offset_ns: 0,
         clock_error_ns: 5_000,
         silent: Duration::ZERO,
@@ -33,11 +38,10 @@ pub(crate) fn member(name: &str) -> Member {
 fn work(names: &[&str]) -> Executor {
     let members: Vec<Member> = names.iter().map(|name| member(name)).collect();
     let options = |task: &crate::executor::Task| execute::Options {
-        registry: tidemark_engines::registry(),
         threads: Some(1),
         skip_preflight: task.skip_preflight,
         scratch: task.scratch.clone(),
-        ..execute::Options::default()
+        ..execute::Options::local(tidemark_engines::registry())
     };
     Executor {
         members: Arc::new(move || members.clone()),
@@ -135,7 +139,10 @@ fn a_document_is_submitted_run_and_kept() {
     let overview = controller.overview();
     assert_eq!((overview.active.len(), overview.queue.len(), overview.recent.len()), (0, 0, 1));
     let live = controller.live(first.id).unwrap();
-    assert!(live.stages.iter().all(|stage| stage.state == "completed") && live.run == done.run, "{live:?}");
+    assert!(
+        live.stages.iter().all(|stage| stage.state == State::Completed) && live.run == done.run,
+        "{live:?}"
+    );
     let mut kinds = Vec::new();
     while let Ok(event) = events.try_recv() {
         kinds.push(match event.live {

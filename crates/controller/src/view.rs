@@ -73,7 +73,7 @@ pub(crate) fn active(entry: &Entry) -> api::Submission {
 
 /// A driver; `submission` has it.
 fn driver(member: &Member, submission: Option<u64>) -> api::Driver {
-    let (hello, health) = (&member.hello, &member.health);
+    let hello = &member.hello;
     api::Driver {
         name: hello.name.clone(),
         state: match (member.presence, submission) {
@@ -85,13 +85,7 @@ fn driver(member: &Member, submission: Option<u64>) -> api::Driver {
         host: hello.host.clone(),
         address: member.address.clone(),
         version: hello.tidemark.clone(),
-        cpu: hello.cpu.clone(),
-        cores: hello.cores,
-        memory_bytes: hello.memory_bytes,
-        cpu_busy: health.cpu_busy,
-        memory_used_bytes: health.memory_used_bytes,
-        received_per_s: health.received_per_s,
-        sent_per_s: health.sent_per_s,
+        utilization: member.utilization,
         clock_error_us: member.clock_error_ns as f64 / 1e3,
         silent_ms: member.silent.as_millis() as u64,
         joined_unix_ms: member.joined_unix_ms,
@@ -107,15 +101,7 @@ pub(crate) fn drivers(members: &[Member], holders: &BTreeMap<&str, u64>) -> Vec<
 
 /// What a driver's host did.
 pub(crate) fn node(member: &Member, unix_ms: u64) -> LiveNode {
-    LiveNode {
-        name: member.hello.name.clone(),
-        generates: true,
-        unix_ms,
-        cpu_busy: member.health.cpu_busy,
-        memory_used_bytes: member.health.memory_used_bytes,
-        received_per_s: member.health.received_per_s,
-        sent_per_s: member.health.sent_per_s,
-    }
+    LiveNode { name: member.hello.name.clone(), generates: true, unix_ms, utilization: member.utilization }
 }
 
 /// Everything that the first page shows. `unsaved`: whether a submission's run is not in the store yet.

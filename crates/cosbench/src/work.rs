@@ -130,7 +130,7 @@ fn load(workers: u32, stop: Stop, source: SourcePlan, actions: usize) -> Load {
     Load {
         workers,
         depth: 1,
-        pacing: Pacing::Closed { think_ns: 0 },
+        pacing: Pacing::BACK_TO_BACK,
         stop,
         source,
         finale: None,

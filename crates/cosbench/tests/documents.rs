@@ -126,7 +126,7 @@ fn five_stages_become_the_plan_that_they_say() {
     assert_eq!(afr, [0, 0, 200_000, 0, 0]);
     for (index, work) in works.iter().enumerate() {
         assert_eq!((work.load.seed, work.load.stream), (plan.seed, [index as u64, 0]));
-        assert_eq!(work.load.pacing, Pacing::Closed { think_ns: 0 });
+        assert_eq!(work.load.pacing, Pacing::BACK_TO_BACK);
         assert_eq!(
             job(work).actions[0].naming,
             Naming { container_prefix: "tide".into(), ..Naming::default() }
@@ -563,7 +563,7 @@ fn an_evaluation_changes_seed_level_and_target() {
         assert_eq!(errors.iter().map(|error| error.message.as_str()).collect::<Vec<_>>(), [expected]);
     }
     let (plain, _) = read(Changes::default()).unwrap();
-    assert_eq!(normal(&plain).load.pacing, Pacing::Closed { think_ns: 0 });
+    assert_eq!(normal(&plain).load.pacing, Pacing::BACK_TO_BACK);
     assert_ne!(normal(&plain).load.workers, 3);
 }
 

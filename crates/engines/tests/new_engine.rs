@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tidemark_control::event::{Event, EventSink, StopRequest};
-use tidemark_control::execute::{Options, execute};
+use tidemark_control::execute::{Options, Trust, execute};
 use tidemark_fleet::fleet::{self, Presence};
 use tidemark_fleet::link::{self, Join};
 use tidemark_fleet::protocol::{Hello, VERSION};
@@ -295,7 +295,7 @@ fn it_is_forecast_and_checked() {
 
 #[test]
 fn it_is_run_here() {
-    let options = Options { registry: registry(), threads: Some(2), ..Options::default() };
+    let options = Options { threads: Some(2), ..Options::local(registry()) };
     let executed = execute(&plan(), Provenance::default(), &options, None, &mut Quiet).unwrap();
     check(&executed.run);
 }
@@ -346,8 +346,8 @@ fn it_is_run_on_drivers() {
             std::thread::sleep(Duration::from_millis(5));
         }
         let names = vec!["d1".to_owned(), "d2".to_owned()];
-        let backends = Some(tidemark_fleet::backend::on(Arc::clone(&fleet), names));
-        let options = Options { registry: registry(), backends, ..Options::default() };
+        let backends = tidemark_fleet::backend::on(Arc::clone(&fleet), names);
+        let options = Options::new(registry(), backends, Trust::Network);
         let executed = execute(&plan(), Provenance::default(), &options, None, &mut Quiet);
         stop.store(true, Ordering::Relaxed);
         let run = executed.unwrap().run;

@@ -235,7 +235,7 @@ fn work(text: &str, seed: u64, stream: [u64; 2], sections: &[String], group: &[&
         load: Load {
             workers: workers as u32,
             depth: all().map(|job| count(job, &["iodepth"])).max().unwrap_or(1) as u32,
-            pacing: Pacing::Closed { think_ns: 0 },
+            pacing: Pacing::BACK_TO_BACK,
             stop: Stop {
                 warm_up_ns: longest("ramp_time").unwrap_or(0),
                 window_ns: longest("runtime"),

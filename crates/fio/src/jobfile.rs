@@ -15,6 +15,7 @@ use tidemark_load::source::SourcePlan;
 use tidemark_load::work::Work;
 use tidemark_measure::pick::Part;
 use tidemark_measure::rng;
+use tidemark_measure::think::Think;
 use tidemark_plan::plan;
 use ways::{Mix, percent};
 
@@ -225,9 +226,14 @@ fn pacing(
     remarks: &mut Vec<String>,
 ) -> Result<(), OpenError> {
     match &work.pacing {
-        Pacing::Closed { think_ns: 0 } => {}
-        Pacing::Closed { think_ns } if work.depth <= 1 => options.set("thinktime", think_ns.div_ceil(1_000)),
-        Pacing::Closed { .. } => return Err(cannot("think at a depth above 1", "use depth 1")),
+        Pacing::Closed { think } if think.is_none() => {}
+        Pacing::Closed { .. } if work.depth > 1 => {
+            return Err(cannot("think at a depth above 1", "use depth 1"));
+        }
+        Pacing::Closed { think: Think::Constant { ns } } => options.set("thinktime", ns.div_ceil(1_000)),
+        Pacing::Closed { .. } => {
+            return Err(cannot("draw think times at random", "use one duration, such as `think: 100ms`"));
+        }
         Pacing::Open { rate, arrivals } => {
             let total = constant(rate)
                 .ok_or_else(|| cannot("change its rate over time", "use one rate for the whole load"))?;

@@ -271,6 +271,11 @@ impl<'a> Ledger<'a> {
                 given_up = "fio ended during its ramp-up: nothing was measured".into();
             }
         }
+        // Of jobs that fio reports together (`group_reporting`) nobody knows what each of them did.
+        let reported = workers.last().map_or(0, |last: &WorkerCount| last.worker + 1);
+        if account.is_of_file && reported < load.workers {
+            workers.clear();
+        }
         remarks.extend(latencies.remark());
         let ok: u64 = tallies.iter().map(|tally| tally.ok).sum();
         let is_cut = interrupted || !given_up.is_empty();

@@ -382,7 +382,7 @@ fn cell(volumes: Vec<Volume>, actions: &[Action], source: SourcePlan, kind: Work
     let load = Load {
         workers: clients,
         depth: 4,
-        pacing: Pacing::Closed { think_ns: 0 },
+        pacing: Pacing::BACK_TO_BACK,
         stop,
         source,
         finale: None,

@@ -392,10 +392,6 @@ pub(crate) fn record(member: &crate::fleet::Member) -> Driver {
     Driver {
         name: member.hello.name.clone(),
         host: member.hello.host.clone(),
-        kernel: member.hello.kernel.clone(),
-        cpu: member.hello.cpu.clone(),
-        cores: member.hello.cores,
-        memory_bytes: member.hello.memory_bytes,
         clock_offset_ns: member.clock_offset_ns,
         clock_error_ns: member.clock_error_ns,
         lost: None,

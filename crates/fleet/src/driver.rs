@@ -3,7 +3,6 @@
 //! One thread listens to the controller ([`serve`]); a run has a thread of its own, and every work of a stage another.
 //! The controller's orders reach them through [`Orders`], which they read about twenty times a second.
 
-use crate::health::HealthSampler;
 use crate::link::{FromController, Link};
 use crate::orders::Orders;
 use crate::part::{self, Reporter, Task};
@@ -16,14 +15,14 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tidemark_control::backend::Backend as _;
 use tidemark_control::event::{Event, EventSink, StopRequest};
-use tidemark_control::execute;
-use tidemark_control::local::LocalBackend;
-use tidemark_observe::Observer;
+use tidemark_control::execute::{self, Trust};
+use tidemark_control::local::{Local, LocalBackend};
+use tidemark_observe::{HostSampler, Observer};
 use tidemark_plan::policy::Policy;
 use tidemark_plan::registry::Registry;
 
 /// How often the controller is told how busy this host is.
-const HEALTH_EVERY: Duration = Duration::from_secs(2);
+const SAMPLE_EVERY: Duration = Duration::from_secs(2);
 
 /// How a driver carries out runs.
 #[derive(Clone, Debug)]
@@ -77,11 +76,11 @@ pub fn serve(
     let link = Arc::new(link);
     let (notices_in, notices) = unbounded();
     let mut job: Option<Job> = None;
-    let (mut sampler, mut next_sample) = (HealthSampler::default(), Instant::now());
+    let (mut sampler, mut next_sample) = (HostSampler::default(), Instant::now());
     loop {
         if Instant::now() >= next_sample {
-            next_sample = Instant::now() + HEALTH_EVERY;
-            sampler.sample().into_iter().for_each(|health| link.health(health));
+            next_sample = Instant::now() + SAMPLE_EVERY;
+            sampler.sample().into_iter().for_each(|utilization| link.utilization(utilization));
         }
         notices.try_iter().for_each(&mut *notify);
         if stop() {
@@ -126,12 +125,11 @@ pub fn serve(
                     notify(Notice::RunStarted(plan.name.clone()));
                     let orders = Arc::new(Orders::new(Duration::from_nanos(lost_after_ns)));
                     let run_options = execute::Options {
-                        registry: options.registry.clone(),
                         threads: options.threads,
                         skip_preflight,
                         scratch: Some(options.scratch.clone()),
                         writer: Some(writer),
-                        ..execute::Options::default()
+                        ..execute::Options::new(options.registry.clone(), Arc::new(Local), Trust::Network)
                     };
                     let reporter = Reporter { link: Arc::clone(&link), orders: Arc::clone(&orders), run };
                     let unpacked = options.registry.unpack(&mut plan);

@@ -4,12 +4,13 @@ mod driver_handle;
 
 use crate::link::frame::{Body, excerpt};
 use crate::link::server;
-use crate::protocol::{Down, Health, Hello, Second, Up, VERSION};
+use crate::protocol::{Down, Hello, Second, Up, VERSION};
 use crossbeam_channel::Sender;
 pub(crate) use driver_handle::{Admission, Connection, DriverFrame, DriverHandle, JoinRequest, Message};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 use std::time::{Duration, Instant};
+use tidemark_measure::host::Utilization;
 use tokio::sync::watch;
 
 /// Most drivers that a controller has.
@@ -41,7 +42,7 @@ pub struct Member {
     /// Whether it is there.
     pub presence: Presence,
     /// How busy its host is, from its last report.
-    pub health: Health,
+    pub utilization: Utilization,
     /// How far its clock is ahead of the controller's, nanoseconds.
     pub clock_offset_ns: i64,
     /// The most that this can be wrong, nanoseconds: half of the shortest round trip lately, and what the clocks may have drifted

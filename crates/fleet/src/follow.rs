@@ -12,7 +12,6 @@ use tidemark_load::merge::{Decision, Merge};
 use tidemark_load::stop::StopRequest;
 use tidemark_load::thread_pool::{self, Ending, Watch as _};
 use tidemark_measure::record::{Share, ShareSecond};
-use tidemark_measure::wire::SecondSummary;
 use tidemark_plan::plan::{OnLoss, Work};
 
 /// Time from the decision to open the window to its opening: the order has to reach every driver.
@@ -350,20 +349,12 @@ impl<'a> ActiveWork<'a> {
 }
 
 impl DriverShare {
-    fn add(&mut self, summary: &SecondSummary) {
+    fn add(&mut self, summary: &ShareSecond) {
         self.last_event = Instant::now();
         self.share.ok += summary.ok;
         self.share.failed += summary.failed;
         self.share.bytes += summary.bytes;
-        self.share.series.push(ShareSecond {
-            index: summary.index,
-            ok: summary.ok,
-            failed: summary.failed,
-            bytes: summary.bytes,
-            p50_ns: summary.p50_ns,
-            p99_ns: summary.p99_ns,
-            busy: summary.busy,
-        });
+        self.share.series.push(*summary);
     }
 
     fn end(&mut self, ending: &Ending, late_ns: i64, started: &Started) {

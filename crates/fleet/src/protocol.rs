@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 use tidemark_load::stop::StopRequest;
 use tidemark_load::thread_pool::Ending;
+use tidemark_measure::host::Host;
 use tidemark_measure::observation::Node;
 use tidemark_measure::record::{Note, Proof};
 use tidemark_plan::plan::Plan;
@@ -26,30 +27,9 @@ pub struct Hello {
     pub name: String,
     /// A random number of this driver process.
     pub instance: u64,
-    /// Its host.
-    pub host: String,
-    /// Operating system and kernel release.
-    pub kernel: String,
-    /// Processor model.
-    pub cpu: String,
-    /// Processors that it may use.
-    pub cores: u32,
-    /// Memory of its host, bytes.
-    pub memory_bytes: u64,
-}
-
-/// How busy a driver's host is. Sent every two seconds; lost reports are not sent again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Health {
-    /// Share of all processors that are busy, 0 to 1.
-    pub cpu_busy: f32,
-    /// Memory in use, bytes.
-    pub memory_used_bytes: u64,
-    /// Received by all network interfaces but loopback, bytes per second.
-    pub received_per_s: f64,
-    /// Sent by them, bytes per second.
-    pub sent_per_s: f64,
+    /// Its machine.
+    #[serde(flatten)]
+    pub host: Host,
 }
 
 /// Which workers of a work a driver has.

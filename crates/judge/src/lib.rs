@@ -44,17 +44,59 @@ pub struct Judgement {
     pub findings: Vec<Finding>,
 }
 
-/// Whether a run's numbers can be taken for what they seem to be: those of the storage under the load asked for.
+/// Whether numbers can be taken for what they seem to be: those of the storage under the load asked for.
 ///
 /// Only works that measure something count: a `prepare` that the generator could not keep up with is no worse
 /// for it. Failures alone do not make a run invalid, for they are counted; that nothing succeeded does.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Validity {
     /// No rule objects.
     Valid,
-    /// They cannot, for these reasons: whole sentences without a full stop; never empty.
-    Invalid(Vec<String>),
+    /// They cannot, because of these findings; never empty.
+    Invalid(Vec<Finding>),
+}
+
+impl Validity {
+    /// What these findings against the numbers come to.
+    pub(crate) fn of(reasons: Vec<Finding>) -> Self {
+        if reasons.is_empty() { Validity::Valid } else { Validity::Invalid(reasons) }
+    }
+
+    /// Whether no rule objects.
+    pub fn is_valid(&self) -> bool {
+        matches!(self, Validity::Valid)
+    }
+
+    /// The findings against the numbers; none if they are valid.
+    pub fn reasons(&self) -> &[Finding] {
+        match self {
+            Validity::Valid => &[],
+            Validity::Invalid(reasons) => reasons,
+        }
+    }
+
+    /// The reasons as sentences without a full stop.
+    pub fn sentences(&self) -> Vec<String> {
+        self.reasons().iter().map(Finding::sentence).collect()
+    }
+}
+
+/// In JSON: `"valid"`, or the reasons as sentences (`invalid`) and the names of what was found (`rules`), in the same order.
+impl Serialize for Validity {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Invalid {
+            invalid: Vec<String>,
+            rules: Vec<&'static str>,
+        }
+        match self {
+            Validity::Valid => serializer.serialize_str("valid"),
+            Validity::Invalid(reasons) => {
+                let rules = reasons.iter().map(Finding::rule).collect();
+                Invalid { invalid: self.sentences(), rules }.serialize(serializer)
+            }
+        }
+    }
 }
 
 /// How grave a finding is.
@@ -165,11 +207,6 @@ impl Finding {
         let label = context::stage_label(stage);
         self.stage.as_ref() == Some(&label) || self.stages.contains(&label)
     }
-
-    /// Where it was found and what: the place and the title.
-    pub fn sentence(&self) -> String {
-        format!("{}: {}", self.place(), self.title())
-    }
 }
 
 /// Judges a run by every rule.
@@ -180,7 +217,7 @@ pub fn judge(run: &Run) -> Judgement {
 impl Judgement {
     /// Whether no rule objects to the run's numbers.
     pub fn is_valid(&self) -> bool {
-        self.validity == Validity::Valid
+        self.validity.is_valid()
     }
 }
 

@@ -39,6 +39,7 @@ const WORK_RULES: &[fn(&WorkContext<'_>, &mut Findings)] = &[
     failures::could_not_work,
     failures::failures,
     failures::wrong_data,
+    failures::own,
     failures::throttled,
     failures::retries,
     outage::outage,
@@ -55,6 +56,7 @@ const WORK_RULES: &[fn(&WorkContext<'_>, &mut Findings)] = &[
     conduct::unequal_workers,
     conduct::idle_workers,
     conduct::short_window,
+    conduct::simulated,
     stalls::standstill,
     stalls::delayed_acknowledgement,
     steadiness::steadiness,
@@ -112,10 +114,8 @@ pub(crate) fn apply(run: &Run) -> Judgement {
     bottleneck::limits(run, &mut out);
     let of_sweeps = run.stages.iter().filter(|stage| stage.cell.is_some()).map(stage_label).collect();
     let mut findings = fold(out.found, &of_sweeps);
-    let reasons: Vec<String> =
-        findings.iter().filter(|finding| finding.invalidates).map(Finding::sentence).collect();
+    let validity = Validity::of(findings.iter().filter(|finding| finding.invalidates).cloned().collect());
     // Stable: what is equally grave stays in the order of stages, works and rules.
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
-    let validity = if reasons.is_empty() { Validity::Valid } else { Validity::Invalid(reasons) };
     Judgement { validity, findings }
 }

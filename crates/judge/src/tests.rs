@@ -224,7 +224,7 @@ prop_compose! {
         let stage = Stage { state: stage, works, proof, ..Stage::default() };
         let mut run = Run { state: run, stages: vec![stage.clone()], ..Run::default() };
         run.stages.extend(cells.into_iter().map(|cell| Stage { cell: Some(cell), ..stage.clone() }));
-        run.provenance.cores = cores;
+        run.provenance.host.cores = cores;
         run
     }
 }
@@ -236,7 +236,7 @@ proptest! {
         let judgement = judge(&run);
         let sentences = verdict_sentences(&run, &judgement);
         prop_assert!(!sentences.is_empty());
-        prop_assert_eq!(reasons(&judgement).is_empty(), judgement.validity == Validity::Valid);
+        prop_assert_eq!(reasons(&judgement).is_empty(), judgement.validity.is_valid());
         for finding in &judgement.findings {
             prop_assert!(!finding.title().is_empty() && !finding.title().ends_with('.'), "{:?}", finding);
         }

@@ -3,7 +3,7 @@
 use crate::context::{WorkContext, stage_label};
 use crate::rules::samples_needed;
 use crate::sweep::{Dimension, Point, Spread, Sweep, data_operations, sweeps};
-use crate::{Finding, Judgement, Severity, Validity};
+use crate::{Finding, Judgement, Severity};
 use tidemark_measure::record::{Operation, Run, State};
 use tidemark_measure::units;
 
@@ -205,9 +205,9 @@ fn conduct(run: &Run, judgement: &Judgement) -> Option<String> {
 
 fn validity(judgement: &Judgement) -> String {
     let count = |severity| judgement.findings.iter().filter(|finding| finding.severity == severity).count();
-    match &judgement.validity {
-        Validity::Invalid(reasons) => invalid(reasons),
-        Validity::Valid => valid(count(Severity::Critical), count(Severity::Warning)),
+    match judgement.is_valid() {
+        true => valid(count(Severity::Critical), count(Severity::Warning)),
+        false => invalid(&judgement.validity.sentences()),
     }
 }
 

@@ -22,6 +22,9 @@ pub mod steadiness;
 /// Stages of a finding about many that are quoted.
 const QUOTED_MOST: usize = 5;
 
+/// What a list names one by one, at most.
+const LISTED_MOST: usize = 3;
+
 /// How facts are told.
 pub(crate) trait Tell {
     /// The short stable name of what was found.
@@ -95,6 +98,34 @@ families! {
 }
 
 impl What {
+    /// Whether it says how much of an open loop's rate was sent in time.
+    pub fn is_offered_rate(&self) -> bool {
+        matches!(self, What::Generator(generator::Generator::OfferedRate { .. }))
+    }
+
+    /// Whether it says how well the load generator itself did, apart from an open loop's rate, which the storage may have
+    /// missed.
+    pub(crate) fn is_of_generator(&self) -> bool {
+        use generator::Generator::{Reserve, SendLag, Slow};
+        matches!(self, What::Generator(SendLag { .. } | Reserve { .. } | Slow { .. }))
+    }
+
+    /// Whether it is a check that makes numbers evidence when it passes: of what the devices saw, of content, of a steady
+    /// state, of a second engine.
+    pub fn is_evidence(&self) -> bool {
+        use proof::Proof::Bytes;
+        use repeats::Repeats::CrossCheck;
+        use samples::Samples::Verified;
+        use steadiness::Steadiness::Settled;
+        match self {
+            What::Proof(Bytes { compared, way, .. }) => !compared.is_missing() || *way == proof::Way::Trim,
+            What::Samples(Verified { .. })
+            | What::Steadiness(Settled { steady: true, .. })
+            | What::Repeats(CrossCheck { .. }) => true,
+            _ => false,
+        }
+    }
+
     pub(crate) fn title(&self) -> Phrase {
         let mut title = self.facts().title();
         if let What::Limit { node: Some(node), .. } = self {
@@ -136,14 +167,29 @@ impl InRuns {
         Self { of: None, each, found, runs, levels: Vec::new() }
     }
 
-    /// What was found, and in how many runs where there are several.
-    pub(crate) fn title(&self) -> String {
-        let phrases: Vec<Phrase> = self.each.iter().map(What::title).collect();
-        let of = self.of.as_ref().map(|(arm, load)| format!("{arm}, {load}: ")).unwrap_or_default();
-        let title = merged(&phrases);
+    /// Where, what was found, and in how many runs where there are several.
+    fn title(&self) -> String {
+        match &self.of {
+            Some((arm, load)) => format!("{arm}, {load}: {}", self.found()),
+            None => self.found(),
+        }
+    }
+
+    /// The same with the levels.
+    fn sentence(&self) -> String {
+        match (&self.of, self.levels.as_slice()) {
+            (Some((arm, load)), [_, ..]) => {
+                format!("{arm}, {load} at {}: {}", some_of(&self.levels), self.found())
+            }
+            _ => self.title(),
+        }
+    }
+
+    fn found(&self) -> String {
+        let title = merged(&self.each.iter().map(What::title).collect::<Vec<_>>());
         match self.runs {
-            0 | 1 => format!("{of}{title}"),
-            runs => format!("{of}{title} (in {} of {runs} runs)", self.found),
+            0 | 1 => title,
+            runs => format!("{title} (in {} of {runs} runs)", self.found),
         }
     }
 }
@@ -159,6 +205,14 @@ impl Finding {
         match &self.in_runs {
             Some(in_runs) => in_runs.title(),
             None => merged(&self.whats().map(What::title).collect::<Vec<_>>()),
+        }
+    }
+
+    /// Where it was found and what, without a full stop.
+    pub fn sentence(&self) -> String {
+        match &self.in_runs {
+            Some(in_runs) => in_runs.sentence(),
+            None => format!("{}: {}", self.place(), self.title()),
         }
     }
 
@@ -198,6 +252,15 @@ impl Finding {
     /// What it shares with findings that differ in their quantities only.
     pub(crate) fn alike(&self) -> Alike {
         Alike::of(self)
+    }
+}
+
+/// `a, b, c and 2 more`.
+pub(crate) fn some_of(all: &[String]) -> String {
+    let shown = all.iter().take(LISTED_MOST).cloned().collect::<Vec<_>>().join(", ");
+    match all.len().saturating_sub(LISTED_MOST) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
     }
 }
 

@@ -10,10 +10,10 @@ use crate::stopping::{Phases, Stop};
 use crate::thread_pool::{EXAMPLES_PER_FAULT, Ending, Result, Watch};
 use crate::work::Work;
 use std::collections::VecDeque;
-use tidemark_measure::record::{Example, LongestGap, Settling};
+use tidemark_measure::record::{Example, LongestGap, Settling, ShareSecond};
 use tidemark_measure::steady;
 use tidemark_measure::tally::{Interval, Tally};
-use tidemark_measure::wire::{self, Damaged, SecondSummary};
+use tidemark_measure::wire::{self, Damaged};
 
 /// How many seconds a driver may be ahead of those that are complete: it is given up long before the others are so far.
 pub const MOST_AHEAD: u32 = 4_096;
@@ -81,7 +81,7 @@ impl Merge {
     ///
     /// # Errors
     /// When it cannot be read, or cannot be a second of this work. Nothing of it counts then.
-    pub fn take_encoded(&mut self, source: u32, bytes: &[u8]) -> std::result::Result<SecondSummary, Damaged> {
+    pub fn take_encoded(&mut self, source: u32, bytes: &[u8]) -> std::result::Result<ShareSecond, Damaged> {
         let second = wire::read(bytes)?;
         second.must_have(self.tallies.len())?;
         let (index, next) = (second.index(), self.seconds.next());

@@ -7,14 +7,15 @@
 use serde::{Deserialize, Serialize};
 use tidemark_measure::pick::Part;
 use tidemark_measure::rng::Rng;
+use tidemark_measure::think::Think;
 
 /// When operations are due.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Pacing {
     /// A worker issues its next operation when the last one ended, after a pause.
     Closed {
-        /// Pause between two operations of a worker, nanoseconds.
-        think_ns: u64,
+        /// The pauses between two operations of a worker.
+        think: Think,
     },
     /// Operations are due at times fixed in advance.
     Open {
@@ -23,6 +24,19 @@ pub enum Pacing {
         /// How due times spread around it.
         arrivals: Arrivals,
     },
+}
+
+impl Pacing {
+    /// A closed loop without pauses.
+    pub const BACK_TO_BACK: Pacing = Pacing::Closed { think: Think::NONE };
+
+    /// The pauses of a worker between its operations: of a closed loop only.
+    pub fn think(&self) -> Think {
+        match self {
+            Pacing::Closed { think } => *think,
+            Pacing::Open { .. } => Think::NONE,
+        }
+    }
 }
 
 /// How the due times of an open loop spread.
@@ -170,7 +184,7 @@ impl Schedule {
         let mut own = Self { step: f64::from(part.of), ..self.clone() };
         own.count = match self.arrivals {
             Arrivals::Constant => f64::from(part.index),
-            Arrivals::Poisson => own.step * exponential(rng),
+            Arrivals::Poisson => own.step * rng.exponential(),
         };
         own
     }
@@ -181,15 +195,10 @@ impl Schedule {
         let due = self.pieces.time_of(self.count, &mut self.piece);
         self.count += match self.arrivals {
             Arrivals::Constant => self.step,
-            Arrivals::Poisson => self.step * exponential(rng),
+            Arrivals::Poisson => self.step * rng.exponential(),
         };
         due
     }
-}
-
-/// An exponential variate of mean 1.
-fn exponential(rng: &mut Rng) -> f64 {
-    -(1.0 - rng.unit()).ln()
 }
 
 #[cfg(test)]

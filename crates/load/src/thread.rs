@@ -17,6 +17,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use tidemark_measure::fault::Fault;
 use tidemark_measure::pick::Part;
 use tidemark_measure::record::{Example, WorkerCount};
+use tidemark_measure::rng::Rng;
 
 /// How long the loop sleeps at most, so that it notices when the user ends the run.
 const LOOK_UP_NS: u64 = 50_000_000;
@@ -26,6 +27,10 @@ const ABANDON_NS: u64 = 2_000_000_000;
 
 /// How long what is done at the end may take: a sync writes back all that the page cache holds.
 const FINALE_NS: u64 = 900_000_000_000;
+
+/// What follows stage, work and worker in the name of a worker's stream of pauses: pauses are drawn when operations end,
+/// and must not change which operations are drawn.
+const PAUSES: u64 = 1;
 
 /// What sums of rates may be off by, in operations.
 const ROUNDING: f64 = 1e-6;
@@ -53,6 +58,7 @@ pub struct ThreadResult {
 struct Stream {
     source: Source,
     schedule: Option<Schedule>,
+    pauses: Rng,
     /// Measured operations that this worker may still begin.
     left: Option<u64>,
 }
@@ -152,8 +158,9 @@ impl<'a> LoadThread<'a> {
                 }
             };
             let left = work.stop.operations.map(|total| part.share(total));
+            let pauses = Rng::new(work.seed, &[work.stream[0], work.stream[1], u64::from(index), PAUSES]);
             let stream = thread.streams.len() as u32;
-            thread.streams.push(Stream { source, schedule: own, left });
+            thread.streams.push(Stream { source, schedule: own, pauses, left });
             // In a closed loop a stream goes round once for each of its operations in flight.
             let rounds = if schedule.is_some() { 1 } else { depth };
             if let Some(start) = start.filter(|start| *start < phases.load_end) {
@@ -392,10 +399,11 @@ impl<'a> LoadThread<'a> {
                 self.control.take_bytes(outcome.bytes);
             }
         }
-        if let Pacing::Closed { think_ns } = self.work.pacing {
-            let due = done.saturating_add(think_ns);
+        if let Pacing::Closed { think } = self.work.pacing {
+            let pause = think.draw(&mut self.streams[stream as usize].pauses);
+            let due = done.saturating_add(pause);
             if due.saturating_sub(self.origin) < self.phases.load_end {
-                match think_ns {
+                match pause {
                     0 => self.ready.push_back((due, stream)),
                     _ => self.later.push(Reverse((due, stream))),
                 }

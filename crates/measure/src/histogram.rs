@@ -5,8 +5,12 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
 use serde::{Deserialize, Serialize};
 
-/// The largest latency that is distinguished, in nanoseconds: one hour. Longer ones count as this.
-pub const LONGEST_NS: u64 = 3_600_000_000_000;
+/// Up to here a histogram has its memory from the start, nanoseconds: one hour. It grows by 8 KiB for every doubling when
+/// something took longer.
+const ROOM_NS: u64 = 3_600_000_000_000;
+
+/// The largest latency that is distinguished, nanoseconds: 146 years. What claims to be longer counts as this.
+pub const LONGEST_NS: u64 = (1 << 62) - 1;
 
 /// Significant decimal digits: every recorded value is exact to 0.1 %.
 pub const DIGITS: u8 = 3;
@@ -14,10 +18,11 @@ pub const DIGITS: u8 = 3;
 /// The percentiles that reports show, lowest first, as fractions.
 pub const PERCENTILES: [f64; 9] = [0.50, 0.60, 0.80, 0.90, 0.95, 0.99, 0.999, 0.9999, 1.0];
 
-/// A histogram of nanoseconds with three significant digits, from 1 ns to one hour.
+/// A histogram of nanoseconds with three significant digits, from 1 ns to [`LONGEST_NS`].
 ///
 /// Its memory (about 270 kB) is taken when it counts for the first time, or is made [`ready`](Self::ready) to: records of
-/// runs are full of histograms that never counted anything. After that recording never allocates.
+/// runs are full of histograms that never counted anything. After that recording does not allocate, but for an operation
+/// of more than an hour that is the longest so far.
 #[derive(Clone, Debug, Default)]
 pub struct Histogram(Option<hdrhistogram::Histogram<u64>>);
 
@@ -39,20 +44,22 @@ impl Histogram {
 
     fn inner(&mut self) -> &mut hdrhistogram::Histogram<u64> {
         self.0.get_or_insert_with(|| {
-            let inner = hdrhistogram::Histogram::new_with_bounds(1, LONGEST_NS, DIGITS);
-            inner.expect("the bounds are constants that HdrHistogram accepts")
+            let inner = hdrhistogram::Histogram::new_with_bounds(1, ROOM_NS, DIGITS);
+            let mut inner = inner.expect("the bounds are constants that HdrHistogram accepts");
+            inner.auto(true);
+            inner
         })
     }
 
     /// Counts one value, in nanoseconds.
     #[inline]
     pub fn record(&mut self, value_ns: u64) {
-        self.inner().saturating_record(value_ns);
+        count(self.inner(), value_ns, 1);
     }
 
-    /// Counts `count` values of `value_ns` nanoseconds.
-    pub fn record_many(&mut self, value_ns: u64, count: u64) {
-        self.inner().saturating_record_n(value_ns, count);
+    /// Counts `times` values of `value_ns` nanoseconds.
+    pub fn record_many(&mut self, value_ns: u64, times: u64) {
+        count(self.inner(), value_ns, times);
     }
 
     /// Counts values (nanoseconds, how many), one after the other.
@@ -60,14 +67,14 @@ impl Histogram {
         let mut counted = counted.peekable();
         if counted.peek().is_some() {
             let inner = self.inner();
-            counted.for_each(|(value, count)| inner.saturating_record_n(value, count));
+            counted.for_each(|(value_ns, times)| count(inner, value_ns, times));
         }
     }
 
     /// Adds every count of `other` to this histogram.
     pub fn add(&mut self, other: &Histogram) {
         if let Some(other) = other.recorded() {
-            self.inner().add(other).expect("all histograms have the same bounds");
+            add(self.inner(), other);
         }
     }
 
@@ -141,9 +148,25 @@ impl Histogram {
         }
         let read: hdrhistogram::Histogram<u64> =
             Deserializer::new().deserialize(&mut bytes).map_err(|error| Damaged(error.to_string()))?;
-        own.inner().add(&read).map_err(|error| Damaged(error.to_string()))?;
+        if read.max() > LONGEST_NS {
+            return Err(Damaged("it counts latencies of centuries".into()));
+        }
+        add(own.inner(), &read);
         Ok(own)
     }
+}
+
+#[inline]
+fn count(inner: &mut hdrhistogram::Histogram<u64>, value_ns: u64, times: u64) {
+    inner.record_n(value_ns.min(LONGEST_NS), times).expect("a histogram grows with what it counts");
+}
+
+fn add(inner: &mut hdrhistogram::Histogram<u64>, other: &hdrhistogram::Histogram<u64>) {
+    if other.max() > ROOM_NS {
+        // Grown as if by recording: the same counts have the same encoding, whichever way they came.
+        count(inner, other.max(), 0);
+    }
+    inner.add(other).expect("a histogram grows with what it counts");
 }
 
 /// In JSON a histogram is its V2 encoding in base 64; an empty one is the empty string.
@@ -181,7 +204,7 @@ mod tests {
     #[test]
     fn v2_and_json_round_trip() {
         let mut histogram = Histogram::new();
-        for value in [1, 1_000, 123_456_789, LONGEST_NS * 2] {
+        for value in [1, 1_000, 123_456_789, 20 * ROOM_NS] {
             histogram.record(value);
         }
         let json = serde_json::to_string(&histogram).unwrap();
@@ -191,6 +214,52 @@ mod tests {
         let empty: Histogram = serde_json::from_str("\"\"").unwrap();
         assert!(empty.is_empty());
         assert!(Histogram::from_v2(b"not a histogram").is_err());
+        let mut beyond = hdrhistogram::Histogram::<u64>::new_with_bounds(1, u64::MAX, DIGITS).unwrap();
+        beyond.record(u64::MAX).unwrap();
+        let mut bytes = Vec::new();
+        V2Serializer::new().serialize(&beyond, &mut bytes).unwrap();
+        assert!(Histogram::from_v2(&bytes).is_err());
+    }
+
+    #[test]
+    fn operations_of_hours_are_as_exact_as_others_and_merge_with_them() {
+        let hours = |count: u64| count * ROOM_NS;
+        let (mut short, mut long) = (Histogram::new(), Histogram::new());
+        (1..=100).for_each(|ms| short.record(ms * 1_000_000));
+        [3, 30, 300].into_iter().for_each(|count| long.record(hours(count)));
+        for (first, second) in [(&short, &long), (&long, &short)] {
+            let mut both = first.clone();
+            both.add(second);
+            assert_eq!(both.count(), 103);
+            assert_eq!(both.count_up_to(hours(1)), 100);
+            let near = |fraction: f64, expected: u64| {
+                let read = both.quantile(fraction) as f64;
+                assert!((read / expected as f64 - 1.0).abs() < 0.001, "{fraction}: {read}");
+            };
+            near(0.5, 52_000_000);
+            near(0.98, hours(3));
+            near(1.0, hours(300));
+            let mean = both.mean() / (333.0 * ROOM_NS as f64 / 103.0);
+            assert!((mean - 1.0).abs() < 0.001, "{mean}");
+            let again = Histogram::from_v2(&both.to_v2()).unwrap();
+            assert_eq!((again.to_v2(), again.max()), (both.to_v2(), both.max()));
+        }
+        let mut nonsense = Histogram::new();
+        nonsense.record(u64::MAX);
+        assert_eq!((nonsense.count(), nonsense.max()), (1, LONGEST_NS));
+    }
+
+    #[test]
+    fn within_an_hour_the_encoding_is_that_of_a_fixed_range() {
+        let mut fixed = hdrhistogram::Histogram::<u64>::new_with_bounds(1, ROOM_NS, DIGITS).unwrap();
+        let mut own = Histogram::new();
+        for value in [1, 77_000, 5_000_000_000, ROOM_NS] {
+            fixed.record(value).unwrap();
+            own.record(value);
+        }
+        let mut bytes = Vec::new();
+        V2Serializer::new().serialize(&fixed, &mut bytes).unwrap();
+        assert_eq!(own.to_v2(), bytes);
     }
 
     #[test]

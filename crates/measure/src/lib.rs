@@ -7,12 +7,14 @@
 //! | [`axis`] | what a sweep varies: names and values with units |
 //! | [`rng`] | the seeded random stream that every choice comes from |
 //! | [`pick`] | distributions and selectors over whole numbers, and how workers share them |
+//! | [`think`] | how long workers pause between operations |
 //! | [`fault`] | the closed list of ways in which an operation can fail |
 //! | [`histogram`] | HdrHistograms of nanoseconds: recorded, merged, stored |
 //! | [`tally`] | one operation's numbers over any span of time, and one second of them |
 //! | [`wire`] | one second of load as a few kilobytes, for the way from a driver to its controller |
 //! | [`steady`] | steady state by the SNIA's rule |
 //! | [`service_level`] | what latency a load may have to count |
+//! | [`host`] | machines: what they are, and how busy they are |
 //! | [`observation`] | what nodes did while a load was on |
 //! | [`evaluation`] | the record of an evaluation: arms, loads, levels |
 //! | [`record`] | what a run leaves behind, for the store, the judge and the report |
@@ -21,6 +23,7 @@ pub mod axis;
 pub mod evaluation;
 pub mod fault;
 pub mod histogram;
+pub mod host;
 pub mod kind;
 pub mod observation;
 pub mod pick;
@@ -29,5 +32,6 @@ pub mod rng;
 pub mod service_level;
 pub mod steady;
 pub mod tally;
+pub mod think;
 pub mod units;
 pub mod wire;

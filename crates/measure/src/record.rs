@@ -8,9 +8,11 @@
 use crate::axis::Axis;
 use crate::evaluation::Member;
 use crate::fault::Fault;
+use crate::host::Host;
 use crate::kind::{Cache, OperationClass, WorkKind};
 use crate::observation::Node;
 use crate::tally::{Interval, Tally};
+use crate::think::Think;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -93,16 +95,9 @@ pub struct Provenance {
     pub seed: u64,
     /// What the load ran against, one line per distinct target: kind, endpoints, server software if known.
     pub targets: Vec<String>,
-    /// The generator's host name.
-    pub host: String,
-    /// Operating system and kernel release.
-    pub kernel: String,
-    /// Processor model.
-    pub cpu: String,
-    /// Processors that the generator may use.
-    pub cores: u32,
-    /// Memory of the generator's host, bytes.
-    pub memory_bytes: u64,
+    /// The generator's machine.
+    #[serde(flatten)]
+    pub host: Host,
 }
 
 /// A remark on the document: behaviour that its author may not expect.
@@ -147,16 +142,9 @@ pub struct Stage {
 pub struct Driver {
     /// Its name, unique among the drivers of its controller.
     pub name: String,
-    /// Its host.
-    pub host: String,
-    /// Operating system and kernel release.
-    pub kernel: String,
-    /// Processor model.
-    pub cpu: String,
-    /// Processors that it may use.
-    pub cores: u32,
-    /// Memory of its host, bytes.
-    pub memory_bytes: u64,
+    /// Its machine.
+    #[serde(flatten)]
+    pub host: Host,
     /// How far its clock was ahead of the controller's when the run began, nanoseconds; both are monotonic clocks with
     /// origins of their own, so only changes of it mean something.
     pub clock_offset_ns: i64,
@@ -326,6 +314,10 @@ pub struct Work {
     pub threads: u32,
     /// Operations per second that an open loop offered on average over the window; `None` in a closed loop.
     pub offered_rate: Option<f64>,
+    /// Pauses of a worker between its operations.
+    pub think: Think,
+    /// Whether no storage is behind it: its operations only pretend, and its numbers are the generator's own.
+    pub simulated: bool,
     /// Where the window began, since the work's start; operations due before it are not measured.
     pub window_start_ns: u64,
     /// Where it ended: the planned end, or the last completion when a count or a volume ended the work.

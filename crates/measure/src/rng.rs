@@ -36,6 +36,12 @@ impl Rng {
     pub fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
+
+    /// An exponential variate of mean 1.
+    #[inline]
+    pub fn exponential(&mut self) -> f64 {
+        -(1.0 - self.unit()).ln()
+    }
 }
 
 /// One number out of a seed and a path of numbers; each step is the finaliser of SplitMix64 (Steele, Lea

@@ -1,6 +1,6 @@
 //! One second of load as a few kilobytes: how an [`Interval`] travels from a driver to its controller.
 //!
-//! A histogram is dense in memory and sparse in truth: of 33,792 steps some hundred have counts. Only those travel, as
+//! A histogram is dense in memory and sparse in truth: of tens of thousands of steps some hundred have counts. Only those travel, as
 //! (distance from the last one, count), and only those are touched when the second is added to the sum of all drivers.
 //! What arrives is checked as a whole before any of it counts.
 //!
@@ -8,6 +8,7 @@
 //! a controller of a thousand drivers reads millions of them a second.
 
 use crate::histogram::Histogram;
+use crate::record::ShareSecond;
 use crate::tally::{FaultCounts, Interval, Tally};
 use serde::{Deserialize, Serialize};
 
@@ -24,36 +25,13 @@ pub const MOST_BYTES: u64 = 1 << 48;
 /// A histogram has 2^11 steps of 1 ns, then 2^10 for every doubling: so HdrHistogram keeps three digits.
 const HALF_BITS: u32 = 10;
 
-/// How many steps there are up to the longest latency, one hour.
-const STEPS: u32 = 33_792;
+/// How many steps there are up to the longest latency.
+const STEPS: u32 = 54_272;
 
 /// A second that arrived cannot be read: it is damaged, or is not what it should be.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a second of load is damaged: {0}")]
 pub struct Damaged(pub String);
-
-/// A second in a few numbers, over all operations.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct SecondSummary {
-    /// Which second, counted from the work's start.
-    pub index: u32,
-    /// Measured operations that succeeded.
-    pub ok: u64,
-    /// Those that failed.
-    pub failed: u64,
-    /// Bytes that the successful ones moved.
-    pub bytes: u64,
-    /// Median of their response times, nanoseconds; 0 when there were none.
-    pub p50_ns: u64,
-    /// 99th percentile, nanoseconds.
-    pub p99_ns: u64,
-    /// Arithmetic mean, nanoseconds.
-    pub mean: f64,
-    /// Longest, nanoseconds.
-    pub max_ns: u64,
-    /// Share of the generator threads' time that they spent on a processor, 0 to 1.
-    pub busy: f64,
-}
 
 /// An interval as it travels; a histogram is `H`, bytes.
 #[derive(Serialize, Deserialize)]
@@ -154,7 +132,7 @@ fn pack(tally: &Tally) -> PackedTally<Vec<u8>> {
 
 /// Adds an encoded interval to `to`, which must be the same second of a work with as many actions. When it is damaged,
 /// `to` stays as it was.
-pub fn add(bytes: &[u8], to: &mut Interval) -> Result<SecondSummary, Damaged> {
+pub fn add(bytes: &[u8], to: &mut Interval) -> Result<ShareSecond, Damaged> {
     let sparse = read(bytes)?;
     if sparse.index() != to.index {
         return Err(Damaged(format!("it is second {} instead of {}", sparse.index(), to.index)));
@@ -165,7 +143,7 @@ pub fn add(bytes: &[u8], to: &mut Interval) -> Result<SecondSummary, Damaged> {
 }
 
 /// A summary of an encoded interval.
-pub fn summary(bytes: &[u8]) -> Result<SecondSummary, Damaged> {
+pub fn summary(bytes: &[u8]) -> Result<ShareSecond, Damaged> {
     read(bytes).map(|sparse| sparse.summary())
 }
 
@@ -285,7 +263,7 @@ impl Sparse<'_> {
     }
 
     /// It in a few numbers. Percentiles are those of the merged histogram of all operations.
-    pub fn summary(&self) -> SecondSummary {
+    pub fn summary(&self) -> ShareSecond {
         let sum =
             |number: fn(&Tally) -> u64| self.numbers.actions.iter().map(number).fold(0, u64::saturating_add);
         // Dense, but no wider than it must be.
@@ -294,13 +272,7 @@ impl Sparse<'_> {
         for (step, count) in self.histograms.iter().flat_map(|[response, ..]| Steps::of(response)).flatten() {
             merged[(step - lowest) as usize] += count;
         }
-        let (mut total, mut weighted) = (0, 0.0);
-        for (step, count) in (lowest..).zip(&merged).filter(|(_, count)| **count > 0) {
-            // What HdrHistogram takes for the value of everything in a step.
-            let middle = lowest_of(step) + (highest_of(step) + 1 - lowest_of(step)) / 2;
-            total += count;
-            weighted += middle as f64 * *count as f64;
-        }
+        let total: u64 = merged.iter().sum();
         let quantile = |fraction: f64| {
             let wanted = ((fraction * total as f64).ceil() as u64).max(1);
             let mut passed = 0;
@@ -310,15 +282,13 @@ impl Sparse<'_> {
             });
             reached.map_or(0, |(step, _)| highest_of(step))
         };
-        SecondSummary {
+        ShareSecond {
             index: self.numbers.index,
             ok: sum(|tally| tally.ok),
             failed: sum(Tally::failed),
             bytes: sum(|tally| tally.bytes),
             p50_ns: quantile(0.5),
             p99_ns: quantile(0.99),
-            mean: weighted / total.max(1) as f64,
-            max_ns: self.responses.map_or(0, |(_, highest)| highest_of(highest)),
             busy: match self.numbers.wall_ns {
                 0 => 0.0,
                 wall => self.numbers.cpu_ns as f64 / wall as f64,

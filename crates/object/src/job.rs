@@ -26,6 +26,10 @@ impl JobData for Job {
     fn engine(&self) -> &'static str {
         ENGINE
     }
+
+    fn is_simulated(&self) -> bool {
+        matches!(self.target, Target::Mock(_) | Target::Nothing)
+    }
 }
 
 impl Job {

@@ -163,7 +163,7 @@ impl OneLiner {
             depth: 1,
             finale: None,
             workers: u32::try_from(most).unwrap_or(self.workers),
-            pacing: Pacing::Closed { think_ns: 0 },
+            pacing: Pacing::BACK_TO_BACK,
             stop,
             source,
             actions: 1,
@@ -209,7 +209,7 @@ impl OneLiner {
         let pool = pooled.then_some(PoolPlan { spaces, items, existing: Some(items) });
         let pacing = match self.rate {
             Some(rate) => Pacing::Open { rate: Rate::constant(rate), arrivals: Arrivals::Constant },
-            None => Pacing::Closed { think_ns: 0 },
+            None => Pacing::BACK_TO_BACK,
         };
         let stop = Stop { warm_up_ns: self.warm_up_ns, window_ns: Some(self.window_ns), ..self.stop() };
         let load = Load {

@@ -5,17 +5,12 @@ use crate::document::target::AUTHS;
 use serde_json::{Value, json};
 use tidemark_plan::schema::Mapping;
 use tidemark_plan::schema::values::{
-    Key, bytes, duration, flag, list_or, rate, refer, selector, share, table, text, whole, words,
+    Key, bytes, duration, flag, list_or, rate, refer, selector, share, table, text, think, whole, words,
 };
 
 /// The mappings that hold keys of this engine.
 pub(crate) fn schema() -> Vec<Mapping> {
-    let common = || {
-        vec![
-            ("workers", whole("Number of logical clients", 1)),
-            ("think", duration("Pause of a worker between operations")),
-        ]
-    };
+    let common = || vec![("workers", whole("Number of logical clients", 1)), ("think", think())];
     let with = |more: Vec<Key>| common().into_iter().chain(more).collect::<Vec<Key>>();
     let empty = ("empty", flag("Delete their objects first"));
     let written = with(vec![containers(), objects(), sizes()]).into_iter().chain(put()).collect();

@@ -3,11 +3,11 @@
 use crate::cpu::Cpu;
 use crate::memory::Memory;
 use crate::network::Network;
-use crate::observer::{Glimpse, nanoseconds};
+use crate::observer::nanoseconds;
 use crate::recorder::Recorder;
 use crate::sample::{Gaps, Sample};
-use crate::sampler::host_name;
 use std::time::Instant;
+use tidemark_measure::host::Utilization;
 
 /// Samples the processors, memory and network of this host whenever it is asked.
 pub struct HostSampler {
@@ -33,7 +33,7 @@ impl HostSampler {
 
     /// How busy the host has been since the last call; `None` at the first, which has nothing to compare with. What /proc
     /// does not tell is zero.
-    pub fn sample(&mut self) -> Option<Glimpse> {
+    pub fn sample(&mut self) -> Option<Utilization> {
         let now = Instant::now();
         let before = self.before.replace(now);
         let seconds = before.map(|before| now.duration_since(before).as_secs_f64().max(1e-3));
@@ -44,6 +44,20 @@ impl HostSampler {
         seconds?;
         let mut recorder = Recorder::default();
         recorder.record(nanoseconds(now.duration_since(self.start)), sample.values);
-        recorder.glimpse(&host_name())
+        recorder.glimpse("").map(|glimpse| glimpse.utilization)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_second_look_tells_shares_and_memory() {
+        let mut sampler = HostSampler::default();
+        assert_eq!(sampler.sample(), None);
+        let seen = sampler.sample().unwrap();
+        assert!((0.0..=1.0).contains(&seen.cpu_busy), "{seen:?}");
+        assert!(seen.memory_used_bytes > 1 << 20, "{seen:?}");
     }
 }

@@ -8,6 +8,7 @@ use crate::stop::{Stop, lock};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+use tidemark_measure::host::Utilization;
 use tidemark_measure::observation::Node;
 
 /// Time between two looks.
@@ -25,14 +26,8 @@ pub struct Glimpse {
     pub generates: bool,
     /// When it was taken, nanoseconds since the start.
     pub at_ns: u64,
-    /// Share of all processors that are busy, 0 to 1.
-    pub cpu_busy: f32,
-    /// Memory in use, bytes.
-    pub memory_used_bytes: u64,
-    /// Received by all interfaces but loopback, bytes per second.
-    pub received_per_s: f64,
-    /// Sent by them, bytes per second.
-    pub sent_per_s: f64,
+    /// How busy it was.
+    pub utilization: Utilization,
 }
 
 /// Observes from its start until [`Observer::finish`], in a thread of its own. One that is dropped ends too.
@@ -153,7 +148,7 @@ mod tests {
         assert!(node.at_ns.is_sorted());
         let [glimpse] = seen.as_slice() else { panic!("{seen:?}") };
         assert!(
-            glimpse.generates && glimpse.name == node.name && glimpse.memory_used_bytes > 0,
+            glimpse.generates && glimpse.name == node.name && glimpse.utilization.memory_used_bytes > 0,
             "{glimpse:?}"
         );
         let busy = node.find(Kind::Cpu, "all", "busy").unwrap();

@@ -2,6 +2,7 @@
 
 use crate::observer::Glimpse;
 use crate::sample::Value;
+use tidemark_measure::host::Utilization;
 use tidemark_measure::observation::{Kind, Node, Series};
 
 /// Series that one node may have; what is beyond is left out, and said.
@@ -50,14 +51,16 @@ impl Recorder {
             name: name.to_owned(),
             generates: false,
             at_ns: self.at_ns[last],
-            cpu_busy: of(Kind::Cpu, "busy")
-                .find(|(cpu, _)| *cpu == "all")
-                .map_or(0.0, |(_, value)| finite(value)),
-            memory_used_bytes: of(Kind::Memory, "used")
-                .map(|(_, value)| f64::from(finite(value)))
-                .sum::<f64>() as u64,
-            received_per_s: network("rx_bytes"),
-            sent_per_s: network("tx_bytes"),
+            utilization: Utilization {
+                cpu_busy: of(Kind::Cpu, "busy")
+                    .find(|(cpu, _)| *cpu == "all")
+                    .map_or(0.0, |(_, value)| finite(value)),
+                memory_used_bytes: of(Kind::Memory, "used")
+                    .map(|(_, value)| f64::from(finite(value)))
+                    .sum::<f64>() as u64,
+                received_per_s: network("rx_bytes"),
+                sent_per_s: network("tx_bytes"),
+            },
         })
     }
 

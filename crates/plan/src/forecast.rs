@@ -17,6 +17,7 @@ use tidemark_load::pacing::Pacing;
 use tidemark_load::source::{Choice, SourcePlan};
 use tidemark_load::work::Work as Load;
 use tidemark_measure::record::{Cell, Note};
+use tidemark_measure::think::Think;
 use tidemark_measure::units;
 
 /// Memory of the process whatever it does: program, threads, buffers of content; bytes.
@@ -76,6 +77,8 @@ pub struct Work {
     pub workers: u32,
     /// Operations of each of them in flight at once.
     pub depth: u32,
+    /// Pauses of each of them between its operations.
+    pub think: Think,
     /// How long it takes.
     pub time: Time,
     /// What its operations do.
@@ -239,6 +242,7 @@ impl View<'_> {
             kind: work.kind,
             workers: work.load.workers,
             depth: work.load.depth.max(1),
+            think: work.load.pacing.think(),
             time: time_of(work, self.forecaster(work).and_then(|forecaster| forecaster.until(work))),
             actions,
         }

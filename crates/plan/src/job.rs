@@ -8,6 +8,11 @@ use std::fmt;
 pub trait JobData: Clone + PartialEq + fmt::Debug + Serialize + Send + Sync + 'static {
     /// The [name](crate::engine::Engine::name) of the engine that carries it out.
     fn engine(&self) -> &'static str;
+
+    /// Whether no storage is behind it: its operations only pretend, and what is measured is the load generator.
+    fn is_simulated(&self) -> bool {
+        false
+    }
 }
 
 /// The job of a work, whatever its engine.
@@ -25,6 +30,7 @@ pub(crate) struct Packed {
 
 trait Erased: Send + Sync {
     fn engine(&self) -> &str;
+    fn is_simulated(&self) -> bool;
     fn duplicate(&self) -> Box<dyn Erased>;
     fn equals(&self, other: &dyn Erased) -> bool;
     fn debug(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result;
@@ -36,6 +42,10 @@ trait Erased: Send + Sync {
 impl<T: JobData> Erased for T {
     fn engine(&self) -> &str {
         JobData::engine(self)
+    }
+
+    fn is_simulated(&self) -> bool {
+        JobData::is_simulated(self)
     }
 
     fn duplicate(&self) -> Box<dyn Erased> {
@@ -66,6 +76,10 @@ impl<T: JobData> Erased for T {
 impl Erased for Packed {
     fn engine(&self) -> &str {
         &self.engine
+    }
+
+    fn is_simulated(&self) -> bool {
+        false
     }
 
     fn duplicate(&self) -> Box<dyn Erased> {
@@ -103,6 +117,11 @@ impl Job {
     /// The name of the engine that carries it out.
     pub fn engine(&self) -> &str {
         self.0.engine()
+    }
+
+    /// Whether no storage is behind it; of a job that is still packed nobody knows.
+    pub fn is_simulated(&self) -> bool {
+        self.0.is_simulated()
     }
 
     /// The job as its engine sees it; `None` if it is of another engine or still packed.

@@ -62,6 +62,7 @@ pub(crate) fn load(work: &Work) -> String {
     let workers = units::count(u64::from(work.workers));
     let plural = if work.workers == 1 { "" } else { "s" };
     let depth = if work.depth > 1 { format!(" at depth {}", work.depth) } else { String::new() };
+    let think = if work.think.is_none() { String::new() } else { format!(", think time {}", work.think) };
     let mix: Vec<String> = work
         .operations
         .iter()
@@ -79,7 +80,7 @@ pub(crate) fn load(work: &Work) -> String {
             units::rate(rate),
             units::count(work.slots())
         ),
-        None => format!("Closed loop: {workers} worker{plural}{depth} for {window}; {mix}"),
+        None => format!("Closed loop: {workers} worker{plural}{depth}{think} for {window}; {mix}"),
     }
 }
 
@@ -218,7 +219,7 @@ fn total(stage: &Stage) -> Vec<String> {
 
 /// True percentiles of a stage: response, and where they are not the same, service, lag and first byte.
 pub(crate) fn percentiles(stage: &Stage) -> Table {
-    let titles = PERCENTILES.map(crate::csv::percentile_name);
+    let titles = PERCENTILES.map(crate::text::percentile_name);
     let mut table = Table::new(format!("Percentiles of {}", stage.id))
         .words(["Operation", "Work", "Time"])
         .numbers(["Operations"])
@@ -271,7 +272,7 @@ pub(crate) fn failure_times(stage: &Stage) -> Table {
     let mut table = Table::new(format!("Duration of failed operations of {}", stage.id))
         .words(["Operation", "Work"])
         .numbers(["Failed", "mean"])
-        .numbers(fractions.map(crate::csv::percentile_name));
+        .numbers(fractions.map(crate::text::percentile_name));
     for (work, operation) in operations(stage).filter(|(_, operation)| !operation.tally.failure.is_empty()) {
         let histogram = &operation.tally.failure;
         let mut cells = vec![operation.label.clone(), work.name.clone()];
@@ -473,15 +474,16 @@ pub(crate) fn made_by<const N: usize>(
     own: [(&'static str, String); N],
 ) -> Table {
     let mut table = Table::new(caption).words(["Fact", "Value"]);
-    let memory = format!("{} of memory", units::binary_bytes(source.memory_bytes));
-    let machine = [source.cpu.clone(), format!("{} processors", source.cores), memory].join(", ");
+    let host = &source.host;
+    let memory = format!("{} of memory", units::binary_bytes(host.memory_bytes));
+    let machine = [host.cpu.clone(), format!("{} processors", host.cores), memory].join(", ");
     let facts = [
         ("Document", [source.path.as_str(), source.format.as_str()].join(" ")),
         ("Seed", source.seed.to_string()),
         ("Targets", source.targets.join("; ")),
-        ("Load generator", source.host.clone()),
-        ("Kernel", source.kernel.clone()),
-        ("Machine", if source.cpu.is_empty() { String::new() } else { machine }),
+        ("Load generator", host.name.clone()),
+        ("Kernel", host.kernel.clone()),
+        ("Machine", if host.cpu.is_empty() { String::new() } else { machine }),
     ];
     let all = [("Tidemark", source.tidemark.clone())].into_iter().chain(own).chain(facts);
     for (name, value) in all.filter(|(_, value)| !value.trim().is_empty()) {

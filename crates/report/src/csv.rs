@@ -5,6 +5,7 @@
 //! that one that failed is not missing.
 
 use crate::content::operations;
+use crate::text::percentile_name;
 use tidemark_measure::fault::Fault;
 use tidemark_measure::histogram::{Histogram, PERCENTILES};
 use tidemark_measure::record::{DeviceUse, Operation, Run, Stage, Work};
@@ -128,12 +129,6 @@ pub fn csv_series(run: &Run) -> String {
         }
     }
     text
-}
-
-/// How a percentile is called: `p50`, `p99.9`; the last one is `max`.
-pub(crate) fn percentile_name(fraction: f64) -> String {
-    // 0.9999 * 100 is not 99.99 in binary: rounded to six decimals it is.
-    if fraction >= 1.0 { "max".into() } else { format!("p{}", (fraction * 1e8).round() / 1e6) }
 }
 
 /// A cell, quoted if it holds a comma, a quote or a line break.

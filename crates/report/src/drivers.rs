@@ -39,8 +39,8 @@ pub(crate) fn table(run: &Run, stage: &Stage) -> Table {
         let mut cells: Vec<Vec<String>> = vec![
             vec![driver.name.clone()],
             vec![state(driver, &shares, whole)],
-            vec![driver.host.clone()],
-            vec![units::count(u64::from(driver.cores))],
+            vec![driver.host.name.clone()],
+            vec![units::count(u64::from(driver.host.cores))],
         ];
         cells.extend(numbers(stage, &shares, first).map(|cell| vec![cell]));
         cells.push(vec![units::duration_ns(driver.clock_error_ns)]);

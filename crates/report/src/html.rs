@@ -62,7 +62,7 @@ fn head(run: &Run) -> String {
         utc(run.started_unix_ns),
         format!("took {}", units::duration_ns(run.elapsed_ns)),
         match run.drivers.len() {
-            0 => format!("load from {}", run.provenance.host),
+            0 => format!("load from {}", run.provenance.host.name),
             1 => format!("load from the driver {}", run.drivers[0].name),
             count => format!("load from {count} drivers"),
         },

@@ -8,7 +8,7 @@
 
 use serde::Serialize;
 use std::collections::BTreeMap;
-use tidemark_judge::{Finding, Judgement, Validity};
+use tidemark_judge::{Finding, Judgement};
 use tidemark_measure::histogram::{Histogram, PERCENTILES};
 use tidemark_measure::record::{self, Run};
 use utoipa::ToSchema;
@@ -30,7 +30,9 @@ pub struct RunRecord<'a> {
     state: record::State,
     valid: bool,
     /// Why it is not valid.
-    invalid_reasons: &'a [String],
+    invalid_reasons: Vec<String>,
+    /// The short stable names of those reasons, in the same order.
+    invalid_rules: Vec<&'static str>,
     #[schema(value_type = Vec<tidemark_judge::FindingRecord>)]
     findings: &'a [Finding],
     notes: &'a [record::Note],
@@ -71,6 +73,10 @@ struct RunWork<'a> {
     threads: u32,
     /// Null in a closed loop.
     offered_per_s: Option<f64>,
+    /// Pauses of a worker between its operations; null where there are none.
+    think: Option<tidemark_measure::think::Think>,
+    /// Whether no storage is behind it: its numbers are the load generator's own.
+    simulated: bool,
     started_ns: u64,
     window_start_ns: u64,
     window_end_ns: u64,
@@ -116,24 +122,32 @@ struct RunOperation<'a> {
     bandwidth_bytes_per_s: f64,
     /// Failures by class.
     faults: BTreeMap<&'static str, u64>,
-    response: Option<Distribution<'a>>,
-    service: Option<Distribution<'a>>,
-    first_byte: Option<Distribution<'a>>,
-    lag: Option<Distribution<'a>>,
-    failure: Option<Distribution<'a>>,
+    response: Option<WholeDistribution<'a>>,
+    service: Option<WholeDistribution<'a>>,
+    first_byte: Option<WholeDistribution<'a>>,
+    lag: Option<WholeDistribution<'a>>,
+    failure: Option<WholeDistribution<'a>>,
     /// What another tool says that measured it and kept no distribution; null otherwise.
     #[serde(rename = "said")]
     reported: Option<&'a record::Reported>,
 }
 
+/// A distribution in a few numbers.
 #[derive(Serialize, ToSchema)]
-struct Distribution<'a> {
+pub(crate) struct Distribution {
     count: u64,
     mean_ns: f64,
     min_ns: u64,
     max_ns: u64,
     /// By name: `p50` to `p99.99`.
     percentiles_ns: BTreeMap<String, u64>,
+}
+
+/// The same with all that was counted.
+#[derive(Serialize, ToSchema)]
+struct WholeDistribution<'a> {
+    #[serde(flatten)]
+    numbers: Distribution,
     /// HdrHistogram V2, base 64.
     #[schema(value_type = String)]
     v2: &'a Histogram,
@@ -141,10 +155,6 @@ struct Distribution<'a> {
 
 /// A run and what was found about it, in one line-broken JSON document.
 pub fn json(run: &Run, judgement: &Judgement) -> String {
-    let invalid_reasons = match &judgement.validity {
-        Validity::Valid => &[][..],
-        Validity::Invalid(reasons) => reasons,
-    };
     let document = RunRecord {
         schema: SCHEMA,
         id: run.id,
@@ -154,8 +164,9 @@ pub fn json(run: &Run, judgement: &Judgement) -> String {
         started: crate::text::moment(run.started_unix_ns, &jiff::tz::TimeZone::UTC, "%Y-%m-%dT%H:%M:%SZ"),
         elapsed_ns: run.elapsed_ns,
         state: run.state,
-        valid: judgement.validity == Validity::Valid,
-        invalid_reasons,
+        valid: judgement.is_valid(),
+        invalid_reasons: judgement.validity.sentences(),
+        invalid_rules: judgement.validity.reasons().iter().map(Finding::rule).collect(),
         findings: &judgement.findings,
         notes: &run.notes,
         provenance: &run.provenance,
@@ -191,6 +202,8 @@ fn work(work: &record::Work) -> RunWork<'_> {
         depth: work.depth.max(1),
         threads: work.threads,
         offered_per_s: work.offered_rate,
+        think: Some(work.think).filter(|think| !think.is_none()),
+        simulated: work.simulated,
         started_ns: work.started_ns,
         window_start_ns: work.window_start_ns,
         window_end_ns: work.window_end_ns,
@@ -239,18 +252,24 @@ fn operation(operation: &record::Operation, window_seconds: f64) -> RunOperation
     }
 }
 
-fn distribution(histogram: &Histogram) -> Option<Distribution<'_>> {
-    let percentiles = || PERCENTILES.into_iter().filter(|fraction| *fraction < 1.0);
-    (!histogram.is_empty()).then(|| Distribution {
-        count: histogram.count(),
-        mean_ns: histogram.mean(),
-        min_ns: histogram.min(),
-        max_ns: histogram.max(),
-        percentiles_ns: percentiles()
-            .map(|fraction| (crate::csv::percentile_name(fraction), histogram.quantile(fraction)))
-            .collect(),
-        v2: histogram,
-    })
+fn distribution(histogram: &Histogram) -> Option<WholeDistribution<'_>> {
+    Distribution::of(histogram).map(|numbers| WholeDistribution { numbers, v2: histogram })
+}
+
+impl Distribution {
+    /// Of what was recorded; `None` if nothing was.
+    pub(crate) fn of(histogram: &Histogram) -> Option<Self> {
+        let percentiles = || PERCENTILES.into_iter().filter(|fraction| *fraction < 1.0);
+        (!histogram.is_empty()).then(|| Self {
+            count: histogram.count(),
+            mean_ns: histogram.mean(),
+            min_ns: histogram.min(),
+            max_ns: histogram.max(),
+            percentiles_ns: percentiles()
+                .map(|fraction| (crate::text::percentile_name(fraction), histogram.quantile(fraction)))
+                .collect(),
+        })
+    }
 }
 
 #[cfg(test)]

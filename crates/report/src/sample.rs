@@ -26,6 +26,7 @@ pub(crate) use layouts::{evaluation, heat, usual};
 // The example has this file outside of the crate.
 #[cfg(test)]
 use crate::evaluation::Heat;
+use tidemark_measure::host::Host;
 #[cfg(not(test))]
 use tidemark_report::evaluation::Heat;
 
@@ -186,11 +187,13 @@ fn provenance() -> Provenance {
         document: "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<workload name=\"mix\" description=\"4 KB mix\">\n  <storage type=\"s3\" config=\"accesskey=(redacted);secretkey=(redacted);endpoint=http://127.0.0.1:7480;path_style_access=true\"/>\n  <workflow>\n    <workstage name=\"main\">\n      <work name=\"main\" workers=\"64\" runtime=\"60\">\n        <operation type=\"read\" ratio=\"70\" config=\"containers=u(1,32);objects=u(1,625)\"/>\n        <operation type=\"write\" ratio=\"30\" config=\"containers=u(1,32);objects=u(1,625);sizes=c(4)KB\"/>\n      </work>\n    </workstage>\n  </workflow>\n</workload>\n".into(),
         seed: 42,
         targets: vec!["s3 at http://127.0.0.1:7480 (Ceph RGW 16.2.15)".into()],
-        host: "loadgen-1".into(),
-        kernel: "Linux 6.1.0-28-amd64".into(),
-        cpu: "AMD EPYC 9354 32-Core Processor".into(),
-        cores: 8,
-        memory_bytes: 33_554_432_000,
+        host: Host {
+            name: "loadgen-1".into(),
+            kernel: "Linux 6.1.0-28-amd64".into(),
+            cpu: "AMD EPYC 9354 32-Core Processor".into(),
+            cores: 8,
+            memory_bytes: 33_554_432_000,
+        },
     }
 }
 

@@ -5,6 +5,7 @@ use crate::{cosbench_archive, csv, csv_series, html, json, markdown, sample};
 use tidemark_judge::{Judgement, judge};
 use tidemark_measure::axis::Axis;
 use tidemark_measure::fault::Fault;
+use tidemark_measure::host::Host;
 use tidemark_measure::kind::{Cache, OperationClass, WorkKind};
 use tidemark_measure::record::{
     Cell, DeviceUse, Driver, Example, LongestGap, Lost, Note, Operation, Proof, Reported, Run, Second,
@@ -27,16 +28,16 @@ fn nasty() -> Run {
         &mut source.path,
         &mut source.format,
         &mut source.document,
-        &mut source.host,
-        &mut source.kernel,
-        &mut source.cpu,
+        &mut source.host.name,
+        &mut source.host.kernel,
+        &mut source.host.cpu,
     ] {
         *field = text();
     }
     source.targets = vec![text()];
     let driver = Driver {
         name: text(),
-        host: text(),
+        host: Host { name: text(), ..Host::default() },
         lost: Some(Lost { at_ns: 1, reason: text() }),
         ..Driver::default()
     };

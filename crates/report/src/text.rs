@@ -1,4 +1,4 @@
-//! Escaping and local time: the few ways in which foreign text enters a report.
+//! Escaping, names of percentiles and local time: the few ways in which foreign text and numbers enter a report.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -50,6 +50,12 @@ pub(crate) fn moment(unix_ns: u64, zone: &TimeZone, format: &str) -> String {
         Ok(timestamp) => timestamp.to_zoned(zone.clone()).strftime(format).to_string(),
         Err(_) => String::new(),
     }
+}
+
+/// How a percentile is called: `p50`, `p99.9`; the last one is `max`.
+pub(crate) fn percentile_name(fraction: f64) -> String {
+    // 0.9999 * 100 is not 99.99 in binary: rounded to six decimals it is.
+    if fraction >= 1.0 { "max".into() } else { format!("p{}", (fraction * 1e8).round() / 1e6) }
 }
 
 #[cfg(test)]

@@ -80,7 +80,7 @@ async fn index(State(app): State<Arc<App>>, viewer: Result<Viewer, ApiError>) ->
         let present: Vec<_> =
             overview.drivers.iter().filter(|driver| driver.state != DriverState::Gone).collect();
         for driver in &present {
-            let _ = writeln!(text, "{}\t{}", driver.name, driver.host);
+            let _ = writeln!(text, "{}\t{}", driver.name, driver.host.name);
         }
         let _ = write!(text, "Total: {} drivers\n\nActive Workloads:\n", present.len());
         let active: Vec<_> = overview.active.iter().chain(&overview.queue).collect();

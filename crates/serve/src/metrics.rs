@@ -118,17 +118,17 @@ fn drivers(registry: &mut Registry, drivers: &[Driver]) {
         }
         family
     };
-    let busy = family(|driver| f64::from(driver.cpu_busy));
+    let busy = family(|driver| f64::from(driver.utilization.cpu_busy));
     registry.register("driver_cpu_busy_ratio", "CPU utilization of a driver's host", busy);
-    let received = family(|driver| driver.received_per_s);
+    let received = family(|driver| driver.utilization.received_per_s);
     registry.register(
         "driver_received_bytes_per_second",
         "Network bytes received by a driver's host",
         received,
     );
-    let sent = family(|driver| driver.sent_per_s);
+    let sent = family(|driver| driver.utilization.sent_per_s);
     registry.register("driver_sent_bytes_per_second", "Network bytes sent by a driver's host", sent);
-    let memory = family(|driver| driver.memory_used_bytes as f64);
+    let memory = family(|driver| driver.utilization.memory_used_bytes as f64);
     registry.register_with_unit("driver_memory", "Memory used on a driver's host", Unit::Bytes, memory);
 }
 

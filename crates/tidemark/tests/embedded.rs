@@ -57,6 +57,26 @@ fn the_whitepaper_s_workload_counts_what_the_server_counts() {
 }
 
 #[test]
+fn short_runs_pauses_and_no_storage_are_not_blamed_on_the_generator() {
+    let place = Place::new();
+    let run = |name: &str, target: &str, load: &str| {
+        let text = format!(
+            "name: {name}\ntarget: {target}\nstages:\n  - init: {{containers: 1-1}}\n  - prepare: {{containers: 1-1, objects: 1-20, sizes: 4KB}}\n  - name: main\n    load:\n      {load}\n      containers: 1-1\n      objects: 1-20\n      operations: [get: {{}}]\n"
+        );
+        let record = place.run(&place.write(&format!("{name}.yaml"), &text));
+        assert_eq!(record.state(), "completed", "{}", record.stderr);
+        assert_eq!(record.value["valid"], true, "{name}: {}", record.value["invalid_reasons"]);
+        record
+    };
+    run("ten", "embedded", "workers: 8\n      total_operations: 10");
+    run("pausing", "embedded", "workers: 4\n      for: 2s\n      think: u(10,30)ms");
+    let none = run("none", "none", "workers: 4\n      for: 2s");
+    assert_eq!(none.findings("simulated").len(), 1);
+    let work = &none.stage("main")["works"][0];
+    assert_eq!((&work["simulated"], &work["think"]), (&true.into(), &serde_json::Value::Null));
+}
+
+#[test]
 fn a_server_that_says_404_to_every_put_is_a_failure() {
     let (place, server) = (Place::new(), server());
     server.faults().add(Fault::answer(404, "NoSuchBucket").on(Operation::PutObject));

@@ -12,6 +12,7 @@ use tidemark_load::stopping::Steady;
 use tidemark_load::work::Finale;
 use tidemark_measure::axis::Axis;
 use tidemark_measure::pick::{Bucket, Pick};
+use tidemark_measure::think::Think;
 use tidemark_plan::diagnostic::{Diagnostic, Severity};
 use tidemark_plan::forecast::forecast;
 use tidemark_plan::plan::{Plan, Work};
@@ -167,7 +168,7 @@ fn the_full_document_gives_what_it_says() {
         (stop.ramp_down_ns, stop.drain_ns, stop.give_up_ns),
         (2 * SECOND, 9 * SECOND, Some(7 * SECOND))
     );
-    assert_eq!(load.load.pacing, Pacing::Closed { think_ns: 1_000_000 });
+    assert_eq!(load.load.pacing, Pacing::Closed { think: Think::Constant { ns: 1_000_000 } });
     let follows: Vec<_> = choices(load).iter().map(|choice| choice.follow).collect();
     assert_eq!(follows, [None, Some(Follow { action: 2, every: 32 })]);
     let zipf = Pick::Zipf { low: 0, high: GIB / (4 * KIB) - 1, exponent: 1.1 };

@@ -212,7 +212,7 @@ fn prepare(table: &mut Table<'_>, ground: &Ground<'_>) -> Work {
         finale: Some(Finale { action: 1, spaces }),
     };
     let config = format!("block_size=1 MiB;depth={depth};clients={workers}");
-    let (pacing, stop) = (Pacing::Closed { think_ns: 0 }, timing::stop(table, 0, true));
+    let (pacing, stop) = (Pacing::BACK_TO_BACK, timing::stop(table, 0, true));
     let doing = Doing { workers, depth, pacing, stop, drawn, config };
     let job = Job { reuse, ..ground.job(&ground.target.volumes, FILL_BYTES) };
     ground.work(WorkKind::Prepare, common, doing, job)
@@ -247,7 +247,7 @@ fn precondition(table: &mut Table<'_>, ground: &Ground<'_>) -> Work {
     let bytes = ground.target.size().saturating_mul(ground.count()).saturating_mul(passes);
     let stop = Stop { bytes: Some(bytes), ..timing::stop(table, 0, true) };
     let config = load::config(&shape, depth, &ground.content);
-    let pacing = Pacing::Closed { think_ns: 0 };
+    let pacing = Pacing::BACK_TO_BACK;
     let doing = Doing { workers: clients, depth, pacing, stop, drawn: shape.draw(), config };
     ground.work(WorkKind::Prepare, common, doing, ground.job(volumes, blocks.unit()))
 }
@@ -267,7 +267,7 @@ fn cleanup(table: &mut Table<'_>, ground: &Ground<'_>) -> Work {
         finale: None,
     };
     let config = format!("volumes={}", ground.count());
-    let (pacing, stop) = (Pacing::Closed { think_ns: 0 }, timing::stop(table, 0, true));
+    let (pacing, stop) = (Pacing::BACK_TO_BACK, timing::stop(table, 0, true));
     let doing = Doing { workers, depth: 1, pacing, stop, drawn, config };
     ground.work(WorkKind::Cleanup, common, doing, ground.job(&ground.target.volumes, 1))
 }

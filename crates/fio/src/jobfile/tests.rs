@@ -48,7 +48,7 @@ fn work(job: &Job, clients: u32, source: SourcePlan) -> plan::Work {
         load: Work {
             workers: clients,
             depth: 8,
-            pacing: Pacing::Closed { think_ns: 0 },
+            pacing: Pacing::BACK_TO_BACK,
             stop: Stop { warm_up_ns: 2_000_000_000, window_ns: Some(30_000_000_000), ..Stop::default() },
             source,
             finale: None,

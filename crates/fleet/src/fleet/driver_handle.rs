@@ -5,10 +5,11 @@ use super::{ClaimError, FromDriver, Member, Options, Presence};
 use crate::link::clock::Clock;
 use crate::link::frame::{Body, Packet, Resume, SessionId};
 use crate::link::stream::Stream;
-use crate::protocol::{Health, Hello, Second, Up};
+use crate::protocol::{Hello, Second, Up};
 use crossbeam_channel::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use tidemark_measure::host::Utilization;
 use tokio::sync::Notify;
 
 /// Packets handed to a connection at once.
@@ -45,7 +46,7 @@ pub(crate) enum DriverFrame {
     /// An answer to a ping: the acknowledgement, and the times that [`Clock::take`] wants but the last.
     Pong(u64, [i64; 3]),
     /// How busy its host is.
-    Health(Health),
+    Utilization(Utilization),
 }
 
 /// A numbered message.
@@ -84,7 +85,7 @@ struct State {
     connection: Option<Arc<Connection>>,
     presence: Presence,
     heard_at: Instant,
-    health: Health,
+    utilization: Utilization,
     clock: Clock,
     claim: Option<Claim>,
 }
@@ -108,7 +109,7 @@ impl DriverHandle {
             connection: None,
             presence: Presence::Gone,
             heard_at: Instant::now(),
-            health: Health::default(),
+            utilization: Utilization::default(),
             clock: Clock::default(),
             claim: None,
         }))
@@ -148,7 +149,7 @@ impl DriverHandle {
                 state.notify(|| FromDriver::Gone(why.into()));
                 state.session = Some((session.clone(), Stream::default()));
                 state.joined_unix_ms = unix_ms();
-                state.health = Health::default();
+                state.utilization = Utilization::default();
                 state.clock = Clock::default();
                 (session, None)
             }
@@ -192,7 +193,7 @@ impl DriverHandle {
                 stream.acknowledge(ack)?;
                 state.clock.take(sent_ns, came_ns, answered_ns, now_ns);
             }
-            DriverFrame::Health(health) => state.health = health,
+            DriverFrame::Utilization(utilization) => state.utilization = utilization,
         }
         let back = state.alive();
         if let Some(message) = message {
@@ -312,7 +313,7 @@ impl DriverHandle {
             hello: state.hello.clone(),
             address: state.address.clone(),
             presence: state.presence,
-            health: state.health,
+            utilization: state.utilization,
             clock_offset_ns,
             clock_error_ns,
             silent: state.heard_at.elapsed(),

@@ -293,8 +293,8 @@ fn outgoing(shared: &Shared, generation: u64, cursor: &mut u64) -> Option<Vec<Pa
         let ack = state.stream.received();
         packets.push(Frame::Pong { at_ns, received_ns, sent_ns: shared.now_ns(), ack }.packet());
     }
-    if let Some(health) = state.health.take() {
-        packets.push(Frame::Health { health }.packet());
+    if let Some(utilization) = state.utilization.take() {
+        packets.push(Frame::Utilization { utilization }.packet());
     }
     packets.extend(std::iter::from_fn(|| state.stream.next(cursor)).take(BATCH));
     Some(packets)

@@ -4,11 +4,12 @@ use super::caller;
 use super::dial::Dial;
 use super::frame::{Body, SessionId};
 use super::stream::Stream;
-use crate::protocol::{Down, Health, Hello, Second, Up};
+use crate::protocol::{Down, Hello, Second, Up};
 use crossbeam_channel::{Receiver, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use tidemark_measure::host::Utilization;
 use tidemark_plan::secret::Secret;
 use tidemark_tls::Trust;
 use tokio::sync::Notify;
@@ -75,13 +76,13 @@ impl Link {
     }
 
     /// Sends how busy the host is. Only the latest counts; lost ones are not sent again.
-    pub fn health(&self, mut health: Health) {
+    pub fn utilization(&self, mut utilization: Utilization) {
         // JSON has no other numbers, and a division by zero should not end a session.
         let finite = |value: f64| if value.is_finite() { value } else { 0.0 };
-        health.cpu_busy = finite(health.cpu_busy.into()) as f32;
-        health.received_per_s = finite(health.received_per_s);
-        health.sent_per_s = finite(health.sent_per_s);
-        self.shared.lock().health = Some(health);
+        utilization.cpu_busy = finite(utilization.cpu_busy.into()) as f32;
+        utilization.received_per_s = finite(utilization.received_per_s);
+        utilization.sent_per_s = finite(utilization.sent_per_s);
+        self.shared.lock().utilization = Some(utilization);
         self.shared.wake.notify_one();
     }
 
@@ -171,7 +172,7 @@ pub(super) struct State {
     /// Why the last one is void, until the controller has been told.
     pub(super) void_reason: Option<String>,
     pub(super) session: Option<SessionId>,
-    pub(super) health: Option<Health>,
+    pub(super) utilization: Option<Utilization>,
     /// A ping to be answered: the time in it, and when it came.
     pub(super) pinged: Option<(i64, i64)>,
 }

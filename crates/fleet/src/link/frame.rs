@@ -1,10 +1,11 @@
 //! What travels: JSON for messages, a fixed header for seconds.
 
 use super::{MESSAGE_MOST, SECOND_MOST};
-use crate::protocol::{Health, Hello, Second};
+use crate::protocol::{Hello, Second};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use tidemark_measure::host::Utilization;
 
 /// A frame between controller and driver. `ack` is always the number of the last message that the sender received.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -26,7 +27,7 @@ pub(crate) enum Frame {
     /// The driver's answer at once: the controller's clock as it was told, the driver's when the ping came and when this left.
     Pong { at_ns: i64, received_ns: i64, sent_ns: i64, ack: u64 },
     /// How busy a driver's host is.
-    Health { health: Health },
+    Utilization { utilization: Utilization },
 }
 
 /// The session that a driver wants to resume.

@@ -130,7 +130,7 @@ fn parse(message: ws::Message) -> Result<Option<DriverFrame>, String> {
             Frame::Pong { at_ns, received_ns, sent_ns, ack } => {
                 Ok(Some(DriverFrame::Pong(ack, [at_ns, received_ns, sent_ns])))
             }
-            Frame::Health { health } => Ok(Some(DriverFrame::Health(health))),
+            Frame::Utilization { utilization } => Ok(Some(DriverFrame::Utilization(utilization))),
             Frame::Void { reason } => Err(format!("it made its session void: {}", excerpt(&reason))),
             _ => Err("it sent a frame that only controllers send".into()),
         },

@@ -144,7 +144,7 @@ impl Host {
         let names = drivers.iter().map(|&name| name.to_owned()).collect();
         let mut backends = FleetBackends::new(Arc::clone(&self.fleet), names);
         backends.timeouts = self.timeouts;
-        let options = execute::Options { backends: Some(Arc::new(backends)), ..local() };
+        let options = execute::Options { backends: Arc::new(backends), ..local() };
         let executed = execute(plan, Provenance::default(), &options, None, sink);
         executed.map(|executed| executed.run).map_err(|error| error.to_string())
     }
@@ -156,11 +156,7 @@ impl Host {
 
 /// How a plan is run in this process.
 fn local() -> execute::Options {
-    execute::Options {
-        registry: tidemark_engines::registry(),
-        threads: Some(2),
-        ..execute::Options::default()
-    }
+    execute::Options { threads: Some(2), ..execute::Options::local(tidemark_engines::registry()) }
 }
 
 /// A thread that is a driver. It is cut off when this is dropped.

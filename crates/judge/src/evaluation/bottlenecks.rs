@@ -8,9 +8,6 @@ use crate::{Finding, InRuns, What};
 use std::cmp::Reverse;
 use tidemark_measure::evaluation::Evaluation;
 
-/// The rules by which the load generator is the limit, when they invalidate.
-const GENERATOR: [&str; 4] = ["offered-rate", "send-lag", "generator-busy", "generator-slow"];
-
 /// The same said of several runs.
 struct Family<'r> {
     findings: Vec<&'r Finding>,
@@ -62,8 +59,8 @@ fn limits(entries: &[&Entry<'_>]) -> Vec<Finding> {
 
 /// Whether a finding names a limit. An open loop whose workers all wait is limited by the storage, not by the generator.
 fn is_limit(finding: &Finding, overloaded: bool) -> bool {
-    let generator = finding.invalidates && GENERATOR.contains(&finding.rule());
-    matches!(finding.what, What::Limit { .. }) || generator && !(overloaded && is_unreached(finding))
+    let generator = finding.invalidates && finding.what.is_of_generator();
+    matches!(finding.what, What::Limit { .. }) || generator || (is_unreached(finding) && !overloaded)
 }
 
 fn together(family: Family<'_>, runs: usize) -> Finding {

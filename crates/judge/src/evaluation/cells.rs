@@ -220,7 +220,7 @@ fn faults<'r>(gathered: &Gathered<'r, '_>) -> Vec<&'r Finding> {
 
 /// Whether a finding says that an open loop's rate was not reached.
 pub(super) fn is_unreached(finding: &Finding) -> bool {
-    finding.rule() == "offered-rate" && finding.invalidates
+    finding.what.is_offered_rate() && finding.invalidates
 }
 
 /// Whether an open loop had no worker free in some second of its window.

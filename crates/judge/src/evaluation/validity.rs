@@ -21,7 +21,7 @@ struct Objection<'r> {
 /// The same said of several levels of one arm under one load.
 struct Reason<'r> {
     key: (usize, usize, Alike),
-    place: String,
+    load: String,
     levels: Vec<String>,
     findings: Vec<&'r Finding>,
     runs: usize,
@@ -54,11 +54,7 @@ pub(super) fn validity(
     });
     let mut reasons = Vec::new();
     cells.chain(silent).for_each(|objection| add(&mut reasons, evaluation, &objection));
-    if reasons.is_empty() {
-        Validity::Valid
-    } else {
-        Validity::Invalid(reasons.iter().map(sentence).collect())
-    }
+    Validity::of(reasons.into_iter().map(|reason| together(evaluation, reason)).collect())
 }
 
 /// Whether a load looks for what the storage sustains.
@@ -95,9 +91,8 @@ fn add<'r>(reasons: &mut Vec<Reason<'r>>, evaluation: &Evaluation, objection: &O
     for finding in &objection.findings {
         let key = (arm, load, finding.alike());
         let place = reasons.iter().position(|reason| reason.key == key).unwrap_or_else(|| {
-            let name = words::load(&evaluation.loads[load].name, objection.subject);
-            let place = format!("{}, {name}", evaluation.arms[arm].name);
-            reasons.push(Reason { key, place, levels: Vec::new(), findings: Vec::new(), runs: 0 });
+            let load = words::load(&evaluation.loads[load].name, objection.subject);
+            reasons.push(Reason { key, load, levels: Vec::new(), findings: Vec::new(), runs: 0 });
             reasons.len() - 1
         });
         let reason = &mut reasons[place];
@@ -113,10 +108,9 @@ fn add<'r>(reasons: &mut Vec<Reason<'r>>, evaluation: &Evaluation, objection: &O
     }
 }
 
-/// `baseline, small at workers 320: the load generator was the bottleneck (in 3 of 3 runs)`.
-fn sentence(reason: &Reason<'_>) -> String {
-    let levels = &reason.levels;
-    let at = if levels.is_empty() { String::new() } else { format!(" at {}", words::some_of(levels)) };
-    let found = InRuns::new(&reason.findings, reason.findings.len(), reason.runs);
-    format!("{}{at}: {}", reason.place, found.title())
+fn together(evaluation: &Evaluation, reason: Reason<'_>) -> Finding {
+    let Reason { key: (arm, ..), load, levels, findings, runs } = reason;
+    let of = Some((evaluation.arms[arm].name.clone(), load));
+    let in_runs = InRuns { of, levels, ..InRuns::new(&findings, findings.len(), runs) };
+    Finding { in_runs: Some(in_runs), ..findings[0].clone() }
 }

@@ -2,8 +2,8 @@
 
 use super::cells::Measured;
 use super::{Assessment, Comparison, Knee, Metric, Outcome, words};
+use crate::Severity;
 use crate::verdict::{invalid, valid};
-use crate::{Severity, Validity};
 use tidemark_measure::units;
 
 /// Parts of one sentence, at most.
@@ -250,8 +250,8 @@ fn limits(assessment: &Assessment) -> (Option<String>, Option<String>) {
 /// Whether the numbers hold: whether they do not, and the sentence.
 fn validity(assessment: &Assessment) -> (bool, String) {
     let count = |severity| assessment.findings.iter().filter(|finding| finding.severity == severity).count();
-    if let Validity::Invalid(reasons) = &assessment.validity {
-        return (true, invalid(&some_of(reasons, REASONS_MOST)));
+    if !assessment.validity.is_valid() {
+        return (true, invalid(&some_of(&assessment.validity.sentences(), REASONS_MOST)));
     }
     let sentence = valid(count(Severity::Critical), count(Severity::Warning));
     (false, sentence)

@@ -5,9 +5,6 @@ use tidemark_measure::evaluation::Level;
 pub(super) use tidemark_measure::evaluation::level_label as level;
 use tidemark_measure::units;
 
-/// What a list names one by one, at most.
-const LISTED_MOST: usize = 3;
-
 /// `small-objects`, or `small-objects, main` where a load measures several things.
 pub(super) fn load(load: &str, subject: &str) -> String {
     if subject.is_empty() || subject == load { load.to_owned() } else { format!("{load}, {subject}") }
@@ -55,15 +52,6 @@ pub(crate) fn probability(p: f64) -> String {
 /// A duration in nanoseconds that is not whole.
 pub(super) fn duration(ns: f64) -> String {
     units::duration_ns(ns.max(0.0).round() as u64)
-}
-
-/// `a, b, c and 2 more`.
-pub(super) fn some_of(all: &[String]) -> String {
-    let shown = all.iter().take(LISTED_MOST).cloned().collect::<Vec<_>>().join(", ");
-    match all.len().saturating_sub(LISTED_MOST) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
-    }
 }
 
 impl Metric {

@@ -45,9 +45,6 @@ const RULES: &[Rule] = &[
 /// Shares of latency, where no resource is short.
 const LAST_RULES: &[Rule] = &[ceph::flush, ceph::queue];
 
-/// Rules by which the load generator was the limit already.
-const GENERATOR: [&str; 3] = ["generator-busy", "generator-slow", "send-lag"];
-
 /// One node during the measured window of one stage.
 struct View<'a> {
     run: &'a Run,
@@ -63,8 +60,8 @@ struct View<'a> {
 pub(super) fn limits(run: &Run, out: &mut Findings) {
     for stage in run.stages.iter().filter(|stage| stage.state != State::Waiting) {
         let Some((from_ns, to_ns)) = window(stage) else { continue };
-        let own = |finding: &&Finding| finding.concerns(stage) && GENERATOR.contains(&finding.rule());
-        let generator_blamed = out.found.iter().filter(own).any(|finding| finding.invalidates);
+        let blames = |finding: &Finding| finding.invalidates && finding.what.is_of_generator();
+        let generator_blamed = out.found.iter().any(|finding| finding.concerns(stage) && blames(finding));
         for node in &run.nodes {
             let view = View { run, stage, node, from_ns, to_ns, generator_blamed };
             let mut said: Vec<Finding> = RULES.iter().flat_map(|rule| rule(&view)).collect();
@@ -78,7 +75,8 @@ pub(super) fn limits(run: &Run, out: &mut Findings) {
 
 /// The measured windows of a stage's works on the run's clock, from the first's beginning to the last's end.
 fn window(stage: &Stage) -> Option<(u64, u64)> {
-    let works = || stage.works.iter().filter(|work| work.kind.measures());
+    // Where no storage is, the generator is the limit by design.
+    let works = || stage.works.iter().filter(|work| work.kind.measures() && !work.simulated);
     let from = works().map(|work| work.started_ns.saturating_add(work.window_start_ns)).min()?;
     let to = works().map(|work| work.started_ns.saturating_add(work.window_end_ns)).max()?;
     // A sample is about the second before it: the first one in the window is half of it at least.
@@ -116,8 +114,8 @@ impl<'a> View<'a> {
         let fact = self.node.facts.iter().find(|(name, _)| name == "processors");
         let told = fact.and_then(|(_, value)| value.parse::<f64>().ok());
         let own = || match self.run.drivers.is_empty() {
-            true => self.node.generates.then(|| f64::from(self.run.provenance.cores)),
-            false => self.drivers().map(|(_, driver)| f64::from(driver.cores)).reduce(f64::max),
+            true => self.node.generates.then(|| f64::from(self.run.provenance.host.cores)),
+            false => self.drivers().map(|(_, driver)| f64::from(driver.host.cores)).reduce(f64::max),
         };
         told.or_else(own).filter(|cores| *cores >= 1.0 && cores.is_finite())
     }
@@ -131,7 +129,7 @@ impl<'a> View<'a> {
     fn drivers(&self) -> impl Iterator<Item = (usize, &'a Driver)> {
         let node = self.node;
         let here = move |driver: &Driver| {
-            driver.host == node.name || node.source.strip_prefix("driver ") == Some(&driver.name)
+            driver.host.name == node.name || node.source.strip_prefix("driver ") == Some(&driver.name)
         };
         self.run.drivers.iter().enumerate().filter(move |(_, driver)| node.generates && here(driver))
     }

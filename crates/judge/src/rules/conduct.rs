@@ -86,6 +86,13 @@ pub(super) fn short_window(context: &WorkContext<'_>, out: &mut Findings) {
     out.say(context.finding(Severity::Note, what));
 }
 
+/// Nothing was measured but the generator itself.
+pub(super) fn simulated(context: &WorkContext<'_>, out: &mut Findings) {
+    if context.measures() && context.work.simulated {
+        out.say(context.finding(Severity::Note, Conduct::Simulated {}));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::testing::{MS, healthy, invalid_with, said, work};

@@ -14,6 +14,10 @@ use tidemark_measure::units;
 /// operations that were tried more than once.
 const RETRIES_MANY: f64 = 0.01;
 
+/// Above this share of operations that failed on the generator's own machine the load was not the one asked for: percentiles
+/// up to p99.9 are then no longer those of the whole load.
+const OWN_MOST: f64 = 0.001;
+
 /// Failed operations quoted word for word in one finding, at most.
 const EXAMPLES_MOST: usize = 5;
 
@@ -129,6 +133,22 @@ pub(super) fn latencies(failure: &Histogram) -> Option<Latencies> {
     })
 }
 
+/// Operations failed on the generator's own machine: the storage never saw them.
+pub(super) fn own(context: &WorkContext<'_>, out: &mut Findings) {
+    let failed = context.faults.of(Fault::Local);
+    if failed == 0 {
+        return;
+    }
+    let total = context.total();
+    let examples = context.work.examples.iter().filter(|example| example.fault == Fault::Local);
+    let examples = examples.take(EXAMPLES_MOST).map(|example| example.text.clone()).collect();
+    let what = Found::Own { failed, total, examples };
+    match failed as f64 > OWN_MOST * total as f64 {
+        true => out.invalidate(context, context.finding(Severity::Critical, what)),
+        false => out.say(context.finding(Severity::Warning, what)),
+    }
+}
+
 /// The storage returned data that are not those written.
 pub(super) fn wrong_data(context: &WorkContext<'_>, out: &mut Findings) {
     let wrong: Vec<_> = context.faults.iter().filter(|(fault, _)| Fault::CONTENT.contains(fault)).collect();
@@ -202,6 +222,23 @@ mod tests {
         assert!(said(&run, "no-failures").is_none());
         work(&mut run).allowed_failures_per_million = 374;
         assert_eq!(said(&run, "failures").unwrap().severity, Severity::Critical);
+    }
+
+    #[test]
+    fn failures_of_the_generators_own_are_no_result_of_the_storage() {
+        let with = |failures| {
+            let mut run = healthy();
+            fail(&mut run, Fault::Local, failures);
+            run
+        };
+        assert_eq!(said(&healthy(), "own-failures"), None);
+        assert_eq!(said(&with(8), "own-failures").unwrap().severity, Severity::Warning, "one in a thousand");
+        assert!(!invalid_for(&with(8), ""));
+        assert!(invalid_for(&with(9), "own-failures"));
+        assert!(invalid_with(
+            &with(3_360),
+            "3\u{202f}360 of 8\u{202f}000 operations failed on the load generator's own machine"
+        ));
     }
 
     #[test]

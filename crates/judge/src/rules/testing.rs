@@ -1,7 +1,7 @@
 //! Hand-made runs for the rules' tests: a healthy one, to be spoilt.
 
 use crate::context::SECOND_NS;
-use crate::{Finding, Judgement, Validity, judge};
+use crate::{Finding, Judgement, judge};
 use tidemark_measure::axis::Axis;
 use tidemark_measure::evaluation::Member;
 use tidemark_measure::fault::Fault;
@@ -67,7 +67,7 @@ pub(crate) fn healthy() -> Run {
         ..Stage::default()
     };
     let mut run = Run { name: "test".into(), state: State::Completed, stages: vec![stage], ..Run::default() };
-    run.provenance.cores = 2;
+    run.provenance.host.cores = 2;
     run
 }
 
@@ -157,10 +157,7 @@ pub(crate) fn said(run: &Run, rule: &str) -> Option<Finding> {
 
 /// The reasons for which a run is invalid.
 pub(crate) fn reasons(judgement: &Judgement) -> Vec<String> {
-    match &judgement.validity {
-        Validity::Valid => Vec::new(),
-        Validity::Invalid(reasons) => reasons.clone(),
-    }
+    judgement.validity.sentences()
 }
 
 /// Whether a run is invalid because of this rule; for anything, if it is empty.

@@ -35,7 +35,7 @@ impl<'a> Use<'a> {
         let threads = context.stage.works.iter().fold(0, |sum: u32, work| sum.saturating_add(work.threads));
         // What another tool has measured does not say.
         let seconds = context.whole_seconds().map(|second| second.busy);
-        let own = (threads > 0).then(|| Self::new(None, seconds, threads, context.run.provenance.cores));
+        let own = (threads > 0).then(|| Self::new(None, seconds, threads, context.run.provenance.host.cores));
         own.into_iter().filter(|own| !own.seconds.is_empty()).collect()
     }
 
@@ -44,7 +44,7 @@ impl<'a> Use<'a> {
         let own = context.stage.shares.iter().filter(|other| other.driver == share.driver);
         let threads = own.fold(0, |sum: u32, share| sum.saturating_add(share.threads));
         let busy = context.seconds_of(share).map(|second| second.busy);
-        let found = Self::new(Some(&driver.name), busy, threads, driver.cores);
+        let found = Self::new(Some(&driver.name), busy, threads, driver.host.cores);
         (!found.seconds.is_empty()).then_some(found)
     }
 

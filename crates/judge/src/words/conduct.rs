@@ -12,13 +12,37 @@ use tidemark_measure::units;
 pub enum Conduct {
     Running {},
     Interrupted {},
-    StageFailed { reason: String },
-    NotStarted { stages: Vec<String>, of: usize },
-    GivenUp { reason: String, undone: u64, lasted_ns: u64 },
-    Undone { operations: u64 },
-    UnequalWorkers { share: f64, first_ns: u64, last_ns: u64, window_ns: u64 },
-    IdleWorkers { idle: u64, workers: u64 },
-    ShortWindow { window_ns: u64, least_ns: u64 },
+    StageFailed {
+        reason: String,
+    },
+    NotStarted {
+        stages: Vec<String>,
+        of: usize,
+    },
+    GivenUp {
+        reason: String,
+        undone: u64,
+        lasted_ns: u64,
+    },
+    Undone {
+        operations: u64,
+    },
+    UnequalWorkers {
+        share: f64,
+        first_ns: u64,
+        last_ns: u64,
+        window_ns: u64,
+    },
+    IdleWorkers {
+        idle: u64,
+        workers: u64,
+    },
+    ShortWindow {
+        window_ns: u64,
+        least_ns: u64,
+    },
+    /// No storage is behind the work.
+    Simulated {},
 }
 
 impl Tell for Conduct {
@@ -33,6 +57,7 @@ impl Tell for Conduct {
             Conduct::UnequalWorkers { .. } => "unequal-workers",
             Conduct::IdleWorkers { .. } => "idle-workers",
             Conduct::ShortWindow { .. } => "short-window",
+            Conduct::Simulated {} => "simulated",
         }
     }
 
@@ -71,6 +96,9 @@ impl Tell for Conduct {
             Conduct::ShortWindow { window_ns, .. } => {
                 phrase!["the measurement window was short: ", duration(*window_ns)]
             }
+            Conduct::Simulated {} => {
+                phrase!["no storage was measured: the target only pretends to carry out operations"]
+            }
         }
     }
 
@@ -90,6 +118,7 @@ impl Tell for Conduct {
                 "Measure for at least {}, better until the storage's caches and background work have settled.",
                 units::duration_ns(*least_ns)
             ),
+            Conduct::Simulated {} => "These numbers are the load generator's own.".into(),
             _ => String::new(),
         }
     }

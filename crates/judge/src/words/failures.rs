@@ -82,6 +82,12 @@ pub enum Failures {
         operations: u64,
         causes: Causes,
     },
+    /// On the generator's own machine.
+    Own {
+        failed: u64,
+        total: u64,
+        examples: Vec<String>,
+    },
     Throttled {
         throttled: u64,
         total: u64,
@@ -100,6 +106,7 @@ impl Tell for Failures {
             Failures::NoFailures { .. } => "no-failures",
             Failures::Failed { .. } => "failures",
             Failures::WrongData { .. } => "wrong-data",
+            Failures::Own { .. } => "own-failures",
             Failures::Throttled { .. } => "throttled",
             Failures::Retries { .. } => "retries",
         }
@@ -126,6 +133,10 @@ impl Tell for Failures {
             Failures::WrongData { operations, .. } => {
                 phrase!["the storage returned wrong data ", count(*operations), " times"]
             }
+            Failures::Own { failed, total, .. } => {
+                let (failed, total) = (count(*failed), count(*total));
+                phrase![failed, " of ", total, " operations failed on the load generator's own machine"]
+            }
             Failures::Throttled { throttled, total } => {
                 let share = *throttled as f64 / *total as f64;
                 phrase!["the storage throttled the load: it rejected ", percent(share), " of the operations"]
@@ -141,6 +152,9 @@ impl Tell for Failures {
             }
             Failures::WrongData { .. } => {
                 "Data was lost, mixed up or altered, or something else wrote to the same objects or volumes during the run."
+            }
+            Failures::Own { .. } => {
+                "The storage never saw them, so the load was lighter than requested. Check the limit of open files (`ulimit -n`), local ports, and files to upload."
             }
             Failures::Throttled { .. } => {
                 "This measures the limit that the service enforces, not what the storage can do."
@@ -178,6 +192,11 @@ impl Tell for Failures {
                 }));
                 lines.extend(causes.lines());
                 lines
+            }
+            Failures::Own { failed, total, examples } => {
+                let share = units::percent(*failed as f64 / (*total).max(1) as f64);
+                let examples = examples.iter().map(|text| format!("example: {text}"));
+                std::iter::once(format!("{share} of the operations")).chain(examples).collect()
             }
             Failures::Throttled { throttled, total } => vec![format!(
                 "{} of {} operations ended with 503 SlowDown, 429 or similar",

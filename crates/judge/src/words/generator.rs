@@ -3,6 +3,7 @@
 use super::phrase::{Phrase, count, decimal, duration, percent, phrase, rate};
 use super::{Tell, drivers};
 use serde::Serialize;
+use tidemark_measure::think::Think;
 use tidemark_measure::units;
 
 /// Drivers whose evidence is shown, at most.
@@ -92,7 +93,11 @@ impl Lag {
 pub struct WorkersTime {
     pub in_operations_ns: f64,
     pub waiting_for_generator_ns: f64,
+    /// From each worker's first operation to its last, added up.
     pub available_ns: f64,
+    /// From the first operation of all to the last.
+    pub elapsed_ns: f64,
+    pub think: Think,
     pub workers: u32,
     pub depth: u32,
 }
@@ -103,26 +108,48 @@ impl WorkersTime {
     }
 
     fn in_flight(&self) -> f64 {
-        self.in_operations_ns / self.available_ns * self.slots() as f64
+        self.in_operations_ns / self.elapsed_ns.max(1.0)
+    }
+
+    /// The share of the workers' time that went into waiting for the generator.
+    pub(crate) fn waiting(&self) -> f64 {
+        self.waiting_for_generator_ns / self.available_ns
     }
 
     fn lines(&self) -> Vec<String> {
         let seconds = |ns: f64| format!("{:.3} s", ns / 1e9);
-        let (busy, all) = (seconds(self.in_operations_ns), seconds(self.available_ns));
-        vec![
-            format!("time in operations, all latencies added up: {busy}"),
-            format!("time ready but waiting for the generator: {}", seconds(self.waiting_for_generator_ns)),
-            format!("time available ({}): {all}", pool(self.workers, self.depth)),
-            format!("mean in flight: {busy} / {all} x {} = {:.2}", self.slots(), self.in_flight()),
-        ]
+        let (busy, waiting) = (self.in_operations_ns, self.waiting_for_generator_ns);
+        let mut lines = vec![
+            format!("time in operations, all latencies added up: {}", seconds(busy)),
+            format!("time ready but waiting for the generator: {}", seconds(waiting)),
+        ];
+        if !self.think.is_none() {
+            let pausing = seconds((self.available_ns - busy - waiting).max(0.0));
+            lines.push(format!("time pausing (think time {}): {pausing}", self.think));
+        }
+        lines.push(format!(
+            "time of the workers, from the first operation of each to its last: {}",
+            seconds(self.available_ns)
+        ));
+        lines.push(format!(
+            "mean in flight: {} / {} = {:.2} of {}",
+            seconds(busy),
+            seconds(self.elapsed_ns),
+            self.in_flight(),
+            pool(self.workers, self.depth)
+        ));
+        lines
     }
 }
 
-/// `workers: 4`, or `4 workers x depth 32 = 128`.
+/// `4 workers`, or `128 (4 workers x depth 32)`.
 fn pool(workers: u32, depth: u32) -> String {
+    let plural = if workers == 1 { "" } else { "s" };
     match depth {
-        0 | 1 => format!("workers: {workers}"),
-        depth => format!("{workers} workers x depth {depth} = {}", u64::from(workers) * u64::from(depth)),
+        0 | 1 => format!("{workers} worker{plural}"),
+        depth => {
+            format!("{} ({workers} worker{plural} x depth {depth})", u64::from(workers) * u64::from(depth))
+        }
     }
 }
 
@@ -169,6 +196,11 @@ pub enum Generator {
     Slow {
         time: WorkersTime,
     },
+    /// Workers waited, in less time than it takes to tell why.
+    TooShort {
+        time: WorkersTime,
+        least_ns: f64,
+    },
     QueueNotFull {
         time: WorkersTime,
     },
@@ -190,6 +222,7 @@ impl Tell for Generator {
             Generator::Reserve { .. } => "generator-busy",
             Generator::Agree { .. } | Generator::Contradiction { .. } => "littles-law",
             Generator::Slow { .. } => "generator-slow",
+            Generator::TooShort { .. } => "too-short",
             Generator::QueueNotFull { .. } => "queue-not-full",
         }
     }
@@ -262,12 +295,10 @@ impl Tell for Generator {
                 phrase!["the numbers contradict each other: more operations in flight than workers allow"]
             }
             Generator::Slow { time } => {
-                let waiting = time.waiting_for_generator_ns;
-                phrase![
-                    "workers waited ",
-                    percent(waiting / (time.in_operations_ns + waiting)),
-                    " of their time for the load generator"
-                ]
+                phrase!["workers waited ", percent(time.waiting()), " of their time for the load generator"]
+            }
+            Generator::TooShort { .. } => {
+                phrase!["the work was too short to tell whether the load generator kept up"]
             }
             Generator::QueueNotFull { time } => {
                 phrase![
@@ -305,6 +336,12 @@ impl Tell for Generator {
             Generator::Contradiction { .. } => "This is a bug in Tidemark, not in the storage: please report it with this record.",
             Generator::Slow { .. } => {
                 "The storage was idle in that time: the load was lighter than the number of workers promises. Use more threads, or a machine that does nothing else."
+            }
+            Generator::TooShort { least_ns, .. } => {
+                return format!(
+                    "One pause of the operating system's scheduler can do this. Measure for at least {}.",
+                    units::duration_ns(*least_ns as u64)
+                );
             }
             Generator::QueueNotFull { .. } => {
                 "The load was lighter than its depth promises. Large batches cause that, and so do pauses between operations."
@@ -345,7 +382,7 @@ impl Tell for Generator {
             Generator::WorkersExhausted { lag, offered, longest_s, workers, depth } => {
                 let due = offered * longest_s;
                 let line = format!(
-                    "{} x longest operation {longest_s:.3} s = {due:.0} operations due meanwhile; {}",
+                    "{} x longest operation {longest_s:.3} s = {due:.0} operations due meanwhile, for {}",
                     units::rate(*offered),
                     pool(*workers, *depth)
                 );
@@ -356,6 +393,10 @@ impl Tell for Generator {
             | Generator::Contradiction { time }
             | Generator::Slow { time }
             | Generator::QueueNotFull { time } => time.lines(),
+            Generator::TooShort { time, .. } => {
+                let waiting = format!("workers waited {} of their time", units::percent(time.waiting()));
+                std::iter::once(waiting).chain(time.lines()).collect()
+            }
         }
     }
 }

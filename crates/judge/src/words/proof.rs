@@ -50,6 +50,13 @@ pub enum Compared {
     TooMuch,
 }
 
+impl Compared {
+    /// Whether the devices saw less than the load claims.
+    pub(crate) const fn is_missing(self) -> bool {
+        matches!(self, Compared::Missing | Compared::MissingAsDeclared)
+    }
+}
+
 /// What there is to say of them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
@@ -95,14 +102,10 @@ fn seen(devices: &[(String, u64)]) -> u64 {
 impl Tell for Proof {
     fn rule(&self) -> &'static str {
         match self {
-            Proof::Bytes { way: Way::Read, compared, .. } => match compared {
-                Compared::Missing | Compared::MissingAsDeclared => "reads-from-cache",
-                _ => "reads-proven",
-            },
-            Proof::Bytes { way: Way::Write, compared, .. } => match compared {
-                Compared::Missing | Compared::MissingAsDeclared => "writes-in-memory",
-                _ => "writes-proven",
-            },
+            Proof::Bytes { way: Way::Read, compared, .. } if compared.is_missing() => "reads-from-cache",
+            Proof::Bytes { way: Way::Read, .. } => "reads-proven",
+            Proof::Bytes { way: Way::Write, compared, .. } if compared.is_missing() => "writes-in-memory",
+            Proof::Bytes { way: Way::Write, .. } => "writes-proven",
             Proof::Bytes { way: Way::Trim, .. } => "trims-proven",
             Proof::Unchecked { .. } => "not-proven",
             Proof::Buffered {} => "buffered",

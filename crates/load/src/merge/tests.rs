@@ -26,7 +26,7 @@ fn work(stop: Stop) -> Work {
     Work {
         workers: 4,
         depth: 1,
-        pacing: Pacing::Closed { think_ns: 0 },
+        pacing: Pacing::BACK_TO_BACK,
         stop,
         source: SourcePlan::Scan { action: 0, spaces: None, items: None, bytes },
         finale: None,

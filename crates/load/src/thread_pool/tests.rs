@@ -9,6 +9,7 @@ use crate::work::Finale;
 use std::collections::VecDeque;
 use tidemark_measure::fault::Fault;
 use tidemark_measure::pick::Pick;
+use tidemark_measure::think::Think;
 
 mod made_time;
 mod shares;
@@ -53,7 +54,7 @@ fn mix(bytes: u64) -> SourcePlan {
 }
 
 fn work(workers: u32, source: SourcePlan, stop: Stop) -> Work {
-    let pacing = Pacing::Closed { think_ns: 0 };
+    let pacing = Pacing::BACK_TO_BACK;
     Work { workers, depth: 1, pacing, stop, source, finale: None, actions: 2, seed: 7, stream: [0, 0] }
 }
 

@@ -86,9 +86,8 @@ proptest! {
 
         let mut merged = Histogram::new();
         sent.actions.iter().for_each(|tally| merged.add(&tally.response));
-        let expected = (merged.quantile(0.5), merged.quantile(0.99), merged.max());
-        prop_assert_eq!((summary.p50_ns, summary.p99_ns, summary.max_ns), expected);
-        prop_assert!((summary.mean - merged.mean()).abs() <= merged.mean() * 1e-9);
+        let expected = (merged.quantile(0.5), merged.quantile(0.99));
+        prop_assert_eq!((summary.p50_ns, summary.p99_ns), expected);
         prop_assert_eq!(summary.ok, sent.actions.iter().map(|tally| tally.ok).sum::<u64>());
     }
 
@@ -142,13 +141,13 @@ fn what_cannot_be_is_refused() {
 #[test]
 fn steps_are_those_of_the_histogram() {
     assert_eq!(step_of(highest_of(STEPS - 1)), STEPS - 1);
-    assert!(highest_of(STEPS - 1) > LONGEST_NS && highest_of(STEPS - 2) < 1 << 42);
+    assert_eq!(highest_of(STEPS - 1), LONGEST_NS);
     for step in (0..STEPS).step_by(97).chain(2040..2060) {
         let mut histogram = Histogram::new();
         histogram.record(lowest_of(step));
         histogram.record(highest_of(step));
         let read: Vec<_> = histogram.buckets().map(|(value, count)| (step_of(value), count)).collect();
-        assert!(read == [(step, 2)] || lowest_of(step) > LONGEST_NS, "{step}: {read:?}");
+        assert_eq!(read, [(step, 2)]);
     }
 }
 

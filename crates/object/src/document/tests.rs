@@ -8,6 +8,7 @@ use std::sync::Arc;
 use tidemark_load::pacing::{Arrivals, Pacing};
 use tidemark_load::source::{Division, Effect, PoolPlan, Size, SourcePlan};
 use tidemark_measure::pick::Pick;
+use tidemark_measure::think::Think;
 use tidemark_plan::diagnostic::{Diagnostic, Severity};
 use tidemark_plan::plan::{Drivers, OnFailure, OnLoss, Plan, Wanted, Work, WorkKind};
 use tidemark_plan::registry::Registry;
@@ -78,12 +79,34 @@ fn job(work: &Work) -> &Job {
 }
 
 #[test]
+fn think_times_may_be_distributions() {
+    let think = |text: &str| {
+        let load =
+            format!("for: 60s\nthink: {text}\noperations:\n- get: {{containers: 1-4, objects: 1-100}}");
+        plan(&with_load(&load)).stages[0].works[0].load.pacing.think()
+    };
+    let ms = 1_000_000;
+    for text in ["100ms", "c(100)ms", "C( 0.1 ) s"] {
+        assert_eq!(think(text), Think::Constant { ns: 100 * ms }, "{text}");
+    }
+    assert_eq!(think("u(50, 150)ms"), Think::Uniform { low_ns: 50 * ms, high_ns: 150 * ms });
+    assert_eq!(think("exp(1.5)s"), Think::Exponential { mean_ns: 1_500 * ms });
+    let scan = "stages:\n- prepare: {containers: 1, objects: 1-9, sizes: 1KB, think: \"u(1,2)ms\"}\n";
+    let scan = plan(&format!("name: x\ntarget: none\n{scan}"));
+    let think = scan.stages[0].works[0].load.pacing.think();
+    assert_eq!(think, Think::Uniform { low_ns: ms, high_ns: 2 * ms });
+    let packed = serde_json::to_string(&scan.stages[0].works[0].load).unwrap();
+    let load: tidemark_load::work::Work = serde_json::from_str(&packed).unwrap();
+    assert_eq!(load, scan.stages[0].works[0].load);
+}
+
+#[test]
 fn a_short_document_is_enough() {
     let plan = plan(&with_load("for: 60s\noperations:\n- get: {containers: 1-4, objects: 1-100}"));
     let work = &plan.stages[0].works[0];
     assert_eq!((work.name.as_str(), work.load.workers, work.kind), ("load", 1, WorkKind::Normal));
     assert_eq!(work.load.stop.window_ns, Some(60_000_000_000));
-    assert_eq!(work.load.pacing, Pacing::Closed { think_ns: 0 });
+    assert_eq!(work.load.pacing, Pacing::BACK_TO_BACK);
     assert_eq!(work.load.stop.give_up_ns, None, "an outage within a timed load is a result");
     assert_eq!(plan.stages[0].on_failure, OnFailure::Stop);
     assert_eq!(job(work).target, Target::Nothing);
@@ -208,6 +231,20 @@ fn errors_point_at_the_value_and_say_what_to_write() {
             "for: 1s\nrate: 5/s\nthink: 1s\noperations:\nGET",
             "6:5 error `think` and `rate` exclude each other",
         ),
+        (
+            "for: 1s\nthink: u(50,150)\noperations:\nGET",
+            "6:12 error `think`: 'u(50,150)' has no unit of time",
+        ),
+        (
+            "for: 1s\nthink: u(9,5)ms\noperations:\nGET",
+            "6:12 error `think`: 'u(9,5)ms' ends before it begins",
+        ),
+        ("for: 1s\nthink: exp(0)ms\noperations:\nGET", "6:12 error `think`: 'exp(0)ms' has a mean of zero"),
+        (
+            "for: 1s\nthink: zipf(1,9)ms\noperations:\nGET",
+            "6:12 error `think`: 'zipf(1,9)ms' is not a think time",
+        ),
+        ("for: 1s\nthink: u(a,9)ms\noperations:\nGET", "6:12 error `think`: 'ams' is not a duration"),
         ("for: 1s\narrivals: poisson\noperations:\nGET", "6:5 error `arrivals` does not apply here"),
         ("for: 1s\nrate: 100MB/s\noperations:\nGET", "6:11 error `rate`: '100MB/s' is a rate of bytes"),
         ("for: 1s\nrate: 0/s\noperations:\nGET", "6:5 error `rate` is never above zero"),

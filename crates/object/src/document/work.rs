@@ -119,7 +119,7 @@ fn scan(table: &mut Table<'_>, (name, kind): (&str, WorkKind), around: Around, t
     };
     let action = Action { verb, naming: around.naming, content: around.content };
     Doing {
-        pacing: Pacing::Closed { think_ns: table.duration("think").unwrap_or(0) },
+        pacing: Pacing::Closed { think: timing::think(table) },
         stop: timing::stop(table, target.attempt_ns(), true),
         source: SourcePlan::Scan { action: 0, spaces: Some(spaces), items, bytes },
         actions: vec![action],

@@ -58,6 +58,12 @@ pub fn duration(description: &str) -> Value {
     json!({"description": format!("{description}; a duration such as 60s or 200ms"), "type": ["string", "integer"]})
 }
 
+/// A pause, or a distribution of pauses.
+pub fn think() -> Value {
+    let description = "Pause of a worker between operations; such as 100ms, u(50,150)ms or exp(100)ms";
+    json!({"description": description, "type": ["string", "integer"]})
+}
+
 /// A rate.
 pub fn rate(description: &str) -> Value {
     json!({"description": format!("{description}; operations per time such as 500/s or 30k/s"), "type": "string"})

@@ -137,7 +137,7 @@ fn common(registry: &Registry) -> Vec<Key> {
 fn load() -> Vec<Key> {
     let points = list("A rate that changes over time", &refer("rate_point", "One point of it"));
     vec![
-        ("think", duration("Pause of a worker between operations")),
+        ("think", super::values::think()),
         ("for", duration("Length of the measured window")),
         ("total_operations", whole("Measured operations of all workers", 1)),
         ("total_bytes", bytes("End with the operation that reaches this total")),

@@ -2,9 +2,11 @@
 
 use super::table::{Problem, Table};
 use super::tree::{Entry, Node, Value};
+use super::values;
 use crate::defaults;
 use tidemark_load::pacing::{Arrivals, Pacing, Rate};
 use tidemark_load::stopping::Stop;
+use tidemark_measure::think::Think;
 use tidemark_measure::units;
 
 /// How a load ends, and what comes before and after its window. One attempt at an operation may take `attempt_ns`.
@@ -29,12 +31,12 @@ pub fn ends(table: &mut Table<'_>, attempt_ns: u64) -> Stop {
 /// When the operations of a load are due.
 pub fn pacing(table: &mut Table<'_>) -> Pacing {
     table.contradiction("think", "rate", "with a rate, operations are due at fixed times");
-    let think_ns = table.duration("think").unwrap_or(0);
+    let think = think(table);
     let arrivals = [("constant", Arrivals::Constant), ("poisson", Arrivals::Poisson)];
     let arrivals = table.word("arrivals", &arrivals);
     let Some(entry) = table.entry("rate") else {
         table.meaningless(&["arrivals"], "without `rate`, workers wait for each operation to end");
-        return Pacing::Closed { think_ns };
+        return Pacing::Closed { think };
     };
     let points = match &entry.node.value {
         Value::List(nodes) => nodes.iter().filter_map(|node| point(table, node, entry)).collect(),
@@ -48,6 +50,41 @@ pub fn pacing(table: &mut Table<'_>) -> Pacing {
         log.error(&entry.key_span, "`rate` is never above zero", "write a rate such as 500/s");
     }
     Pacing::Open { rate: Rate { points }, arrivals: arrivals.unwrap_or(Arrivals::Constant) }
+}
+
+/// The pauses of a worker between its operations.
+pub fn think(table: &mut Table<'_>) -> Think {
+    table.read("think", pauses).unwrap_or_default()
+}
+
+/// `100ms`, or a distribution with a unit behind it: `u(50,150)ms`, `exp(100)ms`.
+fn pauses(text: &str) -> Result<Think, Problem> {
+    values::closed(text)?;
+    let Some((name, rest)) = text.split_once('(') else {
+        return Ok(Think::Constant { ns: units::parse_duration_ns(text)? });
+    };
+    let (inside, unit) = rest.split_once(')').unwrap_or((rest, ""));
+    let arguments: Vec<&str> = inside.split(',').map(str::trim).collect();
+    let duration = |number: &str| units::parse_duration_ns(&format!("{number}{}", unit.trim()));
+    let wrong = |message: &str| {
+        Problem::new(
+            format!("'{text}' {message}"),
+            "write a duration such as 100ms, u(50,150)ms for any between two bounds, or exp(100)ms for an exponential distribution with this mean",
+        )
+    };
+    match (name.trim().to_ascii_lowercase().as_str(), arguments.as_slice()) {
+        _ if unit.trim().is_empty() => Err(wrong("has no unit of time")),
+        ("c", [only]) => Ok(Think::Constant { ns: duration(only)? }),
+        ("u", [low, high]) => match (duration(low)?, duration(high)?) {
+            (low_ns, high_ns) if low_ns <= high_ns => Ok(Think::Uniform { low_ns, high_ns }),
+            _ => Err(wrong("ends before it begins")),
+        },
+        ("exp", [mean]) => match duration(mean)? {
+            0 => Err(wrong("has a mean of zero")),
+            mean_ns => Ok(Think::Exponential { mean_ns }),
+        },
+        _ => Err(wrong("is not a think time")),
+    }
 }
 
 /// One point of a rate that changes over time.

@@ -20,7 +20,7 @@ pub fn pick(text: &str) -> Result<Pick, Problem> {
 }
 
 /// Refuses half a selector, which is what YAML leaves of one with a comma inside `{}` or `[]`.
-fn closed(text: &str) -> Result<(), Problem> {
+pub(super) fn closed(text: &str) -> Result<(), Problem> {
     match text.contains('(') && !text.contains(')') {
         true => Err(Problem::new(format!("'{text}' has no closing bracket"), super::tree::COMMA)),
         false => Ok(()),

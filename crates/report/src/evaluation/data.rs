@@ -3,11 +3,11 @@
 use super::Subject;
 use super::tables::achieved;
 use crate::csv::row;
+use crate::json::Distribution;
 use serde::Serialize;
 use tidemark_judge::evaluation::{Assessment, Cell, Comparison, Estimate, Metric};
-use tidemark_judge::{Validity, judge};
+use tidemark_judge::judge;
 use tidemark_measure::evaluation::{Evaluation, Member};
-use tidemark_measure::histogram::Histogram;
 use tidemark_measure::record::{Run, State};
 
 /// The version of the JSON form. Fields may be added within a schema; a change of meaning or a removal raises it.
@@ -101,17 +101,6 @@ struct Document<'a> {
     runs: Vec<RunSummary<'a>>,
 }
 
-/// All repeats of a cell together.
-#[derive(Serialize)]
-struct Distribution {
-    count: u64,
-    mean_ns: f64,
-    min_ns: u64,
-    max_ns: u64,
-    /// By name: `p50` to `p99.99`.
-    percentiles_ns: std::collections::BTreeMap<String, u64>,
-}
-
 /// A run in a few numbers; the report of the run has all of them.
 #[derive(Serialize)]
 struct RunSummary<'a> {
@@ -135,25 +124,11 @@ pub fn json(subject: &Subject<'_>) -> String {
         started: crate::text::moment(started, &jiff::tz::TimeZone::UTC, "%Y-%m-%dT%H:%M:%SZ"),
         evaluation: subject.evaluation,
         assessment: subject.assessment,
-        distributions: subject.assessment.cells.iter().map(|cell| distribution(&cell.response)).collect(),
+        distributions: subject.assessment.cells.iter().map(|cell| Distribution::of(&cell.response)).collect(),
         runs: subject.runs.iter().map(summary).collect(),
     };
     // Only maps with keys that are not strings fail, and numbers never do: there are none of the former.
     serde_json::to_string_pretty(&document).expect("plain data with string keys is always JSON")
-}
-
-fn distribution(histogram: &Histogram) -> Option<Distribution> {
-    (!histogram.is_empty()).then(|| Distribution {
-        count: histogram.count(),
-        mean_ns: histogram.mean(),
-        min_ns: histogram.min(),
-        max_ns: histogram.max(),
-        percentiles_ns: tidemark_measure::histogram::PERCENTILES
-            .into_iter()
-            .filter(|fraction| *fraction < 1.0)
-            .map(|fraction| (crate::csv::percentile_name(fraction), histogram.quantile(fraction)))
-            .collect(),
-    })
 }
 
 fn summary(run: &Run) -> RunSummary<'_> {
@@ -164,7 +139,7 @@ fn summary(run: &Run) -> RunSummary<'_> {
         started_unix_ns: run.started_unix_ns,
         elapsed_ns: run.elapsed_ns,
         state: run.state,
-        valid: judge(run).validity == Validity::Valid,
+        valid: judge(run).is_valid(),
         throughput_per_s,
         p99_ns,
         failed,

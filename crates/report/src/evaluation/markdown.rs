@@ -5,7 +5,6 @@ use super::{Subject, tables};
 use crate::markdown::finding;
 use crate::table::{Table, fenced, markdown as plain};
 use crate::text::utc;
-use tidemark_judge::Validity;
 
 /// The report of an evaluation.
 pub fn markdown(subject: &Subject<'_>) -> String {
@@ -61,10 +60,7 @@ fn verdict(subject: &Subject<'_>) -> String {
         .iter()
         .map(|sentence| format!("{}\n\n", plain(sentence)))
         .collect::<String>();
-    let reasons = match &subject.assessment.validity {
-        Validity::Valid => &[][..],
-        Validity::Invalid(reasons) => reasons,
-    };
+    let reasons = subject.assessment.validity.sentences();
     for line in reasons.iter().chain(&subject.evaluation.missing) {
         text += &format!("- **{}**\n", plain(line));
     }

@@ -8,7 +8,6 @@ use crate::html::parts::{
 };
 use crate::table::Table;
 use crate::text::{escape, utc};
-use tidemark_judge::Validity;
 use tidemark_judge::evaluation::Bottleneck;
 
 /// Rows of a table that is shown unfolded.
@@ -97,7 +96,8 @@ fn verdict(subject: &Subject<'_>) -> String {
     text += &answer.iter().map(|line| paragraph(class, line)).collect::<String>();
     text += &more.iter().map(|sentence| paragraph("more", sentence)).collect::<String>();
     text += "</div>\n";
-    if let Validity::Invalid(reasons) = &subject.assessment.validity {
+    let reasons = subject.assessment.validity.sentences();
+    if !reasons.is_empty() {
         let reasons: Vec<String> = reasons.iter().map(|reason| format!("{reason}.")).collect();
         text += "<h3>Why the numbers are INVALID</h3>\n";
         text += &list("reasons", &reasons);

@@ -207,7 +207,7 @@ pub(super) fn limited(cell: &Cell, limit: Option<&Limit>) -> Option<f64> {
 pub(super) fn statistic(limit: Option<&Limit>) -> String {
     match limit.map(|limit| limit.statistic) {
         Some(Statistic::Mean) => "mean".into(),
-        Some(Statistic::Quantile(share)) => crate::csv::percentile_name(share),
+        Some(Statistic::Quantile(share)) => crate::text::percentile_name(share),
         None => "p99".into(),
     }
 }

@@ -5,7 +5,7 @@ use super::panel::{Panel, level_words};
 use crate::content::{self, NONE, bandwidth};
 use crate::table::{Table, Tone};
 use tidemark_judge::evaluation::{Cell, Comparison, Estimate, Metric, Outcome};
-use tidemark_judge::{Validity, claimed, judge};
+use tidemark_judge::{claimed, judge};
 use tidemark_measure::evaluation::Level;
 use tidemark_measure::kind::OperationClass;
 use tidemark_measure::record::{DeviceUse, Proof, Run, Stage, State};
@@ -13,9 +13,9 @@ use tidemark_measure::units;
 
 /// What is well or not at a summary, each with whether that is good (`Some(true)`), bad or neither.
 pub(super) fn badges(subject: &Subject<'_>) -> Vec<(Option<bool>, String)> {
-    let mut words = vec![match &subject.assessment.validity {
-        Validity::Valid => (Some(true), "VALID".to_owned()),
-        Validity::Invalid(_) => (Some(false), "INVALID".to_owned()),
+    let mut words = vec![match subject.assessment.validity.is_valid() {
+        true => (Some(true), "VALID".to_owned()),
+        false => (Some(false), "INVALID".to_owned()),
     }];
     if subject.evaluation.state != State::Completed {
         words.push((Some(false), subject.evaluation.state.name().to_uppercase()));
@@ -418,7 +418,7 @@ pub(super) fn runs(subject: &Subject<'_>) -> Table {
         subject.runs.iter().filter_map(|run| Some((run, run.member.as_ref()?))).collect();
     runs.sort_by_key(|(run, member)| (member.turn, run.id));
     for (run, member) in runs {
-        let is_valid = judge(run).validity == Validity::Valid;
+        let is_valid = judge(run).is_valid();
         let tone = if is_valid && run.state == State::Completed { Tone::Plain } else { Tone::Bad };
         let (rate, tail, failed) = achieved(run);
         let cells = vec![

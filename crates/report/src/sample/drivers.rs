@@ -1,19 +1,19 @@
 //! A run by several drivers, one of which was lost.
 
 use super::{SECOND, healthy};
+use tidemark_measure::host::Host;
 use tidemark_measure::record::{Driver, Lost, Run, Share, ShareSecond};
 
 /// The healthy run by so many drivers. The third is lost after 20 s; the second is a little slower than the others.
 pub(crate) fn by_drivers(count: u32, seconds: u64) -> Run {
     let mut run = healthy(seconds);
     run.name = format!("4 KB mix from {count} drivers");
-    run.provenance.host = "controller-1".into();
+    run.provenance.host.name = "controller-1".into();
     for index in 0..count {
         let lost = Lost { at_ns: 40 * SECOND, reason: "it said nothing for 10 s".into() };
         run.drivers.push(Driver {
             name: format!("d-{}", index + 1),
-            host: format!("loadgen-{}", index + 1),
-            cores: 8,
+            host: Host { name: format!("loadgen-{}", index + 1), cores: 8, ..Host::default() },
             clock_error_ns: 25_000 + u64::from(index % 7) * 4_000,
             lost: (index == 2 && seconds > 20).then_some(lost),
             ..Driver::default()

@@ -9,7 +9,6 @@ use axum::extract::State;
 use serde::Deserialize;
 use std::sync::Arc;
 use tidemark_controller::api::{Comparison, ComparisonRow, Trouble};
-use tidemark_judge::Validity;
 use tidemark_judge::compare::{self as judge_compare, Side};
 use tidemark_judge::evaluation::{self as judged, Assessment, Cell, Metric, Outcome, assess};
 use tidemark_report::evaluation::{Subject, figures};
@@ -51,10 +50,7 @@ pub(super) async fn compare(
         Ok(Reply(Comparison {
             outcome: outcome(assessment.outcome).into(),
             sentence: assessment.verdict.join(" "),
-            invalid: match &assessment.validity {
-                Validity::Valid => Vec::new(),
-                Validity::Invalid(reasons) => reasons.clone(),
-            },
+            invalid: assessment.validity.sentences(),
             rows: assessment.comparisons.iter().filter_map(|one| row(one, &assessment)).collect(),
             figures: drawn.collect(),
         }))

@@ -68,8 +68,11 @@ pub(super) fn complete(mut api: OpenApi, version: &str) -> OpenApi {
 
 /// Marks every property as required: a reply always has all of them, and those without a value are null.
 fn require_everything(schema: &mut RefOr<Schema>) {
-    if let RefOr::T(Schema::Object(object)) = schema {
-        object.required = object.properties.keys().cloned().collect();
+    match schema {
+        RefOr::T(Schema::Object(object)) => object.required = object.properties.keys().cloned().collect(),
+        // What has the properties of others besides its own.
+        RefOr::T(Schema::AllOf(all)) => all.items.iter_mut().for_each(require_everything),
+        _ => {}
     }
 }
 

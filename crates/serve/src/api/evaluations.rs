@@ -28,7 +28,7 @@ pub(super) async fn list(
         id: evaluation.id,
         name: evaluation.name,
         started_unix_ms: evaluation.started_unix_ns / 1_000_000,
-        state: evaluation.state.name().into(),
+        state: evaluation.state,
         valid: evaluation.valid,
         headline: evaluation.headline,
         runs: evaluation.runs,

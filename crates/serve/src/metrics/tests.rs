@@ -7,6 +7,7 @@ use tidemark_controller::api::{
     Driver, DriverState, Live, LiveOperation, LiveSecond, LiveStage, LiveWork, Overview, Submission,
 };
 use tidemark_controller::controller::Event;
+use tidemark_measure::host::Utilization;
 
 fn event(live: Live) -> Event {
     Event { id: 1, submission: Some(7), live }
@@ -18,7 +19,12 @@ fn second(ok: u64, failed: u64) -> Live {
 }
 
 fn overview() -> Overview {
-    let driver = Driver { name: "d\"1".into(), state: DriverState::Busy, cpu_busy: 0.5, ..Driver::default() };
+    let driver = Driver {
+        name: "d\"1".into(),
+        state: DriverState::Busy,
+        utilization: Utilization { cpu_busy: 0.5, ..Utilization::default() },
+        ..Driver::default()
+    };
     Overview { drivers: vec![driver], active: vec![Submission::default()], ..Overview::default() }
 }
 

@@ -141,7 +141,8 @@ fn stage(number: usize, stage: &Stage, terminal: Terminal) {
         let (kind, workers, time) =
             (work.kind.name(), counted(work.workers.into(), "worker"), work.time.describe());
         let depth = if work.depth > 1 { format!(", {} operations each", work.depth) } else { String::new() };
-        terminal.print(&format!("       {} ({kind}): {workers}{depth}, {time}", work.name));
+        let think = if work.think.is_none() { String::new() } else { format!(", think time {}", work.think) };
+        terminal.print(&format!("       {} ({kind}): {workers}{depth}{think}, {time}", work.name));
         actions(work, terminal);
     }
 }

@@ -8,7 +8,6 @@ use crate::exit::{Exit, Stop};
 use crate::terminal::Terminal;
 use serde_json::json;
 use std::path::PathBuf;
-use tidemark_judge::Validity;
 use tidemark_judge::compare::{self as judge_compare, Side};
 use tidemark_judge::evaluation::{Outcome, assess};
 use tidemark_store::Store;
@@ -40,7 +39,7 @@ pub(crate) fn compare(
         assessment::show(&judged, terminal);
         terminal.print(&format!("\n{}: {}", arguments.other, outcome(assessment.outcome)));
     }
-    if assessment.validity != Validity::Valid {
+    if !assessment.validity.is_valid() {
         return Ok(Exit::Invalid);
     }
     Ok(match assessment.outcome {

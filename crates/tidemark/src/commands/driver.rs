@@ -16,22 +16,16 @@ use tidemark_fleet::driver::{self, Notice, Options};
 use tidemark_fleet::link::Join;
 use tidemark_fleet::link::client::join;
 use tidemark_fleet::protocol::{self, Hello};
-use tidemark_measure::record::Provenance;
 use tidemark_plan::policy::Policy;
 
 /// Joins a controller and runs its load, until the user stops it.
 pub(crate) fn driver(arguments: &cli::Driver, terminal: Terminal) -> Result<Exit, Stop> {
-    let here = provenance::of_this_machine(env!("CARGO_PKG_VERSION"));
-    let Provenance { tidemark, host, kernel, cpu, cores, memory_bytes, .. } = here;
+    let host = provenance::host();
     let hello = Hello {
         protocol: protocol::VERSION,
-        tidemark,
-        name: arguments.name.clone().unwrap_or_else(|| host.clone()),
+        tidemark: env!("CARGO_PKG_VERSION").into(),
+        name: arguments.name.clone().unwrap_or_else(|| host.name.clone()),
         host,
-        kernel,
-        cpu,
-        cores,
-        memory_bytes,
         instance: RandomState::new().build_hasher().finish(),
     };
     let url = arguments.join.clone();

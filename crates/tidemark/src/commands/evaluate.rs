@@ -57,15 +57,12 @@ pub(crate) fn execute(
     let environment = Environment::process(&registry);
     let options = Options {
         run: execute::Options {
-            registry: registry.clone(),
             threads: running.threads,
             trigger_directory: arguments.trigger_dir.clone(),
             skip_preflight: running.skip_preflight,
             allow_destroy: running.allow_destroy.clone(),
             scratch: beside.parent().map(PathBuf::from),
-            member: None,
-            backends: None,
-            writer: None,
+            ..execute::Options::local(registry.clone())
         },
         provisioners: provisioners(labs(arguments)?, arguments.run_commands),
         again: arguments.again,
@@ -219,13 +216,9 @@ impl EvaluationSink for Screen {
                 self.say(&format!("    {}", summary(run)));
                 if let Validity::Invalid(reasons) = &judgement.validity {
                     // A search has to overload the storage to find its limit.
-                    let mut against = judgement.findings.iter().filter(|finding| finding.invalidates);
-                    let word = if against.all(|finding| finding.rule() == "offered-rate") {
-                        "overloaded"
-                    } else {
-                        "INVALID"
-                    };
-                    self.say(&format!("    {word}: {}", reasons.join("; ")));
+                    let overloaded = reasons.iter().all(|finding| finding.what.is_offered_rate());
+                    let word = if overloaded { "overloaded" } else { "INVALID" };
+                    self.say(&format!("    {word}: {}", judgement.validity.sentences().join("; ")));
                 }
             }
         }

@@ -47,8 +47,8 @@ pub(crate) fn execute(
 ) -> Result<Exit, Stop> {
     let machine = provenance::of_this_machine(env!("CARGO_PKG_VERSION"));
     let needed = forecast(plan, &tidemark_engines::registry()).memory_bytes;
-    if machine.memory_bytes > 0 && needed > machine.memory_bytes {
-        let (needed, there) = (units::bytes(needed), units::bytes(machine.memory_bytes));
+    if machine.host.memory_bytes > 0 && needed > machine.host.memory_bytes {
+        let (needed, there) = (units::bytes(needed), units::bytes(machine.host.memory_bytes));
         return Err(Stop::not_ready(format!(
             "this requires about {needed} of memory, and the machine has {there}: use fewer or smaller objects, \
              fewer workers, or an embedded server with `place: disk`"
@@ -66,15 +66,12 @@ pub(crate) fn execute(
         ..machine
     };
     let options = Options {
-        registry: tidemark_engines::registry(),
         threads: running.threads,
         trigger_directory: origin.trigger_directory,
         skip_preflight: running.skip_preflight,
         allow_destroy: running.allow_destroy.clone(),
         scratch: store.as_ref().and_then(|store| store.path().parent()).map(Path::to_owned),
-        member: None,
-        backends: None,
-        writer: None,
+        ..Options::local(tidemark_engines::registry())
     };
     let mut progress = Progress::new(show(running, terminal), terminal, Signals::listen(), plan);
     let Executed { run, stored } =
@@ -162,10 +159,6 @@ pub(crate) fn write(path: &Path, content: &[u8], terminal: Terminal) -> bool {
     written.is_ok()
 }
 
-/// Checks that passed and are worth a line on the terminal: what makes the numbers evidence.
-const PROOFS: [&str; 6] =
-    ["reads-proven", "writes-proven", "trims-proven", "verified", "steady-state", "cross-check"];
-
 /// The result on the terminal: the verdict, what was found, the numbers.
 pub(crate) fn summary(run: &Run, judgement: &Judgement, terminal: Terminal) {
     terminal.print("");
@@ -191,12 +184,12 @@ pub(crate) fn summary(run: &Run, judgement: &Judgement, terminal: Terminal) {
             Severity::Critical => (Style::Bad, "critical"),
             Severity::Warning => (Style::Warning, "warning "),
             Severity::Note => (Style::Faint, "note    "),
-            Severity::Good if PROOFS.contains(&finding.rule()) => (Style::Good, "proven  "),
+            Severity::Good if finding.what.is_evidence() => (Style::Good, "proven  "),
             Severity::Good => continue,
         };
         let place = terminal.paint(Style::Faint, &format!("({})", finding.place()));
         terminal.print(&format!("  {} {} {place}", terminal.paint(style, mark), finding.title()));
-        if finding.severity >= Severity::Warning || PROOFS.contains(&finding.rule()) {
+        if finding.severity >= Severity::Warning || finding.what.is_evidence() {
             finding.evidence().iter().for_each(|line| terminal.print(&format!("             {line}")));
         }
     }

@@ -36,7 +36,7 @@ pub(crate) fn serve(
     terminal: Terminal,
 ) -> Result<Exit, Stop> {
     let path = store.unwrap_or_else(tidemark_store::default_path);
-    let name = arguments.name.clone().unwrap_or_else(|| provenance::of_this_machine(VERSION).host);
+    let name = arguments.name.clone().unwrap_or_else(|| provenance::host().name);
     let security = security(arguments, &path);
     let fleet = Fleet::new(fleet::Options {
         name: name.clone(),

@@ -119,9 +119,9 @@ fn drivers(drivers: &[Driver]) -> Vec<String> {
         };
         let busy = match driver.state {
             DriverState::Silent | DriverState::Gone => String::new(),
-            _ => format!("{:.0} % of {} CPUs", driver.cpu_busy * 100.0, driver.cores),
+            _ => format!("{:.0} % of {} CPUs", driver.utilization.cpu_busy * 100.0, driver.host.cores),
         };
-        format!("  {:<name_width$} {state:<18} {busy:<22} {}", driver.name, driver.host)
+        format!("  {:<name_width$} {state:<18} {busy:<22} {}", driver.name, driver.host.name)
     };
     let mut lines: Vec<String> = sorted.iter().take(MOST_DRIVERS).map(line).collect();
     if let Some(more) = sorted.len().checked_sub(MOST_DRIVERS).filter(|more| *more > 0) {

@@ -6,7 +6,9 @@ use crate::exit::{Exit, Stop};
 use crate::remote::{Controller, Failure};
 use crate::terminal::Terminal;
 use std::time::{Duration, Instant};
-use tidemark_controller::api::{LiveRun, LiveSecond, LiveStage, Overview, Submission, SubmissionState};
+use tidemark_controller::api::{
+    LiveRun, LiveSecond, LiveStage, Overview, RunState, Submission, SubmissionState,
+};
 use tidemark_measure::units;
 
 /// How long to wait for a controller that is no longer reachable: a restart, or a network failure.
@@ -137,7 +139,7 @@ impl Watcher {
     }
 
     fn tell_stage(&mut self) {
-        if let Some(stage) = self.stages.iter().find(|stage| stage.state == "running")
+        if let Some(stage) = self.stages.iter().find(|stage| stage.state == RunState::Running)
             && stage.id != self.stage_told
         {
             self.tell(&format!("stage {}", stage.id));

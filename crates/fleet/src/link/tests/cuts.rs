@@ -1,7 +1,8 @@
 //! Whatever the network does, all that is said arrives once and in order.
 
 use super::*;
-use crate::protocol::{Down, Health, Second, Up};
+use crate::protocol::{Down, Second, Up};
+use tidemark_measure::host::Utilization;
 use tidemark_plan::plan::Plan;
 
 const MESSAGES: u64 = 4_000;
@@ -46,7 +47,7 @@ fn all_arrives_once_and_in_order_over_a_network_that_is_cut_anywhere() {
         scope.spawn(|| {
             for run in 0..MESSAGES {
                 talk(&link, run);
-                link.health(Health::default());
+                link.utilization(Utilization::default());
                 if run % 20 == 0 {
                     std::thread::sleep(Duration::from_millis(10));
                 }

@@ -108,7 +108,7 @@ fn nonsense_ends_the_session_with_a_reason_for_both_sides() {
             Message::text(r#"{"welcome":{"controller":"me","session":"x","resumed":null}}"#),
             "only controllers send",
         ),
-        (Message::text(r#"{"health":{"health":{"cpu_busy":"very"}}}"#), "cannot be read"),
+        (Message::text(r#"{"utilization":{"utilization":{"cpu_busy":"very"}}}"#), "cannot be read"),
         (said(1, 0, serde_json::json!({ "sing": 1 })), "cannot be read"),
         (said(7, 0, body()), "message 7 after message 0"),
         (said(u64::MAX, 0, body()), "after message 0"),

@@ -1,7 +1,8 @@
 //! Who is let in, with which session, and who is there.
 
 use super::*;
-use crate::protocol::{Down, Health, Up};
+use crate::protocol::{Down, Up};
+use tidemark_measure::host::Utilization;
 
 #[test]
 fn a_driver_that_the_controller_gave_up_begins_a_new_session() {
@@ -151,9 +152,9 @@ fn health_is_the_latest() {
     let host = Host::new(options());
     let link = host.driver("d1", host.address);
     for busy in [0.25, 0.5] {
-        link.health(Health { cpu_busy: busy, sent_per_s: f64::NAN, ..Health::default() });
+        link.utilization(Utilization { cpu_busy: busy, sent_per_s: f64::NAN, ..Utilization::default() });
     }
-    wait(|| host.member("d1").unwrap().health.cpu_busy == 0.5);
+    wait(|| host.member("d1").unwrap().utilization.cpu_busy == 0.5);
 }
 
 #[test]

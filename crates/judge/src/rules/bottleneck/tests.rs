@@ -199,7 +199,7 @@ fn a_throttled_generator_invalidates() {
 /// The healthy run, its generator's threads on a processor for a share of the time.
 fn generator(threads: u32, busy: f64, values: &[(Kind, &str, &str, f64)]) -> Run {
     let mut run = with(values);
-    run.provenance.cores = 4;
+    run.provenance.host.cores = 4;
     work(&mut run).threads = threads;
     work(&mut run).series.iter_mut().for_each(|second| second.busy = busy);
     run
@@ -207,13 +207,15 @@ fn generator(threads: u32, busy: f64, values: &[(Kind, &str, &str, f64)]) -> Run
 
 /// The healthy run by two drivers on nodes of their own, with so many busy threads each.
 fn two_drivers(threads: [u32; 2], busy: [f64; 2]) -> Run {
+    use tidemark_measure::host::Host;
     use tidemark_measure::record::{Driver, Share, ShareSecond};
     let mut run = healthy();
     for (index, (threads, busy)) in threads.into_iter().zip(busy).enumerate() {
         let (name, host) = (format!("d{}", index + 1), format!("host-{}", index + 1));
         let values = [(Kind::Cpu, "all", "busy", busy * f64::from(threads) / 4.0)];
         run.nodes.push(Node { name: host.clone(), source: format!("driver {name}"), ..node(&values) });
-        run.drivers.push(Driver { name, host, cores: 4, ..Driver::default() });
+        let host = Host { name: host, cores: 4, ..Host::default() };
+        run.drivers.push(Driver { name, host, ..Driver::default() });
         let series =
             (0..20).map(|index| ShareSecond { index, ok: 200, busy, ..ShareSecond::default() }).collect();
         let share = Share {

@@ -3,6 +3,7 @@
 use super::super::testing::{MS, healthy, healthy_open, invalid_for, invalid_with, reasons, said, work};
 use super::*;
 use crate::judge;
+use tidemark_measure::host::Host;
 use tidemark_measure::kind::WorkKind;
 use tidemark_measure::record::{Lost, ShareSecond, State};
 
@@ -14,8 +15,7 @@ fn by_drivers(run: Run) -> Run {
             |index| ShareSecond { index, ok: 100, bytes: 100 * 4096, busy: 0.3, ..ShareSecond::default() };
         run.drivers.push(Driver {
             name: format!("d{}", index + 1),
-            host: format!("host-{}", index + 1),
-            cores: 2,
+            host: Host { name: format!("host-{}", index + 1), cores: 2, ..Host::default() },
             clock_error_ns: 25_000,
             ..Driver::default()
         });

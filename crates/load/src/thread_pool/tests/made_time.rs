@@ -6,8 +6,8 @@ use super::*;
 fn run(work: &Work, engine: &dyn Sessions) -> Result {
     let clock = Clock::made();
     let control = Control::new(work.stop.bytes);
-    let (full, intervals) = unbounded();
-    let (_, empty) = unbounded();
+    let (full, intervals) = crossbeam_channel::bounded(4);
+    let (emptied, empty) = unbounded();
     let slots = work.workers * work.depth;
     let thread = ThreadContext {
         clock,
@@ -21,11 +21,18 @@ fn run(work: &Work, engine: &dyn Sessions) -> Result {
     let open_loop = matches!(work.pacing, Pacing::Open { .. });
     let outlet = Outlet { full, empty, thread: 0 };
     let recorder = Recorder::new(0, work.actions, 0, work.workers, open_loop, outlet);
-    let result = LoadThread::new(work, &control, clock, 0, (0, work.workers), session, recorder).run();
     let mut merge = Merge::new(work, 1);
-    for interval in intervals.iter().filter_map(|(_, interval)| interval) {
-        merge.take(0, &interval);
-    }
+    let result = std::thread::scope(|scope| {
+        // While the load goes on: hours of seconds would not fit into memory.
+        scope.spawn(|| {
+            for interval in intervals.iter().filter_map(|(_, interval)| interval) {
+                merge.take(0, &interval);
+                merge.emit(&mut Seen::default());
+                let _ = emptied.send(interval);
+            }
+        });
+        LoadThread::new(work, &control, clock, 0, (0, work.workers), session, recorder).run()
+    });
     merge.flush(&mut Seen::default());
     merge.result(vec![ending(&[result], 0)])
 }
@@ -76,6 +83,42 @@ fn throughput_counts_what_ended_in_the_window_whenever_it_was_due() {
         result.tallies.iter().fold((0, 0), |sum, tally| (sum.0 + tally.early, sum.1 + tally.late));
     let ok: u64 = result.tallies.iter().map(|tally| tally.ok).sum();
     assert_eq!(ok - late + early, 2 * 100, "{ok} - {late} + {early}");
+}
+
+#[test]
+fn an_operation_of_three_hours_is_measured_like_any_other() {
+    const HOURS: u64 = 3 * 3_600_000 * MS;
+    let stop = Stop { operations: Some(2), ..Stop::default() };
+    let result = run(&work(1, mix(1), stop), &Slow { service_ns: HOURS, ..Slow::default() });
+    let mut all = Tally::default();
+    result.tallies.iter().for_each(|tally| all.add(tally));
+    assert_eq!((all.ok, all.failed(), result.window_end_ns), (2, 0, 2 * HOURS));
+    for fraction in [0.5, 0.99, 1.0] {
+        let read = all.response.quantile(fraction) as f64 / HOURS as f64;
+        assert!((read - 1.0).abs() < 0.001, "p{fraction}: {read}");
+    }
+    assert!((all.response.mean() / HOURS as f64 - 1.0).abs() < 0.001);
+}
+
+#[test]
+fn pauses_are_drawn_per_worker_and_change_no_operation() {
+    let stop = Stop { window_ns: Some(60_000 * MS), drain_ns: 1_000 * MS, ..Stop::default() };
+    let slow = Slow { service_ns: 5 * MS, ..Slow::default() };
+    let with = |think: Think| {
+        let plan = Work { pacing: Pacing::Closed { think }, ..work(8, mix(1), stop) };
+        let result = run(&plan, &slow);
+        result.workers.iter().map(|count| count.ok).sum::<u64>()
+    };
+    // A cycle is 5 ms and a pause of 95 ms on average: 600 in a minute for each of 8 workers.
+    let exactly = with(Think::Constant { ns: 95 * MS });
+    assert_eq!(exactly, 8 * 600);
+    for think in
+        [Think::Uniform { low_ns: 45 * MS, high_ns: 145 * MS }, Think::Exponential { mean_ns: 95 * MS }]
+    {
+        let drawn = with(think);
+        assert!((drawn as f64 / exactly as f64 - 1.0).abs() < 0.05, "{think}: {drawn}");
+        assert_eq!(with(think), drawn, "the same seed pauses the same");
+    }
 }
 
 #[test]

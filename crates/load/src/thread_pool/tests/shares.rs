@@ -133,6 +133,15 @@ fn of_operations(count: u64) -> Stop {
 }
 
 #[test]
+fn pauses_change_no_operation() {
+    let without = work(12, mix(10), of_operations(1_003));
+    let think = Think::Exponential { mean_ns: 20_000 };
+    let with = Work { pacing: Pacing::Closed { think }, ..without.clone() };
+    shares_do_what_one_does(&with);
+    assert_eq!(sorted(&logged(&with).1), sorted(&logged(&without).1));
+}
+
+#[test]
 fn shares_of_a_closed_loop_do_what_one_does() {
     shares_do_what_one_does(&work(12, mix(10), of_operations(1_003)));
     // Fewer workers than drivers: some have nothing to do.
