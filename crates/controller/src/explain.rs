@@ -3,8 +3,8 @@
 use crate::api::{Check, CheckedStage, Problem};
 use crate::reading::{ReadFailure, Reading, What};
 use tidemark_measure::units;
-use tidemark_plan::evaluation::Evaluation;
-use tidemark_plan::forecast::{Action, Amount, Forecast, Stage, Time, Work};
+use tidemark_plan::evaluation::{Evaluation, Levels};
+use tidemark_plan::forecast::{Forecast, Stage, Time, Work};
 
 /// Says what a document would do, or why it would not.
 pub(crate) fn explain(outcome: Result<Reading, ReadFailure>) -> Check {
@@ -75,16 +75,13 @@ pub(crate) fn expected_ms(time: &Time) -> Option<u64> {
 /// How long an evaluation takes, where all its loads are listed and time alone decides.
 pub(crate) fn evaluation_ms(evaluation: &Evaluation, loads: &[Forecast]) -> Option<u64> {
     let each: Option<Vec<u64>> = loads.iter().map(|load| expected_ms(&load.time)).collect();
-    let searches = evaluation
-        .loads
-        .iter()
-        .any(|load| matches!(load.levels, tidemark_plan::evaluation::Levels::Searched(_)));
+    let searches = evaluation.loads.iter().any(|load| matches!(load.levels, Levels::Searched(_)));
     let each = each.filter(|_| !searches)?;
     Some(evaluation.cells().iter().map(|cell| each[cell.load]).fold(0, u64::saturating_add))
 }
 
 fn workload(forecast: &Forecast) -> Vec<String> {
-    let mut lines = vec![format!("Total duration: {}.", forecast.time.describe())];
+    let mut lines = vec![format!("Total duration: {}.", forecast.time.summary())];
     let connections = match forecast.connections {
         0 => String::new(),
         some => format!(" over {}", counted(some, "connection")),
@@ -105,10 +102,16 @@ fn evaluation(evaluation: &Evaluation, loads: &[Forecast]) -> Vec<String> {
     let mut lines =
         vec![format!("Compares {} arms ({}): {}.", arms.len(), evaluation.order.name(), arms.join(", "))];
     for (load, forecast) in evaluation.loads.iter().zip(loads) {
-        lines.push(format!("One run of {}: {}.", load.name, forecast.time.describe()));
+        lines.push(format!("One run of {}: {}.", load.name, forecast.time.summary()));
     }
-    let runs = units::count(evaluation.cells().len() as u64);
-    lines.push(format!("{runs} runs ({} repeats), plus those of searches.", evaluation.repeats));
+    let (runs, repeats) = (evaluation.cells().len() as u64, u64::from(evaluation.repeats));
+    let searched = |levels: &Levels| matches!(levels, Levels::Searched(_));
+    let more = if evaluation.loads.iter().any(|load| searched(&load.levels)) {
+        ", plus those of the searches"
+    } else {
+        ""
+    };
+    lines.push(format!("{} ({}){more}.", counted(runs, "run"), counted(repeats, "repeat")));
     lines
 }
 
@@ -123,7 +126,8 @@ fn stage(stage: &Stage) -> CheckedStage {
 fn work(work: &Work) -> String {
     let depth = if work.depth > 1 { format!(", {} operations each", work.depth) } else { String::new() };
     let think = if work.think.is_none() { String::new() } else { format!(", think time {}", work.think) };
-    let actions: Vec<String> = work.actions.iter().map(action).collect();
+    let actions = work.actions.iter().map(|action| format!("{} {}", action.label, action.describe()));
+    let actions: Vec<String> = actions.collect();
     let workers = counted(work.workers.into(), "worker");
     let head = format!("{}: {workers}{depth}{think}, {}", work.name, work.time.describe());
     if actions.is_empty() { head } else { format!("{head}: {}", actions.join("; ")) }
@@ -133,19 +137,6 @@ fn work(work: &Work) -> String {
 fn counted(number: u64, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {noun}{plural}", units::count(number))
-}
-
-fn action(action: &Action) -> String {
-    let does = action.does.words();
-    let operations = match action.operations {
-        Amount::Open => "as many as the target allows".to_owned(),
-        amount => format!("{} operations", amount.describe(units::count)),
-    };
-    let bytes = match action.bytes {
-        Amount::Open | Amount::Exactly(0) => String::new(),
-        bytes => format!(", {}", bytes.describe(units::bytes)),
-    };
-    format!("{} {does}, {operations}{bytes}", action.label)
 }
 
 #[cfg(test)]

@@ -383,7 +383,8 @@ mod tests {
             let start = Instant::now();
             let outcome = read(text);
             assert!(outcome.is_err(), "{}", &text[..text.len().min(40)]);
-            assert!(start.elapsed() < TIMEOUT * 2);
+            // A reader that is never given up would hang here.
+            assert!(start.elapsed() < Duration::from_secs(60));
             if let Err(ReadFailure::Refused(reason)) = outcome {
                 assert!(!reason.contains("bug"), "{}: {reason}", &text[..text.len().min(40)]);
             }

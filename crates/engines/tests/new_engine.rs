@@ -285,7 +285,7 @@ fn it_is_read_with_help_for_slips() {
 fn it_is_forecast_and_checked() {
     let (plan, registry) = (plan(), registry());
     let forecast = forecast(&plan, &registry);
-    assert_eq!(forecast.stages[0].works[0].actions[0].does.words(), "sleeps");
+    assert_eq!(forecast.stages[0].works[0].actions[0].describe(), "sleeps 200 naps");
     assert_eq!(forecast.stages[0].works[0].actions[0].operations, Amount::Exactly(200));
     assert!(forecast.notes.iter().any(|note| note.text == "nothing is stored"));
     assert_eq!(Policy::default().check(&plan, &registry), Ok(()));

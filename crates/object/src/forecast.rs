@@ -113,12 +113,15 @@ impl Forecaster for Preview {
     fn until(&self, work: &Work) -> Option<String> {
         let number = work.load.source.operations()?;
         let (what, done) = match work.kind {
-            WorkKind::Init => ("containers", "made"),
+            WorkKind::Init => ("containers", "created"),
             WorkKind::Dispose => ("containers", "deleted"),
             WorkKind::Cleanup => ("objects", "deleted"),
             _ => ("objects", "written"),
         };
-        Some(format!("all {} {what} are {done}", units::count(number)))
+        Some(match number {
+            1 => format!("1 {} is {done}", what.trim_end_matches('s')),
+            number => format!("{} {what} are {done}", units::count(number)),
+        })
     }
 
     fn connections(&self, work: &Work) -> u64 {

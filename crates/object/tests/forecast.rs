@@ -65,7 +65,7 @@ fn the_whitepaper_s_workload_in_numbers() {
     is(action(4, 0), "deletes_containers", Exactly(100), Exactly(100), Exactly(0));
     assert_eq!(forecast.stages[2].time.planned_ns, 1_200_000_000_000);
     assert_eq!(forecast.stages[2].time.describe(), "20 m 00 s");
-    assert_eq!(forecast.stages[1].time.describe(), "until all 50\u{202f}000 objects are written");
+    assert_eq!(forecast.stages[1].time.describe(), "until 50\u{202f}000 objects are written");
     assert_eq!((forecast.time.planned_ns, forecast.time.until.len()), (1_200_000_000_000, 4));
     assert_eq!((forecast.workers, forecast.connections), (32, 32));
     assert_eq!(forecast.stored_bytes, 200_000_000);

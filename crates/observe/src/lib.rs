@@ -100,7 +100,7 @@
 //! | `ceph` | admin sockets of daemons, asked from a thread of their own |
 //! | `host` | processors, memory and network alone, for a few numbers now and then |
 //! | `sampler` | one look at all of them; `recorder` makes rows of looks |
-//! | `remote`, `server`, `openmetrics`, `http`, `wire` | nodes elsewhere: asked, and being one |
+//! | `remote`, `server`, `openmetrics`, `wire` | nodes elsewhere: asked, and being one |
 //! | `catalog` | the table above, for programs |
 
 mod catalog;
@@ -109,7 +109,6 @@ mod cgroup;
 mod cpu;
 mod disk;
 mod host;
-mod http;
 mod memory;
 mod metered;
 mod network;

@@ -139,8 +139,13 @@ mod tests {
     fn a_short_run_is_observed_to_its_end() {
         let start = Instant::now();
         let observer = Observer::start(&Options::default(), start);
-        thread::sleep(Duration::from_millis(1400));
+        while observer.latest().is_empty() {
+            assert!(start.elapsed() < Duration::from_secs(60), "there is no sample");
+            thread::sleep(Duration::from_millis(20));
+        }
         let seen = observer.latest();
+        // Long enough for a last sample, if there is none of its own accord.
+        thread::sleep(LAST_LEAST + Duration::from_millis(50));
         let nodes = observer.finish();
         let [node] = nodes.as_slice() else { panic!("{nodes:?}") };
         assert!(node.generates && node.source == "local" && !node.name.is_empty());

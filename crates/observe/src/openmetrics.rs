@@ -1,39 +1,51 @@
-//! A sample as OpenMetrics 1.0 text (github.com/prometheus/OpenMetrics, specification): all of it gauges, for rates and states are.
+//! A sample as OpenMetrics 1.0 text (github.com/prometheus/OpenMetrics). All metrics are gauges: a sample has rates and
+//! states, no counters.
 
 use crate::catalog::{METRICS, Unit, words};
 use crate::sample::Value;
-use std::borrow::Cow;
-use std::fmt::Write;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, text::encode};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::registry::{self, Registry};
+use std::fmt;
 
-/// What such text is called in HTTP.
+/// The media type of the text.
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// All values of a sample, by metric, each with its type, unit and help; values of unknown metrics are left out.
-pub(crate) fn text(values: &[Value]) -> String {
-    let mut out = String::with_capacity(values.len() * 80);
-    for (kind, metric, unit, help) in METRICS {
-        let mut own = values.iter().filter(|value| value.kind == *kind && value.metric == *metric).peekable();
-        if own.peek().is_none() {
-            continue;
-        }
-        let (kind, label) = words(*kind);
-        let (suffix, scale) = suffix(*unit);
-        let name = name(kind, metric, suffix);
-        // Writing to a string cannot fail.
-        let _ = writeln!(out, "# TYPE {name} gauge");
-        if !suffix.is_empty() {
-            let _ = writeln!(out, "# UNIT {name} {suffix}");
-        }
-        let _ = writeln!(out, "# HELP {name} {help}.");
-        for Value { subject, value, .. } in own {
-            let _ = writeln!(out, "{name}{{{label}=\"{}\"}} {}", escaped(subject), value * scale);
-        }
-    }
-    out.push_str("# EOF\n");
-    out
+/// All values of a sample, grouped by metric, each metric with type, unit and help. Values of unknown metrics are left out.
+pub(crate) fn text(values: Vec<Value>) -> Result<String, fmt::Error> {
+    let mut registry = Registry::default();
+    registry.register_collector(Box::new(Values(values)));
+    let mut text = String::new();
+    encode(&mut text, &registry)?;
+    Ok(text)
 }
 
-/// The unit as the end of a name, and what to multiply by: OpenMetrics wants base units.
+#[derive(Debug)]
+struct Values(Vec<Value>);
+
+impl Collector for Values {
+    fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
+        for (kind, metric, unit, help) in METRICS {
+            let mut own =
+                self.0.iter().filter(|value| value.kind == *kind && value.metric == *metric).peekable();
+            if own.peek().is_none() {
+                continue;
+            }
+            let (kind, label) = words(*kind);
+            let (suffix, scale) = suffix(*unit);
+            let (name, help) = (stem(kind, metric, suffix), format!("{help}."));
+            let unit = (!suffix.is_empty()).then(|| registry::Unit::Other(suffix.to_owned()));
+            let mut family = encoder.encode_descriptor(&name, &help, unit.as_ref(), MetricType::Gauge)?;
+            for Value { subject, value, .. } in own {
+                family.encode_family(&[(label, subject.as_str())])?.encode_gauge(&(value * scale))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The unit as the end of a name, and the factor to it: OpenMetrics wants base units.
 const fn suffix(unit: Unit) -> (&'static str, f64) {
     match unit {
         Unit::Share => ("ratio", 1.0),
@@ -46,22 +58,14 @@ const fn suffix(unit: Unit) -> (&'static str, f64) {
     }
 }
 
-/// `tidemark_disk_write_bytes_per_second`: what the suffix says is not said twice.
-fn name(kind: &str, metric: &str, suffix: &str) -> String {
+/// The name of a metric without its suffix, which the encoder adds: `tidemark_disk_write` of `write_bytes`.
+fn stem(kind: &str, metric: &str, suffix: &str) -> String {
     let stem = match suffix {
         "seconds" => metric.strip_suffix("_ns").unwrap_or(metric),
         "bytes" | "bytes_per_second" => metric.strip_suffix("_bytes").unwrap_or(metric),
         _ => metric,
     };
-    let link = if suffix.is_empty() { "" } else { "_" };
-    format!("tidemark_{kind}_{stem}{link}{suffix}")
-}
-
-fn escaped(text: &str) -> Cow<'_, str> {
-    if !text.contains(['\\', '"', '\n']) {
-        return Cow::Borrowed(text);
-    }
-    Cow::Owned(text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
+    format!("tidemark_{kind}_{stem}")
 }
 
 #[cfg(test)]
@@ -75,32 +79,32 @@ mod tests {
     }
 
     #[test]
-    fn families_are_whole_and_have_type_unit_and_help() {
-        let values = [
+    fn families_are_complete_and_have_type_unit_and_help() {
+        let values = vec![
             value(Kind::Disk, "vda", "write_ops", 20.5),
             value(Kind::Cpu, "all", "running", 3.0),
             value(Kind::Disk, "vda", "read_await_ns", 2_500_000.0),
             value(Kind::Disk, "a\"b\\c", "write_ops", 1.0),
         ];
-        let expected = "# TYPE tidemark_cpu_running gauge\n# HELP tidemark_cpu_running Tasks ready or on a processor.\n\
-            tidemark_cpu_running{cpu=\"all\"} 3\n\
-            # TYPE tidemark_disk_write_ops_per_second gauge\n# UNIT tidemark_disk_write_ops_per_second per_second\n\
+        let expected = "# HELP tidemark_cpu_running Tasks ready or on a processor.\n# TYPE tidemark_cpu_running gauge\n\
+            tidemark_cpu_running{cpu=\"all\"} 3.0\n\
             # HELP tidemark_disk_write_ops_per_second Writes completed.\n\
+            # TYPE tidemark_disk_write_ops_per_second gauge\n# UNIT tidemark_disk_write_ops_per_second per_second\n\
             tidemark_disk_write_ops_per_second{device=\"vda\"} 20.5\n\
-            tidemark_disk_write_ops_per_second{device=\"a\\\"b\\\\c\"} 1\n\
-            # TYPE tidemark_disk_read_await_seconds gauge\n# UNIT tidemark_disk_read_await_seconds seconds\n\
+            tidemark_disk_write_ops_per_second{device=\"a\\\"b\\\\c\"} 1.0\n\
             # HELP tidemark_disk_read_await_seconds Mean time of a read.\n\
+            # TYPE tidemark_disk_read_await_seconds gauge\n# UNIT tidemark_disk_read_await_seconds seconds\n\
             tidemark_disk_read_await_seconds{device=\"vda\"} 0.0025\n# EOF\n";
-        assert_eq!(text(&values), expected);
+        assert_eq!(text(values).unwrap(), expected);
     }
 
     #[test]
-    fn no_two_metrics_have_one_name_and_every_name_ends_in_its_unit() {
+    fn all_metrics_have_a_name_of_their_own() {
         let mut names = BTreeSet::new();
         for (kind, metric, unit, _) in METRICS {
             let suffix = suffix(*unit).0;
-            let name = name(words(*kind).0, metric, suffix);
-            assert!(name.ends_with(suffix) && !name.contains("__"), "{name}");
+            let name = format!("{}_{suffix}", stem(words(*kind).0, metric, suffix));
+            assert!(!name.contains("__"), "{name}");
             assert!(name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{name}");
             assert!(names.insert(name.clone()), "{name} is there twice");
         }

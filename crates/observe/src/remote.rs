@@ -1,33 +1,39 @@
 //! A node elsewhere, on which `tidemark observe` runs: asked once a second, in a thread of its own.
 
-use crate::http;
 use crate::observer::{Glimpse, nanoseconds, next};
 use crate::recorder::Recorder;
 use crate::sample::Gaps;
 use crate::stop::{Stop, lock};
 use crate::wire::{Numbered, Page};
+use http_body_util::{BodyExt as _, Empty, LengthLimitError, Limited};
+use hyper::body::Bytes;
+use hyper::client::conn::http1;
+use hyper::header::{AUTHORIZATION, HOST, HeaderValue};
+use hyper::{Request, StatusCode};
+use hyper_util::rt::TokioIo;
+use std::error::Error;
 use std::io;
-use std::net::{TcpStream, ToSocketAddrs};
-use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use tidemark_measure::observation::Node;
 use tidemark_measure::units;
+use tokio::net::TcpStream;
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
 
-/// The longest that one question may take.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// Time limit of a request, the lookup of the name included.
+const REQUEST_LIMIT: Duration = Duration::from_secs(1);
 
-/// How long the end waits for a thread; looking up a name may take longer than any question.
-const PATIENCE_AT_END: Duration = Duration::from_secs(3);
+/// Size limits of a reply: its head and its body, bytes.
+const MAX_HEAD: usize = 8 << 10;
+const MAX_BODY: usize = 8 << 20;
 
-/// The largest answer.
-const ANSWER_MOST: usize = 8 << 20;
-
-/// Samples of one answer, values of one sample, facts and gaps: more is not believed.
-const SAMPLES_MOST: usize = 100;
-const VALUES_MOST: usize = 20_000;
-const SENTENCES_MOST: usize = 200;
+/// Samples of one reply, values of one sample, facts and gaps: the rest is ignored.
+const MAX_SAMPLES: usize = 100;
+const MAX_VALUES: usize = 20_000;
+const MAX_SENTENCES: usize = 200;
 
 /// The port of `tidemark observe`.
 const PORT: u16 = 9750;
@@ -35,156 +41,160 @@ const PORT: u16 = 9750;
 /// The thread that asks one node.
 pub(crate) struct Remote {
     seen: Arc<Mutex<Seen>>,
-    ended: Receiver<()>,
+    thread: JoinHandle<()>,
     url: String,
 }
 
-/// What was seen so far.
+/// What the node sent so far.
 #[derive(Default)]
 struct Seen {
     recorder: Recorder,
     name: String,
     facts: Vec<(String, String)>,
+    /// Gaps that this side noticed.
     gaps: Gaps,
-    said: Vec<String>,
+    /// Gaps that the node reports.
+    reported: Vec<String>,
     /// Start of the other observer, and its newest sample that was taken.
     place: Option<(u64, u64)>,
-    silent: Option<Silent>,
+    outage: Option<Outage>,
 }
 
-/// A time without answers.
-struct Silent {
+/// A time without replies.
+struct Outage {
     from_ns: u64,
-    why: String,
+    reason: String,
 }
 
-/// Where and as whom to ask.
+/// The node, and the header that authorizes its requests.
 struct Address {
     host: String,
-    authorization: Option<String>,
+    authorization: Option<HeaderValue>,
 }
 
 /// Why a node gave no sample.
 #[derive(Debug, thiserror::Error)]
 enum AskError {
-    #[error("{0} is no address of this form: http://host:9750")]
+    #[error("{0} is not an address; write http://host:9750")]
     Address(String),
-    #[error("{}", plain(.0))]
+    #[error("{0}")]
     Socket(#[from] io::Error),
-    #[error("it answered with status {0}")]
-    Status(u16),
-    #[error("it wants a token, and that it got was not the right one")]
+    #[error("{}", cause(.0))]
+    Http(#[from] hyper::Error),
+    #[error("no reply within {} s", REQUEST_LIMIT.as_secs())]
+    Timeout(#[from] tokio::time::error::Elapsed),
+    #[error("its reply is larger than {} MiB", MAX_BODY >> 20)]
+    Size,
+    #[error("its reply broke off: {0}")]
+    Body(Box<dyn Error + Send + Sync>),
+    #[error("it replied with status {0}")]
+    Status(StatusCode),
+    #[error("it requires a token, and the one that it got is wrong")]
     Token,
-    #[error("its answer was not understood: {0}")]
+    #[error("its reply cannot be read: {0}")]
     Json(#[from] serde_json::Error),
 }
 
-fn plain(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => {
-            format!("no answer within {} s", PATIENCE.as_secs())
-        }
-        _ => error.to_string(),
-    }
+/// What is behind an error of hyper, whose own text is only its kind.
+fn cause(error: &hyper::Error) -> String {
+    error.source().map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 impl Remote {
     pub(crate) fn start(url: &str, token: Option<&str>, start: Instant, stop: Stop) -> Self {
         let seen = Arc::new(Mutex::new(Seen::default()));
-        let (end, ended) = channel();
-        thread::spawn({
+        let thread = thread::spawn({
             let (url, token, seen) = (url.to_owned(), token.map(str::to_owned), Arc::clone(&seen));
-            move || {
-                watch(&url, token.as_deref(), start, &stop, &seen);
-                // Nobody may be waiting any more.
-                let _gone = end.send(());
-            }
+            move || watch(&url, token.as_deref(), start, &stop, &seen)
         });
-        Self { seen, ended, url: url.to_owned() }
+        Self { seen, thread, url: url.to_owned() }
     }
 
-    /// What was seen last, unless the node is silent.
+    /// The latest sample, unless the node does not reply.
     pub(crate) fn latest(&self) -> Option<Glimpse> {
         let seen = lock(&self.seen);
         let name = if seen.name.is_empty() { &self.url } else { &seen.name };
-        seen.silent.is_none().then(|| seen.recorder.glimpse(name)).flatten()
+        seen.outage.is_none().then(|| seen.recorder.glimpse(name)).flatten()
     }
 
-    /// What was seen, once the flag that stops all threads is set.
+    /// Everything that the node sent, once the flag that stops all threads is set; waits for the last request.
     pub(crate) fn finish(self) -> Node {
-        let late = self.ended.recv_timeout(PATIENCE_AT_END).is_err();
+        let _panicked = self.thread.join();
         let mut seen = std::mem::take(&mut *lock(&self.seen));
-        if let Some(silent) = seen.silent.take() {
-            seen.gaps.say(silent.sentence(&self.url, "its end"));
-        }
-        if late {
-            seen.gaps.say(format!("{} was still being asked at the end of the run.", self.url));
+        if let Some(outage) = seen.outage.take() {
+            seen.gaps.say(outage.sentence(&self.url, "its end"));
         }
         if seen.recorder.full {
             seen.gaps.say(format!("{} sent more than is kept.", self.url));
         }
         let mut gaps = seen.gaps.sentences().to_vec();
-        gaps.extend(seen.said);
+        gaps.extend(seen.reported);
         let name = if seen.name.is_empty() { self.url.clone() } else { seen.name };
         Node { name, generates: false, source: self.url, facts: seen.facts, gaps, ..seen.recorder.node() }
     }
 }
 
-impl Silent {
+impl Outage {
     fn sentence(&self, url: &str, until: &str) -> String {
         format!(
             "{url} did not answer from {} of the run to {until}: {}.",
             units::duration_ns(self.from_ns),
-            self.why
+            self.reason
         )
     }
 }
 
 fn watch(url: &str, token: Option<&str>, start: Instant, stop: &Stop, seen: &Mutex<Seen>) {
     let address = Address::parse(url, token);
+    let runtime = Builder::new_current_thread().enable_all().build();
     loop {
-        // When the flag is set, the last second's sample is still wanted.
+        // When the flag is set, the last second's sample is still missing.
         let last = stop.sleep_until(next(start, Instant::now()));
-        if last && lock(seen).silent.is_some() {
-            return;
+        if last && lock(seen).outage.is_some() {
+            break;
         }
         let place = lock(seen).place;
         let asked = Instant::now();
-        let answer = match &address {
-            Some(address) => ask(address, place),
-            None => Err(AskError::Address(url.to_owned())),
+        let reply = match (&address, &runtime) {
+            (Some(address), Ok(runtime)) => ask(runtime, address, place),
+            (None, _) => Err(AskError::Address(url.to_owned())),
+            (_, Err(error)) => Err(io::Error::from(error.kind()).into()),
         };
-        let answered = Instant::now();
+        let replied = Instant::now();
         let mut seen = lock(seen);
-        match answer {
+        match reply {
             Ok(page) => {
-                let middle = nanoseconds((asked + (answered - asked) / 2).saturating_duration_since(start));
+                let middle = nanoseconds((asked + (replied - asked) / 2).saturating_duration_since(start));
                 seen.take(page, url, middle);
             }
             Err(error) => {
                 let from_ns = nanoseconds(asked.saturating_duration_since(start));
-                seen.silent.get_or_insert_with(|| Silent { from_ns, why: error.to_string() });
+                seen.outage.get_or_insert_with(|| Outage { from_ns, reason: error.to_string() });
             }
         }
         if last {
-            return;
+            break;
         }
+    }
+    if let Ok(runtime) = runtime {
+        // It must not wait for a lookup that is still under way.
+        runtime.shutdown_background();
     }
 }
 
 impl Seen {
-    /// Takes an answer; `middle` is the moment between question and answer on this node's clock.
+    /// Takes a reply; `middle` is the time between request and reply on this node's clock.
     fn take(&mut self, page: Page, url: &str, middle: u64) {
-        if let Some(silent) = self.silent.take() {
-            self.gaps.say(silent.sentence(url, &units::duration_ns(middle)));
+        if let Some(outage) = self.outage.take() {
+            self.gaps.say(outage.sentence(url, &units::duration_ns(middle)));
         }
         let same = self.place.is_some_and(|(started, _)| started == page.started_unix_ns);
         let mut newest = self.place.filter(|_| same).map_or(0, |(_, number)| number);
-        for Numbered { number, age_ns, values, .. } in page.samples.into_iter().take(SAMPLES_MOST) {
+        for Numbered { number, age_ns, values, .. } in page.samples.into_iter().take(MAX_SAMPLES) {
             let at = middle.checked_sub(age_ns);
             let later = at.filter(|at| self.recorder.last_ns().is_none_or(|last| *at > last));
-            // What was before the run's start, or was taken already, is not part of it.
-            if let Some(at) = later.filter(|_| number > newest && values.len() <= VALUES_MOST) {
+            // Samples from before the run, and those that are known already, do not count.
+            if let Some(at) = later.filter(|_| number > newest && values.len() <= MAX_VALUES) {
                 let finite = values.into_iter().filter(|value| value.value.is_finite()).collect();
                 self.recorder.record(at, finite);
             }
@@ -197,9 +207,9 @@ impl Seen {
             .facts
             .into_iter()
             .filter(|(name, value)| short(name) && short(value))
-            .take(SENTENCES_MOST)
+            .take(MAX_SENTENCES)
             .collect();
-        self.said = page.gaps.into_iter().filter(short).take(SENTENCES_MOST).collect();
+        self.reported = page.gaps.into_iter().filter(short).take(MAX_SENTENCES).collect();
     }
 }
 
@@ -213,30 +223,40 @@ impl Address {
         // The colons of an IPv6 address are within brackets.
         let port = host.rsplit(']').next().is_some_and(|rest| rest.contains(':'));
         let host = if port { host.to_owned() } else { format!("{host}:{PORT}") };
-        let visible = |token: &&str| token.bytes().all(|byte| byte.is_ascii_graphic());
-        Some(Self {
-            host,
-            authorization: token.filter(visible).map(|token| format!("Authorization: Bearer {token}\r\n")),
-        })
+        let authorization = token.and_then(|token| HeaderValue::try_from(format!("Bearer {token}")).ok());
+        Some(Self { host, authorization })
     }
 }
 
-fn ask(address: &Address, place: Option<(u64, u64)>) -> Result<Page, AskError> {
-    let Address { host, authorization } = address;
-    let until = Instant::now() + PATIENCE;
-    let socket =
-        host.to_socket_addrs()?.next().ok_or_else(|| io::Error::from(io::ErrorKind::AddrNotAvailable))?;
-    let mut stream = TcpStream::connect_timeout(&socket, PATIENCE)?;
+fn ask(runtime: &Runtime, address: &Address, place: Option<(u64, u64)>) -> Result<Page, AskError> {
+    runtime.block_on(async { timeout(REQUEST_LIMIT, request(address, place)).await? })
+}
+
+async fn request(address: &Address, place: Option<(u64, u64)>) -> Result<Page, AskError> {
+    let stream = TcpStream::connect(&address.host).await?;
+    let client = http1::Builder::new().max_buf_size(MAX_HEAD).handshake(TokioIo::new(stream));
+    let (mut sender, connection) = client.await?;
+    // Ends with this function, whatever the other side does.
+    let mut connections = JoinSet::new();
+    connections.spawn(connection);
     let query = place.map_or(String::new(), |(started, number)| format!("?started={started}&after={number}"));
-    let authorization = authorization.as_deref().unwrap_or_default();
-    let question =
-        format!("GET /samples{query} HTTP/1.1\r\nHost: {host}\r\n{authorization}Connection: close\r\n\r\n");
-    http::write(&mut stream, question.as_bytes(), until)?;
-    match http::read_reply(&mut stream, ANSWER_MOST, until)? {
-        (200, body) => Ok(serde_json::from_slice(&body)?),
-        (401, _) => Err(AskError::Token),
-        (status, _) => Err(AskError::Status(status)),
+    let mut request = Request::new(Empty::<Bytes>::new());
+    *request.uri_mut() = hyper::Uri::try_from(format!("/samples{query}")).unwrap_or_default();
+    let host = HeaderValue::try_from(&address.host).ok();
+    request.headers_mut().extend(host.map(|host| (HOST, host)));
+    request.headers_mut().extend(address.authorization.clone().map(|value| (AUTHORIZATION, value)));
+    let reply = sender.send_request(request).await?;
+    match reply.status() {
+        StatusCode::OK => {}
+        StatusCode::UNAUTHORIZED => return Err(AskError::Token),
+        status => return Err(AskError::Status(status)),
     }
+    let body = Limited::new(reply.into_body(), MAX_BODY).collect().await;
+    let body =
+        body.map_err(
+            |error| if error.is::<LengthLimitError>() { AskError::Size } else { AskError::Body(error) },
+        )?;
+    Ok(serde_json::from_slice(&body.to_bytes())?)
 }
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
-//! `tidemark observe`: samples once a second, and tells who asks.
+//! `tidemark observe`: samples this node once a second and serves the samples over HTTP.
 //!
-//! `GET /metrics` is OpenMetrics; `GET /samples` is JSON for a run elsewhere. Whoever asks is not trusted: heads are
-//! short, time is limited, and only a few are served at once.
+//! `GET /metrics` is OpenMetrics; `GET /samples` is JSON, for a run on another node. Clients are not trusted: heads of
+//! requests are short, connections are few, and each has a time limit.
 
-use crate::http::{self, Request};
 use crate::observer::next;
 use crate::openmetrics;
 use crate::sample::Sample;
@@ -11,60 +10,84 @@ use crate::sampler::{Sampler, host_name};
 use crate::stop::{Stop, lock};
 use crate::wire::{Numbered, Page};
 use crate::{Options, observer};
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
 use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::future::ready;
 use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
+use subtle::ConstantTimeEq as _;
+use tokio::io::AsyncReadExt as _;
+use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
+use tokio::time::{sleep, timeout};
 
-/// Connections that are served at once; others are closed.
-const CONNECTIONS_MOST: usize = 8;
+/// Connections served at a time; more are closed.
+const MAX_CONNECTIONS: usize = 8;
 
-/// The longest that one connection may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Time limit of a connection.
+const CONNECTION_LIMIT: Duration = Duration::from_secs(5);
 
-/// How often the server looks whether it is to stop, and for new connections.
-const GLANCE: Duration = Duration::from_millis(20);
+/// Size limit of a request's head, bytes: the smallest that hyper knows.
+const MAX_HEAD: usize = 8 << 10;
 
-/// Samples that are kept for those who were away.
+/// Header lines of a request, at most.
+const MAX_HEADERS: usize = 64;
+
+/// How long, and how much, the server reads after its reply.
+const LINGER: Duration = Duration::from_millis(500);
+const MAX_LINGER: u64 = 64 << 10;
+
+/// Time between two checks whether to stop.
+const POLL: Duration = Duration::from_millis(20);
+
+/// Samples kept for readers that missed some.
 const KEPT: usize = 30;
 
-/// Samples between two looks at what the node is.
+/// Samples between two reads of what the node is.
 const FACTS_EVERY: u64 = 60;
 
 /// Why the server does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// Others than this machine could ask, and there is no token.
+    /// Other machines could connect, and there is no token.
     #[error("{0} can be reached from other machines: that needs a token")]
     Token(SocketAddr),
-    /// The address cannot be listened on.
-    #[error("{0} cannot be listened on: {1}")]
+    /// The server cannot listen.
+    #[error("cannot listen on {0}: {1}")]
     Listen(SocketAddr, io::Error),
 }
 
-/// What is known, for all connections.
-struct Known {
-    page: Mutex<Shown>,
+/// What all connections share.
+struct Shared {
+    recent: Mutex<Recent>,
     token: Option<String>,
-    connections: AtomicUsize,
 }
 
+/// The newest samples of this node.
 #[derive(Default)]
-struct Shown {
+struct Recent {
+    /// Everything about the node but its samples.
     page: Page,
-    /// With the moment of each.
+    /// Each sample with the time at which it was taken.
     samples: VecDeque<(Instant, Numbered)>,
 }
 
-/// Samples this node once a second and serves `GET /metrics` (OpenMetrics 1.0) and `GET /samples` (JSON), until `stop`
-/// says so. [`Options::nodes`] are not asked. `ready` is told the address once it listens.
+/// Samples this node once a second and serves `GET /metrics` (OpenMetrics 1.0) and `GET /samples` (JSON) until `stop`
+/// returns true. It does not ask [`Options::nodes`]. It calls `ready` with its address once it listens.
 ///
 /// # Errors
 ///
-/// When it cannot listen, or when others than this machine could ask and no token of at least one character is given.
+/// If it cannot listen, or if other machines could connect and there is no token of at least one character.
 /// With a token, every request needs `Authorization: Bearer TOKEN`.
 pub fn serve(
     listen: SocketAddr,
@@ -76,147 +99,160 @@ pub fn serve(
     if !listen.ip().is_loopback() && token.is_none() {
         return Err(ServeError::Token(listen));
     }
-    let listener = TcpListener::bind(listen).map_err(|error| ServeError::Listen(listen, error))?;
-    listener.set_nonblocking(true).map_err(|error| ServeError::Listen(listen, error))?;
+    let failed = |error| ServeError::Listen(listen, error);
+    let listener = TcpListener::bind(listen).map_err(failed)?;
     ready(listener.local_addr().unwrap_or(listen));
-    run(&listener, options, token, stop);
-    Ok(())
+    run(listener, options, token, stop).map_err(failed)
 }
 
-fn run(listener: &TcpListener, options: Options, token: Option<String>, stop: impl Fn() -> bool) {
-    let known = Arc::new(Known { page: Mutex::default(), token, connections: AtomicUsize::new(0) });
-    let ended = Stop::default();
+fn run(
+    listener: TcpListener,
+    options: Options,
+    token: Option<String>,
+    stop: impl Fn() -> bool,
+) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let shared = Arc::new(Shared { recent: Mutex::default(), token });
+    let stopped = Stop::default();
     let sampling = thread::spawn({
-        let (known, ended) = (Arc::clone(&known), ended.clone());
-        move || sample(&options, &known, &ended)
+        let (shared, stopped) = (Arc::clone(&shared), stopped.clone());
+        move || sample(&options, &shared, &stopped)
     });
-    while !stop() {
-        match listener.accept() {
-            Ok((stream, _)) => welcome(stream, &known),
-            // Nobody is there, or too many files are open: later.
-            Err(_) => thread::sleep(GLANCE),
-        }
-    }
-    ended.set();
-    let _failed = sampling.join();
+    let served = runtime.block_on(accept(listener, &shared, stop));
+    stopped.set();
+    let _panicked = sampling.join();
+    served
 }
 
-fn sample(options: &Options, known: &Known, ended: &Stop) {
+fn sample(options: &Options, shared: &Shared, stopped: &Stop) {
     let start = Instant::now();
     let mut sampler = Sampler::new(options);
     let unix = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     {
-        let mut shown = lock(&known.page);
-        (shown.page.name, shown.page.started_unix_ns) = (host_name(), observer::nanoseconds(unix));
+        let page = &mut lock(&shared.recent).page;
+        (page.name, page.started_unix_ns) = (host_name(), observer::nanoseconds(unix));
     }
     sampler.look();
     let mut number = 0u64;
-    while !ended.sleep_until(next(start, Instant::now())) {
+    while !stopped.sleep_until(next(start, Instant::now())) {
         let (at, Sample { seconds, values }) = sampler.look();
-        let facts = number.is_multiple_of(FACTS_EVERY);
+        let facts = number.is_multiple_of(FACTS_EVERY).then(|| sampler.facts());
         number += 1;
-        let facts = facts.then(|| sampler.facts());
         let sample = Numbered { number, age_ns: 0, seconds: seconds.unwrap_or(0.0), values };
-        let mut shown = lock(&known.page);
-        shown.page.gaps = sampler.gaps().to_vec();
-        shown.page.facts = facts.unwrap_or_else(|| std::mem::take(&mut shown.page.facts));
-        shown.samples.push_back((at, sample));
-        if shown.samples.len() > KEPT {
-            shown.samples.pop_front();
+        let mut recent = lock(&shared.recent);
+        recent.page.gaps = sampler.gaps().to_vec();
+        if let Some(facts) = facts {
+            recent.page.facts = facts;
+        }
+        recent.samples.push_back((at, sample));
+        if recent.samples.len() > KEPT {
+            recent.samples.pop_front();
         }
     }
 }
 
-/// Serves a connection in a thread of its own, if there are not too many.
-fn welcome(stream: TcpStream, known: &Arc<Known>) {
-    if known.connections.fetch_add(1, Ordering::AcqRel) >= CONNECTIONS_MOST {
-        known.connections.fetch_sub(1, Ordering::AcqRel);
-        return;
+async fn accept(listener: TcpListener, shared: &Arc<Shared>, stop: impl Fn() -> bool) -> io::Result<()> {
+    listener.set_nonblocking(true)?;
+    let listener = tokio::net::TcpListener::from_std(listener)?;
+    let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    while !stop() {
+        match timeout(POLL, listener.accept()).await {
+            Ok(Ok((stream, _))) => {
+                if let Ok(permit) = Arc::clone(&room).try_acquire_owned() {
+                    let shared = Arc::clone(shared);
+                    tokio::spawn(async move {
+                        let _permit = permit;
+                        // A client that breaks off or takes too long learns of it by itself.
+                        let _ended = timeout(CONNECTION_LIMIT, converse(stream, &shared)).await;
+                    });
+                }
+            }
+            // Too many files are open, for example.
+            Ok(Err(_)) => sleep(POLL).await,
+            Err(_) => {}
+        }
     }
-    let known = Arc::clone(known);
-    thread::spawn(move || {
-        // Whatever goes wrong with it is the other side's to notice.
-        let _failed = converse(stream, &known);
-        known.connections.fetch_sub(1, Ordering::AcqRel);
-    });
+    Ok(())
 }
 
-fn converse(mut stream: TcpStream, known: &Known) -> io::Result<()> {
-    let until = Instant::now() + PATIENCE;
-    stream.set_nonblocking(false)?;
-    let reply = match http::read_request(&mut stream, until) {
-        Ok(request) => answer(&request, known),
-        Err(error) if error.kind() == io::ErrorKind::InvalidData => refusal("400 Bad Request"),
-        Err(error) => return Err(error),
-    };
-    http::write(&mut stream, &reply, until)?;
-    http::close(&mut stream, until)
+/// Answers one request.
+async fn converse(mut stream: TcpStream, shared: &Shared) {
+    let service = service_fn(|request| ready(Ok::<_, Infallible>(answer(&request, shared))));
+    let _broken = http1::Builder::new()
+        .keep_alive(false)
+        .max_buf_size(MAX_HEAD)
+        .max_headers(MAX_HEADERS)
+        .serve_connection(TokioIo::new(&mut stream), service)
+        .await;
+    // Closing a socket with unread data resets the connection, and the client could lose the reply.
+    let rest = async { tokio::io::copy(&mut stream.take(MAX_LINGER), &mut tokio::io::sink()).await };
+    let _ended = timeout(LINGER, rest).await;
 }
 
-fn answer(request: &Request, known: &Known) -> Vec<u8> {
-    if !known.token.as_ref().is_none_or(|token| is_right(token, request.authorization.as_deref())) {
-        return refusal("401 Unauthorized");
+fn answer(request: &Request<Incoming>, shared: &Shared) -> Response<Full<Bytes>> {
+    let given = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+    if !shared.token.as_ref().is_none_or(|token| is_right(token, given)) {
+        let mut refusal = refusal(StatusCode::UNAUTHORIZED);
+        refusal.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        return refusal;
     }
-    if request.method != "GET" {
-        return refusal("405 Method Not Allowed");
+    if request.method() != Method::GET {
+        return refusal(StatusCode::METHOD_NOT_ALLOWED);
     }
-    let (path, query) = request.target.split_once('?').unwrap_or((&request.target, ""));
-    match path {
+    match request.uri().path() {
         "/metrics" => {
-            let shown = lock(&known.page);
-            let values = shown.samples.back().map_or(&[][..], |(_, sample)| &sample.values);
-            reply("200 OK", openmetrics::CONTENT_TYPE, openmetrics::text(values).as_bytes())
+            let newest = lock(&shared.recent).samples.back().map(|(_, sample)| sample.values.clone());
+            match openmetrics::text(newest.unwrap_or_default()) {
+                Ok(text) => reply(StatusCode::OK, openmetrics::CONTENT_TYPE, text),
+                Err(_) => refusal(StatusCode::INTERNAL_SERVER_ERROR),
+            }
         }
-        "/samples" => match serde_json::to_vec(&page(&mut lock(&known.page), query)) {
-            Ok(text) => reply("200 OK", "application/json", &text),
-            Err(_) => refusal("500 Internal Server Error"),
-        },
-        _ => refusal("404 Not Found"),
+        "/samples" => {
+            let page = page(&lock(&shared.recent), request.uri().query().unwrap_or_default());
+            match serde_json::to_vec(&page) {
+                Ok(text) => reply(StatusCode::OK, "application/json", text),
+                Err(_) => refusal(StatusCode::INTERNAL_SERVER_ERROR),
+            }
+        }
+        _ => refusal(StatusCode::NOT_FOUND),
     }
 }
 
-/// The newest sample, or with `started=S&after=N` those behind number N of the observer that was started at S.
-fn page(shown: &mut Shown, query: &str) -> Page {
+/// The newest sample, or with `started=S&after=N` those after number N of the observer that was started at S.
+fn page(recent: &Recent, query: &str) -> Page {
     let number = |name: &str| {
         let value = query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))?;
         value.parse::<u64>().ok()
     };
-    let after = number("after").filter(|_| number("started") == Some(shown.page.started_unix_ns));
-    let newest = shown.samples.back().map_or(0, |(_, sample)| sample.number.saturating_sub(1));
+    let after = number("after").filter(|_| number("started") == Some(recent.page.started_unix_ns));
+    let newest = recent.samples.back().map_or(0, |(_, sample)| sample.number.saturating_sub(1));
     let after = after.unwrap_or(newest);
-    let wanted = shown.samples.iter().filter(|(_, sample)| sample.number > after);
+    let wanted = recent.samples.iter().filter(|(_, sample)| sample.number > after);
     let aged = |(at, sample): &(Instant, Numbered)| Numbered {
         age_ns: observer::nanoseconds(at.elapsed()),
         ..sample.clone()
     };
-    Page {
-        name: shown.page.name.clone(),
-        started_unix_ns: shown.page.started_unix_ns,
-        facts: shown.page.facts.clone(),
-        gaps: shown.page.gaps.clone(),
-        samples: wanted.map(aged).collect(),
-    }
+    Page { samples: wanted.map(aged).collect(), ..recent.page.clone() }
 }
 
-/// Compares without telling by the time taken how much of the token was right.
+/// Compares in a time that does not tell how much of the token was right.
 fn is_right(token: &str, authorization: Option<&str>) -> bool {
     let given = authorization.and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default().trim();
-    let differences = token.bytes().zip(given.bytes()).fold(0, |sum, (a, b)| sum | (a ^ b));
-    token.len() == given.len() && differences == 0
+    token.as_bytes().ct_eq(given.as_bytes()).into()
 }
 
-fn refusal(status: &str) -> Vec<u8> {
-    reply(status, "text/plain; charset=utf-8", format!("{status}\n").as_bytes())
+fn refusal(status: StatusCode) -> Response<Full<Bytes>> {
+    reply(status, "text/plain; charset=utf-8", format!("{status}\n"))
 }
 
-fn reply(status: &str, content_type: &str, body: &[u8]) -> Vec<u8> {
-    let length = body.len();
-    let challenge = if status.starts_with("401") { "WWW-Authenticate: Bearer\r\n" } else { "" };
-    let head = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\nContent-Length: {length}\r\n{challenge}\
-         Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n"
-    );
-    [head.as_bytes(), body].concat()
+fn reply(status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(body.into()));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));
+    response
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use crate::sample::Value;
 use serde::{Deserialize, Serialize};
 
 /// An answer.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Page {
     /// The node's host name.

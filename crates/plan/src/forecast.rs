@@ -5,6 +5,7 @@
 
 mod quantity;
 mod remarks;
+mod words;
 
 pub use quantity::{Amount, Time};
 pub use remarks::Remarks;
@@ -105,17 +106,10 @@ pub struct Action {
 pub struct Does {
     /// A short stable name: `writes_objects`.
     pub code: &'static str,
-    /// What there is one of for each count: `volume`; empty where the words say it.
+    /// What there is one of for each count: `volume`; empty where the name says it.
     pub counts: &'static str,
     /// Whether the bytes mean something to people.
     pub moves_bytes: bool,
-}
-
-impl Does {
-    /// For people: `writes objects`.
-    pub fn words(&self) -> String {
-        self.code.replace('_', " ")
-    }
 }
 
 impl Serialize for Does {
@@ -130,7 +124,7 @@ pub trait Forecaster {
     /// change is taken over, for the stages that follow.
     fn stage(&mut self, stage: &PlanStage, works: &[&PlanWork], remarks: &mut Remarks) -> Vec<Vec<Action>>;
 
-    /// What ends a work that ends by itself: `all 50 000 objects are written`.
+    /// What ends a work that ends by itself: `50 000 objects are written`.
     fn until(&self, work: &PlanWork) -> Option<String>;
 
     /// The most connections of a work at once.

@@ -7,8 +7,9 @@ use crate::content;
 use crate::drivers;
 use crate::figures;
 use crate::sweep;
-use crate::text::{escape, plain_name, utc};
-use parts::{badge, card, charts, findings, list, paragraph};
+use crate::text::{plain_name, utc};
+use maud::{Markup, html};
+use parts::{badge, card, charts, findings, list, maybe_folded, paragraph};
 use tidemark_judge::sweep::{Sweep, sweeps};
 use tidemark_judge::{Judgement, Severity, achievements};
 use tidemark_measure::record::{Run, Stage, State};
@@ -34,29 +35,26 @@ const MOST_PROOFS: usize = 8;
 
 /// The report of a run, with what was found about it.
 pub fn html(run: &Run, judgement: &Judgement) -> String {
-    let mut page = head(run);
-    page += &summary(run, judgement);
     let points = points_per_line(run);
-    for (index, sweep) in sweeps(run).iter().enumerate() {
-        page += &sweeping(index, sweep, judgement, points);
-    }
-    for stage in run.stages.iter().filter(|stage| content::has_section(stage)) {
-        page += &format!(
-            "<section id=\"{}\" class=\"stage\">{}</section>\n",
-            anchor(stage),
-            main_stage(stage, points)
-        );
-    }
-    page += &by_drivers(run, points);
-    page += &nodes(run, points);
-    page += &proofs(run, judgement);
-    page += &other_stages(run);
-    page += &notes(run);
-    page += &repeat(run);
-    page + &parts::bottom(&run.provenance.tidemark)
+    let sections = html! {
+        (summary(run, judgement))
+        @for (index, sweep) in sweeps(run).iter().enumerate() {
+            (sweeping(index, sweep, judgement, points))
+        }
+        @for stage in run.stages.iter().filter(|stage| content::has_section(stage)) {
+            section id=(anchor(stage)) class="stage" { (main_stage(stage, points)) } "\n"
+        }
+        (by_drivers(run, points))
+        (nodes(run, points))
+        (proofs(run, judgement))
+        (other_stages(run))
+        (notes(run))
+        (repeat(run))
+    };
+    parts::page(&run.name, &head(run), &contents(run), &sections, &run.provenance.tidemark)
 }
 
-fn head(run: &Run) -> String {
+fn head(run: &Run) -> Markup {
     let number = if run.id == 0 { String::new() } else { format!("Run {} · ", run.id) };
     let facts = [
         utc(run.started_unix_ns),
@@ -69,19 +67,15 @@ fn head(run: &Run) -> String {
     ];
     let facts: Vec<String> =
         facts.into_iter().filter(|fact| !fact.is_empty() && !fact.ends_with("from ")).collect();
-    let mut page = parts::top(&run.name);
-    if !run.description.is_empty() {
-        page += &format!("<p class=\"lede\">{}</p>\n", escape(&run.description));
+    html! {
+        @if !run.description.is_empty() { (paragraph("lede", &run.description)) }
+        p class="meta" { (number) (facts.join(" · ")) } "\n"
+        @for target in &run.provenance.targets { p class="meta" { "Target: " (target) } "\n" }
     }
-    page += &format!("<p class=\"meta\">{number}{}</p>\n", escape(&facts.join(" · ")));
-    for target in &run.provenance.targets {
-        page += &format!("<p class=\"meta\">Target: {}</p>\n", escape(target));
-    }
-    page + &contents(run) + "</header>\n<main>\n"
 }
 
-/// Links to the sections.
-fn contents(run: &Run) -> String {
+/// Links to the sections: their ids and names.
+fn contents(run: &Run) -> Vec<(String, String)> {
     let mut links = vec![("summary".to_string(), "Summary".to_string())];
     let sweeps = sweeps(run);
     let named = sweeps
@@ -102,10 +96,10 @@ fn contents(run: &Run) -> String {
         links.push(("proof".into(), "Proof".into()));
     }
     links.extend(
-        [("stages", "Other stages"), ("notes", "Notes"), ("repeat", "Repeat it")]
+        [("stages", "Other stages"), ("notes", "Notes"), ("repeat", "How to reproduce")]
             .map(|(id, name)| (id.into(), name.into())),
     );
-    parts::contents(&links)
+    links
 }
 
 fn sweep_anchor(index: usize) -> String {
@@ -117,245 +111,257 @@ fn anchor(stage: &Stage) -> String {
 }
 
 /// The run in plain words: verdict, what was achieved, what was found.
-fn summary(run: &Run, judgement: &Judgement) -> String {
-    let mut text = String::from("<section id=\"summary\"><h2>Summary</h2>\n");
-    text += &verdict(run, judgement);
+fn summary(run: &Run, judgement: &Judgement) -> Markup {
     let main: Vec<&Stage> = run.stages.iter().filter(|stage| content::has_section(stage)).collect();
-    if main.len() <= MOST_CARDS {
-        text += &achievements(run).iter().map(|sentence| paragraph("say", sentence)).collect::<String>();
-        text += &main.iter().map(|stage| card(stage)).collect::<String>();
+    html! {
+        section id="summary" {
+            h2 { "Summary" } "\n"
+            (verdict(run, judgement))
+            @if main.len() <= MOST_CARDS {
+                @for sentence in achievements(run) { (paragraph("say", &sentence)) }
+                @for stage in &main { (card(stage)) }
+            }
+            @if main.len() > 1 || main.iter().any(|stage| stage.works.len() > 1) {
+                (content::at_a_glance(run).html())
+            }
+            (findings(&judgement.findings))
+        }
+        "\n"
     }
-    if main.len() > 1 || main.iter().any(|stage| stage.works.len() > 1) {
-        text += &content::at_a_glance(run).html();
-    }
-    text += &findings(&judgement.findings);
-    text + "</section>\n"
 }
 
 /// The verdict in a box that is red as soon as anything in it is bad.
-fn verdict(run: &Run, judgement: &Judgement) -> String {
+fn verdict(run: &Run, judgement: &Judgement) -> Markup {
     let verdict = content::verdict(run, judgement);
     let class = if verdict.words.iter().any(|(is_bad, _)| *is_bad) { "bad" } else { "good" };
-    let words: String = verdict
-        .words
-        .iter()
-        .map(|(is_bad, word)| {
-            let (class, mark) = if *is_bad { ("bad", "✕") } else { ("good", "✓") };
-            format!("<span class=\"{class}\">{mark} {word}</span> ")
-        })
-        .collect();
     let warnings = judgement.findings.iter().filter(|finding| finding.severity == Severity::Warning).count();
-    let reasons = match (verdict.reasons.is_empty(), class, warnings) {
-        (false, _, _) => list("reasons", &verdict.reasons),
-        (true, "bad", _) => String::new(),
-        (true, _, 0) => paragraph("", "The checks found no problem with these numbers."),
-        (true, _, 1) => paragraph("", "1 warning, see below."),
-        (true, _, warnings) => paragraph("", &format!("{warnings} warnings, see below.")),
-    };
-    format!("<div class=\"verdict {class}\"><p class=\"word\">{words}</p>{reasons}</div>\n")
+    html! {
+        div class={ "verdict " (class) } {
+            p class="word" {
+                @for (is_bad, word) in &verdict.words {
+                    @let (class, mark) = if *is_bad { ("bad", "✕") } else { ("good", "✓") };
+                    span class=(class) { (mark) " " (word) } " "
+                }
+            }
+            @if !verdict.reasons.is_empty() {
+                (list("reasons", &verdict.reasons))
+            } @else if class == "good" {
+                @match warnings {
+                    0 => (paragraph("", "The checks found no problem with these numbers.")),
+                    1 => (paragraph("", "1 warning, see below.")),
+                    _ => (paragraph("", &format!("{warnings} warnings, see below."))),
+                }
+            }
+        }
+        "\n"
+    }
 }
 
 /// A sweep: its figures, all its points, and its stages one by one.
-fn sweeping(index: usize, sweep: &Sweep<'_>, judgement: &Judgement, points: usize) -> String {
+fn sweeping(index: usize, sweep: &Sweep<'_>, judgement: &Judgement, points: usize) -> Markup {
     let id = sweep_anchor(index);
-    let mut text = format!("<section id=\"{id}\" class=\"stage\"><h2>Sweep {}</h2>\n", escape(sweep.name));
-    text += &paragraph("", &sweep::about(sweep));
     let drawn = figures::of_sweep(sweep);
-    if !drawn.is_empty() {
-        text += &charts(&id, &drawn);
-        text += "<p class=\"legend\">Dots are means over the repeats, bars reach from the lowest to the highest of them.</p>\n";
-    }
-    text += &sweep::points(sweep, judgement).html();
     let stages: Vec<&Stage> = sweep.points.iter().flat_map(|point| point.stages.iter().copied()).collect();
-    let each = stages
-        .iter()
-        .map(|stage| format!("<div id=\"{}\">{}</div>\n", anchor(stage), main_stage(stage, points)));
-    text += &format!(
-        "<details class=\"each\"><summary>Its stages one by one: {}</summary>{}</details>\n",
-        stages.len(),
-        each.collect::<String>()
-    );
-    text + "</section>\n"
+    html! {
+        section id=(id) class="stage" {
+            h2 { "Sweep " (sweep.name) } "\n"
+            (paragraph("", &sweep::about(sweep)))
+            @if !drawn.is_empty() {
+                (charts(&id, &drawn))
+                p class="legend" {
+                    "Dots are means over the repeats, bars reach from the lowest to the highest of them."
+                }
+            }
+            (sweep::points(sweep, judgement).html())
+            details class="each" {
+                summary { "Its stages one by one: " (stages.len()) }
+                @for stage in stages { div id=(anchor(stage)) { (main_stage(stage, points)) } "\n" }
+            }
+        }
+        "\n"
+    }
 }
 
 /// What each driver did, in every stage that measures; folded when there is much of it.
-fn by_drivers(run: &Run, points: usize) -> String {
+fn by_drivers(run: &Run, points: usize) -> Markup {
     let stages: Vec<&Stage> = drivers::stages(run).collect();
-    if stages.is_empty() {
-        return String::new();
-    }
-    let mut text = String::from("<section id=\"drivers\" class=\"stage\"><h2>Drivers</h2>\n");
-    for stage in &stages {
+    let told = |stage| {
         let table = drivers::table(run, stage);
-        let fold =
-            |what: String, inner: String| format!("<details><summary>{what}</summary>{inner}</details>\n");
-        let told = match table.length() {
-            0..=MOST_DRIVERS => table.html(),
-            length => fold(format!("Driver by driver: {length}"), table.html()),
-        };
         let drawn = figures::throughput_of_drivers(run, stage, points);
-        let charts =
-            drawn.map(|figure| charts(&format!("drivers-{}", anchor(stage)), &[figure])).unwrap_or_default();
-        text += &match stages.len() {
-            1 => told + &charts,
-            2..=MOST_CARDS => format!("<h3>{}</h3>\n{told}{charts}", escape(&stage.id)),
-            _ => fold(escape(&stage.id), told + &charts),
-        };
+        html! {
+            (maybe_folded("Driver by driver", &table, MOST_DRIVERS))
+            @if let Some(figure) = drawn { (charts(&format!("drivers-{}", anchor(stage)), &[figure])) }
+        }
+    };
+    html! {
+        @if !stages.is_empty() {
+            section id="drivers" class="stage" {
+                h2 { "Drivers" } "\n"
+                @for stage in &stages {
+                    @match stages.len() {
+                        1 => (told(stage)),
+                        2..=MOST_CARDS => { h3 { (stage.id) } (told(stage)) },
+                        _ => details { summary { (stage.id) } (told(stage)) },
+                    }
+                }
+                (paragraph("legend", drivers::LEGEND))
+            }
+            "\n"
+        }
     }
-    text + &paragraph("legend", drivers::LEGEND) + "</section>\n"
 }
 
 /// What the nodes did: during the only main stage, or from the run's start to its end.
-fn nodes(run: &Run, points: usize) -> String {
-    if run.nodes.is_empty() {
-        return String::new();
-    }
+fn nodes(run: &Run, points: usize) -> Markup {
     let mut main = run.stages.iter().enumerate().filter(|(_, stage)| content::is_main(stage));
     let only = match (main.next(), main.next()) {
         (Some((index, _)), None) => Some(index),
         _ => None,
     };
-    let mut text = String::from("<section id=\"nodes\"><h2>Nodes</h2>\n");
-    text += &charts("observed", &figures::timelines(run, only, points.min(MOST_NODE_POINTS)));
     let gaps = content::gaps(run.nodes.iter());
-    if !gaps.is_empty() {
-        text += &format!("<h3>Not observed</h3>\n{}", list("", &gaps));
+    html! {
+        @if !run.nodes.is_empty() {
+            section id="nodes" {
+                h2 { "Nodes" } "\n"
+                (charts("observed", &figures::timelines(run, only, points.min(MOST_NODE_POINTS))))
+                @if !gaps.is_empty() { h3 { "Not observed" } (list("", &gaps)) }
+            }
+            "\n"
+        }
     }
-    text + "</section>\n"
 }
 
 /// What the devices saw of the load; folded when there is much of it.
-fn proofs(run: &Run, judgement: &Judgement) -> String {
+fn proofs(run: &Run, judgement: &Judgement) -> Markup {
     let table = sweep::proofs(run, judgement);
-    if table.is_empty() {
-        return String::new();
+    html! {
+        @if !table.is_empty() {
+            section id="proof" {
+                h2 { "Proof" } "\n"
+                p {
+                    "Bytes that the load reports, compared with the kernel's counters of the devices under its volumes, \
+                     from the start to the end of each stage."
+                }
+                @for note in sweep::proof_notes(run) { (paragraph("", &note)) }
+                (maybe_folded("Stage by stage", &table, MOST_PROOFS))
+            }
+            "\n"
+        }
     }
-    let mut text = String::from("<section id=\"proof\"><h2>Proof</h2>\n");
-    text += &paragraph(
-        "",
-        "Bytes that the load reports, compared with the kernel's counters of the devices under its volumes, from the start to the end of each stage.",
-    );
-    text += &sweep::proof_notes(run).iter().map(|note| paragraph("", note)).collect::<String>();
-    text += &match table.length() {
-        0..=MOST_PROOFS => table.html(),
-        length => format!("<details><summary>Stage by stage: {length}</summary>{}</details>\n", table.html()),
-    };
-    text + "</section>\n"
 }
 
 /// A stage that measures: every table and figure that it has.
-fn main_stage(stage: &Stage, points: usize) -> String {
-    let mut text = format!("<h2>{} {}</h2>\n", escape(&stage.id), badge(stage.state));
-    if stage.state != State::Completed {
-        text += &paragraph("alarm", &format!("{}.", content::outcome(stage)));
+fn main_stage(stage: &Stage, points: usize) -> Markup {
+    html! {
+        h2 { (stage.id) " " (badge(stage.state)) } "\n"
+        @if stage.state != State::Completed {
+            (paragraph("alarm", &format!("{}.", content::outcome(stage))))
+        }
+        h3 { "General report" } "\n"
+        (content::general_report(stage).html())
+        p class="legend" {
+            "Throughput and bandwidth count what succeeded within the window, divided by its length. \
+             Response times are those of successful operations; failures are listed below."
+        }
+        h3 { "Response times" } "\n"
+        (percentiles(stage))
+        (drawings(stage, points))
+        h3 { "Failures" } "\n"
+        (failures(stage))
+        h3 { "Course of the load" } "\n"
+        @for work in &stage.works { (content::conduct(stage, work).html()) }
     }
-    text += "<h3>General report</h3>\n";
-    text += &content::general_report(stage).html();
-    text += "<p class=\"legend\">Throughput and bandwidth count what succeeded within the window, divided by its length. \
-             Response times are those of successful operations; failures are listed below.</p>\n";
-    text += "<h3>Response times</h3>\n";
-    text += &percentiles(stage);
-    text += &drawings(stage, points);
-    text += "<h3>Failures</h3>\n";
-    text += &failures(stage);
-    text += "<h3>Course of the load</h3>\n";
-    text + &stage.works.iter().map(|work| content::conduct(stage, work).html()).collect::<String>()
 }
 
-fn percentiles(stage: &Stage) -> String {
+fn percentiles(stage: &Stage) -> Markup {
     let table = content::percentiles(stage);
     if table.is_empty() {
-        let said = content::operations(stage)
+        let succeeded = content::operations(stage)
             .any(|(work, operation)| operation.throughput(work.window_seconds()) > 0.0);
-        return match said {
+        return match succeeded {
             true => paragraph("", "The tool that measured it reports no percentiles."),
             false => paragraph("alarm", "No operation succeeded: there are no response times."),
         };
     }
-    table.html()
-        + "<p class=\"legend\">p99: 99 % of the operations took at most this long. A dash stands where there are too \
-             few operations to tell a percentile from the maximum.</p>\n"
-}
-
-fn drawings(stage: &Stage, points: usize) -> String {
-    let mut text = String::new();
-    for (number, work) in stage.works.iter().enumerate() {
-        let drawn = figures::all(work, points);
-        if drawn.is_empty() {
-            continue;
+    html! {
+        (table.html())
+        p class="legend" {
+            "p99: 99 % of the operations took at most this long. A dash stands where there are too few operations to \
+             tell a percentile from the maximum."
         }
-        let title = if stage.works.len() > 1 { format!(": {}", escape(&work.name)) } else { String::new() };
-        text +=
-            &format!("<h3>Charts{title}</h3>\n{}", charts(&format!("{}-{number}", anchor(stage)), &drawn));
     }
-    text
 }
 
-fn failures(stage: &Stage) -> String {
+fn drawings(stage: &Stage, points: usize) -> Markup {
+    html! {
+        @for (number, work) in stage.works.iter().enumerate() {
+            @let drawn = figures::all(work, points);
+            @if !drawn.is_empty() {
+                h3 { "Charts" @if stage.works.len() > 1 { ": " (work.name) } }
+                (charts(&format!("{}-{number}", anchor(stage)), &drawn))
+            }
+        }
+    }
+}
+
+fn failures(stage: &Stage) -> Markup {
     let classes = content::failures(stage);
     if classes.is_empty() {
         return paragraph("", "No operation failed.");
     }
     let times = content::failure_times(stage);
-    let times = match times.is_empty() {
-        true => String::new(),
-        false => format!("<h4>How long they took, from due to done</h4>{}", times.html()),
-    };
     let examples = content::examples(stage);
-    let examples = match examples.is_empty() {
-        true => String::new(),
-        false => format!("<h4>The first of them, word for word</h4>{}", list("words", &examples)),
-    };
-    classes.html() + &times + &examples
+    html! {
+        (classes.html())
+        @if !times.is_empty() { h4 { "How long they took, from due to done" } (times.html()) }
+        @if !examples.is_empty() { h4 { "The first of them, word for word" } (list("words", &examples)) }
+    }
 }
 
-fn other_stages(run: &Run) -> String {
+fn other_stages(run: &Run) -> Markup {
     let table = content::other_stages(run);
-    let mut text = String::from("<section id=\"stages\"><h2>Other stages</h2>\n");
-    text += &if table.is_empty() { paragraph("", "None.") } else { table.html() };
-    for stage in run.stages.iter().filter(|stage| !content::is_main(stage) && content::has_trouble(stage)) {
-        text += &format!(
-            "<h3>{}</h3>{}",
-            escape(&stage.id),
-            paragraph("alarm", &format!("{}.", content::outcome(stage)))
-        );
-        if stage.works.iter().any(|work| content::failed(work) > 0) {
-            text += &failures(stage);
+    let troubled = run.stages.iter().filter(|stage| !content::is_main(stage) && content::has_trouble(stage));
+    html! {
+        section id="stages" {
+            h2 { "Other stages" } "\n"
+            @if table.is_empty() { (paragraph("", "None.")) } @else { (table.html()) }
+            @for stage in troubled {
+                h3 { (stage.id) }
+                (paragraph("alarm", &format!("{}.", content::outcome(stage))))
+                @if stage.works.iter().any(|work| content::failed(work) > 0) { (failures(stage)) }
+            }
         }
+        "\n"
     }
-    text + "</section>\n"
 }
 
-fn notes(run: &Run) -> String {
-    let mut text = String::from("<section id=\"notes\"><h2>Compatibility notes</h2>\n");
-    if run.notes.is_empty() {
-        text += &paragraph(
-            "",
-            "The document meant the same to Tidemark as to its author: there is nothing to note.",
-        );
-    } else {
-        text += "<dl>";
-        for note in &run.notes {
-            text += &format!("<dt>{}</dt><dd>{}</dd>\n", escape(&note.topic), escape(&note.text));
+fn notes(run: &Run) -> Markup {
+    html! {
+        section id="notes" {
+            h2 { "Compatibility notes" } "\n"
+            @if run.notes.is_empty() {
+                p { "The document meant the same to Tidemark as to its author: there is nothing to note." }
+            } @else {
+                (parts::definitions(&run.notes))
+            }
         }
-        text += "</dl>";
+        "\n"
     }
-    text + "</section>\n"
 }
 
 /// How to run it again, and what made it.
-fn repeat(run: &Run) -> String {
+fn repeat(run: &Run) -> Markup {
     let source = &run.provenance;
-    let mut text = String::from("<section id=\"repeat\"><h2>How to reproduce</h2>\n");
-    text += &paragraph("", &repeat_sentence(run));
-    if !source.command.is_empty() {
-        text += &format!("<pre><code>{}</code></pre>\n", escape(&source.command));
+    html! {
+        section id="repeat" {
+            h2 { "How to reproduce" } "\n"
+            (paragraph("", &repeat_sentence(run)))
+            @if !source.command.is_empty() { pre { code { (source.command) } } "\n" }
+            (content::provenance(run).html())
+            @if !source.document.is_empty() { (parts::document(&source.document)) }
+        }
+        "\n"
     }
-    text += &content::provenance(run).html();
-    if !source.document.is_empty() {
-        text += &parts::document(&source.document);
-    }
-    text + "</section>\n"
 }
 
 pub(crate) fn repeat_sentence(run: &Run) -> String {

@@ -31,8 +31,8 @@ mod table;
 mod tests;
 mod text;
 
+pub use crate::csv::{csv, csv_series};
 pub use cosbench::{ArchiveError, cosbench_archive};
-pub use csv::{csv, csv_series};
 pub use html::html;
 pub use json::{RunRecord, json};
 pub use markdown::markdown;

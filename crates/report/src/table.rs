@@ -1,6 +1,6 @@
 //! A table, and how it looks in HTML and in Markdown: the same content in both.
 
-use crate::text::escape;
+use maud::{Markup, html};
 
 /// A table whose first column names its rows.
 pub(crate) struct Table {
@@ -93,48 +93,53 @@ impl Table {
     }
 
     /// As an HTML table with headers for rows and columns, in a box that scrolls when the screen is narrow.
-    pub(crate) fn html(&self) -> String {
-        let caption = escape(&self.caption);
-        let kind = match (self.is_grouped, self.columns.iter().any(|column| column.is_number)) {
-            (true, _) => " class=\"grouped\"",
-            (false, true) => "",
-            (false, false) => " class=\"facts\"",
+    pub(crate) fn html(&self) -> Markup {
+        let class = match (self.is_grouped, self.columns.iter().any(|column| column.is_number)) {
+            (true, _) => Some("grouped"),
+            (false, true) => None,
+            (false, false) => Some("facts"),
         };
-        let mut text = format!(
-            "<div class=\"scroll\" role=\"region\" aria-label=\"{caption}\" tabindex=\"0\"><table{kind}>\
-             <caption>{caption}</caption><thead><tr>"
-        );
-        for column in &self.columns {
-            text += &format!("<th scope=\"col\"{}>{}</th>", column.class(), escape(&column.title));
-        }
-        text += "</tr></thead>\n";
-        for group in self.rows.chunk_by(|one, next| !self.is_grouped || one.cells[..1] == next.cells[..1]) {
-            text += "<tbody>\n";
-            for (number, row) in group.iter().enumerate() {
-                text += &self.row_html(row, number, group.len());
+        let groups = self.rows.chunk_by(|one, next| !self.is_grouped || one.cells[..1] == next.cells[..1]);
+        html! {
+            div class="scroll" role="region" aria-label=(self.caption) tabindex="0" {
+                table class=[class] {
+                    caption { (self.caption) }
+                    thead {
+                        tr { @for column in &self.columns { th scope="col" class=[column.class()] { (column.title) } } }
+                    }
+                    @for group in groups {
+                        "\n"
+                        tbody {
+                            @for (number, row) in group.iter().enumerate() {
+                                "\n" (self.row_html(row, number, group.len()))
+                            }
+                        }
+                    }
+                }
             }
-            text += "</tbody>";
+            "\n"
         }
-        text + "</table></div>\n"
     }
 
     /// A row, and which one of how many in its group it is.
-    fn row_html(&self, row: &Row, number: usize, of: usize) -> String {
-        let mut text = String::from(match row.tone {
-            Tone::Plain => "<tr>",
-            Tone::Total => "<tr class=\"total\">",
-            Tone::Bad => "<tr class=\"bad\">",
-        });
-        for (index, (cell, column)) in row.cells.iter().zip(&self.columns).enumerate() {
-            let (open, close) = match (self.is_grouped, index) {
-                (true, 0) if number > 0 => continue,
-                (true, 0) => (format!("th scope=\"rowgroup\" rowspan=\"{of}\""), "th"),
-                (false, 0) | (true, 1) => ("th scope=\"row\"".into(), "th"),
-                _ => ("td".into(), "td"),
-            };
-            text += &format!("<{open}{}>{}</{close}>", column.class(), lines_html(cell));
+    fn row_html(&self, row: &Row, number: usize, of: usize) -> Markup {
+        let class = match row.tone {
+            Tone::Plain => None,
+            Tone::Total => Some("total"),
+            Tone::Bad => Some("bad"),
+        };
+        html! {
+            tr class=[class] {
+                @for (index, (cell, column)) in row.cells.iter().zip(&self.columns).enumerate() {
+                    @match (self.is_grouped, index) {
+                        (true, 0) if number > 0 => {},
+                        (true, 0) => th scope="rowgroup" rowspan=(of) class=[column.class()] { (lines_html(cell)) },
+                        (false, 0) | (true, 1) => th scope="row" class=[column.class()] { (lines_html(cell)) },
+                        _ => td class=[column.class()] { (lines_html(cell)) },
+                    }
+                }
+            }
         }
-        text + "</tr>\n"
     }
 
     /// As a table of GitHub's Markdown.
@@ -154,22 +159,22 @@ impl Table {
     }
 }
 
-fn lines_html(lines: &[String]) -> String {
-    let mut text = lines.first().map(|line| escape(line)).unwrap_or_default();
-    for line in lines.iter().skip(1).filter(|line| !line.is_empty()) {
-        let class = match line.chars().next() {
-            Some('✓') => " class=\"good\"",
-            Some('✕') => " class=\"bad\"",
-            _ => "",
-        };
-        text += &format!("<small{class}>{}</small>", escape(line));
+fn lines_html(lines: &[String]) -> Markup {
+    html! {
+        @for (index, line) in lines.iter().enumerate() {
+            @let class = match line.chars().next() {
+                Some('✓') => Some("good"),
+                Some('✕') => Some("bad"),
+                _ => None,
+            };
+            @if index == 0 { (line) } @else if !line.is_empty() { small class=[class] { (line) } }
+        }
     }
-    text
 }
 
 impl Column {
-    fn class(&self) -> &'static str {
-        if self.is_number { " class=\"n\"" } else { "" }
+    fn class(&self) -> Option<&'static str> {
+        self.is_number.then_some("n")
     }
 }
 
@@ -209,7 +214,7 @@ mod tests {
             table.markdown(),
             "| Op | Count |\n| --- | ---: |\n| a\\|&lt;b&gt; | 1 |\n| **all** |  |\n\n"
         );
-        let html = table.html();
+        let html = table.html().into_string();
         assert!(html.contains("<th scope=\"row\">a|&lt;b&gt;</th><td class=\"n\">1</td>"), "{html}");
         assert!(html.contains("<tr class=\"total\">"));
     }
@@ -221,7 +226,7 @@ mod tests {
             let value = vec!["1 ms".to_string(), "✓ better".into()];
             table.lines(Tone::Plain, vec![vec![load.into()], vec![number.into()], value]);
         }
-        let html = table.html();
+        let html = table.html().into_string();
         assert_eq!((html.matches("<tbody>").count(), html.matches("scope=\"rowgroup\"").count()), (2, 2));
         assert!(
             html.contains("<th scope=\"rowgroup\" rowspan=\"2\">a</th><th scope=\"row\">p50</th>"),

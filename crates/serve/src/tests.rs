@@ -126,7 +126,7 @@ impl Server {
             serve_with(options, core, fleet, Arc::new(Listed), ready, || stopping.load(Ordering::Relaxed))
                 .unwrap();
         });
-        let ready = hear.recv_timeout(Duration::from_secs(20)).unwrap();
+        let ready = hear.recv_timeout(Duration::from_secs(60)).unwrap();
         Self { ready, stop, thread: Some(thread), controller, directory }
     }
 
@@ -168,7 +168,7 @@ impl Server {
 
     fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(self.address()).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         stream
     }
 }

@@ -95,7 +95,7 @@ fn memory_and_time_of_block_load() {
         on_volumes("", "- load: {pattern: read, block_size: 4KiB, total_operations: 5, repeats: 500}");
     assert_eq!(
         counted.time.describe(),
-        "until 5 operations are done, 5 operations are done and 498 more conditions"
+        "until 5 operations are done, 5 operations are done and 498 more conditions are met"
     );
 }
 

@@ -2,10 +2,11 @@
 
 use super::*;
 
-const WORD: Duration = Duration::from_millis(1_500);
+/// How long a driver may take to reply: long for a fake that replies at once, short for one that never does.
+const REPLY: Duration = Duration::from_secs(3);
 
 fn hasty() -> Host {
-    Host::patient(Timeouts { ready: WORD, report: WORD })
+    Host::patient(Timeouts { ready: REPLY, report: REPLY })
 }
 
 /// Two stages with a load that is over quickly.
@@ -35,7 +36,7 @@ fn one_that_does_not_say_whether_it_is_ready_is_given_up() {
     let host = hasty();
     let (_a, _b) = (host.fake("a", |_, _| false), host.fake("b", silent));
     let error = host.execute(&plan(&two()), &["a", "b"], &mut Follower::default()).unwrap_err();
-    assert_eq!(error, "driver b was lost: it did not say within 1.5 s whether it was ready");
+    assert_eq!(error, "driver b was lost: it did not say within 3 s whether it was ready");
     let run = with_b(&losing(&two(), OnLoss::Continue), silent);
     assert_eq!((run.state, run.stages[0].shares.len()), (State::Completed, 1));
 
@@ -81,24 +82,29 @@ fn one_that_says_nothing_of_its_load_is_given_up() {
     let run = with_b(&plan(&two()), |_, down| matches!(down, Down::Start { .. }));
     assert_eq!(states(&run), [State::Failed, State::Waiting]);
     let reason = &run.stages[0].reason;
-    assert!(reason.contains("driver b was lost: it reported nothing of its load for 1.5 s"), "{reason}");
+    assert!(reason.contains("driver b was lost: it reported nothing of its load for 3 s"), "{reason}");
 }
 
 #[test]
 fn one_that_does_not_stop_is_given_up() {
     let host = hasty();
-    let _a = host.fake("a", |link, down| {
-        // It goes on and on.
+    let over = Arc::new(AtomicBool::new(false));
+    let is_over = Arc::clone(&over);
+    let _a = host.fake("a", move |link, down| {
         let Down::Start { run, stage, .. } = *down else { return false };
-        for index in 0..25 {
+        for index in 0.. {
             link.second(Second { run, stage, work: 0, interval: second(index, 1) });
             std::thread::sleep(Duration::from_millis(100));
+            if is_over.load(Ordering::Relaxed) {
+                break;
+            }
         }
         true
     });
     let run = host.execute(&plan(&two()), &["a"], &mut Follower::wishing(StopRequest::Stop)).unwrap();
+    over.store(true, Ordering::Relaxed);
     assert_eq!(states(&run), [State::Interrupted, State::Waiting]);
-    assert_eq!(run.drivers[0].lost.as_ref().unwrap().reason, "it did not stop within 1.5 s");
+    assert_eq!(run.drivers[0].lost.as_ref().unwrap().reason, "it did not stop within 3 s");
     assert!(done(&run.stages[0]) > 0, "what had come is kept");
 }
 

@@ -238,17 +238,6 @@ impl Follower {
             }
         })
     }
-
-    /// The user wants it ended after some time.
-    fn wishing_after(stop_request: StopRequest, after: Duration) -> Self {
-        let follower = Self::default();
-        let wishes = Arc::clone(&follower.stop_request);
-        std::thread::spawn(move || {
-            std::thread::sleep(after);
-            wishes.raise(stop_request);
-        });
-        follower
-    }
 }
 
 impl EventSink for Follower {

@@ -321,11 +321,8 @@ fn one_invalid_repeat_makes_the_cell_and_the_assessment_invalid() {
     let limit = &assessment.bottlenecks[0];
     assert_eq!((limit.arm.as_str(), limit.finding.rule()), ("baseline", "generator-busy"));
     assert!(limit.finding.title().ends_with("(in 2 of 3 runs)"), "{}", limit.finding.title());
-    assert!(
-        assessment.verdict[2].starts_with("Limit: the load generator was the bottleneck"),
-        "{:?}",
-        assessment.verdict
-    );
+    let limit = "Limit of baseline under small: the load generator was the bottleneck";
+    assert!(assessment.verdict[2].starts_with(limit), "{:?}", assessment.verdict);
 }
 
 #[test]

@@ -15,6 +15,9 @@ const WHOLE_MOST: usize = 2;
 /// Knees that are told of, at most.
 const KNEES_MOST: usize = 8;
 
+/// Limits that are told of, at most.
+const LIMITS_MOST: usize = 8;
+
 /// Reasons of invalidity that are told of, at most.
 const REASONS_MOST: usize = 3;
 
@@ -226,25 +229,26 @@ fn compared_knee(knee: &Knee, all: &[Knee]) -> Vec<String> {
     knee.story.first().map(|sentence| told_of(knee, sentence)).into_iter().chain(times).collect()
 }
 
-/// The gravest limit, in one clause; and the first limit of each arm and load, where there are several.
-fn limits(assessment: &Assessment) -> (Option<String>, Option<String>) {
+/// The gravest limit, for the headline; then the first limit of each other arm and load, a line each.
+fn limits(assessment: &Assessment) -> (Option<String>, Vec<String>) {
     let mut named: Vec<(&str, &str)> = Vec::new();
-    let mut first = Vec::new();
+    let mut lines = Vec::new();
     for one in &assessment.bottlenecks {
         if !named.contains(&(&one.arm, &one.load)) {
             named.push((&one.arm, &one.load));
-            first.push(format!("{}, {}: {}", one.arm, one.load, one.finding.title()));
+            lines.push(format!("Limit of {} under {}: {}", one.arm, one.load, one.finding.title()));
         }
     }
-    let more = match first.len() {
+    let more = match lines.len() {
         0 | 1 => String::new(),
-        several => format!(" ({} more below)", several - 1),
+        several => format!("; {} more below", several - 1),
     };
-    let headline = assessment
-        .bottlenecks
-        .first()
-        .map(|one| format!("Limit: {} ({}, {}){more}.", one.finding.title(), one.arm, one.load));
-    (headline, (first.len() > 1).then(|| format!("Limits: {}.", some(&first, "; "))))
+    let mut lines = lines.into_iter();
+    let headline = lines.next().map(|line| format!("{line}{more}."));
+    let others: Vec<String> = lines.map(|line| format!("{line}.")).collect();
+    let rest = others.len().saturating_sub(LIMITS_MOST);
+    let rest = (rest > 0).then(|| format!("{rest} more limits are among the bottlenecks."));
+    (headline, others.into_iter().take(LIMITS_MOST).chain(rest).collect())
 }
 
 /// Whether the numbers hold: whether they do not, and the sentence.

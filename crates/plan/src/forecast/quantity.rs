@@ -4,7 +4,7 @@ use serde::Serialize;
 use tidemark_measure::units;
 
 /// Of more conditions than this, only the first are shown to people.
-const MOST_SHOWN: usize = 6;
+const MOST_SHOWN: usize = 2;
 
 /// A number that a plan fixes, bounds, or leaves open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -56,17 +56,26 @@ impl Time {
         let until = match self.until.len() {
             0..=MOST_SHOWN => self.until.join(" and "),
             more => {
-                format!(
-                    "{} and {} more conditions",
-                    self.until[..2].join(", "),
-                    units::count(more as u64 - 2)
-                )
+                let (shown, rest) = (self.until[..MOST_SHOWN].join(", "), more - MOST_SHOWN);
+                format!("{shown} and {} more conditions are met", units::count(rest as u64))
             }
         };
         match (self.until.is_empty(), self.planned_ns) {
             (true, _) => planned,
             (false, 0) => format!("until {until}"),
             (false, _) => format!("{planned}, and until {until}"),
+        }
+    }
+
+    /// The time of many stages, for people: their conditions are counted and not listed.
+    pub fn summary(&self) -> String {
+        match (self.until.len(), self.planned_ns) {
+            (0 | 1, _) => self.describe(),
+            (_, 0) => "until all operations are done".to_owned(),
+            (_, _) => {
+                let fixed = Time { until: Vec::new(), ..self.clone() }.describe();
+                format!("{fixed}, plus the stages that end when their operations are done")
+            }
         }
     }
 

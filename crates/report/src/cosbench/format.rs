@@ -1,5 +1,6 @@
 //! COSBench's way to write numbers and cells.
 
+use csv::Terminator;
 use tidemark_measure::histogram::Histogram;
 use tidemark_measure::tally::Tally;
 
@@ -46,10 +47,9 @@ pub(super) fn processing(tally: &Tally) -> String {
     mean(if tally.first_byte.is_empty() { &tally.response } else { &tally.first_byte })
 }
 
-/// A row: cells joined by commas, quoted (RFC 4180) only where they must be, which COSBench's own never are.
-pub(super) fn row<I: IntoIterator<Item = S>, S: AsRef<str>>(cells: I) -> String {
-    let cells: Vec<String> = cells.into_iter().map(|cell| crate::csv::cell(cell.as_ref())).collect();
-    format!("{}\n", cells.join(","))
+/// A row, with quotes around cells that need them, which COSBench's own never do.
+pub(super) fn row<C: AsRef<[u8]>>(cells: impl IntoIterator<Item = C>) -> String {
+    crate::csv::text([cells], Terminator::Any(b'\n'))
 }
 
 /// A name as part of a file name: without separators and control characters, and not too long for a file system.

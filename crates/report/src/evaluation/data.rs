@@ -2,8 +2,9 @@
 
 use super::Subject;
 use super::tables::achieved;
-use crate::csv::row;
+use crate::csv::text;
 use crate::json::Distribution;
+use csv::Terminator;
 use serde::Serialize;
 use tidemark_judge::evaluation::{Assessment, Cell, Comparison, Estimate, Metric};
 use tidemark_judge::judge;
@@ -34,9 +35,8 @@ pub fn csv(subject: &Subject<'_>) -> String {
     header.extend(ESTIMATES.iter().flat_map(|name| PARTS.map(|part| format!("{name}{part}"))));
     header.extend(["operations", "failed", "within_service_level", "invalid"].map(String::from));
     header.extend(METRICS.iter().flat_map(|(_, name)| TESTS.map(|part| format!("{name}{part}"))));
-    let mut text = row(&header);
-    text.extend(subject.assessment.cells.iter().map(|cell| row(cells(subject, cell))));
-    text
+    let rows = subject.assessment.cells.iter().map(|cell| cells(subject, cell));
+    text([header].into_iter().chain(rows), Terminator::CRLF)
 }
 
 fn cells(subject: &Subject<'_>, cell: &Cell) -> Vec<String> {

@@ -75,7 +75,7 @@ fn section(title: &str, table: &Table) -> String {
 fn repeat(subject: &Subject<'_>) -> String {
     let source = &subject.evaluation.provenance;
     let (words, command) = tables::again(subject);
-    let mut text = format!("## How to repeat it\n\n{}\n\n", plain(&words));
+    let mut text = format!("## How to reproduce\n\n{}\n\n", plain(&words));
     let commands: Vec<&str> = [source.command.as_str(), command.as_str()]
         .into_iter()
         .filter(|command| !command.is_empty())

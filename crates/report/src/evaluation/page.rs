@@ -3,12 +3,14 @@
 use super::panel::{Panel, panels};
 use super::{Subject, drawings, tables};
 use crate::content;
+use crate::figures::Figure;
 use crate::html::parts::{
-    bottom, charts, contents, document, finding, findings, folded, list, paragraph, top,
+    charts, definitions, document, finding, findings, folded, list, maybe_folded, page, paragraph,
 };
-use crate::table::Table;
-use crate::text::{escape, utc};
-use tidemark_judge::evaluation::Bottleneck;
+use crate::text::utc;
+use maud::{Markup, html};
+use tidemark_judge::Finding;
+use tidemark_measure::evaluation::{Arm, Load};
 
 /// Rows of a table that is shown unfolded.
 const MOST_ROWS: usize = 24;
@@ -38,22 +40,20 @@ pub fn html(subject: &Subject<'_>) -> String {
         ("runs", "All runs", runs(subject)),
         ("repeat", "How to reproduce", repeat(subject)),
     ];
-    let sections: Vec<_> = sections.into_iter().filter(|(_, _, text)| !text.is_empty()).collect();
+    let sections: Vec<_> = sections.into_iter().filter(|(_, _, content)| !content.0.is_empty()).collect();
     let links: Vec<(String, String)> =
         sections.iter().map(|(id, name, _)| ((*id).to_owned(), (*name).to_owned())).collect();
-    let mut page = head(subject) + &contents(&links) + "</header>\n<main>\n";
-    for (id, name, text) in sections {
-        page += &format!("<section id=\"{id}\"><h2>{name}</h2>\n{text}</section>\n");
-    }
-    page + &bottom(&subject.evaluation.provenance.tidemark)
+    let sections = html! {
+        @for (id, name, content) in &sections {
+            section id=(id) { h2 { (name) } "\n" (content) } "\n"
+        }
+    };
+    let evaluation = subject.evaluation;
+    page(&evaluation.name, &head(subject), &links, &sections, &evaluation.provenance.tidemark)
 }
 
-fn head(subject: &Subject<'_>) -> String {
+fn head(subject: &Subject<'_>) -> Markup {
     let evaluation = subject.evaluation;
-    let mut page = top(&evaluation.name);
-    if !evaluation.description.is_empty() {
-        page += &paragraph("lede", &evaluation.description);
-    }
     let number = if evaluation.id == 0 { String::new() } else { format!("Evaluation {} · ", evaluation.id) };
     let plural = |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
     let shape = [
@@ -63,13 +63,14 @@ fn head(subject: &Subject<'_>) -> String {
         plural(subject.runs.len(), "run"),
     ];
     let started = utc(evaluation.started_unix_ns);
-    let started = if started.is_empty() { started } else { format!(" · {started}") };
-    page += &paragraph("meta", &format!("{number}{}{started}", shape.join(", ")));
-    page
+    html! {
+        @if !evaluation.description.is_empty() { (paragraph("lede", &evaluation.description)) }
+        p class="meta" { (number) (shape.join(", ")) @if !started.is_empty() { " · " (started) } } "\n"
+    }
 }
 
 /// The answer, and how far it can be trusted.
-fn verdict(subject: &Subject<'_>) -> String {
+fn verdict(subject: &Subject<'_>) -> Markup {
     let badges = tables::badges(subject);
     let is = |wanted| badges.iter().any(|(is_good, _)| *is_good == wanted);
     let class = if is(Some(false)) {
@@ -79,218 +80,200 @@ fn verdict(subject: &Subject<'_>) -> String {
     } else {
         "good"
     };
-    let words = badges.iter().map(|(is_good, word)| {
-        let (class, mark) = match is_good {
-            Some(true) => ("good", "✓"),
-            Some(false) => ("bad", "✕"),
-            None => ("open", "≈"),
-        };
-        format!("<span class=\"{class}\">{mark} {}</span> ", escape(word))
-    });
-    let mut text =
-        format!("<div class=\"verdict {class}\"><p class=\"word\">{}</p>", words.collect::<String>());
     let all = &subject.assessment.verdict;
     let (answer, more) = all.split_at(all.len().min(subject.assessment.headline));
-    let long = answer.iter().map(String::len).sum::<usize>() > LONG_ANSWER;
-    let class = if long { "answer long" } else { "answer" };
-    text += &answer.iter().map(|line| paragraph(class, line)).collect::<String>();
-    text += &more.iter().map(|sentence| paragraph("more", sentence)).collect::<String>();
-    text += "</div>\n";
+    let is_long = answer.iter().map(String::len).sum::<usize>() > LONG_ANSWER;
     let reasons = subject.assessment.validity.sentences();
-    if !reasons.is_empty() {
-        let reasons: Vec<String> = reasons.iter().map(|reason| format!("{reason}.")).collect();
-        text += "<h3>Why the numbers are INVALID</h3>\n";
-        text += &list("reasons", &reasons);
+    html! {
+        div class={ "verdict " (class) } {
+            p class="word" {
+                @for (is_good, word) in &badges {
+                    @let (class, mark) = match is_good {
+                        Some(true) => ("good", "✓"),
+                        Some(false) => ("bad", "✕"),
+                        None => ("open", "≈"),
+                    };
+                    span class=(class) { (mark) " " (word) } " "
+                }
+            }
+            @for line in answer { (paragraph(if is_long { "answer long" } else { "answer" }, line)) }
+            @for sentence in more { (paragraph("more", sentence)) }
+        }
+        "\n"
+        @if !reasons.is_empty() {
+            h3 { "Why the numbers are INVALID" } "\n"
+            (list("reasons", &reasons.iter().map(|reason| format!("{reason}.")).collect::<Vec<_>>()))
+        }
+        @if !subject.evaluation.missing.is_empty() {
+            h3 { "Missing measurements" } "\n"
+            (list("reasons", &subject.evaluation.missing))
+        }
     }
-    if !subject.evaluation.missing.is_empty() {
-        text += "<h3>Missing measurements</h3>\n";
-        text += &list("reasons", &subject.evaluation.missing);
-    }
-    text
 }
 
-fn comparison(panels: &[Panel<'_>]) -> String {
+fn comparison(panels: &[Panel<'_>]) -> Markup {
     if panels.is_empty() {
         return paragraph("alarm", "Nothing was measured.");
     }
-    let mut text = tables::main(panels).html();
-    text += "<p class=\"legend\">Means over the repeats; ± is half of the 95 % confidence interval (Student's t) as a share of the \
-             mean. × is the multiple of the baseline's. Better and worse are said where the difference is significant \
-             (Welch's test, corrected for the number of comparisons by Holm's method).</p>\n";
     let normalised = drawings::normalised(panels);
-    if !normalised.is_empty() {
-        text += "<h3>Compared with the baseline</h3>\n";
-        text += &named(&normalised);
-    }
-    text += "<h3>Measurements</h3>\n";
-    text += &named(&drawings::raw(panels));
-    text += "<p class=\"legend\">Whiskers are 95 % confidence intervals. Of a load with more than three levels the knee of the \
-             baseline stands for all, or the highest level.</p>\n";
     let operations = tables::operations(panels);
-    if !operations.is_empty() {
-        text += &maybe_folded("Operation by operation", &operations, MOST_ROWS);
+    html! {
+        (tables::main(panels).html())
+        p class="legend" {
+            "Means over the repeats; ± is half of the 95 % confidence interval (Student's t) as a share of the mean. \
+             × is the multiple of the baseline's. Better and worse are said where the difference is significant \
+             (Welch's test, corrected for the number of comparisons by Holm's method)."
+        }
+        @if !normalised.is_empty() {
+            h3 { "Compared with the baseline" } "\n"
+            (named(&normalised))
+        }
+        h3 { "Measurements" } "\n"
+        (named(&drawings::raw(panels)))
+        p class="legend" {
+            "Whiskers are 95 % confidence intervals. Of a load with more than three levels the knee of the baseline \
+             stands for all, or the highest level."
+        }
+        @if !operations.is_empty() { (maybe_folded("Operation by operation", &operations, MOST_ROWS)) }
+        @if let Some(table) = tables::every_level(panels) {
+            details { summary { "Arms at every level" } (table.html()) } "\n"
+        }
     }
-    if let Some(table) = tables::every_level(panels) {
-        text += &format!("<details><summary>Arms at every level</summary>{}</details>\n", table.html());
-    }
-    text
 }
 
 /// Figures whose names are ids.
-fn named(figures: &[crate::figures::Figure]) -> String {
+fn named(figures: &[Figure]) -> Markup {
     charts("figure", figures)
 }
 
-fn levels(panels: &[Panel<'_>]) -> String {
-    let mut text = String::new();
-    for panel in panels.iter().filter(|panel| panel.levels.len() > 1) {
-        text += &format!("<h3>{}</h3>\n", escape(&panel.title()));
-        if let Some(level) = panel.record.and_then(|load| load.service_level.as_ref()) {
-            text += &paragraph("legend", &format!("Service level: {}", level.text));
-        }
-        let stories: Vec<String> =
-            panel.knees().map(|knee| format!("{}: {}", knee.arm, knee.story.join(" "))).collect();
-        if !stories.is_empty() {
-            text += &list("", &stories);
-        }
-        text += &named(&drawings::curves(panel));
-        text += &tables::levels(panel)
-            .map_or(String::new(), |table| maybe_folded("All levels", &table, MOST_LEVELS));
-    }
-    text
-}
-
-fn latencies(panels: &[Panel<'_>], subject: &Subject<'_>) -> String {
-    let mut text = String::new();
-    for panel in panels {
-        let curves: Vec<_> = drawings::percentiles(panel).into_iter().collect();
-        let maps = drawings::heat(panel, subject);
-        if curves.is_empty() && maps.is_empty() {
-            continue;
-        }
-        text += &format!("<h3>{}</h3>\n", escape(&panel.title()));
-        text += &named(&[curves, maps].concat());
-    }
-    if !text.is_empty() {
-        text += "<p class=\"legend\">Percentiles are read from the merged histograms of all repeats.</p>\n";
-    }
-    text
-}
-
-fn bottlenecks(subject: &Subject<'_>) -> String {
-    let mut text = String::new();
-    for arm in &subject.evaluation.arms {
-        for load in &subject.evaluation.loads {
-            let own: Vec<&Bottleneck> = subject
-                .assessment
-                .bottlenecks
-                .iter()
-                .filter(|one| one.arm == arm.name && one.load == load.name)
-                .collect();
-            if own.is_empty() {
-                continue;
+fn levels(panels: &[Panel<'_>]) -> Markup {
+    html! {
+        @for panel in panels.iter().filter(|panel| panel.levels.len() > 1) {
+            @let stories: Vec<String> =
+                panel.knees().map(|knee| format!("{}: {}", knee.arm, knee.story.join(" "))).collect();
+            h3 { (panel.title()) } "\n"
+            @if let Some(level) = panel.record.and_then(|load| load.service_level.as_ref()) {
+                (paragraph("legend", &format!("Service level: {}", level.text)))
             }
-            text += &format!("<h3>{} under {}</h3>\n", escape(&arm.name), escape(&load.name));
-            let (first, rest) = own.split_at(own.len().min(MOST_BOTTLENECKS));
-            let shown: String = first.iter().map(|one| finding(&one.finding)).collect();
-            text += &format!("<div class=\"findings side\">{shown}</div>\n");
-            if !rest.is_empty() {
-                let rest: Vec<String> = rest.iter().map(|one| finding(&one.finding)).collect();
-                text += &folded("Less likely", &rest);
-            }
+            @if !stories.is_empty() { (list("", &stories)) }
+            (named(&drawings::curves(panel)))
+            @if let Some(table) = tables::levels(panel) { (maybe_folded("All levels", &table, MOST_LEVELS)) }
         }
-    }
-    match (text.is_empty(), subject.runs.iter().any(|run| !run.nodes.is_empty())) {
-        (false, _) => text,
-        (true, true) => paragraph("", "No rule found a resource at its limit."),
-        (true, false) => paragraph(
-            "",
-            "No node was observed: what limited the arms cannot be said beyond the load generator's own part.",
-        ),
     }
 }
 
-fn nodes(panels: &[Panel<'_>], subject: &Subject<'_>) -> String {
-    let mut text = String::new();
-    for (title, nodes) in drawings::observed(panels, subject) {
-        text += &format!("<h3>{}</h3>\n", escape(&title));
-        text += &nodes.iter().map(|figures| named(figures)).collect::<String>();
+fn latencies(panels: &[Panel<'_>], subject: &Subject<'_>) -> Markup {
+    let drawn = |panel| -> Vec<Figure> {
+        drawings::percentiles(panel).into_iter().chain(drawings::heat(panel, subject)).collect()
+    };
+    let panels: Vec<_> =
+        panels.iter().map(|panel| (panel, drawn(panel))).filter(|(_, figures)| !figures.is_empty()).collect();
+    html! {
+        @for (panel, figures) in &panels { h3 { (panel.title()) } "\n" (named(figures)) }
+        @if !panels.is_empty() {
+            p class="legend" { "Percentiles are read from the merged histograms of all repeats." }
+        }
     }
+}
+
+fn bottlenecks(subject: &Subject<'_>) -> Markup {
+    let found = &subject.assessment.bottlenecks;
+    if found.is_empty() {
+        return match subject.runs.iter().any(|run| !run.nodes.is_empty()) {
+            true => paragraph("", "No rule found a resource at its limit."),
+            false => paragraph(
+                "",
+                "No node was observed: what limited the arms cannot be said beyond the load generator's own part.",
+            ),
+        };
+    }
+    let of = |arm: &Arm, load: &Load| -> Vec<&Finding> {
+        let own = found.iter().filter(|one| one.arm == arm.name && one.load == load.name);
+        own.map(|one| &one.finding).collect()
+    };
+    html! {
+        @for arm in &subject.evaluation.arms {
+            @for load in &subject.evaluation.loads {
+                @let own = of(arm, load);
+                @if !own.is_empty() {
+                    @let (likely, rest) = own.split_at(own.len().min(MOST_BOTTLENECKS));
+                    h3 { (arm.name) " under " (load.name) } "\n"
+                    div class="findings side" { @for one in likely { (finding(one)) } }
+                    @if !rest.is_empty() { (folded("Less likely", rest)) }
+                }
+            }
+        }
+    }
+}
+
+fn nodes(panels: &[Panel<'_>], subject: &Subject<'_>) -> Markup {
     let gaps = content::gaps(subject.runs.iter().flat_map(|run| &run.nodes));
-    if !gaps.is_empty() {
-        text += &format!("<h3>Not observed</h3>\n{}", list("", &gaps));
+    html! {
+        @for (title, nodes) in drawings::observed(panels, subject) {
+            h3 { (title) } "\n"
+            @for figures in &nodes { (named(figures)) }
+        }
+        @if !gaps.is_empty() { h3 { "Not observed" } (list("", &gaps)) }
     }
-    text
 }
 
-fn all_findings(subject: &Subject<'_>, panels: &[Panel<'_>]) -> String {
-    let mut text = findings(&subject.assessment.findings);
-    if text.is_empty() {
-        text += &paragraph("", "None.");
-    }
+fn all_findings(subject: &Subject<'_>, panels: &[Panel<'_>]) -> Markup {
+    let all = &subject.assessment.findings;
     let table = tables::comparisons(subject, panels);
-    if !table.is_empty() {
-        text += &format!(
-            "<h3>Comparisons and their tests</h3>\n{}",
-            maybe_folded("All comparisons", &table, MOST_ROWS)
-        );
-        text += "<p class=\"legend\">Effect: the difference in pooled standard deviations (Hedges' g). p: the probability of a \
-                 difference as large if there were none (Welch's test on logarithms), corrected by Holm's method; below 0.05 a \
-                 difference counts as significant.</p>\n";
+    html! {
+        @if all.is_empty() { (paragraph("", "None.")) } @else { (findings(all)) }
+        @if !table.is_empty() {
+            h3 { "Comparisons and their tests" } "\n"
+            (maybe_folded("All comparisons", &table, MOST_ROWS))
+            p class="legend" {
+                "Effect: the difference in pooled standard deviations (Hedges' g). p: the probability of a difference as \
+                 large if there were none (Welch's test on logarithms), corrected by Holm's method; below 0.05 a \
+                 difference counts as significant."
+            }
+        }
     }
-    text
 }
 
-fn proofs(subject: &Subject<'_>, panels: &[Panel<'_>]) -> String {
+fn proofs(subject: &Subject<'_>, panels: &[Panel<'_>]) -> Markup {
     let table = tables::proofs(subject, panels);
-    if table.is_empty() {
-        return String::new();
+    html! {
+        @if !table.is_empty() {
+            p {
+                "Bytes that the kernel counted for the devices under the volumes as a share of those that the load says \
+                 to have moved, from the lowest to the highest of all runs."
+            }
+            (table.html())
+        }
     }
-    paragraph(
-        "",
-        "Bytes that the kernel counted for the devices under the volumes as a share of those that the load says to have moved, from the lowest to the highest of all runs.",
-    ) + &table.html()
 }
 
-fn arms(subject: &Subject<'_>) -> String {
+fn arms(subject: &Subject<'_>) -> Markup {
     let arms = tables::arms(subject);
-    let arms = if arms.is_empty() { String::new() } else { arms.html() };
-    arms + &tables::loads(subject).html()
+    html! {
+        @if !arms.is_empty() { (arms.html()) }
+        (tables::loads(subject).html())
+    }
 }
 
-fn runs(subject: &Subject<'_>) -> String {
+fn runs(subject: &Subject<'_>) -> Markup {
     let table = tables::runs(subject);
     if table.is_empty() { paragraph("", "None.") } else { maybe_folded("All runs", &table, MOST_ROWS) }
 }
 
-fn repeat(subject: &Subject<'_>) -> String {
+fn repeat(subject: &Subject<'_>) -> Markup {
     let source = &subject.evaluation.provenance;
     let (words, command) = tables::again(subject);
-    let mut text = paragraph("", &words);
     let commands = [source.command.as_str(), command.as_str()];
-    for command in commands.iter().filter(|command| !command.is_empty()) {
-        text += &format!("<pre><code>{}</code></pre>\n", escape(command));
-    }
-    text += &tables::provenance(subject).html();
-    if !subject.evaluation.notes.is_empty() {
-        text += "<h3>Notes on the document</h3>\n<dl>";
-        for note in &subject.evaluation.notes {
-            text += &format!("<dt>{}</dt><dd>{}</dd>\n", escape(&note.topic), escape(&note.text));
+    html! {
+        (paragraph("", &words))
+        @for command in commands.iter().filter(|command| !command.is_empty()) {
+            pre { code { (command) } } "\n"
         }
-        text += "</dl>";
-    }
-    if !source.document.is_empty() {
-        text += &document(&source.document);
-    }
-    text
-}
-
-/// A table behind a line with its length when it is long.
-fn maybe_folded(title: &str, table: &Table, most: usize) -> String {
-    match table.length() {
-        rows if rows <= most => table.html(),
-        rows => {
-            format!("<details><summary>{}: {rows} rows</summary>{}</details>\n", escape(title), table.html())
+        (tables::provenance(subject).html())
+        @if !subject.evaluation.notes.is_empty() {
+            h3 { "Notes on the document" } "\n"
+            (definitions(&subject.evaluation.notes))
         }
+        @if !source.document.is_empty() { (document(&source.document)) }
     }
 }

@@ -2,9 +2,10 @@
 
 use crate::content::{self, bandwidth, capital, quantile, succeeded};
 use crate::figures::{Figure, STYLE as FIGURE_STYLE, interruption};
-use crate::text::escape;
+use crate::table::Table;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 use tidemark_judge::{Finding, Severity};
-use tidemark_measure::record::{Operation, Stage, State};
+use tidemark_measure::record::{Note, Operation, Stage, State, Work};
 use tidemark_measure::tally::Tally;
 use tidemark_measure::units;
 
@@ -19,139 +20,184 @@ const MOST_NOTES: usize = 6;
 /// Operations whose latencies a card shows one by one.
 const MOST_LINES: usize = 4;
 
-/// Everything up to the name of what is reported, which is its heading.
-pub(crate) fn top(name: &str) -> String {
-    let name = escape(name);
-    format!(
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
-         <meta name=\"color-scheme\" content=\"light dark\">\
-         <title>{name} · Tidemark report</title>\n<style>\n{FIGURE_STYLE}{STYLE}</style></head>\n<body>\
-         <header><p class=\"brand\">Tidemark <span>storage benchmark report</span></p><h1>{name}</h1>\n"
-    )
+/// A page: what is reported, the facts below its name, links to the sections (their ids and names), and the sections.
+pub(crate) fn page(
+    name: &str,
+    facts: &Markup,
+    links: &[(String, String)],
+    sections: &Markup,
+    version: &str,
+) -> String {
+    let page = html! {
+        (DOCTYPE) "\n"
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width,initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (name) " · Tidemark report" }
+                style { "\n" (PreEscaped(FIGURE_STYLE)) (PreEscaped(STYLE)) }
+            }
+            body {
+                header {
+                    p class="brand" { "Tidemark " span { "storage benchmark report" } }
+                    h1 { (name) }
+                    (facts)
+                    nav aria-label="Sections" {
+                        @for (index, (id, name)) in links.iter().enumerate() {
+                            @if index > 0 { " " }
+                            a href={ "#" (id) } { (name) }
+                        }
+                    }
+                }
+                "\n"
+                main { "\n" (sections) }
+                footer {
+                    p {
+                        "Written by Tidemark " (version) ". Latencies are HdrHistograms with three significant digits; \
+                         every percentile is read from merged counts. kB, MB and GB are powers of 1000."
+                    }
+                }
+            }
+        }
+        "\n"
+    };
+    printable(page.into_string())
 }
 
-/// Links to the sections: their ids and names.
-pub(crate) fn contents(links: &[(String, String)]) -> String {
-    let links: Vec<String> =
-        links.iter().map(|(id, name)| format!("<a href=\"#{id}\">{}</a>", escape(name))).collect();
-    format!("<nav aria-label=\"Sections\">{}</nav>", links.join(" "))
-}
-
-/// The end of the page.
-pub(crate) fn bottom(version: &str) -> String {
-    format!(
-        "</main><footer><p>Written by Tidemark {}. Latencies are HdrHistograms with three significant digits; \
-         every percentile is read from merged counts. kB, MB and GB are powers of 1000.</p></footer></body></html>\n",
-        escape(version)
-    )
+/// The text with U+FFFD in place of control characters, which HTML forbids and maud keeps.
+fn printable(text: String) -> String {
+    let is_forbidden = |letter: char| letter.is_control() && !matches!(letter, '\t' | '\n' | '\r');
+    if text.contains(is_forbidden) { text.replace(is_forbidden, "\u{fffd}") } else { text }
 }
 
 /// A document as it was written, folded.
-pub(crate) fn document(text: &str) -> String {
+pub(crate) fn document(text: &str) -> Markup {
     let shown: String = text.chars().take(MOST_OF_DOCUMENT).collect();
-    let cut = if shown.len() < text.len() {
-        paragraph("legend", "The document is cut off here; the JSON report has all of it.")
-    } else {
-        String::new()
-    };
-    format!(
-        "<details><summary>The document, secrets removed</summary><pre><code>{}</code></pre>{cut}</details>\n",
-        escape(&shown)
-    )
+    html! {
+        details {
+            summary { "The document, secrets removed" }
+            pre { code { (shown) } }
+            @if shown.len() < text.len() {
+                (paragraph("legend", "The document is cut off here; the JSON report has all of it."))
+            }
+        }
+    }
 }
 
 /// A paragraph of plain text.
-pub(crate) fn paragraph(class: &str, text: &str) -> String {
-    let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
-    format!("<p{class}>{}</p>\n", escape(text))
+pub(crate) fn paragraph(class: &str, text: &str) -> Markup {
+    html! { p class=[class_of(class)] { (text) } "\n" }
 }
 
 /// A list of plain texts.
-pub(crate) fn list(class: &str, items: &[String]) -> String {
-    let items: String = items.iter().map(|item| format!("<li>{}</li>", escape(item))).collect();
-    format!("<ul class=\"{class}\">{items}</ul>\n")
+pub(crate) fn list(class: &str, items: &[String]) -> Markup {
+    html! { ul class=[class_of(class)] { @for item in items { li { (item) } } } "\n" }
+}
+
+fn class_of(name: &str) -> Option<&str> {
+    Some(name).filter(|name| !name.is_empty())
 }
 
 /// The state of a stage as a word with a mark.
-pub(crate) fn badge(state: State) -> String {
+pub(crate) fn badge(state: State) -> Markup {
     let (class, mark) = match state {
         State::Completed => ("good", "✓"),
         State::Failed | State::Interrupted => ("bad", "✕"),
         State::Waiting | State::Running => ("open", "○"),
     };
-    format!("<span class=\"badge {class}\">{mark} {}</span>", state.name())
+    html! { span class={ "badge " (class) } { (mark) " " (state.name()) } }
 }
 
 /// A finding with its evidence.
-pub(crate) fn finding(finding: &Finding) -> String {
+pub(crate) fn finding(finding: &Finding) -> Markup {
     let (class, mark) = match finding.severity {
         Severity::Good => ("good", "✓"),
         Severity::Note => ("note", "i"),
         Severity::Warning => ("warning", "!"),
         Severity::Critical => ("critical", "✕"),
     };
-    let mut text = format!(
-        "<article class=\"finding {class}\"><h4><span class=\"mark\" aria-hidden=\"true\">{mark}</span> {}</h4>\
-         <p class=\"place\">{} · {}</p>",
-        escape(&capital(&finding.title())),
-        escape(&capital(finding.severity.name())),
-        escape(&finding.place())
-    );
     let (detail, evidence) = (finding.detail(), finding.evidence());
-    if !detail.is_empty() {
-        text += &paragraph("", &detail);
+    html! {
+        article class={ "finding " (class) } {
+            h4 { span class="mark" aria-hidden="true" { (mark) } " " (capital(&finding.title())) }
+            p class="place" { (capital(finding.severity.name())) " · " (finding.place()) }
+            @if !detail.is_empty() { (paragraph("", &detail)) }
+            @if !evidence.is_empty() { (list("evidence", &evidence)) }
+        }
+        "\n"
     }
-    if !evidence.is_empty() {
-        text += &list("evidence", &evidence);
-    }
-    text + "</article>\n"
 }
 
-/// What is wrong in full; what is worth knowing; what was checked and found good.
-pub(crate) fn findings(all: &[Finding]) -> String {
-    let of = |severities: &[Severity]| -> Vec<String> {
-        let chosen = all.iter().filter(|finding| severities.contains(&finding.severity));
-        chosen.map(finding).collect()
+/// Problems in full, then notes, then checks that passed.
+pub(crate) fn findings(all: &[Finding]) -> Markup {
+    let of = |severities: &[Severity]| -> Vec<&Finding> {
+        all.iter().filter(|finding| severities.contains(&finding.severity)).collect()
     };
-    let mut text = String::new();
-    let wrong = of(&[Severity::Critical, Severity::Warning]);
-    if !wrong.is_empty() {
-        text += &format!("<h3>Problems</h3>\n<div class=\"findings\">{}</div>\n", wrong.concat());
+    let problems = of(&[Severity::Critical, Severity::Warning]);
+    let (notes, good) = (of(&[Severity::Note]), of(&[Severity::Good]));
+    html! {
+        @if !problems.is_empty() {
+            h3 { "Problems" }
+            div class="findings" { @for one in problems { (finding(one)) } }
+        }
+        @if notes.len() > MOST_NOTES {
+            (folded("Notes", &notes))
+        } @else if !notes.is_empty() {
+            h3 { "Notes" }
+            div class="findings side" { @for one in notes { (finding(one)) } }
+        }
+        @if !good.is_empty() { (folded("Checks that passed", &good)) }
     }
-    let notes = of(&[Severity::Note]);
-    if (1..=MOST_NOTES).contains(&notes.len()) {
-        text += &format!("<h3>Notes</h3>\n<div class=\"findings side\">{}</div>\n", notes.concat());
-    } else if !notes.is_empty() {
-        text += &folded("Notes", &notes);
-    }
-    let good = of(&[Severity::Good]);
-    if !good.is_empty() {
-        text += &folded("Checks that passed", &good);
-    }
-    text
 }
 
 /// Findings behind a line that says how many they are.
-pub(crate) fn folded(title: &str, findings: &[String]) -> String {
-    format!(
-        "<details><summary>{title}: {}</summary><div class=\"findings side\">{}</div></details>\n",
-        findings.len(),
-        findings.concat()
-    )
+pub(crate) fn folded(title: &str, findings: &[&Finding]) -> Markup {
+    html! {
+        details {
+            summary { (title) ": " (findings.len()) }
+            div class="findings side" { @for one in findings { (finding(one)) } }
+        }
+        "\n"
+    }
+}
+
+/// A table, behind a line with its length if it is longer than `most` rows.
+pub(crate) fn maybe_folded(title: &str, table: &Table, most: usize) -> Markup {
+    html! {
+        @if table.length() <= most {
+            (table.html())
+        } @else {
+            details { summary { (title) ": " (table.length()) " rows" } (table.html()) } "\n"
+        }
+    }
+}
+
+/// Notes as a list of their topics.
+pub(crate) fn definitions(notes: &[Note]) -> Markup {
+    html! {
+        dl { @for note in notes { dt { (note.topic) } dd { (note.text) } "\n" } }
+    }
 }
 
 /// Figures side by side; the id of each begins with `id`.
-pub(crate) fn charts(id: &str, figures: &[Figure]) -> String {
-    let draw = |figure: &Figure| {
-        let id = format!("{id}-{}", figure.name);
-        format!("<figure><figcaption>{}</figcaption>{}</figure>\n", escape(&figure.title), figure.inline(&id))
-    };
-    format!("<div class=\"charts\">{}</div>\n", figures.iter().map(draw).collect::<String>())
+pub(crate) fn charts(id: &str, figures: &[Figure]) -> Markup {
+    html! {
+        div class="charts" {
+            @for figure in figures {
+                figure {
+                    figcaption { (figure.title) }
+                    (PreEscaped(figure.inline(&format!("{id}-{}", figure.name))))
+                }
+                "\n"
+            }
+        }
+        "\n"
+    }
 }
 
 /// The key figures of a main stage.
-pub(crate) fn card(stage: &Stage) -> String {
+pub(crate) fn card(stage: &Stage) -> Markup {
     let mut sum = Tally::default();
     let (mut rate, mut bytes) = (0.0, 0.0);
     for (work, operation) in content::operations(stage) {
@@ -159,32 +205,39 @@ pub(crate) fn card(stage: &Stage) -> String {
         rate += operation.throughput(work.window_seconds());
         bytes += operation.bandwidth(work.window_seconds());
     }
-    let silent = stage
+    let longest = stage
         .works
         .iter()
         .max_by_key(|work| work.longest_gap.map_or(0, |longest_gap| longest_gap.length_ns()));
     let loads: Vec<String> = stage.works.iter().map(content::load).collect();
-    let mut text = format!(
-        "<div class=\"card\"><p class=\"name\"><strong>{}</strong> {}</p>{}<dl class=\"tiles\">",
-        escape(&stage.id),
-        badge(stage.state),
-        paragraph("load", &loads.join(". "))
-    );
-    text += &tile("Throughput", &[units::rate(rate)], false);
-    text += &tile("Bandwidth", &[bandwidth(bytes)], false);
-    text += &tile("Median response", &latencies(stage, 0.5), false);
-    text += &tile("99 % of them within", &latencies(stage, 0.99), false);
     let failed = format!("{} failed", units::count(sum.failed()));
-    text += &tile("Succeeded", &[succeeded(&sum), failed], sum.failed() > 0);
-    if let Some(work) = silent {
-        let mut lines = vec![content::longest_silence(work)];
-        if let Some(longest_gap) = work.longest_gap.filter(|_| interruption(work).is_some()) {
-            let load = work.window_end_ns.max(longest_gap.to_ns).max(1);
-            lines.push(format!("of {}", units::duration_ns(load)));
+    html! {
+        div class="card" {
+            p class="name" { strong { (stage.id) } " " (badge(stage.state)) }
+            (paragraph("load", &loads.join(". ")))
+            dl class="tiles" {
+                (tile("Throughput", &[units::rate(rate)], false))
+                (tile("Bandwidth", &[bandwidth(bytes)], false))
+                (tile("Median response", &latencies(stage, 0.5), false))
+                (tile("99 % of them within", &latencies(stage, 0.99), false))
+                (tile("Succeeded", &[succeeded(&sum), failed], sum.failed() > 0))
+                @if let Some(work) = longest {
+                    (tile("Longest without success", &without_success(work), interruption(work).is_some()))
+                }
+            }
         }
-        text += &tile("Longest without success", &lines, interruption(work).is_some());
+        "\n"
     }
-    text + "</dl></div>\n"
+}
+
+/// The longest time without a success, and of how long when that is an interruption.
+fn without_success(work: &Work) -> Vec<String> {
+    let mut lines = vec![content::longest_silence(work)];
+    if let Some(longest_gap) = work.longest_gap.filter(|_| interruption(work).is_some()) {
+        let load = work.window_end_ns.max(longest_gap.to_ns).max(1);
+        lines.push(format!("of {}", units::duration_ns(load)));
+    }
+    lines
 }
 
 /// A percentile of each operation, or of the slowest when there are many.
@@ -205,8 +258,11 @@ fn latencies(stage: &Stage, fraction: f64) -> Vec<String> {
         .collect()
 }
 
-fn tile(name: &str, lines: &[String], is_bad: bool) -> String {
-    let class = if is_bad { " class=\"bad\"" } else { "" };
-    let lines: String = lines.iter().map(|line| format!("<dd>{}</dd>", escape(line))).collect();
-    format!("<div{class}><dt>{name}</dt>{lines}</div>")
+fn tile(name: &str, lines: &[String], is_bad: bool) -> Markup {
+    html! {
+        div class=[is_bad.then_some("bad")] {
+            dt { (name) }
+            @for line in lines { dd { (line) } }
+        }
+    }
 }

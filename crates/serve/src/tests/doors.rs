@@ -111,7 +111,7 @@ fn refusals_and_deeds_are_noted() {
     assert_eq!(server.ask("DELETE", &format!("/api/v1/runs/{run}")).token(OPERATOR).send().status, 204);
     let noted = || server.get("/api/v1/audit").json().as_array().unwrap().clone();
     // They are written in their own time.
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
     while noted().len() < 4 && std::time::Instant::now() < deadline {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }

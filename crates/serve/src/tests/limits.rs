@@ -69,7 +69,7 @@ fn connections_beyond_the_limit_wait_their_turn() {
         .unwrap();
     assert!(third.read(&mut [0; 16]).is_err(), "there was room for a third one");
     held.pop();
-    third.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    third.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     let mut answer = String::new();
     third.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");

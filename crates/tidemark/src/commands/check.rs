@@ -8,7 +8,7 @@ use tidemark_measure::evaluation::level_label as level;
 use tidemark_measure::record::Cell;
 use tidemark_measure::units;
 use tidemark_plan::evaluation::{Arm, Evaluation, Levels};
-use tidemark_plan::forecast::{self, Amount, Forecast, Stage, Work};
+use tidemark_plan::forecast::{self, Forecast, Stage, Time};
 use tidemark_plan::yaml::Environment;
 
 /// Sweeps of more stages than this are shown by their axes.
@@ -80,24 +80,28 @@ fn evaluation(document: &Evaluation, json: bool, terminal: Terminal) -> Result<E
             }
             Levels::Searched(search) => {
                 let ends: Vec<_> = load.levels.known().iter().map(level).collect();
-                format!("  a search from {}, within {}", ends.join(" to "), units::percent(search.within))
+                let within = units::percent(search.within).replace(".00", "");
+                format!("  search between {}, to within {within}", ends.join(" and "))
             }
         };
-        let within =
-            load.service_level.as_ref().map(|level| format!("  ({})", level.text)).unwrap_or_default();
-        terminal.print(&format!("    {}: each run {}{levels}{within}", load.name, forecast.time.describe()));
+        terminal.print(&format!("    {}: each run {}{levels}", load.name, load_time(&forecast.time)));
+        if let Some(level) = &load.service_level {
+            terminal.print(&terminal.paint(Style::Faint, &format!("      service level: {}", level.text)));
+        }
     }
-    let searches = document.loads.iter().filter(|load| matches!(load.levels, Levels::Searched(_))).count();
-    let and = if searches > 0 { ", plus those of the searches" } else { "" };
-    terminal.print(&format!(
-        "  runs      {} ({} repeats){and}",
-        units::count(cells.len() as u64),
-        document.repeats
-    ));
+    let searches = document.loads.iter().any(|load| matches!(load.levels, Levels::Searched(_)));
+    let runs = match (cells.len() as u64, searches) {
+        (0, _) => "as many as the searches need".to_owned(),
+        (runs, true) => format!("{}, plus those of the searches", units::count(runs)),
+        (runs, false) => units::count(runs),
+    };
+    terminal.print(&format!("  runs      {runs} ({})", counted(document.repeats.into(), "repeat")));
     let planned = cells.iter().map(|cell| forecasts[cell.load].time.planned_ns).fold(0, u64::saturating_add);
-    let counted = forecasts.iter().any(|forecast| !forecast.time.until.is_empty());
-    let and = if counted { ", plus preparation and clean-up" } else { "" };
-    terminal.print(&format!("  in total  {} of load{and}", units::duration_ns(planned)));
+    if planned > 0 {
+        let until = forecasts.iter().flat_map(|forecast| forecast.time.until.clone()).collect();
+        let time = Time { planned_ns: planned, until, at_most: false };
+        terminal.print(&format!("  in total  {}", load_time(&time)));
+    }
     if document.arms.iter().any(Arm::has_commands) {
         terminal.print("  commands  require --run-commands");
     }
@@ -106,6 +110,16 @@ fn evaluation(document: &Evaluation, json: bool, terminal: Terminal) -> Result<E
         terminal.print(&format!("{topic} {}", note.text));
     }
     Ok(Exit::Done)
+}
+
+/// The planned time of runs, apart from what takes as long as it takes.
+fn load_time(time: &Time) -> String {
+    let planned = units::duration_ns(time.planned_ns);
+    match (time.until.is_empty(), time.planned_ns) {
+        (true, _) => planned,
+        (false, 0) => time.summary(),
+        (false, _) => format!("{planned}, plus preparation and clean-up"),
+    }
 }
 
 fn show(forecast: &Forecast, terminal: Terminal) {
@@ -120,7 +134,7 @@ fn show(forecast: &Forecast, terminal: Terminal) {
         }
         first += stages.len();
     }
-    terminal.print(&format!("  in total  {}", forecast.time.describe()));
+    terminal.print(&format!("  in total  {}", forecast.time.summary()));
     let connections = match forecast.connections {
         0 => String::new(),
         some => format!(", {} connections", units::count(some)),
@@ -138,12 +152,17 @@ fn show(forecast: &Forecast, terminal: Terminal) {
 fn stage(number: usize, stage: &Stage, terminal: Terminal) {
     terminal.print(&format!("  {number}. {}  ({})", stage.name, stage.time.describe()));
     for work in &stage.works {
-        let (kind, workers, time) =
-            (work.kind.name(), counted(work.workers.into(), "worker"), work.time.describe());
+        let (kind, workers) = (work.kind.name(), counted(work.workers.into(), "worker"));
         let depth = if work.depth > 1 { format!(", {} operations each", work.depth) } else { String::new() };
         let think = if work.think.is_none() { String::new() } else { format!(", think time {}", work.think) };
-        terminal.print(&format!("       {} ({kind}): {workers}{depth}{think}, {time}", work.name));
-        actions(work, terminal);
+        let time = match stage.works.len() {
+            1 => String::new(),
+            _ => format!(", {}", work.time.describe()),
+        };
+        terminal.print(&format!("       {} ({kind}): {workers}{depth}{think}{time}", work.name));
+        for action in &work.actions {
+            terminal.print(&format!("         {}: {}", action.label, action.describe()));
+        }
     }
 }
 
@@ -179,28 +198,4 @@ fn sweep(first: usize, stages: &[Stage], cell: &Cell, terminal: Terminal) {
         terminal.print(&format!("       {}: {}", axis.name, values.join(", ")));
     }
     terminal.print(&format!("       each {}", stages[0].time.describe()));
-}
-
-fn actions(work: &Work, terminal: Terminal) {
-    for action in &work.actions {
-        let count = action.count.describe(units::count);
-        let operations = match action.operations {
-            Amount::Open => "in as many operations as possible".to_owned(),
-            Amount::Exactly(1) => "in 1 operation".to_owned(),
-            operations => format!("in {} operations", operations.describe(units::count)),
-        };
-        let bytes = match action.bytes {
-            Amount::Open | Amount::Exactly(0) => String::new(),
-            _ if !action.does.moves_bytes => String::new(),
-            bytes => format!(", {}", bytes.describe(units::bytes)),
-        };
-        let count = match (action.count, action.does.counts) {
-            (Amount::Open, _) => String::new(),
-            (_, "") => format!("{count} "),
-            (Amount::Exactly(1), one) => format!("of 1 {one}, "),
-            (_, one) => format!("of {count} {one}s, "),
-        };
-        let does = action.does.words();
-        terminal.print(&format!("         {}: {does}: {count}{operations}{bytes}", action.label));
-    }
 }

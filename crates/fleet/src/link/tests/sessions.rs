@@ -136,10 +136,15 @@ fn clocks_are_compared() {
     let host = Host::new(options());
     let link = host.driver("d1", host.address);
     let member = host.member("d1").unwrap();
-    // One host, one clock: both count from when they were made.
-    let truth = link.now_ns() - host.fleet.clock_ns();
-    assert!((member.clock_offset_ns - truth).abs() < 50_000_000, "{} is not {truth}", member.clock_offset_ns);
-    assert!(member.clock_error_ns > 0 && member.clock_error_ns < 5_000_000_000);
+    // One host, one clock: both count from when they were made. The link's time is somewhere between these two.
+    let (before, fleet, after) = (link.now_ns(), host.fleet.clock_ns(), link.now_ns());
+    let error = i64::try_from(member.clock_error_ns).unwrap();
+    let known = member.clock_offset_ns - error..=member.clock_offset_ns + error;
+    assert!(
+        *known.start() <= after - fleet && before - fleet <= *known.end(),
+        "{known:?}: {before} {fleet} {after}"
+    );
+    assert!(error > 0);
     let now = link.now_ns();
     assert!(link.instant_of(now) <= Instant::now());
     assert!(link.instant_of(now + 1_000_000_000_000) > Instant::now());
@@ -169,10 +174,9 @@ fn a_driver_that_ends_is_gone_and_forgotten_but_not_while_a_run_has_it() {
     assert_eq!(host.presence("d1"), Some(Presence::Silent));
     let (sender, _) = crossbeam_channel::unbounded();
     host.fleet.release("d1");
-    assert_eq!(
-        host.fleet.claim("d1", 4, 0, sender.clone()).unwrap_err().to_string(),
-        "driver d1 does not answer"
-    );
+    let refused = host.fleet.claim("d1", 4, 0, sender.clone()).unwrap_err().to_string();
+    // It may be forgotten already.
+    assert!(["driver d1 does not answer", "no driver is named d1"].contains(&refused.as_str()), "{refused}");
     let mut changes = host.fleet.changes();
     wait(|| host.presence("d1") != Some(Presence::Silent));
     host.runtime.block_on(async {

@@ -7,6 +7,9 @@ use std::collections::BTreeMap;
 use std::sync::{Barrier, Mutex, OnceLock};
 use tidemark_measure::wire;
 
+/// How long before its opening a window is announced: long enough for every thread to hear of it.
+const AHEAD: Duration = Duration::from_secs(1);
+
 /// What a controller is to its drivers: all sessions open, one start, one merge, one instruction for all.
 struct Commander {
     all_open: Barrier,
@@ -45,7 +48,7 @@ impl Coordinator for Member<'_> {
         let Desk { merge, seen, instruction, .. } = &mut *desk;
         merge.emit(seen);
         while let Some(decision) = merge.decision() {
-            let at = Instant::now() + Duration::from_millis(300);
+            let at = Instant::now() + AHEAD;
             match decision {
                 Decision::OpenWindow => {
                     instruction.window = Some(at);
@@ -201,7 +204,10 @@ fn all_shares_open_the_window_when_they_are_told() {
     let slow = Slow { service_ns: 5 * MS, ..Slow::default() };
     let (result, endings, _) = run_shared(&work(5, mix(1), stop), 3, &slow);
     assert_eq!(result.settling.as_ref().unwrap().rounds.len(), 2);
-    assert!(result.window_start_ns >= 2_300 * MS, "it was announced 300 ms before");
+    assert!(
+        result.window_start_ns >= 3_000 * MS,
+        "two rounds, and a second between announcement and opening"
+    );
     assert_eq!(result.window_end_ns - result.window_start_ns, 700 * MS);
     for ending in &endings {
         let measured: Vec<_> = ending.workers.iter().filter(|count| count.ok > 0).collect();
@@ -283,8 +289,8 @@ fn nobody_waits_for_the_seconds_of_a_thread_that_has_ended() {
             StopRequest::None
         }
     }
-    // One operation of three seconds: the other thread has nothing to do, and ends within the first one.
-    let slow = Slow { service_ns: 3_000 * MS, ..Slow::default() };
+    // One long operation: the other thread has nothing to do, and ends at once.
+    let slow = Slow { service_ns: 6_000 * MS, ..Slow::default() };
     let mut second = Second::default();
     run(&work(2, mix(1), of_operations(1)), &slow, 2, &mut second).unwrap();
     let ahead = second.0.unwrap().elapsed();

@@ -1,0 +1,70 @@
+//! What an operation of a plan does, in words: the same on the command line and in the console.
+
+use super::{Action, Amount};
+use tidemark_measure::units;
+
+impl Action {
+    /// What it does, to how much, in how many operations: `reads up to 8 000 objects, up to 131 MB, in as many operations
+    /// as the target allows`.
+    pub fn describe(&self) -> String {
+        let (verb, object) = self.does.code.split_once('_').unwrap_or((self.does.code, self.does.counts));
+        let thing = object.trim_end_matches('s');
+        let counts = self.does.counts;
+        let mut text = match self.count {
+            // The name says what is counted: `reads objects`.
+            count if counts.is_empty() || counts == thing => format!("{verb} {}", counted(count, thing)),
+            Amount::Open => format!("{verb} {object}"),
+            count => format!("{verb} {object} of {}", counted(count, counts)),
+        };
+        if self.does.moves_bytes && !matches!(self.bytes, Amount::Open | Amount::Exactly(0)) {
+            text += &format!(", {}", self.bytes.describe(units::bytes));
+        }
+        match self.operations {
+            Amount::Open => text + ", in as many operations as the target allows",
+            // One operation for each thing.
+            operations if operations == self.count && (counts.is_empty() || counts == thing) => text,
+            operations => format!("{text}, in {}", counted(operations, "operation")),
+        }
+    }
+}
+
+/// A number of things: `1 object`, `up to 500 objects`, `objects`.
+fn counted(amount: Amount, thing: &str) -> String {
+    match amount {
+        Amount::Exactly(1) => format!("1 {thing}"),
+        Amount::Open => format!("{thing}s"),
+        amount => format!("{} {thing}s", amount.describe(units::count)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::forecast::Does;
+    use Amount::{Exactly, Open, UpTo};
+
+    fn words(code: &'static str, counts: &'static str, amounts: [Amount; 3]) -> String {
+        let [count, operations, bytes] = amounts;
+        let does = Does { code, counts, moves_bytes: true };
+        Action { label: String::new(), does, operations, count, bytes }.describe()
+    }
+
+    #[test]
+    fn actions_are_described() {
+        let objects = |amounts| words("reads_objects", "", amounts);
+        assert_eq!(objects([Exactly(20), Exactly(20), Exactly(2_000_000)]), "reads 20 objects, 2.00 MB");
+        assert_eq!(objects([Exactly(1), Exactly(9), Exactly(0)]), "reads 1 object, in 9 operations");
+        assert_eq!(
+            objects([UpTo(8), Open, UpTo(131_000_000)]),
+            "reads up to 8 objects, up to 131 MB, in as many operations as the target allows"
+        );
+        assert_eq!(objects([Open, UpTo(7), Open]), "reads objects, in up to 7 operations");
+        let blocks = |amounts| words("writes_blocks", "volume", amounts);
+        assert_eq!(
+            blocks([Exactly(2), Exactly(1), Exactly(4096)]),
+            "writes blocks of 2 volumes, 4.10 kB, in 1 operation"
+        );
+        assert_eq!(words("removes_volumes", "volume", [Exactly(2), Exactly(2), Open]), "removes 2 volumes");
+        assert_eq!(words("sleeps", "nap", [Exactly(2), Exactly(5), Open]), "sleeps 2 naps, in 5 operations");
+    }
+}
