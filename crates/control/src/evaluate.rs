@@ -17,7 +17,7 @@ use tidemark_judge::evaluation::is_within;
 use tidemark_judge::knee::{self, Seen};
 use tidemark_measure::evaluation::{self as record, Member};
 use tidemark_measure::record::{Provenance, Run, State};
-use tidemark_plan::evaluation::{CellPlace, Evaluation, Levels, Order, level as level_at};
+use tidemark_plan::evaluation::{CellPlace, Evaluation, Levels, Order};
 use tidemark_plan::plan::Plan;
 use tidemark_plan::yaml::Environment;
 use tidemark_store::Store;
@@ -322,7 +322,7 @@ impl Evaluator<'_> {
         sink: &mut dyn EvaluationSink,
     ) -> Result<Option<bool>, ExecuteError> {
         let Levels::Searched(range) = &self.document.loads[load].levels else { return Ok(None) };
-        let cell = CellPlace { arm, load, level: level_at(range, level), repeat };
+        let cell = CellPlace { arm, load, level: range.level(level), repeat };
         let Some(index) = self.measure(&cell, None, sink)? else { return Ok(None) };
         let level = self.document.loads[load].service_level.as_ref();
         Ok(Some(level.is_some_and(|level| is_within(&self.runs[index], level) == Some(true))))
@@ -470,7 +470,7 @@ fn is_wanted(document: &Evaluation, run: &Run) -> bool {
     let (Some(arm), Some(load)) = (arm, load) else { return false };
     let asked = match &document.loads[load].levels {
         Levels::Listed(levels) => levels.contains(level) && *repeat <= document.repeats,
-        Levels::Searched(search) => level.iter().all(|(axis, _)| *axis == search.axis),
+        Levels::Searched(search) => level.iter().all(|axis| axis.name == search.axis),
     };
     asked && document.fingerprint(arm, load, level, *repeat) == *fingerprint
 }

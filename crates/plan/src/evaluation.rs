@@ -151,19 +151,9 @@ impl Levels {
     pub fn known(&self) -> Vec<Level> {
         match self {
             Levels::Listed(levels) => levels.clone(),
-            Levels::Searched(search) => vec![level(search, search.from), level(search, search.to)],
+            Levels::Searched(search) => vec![search.level(search.from), search.level(search.to)],
         }
     }
-}
-
-/// The level of a search at a value, as documents write it: a whole number, or a rate with at most three decimals; never
-/// nothing.
-pub fn level(search: &Search, value: f64) -> Level {
-    let text = match search.axis.as_str() {
-        "rate" => format!("{}/s", (value * 1e3).round().max(1.0) / 1e3),
-        _ => format!("{}", value.round().max(1.0)),
-    };
-    vec![(search.axis.clone(), text)]
 }
 
 impl Evaluation {

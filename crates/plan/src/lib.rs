@@ -13,6 +13,7 @@ pub mod engine;
 pub mod evaluation;
 pub mod forecast;
 pub mod job;
+pub mod level;
 pub mod nearest;
 pub mod plan;
 pub mod policy;

@@ -2,11 +2,14 @@
 
 use crate::diagnostic::Diagnostic;
 use crate::engine::{Engine, Target};
+use crate::level::LevelAxis;
 use crate::plan::{Plan, Work};
 use crate::yaml::environment::Environment;
 use std::fmt;
+use crate::yaml::tree::Node;
 use std::sync::Arc;
 
+use tidemark_measure::axis::Axis;
 /// A format of documents beside Tidemark's own YAML: what other tools' users have.
 pub trait Format: Send + Sync {
     /// Its name for people: `COSBench XML`.
@@ -32,6 +35,11 @@ pub trait Format: Send + Sync {
         None
     }
 
+    /// What levels can set in its loads.
+    fn axes(&self) -> Vec<LevelAxis> {
+        Vec::new()
+    }
+
     /// The engine whose targets an arm can lend to it.
     fn engine(&self) -> &'static str;
 }
@@ -41,8 +49,8 @@ pub trait Format: Send + Sync {
 pub struct Changes<'a> {
     /// The seed.
     pub seed: Option<u64>,
-    /// The load intensity.
-    pub level: &'a [(String, String)],
+    /// The load intensity, on axes of the format.
+    pub level: &'a [Axis],
     /// The target that replaces all targets of the document.
     pub target: Option<Target>,
 }
@@ -113,9 +121,21 @@ impl Registry {
         sections.into_iter()
     }
 
-    /// A target to read a document on with after an error.
-    pub fn stand_in_target(&self) -> Option<Target> {
-        self.engines().find_map(Engine::stand_in_target)
+    /// The engine that a work is meant for, as its keys show; `node` is what stands under `keyword`.
+    pub fn claimant(&self, keyword: &str, node: &Node) -> Option<&dyn Engine> {
+        self.engines().find(|engine| engine.claims(keyword, node))
+    }
+
+    /// What levels can set, in loads of any engine or format.
+    pub fn axes(&self) -> Vec<LevelAxis> {
+        let mut axes: Vec<LevelAxis> = Vec::new();
+        let of_formats = self.formats.iter().flat_map(|format| format.axes());
+        for axis in self.engines().flat_map(Engine::axes).chain(of_formats) {
+            if !axes.iter().any(|known| known.name == axis.name) {
+                axes.push(axis);
+            }
+        }
+        axes
     }
 
     /// The format of a text; `None` if it is Tidemark's YAML.

@@ -2,8 +2,8 @@
 
 use super::values::{Key, list, list_or, refer, share, table, text, whole, words};
 use crate::evaluation::{LAYOUTS, ORDERS};
+use crate::level::LevelAxis;
 use crate::registry::Registry;
-use crate::yaml::levels::AXES;
 use serde_json::{Value, json};
 
 /// All mappings, by name.
@@ -13,8 +13,8 @@ pub(super) fn tables(registry: &Registry) -> Vec<Key> {
         ("arm", arm()),
         ("lab", lab()),
         ("evaluation_load", load(registry)),
-        ("levels", levels()),
-        ("search", search()),
+        ("levels", levels(&registry.axes())),
+        ("search", search(&registry.axes())),
         ("observe", observe()),
     ]
 }
@@ -109,33 +109,23 @@ fn load(registry: &Registry) -> Value {
     load
 }
 
-/// The values of an axis.
-fn value(axis: &str) -> Value {
-    match axis {
-        "rate" => super::values::rate("Operations per time of each load"),
-        "depth" => whole("Operations in flight per client", 1),
-        "clients" => whole("Clients of loads on volumes", 1),
-        _ => whole("Workers of loads on objects", 1),
-    }
-}
-
-fn levels() -> Value {
-    let axis = |axis: &'static str| (axis, list_or("One value, or several", &value(axis)));
+fn levels(axes: &[LevelAxis]) -> Value {
+    let axis = |axis: &LevelAxis| (axis.name, list_or("One value, or several", &axis.schema()));
     table(
         "Load intensities; several axes multiply; without an axis there is one level",
         &[],
-        AXES.map(axis).to_vec(),
+        axes.iter().map(axis).collect(),
     )
 }
 
-fn search() -> Value {
+fn search(axes: &[LevelAxis]) -> Value {
     let range =
-        |axis: &'static str| (axis, text("The lowest and the highest, such as 1-2560 or 100/s-20k/s"));
-    let mut keys = AXES.map(range).to_vec();
+        |axis: &LevelAxis| (axis.name, text("The lowest and the highest, such as 1-2560 or 100/s-20k/s"));
+    let mut keys: Vec<Key> = axes.iter().map(range).collect();
     keys.push(("within", share("Precision; default: 5%")));
     let mut search =
         table("A search for the highest load within the service level, over one axis", &[], keys);
-    search["oneOf"] = AXES.map(|axis| json!({"required": [axis]})).into_iter().collect();
+    search["oneOf"] = axes.iter().map(|axis| json!({"required": [axis.name]})).collect();
     search
 }
 
