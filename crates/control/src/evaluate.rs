@@ -8,10 +8,9 @@ mod arm;
 
 use crate::event::{EventSink, StopRequest};
 use crate::execute::{self, ExecuteError, Executed};
-use crate::provisioner::ProvisionerFactory;
 use arm::Arm;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tidemark_judge::evaluation::is_within;
 use tidemark_judge::knee::{self, Seen};
@@ -27,8 +26,11 @@ use tidemark_store::Store;
 pub struct Options {
     /// The options of each run.
     pub run: execute::Options,
-    /// What can bring its arms up. A document that needs more is refused.
-    pub provisioners: Vec<Arc<dyn ProvisionerFactory>>,
+    /// Where provisioners write, in a directory for each arm. `None`: nothing may be brought up here, and a document that
+    /// asks for it is refused.
+    pub directory: Option<PathBuf>,
+    /// Whether the arms' shell commands may be run. If not, a document that has some is refused.
+    pub run_commands: bool,
     /// Whether to measure every cell again instead of resuming the earlier evaluation of the same name.
     pub again: bool,
     /// Whether to measure every cell again if the earlier evaluation is complete.
@@ -102,7 +104,7 @@ pub fn evaluate(
     store: Option<&mut Store>,
     sink: &mut dyn EvaluationSink,
 ) -> Result<Evaluated, ExecuteError> {
-    let arm = |arm| Arm::new(&document.name, arm, &options.provisioners);
+    let arm = |arm| Arm::new(&document.name, arm, options, environment.registry);
     let mut evaluator = Evaluator {
         document,
         record: begun(document, provenance),

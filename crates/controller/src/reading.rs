@@ -255,10 +255,14 @@ fn withheld(observe: &Observe) -> Option<Note> {
 /// What an evaluation may do only where its user sits.
 fn not_here(evaluation: &Evaluation) -> Result<(), ReadFailure> {
     for arm in &evaluation.arms {
-        let what = match arm.has_commands() {
-            true => "has shell commands (set_up, reset or tear_down), which a controller never runs",
-            false if arm.lab.is_some() => "starts a lab, which a controller never does",
-            false => continue,
+        let what = match (arm.has_commands(), arm.requests.first()) {
+            (true, _) => {
+                "has shell commands (set_up, reset or tear_down), which a controller never runs".into()
+            }
+            (false, Some(request)) => {
+                format!("has a `{}`, which a controller never brings up", request.key())
+            }
+            (false, None) => continue,
         };
         return Err(ReadFailure::Refused(format!(
             "arm `{}` {what}: run the document with `tidemark run` on the machine where the arm is set up",

@@ -102,7 +102,9 @@ fn examples_ask_for_nothing_that_they_do_not_name() {
                 let (_, name) = asked.split_once(' ').unwrap();
                 let name = name.strip_prefix(&format!("{}/", directory.display())).unwrap_or(name);
                 let told = format!("{} asks for {name}", path.display());
-                let lent = tidemark_plan::evaluation::LAB_VARIABLES.iter().any(|(known, _)| *known == name);
+                let lent = REGISTRY
+                    .provisioners()
+                    .any(|kind| kind.variables().iter().any(|(known, _)| *known == name));
                 assert!(text.contains(name) || (lent && text.contains("document:")), "{told}");
             }
         }

@@ -14,7 +14,7 @@ use tidemark_measure::evaluation::{Level, Search};
 use tidemark_object::job::{Embedded, Job as ObjectJob, Place, Target};
 use tidemark_plan::diagnostic::{Diagnostic, Severity};
 use tidemark_plan::document::{self, Document};
-use tidemark_plan::evaluation::{CellPlace, Evaluation, Lab, Levels, Order, is_evaluation, read};
+use tidemark_plan::evaluation::{CellPlace, Evaluation, Levels, Order, is_evaluation, read};
 use tidemark_plan::plan::{Plan, WorkKind};
 use tidemark_plan::yaml::Environment;
 
@@ -98,7 +98,8 @@ fn the_full_evaluation_gives_what_it_says() {
     let found = evaluation(FULL);
     let names: Vec<_> = found.arms.iter().map(|arm| arm.name.as_str()).collect();
     assert_eq!(names, ["disk", "lab-a", "own"]);
-    assert_eq!(found.arms[1].lab, Some(Lab { layout: "reference-1".into() }));
+    let asked: Vec<_> = found.arms[1].requests.iter().map(|one| (one.key(), one.label())).collect();
+    assert_eq!(asked, [("lab", "reference-1")]);
     assert!(found.arms[2].has_commands() && !found.arms[0].has_commands());
     assert_eq!(found.arms[2].set_up, ["./up.sh", "echo NAME=value"]);
     assert_eq!(found.arms[2].observe.processes, ["postgres", "ceph-osd"]);

@@ -17,6 +17,7 @@ pub mod level;
 pub mod nearest;
 pub mod plan;
 pub mod policy;
+pub mod provisioner;
 pub mod redact;
 pub mod registry;
 pub mod schema;

@@ -1,15 +1,16 @@
-//! The engines and the formats of documents that a program knows: an explicit list, made in one place by the binary.
+//! The engines, formats of documents and provisioners that a program knows: an explicit list, made in one place.
 
 use crate::diagnostic::Diagnostic;
 use crate::engine::{Engine, Target};
 use crate::level::LevelAxis;
 use crate::plan::{Plan, Work};
+use crate::provisioner::ProvisionerKind;
 use crate::yaml::environment::Environment;
-use std::fmt;
 use crate::yaml::tree::Node;
+use std::fmt;
 use std::sync::Arc;
-
 use tidemark_measure::axis::Axis;
+
 /// A format of documents beside Tidemark's own YAML: what other tools' users have.
 pub trait Format: Send + Sync {
     /// Its name for people: `COSBench XML`.
@@ -55,17 +56,33 @@ pub struct Changes<'a> {
     pub target: Option<Target>,
 }
 
-/// The engines and formats that a program knows.
+/// The engines, formats and provisioners that a program knows.
 #[derive(Clone, Default)]
 pub struct Registry {
     engines: Arc<[Arc<dyn Engine>]>,
     formats: Arc<[Arc<dyn Format>]>,
+    provisioners: Arc<[Arc<dyn ProvisionerKind>]>,
 }
 
 impl Registry {
-    /// These engines and formats, and no others.
+    /// These engines and formats, no others, and no provisioners.
     pub fn new(engines: Vec<Arc<dyn Engine>>, formats: Vec<Arc<dyn Format>>) -> Self {
-        Self { engines: engines.into(), formats: formats.into() }
+        Self { engines: engines.into(), formats: formats.into(), provisioners: Arc::default() }
+    }
+
+    /// The same with these provisioners. An arm that has several is brought up in this order.
+    pub fn with_provisioners(self, provisioners: Vec<Arc<dyn ProvisionerKind>>) -> Self {
+        Self { provisioners: provisioners.into(), ..self }
+    }
+
+    /// All kinds of provisioners.
+    pub fn provisioners(&self) -> impl Iterator<Item = &dyn ProvisionerKind> {
+        self.provisioners.iter().map(|kind| &**kind)
+    }
+
+    /// The kind of provisioner with this key.
+    pub fn provisioner(&self, key: &str) -> Option<&dyn ProvisionerKind> {
+        self.provisioners().find(|kind| kind.key() == key)
     }
 
     /// All engines.

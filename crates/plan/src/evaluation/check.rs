@@ -1,6 +1,6 @@
 //! What can be known of the cells before anything is set up: their plans are made with stand-ins.
 
-use super::{Arm, Evaluation, LAB_VARIABLES};
+use super::{Arm, Evaluation};
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::plan::{Plan, WorkKind};
 use crate::yaml::Environment;
@@ -38,17 +38,20 @@ impl<'a> Variables<'a> {
         if let Some((_, value)) = own {
             return Some(value.clone());
         }
-        if self.arm.is_some_and(|arm| arm.lab.is_some())
-            && let Some((_, value)) = LAB_VARIABLES.iter().find(|(known, _)| *known == name)
-        {
-            return Some((*value).to_owned());
+        let mut kinds = self.arm.iter().flat_map(|arm| &arm.requests);
+        let brought = kinds.find_map(|request| {
+            let kind = self.base.registry.provisioner(request.key())?;
+            kind.variables().iter().find(|(known, _)| *known == name)
+        });
+        if let Some((_, stand_in)) = brought {
+            return Some((*stand_in).to_owned());
         }
         let found = (self.base.variable)(name).filter(|value| !value.is_empty());
         if found.is_some() {
             return found;
         }
         self.missing.borrow_mut().push(name.to_owned());
-        let is_brought = self.arm.is_some_and(|arm| !arm.set_up.is_empty() || arm.lab.is_some());
+        let is_brought = self.arm.is_some_and(|arm| !arm.set_up.is_empty() || !arm.requests.is_empty());
         (self.guesses && is_brought).then(|| stand_in(name).to_owned())
     }
 

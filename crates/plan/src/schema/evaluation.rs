@@ -1,22 +1,24 @@
 //! The mappings of evaluation documents.
 
 use super::values::{Key, list, list_or, refer, share, table, text, whole, words};
-use crate::evaluation::{LAYOUTS, ORDERS};
+use crate::evaluation::ORDERS;
 use crate::level::LevelAxis;
 use crate::registry::Registry;
 use serde_json::{Value, json};
 
 /// All mappings, by name.
 pub(super) fn tables(registry: &Registry) -> Vec<Key> {
-    vec![
+    let mut tables = vec![
         ("evaluation", evaluation()),
-        ("arm", arm()),
-        ("lab", lab()),
+        ("arm", arm(registry)),
         ("evaluation_load", load(registry)),
         ("levels", levels(&registry.axes())),
         ("search", search(&registry.axes())),
         ("observe", observe()),
-    ]
+    ];
+    let mappings = registry.provisioners().flat_map(|kind| kind.schema().1);
+    tables.extend(mappings.map(|one| (one.name, table(one.description, &one.required, one.keys))));
+    tables
 }
 
 fn evaluation() -> Value {
@@ -53,20 +55,15 @@ fn service_level() -> Value {
     level
 }
 
-fn arm() -> Value {
+fn arm(registry: &Registry) -> Value {
     let command = text("A shell command");
     let target = refer("target", "What the load runs against");
     let target =
         list_or("Target of loads that have none: one, or one for objects and one for volumes", &target);
-    let layout = words("A layout of the lab", LAYOUTS);
-    let keys = vec![
+    let mut keys = vec![
         ("name", text("Name of the arm")),
         ("description", text("Description")),
         ("target", target),
-        (
-            "lab",
-            json!({"description": "Cluster that the lab starts for it", "anyOf": [layout, {"$ref": "#/$defs/lab"}]}),
-        ),
         (
             "environment",
             json!({
@@ -84,11 +81,8 @@ fn arm() -> Value {
         ("tear_down", list_or("Commands to run at its end", &command)),
         ("observe", refer("observe", "What to observe on it")),
     ];
+    keys.extend(registry.provisioners().map(|kind| (kind.key(), kind.schema().0)));
     table("One thing compared", &["name"], keys)
-}
-
-fn lab() -> Value {
-    table("A cluster of the lab", &["layout"], vec![("layout", words("Its layout", LAYOUTS))])
 }
 
 fn load(registry: &Registry) -> Value {
