@@ -16,7 +16,7 @@ export interface AuditRow {
   what: string;
 }
 
-/** How an [`Axis`] stands in JSON. */
+/** What is varied, and its value at this point. */
 export interface Axis {
   /** What is varied: `block_size`. */
   name: string;
@@ -29,7 +29,7 @@ export interface Axis {
 export type AxisScalar = number | string;
 
 /** What the numbers on an axis count. */
-export type AxisUnit = 'count' | 'bytes';
+export type AxisUnit = 'count' | 'bytes' | 'operations_per_second';
 
 /** The state of the page cache that a document declares for the start of the load. */
 export type Cache = 'cold' | 'warm';
@@ -546,7 +546,7 @@ export interface Member {
   /** Of all that makes the cell what it is: when it changes, the cell is measured again. */
   fingerprint: string;
   /** The level. */
-  level: [string, string][];
+  level: Axis[];
   /** The load's name. */
   load: string;
   /** Which repeat, from 1. */

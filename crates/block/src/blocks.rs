@@ -5,9 +5,11 @@ use crate::external::External;
 use crate::job::Job;
 use crate::{forecast, policy, prepare, schema};
 use std::sync::Arc;
+use tidemark_plan::defaults;
 use tidemark_plan::engine::{Engine, Placement, Prepared, ReadWork, Setup, Target, WorkPlace};
 use tidemark_plan::forecast::Forecaster;
 use tidemark_plan::job::Job as AnyJob;
+use tidemark_plan::level::{LevelAxis, RATE};
 use tidemark_plan::plan::{Plan, Work};
 use tidemark_plan::policy::Policy;
 use tidemark_plan::schema::Mapping;
@@ -60,6 +62,14 @@ impl Engine for Blocks {
 
     fn schema(&self) -> Vec<Mapping> {
         schema::mappings()
+    }
+
+    fn axes(&self) -> Vec<LevelAxis> {
+        vec![
+            LevelAxis::count("clients", defaults::MOST_WORKERS, "Clients of loads on volumes"),
+            LevelAxis::count("depth", defaults::MOST_DEPTH, "Operations in flight per client"),
+            RATE,
+        ]
     }
 
     fn claims(&self, keyword: &str, node: &Node) -> bool {

@@ -90,12 +90,7 @@ impl Executor {
                 execute(plan, task.provenance, &options, store, sink).map_err(|error| error.to_string())
             }),
             evaluate: Arc::new(move |document, task, store, sink| {
-                let options = evaluate::Options {
-                    run: of_runs(&task),
-                    provisioners: Vec::new(),
-                    again: false,
-                    renew: true,
-                };
+                let options = evaluate::Options { renew: true, ..evaluate::Options::new(of_runs(&task)) };
                 let Task { provenance, secrets, .. } = task;
                 let evaluated = restricted(secrets.as_deref(), &registry, |environment| {
                     evaluate(document, provenance, &options, environment, store, sink)

@@ -6,9 +6,11 @@ use crate::job::{self, ENGINE, Target as Storage};
 use crate::prepare::Servers;
 use crate::{policy, schema};
 use serde::Deserialize as _;
+use tidemark_plan::defaults;
 use tidemark_plan::engine::{Engine, Placement, Prepared, ReadWork, Setup, Target, WorkPlace};
 use tidemark_plan::forecast::Forecaster;
 use tidemark_plan::job::Job;
+use tidemark_plan::level::{LevelAxis, RATE};
 use tidemark_plan::plan::{Plan, Work};
 use tidemark_plan::policy::Policy;
 use tidemark_plan::schema::Mapping;
@@ -53,6 +55,10 @@ impl Engine for Objects {
 
     fn schema(&self) -> Vec<Mapping> {
         schema::schema()
+    }
+
+    fn axes(&self) -> Vec<LevelAxis> {
+        vec![LevelAxis::count("workers", defaults::MOST_WORKERS, "Workers of loads on objects"), RATE]
     }
 
     fn claims(&self, keyword: &str, node: &Node) -> bool {

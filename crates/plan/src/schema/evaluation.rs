@@ -1,22 +1,24 @@
 //! The mappings of evaluation documents.
 
 use super::values::{Key, list, list_or, refer, share, table, text, whole, words};
-use crate::evaluation::{LAYOUTS, ORDERS};
+use crate::evaluation::ORDERS;
+use crate::level::LevelAxis;
 use crate::registry::Registry;
-use crate::yaml::levels::AXES;
 use serde_json::{Value, json};
 
 /// All mappings, by name.
 pub(super) fn tables(registry: &Registry) -> Vec<Key> {
-    vec![
+    let mut tables = vec![
         ("evaluation", evaluation()),
-        ("arm", arm()),
-        ("lab", lab()),
+        ("arm", arm(registry)),
         ("evaluation_load", load(registry)),
-        ("levels", levels()),
-        ("search", search()),
+        ("levels", levels(&registry.axes())),
+        ("search", search(&registry.axes())),
         ("observe", observe()),
-    ]
+    ];
+    let mappings = registry.provisioners().flat_map(|kind| kind.schema().1);
+    tables.extend(mappings.map(|one| (one.name, table(one.description, &one.required, one.keys))));
+    tables
 }
 
 fn evaluation() -> Value {
@@ -53,20 +55,15 @@ fn service_level() -> Value {
     level
 }
 
-fn arm() -> Value {
+fn arm(registry: &Registry) -> Value {
     let command = text("A shell command");
     let target = refer("target", "What the load runs against");
     let target =
         list_or("Target of loads that have none: one, or one for objects and one for volumes", &target);
-    let layout = words("A layout of the lab", LAYOUTS);
-    let keys = vec![
+    let mut keys = vec![
         ("name", text("Name of the arm")),
         ("description", text("Description")),
         ("target", target),
-        (
-            "lab",
-            json!({"description": "Cluster that the lab starts for it", "anyOf": [layout, {"$ref": "#/$defs/lab"}]}),
-        ),
         (
             "environment",
             json!({
@@ -84,11 +81,8 @@ fn arm() -> Value {
         ("tear_down", list_or("Commands to run at its end", &command)),
         ("observe", refer("observe", "What to observe on it")),
     ];
+    keys.extend(registry.provisioners().map(|kind| (kind.key(), kind.schema().0)));
     table("One thing compared", &["name"], keys)
-}
-
-fn lab() -> Value {
-    table("A cluster of the lab", &["layout"], vec![("layout", words("Its layout", LAYOUTS))])
 }
 
 fn load(registry: &Registry) -> Value {
@@ -109,33 +103,23 @@ fn load(registry: &Registry) -> Value {
     load
 }
 
-/// The values of an axis.
-fn value(axis: &str) -> Value {
-    match axis {
-        "rate" => super::values::rate("Operations per time of each load"),
-        "depth" => whole("Operations in flight per client", 1),
-        "clients" => whole("Clients of loads on volumes", 1),
-        _ => whole("Workers of loads on objects", 1),
-    }
-}
-
-fn levels() -> Value {
-    let axis = |axis: &'static str| (axis, list_or("One value, or several", &value(axis)));
+fn levels(axes: &[LevelAxis]) -> Value {
+    let axis = |axis: &LevelAxis| (axis.name, list_or("One value, or several", &axis.schema()));
     table(
         "Load intensities; several axes multiply; without an axis there is one level",
         &[],
-        AXES.map(axis).to_vec(),
+        axes.iter().map(axis).collect(),
     )
 }
 
-fn search() -> Value {
+fn search(axes: &[LevelAxis]) -> Value {
     let range =
-        |axis: &'static str| (axis, text("The lowest and the highest, such as 1-2560 or 100/s-20k/s"));
-    let mut keys = AXES.map(range).to_vec();
+        |axis: &LevelAxis| (axis.name, text("The lowest and the highest, such as 1-2560 or 100/s-20k/s"));
+    let mut keys: Vec<Key> = axes.iter().map(range).collect();
     keys.push(("within", share("Precision; default: 5%")));
     let mut search =
         table("A search for the highest load within the service level, over one axis", &[], keys);
-    search["oneOf"] = AXES.map(|axis| json!({"required": [axis]})).into_iter().collect();
+    search["oneOf"] = axes.iter().map(|axis| json!({"required": [axis.name]})).collect();
     search
 }
 

@@ -4,10 +4,11 @@ use super::documents::canonical;
 use super::environment::Environment;
 use super::observe::{observe, texts};
 use super::scope;
-use super::table::{Table, choose, text};
+use super::table::{Table, text};
 use super::tree::{Node, Value};
-use crate::evaluation::{Arm, LAYOUTS, Lab};
+use crate::evaluation::Arm;
 use crate::plan::Observe;
+use crate::provisioner::Request;
 use crate::redact::{is_secret, redact};
 use std::ops::Range;
 
@@ -79,7 +80,7 @@ fn arm(
     let mut arm = Arm {
         name: name.unwrap_or_default(),
         description,
-        lab: lab(&mut table),
+        requests: requests(&mut table, environment),
         environment: variables(&mut table),
         set_up: texts(&mut table, "set_up", text),
         reset: texts(&mut table, "reset", text),
@@ -110,20 +111,14 @@ fn targets(table: &mut Table<'_>, environment: &Environment<'_>) -> (Vec<Node>, 
     (nodes, entry.key_span.clone())
 }
 
-fn lab(table: &mut Table<'_>) -> Option<Lab> {
-    let entry = table.entry("lab")?;
-    let words = LAYOUTS.map(|layout| (layout, layout));
-    let layout = |text: &str| choose(text, &words);
-    let layout = match entry.node.value {
-        Value::Map(_) => {
-            let mut own = table.below("`lab`", entry);
-            let layout = own.required("layout", &format!("write one of {}", LAYOUTS.join(", ")), layout);
-            own.finish();
-            layout
-        }
-        _ => table.scalar(&entry.node, "lab", layout),
-    };
-    layout.map(|layout| Lab { layout: layout.to_owned() })
+/// What it asks of provisioners, each under its key.
+fn requests(table: &mut Table<'_>, environment: &Environment<'_>) -> Vec<Request> {
+    let mut requests = Vec::new();
+    for kind in environment.registry.provisioners() {
+        let Some(entry) = table.entry(kind.key()) else { continue };
+        requests.extend(kind.read(table, entry, environment));
+    }
+    requests
 }
 
 /// The variables under `environment`.
@@ -161,9 +156,8 @@ fn is_variable(name: &str) -> bool {
 /// What the arm is, for reports, without secrets.
 fn settings(arm: &Arm, targets: &[Node]) -> Vec<(String, String)> {
     let mut settings = Vec::new();
-    if let Some(lab) = &arm.lab {
-        settings.push(("lab".to_owned(), lab.layout.clone()));
-    }
+    settings
+        .extend(arm.requests.iter().map(|request| (request.key().to_owned(), request.label().to_owned())));
     for node in targets {
         let mut parts = Vec::new();
         describe(node, "", &mut parts);

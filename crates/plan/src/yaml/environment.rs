@@ -3,6 +3,7 @@
 //! Nothing else of the machine is touched while a document is read, whatever its format.
 
 use super::table::{Problem, Table};
+use crate::diagnostic::Code;
 use crate::registry::Registry;
 use crate::secret::Secret;
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -85,7 +86,8 @@ impl Environment<'_> {
             };
             let Some(value) = (self.variable)(name).filter(|value| !value.is_empty()) else {
                 let message = format!("the environment variable {name} is not set");
-                return Err(Problem::new(message, format!("set it before the run: export {name}=...")));
+                let problem = Problem::new(message, format!("set it before the run: export {name}=..."));
+                return Err(problem.about(Code::UnsetVariable(name.to_owned())));
             };
             if is_placeholder(&value) {
                 let message = format!("the environment variable {name} holds a placeholder");

@@ -11,6 +11,7 @@ use super::tree::{self, Entry, Node, Value};
 use crate::defaults;
 use crate::diagnostic::Diagnostic;
 use crate::evaluation::{Evaluation, Levels, Load, ORDERS};
+use crate::level::LevelAxis;
 use crate::redact::redact;
 use crate::registry::Registry;
 use std::ops::Range;
@@ -71,6 +72,8 @@ pub(crate) fn evaluation(
 /// What the evaluation gives for all loads.
 struct Common {
     given: Option<Given>,
+    /// What levels can set.
+    axes: Vec<LevelAxis>,
     service_level: Option<(ServiceLevel, Range<usize>)>,
 }
 
@@ -84,7 +87,9 @@ fn top(mut table: Table<'_>, whole: &str, beside: &Beside<'_>) -> Evaluation {
     let (arms, arm_sources) = arms(&mut table, &shared, beside.environment);
     let repeats = table.small("repeats", 1..=1000).unwrap_or(1);
     let order = table.word("order", &ORDERS).unwrap_or_default();
-    let common = Common { given: levels::read(&mut table), service_level: service_level(&mut table) };
+    let axes = beside.environment.registry.axes();
+    let common =
+        Common { given: levels::read(&mut table, &axes), axes, service_level: service_level(&mut table) };
     let (loads, load_sources) = loads(&mut table, &common, beside);
     let runs: u64 = loads.iter().map(|load: &Load| load.levels.known().len() as u64).sum();
     let runs = runs.saturating_mul(arms.len() as u64).saturating_mul(u64::from(repeats));
@@ -160,7 +165,7 @@ fn load(
 ) -> Option<(Load, LoadSource)> {
     let name = table.required("name", "add the load's name, such as `name: small`", text);
     let description = table.text("description").unwrap_or_default();
-    let given = levels::read(&mut table);
+    let given = levels::read(&mut table, &common.axes);
     let has_own = given.is_some();
     let service_level = service_level(&mut table).or_else(|| common.service_level.clone());
     let path = table.text("document");

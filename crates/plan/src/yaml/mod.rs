@@ -11,7 +11,7 @@ mod documents;
 mod drivers;
 pub mod environment;
 mod evaluation;
-pub mod levels;
+mod levels;
 mod observe;
 pub mod scope;
 pub mod table;
@@ -60,7 +60,7 @@ fn workload<'a>(mut table: Table<'a>, environment: &Environment<'_>, text: &str,
     let own = table.whole("seed", 0..=u64::MAX);
     let seed = lent.seed.or(own).unwrap_or_else(|| defaults::seed_of(&redact(text)));
     let on_failure = on_failure(&mut table).unwrap_or_default();
-    let scope = Scope::of(lent.target).within(&mut table, environment);
+    let scope = Scope::of(lent.target, lent.broken).within(&mut table, environment);
     let observe = observe::observe(&mut table);
     let drivers = drivers::drivers(&mut table).or(lent.drivers).unwrap_or_default();
     let missing_target = lent.missing.unwrap_or_else(|| (0..0, "the document has no `target`".to_owned()));
@@ -183,7 +183,8 @@ fn works<'a>(table: &mut Table<'a>, stage: usize, scope: &Scope<'a>, context: &C
             return Vec::new();
         };
         let place = WorkPlace { keyword: kind.0, kind: kind.1, stream: stream(0), alone: true };
-        return works::work(place, table.below(format!("`{}`", kind.0), entry), scope, context);
+        let below = table.below(format!("`{}`", kind.0), entry);
+        return works::work(place, &entry.node, below, scope, context);
     };
     let (mut works, mut taken) = (Vec::new(), HashSet::new());
     for node in nodes {
@@ -194,7 +195,7 @@ fn works<'a>(table: &mut Table<'a>, stage: usize, scope: &Scope<'a>, context: &C
         };
         let below = table.below(format!("`{}`", kind.0), entry);
         let place = WorkPlace { keyword: kind.0, kind: kind.1, stream: stream(works.len()), alone: false };
-        for mut next in works::work(place, below, scope, context) {
+        for mut next in works::work(place, &entry.node, below, scope, context) {
             if !taken.insert(next.work.name.clone()) {
                 next.work.name = format!("{}-{}", next.work.name, works.len() + 1);
                 taken.insert(next.work.name.clone());

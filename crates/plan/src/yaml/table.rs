@@ -5,7 +5,7 @@
 //! errors; a document with any error is refused as a whole.
 
 use super::tree::{Entry, Node, Value};
-use crate::diagnostic::{Diagnostic, Severity};
+use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::nearest::nearest;
 use crate::selector::SelectorError;
 use std::cell::RefCell;
@@ -33,14 +33,19 @@ const FIO_WORDS: [(&str, &str); 9] = [
 pub struct Log(RefCell<Vec<Diagnostic>>);
 
 impl Log {
+    /// Adds a remark.
+    pub fn push(&self, remark: Diagnostic) {
+        self.0.borrow_mut().push(remark);
+    }
+
     /// Adds an error.
     pub fn error(&self, span: &Range<usize>, message: impl Into<String>, help: impl Into<String>) {
-        self.0.borrow_mut().push(Diagnostic::error(span.clone(), message, help));
+        self.push(Diagnostic::error(span.clone(), message, help));
     }
 
     /// Adds a warning.
     pub fn warning(&self, span: &Range<usize>, message: impl Into<String>, help: impl Into<String>) {
-        self.0.borrow_mut().push(Diagnostic::warning(span.clone(), message, help));
+        self.push(Diagnostic::warning(span.clone(), message, help));
     }
 
     /// Whether there are more remarks than are shown.
@@ -78,12 +83,19 @@ pub struct Problem {
     pub help: String,
     /// Where in the scalar.
     pub span: Option<Range<usize>>,
+    /// What it is about; [`Code::Other`]: the value of its key.
+    pub code: Code,
 }
 
 impl Problem {
     /// A problem with the whole scalar.
     pub fn new(message: impl Into<String>, help: impl Into<String>) -> Self {
-        Self { message: message.into(), help: help.into(), span: None }
+        Self { message: message.into(), help: help.into(), span: None, code: Code::Other }
+    }
+
+    /// The same, about something that code asks for.
+    pub fn about(self, code: Code) -> Self {
+        Self { code, ..self }
     }
 }
 
@@ -95,7 +107,7 @@ impl From<UnitError> for Problem {
 
 impl From<SelectorError> for Problem {
     fn from(error: SelectorError) -> Self {
-        Self { message: error.message, help: error.help, span: Some(error.span) }
+        Self { span: Some(error.span), ..Self::new(error.message, error.help) }
     }
 }
 
@@ -247,7 +259,7 @@ impl<'a> Table<'a> {
         let Value::Scalar(scalar) = &node.value else {
             let kind =
                 if matches!(node.value, Value::Nothing) { "has no value" } else { "is not a single value" };
-            self.log.error(&node.span, format!("`{key}` {kind}"), "write one value");
+            self.error(key, &node.span, format!("`{key}` {kind}"), "write one value");
             return None;
         };
         match parse(scalar) {
@@ -258,7 +270,12 @@ impl<'a> Table<'a> {
                 let span = within.map_or(node.span.clone(), |part| {
                     node.span.start + part.start..node.span.start + part.end
                 });
-                self.log.error(&span, format!("`{key}`: {}", problem.message), problem.help);
+                let message = format!("`{key}`: {}", problem.message);
+                let code = match problem.code {
+                    Code::Other => Code::Key(key.to_owned()),
+                    code => code,
+                };
+                self.log.push(Diagnostic::error(span, message, problem.help).about(code));
                 None
             }
         }
@@ -275,6 +292,12 @@ impl<'a> Table<'a> {
             self.missing(key, help);
         }
         self.read(key, parse)
+    }
+
+    /// An error about a key.
+    fn error(&self, key: &str, span: &Range<usize>, message: String, help: impl Into<String>) {
+        let error = Diagnostic::error(span.clone(), message, help);
+        self.log.push(error.about(Code::Key(key.to_owned())));
     }
 
     /// Reports a required key that is missing.
@@ -347,7 +370,8 @@ impl<'a> Table<'a> {
     pub fn contradiction(&mut self, one: &'static str, other: &'static str, why: &str) -> bool {
         let both = self.entry(one).is_some().then(|| self.entry(other)).flatten();
         if let Some(entry) = both {
-            self.log.error(
+            self.error(
+                other,
                 &entry.key_span,
                 format!("`{one}` and `{other}` exclude each other: {why}"),
                 format!("remove `{one}` or `{other}`"),
@@ -361,7 +385,7 @@ impl<'a> Table<'a> {
         for key in keys {
             if let Some(entry) = self.entry(key) {
                 let message = format!("`{key}` does not apply here: {why}");
-                self.log.error(&entry.key_span, message, format!("remove `{key}`"));
+                self.error(key, &entry.key_span, message, format!("remove `{key}`"));
             }
         }
     }
@@ -383,7 +407,7 @@ impl<'a> Table<'a> {
                 None => format!("valid keys: {}", self.asked.join(", ")),
             };
             let message = format!("`{}` is not a key of {}", entry.key, self.what);
-            self.log.error(&entry.key_span, message, help);
+            self.error(&entry.key, &entry.key_span, message, help);
         }
     }
 }

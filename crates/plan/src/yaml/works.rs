@@ -3,7 +3,7 @@
 use super::context::Context;
 use super::scope::Scope;
 use super::table::{Log, Table};
-use super::tree::Entry;
+use super::tree::{Entry, Node};
 use crate::engine::{ReadWork, WorkPlace};
 use crate::nearest::nearest;
 use crate::plan::WorkKind;
@@ -18,22 +18,24 @@ pub const KINDS: [(&str, WorkKind); 6] = [
     ("dispose", WorkKind::Dispose),
 ];
 
-/// Reads the work under the key of its kind: one, or those that a sweep makes of it.
+/// Reads the work in `node`, which stands under the key of its kind: one, or those that a sweep makes of it.
 pub(super) fn work<'a>(
     place: WorkPlace,
+    node: &Node,
     mut table: Table<'a>,
     scope: &Scope<'a>,
     context: &Context<'_>,
 ) -> Vec<ReadWork> {
     let registry = context.environment.registry;
     let scope = scope.within(&mut table, context.environment);
-    let target = scope.target.clone().or_else(|| {
+    if let (None, false) = (&scope.target, scope.broken) {
         let help = "write `target: {kind: s3, endpoint: ..., ...}`, or `target: embedded` to try it out";
         let (at, message) = &context.missing_target;
         table.log().error(at, message, help);
-        registry.stand_in_target()
-    });
-    let Some(target) = target else { return Vec::new() };
+    }
+    // After that error, or one in the target, the work is read on if its keys show by whom.
+    let stand_in = || registry.claimant(place.keyword, node)?.stand_in_target();
+    let Some(target) = scope.target.clone().or_else(stand_in) else { return Vec::new() };
     let Some(engine) = registry.engine(target.engine()) else { return Vec::new() };
     engine.works(place, table, &target, &scope, context)
 }
