@@ -183,6 +183,7 @@ impl Progress for Lines<'_> {
 mod tests {
     use super::*;
     use crate::event::EventSink;
+    use crate::execute;
     use std::sync::{Arc, Mutex};
     use tidemark_plan::plan::Plan;
 
@@ -311,15 +312,16 @@ mod tests {
         let refusal = |document: &Document, options: &Options| {
             Arm::new("e", document, options, &Registry::default()).map(drop).unwrap_err().to_string()
         };
-        let options = Options { directory: Some("/nonexistent".into()), ..Options::default() };
-        for options in [Options::default(), options] {
+        let plain = || Options::new(execute::Options::local(Registry::default()));
+        let options = Options { directory: Some("/nonexistent".into()), ..plain() };
+        for options in [plain(), options] {
             let error = refusal(&document(), &options);
             assert_eq!(error, "arm `a`: `lab` is available only with `tidemark run` on this machine");
         }
         let commands = Document { requests: vec![], set_up: vec!["true".into()], ..document() };
-        let error = refusal(&commands, &Options::default());
+        let error = refusal(&commands, &plain());
         assert!(error.contains("--run-commands"), "{error}");
-        let allowed = Options { run_commands: true, ..Options::default() };
+        let allowed = Options { run_commands: true, ..plain() };
         assert!(Arm::new("e", &commands, &allowed, &Registry::default()).is_ok());
     }
 
