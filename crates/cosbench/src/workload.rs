@@ -181,7 +181,7 @@ impl Reader {
             pause_ns: seconds(pause_s),
             trigger: element.value("trigger").map(|value| value.text.trim().to_owned()),
             // COSBench runs the following stages whatever became of this one. Users rely on it: their
-            // clean-up is an ordinary stage at the end.
+            // cleanup is an ordinary stage at the end.
             on_failure: OnFailure::Continue,
             cell: None,
         };

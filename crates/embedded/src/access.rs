@@ -1,4 +1,4 @@
-//! Who may ask: one key pair, and everybody without a signature where that is allowed.
+//! Authentication: one key pair, and requests without a signature if the options allow them.
 //!
 //! `s3s` checks signatures, their age (15 minutes either way, else `RequestTimeTooSkewed`) and payload hashes.
 
@@ -27,11 +27,11 @@ impl S3Auth for OnePair {
         if access_key == self.access_key {
             return Ok(self.secret_key.clone());
         }
-        Err(s3_error!(InvalidAccessKeyId, "The access key you gave is not known here."))
+        Err(s3_error!(InvalidAccessKeyId, "This server does not know the access key."))
     }
 }
 
-/// Lets everybody in whose signature is right or absent.
+/// Accepts every request whose signature is valid or absent.
 pub(super) struct Anybody;
 
 #[async_trait::async_trait]

@@ -1,4 +1,4 @@
-//! Where bodies live. A backend takes a body in through a [`Sink`], holds it as [`Staged`] while it has no name, and
+//! Storage of bodies. A backend receives a body through a [`Sink`], holds it as [`Staged`] until it has a name, and
 //! then as the [`Content`] of an object. There are two: `memory`, and `disk` with its `staged_file` and `object_file`.
 
 use std::io;
@@ -21,13 +21,13 @@ pub(super) enum Backend {
     Disk(Arc<Disk>),
 }
 
-/// A body on its way in.
+/// An incoming body.
 pub(super) enum Sink {
     Memory(Vec<u8>),
     Disk(FileSink),
 }
 
-/// A body that has come in whole but is not an object: one about to be named, or a part of an upload.
+/// A complete body that is not an object yet: about to be named, or a part of an upload.
 /// Dropping it frees what it takes.
 pub(super) enum Staged {
     Memory(Bytes),
@@ -42,8 +42,7 @@ pub(super) enum Content {
 }
 
 impl Backend {
-    /// Runs work that may wait for a disk where waiting harms nobody: on a blocking thread, or in place when there is
-    /// no disk.
+    /// Runs work that may wait for a disk: on a blocking thread, or in place if there is no disk.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> S3Result<T> + Send + 'static,
@@ -80,7 +79,7 @@ impl Backend {
         }
     }
 
-    /// Writes down what belongs to a staged body, so that only [`Backend::place`] is left to do.
+    /// Writes the metadata of a staged body, so that only [`Backend::place`] remains to be done.
     pub(super) fn seal(&self, staged: Staged, key: &str, details: &Details) -> io::Result<Staged> {
         match staged {
             Staged::Memory(bytes) => Ok(Staged::Memory(bytes)),
@@ -104,7 +103,7 @@ impl Backend {
         }
     }
 
-    /// Makes earlier [`Backend::place`] and [`Backend::discard`] calls in a bucket last, if that was asked for.
+    /// Makes earlier [`Backend::place`] and [`Backend::discard`] calls in a bucket durable, if the options ask for it.
     pub(super) fn settle(&self, bucket: &str) -> io::Result<()> {
         match self {
             Self::Memory => Ok(()),
@@ -157,7 +156,7 @@ impl Staged {
         }
     }
 
-    /// Moves what a sink still buffers to the place of the backend: a part may wait long for its upload's end.
+    /// Moves the sink's buffer to the backend: a part may wait long for the end of its upload.
     pub(super) fn spill(self) -> io::Result<Self> {
         match self {
             Self::Memory(bytes) => Ok(Self::Memory(bytes)),

@@ -1,4 +1,4 @@
-//! Bodies on the wire, counted: a request's on its way in, an answer's on its way out.
+//! Bodies on the wire, counted: of requests that come in and of answers that go out.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,11 +20,11 @@ pub(super) struct RequestBody {
     meter: Arc<Meter>,
 }
 
-/// What is known of a request's body outside the store.
+/// What the server knows of a request's body outside the store.
 #[derive(Default)]
 pub(super) struct Meter {
     bytes: AtomicU64,
-    /// The body, when the store let go of it before its end.
+    /// The body, if the store dropped it before its end.
     unread: Mutex<Option<Incoming>>,
 }
 
@@ -78,7 +78,7 @@ impl Meter {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Reads to the end what the store did not want to read.
+    /// Reads the part of the body that the store did not read.
     ///
     /// An answer to a client that is still sending is lost when the connection is closed on it: TCP resets it.
     pub(super) async fn drain(&self) {
@@ -89,7 +89,7 @@ impl Meter {
     }
 }
 
-/// Reads a body nobody wants, up to a limit and to its first error.
+/// Discards a body, up to a limit or its first error.
 pub(super) async fn drain(mut incoming: Incoming) {
     let mut left = PATIENCE;
     while let Some(Ok(frame)) =
@@ -106,19 +106,19 @@ pub(super) async fn drain(mut incoming: Incoming) {
 /// An answer's body on its way out.
 pub(super) struct ReplyBody {
     inner: s3s::Body,
-    /// Who counts the bytes of an answer that succeeded.
+    /// Counts the bytes of a successful answer.
     meter: Option<(Arc<Counters>, Operation)>,
     cut: Option<Cut>,
 }
 
-/// A body that will be broken off.
+/// A body that will be cut short.
 struct Cut {
     left: u64,
-    /// Whether the connection has had its chance to send what it was given.
+    /// Whether the connection has had a chance to send its buffer.
     flushed: bool,
 }
 
-/// Why a body was broken off.
+/// Why a body was cut short.
 #[derive(Debug, thiserror::Error)]
 #[error("the answer was broken off on purpose")]
 struct BrokenOff;

@@ -31,7 +31,7 @@ pub(super) struct Tag {
     pub(super) value: String,
 }
 
-/// What is known about an object besides its bytes; a file of the disk backend ends with it.
+/// Everything about an object but its bytes; the disk backend stores it at the end of the file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Details {
     /// The ETag without quotes: the MD5 of the body in hex, or of its parts' MD5s and their number.

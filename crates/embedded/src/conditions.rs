@@ -19,14 +19,14 @@ pub(super) struct Read<'a> {
 /// Why a read is not answered with the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// What the client has is still current.
+    /// The client's copy is still current.
     NotModified,
     /// The object is not the one the client means.
     PreconditionFailed,
 }
 
 impl Read<'_> {
-    /// Weighs the conditions in the order of RFC 9110, section 13.2.2: a date counts only without its ETag relative.
+    /// Evaluates the conditions in the order of RFC 9110, section 13.2.2: a date counts only without its ETag relative.
     fn weigh(&self, details: &Details) -> Result<(), Refusal> {
         let modified = whole_seconds(details.modified);
         let expected = match (self.if_match, self.if_unmodified_since) {

@@ -1,14 +1,14 @@
 //! Bodies on disk: one file per object in one directory per bucket.
 //!
 //! ```text
-//! STORE                       says that the directory is ours; locked while a server uses it
-//! staging/                    bodies that are coming in, and parts of uploads; emptied at every start
+//! STORE                       marks the directory as a store; locked while a server uses it
+//! staging/                    incoming bodies, and parts of uploads; emptied at every start
 //! buckets/BUCKET/KEY.GENERATION.object
 //! ```
 //!
 //! An object's file appears by one rename, body and all (see [`crate::object_file`]). Each write gets a higher generation
-//! and so a name of its own; the older file is removed afterwards. A crash at any moment leaves the old object, or the
-//! new one, or both, and then the higher generation counts. A reader never sees a file change under it.
+//! and so a name of its own; the older file is removed afterwards. A crash at any moment leaves the old object, the new
+//! one, or both; then the higher generation counts. A reader never sees a file change under it.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read as _, Write as _};
@@ -97,7 +97,7 @@ impl Disk {
                 None => unreadable += 1,
             }
         }
-        // Rising generations: a later one replaces an earlier one, whose file a crash kept from being removed.
+        // In rising order: a later generation replaces an earlier one whose file a crash left behind.
         files.sort_unstable();
         for (generation, path) in files {
             self.generation.fetch_max(generation.saturating_add(1), Ordering::Relaxed);
@@ -114,7 +114,7 @@ impl Disk {
         Ok((bucket, unreadable))
     }
 
-    /// Makes renames and removals in a bucket last.
+    /// Makes renames and removals in a bucket durable.
     pub(super) fn settle(&self, bucket: &str) -> io::Result<()> {
         if self.durable { File::open(self.bucket(bucket))?.sync_all() } else { Ok(()) }
     }
@@ -125,7 +125,7 @@ impl Disk {
     }
 
     pub(super) fn remove_bucket(&self, name: &str) -> io::Result<()> {
-        // The rename takes the bucket away in one step, while files of removed objects may still be on their way out.
+        // The rename removes the bucket in one step, while files of deleted objects may still be being removed.
         let grave = tempfile::tempdir_in(self.staging())?;
         fs::rename(self.bucket(name), grave.path().join(name))?;
         if self.durable {

@@ -1,11 +1,11 @@
-//! What can go wrong when an embedded server is started or steered from outside.
+//! Errors of starting and controlling an embedded server.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// Why an embedded server could not be started, or why a fault could not be placed.
 ///
-/// The operating system's own words are the [`source`](std::error::Error::source) of an error, not part of its text.
+/// The operating system's message is the [`source`](std::error::Error::source) of an error, not part of its text.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EmbeddedError {

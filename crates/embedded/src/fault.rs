@@ -8,7 +8,7 @@ use crate::operation::Operation;
 
 /// One way to misbehave: what happens, to which requests, and how often.
 ///
-/// Made by one of the first four functions and narrowed by the others; without narrowing it strikes every request.
+/// Create it with one of the first four functions and narrow it with the others; otherwise it strikes every request.
 ///
 /// ```
 /// # use tidemark_embedded::{Fault, Operation};
@@ -31,7 +31,7 @@ impl Fault {
 
     /// Answers with this HTTP status and S3 error code instead of doing what was asked.
     ///
-    /// A status outside 400 to 599 is no error a client could meet; 500 is sent in its place.
+    /// A status outside 400 to 599 is not an error; 500 is sent instead.
     #[must_use]
     pub fn answer(status: u16, code: &str) -> Self {
         let status = StatusCode::from_u16(status).ok().filter(|s| s.is_client_error() || s.is_server_error());
@@ -54,7 +54,7 @@ impl Fault {
     }
 
     /// Sends at most this many bytes of a successful answer's body, then closes the connection, while the header
-    /// still promises the whole. Bodies that are no longer than this are sent whole.
+    /// still announces all of it. Bodies that are no longer than this are sent whole.
     #[must_use]
     pub fn truncate(bytes: u64) -> Self {
         Self::new(Effect::Truncate(bytes))
@@ -116,7 +116,7 @@ impl Fault {
         self
     }
 
-    /// Whether the fault is about this request, whatever the occasion.
+    /// Whether the fault matches this request, regardless of counts and chance.
     pub(super) fn matches(&self, request: &Seen<'_>) -> bool {
         self.operation.is_none_or(|operation| operation == request.operation)
             && self.method.as_deref().is_none_or(|method| method == request.method)
@@ -146,7 +146,7 @@ pub(super) enum When {
     Chance(f64),
 }
 
-/// What the layer in front of the store needs to know of a request.
+/// The properties of a request that faults match.
 pub(super) struct Seen<'a> {
     pub(super) operation: Operation,
     pub(super) method: &'a str,

@@ -1,4 +1,4 @@
-//! Faults on purpose: a handle with which a test makes a healthy server misbehave while it runs.
+//! Fault injection: a handle that makes a healthy server misbehave while it runs.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,11 +11,11 @@ use crate::fault::{Fault, Seen};
 use crate::plan::{Plan, Verdict};
 use crate::store::Store;
 
-/// Names a fault in place, to be counted or removed.
+/// Identifies an active fault, to count or remove it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FaultId(pub(super) u64);
 
-/// The control handle of one server's faults; clones steer the same server. Changes count from the next request on.
+/// The control handle of one server's faults; clones control the same server. Changes count from the next request on.
 ///
 /// A handle keeps the store of a stopped server alive, and with it the lock on its directory.
 #[derive(Clone)]
@@ -24,7 +24,7 @@ pub struct Faults {
 }
 
 struct Shared {
-    /// Whether the plan holds anything at all: the one thing a healthy request looks at.
+    /// Whether any fault is active: all that a healthy request checks.
     armed: AtomicBool,
     plan: Mutex<Plan>,
     /// Wakes requests that wait for a freeze to end, when it ends early.
@@ -46,18 +46,18 @@ impl Faults {
         }
     }
 
-    /// Puts a fault in place. When several strike one request, delays add up and the first that replaces or
+    /// Activates a fault. When several strike one request, delays add up and the first that replaces or
     /// breaks the answer wins, in the order in which they were added.
     pub fn add(&self, fault: Fault) -> FaultId {
         self.change(|plan| plan.add(fault))
     }
 
-    /// Takes a fault away; nothing happens when it is gone already.
+    /// Removes a fault; nothing happens if it is not active.
     pub fn remove(&self, id: FaultId) {
         self.change(|plan| plan.remove(id));
     }
 
-    /// Takes everything away: faults, freezes and the cap. Frozen requests go on at once.
+    /// Removes faults, freezes and the rate cap. Frozen requests continue immediately.
     pub fn clear(&self) {
         self.change(Plan::clear);
     }
@@ -68,8 +68,8 @@ impl Faults {
         self.plan().struck(id)
     }
 
-    /// Answers nothing for this long, beginning now. Requests are accepted and wait; bodies already on their way out
-    /// go on. A later freeze replaces an earlier one.
+    /// Answers nothing for this long, beginning now. Requests are accepted and wait; bodies already being sent
+    /// continue. A later freeze replaces an earlier one.
     pub fn freeze(&self, length: Duration) {
         self.change(|plan| plan.freeze(Instant::now().checked_add(length)));
     }
@@ -102,7 +102,7 @@ impl Faults {
         self.shared.armed.load(Ordering::Acquire)
     }
 
-    /// What is to happen to a request that arrives now.
+    /// Decides about a request that arrives now.
     pub(super) fn judge(&self, request: &Seen<'_>) -> Verdict {
         self.plan().judge(request, Instant::now())
     }
@@ -115,7 +115,7 @@ impl Faults {
             changed.as_mut().enable();
             let now = Instant::now();
             let Some(until) = self.plan().frozen_until(now) else { return };
-            // Running into the timeout and being woken both lead to another look.
+            // After the timeout or a wake-up, the plan is read again.
             let _ = tokio::time::timeout_at(until.into(), changed).await;
         }
     }

@@ -1,4 +1,4 @@
-//! What every request passes before the store sees it: it is counted, and faults strike it here.
+//! The layer in front of the store: it counts every request and applies faults.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -103,7 +103,7 @@ impl Front {
     }
 }
 
-/// Whether the client keeps its body back until the server wants it. Reading the body would be to want it.
+/// Whether the client holds its body until the server asks for it (100-continue). Reading the body would ask for it.
 fn hesitates(request: &Parts) -> bool {
     request.headers.contains_key(EXPECT)
 }

@@ -10,7 +10,7 @@ use s3s::Body;
 use crate::backend::Staged;
 use crate::catalogue::Part;
 
-/// The most memory reserved on the word of a `Content-Length` header, in bytes. Larger bodies grow as they come.
+/// The most memory that is reserved for a `Content-Length` header, in bytes. Larger bodies grow as they arrive.
 const RESERVED: u64 = 64 * 1024 * 1024;
 
 /// An empty body with room for what is expected.
@@ -40,7 +40,7 @@ pub(super) fn open(body: &Bytes, range: Range<u64>) -> io::Result<Body> {
     }
 }
 
-/// A copy of a body with one byte inverted; answers on their way keep the old one.
+/// A copy of a body with one byte inverted; answers in progress keep the old one.
 pub(super) fn corrupted(body: &Bytes, offset: u64) -> io::Result<Bytes> {
     let mut copy = body.to_vec();
     let byte = usize::try_from(offset).ok().and_then(|offset| copy.get_mut(offset));

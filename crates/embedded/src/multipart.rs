@@ -156,7 +156,7 @@ pub(super) async fn complete(
             Ok(())
         })
     };
-    // Apart for every backend: joining copies the whole body, which for large ones would hold up other requests.
+    // On another thread for every backend: joining copies the whole body, which would delay other requests.
     let object = apart(work).await?;
     Ok(CompleteMultipartUploadOutput {
         bucket: Some(bucket),
@@ -167,7 +167,7 @@ pub(super) async fn complete(
     })
 }
 
-/// The parts a client lists, if they are what was sent, in rising order and large enough.
+/// The parts that a client lists, if they match those sent, in ascending order and large enough.
 fn chosen_parts(upload: &Upload, asked: &[CompletedPart], minimum_bytes: u64) -> S3Result<Vec<Arc<Part>>> {
     if asked.is_empty() {
         return Err(s3_error!(MalformedXML, "List at least one part."));
@@ -215,7 +215,7 @@ pub(super) async fn abort(
         let mut catalogue = home.write();
         catalogue.upload(&input.upload_id, &input.bucket, &input.key)?;
         let upload = catalogue.uploads.remove(&input.upload_id);
-        // Parts free what they take when they are dropped, which on disk is one removal each: not under the lock.
+        // Dropping parts on disk removes a file for each: not under the lock.
         drop(catalogue);
         drop(upload);
         Ok(AbortMultipartUploadOutput::default())

@@ -18,7 +18,7 @@ use crate::receive::{self, Announced, Received};
 use crate::store::Store;
 use crate::tagging;
 
-/// What an object without a content type is served as, as by S3.
+/// The content type of objects without one, as in S3.
 const DEFAULT_CONTENT_TYPE: &str = "binary/octet-stream";
 
 /// The most keys one request deletes.
@@ -33,7 +33,7 @@ pub(super) async fn put(store: &Arc<Store>, request: S3Request<PutObjectInput>) 
         request.trailing_headers,
     )?;
     let tags = tagging::from_header(input.tagging.as_deref())?;
-    // Looked up again when the body is there; looked up now so that a body for nowhere is not taken in.
+    // The bucket is looked up again after the body; this first lookup avoids receiving a body for a missing bucket.
     store.read().bucket(&input.bucket)?;
     let Received { staged, md5 } = receive::receive(input.body, announced, store.backend()).await?;
     let attributes = Attributes {

@@ -56,7 +56,7 @@ operations! {
     UploadPartCopy,
     /// The parts, joined into an object.
     CompleteMultipartUpload,
-    /// The parts, thrown away.
+    /// The parts, discarded.
     AbortMultipartUpload,
     /// The parts sent so far.
     ListParts,
@@ -108,7 +108,7 @@ impl Operation {
     fn of_object(request: &Parts) -> Self {
         let uri = &request.uri;
         let copies = || request.headers.contains_key("x-amz-copy-source");
-        // Plain requests are the ones whose cost counts, so a missing query ends the search at once.
+        // Plain requests must be cheap, so a missing query ends the search early.
         let plain = uri.query().is_none();
         match request.method {
             Method::GET if plain => Self::GetObject,
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_told_apart() {
+    fn requests_are_distinguished() {
         for (method, uri, expected) in [
             ("GET", "/", Operation::ListBuckets),
             ("PUT", "/b", Operation::CreateBucket),
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_are_told_from_puts() {
+    fn copies_are_distinguished_from_puts() {
         for (uri, expected) in
             [("/b/k", Operation::CopyObject), ("/b/k?partNumber=1&uploadId=u", Operation::UploadPartCopy)]
         {

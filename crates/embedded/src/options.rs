@@ -1,4 +1,4 @@
-//! How an embedded server is set up: where it listens, where objects live, who may ask.
+//! The options of an embedded server: its address, its storage and its credentials.
 
 use std::fmt;
 use std::fs::File;
@@ -20,7 +20,7 @@ pub struct EmbeddedOptions {
     pub threads: usize,
     /// Where objects live. Default: memory.
     pub place: Place,
-    /// The one key pair that may ask. Default: a random pair, drawn at start.
+    /// The only accepted key pair. Default: a random pair, generated at start.
     pub credentials: Option<Credentials>,
     /// Also answer requests without a signature; those with one are still checked. Default: no.
     pub anonymous: bool,

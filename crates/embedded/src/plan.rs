@@ -1,4 +1,4 @@
-//! What is to happen to each request: the faults in place, weighed against a request and the time. No waiting, no I/O.
+//! Decides what happens to each request, from the active faults, the request and the time. No waiting, no I/O.
 
 use std::time::{Duration, Instant};
 
@@ -11,14 +11,14 @@ use crate::faults::FaultId;
 /// can still reach the cap.
 const RATE_CREDIT: Duration = Duration::from_millis(10);
 
-/// What is to happen to one request.
+/// The decision about one request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Verdict {
     /// Wait this long first.
     pub(super) wait: Duration,
     /// Then do not do what was asked.
     pub(super) instead: Option<Instead>,
-    /// Or do it, but break the answer's body off after so many bytes.
+    /// Or do it, but cut the answer's body after so many bytes.
     pub(super) truncate: Option<u64>,
 }
 
@@ -29,7 +29,7 @@ pub(super) enum Instead {
     Disconnect,
 }
 
-/// Everything in place, and what it has counted.
+/// All active faults, with their counts.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     rules: Vec<Rule>,
@@ -41,7 +41,7 @@ pub(super) struct Plan {
     chance: u64,
 }
 
-/// A fault in place.
+/// An active fault.
 #[derive(Debug)]
 struct Rule {
     id: u64,
@@ -50,7 +50,7 @@ struct Rule {
     struck: u64,
 }
 
-/// Freezes that come back.
+/// Recurring freezes.
 #[derive(Clone, Copy, Debug)]
 struct Stutter {
     from: Instant,
@@ -66,7 +66,7 @@ struct Cap {
 }
 
 impl Plan {
-    /// Nothing in place, and a seed for faults that strike by chance.
+    /// No faults, and a seed for faults that strike by chance.
     pub(super) fn new(seed: u64) -> Self {
         Self { chance: seed, ..Self::default() }
     }
@@ -81,7 +81,7 @@ impl Plan {
         self.rules.retain(|rule| rule.id != id.0);
     }
 
-    /// Takes everything away. Ids and chances go on where they were, so that neither comes up twice.
+    /// Removes all faults. Ids and the random sequence continue, so that neither repeats.
     pub(super) fn clear(&mut self) {
         *self = Self { ids: self.ids, chance: self.chance, ..Self::default() };
     }
@@ -107,7 +107,7 @@ impl Plan {
         self.rules.is_empty() && self.frozen_until.is_none() && self.stutter.is_none() && self.cap.is_none()
     }
 
-    /// What is to happen to a request that arrives now.
+    /// Decides about a request that arrives now.
     pub(super) fn judge(&mut self, request: &Seen<'_>, now: Instant) -> Verdict {
         let mut verdict = Verdict { wait: self.queue(now), ..Verdict::default() };
         for rule in &mut self.rules {
@@ -148,7 +148,7 @@ impl Plan {
         begin.saturating_duration_since(now)
     }
 
-    /// When the freeze ends that holds at this moment.
+    /// When the present freeze ends.
     pub(super) fn frozen_until(&self, now: Instant) -> Option<Instant> {
         let once = self.frozen_until.filter(|until| *until > now);
         let again = self.stutter.and_then(|stutter| stutter.frozen_until(now));
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn occasions_are_counted_among_matching_requests() {
+    fn matching_requests_are_counted() {
         let fault = || Fault::slow_down().on_method("PUT").under("b/");
         assert_eq!(strikes(&mut plan([fault()]), &GET, 2), [false, false]);
         assert_eq!(strikes(&mut plan([fault()]), &PUT, 2), [true, true]);
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn chances_come_true_as_often_as_they_say() {
+    fn faults_strike_with_their_probability() {
         let mut plan = plan([Fault::disconnect().with_probability(0.1)]);
         let struck = strikes(&mut plan, &GET, 10_000).into_iter().filter(|&struck| struck).count();
         // Ten standard deviations around the mean of a fixed sequence.

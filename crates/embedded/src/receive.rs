@@ -1,4 +1,4 @@
-//! Taking a body in: into a sink, counted, hashed, and checked against what the client said about it.
+//! Receives a body into a sink: counted, hashed, and checked against the client's headers.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -15,13 +15,13 @@ use s3s::{Body, S3Error, S3ErrorCode, S3Result, StdError, TrailingHeaders, s3_er
 
 use crate::backend::{Backend, Staged};
 
-/// A body that came in whole and as announced.
+/// A body that was received completely and as announced.
 pub(super) struct Received {
     pub(super) staged: Staged,
     pub(super) md5: [u8; 16],
 }
 
-/// What a client says about the body it sends.
+/// What a client announces about its body.
 #[derive(Default)]
 pub(super) struct Announced {
     /// The size in bytes.
@@ -116,7 +116,7 @@ impl Announced {
     }
 }
 
-/// Takes in a client's body.
+/// Receives a client's body.
 pub(super) async fn receive(
     body: Option<StreamingBlob>,
     announced: Announced,
@@ -125,7 +125,7 @@ pub(super) async fn receive(
     take(body.map_or_else(Body::empty, Body::from), announced, backend).await
 }
 
-/// Takes in a body of the store's own, of this size in bytes.
+/// Receives a body from the store itself, of this size in bytes.
 pub(super) async fn copy(body: Body, size: u64, backend: &Backend) -> S3Result<Received> {
     take(body, Announced { length: Some(size), ..Announced::default() }, backend).await
 }

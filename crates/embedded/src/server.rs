@@ -23,13 +23,13 @@ use crate::service::Service;
 use crate::statistics::{Counters, Statistics};
 use crate::store::Store;
 
-/// Connections the kernel keeps while they wait to be accepted; a load generator opens hundreds in one go.
+/// Connections that may wait to be accepted; a load generator opens hundreds at once.
 const BACKLOG: u32 = 4096;
 
 /// Threads for disk work: as many requests as a disk is given at a time.
 const DISK_THREADS: usize = 32;
 
-/// How long a stopping server waits for disk work that has begun.
+/// How long a stopping server waits for disk work in progress.
 const LAST_WORK: Duration = Duration::from_secs(10);
 
 /// An S3 server inside this process, on threads of its own. It stops when it is dropped.
@@ -134,7 +134,7 @@ impl EmbeddedServer {
     fn stop(&mut self) {
         if let Some(Running { stop, thread }) = self.running.take() {
             drop(stop);
-            // The thread does not panic, and if it did, there would be nothing left to stop.
+            // The thread does not panic; if it did, it would already have stopped.
             let _ = thread.join();
         }
     }
@@ -156,7 +156,7 @@ fn s3_service(service: Service, credentials: &Credentials, anonymous: bool) -> S
 }
 
 fn runtime(threads: usize) -> std::io::Result<Runtime> {
-    // One thread alone needs no stealing of tasks and no wake-ups across threads.
+    // One thread needs no work stealing and no wake-ups across threads.
     let mut builder = if threads == 1 { Builder::new_current_thread() } else { Builder::new_multi_thread() };
     builder
         .worker_threads(threads)
@@ -178,7 +178,7 @@ fn launch(
         runtime.block_on(async {
             match listen(address) {
                 Ok((listener, address)) => {
-                    // The starter waits for this word; only its own death could make it miss it.
+                    // The thread that starts the server waits for this message.
                     let _ = ready.send(Ok(address));
                     serve(listener, front, stopped).await;
                 }
@@ -216,12 +216,12 @@ async fn serve(listener: TcpListener, front: Arc<Front>, mut stopped: oneshot::R
             accepted = listener.accept() => accepted,
         };
         let Ok((stream, _)) = accepted else {
-            // Out of file descriptors, most likely: some connection has to end before another can begin.
+            // Probably out of file descriptors: a connection must end before another can start.
             tokio::time::sleep(Duration::from_millis(10)).await;
             continue;
         };
         front.counters.connected();
-        // Without this, small answers wait for acknowledgements of earlier ones. If it fails, they are only slower.
+        // Otherwise small answers wait for acknowledgements of earlier ones. A failure only makes them slower.
         let _ = stream.set_nodelay(true);
         connections.spawn(http.serve_connection(TokioIo::new(stream), Desk(Arc::clone(&front))));
     }

@@ -1,4 +1,4 @@
-//! Exact counts of what a server was asked and what it answered.
+//! Exact counts of requests and their outcomes.
 
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::operation::Operation;
 
-/// What one embedded server has counted since it started, and what it holds now.
+/// The counts of one embedded server since its start, and what it holds now.
 ///
-/// A request is counted before it is looked at, and its outcome before the first byte of the answer is written. A
+/// A request is counted before it is processed, and its outcome before the first byte of the answer is written. A
 /// client that has read an answer therefore finds it counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// The counts of every operation that was asked for at least once.
+    /// The counts of every operation that was requested at least once.
     pub operations: BTreeMap<Operation, OperationStatistics>,
     /// Connections accepted.
     pub connections: u64,
@@ -30,7 +30,7 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// The counts of one operation; zeros when it was never asked for.
+    /// The counts of one operation; zeros if it was never requested.
     #[must_use]
     pub fn of(&self, operation: Operation) -> OperationStatistics {
         self.operations.get(&operation).copied().unwrap_or_default()

@@ -14,8 +14,8 @@ use crate::disk::Disk;
 use crate::error::EmbeddedError;
 use crate::options::Place;
 
-/// How often a read looks an object up again when it was replaced between lookup and opening. Losing this race even
-/// twice in a row takes two writes of the same key within microseconds.
+/// How often a read looks up an object again that was replaced between lookup and opening. Losing this race even twice in
+/// a row takes two writes of the same key within microseconds.
 const LOOKUPS: usize = 16;
 
 /// Buckets, objects and uploads.
@@ -23,13 +23,13 @@ pub(super) struct Store {
     catalogue: RwLock<Catalogue>,
     backend: Backend,
     unreadable_files: u64,
-    /// Makes upload ids unique, also against those of an earlier server in the same directory.
+    /// Makes upload ids unique, even among those of an earlier server in the same directory.
     uploads_begun: AtomicU64,
     started: u128,
 }
 
 impl Store {
-    /// Opens the place and makes sure that `buckets` exist.
+    /// Opens the store and creates missing `buckets`.
     pub(super) fn open(place: &Place, buckets: &[String]) -> Result<Self, EmbeddedError> {
         let (backend, catalogue, unreadable_files) = match place {
             Place::Memory => (Backend::Memory, Catalogue::default(), 0),
@@ -70,12 +70,12 @@ impl Store {
         &self.backend
     }
 
-    /// The catalogue, to look something up. A poisoned lock is used on: nothing panics while it changes a catalogue.
+    /// The catalogue for reading. A poisoned lock is still used: nothing panics while it changes the catalogue.
     pub(super) fn read(&self) -> RwLockReadGuard<'_, Catalogue> {
         self.catalogue.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The catalogue, to change it. Held for moments only: a rename is the longest thing done under it.
+    /// The catalogue for writing. Held briefly: a rename is the longest operation under this lock.
     pub(super) fn write(&self) -> RwLockWriteGuard<'_, Catalogue> {
         self.catalogue.write().unwrap_or_else(PoisonError::into_inner)
     }
@@ -141,7 +141,7 @@ impl Store {
         Err(s3_error!(InternalError, "The file of {key} is missing."))
     }
 
-    /// Makes a staged body an object, unless `allowed` refuses after a look at the catalogue. The look, the change on
+    /// Makes a staged body an object, unless `allowed` refuses after reading the catalogue. The check, the change on
     /// the medium and the change of the catalogue are one step for every other request.
     pub(super) fn publish(
         &self,
@@ -163,7 +163,7 @@ impl Store {
         Ok(object)
     }
 
-    /// Removes an object if it exists, unless `allowed` refuses after a look at it.
+    /// Removes an object if it exists, unless `allowed` refuses it.
     pub(super) fn remove(
         &self,
         bucket: &str,
@@ -181,7 +181,7 @@ impl Store {
         }
     }
 
-    /// Removes the body of an object that has left the catalogue, and makes the change last.
+    /// Removes the body of an object that left the catalogue, durably.
     fn bury(&self, bucket: &str, old: Option<&Object>) -> S3Result<()> {
         let discarded = old.map_or(Ok(()), |old| self.backend.discard(&old.content));
         match discarded.and_then(|()| self.backend.settle(bucket)) {
@@ -219,7 +219,7 @@ impl Store {
         ))
     }
 
-    /// Inverts one byte of a stored body behind the back of every client.
+    /// Inverts one byte of a stored body without any client noticing.
     pub(super) fn corrupt(&self, bucket: &str, key: &str, offset: u64) -> Result<(), EmbeddedError> {
         let mut catalogue = self.write();
         let missing = || EmbeddedError::NoSuchObject { bucket: bucket.to_owned(), key: key.to_owned() };

@@ -1,4 +1,4 @@
-//! Object tags: the `x-amz-tagging` header, the XML form, and the limits S3 sets.
+//! Object tags: the `x-amz-tagging` header, the XML form, and the limits of S3.
 
 use std::collections::HashSet;
 use std::sync::Arc;

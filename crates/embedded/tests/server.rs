@@ -188,7 +188,7 @@ async fn a_304_leaves_the_connection_usable() {
 }
 
 #[tokio::test]
-async fn a_body_that_waits_to_be_wanted_is_not_asked_for_in_vain() {
+async fn a_refused_request_does_not_ask_for_its_body() {
     let (_server, client) = start(options());
     let put = |path: &str| client.put(path).header("expect", "100-continue").body("hello");
     assert_eq!(put("/bench/key").send().await.status, 200);
@@ -446,7 +446,7 @@ async fn tags_are_kept_replaced_and_removed() {
 }
 
 #[tokio::test]
-async fn only_the_right_key_opens_the_door() {
+async fn only_the_right_key_is_accepted() {
     let (server, client) = start(options());
     let stranger = Client::with_keys(&server, "STRANGER", server.secret_key());
     assert_eq!(stranger.get("/").send().await.error(), (403, "InvalidAccessKeyId".into()));
@@ -574,12 +574,12 @@ async fn faults_break_connections_and_bodies() {
 }
 
 #[tokio::test]
-async fn a_frozen_server_answers_when_it_thaws() {
+async fn a_frozen_server_answers_after_the_freeze() {
     let (server, client) = start(options());
     client.put("/bench/key").body("x").send().await;
     server.faults().freeze(Duration::from_secs(3600));
     let waiting = tokio::spawn(client.get("/bench/key").send());
-    // The request is there and not answered, however long one looks.
+    // The request has arrived and stays unanswered.
     while server.statistics().of(Operation::GetObject).requests == 0 {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
@@ -700,7 +700,7 @@ async fn a_reader_never_sees_a_mixture_of_two_writes() {
 }
 
 #[test]
-fn directories_that_are_not_free_are_refused() {
+fn directories_in_use_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let first = EmbeddedServer::start(on_disk(&directory)).unwrap();
     let second = EmbeddedServer::start(on_disk(&directory)).unwrap_err();
@@ -716,7 +716,7 @@ fn directories_that_are_not_free_are_refused() {
 }
 
 #[test]
-fn options_that_cannot_work_are_refused() {
+fn invalid_options_are_refused() {
     let none = EmbeddedServer::start(EmbeddedOptions { threads: 0, ..options() }).unwrap_err();
     assert!(matches!(none, EmbeddedError::Option { option: "threads", .. }));
     let buckets = vec!["../up".to_owned()];

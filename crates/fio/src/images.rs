@@ -1,4 +1,4 @@
-//! Removing images of a Ceph cluster: the one thing that a clean-up does to them.
+//! Removing images of a Ceph cluster: the one thing that a cleanup does to them.
 
 use crate::rbd;
 use tidemark_block::job::Volume;

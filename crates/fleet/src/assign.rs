@@ -101,11 +101,9 @@ pub(crate) fn elsewhere(
 /// The only driver that can run this work, if there is such a one.
 fn home(work: &Work, drivers: &[String], registry: &Registry) -> Result<Option<usize>, String> {
     match &work.driver {
-        Some(pin) => drivers
-            .iter()
-            .position(|name| name == pin)
-            .map(Some)
-            .ok_or_else(|| format!("work `{}` is pinned to driver {pin}, which is not there", work.name)),
+        Some(pin) => drivers.iter().position(|name| name == pin).map(Some).ok_or_else(|| {
+            format!("work `{}` is pinned to driver {pin}, which does not take part", work.name)
+        }),
         None => match registry.engine_of(work)?.placement(work) {
             Placement::Divisible => Ok(None),
             Placement::OneMachine(_) => Ok(Some(0)),
@@ -158,7 +156,7 @@ mod tests {
         let assigned = assign(&stage(&text), &names(4), &[true; 4], &registry()).unwrap();
         assert_eq!(assigned.works, [vec![Assignment { driver: 2, first: 0, count: 5 }]]);
         let error = assign(&stage(&text), &names(2), &[true; 2], &registry()).err().unwrap();
-        assert_eq!(error, "work `a` is pinned to driver d3, which is not there");
+        assert_eq!(error, "work `a` is pinned to driver d3, which does not take part");
     }
 
     #[test]

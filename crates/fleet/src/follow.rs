@@ -340,7 +340,7 @@ impl<'a> ActiveWork<'a> {
             // The measurements are kept, with the reason.
             result.given_up = trouble;
         } else if let Some(loss) = self.loss {
-            result.remarks.push(format!("The load went on without a driver: {loss}."));
+            result.remarks.push(format!("The load continued without a driver: {loss}."));
         }
         // Drivers also end early after a loss, which is not an interruption by the user.
         result.interrupted = self.user;

@@ -14,7 +14,7 @@ use crate::record::Shape;
 
 /// How long one command of an administrator may take.
 const COMMAND: Duration = Duration::from_secs(60);
-/// How long the cluster may take to tell its state.
+/// How long the cluster may take to report its state.
 const STATE: Duration = Duration::from_secs(10);
 
 /// A cluster and the programs to manage it with.
@@ -25,7 +25,7 @@ pub(super) struct Cluster {
     pub(super) programs: Programs,
 }
 
-/// What Ceph says about its own health.
+/// Ceph's own health report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Health {
     /// `HEALTH_OK`, `HEALTH_WARN` or `HEALTH_ERR`.
@@ -116,8 +116,8 @@ impl Cluster {
     /// Asks the cluster what it is doing.
     pub(super) fn state(&self) -> Result<State, LabError> {
         let Status { health, osdmap } = self.ask("status")?;
-        // The manager itself is asked about placement groups: the monitor repeats what a manager last told
-        // it, and after a crash that is a tale of old.
+        // The manager itself is asked about placement groups: the monitor repeats what a manager last
+        // reported, which is outdated after a crash.
         let PgStat { pg_summary } = self.ask("pg stat")?;
         Ok(State { health: health.into(), osds: osdmap, groups: pg_summary })
     }
@@ -160,7 +160,7 @@ impl State {
             && self.groups_that(takes_both) == self.groups.num_pgs
     }
 
-    /// Whether it serves, has every copy of everything, and has no complaint.
+    /// Whether it serves, has every copy of everything, and reports no problem.
     pub(super) fn is_settled(&self) -> bool {
         let are_clean = self.groups_that(|words| words.contains(&"clean")) == self.groups.num_pgs;
         self.is_serving() && are_clean && self.health.is_ok()
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_is_not_understood_is_not_quoted() {
+    fn unreadable_output_is_not_quoted() {
         let answer = parse::<Status>("ceph status", "{\"health\": \"SECRET\"}");
         let error = answer.map(|_| ()).unwrap_err();
         assert!(!format!("{error} {error:?}").contains("SECRET"), "{error:?}");

@@ -1,4 +1,4 @@
-//! Finding and running the programs of Ceph that do one thing and end.
+//! Finds and runs those programs of Ceph that do one thing and exit.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -77,7 +77,7 @@ impl Programs {
     }
 }
 
-/// A program at work. Dropping it before its end kills it.
+/// A running program. Dropping it kills it.
 #[derive(Debug)]
 pub(super) struct Running {
     command: String,
@@ -89,7 +89,7 @@ pub(super) struct Running {
 
 impl Running {
     fn start<A: AsRef<OsStr>>(name: &str, path: &Path, arguments: &[A]) -> io::Result<Self> {
-        // Files without a name rather than pipes: no thread is needed to empty them, however much comes.
+        // Unnamed files rather than pipes: no thread needs to drain them.
         let (output, errors) = (tempfile::tempfile()?, tempfile::tempfile()?);
         let mut child = undisturbed(Command::new(path).args(arguments))
             .stdout(output.try_clone()?)
@@ -138,8 +138,7 @@ fn end(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// Shields a Ceph program from its surroundings: from our terminal's input, and from settings in the
-/// environment.
+/// Isolates a Ceph program from the terminal's input and from settings in the environment.
 pub(super) fn undisturbed(command: &mut Command) -> &mut Command {
     for variable in FOREIGN_VARIABLES {
         command.env_remove(variable);
@@ -147,7 +146,7 @@ pub(super) fn undisturbed(command: &mut Command) -> &mut Command {
     command.stdin(Stdio::null()).current_dir("/")
 }
 
-/// A command in words that can be shown: the program and what comes before and after `-c FILE`, up to the
+/// A command as it may be shown: the program and what comes before and after `-c FILE`, up to the
 /// first option, because options may carry keys.
 fn words<A: AsRef<OsStr>>(name: &str, arguments: &[A]) -> String {
     let arguments: Vec<_> = arguments.iter().map(|argument| argument.as_ref().to_string_lossy()).collect();

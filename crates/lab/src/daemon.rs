@@ -120,7 +120,7 @@ impl Daemon {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(LabError::file("read", path)(error)),
         };
-        // A damaged pid file is like none: it cannot lead to a process.
+        // A damaged pid file counts as missing.
         let Ok(pid) = text.trim().parse() else { return Ok(None) };
         Process::find(pid, self.program(), &self.arguments(home))
             .map_err(LabError::file("look up the process of", path))
@@ -153,7 +153,7 @@ impl Daemon {
         let process = Process::of_child(&child).map_err(LabError::file("watch", &program))?;
         let path = home.pid_file(self);
         if let Err(error) = fs::write(&path, format!("{}\n", process.pid())) {
-            // Without its number on disk nobody could stop it later.
+            // Without the number on disk, no later command could stop it.
             let _ = process.signal(Signal::KILL).and_then(|()| process.ended_within(KILLING));
             process.reap();
             return Err(LabError::file("write", path)(error));
@@ -161,7 +161,7 @@ impl Daemon {
         Ok(process)
     }
 
-    /// Keeps one earlier log, so that logs do not grow for ever and the present one tells of the present
+    /// Keeps one earlier log, so that logs do not grow without limit and the current one covers only the current
     /// start.
     fn set_log_aside(self, home: &Home) -> Result<(), LabError> {
         let log = home.log(self);
@@ -171,7 +171,7 @@ impl Daemon {
         }
     }
 
-    /// The end of what the daemon said: its error stream, or else its log.
+    /// The last lines of the daemon's error stream, or else of its log.
     pub(super) fn last_words(self, home: &Home) -> String {
         let end = |path| File::open(path).map_or_else(|_| String::new(), |mut file| last_lines(&mut file));
         let errors = end(home.errors(self));
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn daemons_bear_the_names_that_ceph_gives_them() {
+    fn daemons_have_the_names_that_ceph_gives_them() {
         let names: Vec<_> = Daemon::all(2).iter().map(ToString::to_string).collect();
         assert!(Daemon::all(2).iter().all(|daemon| Daemon::named(&daemon.to_string()) == Some(*daemon)));
         assert_eq!(names, ["mon.lab", "mgr.lab", "osd.0", "osd.1", "client.rgw.lab"]);
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pid_file_of_nonsense_leads_nowhere() {
+    fn a_damaged_pid_file_counts_as_missing() {
         let (_directory, home, _) = lab("");
         for text in ["", "x", "-1", "0", "99999999999999"] {
             fs::write(home.pid_file(Daemon::Monitor), text).unwrap();
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_daemon_that_dies_leaves_its_last_words_and_no_zombie() {
+    fn a_daemon_that_dies_leaves_its_last_lines_and_no_zombie() {
         let (_directory, home, programs) = lab("#!/no/such/interpreter\n");
         assert!(matches!(Daemon::Monitor.spawn(&home, &programs, None), Err(LabError::File { .. })));
         let (_directory, home, programs) = lab("#!/bin/sh\necho 'no room' >&2\nexit 7\n");

@@ -14,7 +14,7 @@ use crate::layout::Layout;
 #[non_exhaustive]
 pub enum LabError {
     /// Programs of Ceph are not installed.
-    #[error("the lab needs {}, which this machine does not have; install with `{INSTALL}`", names.join(", "))]
+    #[error("the lab requires {}, which this machine does not have; install with `{INSTALL}`", names.join(", "))]
     MissingPrograms {
         /// The programs that were looked for and not found.
         names: Vec<&'static str>,
@@ -37,13 +37,13 @@ pub enum LabError {
         dir: PathBuf,
     },
     /// A lab is there, but its creation did not finish.
-    #[error("the lab in {} was never finished; `tidemark lab up ceph` starts it anew", dir.display())]
+    #[error("the lab in {} is incomplete; `tidemark lab up ceph` creates it again", dir.display())]
     Unfinished {
         /// The directory of the lab.
         dir: PathBuf,
     },
     /// Another command is changing the lab.
-    #[error("another `tidemark lab` command is at work in {}; wait for it to end", dir.display())]
+    #[error("another `tidemark lab` command is running in {}; wait for it to end", dir.display())]
     Busy {
         /// The directory of the lab.
         dir: PathBuf,
@@ -73,7 +73,7 @@ pub enum LabError {
         advice: &'static str,
     },
     /// This machine, or this user, cannot have the layout.
-    #[error("the layout {layout} cannot be made: {why}")]
+    #[error("cannot create the layout {layout}: {why}")]
     LayoutImpossible {
         /// The layout asked for.
         layout: Layout,
@@ -133,7 +133,7 @@ pub enum LabError {
         source: std::io::Error,
     },
     /// The lab's own record is damaged.
-    #[error("{} is damaged: {why}; restore it, or give the lab up with `tidemark lab down`",
+    #[error("{} is damaged: {why}; restore it, or remove the lab with `tidemark lab down`",
             path.display())]
     BadRecord {
         /// The record, `lab.json`.
@@ -177,7 +177,7 @@ pub enum LabError {
         why: String,
     },
     /// A daemon ended when it should have kept running.
-    #[error("{daemon} ended while the lab was starting ({how}); its whole log is {}{}",
+    #[error("{daemon} ended while the lab was starting ({how}); its log is {}{}",
             log.display(), quoted(tail))]
     DaemonEnded {
         /// The daemon.
@@ -190,7 +190,7 @@ pub enum LabError {
         tail: String,
     },
     /// A daemon runs but did not become ready in time.
-    #[error("{daemon} runs but after {seconds} s still {lack}; its whole log is {}{}",
+    #[error("{daemon} still {lack} after {seconds} s; its log is {}{}",
             log.display(), quoted(tail))]
     NotReady {
         /// The daemon.
@@ -216,7 +216,9 @@ pub enum LabError {
         logs: PathBuf,
     },
     /// A daemon outlived even SIGKILL, which a process waiting for a dead disk does.
-    #[error("{daemon} (process {pid}) did not end after SIGKILL; it waits for the kernel, look at its disk")]
+    #[error(
+        "{daemon} (process {pid}) did not end after SIGKILL: it is waiting in the kernel; check its disk"
+    )]
     WouldNotEnd {
         /// The daemon.
         daemon: Daemon,
@@ -273,7 +275,7 @@ mod tests {
         };
         assert_eq!(
             error.to_string(),
-            "osd.1 ended while the lab was starting (exit status 1); its whole log is /lab/log/osd.1.log:\n\
+            "osd.1 ended while the lab was starting (exit status 1); its log is /lab/log/osd.1.log:\n\
              \x20   first\n    last"
         );
     }

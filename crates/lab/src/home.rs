@@ -1,8 +1,7 @@
 //! The lab's directory: where each file lies, and who may work in it.
 //!
 //! Everything a lab writes is below this one directory, which only its owner can enter. A lab is recognised
-//! by its record, `lab.json`; a directory with files but without a record is somebody else's and is left
-//! alone.
+//! by its record, `lab.json`; a directory with files but without a record is left alone.
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, Permissions, TryLockError};
@@ -15,7 +14,7 @@ use crate::error::LabError;
 
 /// What a cluster is made of; creating one anew removes all of it.
 const CLUSTER: [&str; 9] = ["ceph.conf", "keyring", "monmap", "mon", "mgr", "osd", "rgw", "run", "crash"];
-/// What outlives a cluster that could not be finished: the logs, to see why, and the marks of the lab itself.
+/// What remains of a cluster whose creation failed: the logs, to see why, and the lab's own files.
 const LOGS: &str = "log";
 const RECORD: &str = "lab.json";
 const LOCK: &str = "lock";
@@ -26,7 +25,7 @@ const SOCKET_PATH_BYTES: usize = 107;
 const LONGEST_SOCKET: &str = "/run/ceph-client.rgw.lab.asok";
 /// Where files lie in memory.
 const MEMORY: &str = "/dev/shm";
-/// What would end a value in ceph.conf, or be replaced in it.
+/// Characters that would end a value in ceph.conf, or be replaced in it.
 const UNFIT_CHARACTERS: &[char] = &['#', ';', '$', '"', '\'', '\\', '[', ']', '=', ','];
 
 /// The directory of a lab, as an absolute path without symbolic links, so that it is always spelt the same:
@@ -190,7 +189,7 @@ impl Home {
         self.logs().join(format!("{daemon}.log"))
     }
 
-    /// What a daemon wrote to its standard streams: errors and last words, which its log drowns in detail.
+    /// The standard streams of a daemon: errors that its detailed log would hide.
     pub(super) fn errors(&self, daemon: Daemon) -> PathBuf {
         self.logs().join(format!("{daemon}.err"))
     }

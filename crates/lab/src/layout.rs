@@ -59,7 +59,7 @@ impl fmt::Display for Layout {
 
 /// A name that no layout has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{name}' is not a layout: it is one of plain, baseline, reference-1, reference-2")]
+#[error("'{name}' is not a layout; choose plain, baseline, reference-1 or reference-2")]
 pub struct UnknownLayout {
     name: String,
 }

@@ -167,8 +167,7 @@ fn check_memory(home: &Home, media: &Media, shape: &Shape) -> Result<(), LabErro
     Err(LabError::LayoutImpossible { layout: media.layout, why })
 }
 
-/// Makes the directory of the files in memory. Its parent is everybody's, so nobody else may have made it
-/// before.
+/// Creates the directory of the files in memory. Its parent is world-writable, so it must not exist before.
 fn make_memory(home: &Home) -> Result<(), LabError> {
     let path = home.memory();
     fs::DirBuilder::new().mode(0o700).create(&path).map_err(LabError::file("create", path))
@@ -201,7 +200,7 @@ fn attach_one(home: &Home, device: &Device, programs: &Programs) -> Result<LoopD
             return Err(LabError::DeviceLost { file: device.file.clone() });
         }
         Err(error) => return Err(LabError::file("read", &device.file)(error)),
-        // Whoever gave us a link or a file of their own would have us write somewhere else.
+        // A link or a file of another user would make us write elsewhere.
         Ok(data) if !data.is_file() || data.uid() != rustix::process::geteuid().as_raw() => {
             let foreign = io::Error::new(ErrorKind::PermissionDenied, "it is not a file of this user's");
             return Err(LabError::file("use", &device.file)(foreign));
@@ -225,7 +224,7 @@ fn lead(link: &Path, device: &Path) -> Result<(), LabError> {
     .map_err(LabError::file("link", link))
 }
 
-/// Without direct I/O, the machine's page cache would stand in front of the slow device.
+/// Without direct I/O, the page cache would hide the slow device.
 fn check_direct(layout: Layout, device: &Device, found: &LoopDevice) -> Result<(), LabError> {
     if found.is_direct() {
         return Ok(());
@@ -308,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_others_are_not_ours() {
+    fn foreign_files_are_not_ours() {
         let (_directory, home, ..) = lab(Layout::Reference2);
         let (dir, memory) = (home.dir(), home.memory());
         for other in [
@@ -324,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_led_to_another_device_when_that_has_changed() {
+    fn a_link_follows_a_changed_device() {
         let directory = tempfile::tempdir().unwrap();
         let link = directory.path().join("block");
         for device in ["/dev/loop1", "/dev/loop1", "/dev/loop2"] {

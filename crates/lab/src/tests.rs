@@ -52,7 +52,7 @@ fn refusal(options: &LabOptions) -> LabError {
 }
 
 #[test]
-fn without_the_programs_nothing_is_made() {
+fn without_the_programs_nothing_is_created() {
     let (_directory, mut options) = place();
     options.program_path = Some(OsString::new());
     let error = refusal(&options);
@@ -61,7 +61,7 @@ fn without_the_programs_nothing_is_made() {
 }
 
 #[test]
-fn options_that_no_lab_can_have_are_refused() {
+fn invalid_options_are_refused() {
     let (_directory, options) = place();
     let error = refusal(&LabOptions { osds: Some(0), ..options.clone() });
     assert_eq!(error.to_string(), "the number of OSDs is 0, but must be from 1 to 16");
@@ -87,7 +87,7 @@ fn a_layout_with_devices_needs_more_than_a_plain_one() {
     let (_directory, options) = place();
     let error = refusal(&LabOptions { layout: Some(Layout::Baseline), ..options.clone() });
     let LabError::LayoutImpossible { layout: Layout::Baseline, why } = &error else { panic!("{error}") };
-    // There is no losetup in the path; whoever is not root hears of that first.
+    // There is no losetup in the path; without root, that is reported first.
     assert!(why.contains("sudo") || why.contains("losetup"), "{why}");
     assert!(!options.dir.exists());
 }
@@ -103,7 +103,7 @@ fn a_taken_port_is_named() {
 }
 
 #[test]
-fn a_failed_creation_is_told_apart_from_a_lab_and_begun_anew() {
+fn a_failed_creation_is_recognised_and_repeated() {
     let (_directory, options) = place();
     let error = refusal(&options);
     assert!(error.to_string().starts_with("`ceph-authtool "), "{error}");
@@ -164,7 +164,7 @@ fn a_stopped_lab_has_a_status_and_can_be_opened() {
 }
 
 #[test]
-fn where_there_is_no_lab_nothing_is_stopped_and_nothing_removed() {
+fn without_a_lab_nothing_is_stopped_or_removed() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("notes"), "mine").unwrap();
     let mut said = Vec::new();

@@ -151,7 +151,7 @@ fn gateway_comes_back(lab: &Lab, options: &LabOptions) {
 
 #[test]
 #[ignore = "needs the Ceph packages; run by make test"]
-fn a_lab_lives_and_dies() {
+fn a_lab_is_created_used_and_removed() {
     tidemark_testing::needs!(tidemark_testing::CEPH);
     let directory = tempfile::tempdir().unwrap();
     let mut options = LabOptions::new(directory.path().join("lab"));

@@ -293,7 +293,7 @@ fn reference_2_takes_writes_into_its_cache() {
 
 #[test]
 #[ignore = "needs the Ceph packages and root; run by make test"]
-fn what_was_killed_is_cleared_away_and_what_is_gone_from_memory_is_named() {
+fn killed_daemons_are_cleared_and_missing_memory_files_are_named() {
     tidemark_testing::needs!(tidemark_testing::CEPH);
     let directory = tempfile::tempdir().unwrap();
     let options = options(directory.path(), Layout::Reference1);

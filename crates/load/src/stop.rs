@@ -13,7 +13,7 @@ pub enum StopRequest {
     None,
     /// End the load and let operations in flight finish; what was measured is kept, and cleanup stages still run.
     Finish,
-    /// Stop at once, without a clean-up.
+    /// Stop at once, without cleanup.
     Stop,
 }
 

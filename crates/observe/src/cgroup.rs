@@ -1,6 +1,6 @@
-//! Control groups of the observed processes: their quotas and limits, and how often these stopped them.
+//! Control groups of the observed processes: quotas, limits, and how often a quota stopped the processes.
 //!
-//! Limits bind what is below them: a process has those of all groups from its own up to the root. Of version 1 and 2
+//! A process is subject to the limits of all groups from its own up to the root. Of version 1 and 2
 //! (Documentation/admin-guide/cgroup-v1, cgroup-v2), either or both may be mounted.
 
 use crate::disk::{Disks, Number};
@@ -34,7 +34,7 @@ pub(crate) struct Cgroups {
     members: Vec<Member>,
     quotas: BTreeMap<PathBuf, Quota>,
     devices: BTreeMap<(Number, &'static str), f64>,
-    /// What the groups that limit devices have let through, by their directories.
+    /// Requests let through by the groups that limit devices, by directory.
     metered: BTreeMap<PathBuf, Metered>,
 }
 
@@ -48,7 +48,7 @@ struct Mount {
     controllers: Option<Vec<String>>,
 }
 
-/// One observed process, and what binds it.
+/// One observed process and its limits.
 struct Member {
     subject: String,
     /// The groups with a quota, its own first.
@@ -86,7 +86,7 @@ impl Cgroups {
         if mounts.is_empty() {
             gaps.say(
                 "No control groups are mounted on this node: limits on processors, memory and devices \
-                are not known."
+                are unknown."
                     .into(),
             );
         }
@@ -94,7 +94,7 @@ impl Cgroups {
         Self { mounts, members: Vec::new(), quotas, devices, metered }
     }
 
-    /// Looks at the limits of these processes anew.
+    /// Reads the limits of these processes again.
     pub(crate) fn find(&mut self, processes: &[Process]) {
         let mut kept = std::mem::take(&mut self.members);
         let mut devices: BTreeMap<(Number, &'static str), BTreeMap<PathBuf, f64>> = BTreeMap::new();
@@ -107,7 +107,7 @@ impl Cgroups {
             let cpu = chain("cpu");
             self.find_quotas(&cpu);
             let own = cpu.first().cloned().unwrap_or_default();
-            // What is known of pressure so far is kept while the process stays where it is.
+            // Pressure counters are kept while the process stays in its group.
             let same = kept.iter().position(|member| member.subject == process.subject && member.path == own);
             let pressures = same.map(|index| kept.swap_remove(index).pressures);
             self.members.push(Member {
@@ -201,7 +201,7 @@ impl Cgroups {
         }
     }
 
-    /// Which groups the processes are in, where they are bound by quotas.
+    /// The groups of the processes that have quotas.
     pub(crate) fn facts(&self) -> Vec<(String, String)> {
         let bound = self.members.iter().filter(|member| !member.quotas.is_empty());
         bound
@@ -458,7 +458,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn odd_content_is_no_reason_to_panic(text in "(:| |/| - |cgroup|max|wbps=|[0-9]{0,25}|.|\n){0,40}") {
+        fn odd_content_does_not_panic(text in "(:| |/| - |cgroup|max|wbps=|[0-9]{0,25}|.|\n){0,40}") {
             let _ = (mounts(&text), cpu_max(&text), throttled(&text));
             for line in text.lines() {
                 let _ = (membership(line), device_limit(line), io_max(line), below(line, "/a"));

@@ -138,7 +138,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn odd_content_is_no_reason_to_panic(text in ".*", numbers in proptest::collection::vec(any::<u64>(), 0..12)) {
+        fn odd_content_does_not_panic(text in ".*", numbers in proptest::collection::vec(any::<u64>(), 0..12)) {
             let words: Vec<String> = numbers.iter().map(u64::to_string).collect();
             let line = format!("cpu  {}\ncpu{text}\n{text}", words.join(" "));
             let rows = times(&line);

@@ -186,7 +186,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn odd_content_is_no_reason_to_panic(text in ".*", fields in proptest::collection::vec(any::<u64>(), 0..20)) {
+        fn odd_content_does_not_panic(text in ".*", fields in proptest::collection::vec(any::<u64>(), 0..20)) {
             let _ = row(&text);
             let words: Vec<String> = fields.iter().map(u64::to_string).collect();
             let line = format!("8 0 sda {}", words.join(" "));

@@ -1,4 +1,4 @@
-//! How busy this host is, for those who want a few numbers now and then rather than a record.
+//! How busy this host is, in a few numbers now and then, without a record.
 
 use crate::cpu::Cpu;
 use crate::memory::Memory;
@@ -9,7 +9,7 @@ use crate::sample::{Gaps, Sample};
 use std::time::Instant;
 use tidemark_measure::host::Utilization;
 
-/// Samples the processors, memory and network of this host whenever it is asked.
+/// Samples the processors, memory and network of this host on request.
 pub struct HostSampler {
     cpu: Cpu,
     memory: Memory,
@@ -25,14 +25,13 @@ impl Default for HostSampler {
 }
 
 impl HostSampler {
-    /// Nothing is sampled yet.
+    /// A sampler without a first sample.
     pub fn new() -> Self {
         let (cpu, memory, network) = (Cpu::new(), Memory::new(), Network::new());
         Self { cpu, memory, network, start: Instant::now(), before: None }
     }
 
-    /// How busy the host has been since the last call; `None` at the first, which has nothing to compare with. What /proc
-    /// does not tell is zero.
+    /// How busy the host has been since the last call; `None` at the first call. Values that `/proc` lacks are zero.
     pub fn sample(&mut self) -> Option<Utilization> {
         let now = Instant::now();
         let before = self.before.replace(now);

@@ -1,15 +1,15 @@
 //! Counters of nodes, containers and Ceph, once a second, on the clock of the load.
 //!
-//! [`Observer`] watches this node, and the nodes on which `tidemark observe` runs, from a thread of its own; [`server::serve`] is
-//! `tidemark observe`. What they give are rates and states that are ready to be read, as
-//! [nodes](tidemark_measure::observation::Node): a rate is over the time since the sample before.
+//! [`Observer`] samples this node, and the nodes on which `tidemark observe` runs, in threads of its own; [`server::serve`] is
+//! `tidemark observe`. Samples are rates and states, kept as [nodes](tidemark_measure::observation::Node); a rate covers
+//! the time since the previous sample.
 //!
 //! # What is sampled
 //!
-//! This table is the reference of all names. Shares are between 0 and 1; `/s` is per second. Where a thing did not
-//! happen in a second (a mean latency without an operation), there is no value. Series that are zero from the beginning to the
-//! end are left out, and so are disks and interfaces that were idle all the time: **a series that is missing means zero**,
-//! or that the gaps of the node say why it could not be observed.
+//! This table is the reference of all names. Shares are between 0 and 1; `/s` is per second. A second without
+//! events has no mean. Series of zeros only
+//! are left out, and so are disks and interfaces that were always idle: **a missing series means zero**, or the
+//! gaps of the node say why it was not observed.
 //!
 //! | kind | subject | metric | unit | what it is | source |
 //! |---|---|---|---|---|---|
@@ -95,13 +95,13 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `cpu`, `pressure`, `memory`, `disk`, `network` | a source each: files that stay open, a pure parser, rates |
-//! | `process`, `threads`, `cgroup` | likewise, of the processes that are named |
-//! | `ceph` | admin sockets of daemons, asked from a thread of their own |
-//! | `host` | processors, memory and network alone, for a few numbers now and then |
-//! | `sampler` | one look at all of them; `recorder` makes rows of looks |
-//! | `remote`, `server`, `openmetrics`, `wire` | nodes elsewhere: asked, and being one |
-//! | `catalog` | the table above, for programs |
+//! | `cpu`, `pressure`, `memory`, `disk`, `network` | one source each: open files, a pure parser, rates |
+//! | `process`, `threads`, `cgroup` | likewise, for the named processes |
+//! | `ceph` | admin sockets of daemons, with a thread of their own |
+//! | `host` | processors, memory and network only, on request |
+//! | `sampler` | one sample of all of them; `recorder` turns samples into series |
+//! | `remote`, `server`, `openmetrics`, `wire` | client and server of `tidemark observe` |
+//! | `catalog` | the table above as data |
 
 mod catalog;
 mod ceph;
@@ -131,17 +131,17 @@ pub use observer::{Glimpse, Observer};
 
 use std::path::PathBuf;
 
-/// What is observed beside the node itself.
+/// What to observe besides the node itself.
 // Not `Debug`: it holds a secret.
 #[derive(Clone, Default)]
 pub struct Options {
-    /// Names of processes of the system under test, `ceph-osd`; with an argument behind it, `ceph-osd /etc/ceph/a.conf`,
-    /// only those that have it.
+    /// Names of processes of the system under test, such as `ceph-osd`; with an argument after the name, such as
+    /// `ceph-osd /etc/ceph/a.conf`, only those that have this argument.
     pub processes: Vec<String>,
     /// Directories with admin sockets of Ceph daemons.
     pub ceph_sockets: Vec<PathBuf>,
     /// Addresses of `tidemark observe` on other nodes: `http://10.0.0.2:9750`.
     pub nodes: Vec<String>,
-    /// The token that other nodes ask for, and that [`server::serve`] asks its clients for.
+    /// The token for other nodes, and the one that [`server::serve`] requires of its clients.
     pub token: Option<String>,
 }

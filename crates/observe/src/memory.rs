@@ -93,7 +93,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn odd_content_is_no_reason_to_panic(text in "(Dirty|:| |kB|[0-9]{0,25}|.|\n){0,20}") {
+        fn odd_content_does_not_panic(text in "(Dirty|:| |kB|[0-9]{0,25}|.|\n){0,20}") {
             let _ = (bytes_of(&text, "Dirty"), row_of(&text, "Dirty:"));
         }
     }

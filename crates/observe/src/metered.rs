@@ -1,5 +1,5 @@
-//! What control groups have let through to devices: the counts that their limits are about. A device's own counters differ,
-//! for requests are merged after they were let through.
+//! Requests that control groups let through to devices, which is what their limits count. A device's own counters differ,
+//! because requests are merged afterwards.
 
 use crate::disk::Number;
 use crate::reader::Reader;
@@ -18,7 +18,7 @@ pub(crate) struct Metered {
 }
 
 impl Metered {
-    /// Those of the group in a directory, of version 1 or 2.
+    /// The counts of the group in a directory, of version 1 or 2.
     pub(crate) fn open(path: &Path) -> Option<Self> {
         let version1 = Reader::open(path.join("blkio.throttle.io_serviced_recursive"));
         let (file, read): (_, fn(&str) -> _) = match version1 {
@@ -28,7 +28,7 @@ impl Metered {
         Some(Self { file, read, before: BTreeMap::new() })
     }
 
-    /// Requests per second of every device since the last look: reads and writes.
+    /// Reads and writes per second of every device since the last call.
     pub(crate) fn look(&mut self, seconds: Option<f64>) -> Vec<(Number, f64, f64)> {
         let now = self.file.read().map(|text| (self.read)(&text)).unwrap_or_default();
         let before = std::mem::replace(&mut self.before, now);
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_are_over_the_time_between_looks() {
+    fn rates_cover_the_time_between_two_samples() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("blkio.throttle.io_serviced_recursive");
         std::fs::write(&file, "7:1 Read 10\n7:1 Write 100\n").unwrap();
@@ -98,7 +98,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn no_text_is_read_with_a_panic(text in ".{0,200}") {
+        fn odd_content_does_not_panic(text in ".{0,200}") {
             let _ = (serviced(&text), io_stat(&text));
         }
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use tidemark_measure::observation::Kind;
 
-/// Seconds after which the speed of a link is asked for again.
+/// Seconds between two reads of a link's speed.
 const SPEED_SECONDS: f64 = 10.0;
 
 /// Fields of an interface in `/proc/net/dev`, and their names.
@@ -115,7 +115,7 @@ impl Network {
     }
 }
 
-/// The speed of a link, bytes per second; virtual links have none, or say -1.
+/// The speed of a link, bytes per second; virtual links have none or report -1.
 fn speed(name: &str) -> Option<f64> {
     let plain = !name.starts_with('.') && !name.contains('/');
     let megabits = number_in(Path::new("/sys/class/net").join(name).join("speed")).filter(|_| plain)?;
@@ -183,7 +183,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn odd_content_is_no_reason_to_panic(text in "(Tcp:|OutSegs| |:|[0-9a-f]{0,20}|.|\n){0,30}") {
+        fn odd_content_does_not_panic(text in "(Tcp:|OutSegs| |:|[0-9a-f]{0,20}|.|\n){0,30}") {
             let _ = (column(&text, "Tcp:", "OutSegs"), queues(&text));
             text.lines().for_each(|line| drop(interface(line)));
         }

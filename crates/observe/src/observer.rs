@@ -1,4 +1,4 @@
-//! The observer of a run: a thread for this node, and one for each node elsewhere.
+//! The observer of a run: one thread for this node and one for each other node.
 
 use crate::Options;
 use crate::recorder::Recorder;
@@ -11,13 +11,13 @@ use std::time::{Duration, Instant};
 use tidemark_measure::host::Utilization;
 use tidemark_measure::observation::Node;
 
-/// Time between two looks.
+/// Time between two samples.
 pub(crate) const PERIOD: Duration = Duration::from_secs(1);
 
-/// A last look at the end is taken if so much time went by since the one before: rates over less are noise.
+/// Least time before an extra sample at the end: rates over less are noise.
 const LAST_LEAST: Duration = Duration::from_millis(250);
 
-/// The latest sample of a node, in few numbers: for those who look on.
+/// The latest sample of a node in a few numbers, for live display.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Glimpse {
     /// The node's name.
@@ -30,7 +30,7 @@ pub struct Glimpse {
     pub utilization: Utilization,
 }
 
-/// Observes from its start until [`Observer::finish`], in a thread of its own. One that is dropped ends too.
+/// Observes in threads of its own until [`Observer::finish`], or until it is dropped.
 pub struct Observer {
     stop: StopWhenDropped,
     own: JoinHandle<Node>,
@@ -38,7 +38,7 @@ pub struct Observer {
     remotes: Vec<Remote>,
 }
 
-/// Nobody is left who could stop the threads.
+/// Stops the threads of an observer that is dropped.
 struct StopWhenDropped(Stop);
 
 impl Drop for StopWhenDropped {
@@ -48,7 +48,7 @@ impl Drop for StopWhenDropped {
 }
 
 impl Observer {
-    /// Begins. Times are since `start`, the load's clock.
+    /// Starts observing. Times count from `start`, the load's clock.
     pub fn start(options: &Options, start: Instant) -> Self {
         let stop = Stop::default();
         let remote = |url: &String| Remote::start(url, options.token.as_deref(), start, stop.clone());
@@ -61,19 +61,19 @@ impl Observer {
         Self { stop: StopWhenDropped(stop), own, latest, remotes }
     }
 
-    /// What was seen last of each node that was seen: this one first.
+    /// The latest sample of each node that has one, this node first.
     pub fn latest(&self) -> Vec<Glimpse> {
         let own = lock(&self.latest).clone().map(|own| Glimpse { generates: true, ..own });
         own.into_iter().chain(self.remotes.iter().filter_map(Remote::latest)).collect()
     }
 
-    /// Ends, and gives what was seen: this node first. What could not be seen is in the nodes' gaps. Other nodes are waited
-    /// for up to three seconds.
+    /// Stops and returns the samples of all nodes, this node first. What could not be observed is in their gaps. It waits
+    /// about a second for other nodes.
     pub fn finish(self) -> Vec<Node> {
         drop(self.stop);
         let failed = |_| Node {
             name: host_name(),
-            gaps: vec!["The observer of this node failed: nothing is known of it.".into()],
+            gaps: vec!["The observer of this node crashed: it has no samples.".into()],
             ..Node::default()
         };
         let mut own = self.own.join().unwrap_or_else(failed);
@@ -97,12 +97,12 @@ fn observe(options: &Options, start: Instant, stop: &Stop, latest: &Mutex<Option
     }
     let (facts, mut gaps) = (sampler.facts(), sampler.gaps().to_vec());
     if recorder.full {
-        gaps.push("There was more to observe than is kept.".into());
+        gaps.push("There were more series than are kept.".into());
     }
     Node { name, facts, gaps, ..recorder.node() }
 }
 
-/// Looks, and records what has rates: all but the first look.
+/// Takes a sample and records it if it has rates: all but the first have.
 fn look(sampler: &mut Sampler, recorder: &mut Recorder, start: Instant) -> Instant {
     let (at, sample) = sampler.look();
     if sample.seconds.is_some() {
@@ -111,7 +111,7 @@ fn look(sampler: &mut Sampler, recorder: &mut Recorder, start: Instant) -> Insta
     at
 }
 
-/// The next whole second since the start. Seconds that were missed are not made up for.
+/// The next whole second since the start; missed seconds are skipped.
 pub(crate) fn next(start: Instant, now: Instant) -> Instant {
     let since = now.saturating_duration_since(start);
     start + PERIOD * u32::try_from(since.as_secs() + 1).unwrap_or(u32::MAX)
@@ -127,12 +127,12 @@ mod tests {
     use tidemark_measure::observation::Kind;
 
     #[test]
-    fn looks_are_at_whole_seconds() {
+    fn samples_are_taken_at_whole_seconds() {
         let start = Instant::now();
         let at = |ms| next(start, start + Duration::from_millis(ms)) - start;
         assert_eq!(at(0), Duration::from_secs(1));
         assert_eq!((at(999), at(1000)), (Duration::from_secs(1), Duration::from_secs(2)));
-        assert_eq!(at(5500), Duration::from_secs(6), "missed seconds are gone");
+        assert_eq!(at(5500), Duration::from_secs(6), "missed seconds are skipped");
     }
 
     #[test]
@@ -144,7 +144,7 @@ mod tests {
             thread::sleep(Duration::from_millis(20));
         }
         let seen = observer.latest();
-        // Long enough for a last sample, if there is none of its own accord.
+        // Long enough for an extra sample at the end.
         thread::sleep(LAST_LEAST + Duration::from_millis(50));
         let nodes = observer.finish();
         let [node] = nodes.as_slice() else { panic!("{nodes:?}") };

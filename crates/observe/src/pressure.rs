@@ -88,7 +88,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn odd_content_is_no_reason_to_panic(text in "(some |full |total=|[0-9]{0,25}|.|\n){0,20}") {
+        fn odd_content_does_not_panic(text in "(some |full |total=|[0-9]{0,25}|.|\n){0,20}") {
             let _ = stalled(&text);
         }
     }

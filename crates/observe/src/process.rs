@@ -11,13 +11,13 @@ use tidemark_measure::observation::Kind;
 /// The subject of this process.
 pub(crate) const OWN: &str = "tidemark";
 
-/// Looks between two searches for processes.
+/// Samples between two searches for processes.
 const SEARCH: u64 = 5;
 
-/// The kernel cuts names of processes to so many bytes.
+/// Length to which the kernel cuts the names of processes, bytes.
 const NAME_MOST: usize = 15;
 
-/// A process may have another name a moment after it was made: it is asked for its name in so many searches.
+/// Searches in which the name of a process is read: it may change just after the process started.
 const ASKED: u8 = 3;
 
 /// Processes that are observed at most.
@@ -74,12 +74,12 @@ impl Processes {
         }
     }
 
-    /// Those that are observed now.
+    /// The processes that are observed now.
     pub(crate) fn observed(&self) -> &[Process] {
         &self.observed
     }
 
-    /// Whether new processes were searched for as well.
+    /// Samples all processes; returns whether it also searched for new ones.
     pub(crate) fn sample(&mut self, out: &mut Sample, gaps: &mut Gaps) -> bool {
         let search = self.looks.is_multiple_of(SEARCH);
         self.looks += 1;
@@ -96,7 +96,7 @@ impl Processes {
         let entries = match fs::read_dir("/proc") {
             Ok(entries) => entries,
             Err(error) => {
-                return gaps.say(format!("Processes cannot be found on this node: /proc: {error}."));
+                return gaps.say(format!("Cannot list the processes of this node: /proc: {error}."));
             }
         };
         let ids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
@@ -118,8 +118,7 @@ impl Processes {
 
     fn observe(&mut self, pid: u32, name: &str, gaps: &mut Gaps) {
         if self.observed.len() >= MOST {
-            return gaps
-                .say(format!("There are more than {MOST} processes to observe: the others are left out."));
+            return gaps.say(format!("More than {MOST} processes match: the others are not observed."));
         }
         let mut subject = subject(name, &arguments(pid)).unwrap_or_else(|| format!("{name}.{pid}"));
         if self.observed.iter().any(|process| process.subject == subject) {
@@ -127,7 +126,7 @@ impl Processes {
         }
         let Some(process) = Process::open(pid, subject) else { return };
         if process.io.is_none() {
-            gaps.say(format!("What {} reads and writes is not told to this user.", process.subject));
+            gaps.say(format!("This user may not see what {} reads and writes.", process.subject));
         }
         self.observed.push(process);
     }
@@ -230,7 +229,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_line_is_read_whatever_the_name_holds() {
+    fn a_line_is_read_with_any_process_name() {
         let line = "19597 (a) R ) R 19578 19578 16778 0 -1 4194304 101 0 0 0 7 8 0 0 20 0 3 0 107463 3133440 \
             414 18446744073709551615 93";
         assert_eq!(stat(line), Some(Stat { ticks: 15, threads: 3, resident_pages: 414 }));
@@ -241,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn an_argument_tells_processes_of_one_name_apart() {
+    fn an_argument_distinguishes_processes_of_one_name() {
         let arguments = || b"/usr/bin/ceph-osd\0-c\0/a/ceph.conf\0-i\x000\0".to_vec();
         assert!(is_wanted("ceph-osd", "ceph-osd", arguments));
         assert!(is_wanted("ceph-osd /a/ceph.conf", "ceph-osd", arguments));
@@ -261,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn long_names_are_compared_as_far_as_the_kernel_keeps_them() {
+    fn long_names_are_compared_up_to_the_kernels_limit() {
         assert!(is_name("ceph-osd", "ceph-osd") && !is_name("ceph-osd", "ceph-os"));
         assert!(is_name("a-very-long-name-indeed", "a-very-long-nam"));
         assert!(!is_name("a-very-long-name-indeed", "a-very-long"));
@@ -294,7 +293,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn odd_content_is_no_reason_to_panic(text in "(\\)| |-i|=|[0-9]{0,25}|.|\n){0,40}") {
+        fn odd_content_does_not_panic(text in "(\\)| |-i|=|[0-9]{0,25}|.|\n){0,40}") {
             let _ = (stat(&text), bytes(&text), subject("ceph-osd", text.as_bytes()));
         }
     }

@@ -1,4 +1,4 @@
-//! Files of `/proc` and `/sys` that stay open and are read again and again.
+//! Files of `/proc` and `/sys`, kept open and read every second.
 
 use crate::sample::Gaps;
 use std::borrow::Cow;
@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// Room for the first read; most files need no more.
+/// Buffer size of the first read; most files need no more.
 const ROOM: usize = 4096;
 
 /// No file of `/proc` that is read here is larger, even with thousands of processors.
@@ -24,7 +24,7 @@ impl Reader {
         Ok(Self { file: File::open(path)?, buffer: Vec::new() })
     }
 
-    /// All of it, as it is now.
+    /// Reads the whole file.
     pub(crate) fn read(&mut self) -> io::Result<Cow<'_, str>> {
         let mut filled = 0;
         while filled < MOST {
@@ -41,7 +41,7 @@ impl Reader {
         Ok(String::from_utf8_lossy(&self.buffer[..filled]))
     }
 
-    /// Its beginning, in one system call: for files of one line.
+    /// Reads the first line in one system call.
     pub(crate) fn read_line(&mut self) -> io::Result<Cow<'_, str>> {
         self.buffer.resize(self.buffer.len().max(512), 0);
         let filled = self.file.read_at(&mut self.buffer, 0)?;
@@ -49,7 +49,7 @@ impl Reader {
     }
 }
 
-/// A file that may not be there: then the gaps say so.
+/// A file that may be missing, which the gaps then report.
 pub(crate) struct Source {
     path: PathBuf,
     reader: Option<Reader>,
@@ -60,7 +60,7 @@ impl Source {
         Self { path: path.into(), reader: None }
     }
 
-    /// All of it, as it is now.
+    /// Reads the whole file.
     pub(crate) fn read(&mut self, gaps: &mut Gaps) -> Option<Cow<'_, str>> {
         if self.reader.is_none() {
             match Reader::open(&self.path) {
@@ -81,12 +81,12 @@ impl Source {
     }
 }
 
-/// The number in a file of one line; `None` where there is no such file or no number in it.
+/// The number in a file of one line; `None` without the file or a number in it.
 pub(crate) fn number_in(path: impl AsRef<Path>) -> Option<u64> {
     std::fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
-/// The words of a line as numbers; what is no number is 0.
+/// The words of a line as numbers; 0 for a word that is not a number.
 pub(crate) fn numbers<'a>(words: impl Iterator<Item = &'a str>) -> Vec<u64> {
     words.map(|word| word.parse().unwrap_or(0)).collect()
 }
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_read_again_as_it_is_then() {
+    fn a_file_is_read_again_with_its_new_content() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("counter");
         std::fs::write(&path, "a".repeat(10_000)).unwrap();

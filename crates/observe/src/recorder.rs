@@ -1,17 +1,17 @@
-//! Rows of samples become series.
+//! Turns samples into series.
 
 use crate::observer::Glimpse;
 use crate::sample::Value;
 use tidemark_measure::host::Utilization;
 use tidemark_measure::observation::{Kind, Node, Series};
 
-/// Series that one node may have; what is beyond is left out, and said.
+/// Series of one node, at most; more are left out, which is reported.
 const MOST: usize = 20_000;
 
-/// Length of a name that is kept: another node may send anything.
+/// The longest name that is kept: another node may send anything.
 const NAME_MOST: usize = 200;
 
-/// What is given rather than done: it alone does not make a disk or a link worth keeping.
+/// Properties rather than activity: they alone do not make a disk or a link worth keeping.
 const GIVEN: [&str; 5] =
     ["speed", "read_ops_limit", "write_ops_limit", "read_bytes_limit", "write_bytes_limit"];
 
@@ -20,7 +20,7 @@ const GIVEN: [&str; 5] =
 pub(crate) struct Recorder {
     at_ns: Vec<u64>,
     series: Vec<Series>,
-    /// Where the series of the next value probably is: samples come in the same order every time.
+    /// Where the series of the next value probably is: all samples have the same order.
     next: usize,
     /// Whether values were left out.
     pub(crate) full: bool,
@@ -32,7 +32,7 @@ impl Recorder {
         self.at_ns.last().copied()
     }
 
-    /// The last row in few numbers.
+    /// The last row in a few numbers.
     pub(crate) fn glimpse(&self, name: &str) -> Option<Glimpse> {
         let last = self.at_ns.len().checked_sub(1)?;
         let of = |kind: Kind, metric: &'static str| {
@@ -101,7 +101,7 @@ impl Recorder {
         self.series.get_mut(index)
     }
 
-    /// The rows as far as they go, without series of nothing but zeros and without idle disks and links.
+    /// All rows, without series of zeros only and without idle disks and links.
     pub(crate) fn node(self) -> Node {
         let rows = self.at_ns.len();
         let mut series = self.series;
@@ -124,7 +124,7 @@ impl Recorder {
     }
 }
 
-/// A key that sorts `cpu10` behind `cpu9`.
+/// A key that sorts `cpu10` after `cpu9`.
 fn natural(name: &str) -> (&str, u64, &str) {
     let digits = name.trim_end_matches(|letter: char| letter.is_ascii_digit());
     (digits, name[digits.len()..].parse().unwrap_or(0), name)
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn series_begin_and_end_with_their_things() {
+    fn series_start_and_end_with_their_subjects() {
         let mut recorder = Recorder::default();
         let osd = |cpu| value(Kind::Process, "ceph-osd.0", "cpu", cpu);
         let busy = |busy| value(Kind::Cpu, "all", "busy", busy);
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_moved_is_left_out() {
+    fn idle_series_are_left_out() {
         let mut recorder = Recorder::default();
         for at_ns in 0..3 {
             recorder.record(
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_sends_rubbish_is_limited() {
+    fn a_node_that_sends_too_much_is_limited() {
         let mut recorder = Recorder::default();
         let long = Value { subject: "x".repeat(1000), ..value(Kind::Cpu, "", "busy", 1.0) };
         let many = (0..MOST + 10).map(|number| value(Kind::Cpu, &format!("x{number}"), "busy", 1.0));

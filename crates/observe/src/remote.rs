@@ -1,4 +1,4 @@
-//! A node elsewhere, on which `tidemark observe` runs: asked once a second, in a thread of its own.
+//! Another node, on which `tidemark observe` runs: a thread asks it once a second.
 
 use crate::observer::{Glimpse, nanoseconds, next};
 use crate::recorder::Recorder;
@@ -125,7 +125,7 @@ impl Remote {
             seen.gaps.say(outage.sentence(&self.url, "its end"));
         }
         if seen.recorder.full {
-            seen.gaps.say(format!("{} sent more than is kept.", self.url));
+            seen.gaps.say(format!("{} sent more series than are kept.", self.url));
         }
         let mut gaps = seen.gaps.sentences().to_vec();
         gaps.extend(seen.reported);
@@ -137,7 +137,7 @@ impl Remote {
 impl Outage {
     fn sentence(&self, url: &str, until: &str) -> String {
         format!(
-            "{url} did not answer from {} of the run to {until}: {}.",
+            "{url} did not reply from {} of the run to {until}: {}.",
             units::duration_ns(self.from_ns),
             self.reason
         )
@@ -274,19 +274,19 @@ mod tests {
     }
 
     #[test]
-    fn samples_are_put_on_this_nodes_clock_and_taken_once() {
+    fn samples_are_placed_on_this_nodes_clock_and_counted_once() {
         let mut seen = Seen::default();
         seen.take(page(1, &[(7, 500)]), "b", 200);
-        assert_eq!(seen.recorder.last_ns(), None, "it was taken before the start");
+        assert_eq!(seen.recorder.last_ns(), None, "the sample is older than the run");
         seen.take(page(1, &[(7, 900), (8, 300)]), "b", 1200);
         seen.take(page(1, &[(8, 1300), (9, 300)]), "b", 2200);
         seen.take(page(2, &[(1, 100)]), "b", 3200);
-        assert_eq!(seen.recorder.node().at_ns, [900, 1900, 3100], "the observer there was started anew");
+        assert_eq!(seen.recorder.node().at_ns, [900, 1900, 3100], "the observer there was restarted");
         assert_eq!(seen.place, Some((2, 1)));
     }
 
     #[test]
-    fn addresses_have_a_host_and_perhaps_a_port() {
+    fn addresses_have_a_host_and_may_have_a_port() {
         let host = |url| Address::parse(url, None).map(|address| address.host);
         assert_eq!(host("http://10.0.0.2:9000/").unwrap(), "10.0.0.2:9000");
         assert_eq!(host("storage-1").unwrap(), "storage-1:9750");
@@ -297,13 +297,13 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_does_not_answer_is_a_gap() {
+    fn a_node_that_does_not_reply_is_a_gap() {
         let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let stop = Stop::default();
         let remote = Remote::start(&format!("http://{free}"), None, Instant::now(), stop.clone());
         stop.set();
         let node = remote.finish();
         assert!(node.at_ns.is_empty() && node.name == format!("http://{free}"));
-        assert!(node.gaps[0].contains("did not answer from"), "{:?}", node.gaps);
+        assert!(node.gaps[0].contains("did not reply from"), "{:?}", node.gaps);
     }
 }

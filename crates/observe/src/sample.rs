@@ -1,10 +1,10 @@
-//! What one look at a node gives: values with their names, and what could not be seen.
+//! One sample of a node: values with their names, and what could not be observed.
 
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use tidemark_measure::observation::Kind;
 
-/// One value of one thing.
+/// One value of one subject.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Value {
     pub(crate) kind: Kind,
@@ -16,13 +16,13 @@ pub(crate) struct Value {
 /// The values of one moment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sample {
-    /// Seconds since the sample before; `None` for the first, which has no rates.
+    /// Seconds since the previous sample; `None` for the first, which has no rates.
     pub(crate) seconds: Option<f64>,
     pub(crate) values: Vec<Value>,
 }
 
 impl Sample {
-    /// Adds a value; what is not a number is left out.
+    /// Adds a value, unless it is not finite.
     pub(crate) fn put(&mut self, kind: Kind, subject: &str, metric: &'static str, value: f64) {
         if value.is_finite() {
             let metric = Cow::Borrowed(metric);
@@ -30,14 +30,14 @@ impl Sample {
         }
     }
 
-    /// Adds what a counter rose by, per second.
+    /// Adds the rate of a counter, per second.
     pub(crate) fn put_rate(&mut self, kind: Kind, subject: &str, metric: &'static str, span: (u64, u64)) {
         if let Some(seconds) = self.seconds {
             self.put(kind, subject, metric, rise(span) / seconds);
         }
     }
 
-    /// Adds the mean time of what was counted, in the unit of the times; nothing where nothing was counted.
+    /// Adds the mean time of the counted events, in the unit of the times; nothing without events.
     pub(crate) fn put_mean(
         &mut self,
         kind: Kind,
@@ -49,17 +49,17 @@ impl Sample {
     }
 }
 
-/// What a counter rose by from its first to its second reading; one that fell was reset, and says nothing.
+/// The increase of a counter between two readings; 0 for a counter that was reset.
 pub(crate) fn rise((before, after): (u64, u64)) -> f64 {
     after.saturating_sub(before) as f64
 }
 
-/// What could not be observed, each sentence once.
+/// What could not be observed: sentences without duplicates.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Gaps(Vec<String>);
 
 impl Gaps {
-    /// The most sentences that are kept: a reader has long understood.
+    /// Sentences that are kept, at most.
     const MOST: usize = 50;
 
     pub(crate) fn say(&mut self, sentence: String) {
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_need_a_sample_before_and_means_need_a_count() {
+    fn rates_need_a_previous_sample_and_means_need_a_count() {
         let mut first = Sample::default();
         first.put_rate(Kind::Disk, "vda", "read_ops", (0, 5));
         assert!(first.values.is_empty());
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn gaps_are_said_once_and_end() {
+    fn gaps_are_unique_and_limited() {
         let mut gaps = Gaps::default();
         (0..1000).for_each(|number| gaps.say(format!("{}", number % 2)));
         assert_eq!(gaps.sentences(), ["0", "1"]);

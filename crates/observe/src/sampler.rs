@@ -1,4 +1,4 @@
-//! One look at everything on this node.
+//! One sample of everything on this node.
 
 use crate::Options;
 use crate::ceph::Ceph;
@@ -43,7 +43,7 @@ impl Sampler {
         }
     }
 
-    /// Looks now; when that was. The first look only takes note of the counters: it has states and no rates.
+    /// Takes a sample and returns its time. The first one only reads the counters: it has states and no rates.
     pub(crate) fn look(&mut self) -> (Instant, Sample) {
         let now = Instant::now();
         let seconds =
@@ -68,7 +68,7 @@ impl Sampler {
         (now, out)
     }
 
-    /// What could not be seen.
+    /// What could not be observed.
     pub(crate) fn gaps(&self) -> &[String] {
         self.gaps.sentences()
     }
@@ -106,7 +106,7 @@ mod tests {
     use tidemark_measure::observation::Kind;
 
     #[test]
-    fn two_looks_give_rates_and_only_known_metrics() {
+    fn the_second_sample_has_rates_and_only_known_metrics() {
         let mut sampler = Sampler::new(&Options::default());
         let (first, sample) = sampler.look();
         assert!(sample.seconds.is_none() && !sample.values.iter().any(|value| value.metric == "rx_bytes"));

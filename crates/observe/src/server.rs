@@ -60,7 +60,7 @@ const FACTS_EVERY: u64 = 60;
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// Other machines could connect, and there is no token.
-    #[error("{0} can be reached from other machines: that needs a token")]
+    #[error("{0} can be reached from other machines: set a token, or listen on 127.0.0.1")]
     Token(SocketAddr),
     /// The server cannot listen.
     #[error("cannot listen on {0}: {1}")]

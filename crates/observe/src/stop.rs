@@ -1,20 +1,20 @@
-//! A flag that wakes who sleeps.
+//! A flag that wakes sleeping threads.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// Shared by those who sleep and the one who wakes them.
+/// Shared by the sleeping threads and the one that wakes them.
 #[derive(Clone, Default)]
 pub(crate) struct Stop(Arc<(Mutex<bool>, Condvar)>);
 
 impl Stop {
-    /// Wakes all sleepers, for good.
+    /// Wakes all sleeping threads, now and later.
     pub(crate) fn set(&self) {
         *lock(&self.0.0) = true;
         self.0.1.notify_all();
     }
 
-    /// Sleeps until a moment of the monotonic clock, or until it is set; whether it is set.
+    /// Sleeps until `moment` or until the flag is set; returns whether it is set.
     pub(crate) fn sleep_until(&self, moment: Instant) -> bool {
         let mut stopped = lock(&self.0.0);
         while !*stopped {
@@ -28,7 +28,7 @@ impl Stop {
     }
 }
 
-/// A lock that outlives the panic of a thread: what is behind it is valid at any time.
+/// Locks even after another thread panicked: the data is valid at any time.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -39,7 +39,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn a_sleeper_is_woken() {
+    fn a_sleeping_thread_is_woken() {
         let stop = Stop::default();
         assert!(!stop.sleep_until(Instant::now() + Duration::from_millis(1)));
         let sleeper = std::thread::spawn({

@@ -146,7 +146,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn odd_content_is_no_reason_to_panic(text in ".*") {
+        fn odd_content_does_not_panic(text in ".*") {
             let _ = scheduled(&text);
         }
     }

@@ -253,7 +253,7 @@ pub(crate) fn percentiles(stage: &Stage) -> Table {
 pub(crate) fn failures(stage: &Stage) -> Table {
     let mut table = Table::new(format!("Failures of {} by class", stage.id))
         .words(["Operation", "Work", "Class", "What happened"])
-        .numbers(["Failed", "Share of the operations"]);
+        .numbers(["Failed", "Share of operations"]);
     for (work, operation) in operations(stage) {
         let total = operation.tally.total();
         for (fault, count) in operation.tally.faults.iter() {
@@ -320,7 +320,7 @@ pub(crate) fn conduct(stage: &Stage, work: &Work) -> Table {
         work.operations.iter().map(|operation| value(&operation.tally)).sum::<u64>()
     };
     let counts = [
-        ("Retries", sum(|tally| tally.retries), "their time is inside the response times"),
+        ("Retries", sum(|tally| tally.retries), "the response times include them"),
         (
             "Due before the window, ended in it",
             sum(|tally| tally.early),
@@ -335,7 +335,7 @@ pub(crate) fn conduct(stage: &Stage, work: &Work) -> Table {
     }
     if work.allowed_failures_per_million > 0 {
         let allowed = units::count(u64::from(work.allowed_failures_per_million));
-        fact(Tone::Plain, "Failures that the document allows", format!("{allowed} per million operations"));
+        fact(Tone::Plain, "Allowed failures", format!("{allowed} per million operations"));
     }
     if let Some(settling) = &work.settling {
         let rounds: Vec<String> = settling.rounds.iter().map(|rate| units::rate(*rate)).collect();

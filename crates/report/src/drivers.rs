@@ -28,7 +28,7 @@ pub(crate) fn table(run: &Run, stage: &Stage) -> Table {
             "p99 of a second, median",
             "Busiest second",
             "First operation",
-            "Clock known to",
+            "Clock error, at most",
         ]);
     let all = || (0..run.drivers.len()).flat_map(|driver| measured(stage, driver));
     let first = all().filter_map(|share| share.first_sent_ns).min();
@@ -85,13 +85,13 @@ fn state(driver: &Driver, shares: &[&Share], whole: bool) -> String {
             let at = units::duration_ns(lost.at_ns);
             format!("✕ lost {at} into the run: {}", lost.reason.trim_end_matches('.'))
         }
-        (None, true, _) => "had no part in it".into(),
+        (None, true, _) => "took no part".into(),
         (None, false, true) => "✓ complete".into(),
-        (None, false, false) => "✕ not all that it did arrived".into(),
+        (None, false, false) => "✕ incomplete".into(),
     }
 }
 
 /// What the columns are, below the table.
-pub(crate) const LEGEND: &str = "Operations are those that were measured; throughput is their successes divided by the window. \
+pub(crate) const LEGEND: &str = "Operations are the measured ones; throughput is the successful ones divided by the window. \
     Percentiles of single seconds cannot be merged: the median of the 99th percentiles of all seconds is shown, to compare \
-    drivers with each other. First operation: after the first one of all drivers, on the controller's clock.";
+    drivers with each other. First operation: delay after the first operation of any driver, on the controller's clock.";

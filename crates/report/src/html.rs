@@ -166,12 +166,12 @@ fn sweeping(index: usize, sweep: &Sweep<'_>, judgement: &Judgement, points: usiz
             @if !drawn.is_empty() {
                 (charts(&id, &drawn))
                 p class="legend" {
-                    "Dots are means over the repeats, bars reach from the lowest to the highest of them."
+                    "Dots are means over the repeats; bars span the lowest to the highest of them."
                 }
             }
             (sweep::points(sweep, judgement).html())
             details class="each" {
-                summary { "Its stages one by one: " (stages.len()) }
+                summary { "Stage by stage: " (stages.len()) }
                 @for stage in stages { div id=(anchor(stage)) { (main_stage(stage, points)) } "\n" }
             }
         }
@@ -283,8 +283,8 @@ fn percentiles(stage: &Stage) -> Markup {
     html! {
         (table.html())
         p class="legend" {
-            "p99: 99 % of the operations took at most this long. A dash stands where there are too few operations to \
-             tell a percentile from the maximum."
+            "p99: 99 % of the operations took at most this long. A dash means that there are too few operations to tell \
+             the percentile from the maximum."
         }
     }
 }
@@ -310,8 +310,8 @@ fn failures(stage: &Stage) -> Markup {
     let examples = content::examples(stage);
     html! {
         (classes.html())
-        @if !times.is_empty() { h4 { "How long they took, from due to done" } (times.html()) }
-        @if !examples.is_empty() { h4 { "The first of them, word for word" } (list("words", &examples)) }
+        @if !times.is_empty() { h4 { "Duration of failed operations, from due to done" } (times.html()) }
+        @if !examples.is_empty() { h4 { "First examples, verbatim" } (list("words", &examples)) }
     }
 }
 
@@ -337,7 +337,7 @@ fn notes(run: &Run) -> Markup {
         section id="notes" {
             h2 { "Compatibility notes" } "\n"
             @if run.notes.is_empty() {
-                p { "The document meant the same to Tidemark as to its author: there is nothing to note." }
+                p { "None: Tidemark carries the document out exactly as it is written." }
             } @else {
                 (parts::definitions(&run.notes))
             }
@@ -364,10 +364,10 @@ fn repeat(run: &Run) -> Markup {
 pub(crate) fn repeat_sentence(run: &Run) -> String {
     let document = match run.provenance.path.as_str() {
         "" => "This command".into(),
-        path => format!("With the document below as {path}, its secrets put back, this command"),
+        path => format!("Save the document below as {path} and fill in its secrets; this command then"),
     };
     format!(
-        "{document} runs it again. The same document with seed {} makes the same choices: objects, sizes, order and mix.",
+        "{document} repeats the run. The same document with seed {} makes the same choices: objects, sizes, order and mix.",
         run.provenance.seed
     )
 }

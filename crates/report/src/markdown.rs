@@ -24,7 +24,7 @@ pub fn markdown(run: &Run, judgement: &Judgement) -> String {
     for sweep in &sweeps(run) {
         text += &format!("## Sweep {}\n\n{}\n\n", plain(sweep.name), plain(&sweep::about(sweep)));
         text += &sweep::points(sweep, judgement).markdown();
-        text += "Its stages one by one are in the HTML, CSV and JSON reports.\n\n";
+        text += "The HTML, CSV and JSON reports have each of its stages.\n\n";
     }
     for stage in run.stages.iter().filter(|stage| content::has_section(stage)) {
         text += &main_stage(stage);

@@ -5,16 +5,16 @@ use crate::store::{Store, signed};
 use rusqlite::params;
 use serde::Serialize;
 
-/// So many entries are kept: years of a busy controller, some tens of megabytes.
+/// Entries that are kept: years of a busy controller, some tens of megabytes.
 const KEPT: u64 = 100_000;
 
-/// Old entries are deleted each time that this many were added.
+/// Entries between two deletions of old ones.
 const PRUNED_EVERY: u64 = 1_000;
 
 /// A user's action.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct AuditEntry {
-    /// Its number; given by the store.
+    /// Its number, assigned by the store.
     pub id: u64,
     /// When, nanoseconds since 1970 UTC.
     pub unix_ns: u64,
@@ -41,7 +41,7 @@ impl Store {
         Ok(id)
     }
 
-    /// What was noted, the newest first: at most `limit` entries, those before the entry `before` if it is given.
+    /// The entries, newest first: at most `limit`, optionally only those before the entry `before`.
     pub fn audit(&self, limit: usize, before: Option<u64>) -> Result<Vec<AuditEntry>, StoreError> {
         let sql =
             "SELECT id, unix_ns, by, address, what, detail FROM audit WHERE id < ? ORDER BY id DESC LIMIT ?";

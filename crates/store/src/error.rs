@@ -24,7 +24,7 @@ pub enum StoreError {
         /// The newest schema known here.
         known: i64,
     },
-    /// The file is something else.
+    /// The file is not a result store.
     #[error(
         "{} is not a Tidemark result store; set another file with --store or TIDEMARK_STORE",
         path.display()
@@ -33,7 +33,7 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
-    /// No room left.
+    /// The disk is full.
     #[error(
         "no space left for {}; free some, or set another file with --store or TIDEMARK_STORE",
         path.display()
@@ -42,7 +42,7 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
-    /// It may not be written.
+    /// The file is read-only.
     #[error(
         "cannot write {}: the file, its directory or its file system is read-only for this user; \
          make it writable, or name a file elsewhere with --store or TIDEMARK_STORE",
@@ -52,7 +52,7 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
-    /// It cannot be opened at all.
+    /// The file cannot be opened.
     #[error(
         "cannot open {}: {reason}; check the path, or set another file with --store or TIDEMARK_STORE",
         path.display()
@@ -116,7 +116,7 @@ pub enum StoreError {
         /// The requested number.
         id: u64,
     },
-    /// A token cannot be made or revoked, and why.
+    /// A token cannot be created or revoked; the text says why.
     #[error("{0}")]
     Token(String),
     /// Another controller has the store.
@@ -130,7 +130,7 @@ pub enum StoreError {
         /// The other one's description: `process 4711 at https://10.0.0.1:19088, since ...`.
         holder: String,
     },
-    /// What was read makes no sense.
+    /// A stored record is damaged.
     #[error(
         "{}: {what}; restore the file from a backup, or create a new one with --store or TIDEMARK_STORE",
         path.display()

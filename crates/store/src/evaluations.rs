@@ -17,18 +17,18 @@ pub struct EvaluationSummary {
     pub name: String,
     /// When it was first started, nanoseconds since 1970 UTC.
     pub started_unix_ns: u64,
-    /// How it ended. One whose process died is interrupted.
+    /// How it ended. An evaluation whose process died is interrupted.
     pub state: State,
     /// How many runs it has.
     pub runs: u64,
-    /// Whether the judge had no objections; `None` before it was judged.
+    /// Whether the numbers are VALID; `None` before it was judged.
     pub valid: Option<bool>,
     /// The verdict's first sentence, or empty.
     pub headline: String,
 }
 
 impl Store {
-    /// Takes an evaluation in, to be carried out by this process, and gives it its number.
+    /// Stores an evaluation that this process carries out, and assigns its number.
     pub fn begin_evaluation(&mut self, evaluation: &Evaluation) -> Result<u64, StoreError> {
         let record = codec::encode(evaluation).map_err(|error| self.damaged(&error))?;
         let sql = "INSERT INTO evaluations (name, started_unix_ns, state, owner, headline, record)
@@ -44,8 +44,7 @@ impl Store {
         Ok(self.connection.last_insert_rowid() as u64)
     }
 
-    /// Keeps an evaluation in place of what was kept under its number, and how it is listed, if it was
-    /// judged. One that is running belongs to this process.
+    /// Replaces an evaluation, and how to list it if it was judged. A running evaluation belongs to this process.
     pub fn keep_evaluation(
         &mut self,
         evaluation: &Evaluation,
@@ -71,7 +70,7 @@ impl Store {
         }
     }
 
-    /// Reads an evaluation. One whose process died is interrupted.
+    /// Reads an evaluation. An evaluation whose process died is interrupted.
     pub fn evaluation(&self, id: u64) -> Result<Evaluation, StoreError> {
         let sql = "SELECT record, owner FROM evaluations WHERE id = ?";
         let row =
@@ -86,7 +85,7 @@ impl Store {
         Ok(evaluation)
     }
 
-    /// All evaluations, the newest first.
+    /// All evaluations, newest first.
     pub fn evaluations(&self) -> Result<Vec<EvaluationSummary>, StoreError> {
         let sql = "SELECT id, name, started_unix_ns, state, owner, valid, headline,
                    (SELECT count(*) FROM members WHERE members.evaluation = evaluations.id)
@@ -106,7 +105,7 @@ impl Store {
         self.rows(sql, [], summary)
     }
 
-    /// The runs of an evaluation, in the order in which they were done, each with its place in this one.
+    /// The runs of an evaluation in the order in which they ran, each with its place in this evaluation.
     pub fn runs_of(&self, evaluation: u64) -> Result<Vec<Run>, StoreError> {
         let id = |row: &rusqlite::Row<'_>| row.get::<_, i64>(0).map(|id| id as u64);
         let sql = "SELECT run FROM members WHERE evaluation = ? ORDER BY run";
@@ -118,7 +117,7 @@ impl Store {
         self.rows(sql, [signed(evaluation)], id)?.into_iter().map(load).collect()
     }
 
-    /// Makes a stored run one of an evaluation's.
+    /// Adds a stored run to an evaluation.
     pub fn adopt(&mut self, evaluation: u64, run: u64) -> Result<(), StoreError> {
         let sql = "INSERT OR IGNORE INTO members (evaluation, run) VALUES (?, ?)";
         let added = self.connection.execute(sql, [signed(evaluation), signed(run)]);
@@ -132,7 +131,7 @@ impl Store {
         released.map_err(|error| self.trouble(error)).map(drop)
     }
 
-    /// Keeps a run that was done elsewhere, and gives it its number.
+    /// Stores a run from elsewhere, and assigns its number.
     pub fn add(&mut self, run: &Run, listing: &Listing) -> Result<u64, StoreError> {
         let id = self.begin(run)?;
         self.finish(id, run, listing)?;
@@ -186,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn one_whose_process_died_is_interrupted() {
+    fn an_evaluation_whose_process_died_is_interrupted() {
         let directory = tempfile::tempdir().unwrap();
         let mut store = Store::open(&directory.path().join("results.db")).unwrap();
         let evaluation = Evaluation { state: State::Running, ..Evaluation::default() };

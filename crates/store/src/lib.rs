@@ -1,6 +1,6 @@
 //! The result store: one SQLite file, one writer.
 //!
-//! A run is taken in when it starts ([`Store::begin`]), its seconds while it is in progress ([`Store::append`]), the whole
+//! A run is stored when it starts ([`Store::begin`]), its seconds while it is in progress ([`Store::append`]), the whole
 //! record when it ends ([`Store::finish`]). Nothing in the store is needed to finish a run: when it fails, the
 //! caller continues with what it has in memory.
 //!
@@ -13,14 +13,14 @@
 //! | `evaluations` | evaluations, and the runs that belong to them |
 //! | `operations` | the numbers of every operation of every run, for lists over all of them |
 //! | `submissions` | documents submitted to a controller, and their results |
-//! | `tokens` | who may speak to a controller |
+//! | `tokens` | who may use a controller |
 //! | `audit` | who did what |
-//! | `lock` | one controller to a store |
+//! | `lock` | one controller per store |
 //! | `schema` | the tables, and how older files are brought up to date |
 //! | `codec` | how records and seconds are written into blobs |
-//! | `recover` | what is left of a run whose process died |
+//! | `recover` | the results of a run whose process died |
 //! | `owner` | whether the process of a run still lives |
-//! | `error` | what can go wrong, and what to do then |
+//! | `error` | errors, with advice |
 
 mod audit;
 mod codec;
@@ -64,7 +64,7 @@ fn path_from(variable: impl Fn(&str) -> Option<OsString>) -> PathBuf {
         return store;
     }
     let home = || path("HOME").map(|home| home.join(".local/share"));
-    // The specification has relative paths ignored.
+    // The specification says to ignore relative paths.
     let data = path("XDG_DATA_HOME").filter(|path| path.is_absolute()).or_else(home);
     data.unwrap_or_default().join("tidemark/results.db")
 }

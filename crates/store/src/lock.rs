@@ -1,6 +1,6 @@
-//! One controller to a store: a lock on a file beside it, which goes when its process dies.
+//! One controller per store: a lock on a file beside the store, which the kernel releases when the process dies.
 //!
-//! Only controllers ask for it. `tidemark run` with the same store takes turns with them in SQLite.
+//! Only controllers take the lock. `tidemark run` with the same store takes turns with them in SQLite.
 
 use crate::error::StoreError;
 use std::ffi::OsString;
@@ -8,19 +8,19 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
-/// The limit of another controller's description; bytes.
+/// The longest description of another controller that is read, bytes.
 const LONGEST: u64 = 1_000;
 
-/// The store at its path is this controller's, for as long as this lives.
+/// The lock of a controller on its store, released when dropped.
 #[derive(Debug)]
 pub struct Lock {
     file: File,
 }
 
-/// Marks the store at `path` as a controller's. `since` is its start time, for people.
+/// Marks the store at `path` as a controller's. `since` is its start time as text.
 ///
 /// # Errors
-/// Another controller has it, which is named; or the file beside it cannot be written.
+/// Another controller has the lock (the error names it), or the file beside the store cannot be written.
 pub fn controller_lock(path: &Path, since: &str) -> Result<Lock, StoreError> {
     let beside = beside(path);
     let unreachable = |error: std::io::Error| StoreError::Unreachable {
@@ -41,7 +41,7 @@ pub fn controller_lock(path: &Path, since: &str) -> Result<Lock, StoreError> {
         }
         Err(TryLockError::WouldBlock) => {
             let mut holder = String::new();
-            // Its description may be missing; it exists all the same.
+            // The other controller may not have written its description yet.
             let _ = (&mut file).take(LONGEST).read_to_string(&mut holder);
             let holder = match holder.trim() {
                 "" => "its process is unknown".to_owned(),
@@ -54,7 +54,7 @@ pub fn controller_lock(path: &Path, since: &str) -> Result<Lock, StoreError> {
 }
 
 impl Lock {
-    /// Says where this controller is to be found, for those who are refused.
+    /// Records the address of this controller, for the error message of the next one that tries.
     pub fn found_at(&mut self, address: &str) -> std::io::Result<()> {
         self.write(&format!("process {} at {address}", std::process::id()))
     }
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_second_is_refused_and_told_who_the_first_is() {
+    fn a_second_controller_is_refused_and_the_first_is_named() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("deep/results.db");
         let mut first = controller_lock(&path, "noon").unwrap();

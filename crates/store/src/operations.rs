@@ -1,6 +1,6 @@
-//! The numbers of every operation of every run that has ended, in one table: what lists over all runs are read from.
+//! The numbers of every operation of every run that has ended, in one table, which lists over all runs read.
 //!
-//! They are written when a run is finished; runs of older versions, and those whose process died, are added by
+//! A run adds its operations when it finishes; runs of older versions, and those whose process died, are added by
 //! [`Store::index_operations`].
 
 use crate::error::StoreError;
@@ -21,7 +21,7 @@ pub struct OperationRow {
     pub started_unix_ns: u64,
     /// How it ended.
     pub state: State,
-    /// Whether the run's numbers are VALID; `None` for a run that did not come to its end.
+    /// Whether the run's numbers are VALID; `None` for a run that did not end.
     pub valid: Option<bool>,
     /// `s3-main`.
     pub stage: String,
@@ -29,13 +29,13 @@ pub struct OperationRow {
     pub work: String,
     /// The operation's name.
     pub operation: String,
-    /// What it is counted as: `read`, `write`, ...
+    /// Its class: `read`, `write`, ...
     pub sample: String,
     /// Its share of the mix, percent.
     pub weight: f64,
     /// Workers of the work.
     pub workers: u32,
-    /// Drivers that shared it; 1 where there were none.
+    /// Drivers that shared it; 1 without drivers.
     pub drivers: u32,
     /// Operations that succeeded.
     pub ok: u64,
@@ -56,8 +56,8 @@ pub struct OperationRow {
 }
 
 impl Store {
-    /// The operations of the newest `runs` runs that have ended, of those before the run `before` if it is given: the
-    /// newest run first, its operations in their order.
+    /// The operations of the newest `runs` runs that have ended, optionally only those before the run `before`: newest run
+    /// first, operations in their order.
     pub fn matrix(&self, runs: usize, before: Option<u64>) -> Result<Vec<OperationRow>, StoreError> {
         let sql = "
             SELECT runs.id, runs.name, runs.started_unix_ns, runs.state, runs.valid, stage, work, operation, sample, weight,
@@ -69,8 +69,8 @@ impl Store {
         self.rows(sql, params![signed(before.unwrap_or(u64::MAX)), signed(runs as u64)], read)
     }
 
-    /// Adds the operations of runs that have ended and are not in the table yet; returns the number of these runs. Costs
-    /// next to nothing when there are none.
+    /// Adds the operations of runs that have ended and are not in the table yet; returns the number of these runs.
+    /// It costs next to nothing when there are none.
     pub fn index_operations(&mut self) -> Result<u64, StoreError> {
         let run = |row: &rusqlite::Row<'_>| {
             Ok((row.get::<_, i64>(0)? as u64, row.get::<_, String>(1)?, row.get::<_, String>(2)?))
@@ -81,7 +81,7 @@ impl Store {
             if state == State::Running.name() && owner::lives(&owner) {
                 continue;
             }
-            // One that cannot be read stays: a later read of it reports the error.
+            // A run that cannot be read is skipped: reading it later reports the error.
             let Ok(run) = self.load(id) else { continue };
             let write = || -> rusqlite::Result<()> {
                 let transaction =
@@ -97,7 +97,7 @@ impl Store {
     }
 }
 
-/// Writes the operations of a run, in place of its earlier ones.
+/// Replaces the stored operations of a run.
 pub(crate) fn write(connection: &Connection, id: u64, run: &Run) -> rusqlite::Result<()> {
     connection.prepare_cached("DELETE FROM operations WHERE run = ?")?.execute([signed(id)])?;
     let sql = "INSERT INTO operations (run, place, stage, work, operation, sample, weight, workers, drivers, ok, failed,
@@ -143,7 +143,7 @@ fn drivers(stage: &Stage, work: usize) -> u32 {
     (shares.count() as u32).max(1)
 }
 
-/// Little-endian doubles, NaN for what is not known.
+/// Little-endian doubles, NaN for unknown values.
 fn percentiles(operation: &Operation) -> Vec<u8> {
     let known = |fraction| operation.quantile_ns(fraction).unwrap_or(f64::NAN);
     PERCENTILES.iter().flat_map(|fraction| known(*fraction).to_le_bytes()).collect()
@@ -151,7 +151,7 @@ fn percentiles(operation: &Operation) -> Vec<u8> {
 
 fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<OperationRow> {
     let unsigned = |column| row.get::<_, i64>(column).map(|number| number as u64);
-    // SQLite has no NaN: it makes NULL of it.
+    // SQLite stores NaN as NULL.
     let double = |column| row.get::<_, Option<f64>>(column).map(Option::unwrap_or_default);
     let mut percentiles_ns = [None; PERCENTILES.len()];
     let blob = row.get_ref(18)?.as_blob()?;
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_comes_back_as_not_known() {
+    fn unknown_numbers_stay_unknown() {
         let (_directory, mut store) = new();
         store.add(&ended("nothing done", &[]), &Listing::default()).unwrap();
         let row = &store.matrix(1, None).unwrap()[0];
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_are_of_whole_runs() {
+    fn pages_hold_whole_runs() {
         let (_directory, mut store) = new();
         let ids: Vec<u64> =
             (0..3).map(|_| store.add(&ended("x", &[interval(0)]), &Listing::default()).unwrap()).collect();
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thousand_runs_are_listed_in_well_under_a_second() {
+    fn a_thousand_runs_are_listed_from_the_table() {
         let (_directory, mut store) = new();
         let mut run = ended("x", &[interval(0)]);
         let work = run.stages[1].works[0].clone();

@@ -1,11 +1,11 @@
 //! Which process carries out a run, and whether it still lives.
 //!
-//! A process is named by the boot it lives in, its number and its start time, so that neither a restart nor a
-//! number used again is mistaken for it. Without `/proc`, a run counts as in progress.
+//! A process is named by its boot, number and start time, so that neither a reboot nor a reused number is mistaken
+//! for it. Without `/proc`, a run counts as in progress.
 
 use std::fs::read_to_string;
 
-/// The name of this process; empty when the system does not tell.
+/// The name of this process; empty if the system does not tell it.
 pub(crate) fn this_process() -> String {
     let pid = std::process::id();
     boot().zip(start_of(pid)).map(|(boot, start)| format!("{boot} {pid} {start}")).unwrap_or_default()
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_process_lives_and_others_do_not() {
+    fn only_this_process_is_alive() {
         let own = this_process();
         assert!(lives(&own), "{own}");
         let words: Vec<_> = own.split(' ').collect();

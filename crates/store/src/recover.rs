@@ -1,4 +1,4 @@
-//! A run whose process died left its seconds behind: what was measured is put together from them.
+//! Puts a run whose process died together from its stored seconds.
 
 use tidemark_measure::record::{Operation, Run, Second, Stage, State, Work};
 use tidemark_measure::tally::Interval;
@@ -18,7 +18,7 @@ pub(crate) fn interrupt(run: &mut Run) {
 
 /// Adds a stored second to a run that was not finished. Seconds of a work come in order.
 ///
-/// What only the end of a work tells (workers, exact window, verbatim failures) stays unknown: the window is taken
+/// What only the end of a work tells (workers, exact window, verbatim failures) stays unknown. The window is assumed
 /// to reach from the first second with a measured operation to the end of the last one.
 pub(crate) fn add(run: &mut Run, stage: usize, work: usize, interval: &Interval) {
     while run.stages.len() <= stage {

@@ -143,7 +143,7 @@ pub(crate) const KNOWN: i64 = STEPS.len() as i64;
 /// Brings the file to the newest schema. Refuses files of newer versions and of other programs.
 pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     let sqlite = |error| StoreError::from_sqlite(path, error);
-    // In one transaction: what another process makes of the file meanwhile must not be seen by halves.
+    // In one transaction, so that no process sees a half-migrated file.
     let look = connection.transaction().map_err(sqlite)?;
     if version(&look, path)? == KNOWN {
         return Ok(());
@@ -184,7 +184,7 @@ mod tests {
     use crate::Store;
     use crate::testing::{ended, interval};
 
-    /// A file as the step before the newest left it.
+    /// A file with the schema before the newest.
     fn older(path: &Path) {
         let connection = Connection::open(path).unwrap();
         STEPS[..2].iter().for_each(|step| connection.execute_batch(step).unwrap());
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_file_is_brought_up_to_date_and_keeps_what_it_has() {
+    fn an_older_file_is_migrated_and_keeps_its_content() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("results.db");
         older(&path);
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn several_may_bring_it_up_to_date_at_once() {
+    fn several_processes_may_migrate_at_once() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("results.db");
         older(&path);

@@ -40,7 +40,7 @@ pub struct RunSummary {
     pub operations: u64,
     /// Those that failed.
     pub failed: u64,
-    /// Whether the judge had no objections; `None` for a run that did not come to its end.
+    /// Whether the numbers are VALID; `None` for a run that did not end.
     pub valid: Option<bool>,
     /// The verdict's first sentence, or empty.
     pub headline: String,
@@ -48,7 +48,7 @@ pub struct RunSummary {
     pub evaluation: Option<u64>,
 }
 
-/// What the judge said of a run or an evaluation, for lists. The store keeps it as it is told.
+/// The judgement of a run or an evaluation in short, for lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listing {
     /// Whether the numbers are VALID.
@@ -58,7 +58,7 @@ pub struct Listing {
 }
 
 impl Store {
-    /// Opens the store at `path`; makes it, and the directories it lies in, when there is none.
+    /// Opens the store at `path`, and creates it and its directories if necessary.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let sqlite = |error| StoreError::from_sqlite(path, error);
         if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
@@ -76,18 +76,18 @@ impl Store {
         Ok(Self { connection, path: path.to_path_buf(), begun: Arc::default() })
     }
 
-    /// Where it lies.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The number of the run that was taken in last through this, 0 before the first: for whoever follows a run while
-    /// another one writes it.
+    /// The number of the run that this connection stored last, 0 before the first: for those who follow a run that another
+    /// thread writes.
     pub fn begun(&self) -> Arc<AtomicU64> {
         self.begun.clone()
     }
 
-    /// Takes a run in, to be carried out by this process, and gives it its number.
+    /// Stores a run that this process carries out, and assigns its number.
     pub fn begin(&mut self, run: &Run) -> Result<u64, StoreError> {
         let record = codec::encode(run).map_err(|error| self.damaged(&error))?;
         let sql = "INSERT INTO runs (name, started_unix_ns, elapsed_ns, state, owner, operations, failed, headline, record)
@@ -110,8 +110,8 @@ impl Store {
         Ok(id)
     }
 
-    /// Keeps seconds of a work: all of them or none. `stage` and `work` are places in the run's lists. Seconds of
-    /// which parts come later (from other drivers) are added up when read.
+    /// Stores seconds of a work: all of them or none. `stage` and `work` are places in the run's lists. Parts of a second
+    /// that come later (from other drivers) are added up when they are read.
     pub fn append(
         &mut self,
         id: u64,
@@ -144,7 +144,7 @@ impl Store {
         transaction.commit()
     }
 
-    /// Keeps a run that has ended, in place of what [`Store::begin`] kept, and how it is listed.
+    /// Stores a run that has ended, replacing what [`Store::begin`] stored, and how to list it.
     pub fn finish(&mut self, id: u64, run: &Run, listing: &Listing) -> Result<(), StoreError> {
         let record = codec::encode(run).map_err(|error| self.damaged(&error))?;
         let tallies = || run.stages.iter().flat_map(|stage| &stage.works).flat_map(|work| &work.operations);
@@ -176,8 +176,7 @@ impl Store {
         if write().map_err(|error| self.trouble(error))? == 0 { Err(self.no_such_run(id)) } else { Ok(()) }
     }
 
-    /// Reads a run. One whose process died before it was finished is interrupted, and has what its stored seconds
-    /// tell.
+    /// Reads a run. A run whose process died before it finished is interrupted, and has what its stored seconds add up to.
     pub fn load(&self, id: u64) -> Result<Run, StoreError> {
         let sql = "SELECT record, owner FROM runs WHERE id = ?";
         let row =
@@ -187,7 +186,7 @@ impl Store {
         let mut run: Run = codec::decode(&record).map_err(|error| self.damaged(&error))?;
         run.id = id;
         if run.state == State::Running && !owner::lives(&owner) {
-            // What had ended was kept whole.
+            // Stages that had ended are stored completely.
             let is_whole: Vec<bool> = run.stages.iter().map(|stage| stage.ended_ns > 0).collect();
             recover::interrupt(&mut run);
             for (stage, work) in self.works_of(id)? {
@@ -200,8 +199,8 @@ impl Store {
         Ok(run)
     }
 
-    /// Goes through a work's stored seconds in order, with the histograms of every operation: what heat maps and
-    /// percentiles over parts of a run are made of. One second is in memory at a time.
+    /// Visits a work's stored seconds in order, with the histograms of every operation, for heat maps and for percentiles
+    /// over parts of a run. One second is in memory at a time.
     pub fn seconds(
         &self,
         id: u64,
@@ -229,7 +228,7 @@ impl Store {
         Ok(())
     }
 
-    /// The works, as (stage, work), of which there are stored seconds.
+    /// The works, as (stage, work), that have stored seconds.
     fn works_of(&self, id: u64) -> Result<Vec<(usize, usize)>, StoreError> {
         let place =
             |row: &rusqlite::Row<'_>| Ok((row.get::<_, u32>(0)? as usize, row.get::<_, u32>(1)? as usize));
@@ -237,7 +236,7 @@ impl Store {
         self.rows(sql, [signed(id)], place)
     }
 
-    /// All runs, the newest first.
+    /// All runs, newest first.
     pub fn list(&self) -> Result<Vec<RunSummary>, StoreError> {
         let sql =
             "SELECT id, name, started_unix_ns, elapsed_ns, state, owner, operations, failed, valid, headline,
@@ -280,7 +279,7 @@ impl Store {
         kept.map(|_| ()).map_err(|error| self.trouble(error))
     }
 
-    /// Deletes a run and its seconds. One in progress is kept. The file keeps its size: the space is reused.
+    /// Deletes a run and its seconds, unless it is in progress. The file keeps its size; the space is reused.
     pub fn delete(&mut self, id: u64) -> Result<(), StoreError> {
         let running = self.list()?.iter().any(|run| run.id == id && run.state == State::Running);
         if running {

@@ -10,33 +10,33 @@ use std::collections::BTreeMap;
 /// A submission without its document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Submission {
-    /// Its number; given by the store.
+    /// Its number, assigned by the store.
     pub id: u64,
     /// The document's name.
     pub name: String,
     /// The document's format.
     pub format: String,
-    /// Whose token submitted it.
+    /// The name of the token that submitted it.
     pub by: String,
-    /// Higher ones begin first.
+    /// Submissions with a higher priority start first.
     pub priority: i32,
-    /// Among those of its priority, lower ones begin first.
+    /// Among equal priorities, lower positions start first.
     pub position: i64,
-    /// Where it stands: `queued`, `running`, ...
+    /// Its state: `queued`, `running`, ...
     pub state: String,
-    /// Why it waits, failed or was interrupted, or empty.
+    /// Why it waits, failed or was interrupted; otherwise empty.
     pub reason: String,
     /// When it was submitted, nanoseconds since 1970 UTC.
     pub submitted_unix_ns: u64,
-    /// When it began.
+    /// When it started, if it did.
     pub started_unix_ns: Option<u64>,
-    /// When it ended.
+    /// When it ended, if it did.
     pub ended_unix_ns: Option<u64>,
     /// What was requested besides the document: JSON.
     pub request: String,
-    /// Its run, while that is in the store. Of an evaluation: the last one.
+    /// Its run (the last one of an evaluation), as long as the store has it.
     pub run: Option<u64>,
-    /// Its evaluation, while that is in the store.
+    /// Its evaluation, as long as the store has it.
     pub evaluation: Option<u64>,
     /// Whether its numbers are VALID, once it was judged.
     pub valid: Option<bool>,
@@ -53,8 +53,8 @@ const COLUMNS: &str =
     (SELECT id FROM evaluations WHERE id = submissions.evaluation), valid, headline, operations";
 
 impl Store {
-    /// Keeps a new submission with its sealed document and the document as it may be shown, and gives it its number. `key`
-    /// is what the submitter calls it, so that it is not taken in twice: see [`Store::submission_by_key`].
+    /// Stores a new submission with its document, both sealed and without secrets, and assigns its number. `key` is the
+    /// submitter's name for the request, which prevents duplicates: see [`Store::submission_by_key`].
     pub fn add_submission(
         &mut self,
         submission: &Submission,
@@ -90,8 +90,8 @@ impl Store {
         Ok(self.connection.last_insert_rowid() as u64)
     }
 
-    /// Keeps where a submission stands by now: all of it but what it was when it came (name, format, by, request, times of
-    /// submission).
+    /// Stores the present state of a submission: everything but what is fixed when it is submitted (name, format, token,
+    /// request, time of submission).
     pub fn keep_submission(&mut self, submission: &Submission) -> Result<(), StoreError> {
         let sql =
             "UPDATE submissions SET priority = ?, position = ?, state = ?, reason = ?, started_unix_ns = ?,
@@ -115,7 +115,7 @@ impl Store {
         }
     }
 
-    /// Gives submissions their priorities and positions, all of them or none.
+    /// Sets the priorities and positions of submissions: all of them or none.
     pub fn reorder_submissions(&mut self, order: &[(u64, i32, i64)]) -> Result<(), StoreError> {
         let write = || -> rusqlite::Result<()> {
             let transaction = Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)?;
@@ -134,14 +134,14 @@ impl Store {
         self.rows(&sql, [signed(id)], read)?.pop().ok_or_else(|| self.no_such_submission(id))
     }
 
-    /// The submission that a key made which its submitter chose.
+    /// The submission with a key that its submitter chose.
     pub fn submission_by_key(&self, by: &str, key: &str) -> Result<Option<Submission>, StoreError> {
         let sql = format!("SELECT {COLUMNS} FROM submissions WHERE by = ? AND idempotency_key = ?");
         Ok(self.rows(&sql, [by, key], read)?.pop())
     }
 
-    /// Submissions, the newest first: at most `limit`, those in a state and those before the submission `before`, as far as
-    /// these are given.
+    /// Submissions, newest first: at most `limit`, optionally only those in one state and only those before the submission
+    /// `before`.
     pub fn submissions(
         &self,
         state: Option<&str>,
@@ -158,7 +158,7 @@ impl Store {
         }
     }
 
-    /// A submission's document: sealed, and as it may be shown.
+    /// A submission's document: sealed, and without its secrets.
     pub fn submitted_document(&self, id: u64) -> Result<(Vec<u8>, String), StoreError> {
         let sql = "SELECT document, document_redacted FROM submissions WHERE id = ?";
         let found =
@@ -166,7 +166,7 @@ impl Store {
         found.map_err(|error| self.trouble(error))?.ok_or_else(|| self.no_such_submission(id))
     }
 
-    /// Which submission a run came from, of all runs that came from one.
+    /// The submission of every run that came from one.
     pub fn submissions_of_runs(&self) -> Result<BTreeMap<u64, u64>, StoreError> {
         let sql = "SELECT run, id FROM submissions WHERE run IS NOT NULL";
         let pair = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)? as u64, row.get::<_, i64>(1)? as u64));
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_submission_from_its_coming_to_its_end() {
+    fn a_submission_is_stored_from_start_to_end() {
         let (_directory, mut store) = new();
         let mut own = submission("a");
         own.id = store.add_submission(&own, b"sealed", "redacted", Some("key")).unwrap();
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_has_begun_is_known() {
+    fn a_started_run_is_known() {
         let (_directory, mut store) = new();
         let begun_now = store.begun();
         assert_eq!(begun_now.load(std::sync::atomic::Ordering::Relaxed), 0);
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_named() {
+    fn missing_submissions_are_named() {
         let (_directory, mut store) = new();
         let gone = Submission { id: 7, ..submission("x") };
         for error in [

@@ -16,13 +16,13 @@ fn new() -> (TempDir, PathBuf, Store) {
     (directory, path, store)
 }
 
-/// SQL behind the store's back.
+/// SQL that bypasses the store.
 fn sql(path: &PathBuf, statements: &str) {
     rusqlite::Connection::open(path).unwrap().execute_batch(statements).unwrap();
 }
 
 #[test]
-fn a_run_from_its_start_to_its_end() {
+fn a_run_is_stored_from_start_to_end() {
     let (_directory, path, mut store) = new();
     assert_eq!((store.latest().unwrap(), store.list().unwrap().len()), (None, 0));
     let id = store.begin(&begun("first")).unwrap();
@@ -49,7 +49,7 @@ fn a_run_from_its_start_to_its_end() {
 }
 
 #[test]
-fn the_newest_comes_first_and_numbers_are_not_used_again() {
+fn lists_are_newest_first_and_numbers_are_not_reused() {
     let (_directory, _, mut store) = new();
     let ids: Vec<_> = ["a", "b", "c"].map(|name| store.begin(&begun(name)).unwrap()).into();
     assert_eq!(store.list().unwrap().iter().map(|run| run.id).rev().collect::<Vec<_>>(), ids);
@@ -64,7 +64,7 @@ fn the_newest_comes_first_and_numbers_are_not_used_again() {
 }
 
 #[test]
-fn what_is_not_there_is_named() {
+fn missing_runs_are_named() {
     let (_directory, _, mut store) = new();
     let run = ended("x", &[]);
     let errors = [
@@ -128,7 +128,7 @@ fn a_newer_schema_is_refused_with_advice() {
 }
 
 #[test]
-fn files_of_others_are_left_alone() {
+fn foreign_files_are_left_alone() {
     let directory = tempfile::tempdir().unwrap();
     let text = directory.path().join("notes.txt");
     std::fs::write(
@@ -147,7 +147,7 @@ fn files_of_others_are_left_alone() {
 }
 
 #[test]
-fn a_directory_that_cannot_be_made_is_named() {
+fn a_directory_that_cannot_be_created_is_named() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("file");
     std::fs::write(&file, "").unwrap();
@@ -166,7 +166,7 @@ fn a_read_only_file_is_named() {
 }
 
 #[test]
-fn a_full_disk_is_said_and_what_was_stored_stays() {
+fn a_full_disk_is_reported_and_stored_data_stay() {
     let (_directory, path, mut store) = new();
     let id = store.begin(&begun("x")).unwrap();
     store.append(id, 1, 0, &[interval(0)]).unwrap();
@@ -301,7 +301,7 @@ proptest! {
 }
 
 #[test]
-fn stages_that_had_ended_are_whole_though_the_process_died() {
+fn ended_stages_are_complete_even_if_the_process_died() {
     let (_directory, path, mut store) = new();
     let stage = |name: &str, state| Stage {
         name: name.into(),

@@ -1,7 +1,7 @@
 //! Who may speak to a controller: tokens, of which only the hash is kept.
 //!
-//! A token has 256 random bits, so that a fast hash without salt is enough: there is nothing to guess. It is looked up by its
-//! hash in an index; its duration reveals something of the hash's first bytes, and nothing of the token.
+//! A token has 256 random bits, too many to guess, so a fast hash without salt is enough. It is looked up by its
+//! hash in an index; the time that takes may reveal the first bytes of the hash, but nothing of the token.
 
 use crate::error::StoreError;
 use crate::store::{Store, now_ns, signed};
@@ -11,19 +11,19 @@ use rusqlite::{OptionalExtension as _, params};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
-/// Names of tokens are not longer than this; characters.
+/// The longest name of a token, characters.
 const LONGEST_NAME: usize = 64;
 
-/// When a token was used last is written down once in so long, nanoseconds: a request must not cost a write.
+/// How often the time of a token's last use is stored, nanoseconds: not every request may cost a write.
 const USE_NOTED_EVERY_NS: u64 = 60_000_000_000;
 
 /// What tokens allow: their roles.
 const ROLES: [&str; 3] = ["viewer", "operator", "driver"];
 
-/// A token, without itself.
+/// What is known about a token; the token itself is not stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Token {
-    /// Its name: whose it is.
+    /// Its name, which says whose it is.
     pub name: String,
     /// What it allows: `viewer`, `operator` or `driver`.
     pub role: String,
@@ -36,11 +36,11 @@ pub struct Token {
 }
 
 impl Store {
-    /// Makes a token, which is nowhere else than in what this gives back: `tm_o_` for an operator's, then 43 letters.
+    /// Creates a token and returns it; it is stored nowhere. It begins with `tm_o_` for an operator, then 43 letters.
     ///
     /// # Errors
-    /// The name is taken (those of revoked tokens stay taken, for they stand in the audit log), or name or role are not
-    /// possible.
+    /// The name is taken (names of revoked tokens stay taken, because the audit log has them), or the name or the role is
+    /// invalid.
     pub fn add_token(&mut self, name: &str, role: &str) -> Result<String, StoreError> {
         let visible = |letter: char| !letter.is_control() && !letter.is_whitespace();
         if name.is_empty() || name.chars().count() > LONGEST_NAME || !name.chars().all(visible) {
@@ -65,7 +65,7 @@ impl Store {
         }
     }
 
-    /// Whose token this text is, and what it allows: name and role. `None` for any other text, and for revoked tokens.
+    /// The owner of a token and what it allows: name and role. `None` for any other text, and for revoked tokens.
     pub fn token_of(&self, text: &str) -> Result<Option<(String, String)>, StoreError> {
         let sql = "SELECT name, role, used_unix_ns FROM tokens WHERE hash = ? AND revoked_unix_ns IS NULL";
         let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get::<_, Option<i64>>(2)?));
@@ -102,10 +102,10 @@ impl Store {
         self.rows(sql, [], token)
     }
 
-    /// Makes a token void from now on.
+    /// Revokes a token.
     ///
     /// # Errors
-    /// There is none of that name, or it is void already.
+    /// There is no token of that name, or it is revoked already.
     pub fn revoke_token(&mut self, name: &str) -> Result<(), StoreError> {
         let sql = "UPDATE tokens SET revoked_unix_ns = ? WHERE name = ? AND revoked_unix_ns IS NULL";
         match self
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_opens_until_it_is_revoked() {
+    fn a_token_works_until_it_is_revoked() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("results.db");
         let mut store = Store::open(&path).unwrap();
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_names_and_roles_are_refused() {
+    fn invalid_names_and_roles_are_refused() {
         let directory = tempfile::tempdir().unwrap();
         let mut store = Store::open(&directory.path().join("results.db")).unwrap();
         for (name, role) in

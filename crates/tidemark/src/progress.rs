@@ -239,7 +239,7 @@ impl EventSink for Progress {
             self.told = stop_request;
             self.line(match stop_request {
                 StopRequest::Finish => {
-                    "stopping the load; what was measured is kept, and clean-up stages still run \
+                    "stopping the load; what was measured is kept, and cleanup stages still run \
                      (Ctrl-C again stops at once)"
                 }
                 _ => "stopping immediately",

@@ -62,7 +62,7 @@ fn a_sweep_is_proven_by_the_device_s_counters() {
         stages.iter().map(|stage| &stage["cell"]).filter(|cell| !cell.is_null()).collect();
     assert_eq!(cells.len(), 8);
     assert_eq!((cells[0]["repeat"].as_u64(), cells[7]["repeat"].as_u64()), (Some(1), Some(2)));
-    assert!(!path.exists(), "the clean-up removes the file");
+    assert!(!path.exists(), "the cleanup removes the file");
     if counted(&record) {
         for stage in stages.iter().filter(|stage| !stage["cell"].is_null()) {
             let devices = stage["proof"]["devices"].as_array().unwrap();

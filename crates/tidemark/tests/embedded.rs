@@ -163,7 +163,7 @@ fn the_user_s_ctrl_c_keeps_what_was_measured_and_cleans_up() {
     assert_eq!((record.code, record.state()), (130, "interrupted"));
     assert!(record.sum("read", "ok") > 0);
     assert_eq!(record.stage("dispose")["state"], "completed");
-    assert_eq!(server.statistics().buckets, 0, "clean-up ran");
+    assert_eq!(server.statistics().buckets, 0, "cleanup ran");
     // What is kept says the same. A list shows that the run is INVALID instead, where this machine was too busy.
     let kept = place.tidemark(&["report", "1", "--format", "json"]);
     let kept: serde_json::Value = serde_json::from_str(&kept.stdout).unwrap();

@@ -38,9 +38,5 @@ fn clients_on_volumes_of_their_own() {
         .collect();
     assert_eq!(totals.len(), 4);
     assert!(totals.iter().all(|total| *total > 10), "{totals:?}");
-    assert_eq!(
-        String::from_utf8(left.unwrap().stdout).unwrap().trim(),
-        "",
-        "the clean-up removes the images"
-    );
+    assert_eq!(String::from_utf8(left.unwrap().stdout).unwrap().trim(), "", "the cleanup removes the images");
 }

@@ -1,4 +1,4 @@
-//! Works on block storage: the prefill, preconditioning, the load that is measured, the clean-up.
+//! Works on block storage: the prefill, preconditioning, the load that is measured, the cleanup.
 
 use super::volumes::Volumes;
 use super::{axes, load};

@@ -182,7 +182,10 @@ fn a_run_that_cannot_begin_leaves_its_drivers_free() {
     assert_eq!(refused(&[], &plan, &mut follower), "there is no driver to run it on");
     let mut pinned = plan.clone();
     pinned.stages[0].works[0].driver = Some("b".into());
-    assert_eq!(refused(&["a"], &pinned, &mut follower), "work `a` is pinned to driver b, which is not there");
+    assert_eq!(
+        refused(&["a"], &pinned, &mut follower),
+        "work `a` is pinned to driver b, which does not take part"
+    );
     let mut forbidden = plan.clone();
     forbidden.trigger = Some("x.sh()".into());
     assert!(refused(&["a"], &forbidden, &mut follower).starts_with("driver a: "));

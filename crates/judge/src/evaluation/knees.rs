@@ -164,7 +164,7 @@ impl Around<'_, '_, '_> {
                 let rate = units::rate(point.throughput());
                 format!("The first load outside is {}: {}, {rate}.", self.at(point), outside_words(point))
             }
-            None => "No load that was measured is outside: the limit lies higher.".into(),
+            None => "All measured loads are within it: the limit is higher.".into(),
         };
         let story = [Some(best), higher, Some(outside), self.peak_elsewhere(level), self.beyond(level)];
         story.into_iter().flatten().collect()
@@ -251,9 +251,9 @@ fn outside_words(point: &Point<'_, '_>) -> String {
             format!("{} of {} operations failed", units::count(cell.failed), units::count(cell.total))
         }
         _ if point.measured.open && !point.measured.checks.is_empty() => {
-            "less was done than was asked for, and a queue grew".into()
+            "less was done than requested, and a queue grew".into()
         }
-        _ => "its response times are not known".into(),
+        _ => "its response times are unknown".into(),
     }
 }
 

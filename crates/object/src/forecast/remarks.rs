@@ -55,7 +55,7 @@ pub(super) fn of_action(touch: &Touch<'_>, stage: &str, remarks: &mut Remarks) {
     }
     if matches!(touch.verb(), Verb::Copy) {
         let text = format!(
-            "the {label} of stage {stage} names copies after their source plus `-copy`; no clean-up \
+            "the {label} of stage {stage} names copies after their source plus `-copy`; no cleanup \
                             by number deletes them"
         );
         remarks.add("copies-stay", text);
@@ -181,7 +181,7 @@ pub(super) fn disposes(
     if let Some((other, stored)) = full {
         let text = format!(
             "stage {stage} deletes containers that still hold {}: only empty containers can be deleted; \
-             widen the clean-up or set `empty: true`",
+             widen the cleanup or set `empty: true`",
             other.objects_named(stored.area.items)
         );
         remarks.add("containers-not-empty", text);

@@ -285,7 +285,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn odd_answers_are_no_reason_to_panic(text in "(\\{|\\}|\\[|\\]|\"osd\"|\"op\"|:|,|[0-9]{0,30}|null|.){0,30}") {
+        fn odd_replies_do_not_panic(text in "(\\{|\\}|\\[|\\]|\"osd\"|\"op\"|:|,|[0-9]{0,30}|null|.){0,30}") {
             if let Ok(dump) = Dump::parse(text.as_bytes()) {
                 let mut out = Sample { seconds: Some(1.0), values: Vec::new() };
                 put("osd.0", &dump, &dump, &mut out);

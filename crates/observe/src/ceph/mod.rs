@@ -1,5 +1,5 @@
-//! Daemons of a Ceph cluster on this node, asked through their admin sockets, in a thread of its own: a daemon that
-//! does not answer keeps nothing else waiting.
+//! Daemons of a Ceph cluster on this node, asked through their admin sockets. They have a thread of their own, so that a
+//! daemon that does not reply delays nothing else.
 
 use crate::sample::{Gaps, Sample, Value};
 use counters::Dump;
@@ -12,16 +12,16 @@ use std::time::{Duration, Instant};
 mod counters;
 mod socket;
 
-/// Looks between two searches for sockets.
+/// Samples between two searches for sockets.
 const SEARCH: u64 = 5;
 
-/// How long a daemon that did not answer is left alone.
+/// Pause before a daemon that did not reply is asked again.
 const PAUSE: Duration = Duration::from_secs(10);
 
-/// Looks between two at a monitor: it is asked for the state of the cluster, which changes slowly.
+/// Samples between two requests to a monitor: the state of the cluster changes slowly.
 const MONITOR: u64 = 5;
 
-/// The longest that the node's sample waits for the daemons'.
+/// How long the node's sample waits for the daemons.
 const PATIENCE: Duration = Duration::from_millis(300);
 
 /// Sockets that are asked at most.
@@ -46,17 +46,17 @@ struct Daemon {
     path: PathBuf,
     before: Option<(Instant, Dump)>,
     silent_since: Option<Instant>,
-    /// The state of the cluster as a monitor told it last.
+    /// The state of the cluster that a monitor last reported.
     cluster: Vec<Value>,
 }
 
 impl Ceph {
     pub(crate) fn start(directories: &[PathBuf]) -> Self {
-        // One question at a time: a thread that is late is not asked again.
+        // One request at a time: a late thread gets no second one.
         let (ask, questions) = sync_channel(1);
         let (answer, answers) = sync_channel(4);
         let directories = directories.to_vec();
-        // It ends with the channel. Nobody waits for it: it may be waiting for a daemon.
+        // It ends with the channel. It is not joined, because it may be waiting for a daemon.
         thread::spawn(move || work(&directories, &questions, &answer));
         Self { ask, answers, looks: 0 }
     }
@@ -66,7 +66,7 @@ impl Ceph {
         let _busy = self.ask.try_send(self.looks);
     }
 
-    /// Takes the answers to the last question, if they come soon.
+    /// Takes the replies to the last request, if they come soon.
     pub(crate) fn take(&mut self, out: &mut Sample, gaps: &mut Gaps) {
         let until = Instant::now() + PATIENCE;
         while let Ok(answer) = self.answers.recv_timeout(until.saturating_duration_since(Instant::now())) {
@@ -76,7 +76,7 @@ impl Ceph {
             }
         }
         gaps.say(format!(
-            "Ceph's daemons took more than {} ms to answer at times: such seconds have no values of theirs.",
+            "Ceph's daemons sometimes took more than {} ms to reply: those seconds have no values of Ceph.",
             PATIENCE.as_millis()
         ));
     }
@@ -104,7 +104,7 @@ fn search(directories: &[PathBuf], daemons: &mut BTreeMap<PathBuf, Daemon>, gaps
         let entries = match std::fs::read_dir(directory) {
             Ok(entries) => entries,
             Err(error) => {
-                gaps.say(format!("Ceph's sockets in {} cannot be found: {error}.", directory.display()));
+                gaps.say(format!("Cannot list Ceph's sockets in {}: {error}.", directory.display()));
                 continue;
             }
         };
@@ -152,7 +152,7 @@ impl Daemon {
             Ok(dump) => self.take(dump, monitors, out, gaps),
             Err(error) => {
                 (self.silent_since, self.before) = (Some(Instant::now()), None);
-                gaps.say(format!("{} did not answer at {}: {error}.", self.name, self.path.display()));
+                gaps.say(format!("{} did not reply at {}: {error}.", self.name, self.path.display()));
             }
         }
     }
@@ -179,7 +179,7 @@ impl Daemon {
         let missing = dump.missing();
         if !missing.is_empty() {
             gaps.say(format!(
-                "{} does not count {}: another version of Ceph.",
+                "{} has no counters {}: its version of Ceph differs.",
                 self.name,
                 missing.join(", ")
             ));
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_daemon_is_asked_and_its_rises_are_taken() {
+    fn a_daemon_is_asked_and_its_counters_become_rates() {
         let directory = tempfile::tempdir().unwrap();
         let reply = |ops: u64| {
             let sum = ops as f64 * 0.002;
@@ -250,7 +250,7 @@ mod tests {
         assert!(value("op").is_some_and(|(_, rate)| rate > 0.0));
         let said = gaps.sentences().join("\n");
         assert!(
-            said.contains("osd.8 did not answer at ") && said.contains("osd.7 does not count "),
+            said.contains("osd.8 did not reply at ") && said.contains("osd.7 has no counters "),
             "{said}"
         );
     }

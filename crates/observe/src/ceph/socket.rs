@@ -6,20 +6,20 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// The longest that one answer may take.
+/// Time limit of one reply.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// The largest answer: counters are tens of kilobytes.
+/// The largest reply: counters take tens of kilobytes.
 const MOST: u32 = 16 << 20;
 
-/// Why a daemon was not understood.
+/// Why a daemon gave no counters.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AskError {
     #[error("{0}")]
     Socket(#[from] io::Error),
-    #[error("its answer is no JSON: {0}")]
+    #[error("its reply is not JSON: {0}")]
     Json(#[from] serde_json::Error),
-    #[error("its answer of {0} bytes is too long")]
+    #[error("its reply of {0} bytes is too long")]
     Long(u32),
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn ask(path: &Path, command: &str) -> Result<Vec<u8>, AskError> {
     Ok(answer)
 }
 
-/// Connects. The standard library would wait for a daemon that accepts nobody; this does not.
+/// Connects without waiting; the standard library would wait for a daemon that does not accept.
 fn open(path: &Path) -> io::Result<UnixStream> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let descriptor = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
@@ -74,17 +74,17 @@ mod tests {
     use std::os::unix::net::UnixListener;
 
     #[test]
-    fn a_daemon_that_says_nothing_is_not_waited_for() {
+    fn a_silent_daemon_times_out() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("osd.0.asok");
         let listener = UnixListener::bind(&path).unwrap();
-        assert!(matches!(ask(&path, "perf dump"), Err(AskError::Socket(_))), "it listens and never answers");
+        assert!(matches!(ask(&path, "perf dump"), Err(AskError::Socket(_))), "it listens and never replies");
         drop(listener);
         assert!(matches!(ask(&path, "perf dump"), Err(AskError::Socket(_))), "nobody listens");
     }
 
     #[test]
-    fn an_answer_has_a_limit() {
+    fn a_reply_has_a_size_limit() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("osd.0.asok");
         let listener = UnixListener::bind(&path).unwrap();

@@ -120,9 +120,9 @@ fn comparison(panels: &[Panel<'_>]) -> Markup {
     html! {
         (tables::main(panels).html())
         p class="legend" {
-            "Means over the repeats; ± is half of the 95 % confidence interval (Student's t) as a share of the mean. \
-             × is the multiple of the baseline's. Better and worse are said where the difference is significant \
-             (Welch's test, corrected for the number of comparisons by Holm's method)."
+            "Means over the repeats; ± is half of the 95 % confidence interval (Student's t) as a share of the mean; \
+             × is the multiple of the baseline's. Better and worse mark significant differences (Welch's test, \
+             corrected for the number of comparisons by Holm's method)."
         }
         @if !normalised.is_empty() {
             h3 { "Compared with the baseline" } "\n"
@@ -131,8 +131,8 @@ fn comparison(panels: &[Panel<'_>]) -> Markup {
         h3 { "Measurements" } "\n"
         (named(&drawings::raw(panels)))
         p class="legend" {
-            "Whiskers are 95 % confidence intervals. Of a load with more than three levels the knee of the baseline \
-             stands for all, or the highest level."
+            "Whiskers are 95 % confidence intervals. A load with more than three levels is shown at the baseline's \
+             knee, or at its highest level."
         }
         @if !operations.is_empty() { (maybe_folded("Operation by operation", &operations, MOST_ROWS)) }
         @if let Some(table) = tables::every_level(panels) {
@@ -183,7 +183,7 @@ fn bottlenecks(subject: &Subject<'_>) -> Markup {
             true => paragraph("", "No rule found a resource at its limit."),
             false => paragraph(
                 "",
-                "No node was observed: what limited the arms cannot be said beyond the load generator's own part.",
+                "No node was observed: only the load generator itself can be named as the limit.",
             ),
         };
     }
@@ -239,8 +239,8 @@ fn proofs(subject: &Subject<'_>, panels: &[Panel<'_>]) -> Markup {
     html! {
         @if !table.is_empty() {
             p {
-                "Bytes that the kernel counted for the devices under the volumes as a share of those that the load says \
-                 to have moved, from the lowest to the highest of all runs."
+                "Bytes that the kernel counted on the devices under the volumes, as a share of the bytes that the load \
+                 reports: the lowest to the highest of all runs."
             }
             (table.html())
         }

@@ -23,7 +23,7 @@ pub(super) fn badges(subject: &Subject<'_>) -> Vec<(Option<bool>, String)> {
     let (is_good, outcome) = match subject.assessment.outcome {
         Outcome::Better => (Some(true), "better than the baseline"),
         Outcome::Worse => (Some(false), "worse than the baseline"),
-        Outcome::Mixed => (None, "better here and worse there"),
+        Outcome::Mixed => (None, "better in part, worse in part"),
         Outcome::NoDifference => (None, "no significant difference"),
         Outcome::NotCompared => (None, "not compared"),
     };
@@ -143,7 +143,7 @@ pub(super) fn mark(outcome: Outcome) -> &'static str {
         Outcome::Better => "✓ better",
         Outcome::Worse => "✕ worse",
         Outcome::NoDifference => "≈ no significant difference",
-        Outcome::Mixed => "better and worse",
+        Outcome::Mixed => "better in part, worse in part",
         Outcome::NotCompared => "not tested",
     }
 }
@@ -240,7 +240,7 @@ pub(super) fn comparisons(subject: &Subject<'_>, panels: &[Panel<'_>]) -> Table 
     let mut table = Table::new("Comparisons with the baseline")
         .words(["Load", "Arm", "Number"])
         .numbers(["Ratio", "95 % interval", "Effect (g)", "p (Holm)"])
-        .words(["Comes to"]);
+        .words(["Result"]);
     for one in &subject.assessment.comparisons {
         let panel = panels.iter().find(|panel| panel.load == one.load && panel.subject == one.subject);
         let load = panel.map_or_else(|| one.load.clone(), |panel| panel.title_at(&one.level));
@@ -473,7 +473,7 @@ pub(super) fn again(subject: &Subject<'_>) -> (String, String) {
     let source = &subject.evaluation.provenance;
     let file = if source.path.is_empty() { "FILE" } else { source.path.as_str() };
     let words = format!(
-        "Cells that are done are kept: the command that made it goes on where it ended. With --again every cell is measured anew. \
+        "The same command continues an unfinished evaluation and keeps its finished cells; --again measures every cell again. \
          The same document with seed {} makes the same choices in the same repeat on every arm.",
         source.seed
     );

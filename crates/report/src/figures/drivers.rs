@@ -200,7 +200,7 @@ fn draw(span: &Span<'_>, rows: &[Row], most: f64, per_field: u32) -> Figure {
     put(
         &mut body,
         format_args!(
-            "<text x=\"0\" y=\"12\">op/s of each driver: the darker the more, at most {}; blank: not known</text>",
+            "<text x=\"0\" y=\"12\">op/s of each driver: darker is more, at most {}; blank: unknown</text>",
             escape(&units::rate(most))
         ),
     );

@@ -80,7 +80,7 @@ const PANELS: &[(Kind, &str, Unit, Lines)] = &[
     (Kind::Ceph, "BlueStore: commit thread", Unit::Share, Lines::Subjects("kv_sync_busy")),
     (Kind::Ceph, "Gateway: time of a read", Unit::Time, Lines::Subjects("get_latency_ns")),
     (Kind::Ceph, "Gateway: time of a write", Unit::Time, Lines::Subjects("put_latency_ns")),
-    (Kind::Ceph, "Gateway: requests being worked on", Unit::Count, Lines::Subjects("qactive")),
+    (Kind::Ceph, "Gateway: requests in progress", Unit::Count, Lines::Subjects("qactive")),
     (Kind::Ceph, "Ceph: groups not clean", Unit::Count, Lines::Subjects("pgs_not_clean")),
     (Kind::Ceph, "Ceph: recoveries", Unit::Rate, Lines::Subjects("recovery_ops")),
 ];

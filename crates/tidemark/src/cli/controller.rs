@@ -133,7 +133,7 @@ pub(crate) struct Status {
 pub(crate) struct Cancel {
     /// The submission
     pub(crate) id: String,
-    /// Stop immediately, without a clean-up
+    /// Stop immediately, without cleanup
     #[arg(long)]
     pub(crate) at_once: bool,
     #[command(flatten)]

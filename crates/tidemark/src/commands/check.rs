@@ -118,7 +118,7 @@ fn load_time(time: &Time) -> String {
     match (time.until.is_empty(), time.planned_ns) {
         (true, _) => planned,
         (false, 0) => time.summary(),
-        (false, _) => format!("{planned}, plus preparation and clean-up"),
+        (false, _) => format!("{planned}, plus preparation and cleanup"),
     }
 }
 
