@@ -1,21 +1,22 @@
 //! The engine, as everybody else sees it.
 
-use crate::document::{self, KINDS, Volumes};
+use crate::document::{self, Volumes};
 use crate::external::External;
 use crate::job::Job;
-use crate::{forecast, policy, prepare, schema};
+use crate::{forecast, policy, prepare};
 use std::sync::Arc;
+use tidemark_keys::shapes::Map;
+use tidemark_keys::tree::Node;
+use tidemark_keys::{Key, Mapping, Problem, Table};
+use tidemark_plan::content::CONTENT;
 use tidemark_plan::engine::{Engine, Placement, Prepared, ReadWork, Setup, Target, WorkPlace};
 use tidemark_plan::forecast::Forecaster;
 use tidemark_plan::job::Job as AnyJob;
 use tidemark_plan::plan::{Plan, Work};
 use tidemark_plan::policy::Policy;
-use tidemark_plan::schema::Mapping;
 use tidemark_plan::yaml::context::Context;
 use tidemark_plan::yaml::environment::Environment;
 use tidemark_plan::yaml::scope::Scope;
-use tidemark_plan::yaml::table::{Problem, Table};
-use tidemark_plan::yaml::tree::Node;
 
 /// The engine's name.
 pub const NAME: &str = "block";
@@ -41,8 +42,16 @@ impl Engine for Blocks {
         "volumes"
     }
 
-    fn targets(&self) -> &'static [&'static str] {
-        &KINDS
+    fn targets(&self) -> Vec<&'static Mapping> {
+        document::KINDS.to_vec()
+    }
+
+    fn work_keys(&self) -> Vec<&'static Mapping> {
+        document::KEYS.to_vec()
+    }
+
+    fn sections(&self) -> Vec<&'static Key<Map>> {
+        vec![&CONTENT]
     }
 
     fn target(&self, kind: &str, table: &mut Table<'_>, environment: &Environment<'_>) -> Option<Target> {
@@ -52,14 +61,6 @@ impl Engine for Blocks {
     fn bare_target(&self, kind: &str) -> Result<Target, Problem> {
         let help = format!("write `target: {{kind: {kind}, ...}}` with its path and size");
         Err(Problem::new(format!("the target '{kind}' needs settings"), help))
-    }
-
-    fn sections(&self) -> &'static [&'static str] {
-        &["content"]
-    }
-
-    fn schema(&self) -> Vec<Mapping> {
-        schema::mappings()
     }
 
     fn claims(&self, keyword: &str, node: &Node) -> bool {

@@ -166,7 +166,8 @@ fn the_full_document_gives_what_it_says() {
 
 #[test]
 fn every_verb_can_be_reached() {
-    for (name, _) in operation::VERBS {
+    for (key, _) in &operation::VERBS {
+        let name = key.name;
         let settings = "containers: 1-2, objects: 1-2";
         let settings = match name {
             "put" => format!("{settings}, sizes: 1KB"),
@@ -187,8 +188,8 @@ fn unknown_keys_are_errors_that_name_the_nearest() {
         remarks(&text),
         [
             "6:5 error `worker` is not a key of `load` | did you mean `workers`?",
-            "8:40 error `colour` is not a key of the operation `get` | valid keys: naming, \
-             content, name, weight, range, containers, objects, division",
+            "8:40 error `colour` is not a key of the operation `get` | valid keys: range, name, weight, containers, \
+             division, naming, content, objects",
         ]
     );
     let own = with_load("x-own: {any: thing}\nfor: 1s\noperations: [{get: {containers: 1, objects: 1}}]");

@@ -2,11 +2,8 @@
 
 use super::arms::ArmSource;
 use super::levels::{self, Places};
-use super::scope::{self, Lent};
-use super::table::{Log, Table};
-use super::tree::{Node, Value};
+use super::scope::{self, Lent, TARGET};
 use super::{Environment, workload};
-use crate::diagnostic::{Diagnostic, Severity};
 use crate::engine::{Engine, Target};
 use crate::plan::{Drivers, Plan};
 use crate::redact::is_secret;
@@ -14,6 +11,9 @@ use crate::registry::{Changes, Format, Registry};
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
+use tidemark_keys::diagnostic::{Diagnostic, Severity};
+use tidemark_keys::tree::{Entry, Node, Value};
+use tidemark_keys::{AnyKey, Document, Table};
 use tidemark_measure::evaluation::Level;
 
 /// Which levels loads can have, for messages.
@@ -155,26 +155,11 @@ impl Documents {
     /// What is wrong with an arm's targets, in the evaluation's text.
     pub(crate) fn check_targets(&self, arm: usize, environment: &Environment<'_>) -> Vec<Diagnostic> {
         let Some(arm) = self.arms.get(arm) else { return Vec::new() };
-        let log = Log::default();
+        let document = Document::new(&self.text, environment.outside());
         for node in &arm.targets {
-            self.read_target(arm, node, environment, &log);
+            read_target(arm, node, environment, &document);
         }
-        log.close().0
-    }
-
-    fn read_target(
-        &self,
-        arm: &ArmSource,
-        node: &Node,
-        environment: &Environment<'_>,
-        log: &Log,
-    ) -> Option<Target> {
-        // Asked for under its key, so that remarks name it.
-        let place = arm.place.clone();
-        let entry = super::tree::Entry { key: "target".to_owned(), key_span: place, node: node.clone() };
-        let around = Node { value: Value::Map(vec![entry]), span: node.span.clone() };
-        let mut table = Table::new("the arm", &around, &arm.place, &self.text, log);
-        scope::read_target(&mut table, environment)
+        document.log.close().0
     }
 
     /// The target that an arm lends to loads that have none, and what is wrong with it.
@@ -190,9 +175,9 @@ impl Documents {
         let registry = environment.registry;
         let fits = |node: &&Node| engine.is_none() || scope::engine_of(node, registry) == engine;
         let Some(node) = arm.targets.iter().find(fits) else { return (None, Vec::new()) };
-        let log = Log::default();
-        let target = self.read_target(arm, node, environment, &log);
-        let (mut remarks, failed) = log.close();
+        let document = Document::new(&self.text, environment.outside());
+        let target = read_target(arm, node, environment, &document);
+        let (mut remarks, failed) = document.log.close();
         if load.referred.is_some() {
             remarks = remarks.into_iter().map(|remark| elsewhere(remark, name)).collect();
         }
@@ -257,6 +242,21 @@ impl Documents {
     }
 }
 
+/// Reads a target of an arm; `document` is the evaluation's.
+fn read_target(
+    arm: &ArmSource,
+    node: &Node,
+    environment: &Environment<'_>,
+    document: &Document<'_>,
+) -> Option<Target> {
+    // Asked for under its key, so that remarks name it.
+    let entry = Entry { key: TARGET.name.to_owned(), key_span: arm.place.clone(), node: node.clone() };
+    let around = Node { value: Value::Map(vec![entry]), span: node.span.clone() };
+    let mut table = Table::new("the arm", &around, &arm.place, document);
+    table.declare([&TARGET as &AnyKey]);
+    scope::read_target(&mut table, environment)
+}
+
 /// A remark on an arm's target, for a text in which the arm is not.
 fn elsewhere(remark: Diagnostic, arm: &str) -> Diagnostic {
     Diagnostic { message: format!("the target of the arm `{arm}`: {}", remark.message), span: 0..0, ..remark }
@@ -266,7 +266,7 @@ fn elsewhere(remark: Diagnostic, arm: &str) -> Diagnostic {
 fn engine_of_loads(root: &Node, registry: &Registry) -> Option<&'static str> {
     let of_entries = |node: &Node| {
         let Value::Map(entries) = &node.value else { return None };
-        let claimed = |entry: &super::tree::Entry| {
+        let claimed = |entry: &Entry| {
             registry.engines().find(|engine| engine.claims(&entry.key, &entry.node)).map(Engine::name)
         };
         entries.iter().find_map(claimed)
@@ -290,15 +290,15 @@ fn tree_plan(
     // The places of levels are places in the evaluation.
     let none = Places::new();
     let (put, loads) = levels::apply(&mut root, level, if in_place { &load.levels } else { &none });
-    let log = Log::default();
+    let document = Document::new(text, environment.outside());
     let place = if in_place { root.span.clone() } else { 0..0 };
     if loads == 0 && !level.is_empty() {
         let help = "give it a stage with a `load`, or no levels: `levels: {}`";
-        log.error(&place, "the levels have no effect: no stage has a `load`", help);
+        document.log.error(&place, "the levels have no effect: no stage has a `load`", help);
     }
     let what = if in_place { "the load" } else { "the document" };
-    let plan = workload(Table::new(what, &root, &place, text, &log), environment, text, lent);
-    let (mut remarks, failed) = log.close();
+    let plan = workload(Table::new(what, &root, &place, &document), environment, text, lent);
+    let (mut remarks, failed) = document.log.close();
     remarks.iter_mut().for_each(|remark| explain(remark, level, &put));
     if failed { Err(remarks) } else { Ok((plan, remarks)) }
 }

@@ -1,16 +1,55 @@
 //! The intensities of loads: lists of levels, or a search; and how a level gets into a document.
 
-use super::table::{Problem, Table, whole};
-use super::timing;
-use super::tree::{Entry, Node, Value};
 use crate::defaults;
 use crate::evaluation::Levels;
 use std::ops::Range;
+use tidemark_keys::kinds::{Kind as _, Parsed, Rate, Share, Whole};
+use tidemark_keys::shapes::{Map, OneOrList};
+use tidemark_keys::tree::{Entry, Node, Value};
+use tidemark_keys::{AnyKey, Key, Mapping, Problem, Table};
 use tidemark_measure::evaluation::{Level, Search};
 use tidemark_measure::units;
 
-/// What a level may set, as the keys of a load are called.
-pub(crate) const AXES: [&str; 4] = ["workers", "rate", "depth", "clients"];
+pub(super) static LEVELS: Key<Map> = Key::of(&EACH);
+pub(super) static SEARCH: Key<Map> = Key::of(&OVER);
+
+static EACH: Mapping = Mapping::new(
+    "levels",
+    "Load intensities; several axes multiply; without an axis there is one level",
+    &[&WORKERS, &RATE, &DEPTH, &CLIENTS],
+);
+static WORKERS: Key<OneOrList<Whole<u32>>> =
+    Key::new("workers", "Workers of loads on objects", OneOrList(Whole(1, defaults::MOST_WORKERS)));
+static RATE: Key<OneOrList<Rate>> = Key::new("rate", "Operations per time of each load", OneOrList(Rate));
+static DEPTH: Key<OneOrList<Whole<u32>>> =
+    Key::new("depth", "Operations in flight per client", OneOrList(Whole(1, defaults::MOST_DEPTH)));
+static CLIENTS: Key<OneOrList<Whole<u32>>> =
+    Key::new("clients", "Clients of loads on volumes", OneOrList(Whole(1, defaults::MOST_WORKERS)));
+
+static OVER: Mapping = Mapping::new(
+    "search",
+    "A search for the highest load within the service level, over one axis, instead of levels",
+    &[&WORKERS_RANGE, &RATE_RANGE, &DEPTH_RANGE, &CLIENTS_RANGE, &WITHIN_KEY],
+)
+.one_of(&[&WORKERS_RANGE, &RATE_RANGE, &DEPTH_RANGE, &CLIENTS_RANGE]);
+static WORKERS_RANGE: Key<Parsed<String>> =
+    Key::new("workers", "The lowest and the highest, such as 1-2560", RANGE);
+static RATE_RANGE: Key<Parsed<String>> =
+    Key::new("rate", "The lowest and the highest, such as 100/s-20k/s", RANGE);
+static DEPTH_RANGE: Key<Parsed<String>> =
+    Key::new("depth", "The lowest and the highest, such as 1-64", RANGE);
+static CLIENTS_RANGE: Key<Parsed<String>> =
+    Key::new("clients", "The lowest and the highest, such as 1-64", RANGE);
+const RANGE: Parsed<String> = Parsed("range", |text| Ok(text.to_owned()));
+static WITHIN_KEY: Key<Parsed<f64>> = Key::new(
+    "within",
+    "Precision",
+    Parsed("share, 0.1 % to 50 %", |text| match Share.read(text)? {
+        share if (0.001..=0.5).contains(&share) => Ok(share),
+        _ => Err(Problem::new(format!("'{text}' is out of range"), "write from 0.1% to 50%, such as 5%")),
+    }),
+)
+.default("5%");
 
 /// More levels of one load than this are treated as a mistake.
 const MOST_LEVELS: usize = 10_000;
@@ -33,23 +72,24 @@ pub(super) struct Given {
 
 /// Reads `levels` or `search`, if one of them is there. Levels without an axis are one level that changes nothing.
 pub(super) fn read(table: &mut Table<'_>) -> Option<Given> {
-    table.contradiction("levels", "search", "list levels, or search for them");
-    if let Some(entry) = table.entry("search") {
-        return search(table.below("`search`", entry), entry);
+    table.contradiction(&LEVELS, &SEARCH, "list levels, or search for them");
+    if let Some(entry) = table.entry(&SEARCH) {
+        return search(table.below(&SEARCH, entry).of(&OVER), entry);
     }
-    let entry = table.entry("levels")?;
-    let mut own = table.below("`levels`", entry);
+    let entry = table.entry(&LEVELS)?;
+    let mut own = table.below(&LEVELS, entry).of(&EACH);
     let (mut levels, mut places): (Vec<Level>, Places) = (vec![Level::new()], Vec::new());
-    let mut axes: Vec<(usize, &'static str)> = Vec::new();
-    for axis in AXES {
-        if own.has(axis) {
-            axes.push((own.entry(axis).map_or(0, |entry| entry.key_span.start), axis));
+    let mut axes: Vec<(usize, &'static AnyKey)> = Vec::new();
+    for axis in EACH.keys {
+        if let Some(entry) = own.entry(*axis) {
+            axes.push((entry.key_span.start, *axis));
         }
     }
     // In the document's order: the last axis varies fastest.
-    axes.sort_unstable();
+    axes.sort_unstable_by_key(|(at, _)| *at);
     for (_, axis) in axes {
         let values = values(&mut own, axis);
+        let axis = axis.name;
         if levels.len().saturating_mul(values.len()) > MOST_LEVELS {
             let message =
                 format!("the axes multiply to more than {} levels", units::count(MOST_LEVELS as u64));
@@ -69,8 +109,8 @@ pub(super) fn read(table: &mut Table<'_>) -> Option<Given> {
 }
 
 /// The values of an axis: one, or a list.
-fn values(table: &mut Table<'_>, axis: &'static str) -> Vec<(String, Range<usize>)> {
-    let nodes = table.list(axis).unwrap_or_default();
+fn values(table: &mut Table<'_>, key: &'static AnyKey) -> Vec<(String, Range<usize>)> {
+    let (nodes, axis) = (table.list(key), key.name);
     if nodes.is_empty() || nodes.len() > MOST_LEVELS {
         let message = format!("the list of `{axis}` has {} values", nodes.len());
         table.log().error(table.place(), message, format!("write from 1 to {MOST_LEVELS}"));
@@ -79,7 +119,7 @@ fn values(table: &mut Table<'_>, axis: &'static str) -> Vec<(String, Range<usize
     let mut seen: Vec<f64> = Vec::new();
     let mut values = Vec::new();
     for node in nodes {
-        let read = table.scalar(node, axis, |text| Ok((text.trim().to_owned(), number(axis, text)?)));
+        let read = table.scalar(key, node, |text| Ok((text.trim().to_owned(), number(axis, text)?)));
         let Some((text, number)) = read else { continue };
         if seen.contains(&number) {
             let help = "remove one of them; to repeat a measurement, use `repeats`";
@@ -98,7 +138,7 @@ fn values(table: &mut Table<'_>, axis: &'static str) -> Vec<(String, Range<usize
 pub fn number(axis: &str, text: &str) -> Result<f64, Problem> {
     let most = match axis {
         "rate" => {
-            return match timing::rate(text)? {
+            return match Rate.read(text)? {
                 0.0 => Err(Problem::new("the rate is zero", "write a rate such as 500/s")),
                 rate => Ok(rate),
             };
@@ -106,29 +146,30 @@ pub fn number(axis: &str, text: &str) -> Result<f64, Problem> {
         "depth" => defaults::MOST_DEPTH,
         _ => defaults::MOST_WORKERS,
     };
-    Ok(whole(text.trim(), &(1..=u64::from(most)))? as f64)
+    Ok(f64::from(Whole(1, most).read(text.trim())?))
 }
 
 fn search(mut table: Table<'_>, entry: &Entry) -> Option<Given> {
-    let axes: Vec<&'static str> = AXES.into_iter().filter(|axis| table.has(axis)).collect();
+    let axes: Vec<&'static AnyKey> = OVER.one_of.iter().copied().filter(|axis| table.has(*axis)).collect();
     let help = "write the axis and its range, such as `workers: 1-2560` or `rate: 100/s-20k/s`";
-    let within = table.read("within", |text| match units::parse_share(text)? {
-        share if (0.001..=0.5).contains(&share) => Ok(share),
-        _ => Err(Problem::new(format!("'{text}' is out of range"), "write from 0.1% to 50%, such as 5%")),
-    });
+    let within = table.get(&WITHIN_KEY);
     let found = match axes[..] {
-        [axis] => table.read(axis, |text| range(axis, text)).map(|range| (axis, range)),
+        [axis] => table
+            .entry(axis)
+            .and_then(|entry| table.scalar(axis, &entry.node, |text| range(axis.name, text)))
+            .map(|range| (axis.name, range)),
         [] => {
-            table.missing("workers", help);
+            table.missing(&WORKERS_RANGE, help);
             None
         }
         _ => {
-            let message = format!("a search has one axis, not {}", axes.join(" and "));
+            let names: Vec<_> = axes.iter().map(|axis| axis.name).collect();
+            let message = format!("a search has one axis, not {}", names.join(" and "));
             table.log().error(&entry.key_span, message, "keep one; put fixed values into the load");
             None
         }
     };
-    let place = axes.first().and_then(|axis| table.entry(axis)).map(|axis| axis.node.span.clone());
+    let place = axes.first().and_then(|axis| table.entry(*axis)).map(|axis| axis.node.span.clone());
     table.finish();
     let (axis, (from, to)) = found?;
     let search = Search { axis: axis.to_owned(), from, to, within: within.unwrap_or(WITHIN) };
