@@ -16,7 +16,7 @@ export interface AuditRow {
   what: string;
 }
 
-/** How an [`Axis`] stands in JSON. */
+/** What is varied, and its value at this point. */
 export interface Axis {
   /** What is varied: `block_size`. */
   name: string;
@@ -29,7 +29,7 @@ export interface Axis {
 export type AxisScalar = number | string;
 
 /** What the numbers on an axis count. */
-export type AxisUnit = 'count' | 'bytes';
+export type AxisUnit = 'count' | 'bytes' | 'operations_per_second';
 
 /** The state of the page cache that a document declares for the start of the load. */
 export type Cache = 'cold' | 'warm';
@@ -298,6 +298,42 @@ export interface Finding {
   work: string | null;
 }
 
+/** One of several kinds of a mapping, for forms. */
+export interface Form {
+  /** What it is. */
+  about: string;
+  /** Its other keys. */
+  keys: FormKey[];
+  /** The value of its key `kind`: `s3`. */
+  name: string;
+  /** Keys exactly one of which is required; or empty. */
+  one_of: string[];
+}
+
+/** A key of a mapping, for forms. */
+export interface FormKey {
+  /** What it is for. */
+  about: string;
+  /** The words that its value may be; empty if it is none of some words. */
+  choices: string[];
+  /** The value that it has without being given, or empty. */
+  default: string;
+  /** A value to begin with, or empty. */
+  example: string;
+  /** The kinds of mapping that its value may be; empty for a single value. */
+  kinds: Form[];
+  /** Whether it takes a list, too. */
+  list: boolean;
+  /** Its name. */
+  name: string;
+  /** Whether it is required. */
+  required: boolean;
+  /** Whether its value must be a reference, such as `${NAME}`, for it is a secret. */
+  secret: boolean;
+  /** How its value is written: `duration`. */
+  value: string;
+}
+
 /** The controller, and the caller's role. */
 export interface Info {
   /** Largest document accepted, bytes. */
@@ -556,7 +592,7 @@ export interface Member {
   /** Of all that makes the cell what it is: when it changes, the cell is measured again. */
   fingerprint: string;
   /** The level. */
-  level: [string, string][];
+  level: Axis[];
   /** The load's name. */
   load: string;
   /** Which repeat, from 1. */
@@ -999,6 +1035,16 @@ export interface Submit {
   seed?: number | null;
   /** Skip the check that the targets respond. */
   skip_preflight?: boolean;
+}
+
+/** A kind of target, for forms. */
+export interface TargetForm {
+  /** Whether it requires no settings: `target: embedded`. */
+  bare: boolean;
+  /** Its kind and keys. */
+  form: Form;
+  /** What its engine puts load on: `objects`, `volumes`. */
+  subject: string;
 }
 
 /** An error reply. */

@@ -2,7 +2,7 @@
 
 import type { TargetForm } from '../api';
 import { count } from '../lib/format';
-import { fields, first, isReference, type Values } from './target';
+import { fields, isReference, valueOf, type Values } from './target';
 
 export type Unit = 'B' | 'KB' | 'MB' | 'GB' | 'KiB' | 'MiB' | 'GiB';
 
@@ -65,8 +65,8 @@ export const firstLoad: Load = {
   verify: false,
 };
 
-/** What was entered of a target's kind, or what the form begins with. */
-export const settingsOf = (load: Load, { form }: TargetForm): Values => load.settings[form.name] ?? first(form);
+/** What was entered of a target's kind. */
+export const settingsOf = (load: Load, { form }: TargetForm): Values => load.settings[form.name] ?? {};
 
 /** What keeps the document from being written, by field; those of the target by their path. */
 export function objections(load: Load, target: TargetForm): Record<string, string> {
@@ -96,8 +96,9 @@ export function objections(load: Load, target: TargetForm): Record<string, strin
   least('seconds', 1);
   least('warmUpSeconds', 0);
   const values = settingsOf(load, target);
-  for (const { path, key } of fields(target.form, values)) {
-    const value = values[path]?.trim() ?? '';
+  for (const field of fields(target.form, values)) {
+    const { path, key } = field;
+    const value = valueOf(field, values).trim();
     if (key.required && !value) said[path] = 'Enter a value.';
     else if (key.secret && value && !isReference(value)) {
       said[path] = `Enter a reference such as ${key.example || '${TIDEMARK_SECRET_KEY}'}, never the key itself.`;

@@ -30,16 +30,8 @@ export function fields(form: Form, values: Values, above = ''): Field[] {
   });
 }
 
-/** What a form begins with: the examples of its keys. */
-export function first(form: Form, above = ''): Values {
-  const values: Values = {};
-  for (const key of form.keys) {
-    if (key.example) values[above + key.name] = key.example;
-    // Of all kinds, so that another one can be chosen.
-    for (const kind of key.kinds) Object.assign(values, first(kind, `${above}${key.name}.`), values);
-  }
-  return values;
-}
+/** The value of a field: what was entered, or the example that it begins with. */
+export const valueOf = ({ path, key }: Field, values: Values): string => values[path] ?? key.example;
 
 /** Whether a field is shown at once, rather than among further settings. */
 export const isMain = ({ key }: Field) => key.required || key.example !== '';
@@ -63,7 +55,7 @@ function lines(form: Form, values: Values, above: string, indent: string): strin
     const field = { path: above + key.name, key };
     const below = chosen(field, values);
     if (below) return [`${indent}${key.name}:`, ...lines(below, values, `${field.path}.`, `${indent}  `)];
-    const entered = values[field.path]?.trim();
+    const entered = valueOf(field, values).trim();
     return entered ? [`${indent}${key.name}: ${value(key, entered)}`] : [];
   };
   return [`${indent}kind: ${form.name}`, ...form.keys.flatMap(each)];

@@ -2,7 +2,6 @@ import { expect, test } from 'vitest';
 import declared from '../../mock/targets.json';
 import type { TargetForm } from '../api';
 import { firstLoad, objections, type Load } from './load';
-import { first } from './target';
 import * as document from './write';
 
 /** What the engines declare: a test of the controller keeps the file up to date. */
@@ -11,7 +10,7 @@ const form = (name: string) => targets.find((target) => target.form.name === nam
 const load = (changes: Partial<Load>): Load => ({ ...firstLoad, ...changes });
 /** A load on a target with some settings changed. */
 const on = (target: string, changes: Record<string, string>, more: Partial<Load> = {}) =>
-  load({ target, settings: { [target]: { ...first(form(target).form), ...changes } }, ...more });
+  load({ target, settings: { [target]: changes }, ...more });
 const write = (load: Load) => document.write(load, form(load.target));
 const said = (load: Load) => objections(load, form(load.target));
 

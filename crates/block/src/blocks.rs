@@ -9,9 +9,11 @@ use tidemark_keys::shapes::Map;
 use tidemark_keys::tree::Node;
 use tidemark_keys::{Key, Mapping, Problem, Table};
 use tidemark_plan::content::CONTENT;
+use tidemark_plan::defaults;
 use tidemark_plan::engine::{Engine, Placement, Prepared, ReadWork, Setup, Target, WorkPlace};
 use tidemark_plan::forecast::Forecaster;
 use tidemark_plan::job::Job as AnyJob;
+use tidemark_plan::level::{LevelAxis, RATE};
 use tidemark_plan::plan::{Plan, Work};
 use tidemark_plan::policy::Policy;
 use tidemark_plan::yaml::context::Context;
@@ -32,6 +34,10 @@ impl Blocks {
         Self { external }
     }
 }
+
+static CLIENTS: LevelAxis =
+    LevelAxis::count("clients", defaults::MOST_WORKERS, "Clients of loads on volumes");
+static DEPTH: LevelAxis = LevelAxis::count("depth", defaults::MOST_DEPTH, "Operations in flight per client");
 
 impl Engine for Blocks {
     fn name(&self) -> &'static str {
@@ -61,6 +67,10 @@ impl Engine for Blocks {
     fn bare_target(&self, kind: &str) -> Result<Target, Problem> {
         let help = format!("write `target: {{kind: {kind}, ...}}` with its path and size");
         Err(Problem::new(format!("the target '{kind}' needs settings"), help))
+    }
+
+    fn axes(&self) -> Vec<&'static LevelAxis> {
+        vec![&CLIENTS, &DEPTH, &RATE]
     }
 
     fn claims(&self, keyword: &str, node: &Node) -> bool {

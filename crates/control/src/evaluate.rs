@@ -8,16 +8,15 @@ mod arm;
 
 use crate::event::{EventSink, StopRequest};
 use crate::execute::{self, ExecuteError, Executed};
-use crate::provisioner::ProvisionerFactory;
 use arm::Arm;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tidemark_judge::evaluation::is_within;
 use tidemark_judge::knee::{self, Seen};
 use tidemark_measure::evaluation::{self as record, Member};
 use tidemark_measure::record::{Provenance, Run, State};
-use tidemark_plan::evaluation::{CellPlace, Evaluation, Levels, Order, level as level_at};
+use tidemark_plan::evaluation::{CellPlace, Evaluation, Levels, Order};
 use tidemark_plan::plan::Plan;
 use tidemark_plan::yaml::Environment;
 use tidemark_store::Store;
@@ -27,8 +26,11 @@ use tidemark_store::Store;
 pub struct Options {
     /// The options of each run.
     pub run: execute::Options,
-    /// What can bring its arms up. A document that needs more is refused.
-    pub provisioners: Vec<Arc<dyn ProvisionerFactory>>,
+    /// Where provisioners write, in a directory for each arm. `None`: nothing may be brought up here, and a document that
+    /// asks for it is refused.
+    pub directory: Option<PathBuf>,
+    /// Whether the arms' shell commands may be run. If not, a document that has some is refused.
+    pub run_commands: bool,
     /// Whether to measure every cell again instead of resuming the earlier evaluation of the same name.
     pub again: bool,
     /// Whether to measure every cell again if the earlier evaluation is complete.
@@ -102,7 +104,7 @@ pub fn evaluate(
     store: Option<&mut Store>,
     sink: &mut dyn EvaluationSink,
 ) -> Result<Evaluated, ExecuteError> {
-    let arm = |arm| Arm::new(&document.name, arm, &options.provisioners);
+    let arm = |arm| Arm::new(&document.name, arm, options, environment.registry);
     let mut evaluator = Evaluator {
         document,
         record: begun(document, provenance),
@@ -322,7 +324,7 @@ impl Evaluator<'_> {
         sink: &mut dyn EvaluationSink,
     ) -> Result<Option<bool>, ExecuteError> {
         let Levels::Searched(range) = &self.document.loads[load].levels else { return Ok(None) };
-        let cell = CellPlace { arm, load, level: level_at(range, level), repeat };
+        let cell = CellPlace { arm, load, level: range.level(level), repeat };
         let Some(index) = self.measure(&cell, None, sink)? else { return Ok(None) };
         let level = self.document.loads[load].service_level.as_ref();
         Ok(Some(level.is_some_and(|level| is_within(&self.runs[index], level) == Some(true))))
@@ -470,7 +472,7 @@ fn is_wanted(document: &Evaluation, run: &Run) -> bool {
     let (Some(arm), Some(load)) = (arm, load) else { return false };
     let asked = match &document.loads[load].levels {
         Levels::Listed(levels) => levels.contains(level) && *repeat <= document.repeats,
-        Levels::Searched(search) => level.iter().all(|(axis, _)| *axis == search.axis),
+        Levels::Searched(search) => level.iter().all(|axis| axis.name == search.axis),
     };
     asked && document.fingerprint(arm, load, level, *repeat) == *fingerprint
 }

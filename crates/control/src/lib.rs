@@ -5,13 +5,13 @@
 //! [`EventSink`](event::EventSink); nothing here prints.
 
 pub mod backend;
+mod commands;
 pub mod evaluate;
 pub mod event;
 pub mod execute;
 pub mod listing;
 pub mod local;
 pub mod provenance;
-pub mod provisioner;
 mod run_writer;
 pub mod runner;
 mod stage;

@@ -44,9 +44,7 @@ fn check(reading: Reading) -> Check {
             check.stages = forecast.stages.iter().map(stage).collect();
             check.expected_ms = expected_ms(&forecast.time);
             check.bytes = Some(forecast.stored_bytes);
-            // Warnings are among the notes too, by their lines.
-            let notes = plan.notes.iter().filter(|note| !note.topic.starts_with("line "));
-            check.problems.extend(notes.map(|note| remark(&note.text)));
+            check.problems.extend(plan.notes.iter().map(|note| remark(&note.text)));
         }
         What::Evaluation { evaluation, loads, .. } => {
             check.explanation = self::evaluation(evaluation, loads);

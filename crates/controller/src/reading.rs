@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tidemark_measure::record::Note;
 use tidemark_measure::units;
-use tidemark_plan::diagnostic::{Diagnostic, Severity};
+use tidemark_plan::diagnostic::{Code, Diagnostic, Severity};
 use tidemark_plan::document::{self, Document};
 use tidemark_plan::evaluation::Evaluation;
 use tidemark_plan::forecast::{Forecast, forecast};
@@ -45,13 +45,15 @@ pub(crate) struct Reading {
     pub(crate) format: &'static str,
     /// What may surprise its author.
     pub(crate) warnings: Vec<Problem>,
+    /// The same as notes on its run.
+    pub(crate) noted: Vec<Note>,
     pub(crate) what: What,
 }
 
 /// What a document is.
 #[derive(Debug)]
 pub(crate) enum What {
-    /// One run. Its plan has the warnings and the forecast's remarks among its notes.
+    /// One run. Its plan has the forecast's remarks among its notes.
     Workload { plan: Box<Plan>, forecast: Forecast },
     /// Many of them; one plan of each load, and what it does.
     Evaluation { evaluation: Box<Evaluation>, plans: Vec<Plan>, loads: Vec<Forecast> },
@@ -164,11 +166,11 @@ fn open(text: &str, secrets: Option<&Path>, registry: &Registry) -> Result<Readi
                 let forecast = forecast(&plan, registry);
                 plan.notes.extend(forecast.notes.iter().cloned());
                 plan.notes.extend(withheld(&plan.observe));
-                plan.notes.extend(read.warnings.iter().map(|warning| noted(warning, text)));
                 Ok(Reading {
                     name: plan.name.clone(),
                     format: read.format,
                     warnings: problems(text, &read.warnings),
+                    noted: read.warnings.iter().map(|warning| warning.note(text)).collect(),
                     what: What::Workload { plan: Box::new(plan), forecast },
                 })
             }
@@ -195,6 +197,7 @@ fn open(text: &str, secrets: Option<&Path>, registry: &Registry) -> Result<Readi
                     name: evaluation.name.clone(),
                     format: "Tidemark evaluation",
                     warnings: problems(text, &warnings),
+                    noted: Vec::new(),
                     what: What::Evaluation { evaluation, plans, loads },
                 })
             }
@@ -252,10 +255,14 @@ fn withheld(observe: &Observe) -> Option<Note> {
 /// What an evaluation may do only where its user sits.
 fn not_here(evaluation: &Evaluation) -> Result<(), ReadFailure> {
     for arm in &evaluation.arms {
-        let what = match arm.has_commands() {
-            true => "has shell commands (set_up, reset or tear_down), which a controller never runs",
-            false if arm.lab.is_some() => "starts a lab, which a controller never does",
-            false => continue,
+        let what = match (arm.has_commands(), arm.requests.first()) {
+            (true, _) => {
+                "has shell commands (set_up, reset or tear_down), which a controller never runs".into()
+            }
+            (false, Some(request)) => {
+                format!("has a `{}`, which a controller never brings up", request.key())
+            }
+            (false, None) => continue,
         };
         return Err(ReadFailure::Refused(format!(
             "arm `{}` {what}: run the document with `tidemark run` on the machine where the arm is set up",
@@ -263,13 +270,6 @@ fn not_here(evaluation: &Evaluation) -> Result<(), ReadFailure> {
         )));
     }
     Ok(())
-}
-
-/// A warning as a note of the plan, as `tidemark run` has it.
-fn noted(warning: &Diagnostic, text: &str) -> Note {
-    let (line, _) = warning.line_and_column(text);
-    let said = [warning.message.as_str(), &warning.help].join("; ");
-    Note { topic: format!("line {line}"), text: said.trim_end_matches("; ").to_owned() }
 }
 
 /// Remarks with their places in the text.
@@ -284,13 +284,13 @@ fn problem(text: &str, diagnostic: &Diagnostic) -> Problem {
         false => diagnostic.line_and_column(text),
     };
     let length = text.get(span.clone()).map_or(span.len(), |place| place.chars().count());
-    let is_variable =
-        diagnostic.message.contains("environment variable") && diagnostic.message.ends_with("is not set");
-    let help = match is_variable {
-        true => "submitted documents can use only variables whose name starts with TIDEMARK_SECRET_; set it in the \
-                 controller's environment"
-            .into(),
-        false => diagnostic.help.clone(),
+    let help = match diagnostic.code {
+        Code::UnsetVariable(_) => {
+            "submitted documents can use only variables whose name starts with TIDEMARK_SECRET_; set it in the \
+             controller's environment"
+                .into()
+        }
+        _ => diagnostic.help.clone(),
     };
     Problem {
         warning: diagnostic.severity == Severity::Warning,
@@ -312,10 +312,10 @@ mod tests {
 
     #[test]
     fn problems_have_their_places() {
-        let text = "name: x\nstages:\n  - load: {for: 1s, wörkers: 3}\n";
+        let text = "name: x\ntarget: mock\nstages:\n  - load: {for: 1s, wörkers: 3}\n";
         let Err(ReadFailure::Wrong(problems)) = read(text) else { panic!("it is wrong") };
         let typo = problems.iter().find(|problem| problem.message.contains("wörkers")).unwrap();
-        assert_eq!((typo.line, typo.column, typo.length, typo.warning), (3, 21, 7, false), "{typo:?}");
+        assert_eq!((typo.line, typo.column, typo.length, typo.warning), (4, 21, 7, false), "{typo:?}");
         let Err(ReadFailure::Wrong(problems)) = read("") else { panic!("it is empty") };
         assert_eq!(problems[0].line, 0);
     }

@@ -85,10 +85,11 @@ fn carry_out(
     };
     match reading.what {
         What::Workload { plan, .. } => {
-            let plan = match request.seed {
+            let mut plan = match request.seed {
                 Some(seed) => plan.with_seed(seed),
                 None => *plan,
             };
+            plan.notes.extend(reading.noted);
             workload(resources, &plan, task, store.as_mut(), live)
         }
         What::Evaluation { mut evaluation, .. } => {

@@ -21,12 +21,12 @@ use tidemark_load::source::SourcePlan;
 use tidemark_object::job::{ENGINE, Http, Job, Target, Verb};
 use tidemark_plan::defaults;
 use tidemark_plan::diagnostic::Diagnostic;
+use tidemark_plan::level::{LevelAxis, RATE};
 use tidemark_plan::plan::{Plan, Work, WorkKind};
 use tidemark_plan::redact::{is_xml, redact};
 use tidemark_plan::registry::{Changes, Format};
 use tidemark_plan::selector::OPEN_END;
 use tidemark_plan::yaml::Environment;
-use tidemark_plan::yaml::levels;
 use workload::Reader;
 
 /// COSBench's workload files. In the configs of `storage` and `auth`, `${NAME}` stands for an environment variable, so that
@@ -49,7 +49,6 @@ impl Format for Cosbench {
         environment: &Environment<'_>,
         changes: Changes<'_>,
     ) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
-        let level = Level::of(changes.level)?;
         let mut reader = Reader::new(changes.target.as_ref().and_then(|target| target.get()).cloned());
         let Some(mut root) = tree::read(text, &mut reader.remarks) else {
             return Err(reader.remarks.sorted());
@@ -57,14 +56,15 @@ impl Format for Cosbench {
         if !reader.has_target() {
             root.expand(environment.variable, &mut reader.remarks);
         }
-        if let Some(workers) = level.workers {
-            work::set_workers(&mut root, workers);
+        let level = |name: &str| changes.level.iter().find(|axis| axis.name == name)?.value.number();
+        if let Some(workers) = level(WORKERS.name()) {
+            work::set_workers(&mut root, workers as u32);
         }
         // Without the secrets: the seed is stored and shown, and the stored document gives the same one.
         let mut plan = reader.workload(&root, defaults::seed_of(&redact(text)));
         plan.seed = changes.seed.unwrap_or(plan.seed);
         let mut remarks = reader.remarks;
-        if let Some(rate) = level.rate {
+        if let Some(rate) = level(RATE.name()) {
             open(&mut plan, rate);
         }
         if remarks.failed() {
@@ -76,39 +76,18 @@ impl Format for Cosbench {
         Ok((plan, remarks.sorted()))
     }
 
+    fn axes(&self) -> Vec<&'static LevelAxis> {
+        vec![&WORKERS, &RATE]
+    }
+
     fn engine(&self) -> &'static str {
         ENGINE
     }
 }
 
-/// The load intensity of every normal work, where an evaluation sets it.
-#[derive(Default)]
-struct Level {
-    workers: Option<u32>,
-    /// Operations per second: the work becomes an open loop.
-    rate: Option<f64>,
-}
-
-impl Level {
-    fn of(axes: &[(String, String)]) -> Result<Self, Vec<Diagnostic>> {
-        let mut level = Level::default();
-        for (axis, value) in axes {
-            let number = levels::number(axis, value).map_err(|problem| {
-                let message = format!("the level's `{axis}`: {}", problem.message);
-                vec![Diagnostic::error(0..0, message, problem.help)]
-            })?;
-            match axis.as_str() {
-                "workers" => level.workers = Some(number as u32),
-                "rate" => level.rate = Some(number),
-                _ => {
-                    let message = format!("the level's `{axis}` ({value}) does not apply to a COSBench file");
-                    return Err(vec![Diagnostic::error(0..0, message, "use `workers` or `rate`")]);
-                }
-            }
-        }
-        Ok(level)
-    }
-}
+/// A level sets the workers of every normal work. With a [`RATE`] it becomes an open loop.
+static WORKERS: LevelAxis =
+    LevelAxis::count("workers", defaults::MOST_WORKERS, "Workers of every normal work");
 
 /// Makes every normal work an open loop.
 fn open(plan: &mut Plan, rate: f64) {

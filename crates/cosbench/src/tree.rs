@@ -9,7 +9,7 @@ use quick_xml::errors::{Error, IllFormedError, SyntaxError};
 use quick_xml::events::attributes::AttrError;
 use quick_xml::events::{BytesStart, Event};
 use std::ops::Range;
-use tidemark_plan::diagnostic::Diagnostic;
+use tidemark_plan::diagnostic::{Code, Diagnostic};
 
 /// COSBench files are five deep.
 const DEEPEST: usize = 64;
@@ -145,11 +145,9 @@ impl Value {
                 Some(value) if !value.is_empty() => self.text.push_str(&value),
                 _ => {
                     let message = format!("the environment variable {name} is not set");
-                    remarks.error(
-                        place.clone(),
-                        message,
-                        format!("set it before the run: export {name}=..."),
-                    );
+                    let help = format!("set it before the run: export {name}=...");
+                    let error = Diagnostic::error(place.clone(), message, help);
+                    remarks.push(error.about(Code::UnsetVariable(name.to_owned())));
                 }
             }
             self.steps.push((self.text.len(), place.end));

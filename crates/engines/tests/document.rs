@@ -102,7 +102,9 @@ fn examples_ask_for_nothing_that_they_do_not_name() {
                 let (_, name) = asked.split_once(' ').unwrap();
                 let name = name.strip_prefix(&format!("{}/", directory.display())).unwrap_or(name);
                 let told = format!("{} asks for {name}", path.display());
-                let lent = tidemark_plan::evaluation::LAB_VARIABLES.iter().any(|(known, _)| *known == name);
+                let lent = REGISTRY
+                    .provisioners()
+                    .any(|kind| kind.variables().iter().any(|(known, _)| *known == name));
                 assert!(text.contains(name) || (lent && text.contains("document:")), "{told}");
             }
         }
@@ -114,4 +116,25 @@ fn what_is_no_document_is_refused() {
     assert_eq!(read(" \n").unwrap_err()[0].message, "the document is empty");
     let large = format!("<workload name=\"{}\"/>", "x".repeat(8 << 20));
     assert!(read(&large).unwrap_err()[0].message.ends_with("bytes long"));
+}
+
+#[test]
+fn after_an_error_in_a_target_nothing_else_puzzles() {
+    let block = |target: &str| {
+        let text = format!(
+            "name: t\n{target}stages:\n- prepare: {{}}\n- load: {{for: 1s, pattern: randread, block_size: 4KiB, depth: 8, clients: 2}}\n"
+        );
+        let errors = read(&text).unwrap_err();
+        errors.into_iter().map(|error| error.message).collect::<Vec<_>>()
+    };
+    assert_eq!(block("target: {kind: fiel, path: /mnt/v, size: 1GiB}\n"), ["`kind`: 'fiel' is unknown"]);
+    assert_eq!(block(""), ["the document has no `target`"]);
+    // Keys that show their engine are read on, so that one pass shows all errors.
+    let object = "name: t\ntarget: {kind: s4}\nstages:\n- load: {for: 1s, wrokers: 2, operations: [{get: {containers: 1, objects: 1}}]}\n";
+    let errors: Vec<_> = read(object).unwrap_err().into_iter().map(|error| error.message).collect();
+    assert_eq!(errors, ["`kind`: 's4' is unknown", "`wrokers` is not a key of `load`"]);
+    // A stage's wrong target does not fall back on the document's.
+    let inner = "name: t\ntarget: mock\nstages:\n- target: {kind: fiel, path: /mnt/v}\n  load: {for: 1s, pattern: randread, block_size: 4KiB}\n";
+    let errors: Vec<_> = read(inner).unwrap_err().into_iter().map(|error| error.message).collect();
+    assert_eq!(errors, ["`kind`: 'fiel' is unknown"]);
 }

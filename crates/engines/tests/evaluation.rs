@@ -9,11 +9,12 @@ use std::path::PathBuf;
 use tidemark_block::job::Job as BlockJob;
 use tidemark_load::pacing::Pacing;
 use tidemark_load::source::SourcePlan;
+use tidemark_measure::axis::{Axis, Unit};
 use tidemark_measure::evaluation::{Level, Search};
 use tidemark_object::job::{Embedded, Job as ObjectJob, Place, Target};
 use tidemark_plan::diagnostic::{Diagnostic, Severity};
 use tidemark_plan::document::{self, Document};
-use tidemark_plan::evaluation::{self, CellPlace, Evaluation, Lab, Levels, Order, is_evaluation, read};
+use tidemark_plan::evaluation::{CellPlace, Evaluation, Levels, Order, is_evaluation, read};
 use tidemark_plan::plan::{Plan, WorkKind};
 use tidemark_plan::yaml::Environment;
 
@@ -71,7 +72,7 @@ fn short(more: &str) -> String {
 }
 
 fn level(pairs: &[(&str, &str)]) -> Level {
-    pairs.iter().map(|(axis, value)| ((*axis).to_owned(), (*value).to_owned())).collect()
+    pairs.iter().map(|(axis, value)| Axis::of_words(*axis, value)).collect()
 }
 
 fn normal(plan: &Plan) -> &tidemark_plan::plan::Work {
@@ -97,7 +98,8 @@ fn the_full_evaluation_gives_what_it_says() {
     let found = evaluation(FULL);
     let names: Vec<_> = found.arms.iter().map(|arm| arm.name.as_str()).collect();
     assert_eq!(names, ["disk", "lab-a", "own"]);
-    assert_eq!(found.arms[1].lab, Some(Lab { layout: "reference-1".into() }));
+    let asked: Vec<_> = found.arms[1].requests.iter().map(|one| (one.key(), one.label())).collect();
+    assert_eq!(asked, [("lab", "reference-1")]);
     assert!(found.arms[2].has_commands() && !found.arms[0].has_commands());
     assert_eq!(found.arms[2].set_up, ["./up.sh", "echo NAME=value"]);
     assert_eq!(found.arms[2].observe.processes, ["postgres", "ceph-osd"]);
@@ -112,10 +114,9 @@ fn the_full_evaluation_gives_what_it_says() {
     assert_eq!(found.loads[1].service_level.as_ref().unwrap().to_string(), "p95 <= 1s");
     assert_eq!(found.loads[0].service_level.as_ref().unwrap().limits[0].base_ns, 200_000_000);
     let Levels::Searched(search) = &found.loads[3].levels else { panic!() };
-    let expected = Search { axis: "rate".into(), from: 100.0, to: 20_000.0, within: 0.1 };
+    let unit = Unit::OperationsPerSecond;
+    let expected = Search { axis: "rate".into(), unit, from: 100.0, to: 20_000.0, within: 0.1 };
     assert_eq!(*search, expected);
-    assert_eq!(evaluation::level(search, 1234.56789), level(&[("rate", "1234.568/s")]));
-    assert_eq!(evaluation::level(search, 1e-6), level(&[("rate", "0.001/s")]), "never nothing");
     let topics: Vec<_> = found.notes.iter().map(|note| note.topic.as_str()).collect();
     assert_eq!(topics, ["fio", "set-up"]);
     let observe = plan(&found, 2, 5, &vec![], 1).observe;
@@ -190,7 +191,7 @@ fn an_arm_lends_the_target_of_the_right_kind() {
         remarks(&arms.replace("levels: {}", "levels: {workers: 4}").replace("loads:\n", block)).join("\n");
     assert!(
         wrong.contains(
-            "10:19 error the level's `workers` (4) does not apply here: loads on volumes use `clients`"
+            "10:19 error the level's `workers` (4) does not apply to loads on volumes | loads on volumes take `clients`, `depth` or `rate`"
         ),
         "{wrong}"
     );
@@ -215,7 +216,7 @@ fn orders_are_as_documented() {
         let found = evaluation(&text);
         let cells = found.cells();
         assert_eq!(cells.len(), 8);
-        let number = |cell: &CellPlace| cell.level[0].1.parse::<usize>().unwrap() - 1;
+        let number = |cell: &CellPlace| cell.level[0].value.number().unwrap() as usize - 1;
         cells.iter().map(|cell| (cell.repeat, number(cell), cell.arm)).collect::<Vec<_>>()
     };
     let expected = [(1, 0, 0), (1, 0, 1), (1, 1, 0), (1, 1, 1), (2, 0, 1), (2, 0, 0), (2, 1, 1), (2, 1, 0)];
@@ -324,14 +325,14 @@ fn mistakes_point_at_their_place() {
         (short("levels: {rate: 100MB/s}"), "9:16 error `rate`: '100MB/s' is a rate of bytes"),
         (
             short("levels: {depth: 4}"),
-            "9:17 error the level's `depth` (4) is not a key of `load` | loads on objects",
+            "9:17 error the level's `depth` (4) does not apply to loads on objects | loads on objects take `workers` or `rate`",
         ),
         (short("search: {workers: 1-9}"), "9:1 error a search requires a `service_level`"),
         (
             short("search: {workers: 9-1}\nservice_level: p95 <= 1s"),
             "9:19 error `workers`: '9-1' is not ascending",
         ),
-        (short("search: {}\nservice_level: p95 <= 1s"), "9:1 error `search` has no `workers`"),
+        (short("search: {}\nservice_level: p95 <= 1s"), "9:1 error `search` has no axis"),
         (
             short("search: {workers: 1-9, rate: 1/s-2/s}\nservice_level: p95 <= 1s"),
             "9:1 error a search has one axis, not workers and rate",
@@ -398,11 +399,11 @@ fn mistakes_in_other_documents_are_told_where_they_are_named() {
         ),
         (
             "{name: x, document: plain.yaml, levels: {workers: 3, depth: 2}}",
-            "plain.yaml, line 6: the level's `depth` (2) is not a key of `load`",
+            "plain.yaml, line 6: the level's `depth` (2) does not apply to loads on objects",
         ),
         (
             "{name: x, document: small.xml, levels: {clients: 3}}",
-            "the level's `clients` (3) does not apply to a COSBench",
+            "4:52 error small.xml: the level's `clients` (3) does not apply to COSBench XML files",
         ),
         (
             "{name: x, document: job.fio, levels: {depth: 3}}",
@@ -553,5 +554,59 @@ proptest! {
         for remark in remarks {
             prop_assert!(text.get(remark.span.clone()).is_some(), "{:?}", remark);
         }
+    }
+}
+
+#[test]
+fn levels_that_contradict_their_load_are_told_as_the_levels() {
+    let think = short("levels: {rate: [500/s, 1k/s]}").replace("for: 1s", "for: 1s, think: 1ms");
+    let found = remarks(&think);
+    assert!(
+        found.iter().any(|remark| remark
+            .starts_with("9:24 error the level's `rate` (1k/s): `think` and `rate` exclude each other")),
+        "{found:#?}"
+    );
+    let elsewhere = "name: t\narms: [{name: a, target: none}]\nloads:\n- {name: x, document: thinking.yaml, levels: {rate: 500/s}}\n";
+    let found = remarks(elsewhere);
+    assert!(
+        found.iter().any(|remark| {
+            remark.starts_with(
+                "4:53 error thinking.yaml, line 3: the level's `rate` (500/s): `think` and `rate`",
+            )
+        }),
+        "{found:#?}"
+    );
+}
+
+#[test]
+fn axes_of_the_same_name_are_the_same_for_all_engines() {
+    let all = REGISTRY.axes();
+    assert_eq!(
+        all.iter().map(|axis| axis.name()).collect::<Vec<_>>(),
+        ["workers", "rate", "clients", "depth"]
+    );
+    for axis in REGISTRY.engines().flat_map(tidemark_plan::engine::Engine::axes) {
+        let shared = all.iter().find(|known| known.name() == axis.name()).unwrap();
+        assert_eq!(axis.values.shape.0, shared.values.shape.0, "{}", axis.name());
+    }
+}
+
+/// Stored runs are found again by these: they were made when levels were text.
+#[test]
+fn fingerprints_of_levels_are_those_of_the_versions_before() {
+    let found = evaluation(include_str!("fixtures/golden.yaml"));
+    let print = |load, level: &[(&str, &str)], repeat| {
+        // As an older record has it.
+        let stored = serde_json::to_string(level).unwrap();
+        found.fingerprint(0, load, &serde_json::from_str(&stored).unwrap(), repeat)
+    };
+    for (load, level, repeat, expected) in [
+        (0, &[("rate", "0.2k/s"), ("workers", "2")][..], 1, "8f1ff1ae5c41cba6daf13bc9f40d3b20"),
+        (0, &[("rate", "6000/min"), ("workers", "2")], 1, "d7dc6e974c510325217de56b7df2ed88"),
+        (1, &[("rate", "50/s")], 1, "ed1528d5e29ebb8bc0fb1cbb78f3f24d"),
+        (1, &[("rate", "84.09/s")], 2, "abca0cc7acddd5fadd6c70e9b62a2be5"),
+        (2, &[("workers", "3")], 2, "bb8e656c2c52053d2915f0322c3872c6"),
+    ] {
+        assert_eq!(print(load, level, repeat), expected, "{level:?}");
     }
 }

@@ -1,13 +1,15 @@
 //! A new engine needs nothing but itself: one that only sleeps, and lives in this test alone, is read, forecast, checked,
-//! run here and on drivers, judged and reported without a change anywhere else.
+//! put under levels, run here and on drivers, judged and reported without a change anywhere else.
 #![allow(clippy::unwrap_used, reason = "helpers of tests unwrap too")]
 
 use axum::extract::ws::WebSocketUpgrade;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use tidemark_control::evaluate::{self, EvaluationEvent, EvaluationSink, evaluate};
 use tidemark_control::event::{Event, EventSink, StopRequest};
 use tidemark_control::execute::{Options, execute};
 use tidemark_fleet::fleet::{self, Presence};
@@ -20,14 +22,19 @@ use tidemark_keys::{Key, Mapping, Problem, Table};
 use tidemark_load::engine::{
     Begin, Clock, Completion, OpenError, Operation, Outcome, Session, Sessions, ThreadContext, Tick,
 };
+use tidemark_load::pacing::Pacing;
 use tidemark_load::source::{Choice, Division, Effect, Order, SourcePlan};
 use tidemark_load::work::Work as Load;
+use tidemark_measure::axis::Axis;
 use tidemark_measure::pick::Pick;
 use tidemark_measure::record::{Note, Provenance, Run, State};
+use tidemark_plan::diagnostic::Diagnostic;
 use tidemark_plan::document;
 use tidemark_plan::engine::{Carrier, Engine, Placement, Prepared, ReadWork, Setup, Target, WorkPlace};
+use tidemark_plan::evaluation::{self, Evaluation};
 use tidemark_plan::forecast::{Action, Amount, Does, Forecaster, Remarks, forecast, operations};
 use tidemark_plan::job::{Job, JobData};
+use tidemark_plan::level::{LevelAxis, RATE};
 use tidemark_plan::plan::{Label, OperationClass, Plan, Stage, Work, WorkKind};
 use tidemark_plan::policy::Policy;
 use tidemark_plan::registry::Registry;
@@ -37,6 +44,7 @@ use tidemark_plan::yaml::scope::Scope;
 use tidemark_plan::yaml::timing::{self, TIMING};
 use tidemark_plan::yaml::works::Common;
 use tidemark_plan::yaml::{Environment, values};
+use tidemark_report::evaluation::Subject;
 
 const DOCUMENT: &str = "name: naps\nseed: 7\ntarget: {kind: bed, nap: 2ms}\nstages:\n  \
                         - load: {sleepers: 4, total_operations: 200}\n";
@@ -47,6 +55,8 @@ static BED: Mapping = Mapping::kind("bed", "A place to sleep", &[&NAP]);
 static NAP: Key<PositiveDuration> = Key::new("nap", "How long a nap is", PositiveDuration).default("1ms");
 static LOAD: Mapping = Mapping::new("load", "Sleeping", &[&SLEEPERS]).with(&[&TIMING]);
 static SLEEPERS: Key<Whole<u32>> = Key::new("sleepers", "How many sleep", Whole(1, 100)).default("1");
+
+static SLEEPERS_AXIS: LevelAxis = LevelAxis::count("sleepers", 100, "How many sleep");
 
 /// Sleeps.
 struct Sleep;
@@ -88,6 +98,10 @@ impl Engine for Sleep {
 
     fn claims(&self, keyword: &str, node: &Node) -> bool {
         keyword == "load" && node.entry("sleepers").is_some()
+    }
+
+    fn axes(&self) -> Vec<&'static LevelAxis> {
+        vec![&SLEEPERS_AXIS, &RATE]
     }
 
     fn works(
@@ -253,6 +267,18 @@ fn plan() -> Plan {
 
 struct Quiet;
 
+impl EvaluationSink for Quiet {
+    fn event(&mut self, _event: EvaluationEvent<'_>) {}
+
+    fn stop_request(&mut self) -> StopRequest {
+        StopRequest::None
+    }
+
+    fn sink<'a>(&'a mut self, _plan: &Plan) -> Box<dyn EventSink + 'a> {
+        Box::new(Quiet)
+    }
+}
+
 impl EventSink for Quiet {
     fn event(&mut self, _event: Event<'_>) {}
 
@@ -286,6 +312,60 @@ fn it_is_read_with_help_for_slips() {
     assert!(schema["$defs"]["load"]["properties"]["sleepers"].is_object());
     let rows = reference(&registry).table("works on beds").unwrap_or_default().to_owned();
     assert!(rows.contains("| `sleepers` | 1 to 100 | `1` | How many sleep |"), "{rows}");
+}
+
+/// An evaluation of two beds with these levels.
+fn levels(levels: &str) -> Result<Evaluation, Vec<Diagnostic>> {
+    let text = format!(
+        "name: naps\narms:\n- {{name: soft, target: {{kind: bed, nap: 1ms}}}}\n- {{name: hard, target: {{kind: bed, nap: 4ms}}}}\n\
+         loads:\n- name: doze\n  stages: [{{load: {{sleepers: 1, total_operations: 40}}}}]\n{levels}\n"
+    );
+    let registry = registry();
+    evaluation::read(&text, Path::new(""), &Environment::process(&registry)).map(|(read, _)| read)
+}
+
+#[test]
+fn it_has_levels_of_its_own_and_common_ones() {
+    let document = levels("levels: {sleepers: [1, 4]}").unwrap();
+    let registry = registry();
+    let environment = Environment::process(&registry);
+    let options = evaluate::Options {
+        run: Options { registry: registry.clone(), threads: Some(1), ..Options::default() },
+        ..evaluate::Options::default()
+    };
+    let done = evaluate(&document, Provenance::default(), &options, &environment, None, &mut Quiet).unwrap();
+    let workers: Vec<u32> = done.runs.iter().map(|run| run.stages[0].works[0].workers).collect();
+    assert_eq!(workers, [1, 1, 4, 4], "both arms at each level");
+    let member = done.runs[2].member.as_ref().unwrap();
+    assert_eq!((member.arm.as_str(), &member.level), ("soft", &vec![Axis::count("sleepers", 4)]));
+    let assessment = tidemark_judge::evaluation::assess(&done.evaluation, &done.runs);
+    assert_eq!(assessment.cells.len(), 4);
+    let said = tidemark_report::evaluation::csv(&Subject {
+        evaluation: &done.evaluation,
+        assessment: &assessment,
+        runs: &done.runs,
+        heat: &[],
+    });
+    assert_eq!(said.matches("sleepers=4").count(), 2, "{said}");
+
+    let paced = levels("levels: {rate: [1k/s, 2k/s]}").unwrap();
+    let level = &paced.loads[0].levels.known()[1];
+    let plan = paced.sketch(0, 0, level, 1, &environment).unwrap();
+    assert!(
+        matches!(&plan.stages[0].works[0].load.pacing, Pacing::Open { rate, .. } if rate.at(0) == 2000.0)
+    );
+
+    let said = |text: &str| {
+        let errors = levels(text).unwrap_err();
+        errors.into_iter().map(|error| format!("{} | {}", error.message, error.help)).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        said("levels: {sleepers: 101}"),
+        ["`sleepers`: 101 is out of range | write a whole number from 1 to 100"]
+    );
+    assert!(said("levels: {workers: 4}")[0].starts_with("`workers` is not a key of `levels`"));
+    let schema = schema(&registry);
+    assert!(schema["$defs"]["levels"]["properties"]["sleepers"].is_object());
 }
 
 #[test]

@@ -16,6 +16,7 @@ use crate::{Imported, Options};
 use columns::{Column, Columns};
 use figure::Figures;
 use std::collections::BTreeMap;
+use tidemark_measure::axis::{Axis, Value};
 use tidemark_measure::evaluation::{Arm, Evaluation, Level, Load, Member};
 use tidemark_measure::record::{Note, Provenance, Reported, Run, State};
 use tidemark_measure::tally::Tally;
@@ -68,7 +69,8 @@ pub(crate) fn read(source: &Source, options: &Options) -> Result<Imported, Strin
         let mut run = reading.run(source, options)?;
         run.name = [name.as_str(), arm.as_str()]
             .into_iter()
-            .chain(level.iter().map(|(_, value)| value.as_str()))
+            .map(str::to_owned)
+            .chain(level.iter().map(|axis| axis.value.to_string()))
             .collect::<Vec<_>>()
             .join(" ");
         run.notes.clone_from(&notes);
@@ -131,15 +133,15 @@ impl Reading<'_> {
 
     fn level(&self) -> Result<Level, String> {
         let mut level = Level::new();
-        for (place, axis) in self.columns.axes() {
-            let value = self.number(Some(place))?.ok_or_else(|| {
+        for (place, name, unit) in self.columns.axes() {
+            let number = self.number(Some(place))?.ok_or_else(|| {
                 format!(
                     "line {}: column `{}` is empty; every row must have a level",
                     self.row.line,
                     self.columns.title(place)
                 )
             })?;
-            level.push((axis.into(), value.to_string()));
+            level.push(Axis { name: name.to_owned(), value: Value::Number { number, unit } });
         }
         Ok(level)
     }
@@ -180,7 +182,7 @@ impl Reading<'_> {
         );
         let window_ns = seconds(length_s);
         let workers =
-            |axis: &str| self.columns.axes().find(|(_, name)| *name == axis).map(|(place, _)| place);
+            |axis: &str| self.columns.axes().find(|(_, name, _)| *name == axis).map(|(place, ..)| place);
         let clients = self.number(workers("workers").or_else(|| workers("clients")))?;
         let mut work = draft::work(
             "main",

@@ -30,6 +30,7 @@ pub(crate) use words::probability;
 
 use crate::{Finding, Validity};
 use serde::Serialize;
+use tidemark_measure::axis::Unit;
 use tidemark_measure::evaluation::{Evaluation, Level};
 use tidemark_measure::histogram::Histogram;
 use tidemark_measure::record::Run;
@@ -121,7 +122,7 @@ impl Cell {
     /// What stands beside its numbers where a rule objects to them: that an open loop asked for more than the storage could
     /// do and is outside the service level for it is what a search looks for, and no fault of the numbers.
     pub fn objection(&self) -> Option<&'static str> {
-        let is_open = self.level.iter().any(|(axis, _)| axis == "rate");
+        let is_open = self.level.iter().any(|axis| axis.value.unit() == Some(Unit::OperationsPerSecond));
         match (self.invalid, self.meets) {
             (false, _) => None,
             (true, Some(false)) if is_open => Some("overloaded"),

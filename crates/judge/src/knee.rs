@@ -8,6 +8,7 @@
 //! It ends whatever is seen: a new level lies between two neighbours that are further apart than asked for, of which there
 //! is only a limited number between the lowest and the highest, and no level is measured more than five times.
 
+use tidemark_measure::axis::Unit;
 use tidemark_measure::evaluation::Search as Range;
 
 /// What the load is multiplied by until it is outside.
@@ -57,7 +58,7 @@ pub enum Step {
 
 /// Says what to do next, given all that was seen so far, in order. The same sights give the same step.
 ///
-/// Levels are whole numbers unless the axis is `rate`. Sights outside the range are ignored. A range without a level
+/// Levels are whole numbers unless they are rates. Sights outside the range are ignored. A range without a level
 /// (nothing above zero in it, or no numbers) is done at once, with neither knee nor beyond.
 pub fn next(range: &Range, seen: &[Seen]) -> Step {
     let Some(ground) = Ground::of(range) else { return Step::Done { knee: None, beyond: None } };
@@ -127,7 +128,7 @@ struct Ground {
 
 impl Ground {
     fn of(range: &Range) -> Option<Self> {
-        let whole = range.axis != "rate";
+        let whole = range.unit != Unit::OperationsPerSecond;
         let (from, to) =
             if whole { (range.from.ceil().max(1.0), range.to.floor()) } else { (range.from, range.to) };
         let sound = from.is_finite() && to.is_finite() && from > 0.0 && from <= to;

@@ -30,14 +30,19 @@ impl<'a> Document<'a> {
 pub struct Log(RefCell<Vec<Diagnostic>>);
 
 impl Log {
+    /// Adds a remark.
+    pub fn push(&self, remark: Diagnostic) {
+        self.0.borrow_mut().push(remark);
+    }
+
     /// Adds an error.
     pub fn error(&self, span: &Range<usize>, message: impl Into<String>, help: impl Into<String>) {
-        self.0.borrow_mut().push(Diagnostic::error(span.clone(), message, help));
+        self.push(Diagnostic::error(span.clone(), message, help));
     }
 
     /// Adds a warning.
     pub fn warning(&self, span: &Range<usize>, message: impl Into<String>, help: impl Into<String>) {
-        self.0.borrow_mut().push(Diagnostic::warning(span.clone(), message, help));
+        self.push(Diagnostic::warning(span.clone(), message, help));
     }
 
     /// Whether there are more remarks than are shown.

@@ -1,5 +1,6 @@
 //! The kinds of single values: how each is read from its text, and described.
 
+use crate::diagnostic::Code;
 use crate::nearest::nearest;
 use serde_json::{Value, json};
 use std::ops::Range;
@@ -32,12 +33,19 @@ pub struct Problem {
     pub help: String,
     /// Where in the value's text.
     pub span: Option<Range<usize>>,
+    /// What it is about; [`Code::Other`]: the value of its key.
+    pub code: Code,
 }
 
 impl Problem {
     /// A problem with the whole value.
     pub fn new(message: impl Into<String>, help: impl Into<String>) -> Self {
-        Self { message: message.into(), help: help.into(), span: None }
+        Self { message: message.into(), help: help.into(), span: None, code: Code::Other }
+    }
+
+    /// The same, about something that code asks for.
+    pub fn about(self, code: Code) -> Self {
+        Self { code, ..self }
     }
 }
 

@@ -1,5 +1,6 @@
 //! What values refer to outside their document: environment variables, and files that hold secrets.
 
+use crate::diagnostic::Code;
 use crate::kinds::Problem;
 use std::path::Path;
 
@@ -33,7 +34,8 @@ impl Outside<'_> {
             };
             let Some(value) = (self.variable)(name).filter(|value| !value.is_empty()) else {
                 let message = format!("the environment variable {name} is not set");
-                return Err(Problem::new(message, format!("set it before the run: export {name}=...")));
+                let problem = Problem::new(message, format!("set it before the run: export {name}=..."));
+                return Err(problem.about(Code::UnsetVariable(name.to_owned())));
             };
             if is_placeholder(&value) {
                 let message = format!("the environment variable {name} holds a placeholder");

@@ -29,7 +29,7 @@ impl Definitions {
             schema["properties"][KIND.name] = json!({"const": mapping.name, "description": mapping.about});
         }
         if !mapping.one_of.is_empty() {
-            schema["oneOf"] = mapping.one_of.iter().map(|key| json!({"required": [key.name]})).collect();
+            schema["oneOf"] = exactly_one(mapping.one_of);
         }
         self.put(mapping.name, schema);
         self.add_below(&keys);
@@ -101,6 +101,11 @@ pub fn one_key(keys: &[&'static AnyKey]) -> Value {
         "minProperties": 1,
         "maxProperties": 1,
     })
+}
+
+/// That exactly one of some keys is there.
+pub fn exactly_one(keys: &[&'static AnyKey]) -> Value {
+    keys.iter().map(|key| json!({"required": [key.name]})).collect()
 }
 
 /// Those of some keys that must be there.

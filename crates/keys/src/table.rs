@@ -4,6 +4,7 @@
 //! are not declared are reported with the nearest one that is, and so are declared keys that mean nothing where they stand.
 //! Reading goes on after an error, so that one pass shows all errors; a document with any error is refused as a whole.
 
+use crate::diagnostic::{Code, Diagnostic};
 use crate::document::{Document, Log};
 use crate::key::{Absent, AnyKey, KIND, Key, Mapping, OrFile, Shape};
 use crate::kinds::{Kind, Problem, choose};
@@ -217,7 +218,7 @@ impl<'a> Table<'a> {
         let Value::Scalar(scalar) = &node.value else {
             let kind =
                 if matches!(node.value, Value::Nothing) { "has no value" } else { "is not a single value" };
-            self.log().error(&node.span, format!("`{name}` {kind}"), "write one value");
+            self.error(name, &node.span, format!("`{name}` {kind}"), "write one value");
             return None;
         };
         let value = match key.expands {
@@ -231,7 +232,17 @@ impl<'a> Table<'a> {
         let within = problem.span.filter(|_| self.document.text.get(node.span.clone()) == Some(scalar));
         let span =
             within.map_or(node.span.clone(), |part| node.span.start + part.start..node.span.start + part.end);
-        self.log().error(&span, format!("`{name}`: {}", problem.message), problem.help);
+        let code = match problem.code {
+            Code::Other => Code::Key(name.to_owned()),
+            code => code,
+        };
+        let message = format!("`{name}`: {}", problem.message);
+        self.log().push(Diagnostic::error(span, message, problem.help).about(code));
+    }
+
+    /// An error about a key.
+    fn error(&self, key: &str, span: &Range<usize>, message: String, help: impl Into<String>) {
+        self.log().push(Diagnostic::error(span.clone(), message, help).about(Code::Key(key.to_owned())));
     }
 
     fn entry_or_missing<S: Shape + ?Sized>(&mut self, key: &Key<S>) -> Option<&'a Entry> {
@@ -302,7 +313,8 @@ impl<'a> Table<'a> {
         let (one_is_there, entry) = (self.has(one), self.entry(other));
         let both = entry.filter(|_| one_is_there);
         if let Some(entry) = both {
-            self.log().error(
+            self.error(
+                other.name,
                 &entry.key_span,
                 format!("`{}` and `{}` exclude each other: {why}", one.name, other.name),
                 format!("remove `{}` or `{}`", one.name, other.name),
@@ -317,7 +329,7 @@ impl<'a> Table<'a> {
             let entry = self.note(key.name).filter(|entry| entry.node.value != Value::Nothing);
             if let Some(entry) = entry {
                 let message = format!("`{}` does not apply here: {why}", key.name);
-                self.log().error(&entry.key_span, message, format!("remove `{}`", key.name));
+                self.error(key.name, &entry.key_span, message, format!("remove `{}`", key.name));
             }
         }
     }
@@ -331,14 +343,14 @@ impl<'a> Table<'a> {
             let name = &entry.key;
             if self.keys.iter().any(|key| key.name == name) {
                 let message = format!("`{name}` does not apply here: {} does not use it", self.what);
-                self.log().error(&entry.key_span, message, format!("remove `{name}`"));
+                self.error(name, &entry.key_span, message, format!("remove `{name}`"));
                 continue;
             }
             let help = match self.meant(name, &self.keys) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("valid keys: {}", names(&self.keys)),
             };
-            self.log().error(&entry.key_span, format!("`{name}` is not a key of {}", self.what), help);
+            self.error(name, &entry.key_span, format!("`{name}` is not a key of {}", self.what), help);
         }
     }
 

@@ -47,6 +47,7 @@ mod media;
 mod options;
 mod ports;
 mod process;
+mod provisioner;
 mod record;
 mod start;
 mod throttle;
@@ -62,6 +63,7 @@ use command::Programs;
 use home::Home;
 use media::Contents;
 use options::{adapt, new_shape};
+use provisioner::VARIABLES;
 use record::Record;
 use throttle::Throttle;
 
@@ -71,6 +73,7 @@ pub use error::LabError;
 pub use layout::{Layout, UnknownLayout};
 pub use media::LabDevice;
 pub use options::LabOptions;
+pub use provisioner::Labs;
 pub use record::Credentials;
 
 /// Free space needed to create a lab, in bytes; a new lab takes a tenth of it.
@@ -316,15 +319,16 @@ impl Lab {
     /// quotes or spaces.
     pub fn variables(&self) -> Vec<(&'static str, String)> {
         let keys = &self.credentials;
-        vec![
-            ("AWS_ACCESS_KEY_ID", keys.access_key.clone()),
-            ("AWS_SECRET_ACCESS_KEY", keys.secret_key.clone()),
-            ("TIDEMARK_LAB_S3", self.endpoint()),
-            ("TIDEMARK_LAB_SWIFT", self.swift_auth_url()),
-            ("TIDEMARK_LAB_SWIFT_USER", keys.swift_user.clone()),
-            ("TIDEMARK_LAB_SWIFT_KEY", keys.swift_key.clone()),
-            ("TIDEMARK_LAB_CEPH_CONF", self.ceph_conf().display().to_string()),
-        ]
+        let values = [
+            keys.access_key.clone(),
+            keys.secret_key.clone(),
+            self.endpoint(),
+            self.swift_auth_url(),
+            keys.swift_user.clone(),
+            keys.swift_key.clone(),
+            self.ceph_conf().display().to_string(),
+        ];
+        VARIABLES.map(|(name, _)| name).into_iter().zip(values).collect()
     }
 
     /// The directory of the daemons' administration sockets, one each: `ceph-osd.0.asok`,

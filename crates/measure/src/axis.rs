@@ -1,12 +1,14 @@
-//! What a sweep varies: names and values with units, as data.
+//! What a sweep or an evaluation varies: names and values with units, as data.
 
 use crate::units;
 use serde::{Deserialize, Deserializer, Serialize};
+use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use utoipa::ToSchema;
 
-/// One coordinate of a point of a sweep.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+/// One coordinate of a point of a sweep, or of a level of an evaluation.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Axis {
     /// What is varied: `block_size`.
     pub name: String,
@@ -15,8 +17,8 @@ pub struct Axis {
     pub value: Value,
 }
 
-/// A value on an axis.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+/// A value on an axis. Numbers are equal and ordered as [`f64::total_cmp`] has them, after their units.
+#[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Value {
     /// A number.
@@ -35,7 +37,7 @@ pub enum Value {
     },
 }
 
-/// How an [`Axis`] stands in JSON.
+/// What is varied, and its value at this point.
 #[derive(ToSchema)]
 #[schema(as = Axis)]
 #[expect(dead_code, reason = "it describes what `Axis` serializes to")]
@@ -59,20 +61,31 @@ pub enum AxisScalar {
 }
 
 /// What the numbers on an axis count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
+)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = AxisUnit)]
 pub enum Unit {
     /// Things: clients, operations in flight.
+    #[default]
     Count,
     /// Bytes.
     Bytes,
+    /// Operations per second.
+    OperationsPerSecond,
 }
 
 impl Axis {
     /// An axis that counts.
     pub fn count(name: impl Into<String>, number: impl Into<f64>) -> Self {
         let value = Value::Number { number: number.into(), unit: Unit::Count };
+        Self { name: name.into(), value }
+    }
+
+    /// An axis of rates, operations per second.
+    pub fn rate(name: impl Into<String>, rate: f64) -> Self {
+        let value = Value::Number { number: rate, unit: Unit::OperationsPerSecond };
         Self { name: name.into(), value }
     }
 
@@ -86,17 +99,21 @@ impl Axis {
         Self { name: name.into(), value: Value::Word { word: word.into() } }
     }
 
-    /// What was recorded as two words before axes had types: `block_size` `4 KiB`.
+    /// What was recorded as two words before axes had types: `block_size` `4 KiB`. Imported tables had rates without a unit.
     pub fn of_words(name: impl Into<String>, value: &str) -> Self {
+        let name = name.into();
         let number = value.trim().parse::<f64>().ok().filter(|number| number.is_finite());
-        match (number, units::parse_bytes(value)) {
-            (Some(number), _) => Self::count(name, number),
-            (None, Ok(bytes)) => Self::bytes(name, bytes),
-            (None, Err(_)) => Self::word(name, value),
+        match (number, units::parse_rate(value), units::parse_bytes(value)) {
+            (Some(rate), ..) if name == "rate" => Self::rate(name, rate),
+            (Some(number), ..) => Self::count(name, number),
+            (None, Ok(rate), _) => Self::rate(name, rate),
+            (None, _, Ok(bytes)) => Self::bytes(name, bytes),
+            (None, ..) => Self::word(name, value),
         }
     }
 
-    /// For people: `4 KiB`, `randread`, `clients 8`. Words and sizes speak for themselves, numbers need their axis.
+    /// For people: `4 KiB`, `500/s`, `randread`, `clients 8`. Words and what has a unit speak for themselves, counts need
+    /// their axis.
     pub fn label(&self) -> String {
         match self.value {
             Value::Number { unit: Unit::Count, .. } => {
@@ -125,14 +142,51 @@ impl Value {
     }
 }
 
-/// Sizes are printed exactly: `4 KiB`, `1536 B`.
+impl Ord for Value {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Value::Number { number, unit }, Value::Number { number: other, unit: other_unit }) => {
+                unit.cmp(other_unit).then_with(|| number.total_cmp(other))
+            }
+            (Value::Word { word }, Value::Word { word: other }) => word.cmp(other),
+            (Value::Number { .. }, Value::Word { .. }) => Ordering::Less,
+            (Value::Word { .. }, Value::Number { .. }) => Ordering::Greater,
+        }
+    }
+}
+
+impl PartialOrd for Value {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Value {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Value {}
+
+impl Hash for Value {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self {
+            Value::Number { number, unit } => (number.to_bits(), unit).hash(state),
+            Value::Word { word } => word.hash(state),
+        }
+    }
+}
+
+/// As documents write it. Sizes are exact: `4 KiB`, `1536 B`, `500/s`.
 impl fmt::Display for Value {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Value::Number { number, unit: Unit::Bytes } => {
                 out.write_str(&units::exact_bytes(*number as u64, " "))
             }
-            Value::Number { number, .. } => write!(out, "{number}"),
+            Value::Number { number, unit: Unit::OperationsPerSecond } => write!(out, "{number}/s"),
+            Value::Number { number, unit: Unit::Count } => write!(out, "{number}"),
             Value::Word { word } => out.write_str(word),
         }
     }
@@ -163,27 +217,45 @@ mod tests {
 
     #[test]
     fn axes_survive_json() {
-        let axes = [Axis::bytes("block_size", 4096), Axis::count("clients", 8), Axis::word("pattern", "rw")];
+        let axes = [
+            Axis::bytes("block_size", 4096),
+            Axis::count("clients", 8),
+            Axis::word("pattern", "rw"),
+            Axis::rate("rate", 1234.568),
+        ];
         let json = serde_json::to_string(&axes).unwrap();
         assert_eq!(
             json,
-            r#"[{"name":"block_size","value":4096.0,"unit":"bytes"},{"name":"clients","value":8.0,"unit":"count"},{"name":"pattern","value":"rw"}]"#
+            r#"[{"name":"block_size","value":4096.0,"unit":"bytes"},{"name":"clients","value":8.0,"unit":"count"},{"name":"pattern","value":"rw"},{"name":"rate","value":1234.568,"unit":"operations_per_second"}]"#
         );
         assert_eq!(serde_json::from_str::<Vec<Axis>>(&json).unwrap(), axes);
     }
 
     #[test]
     fn axes_of_old_records_are_pairs_of_words() {
-        let old = r#"[["block_size","4 KiB"],["clients","8"],["pattern","write 128 KiB"],["x",""]]"#;
+        let old = r#"[["block_size","4 KiB"],["clients","8"],["pattern","write 128 KiB"],["x",""],["rate","30k/s"],["rate","500"]]"#;
         let axes: Vec<Axis> = serde_json::from_str(old).unwrap();
         let expected = [
             Axis::bytes("block_size", 4096),
             Axis::count("clients", 8),
             Axis::word("pattern", "write 128 KiB"),
             Axis::word("x", ""),
+            Axis::rate("rate", 30_000.0),
+            Axis::rate("rate", 500.0),
         ];
         assert_eq!(axes, expected);
         let labels: Vec<String> = axes.iter().map(Axis::label).collect();
-        assert_eq!(labels, ["4 KiB", "clients 8", "write 128 KiB", ""]);
+        assert_eq!(labels, ["4 KiB", "clients 8", "write 128 KiB", "", "30000/s", "500/s"]);
+    }
+
+    #[test]
+    fn values_are_ordered_by_unit_and_number() {
+        let mut axes =
+            [Axis::word("a", "b"), Axis::rate("a", 1.0), Axis::count("a", 10), Axis::count("a", 9)];
+        axes.sort();
+        let expected =
+            [Axis::count("a", 9), Axis::count("a", 10), Axis::rate("a", 1.0), Axis::word("a", "b")];
+        assert_eq!(axes, expected);
+        assert_ne!(Axis::count("a", 1), Axis::rate("a", 1.0));
     }
 }

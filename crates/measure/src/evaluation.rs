@@ -1,10 +1,10 @@
 //! The record of an evaluation: arms x loads x levels x repeats. Its runs are stored separately; each finds its place by its
 //! [`Member`]. Plain data, as [`crate::record`].
 
-use crate::axis::Axis;
+use crate::axis::{Axis, Unit, Value};
 use crate::record::{Note, Provenance, State};
 use crate::service_level::ServiceLevel;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 
 /// One evaluation.
@@ -65,27 +65,61 @@ pub struct Load {
     pub service_level: Option<ServiceLevel>,
 }
 
-/// One load intensity: name and value of every axis, such as `workers` `320`; empty where nothing varies.
-pub type Level = Vec<(String, String)>;
+/// One load intensity: its value on every axis, such as 320 `workers`; empty where nothing varies.
+pub type Level = Vec<Axis>;
 
 /// A level for people: `workers 320, depth 4`; empty for one without axes.
 pub fn level_label(level: &Level) -> String {
-    let labels = level.iter().map(|(name, value)| Axis::of_words(name, value).label());
-    labels.collect::<Vec<_>>().join(", ")
+    level.iter().map(Axis::label).collect::<Vec<_>>().join(", ")
+}
+
+/// The number of a level on an axis, if it has one.
+pub fn number_on(level: &Level, axis: &str) -> Option<f64> {
+    level.iter().find(|own| own.name == axis)?.value.number()
 }
 
 /// Where the highest load within a service level is looked for.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Search {
-    /// What is varied: `workers`, `rate`, `depth`, `clients`.
+    /// What is varied: `workers`, `rate`.
     pub axis: String,
+    /// What its numbers count.
+    pub unit: Unit,
     /// The lowest load.
     pub from: f64,
     /// The highest.
     pub to: f64,
     /// How exactly: 0.05 looks until two levels that enclose the knee are at most 5 % apart (or are neighbours).
     pub within: f64,
+}
+
+impl Search {
+    /// The level at a value, as documents write it: a whole number, or a rate with at most three decimals; never nothing.
+    pub fn level(&self, value: f64) -> Level {
+        let number = match self.unit {
+            Unit::OperationsPerSecond => (value * 1e3).round().max(1.0) / 1e3,
+            Unit::Count | Unit::Bytes => value.round().max(1.0),
+        };
+        vec![Axis { name: self.axis.clone(), value: Value::Number { number, unit: self.unit } }]
+    }
+}
+
+/// Searches of older records have no unit: theirs follows from the axis.
+impl<'de> Deserialize<'de> for Search {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Stored {
+            axis: String,
+            unit: Option<Unit>,
+            from: f64,
+            to: f64,
+            within: f64,
+        }
+        let Stored { axis, unit, from, to, within } = Stored::deserialize(deserializer)?;
+        let before = if axis == "rate" { Unit::OperationsPerSecond } else { Unit::Count };
+        Ok(Self { axis, unit: unit.unwrap_or(before), from, to, within })
+    }
 }
 
 /// A run's place in an evaluation.
@@ -99,7 +133,7 @@ pub struct Member {
     /// The load's name.
     pub load: String,
     /// The level.
-    #[schema(value_type = Vec<(String, String)>)]
+    #[schema(value_type = Vec<crate::axis::AxisRecord>)]
     pub level: Level,
     /// Which repeat, from 1.
     pub repeat: u32,
@@ -107,4 +141,35 @@ pub struct Member {
     pub turn: u32,
     /// Of all that makes the cell what it is: when it changes, the cell is measured again.
     pub fingerprint: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn searches_give_levels_that_documents_can_write() {
+        let rate = Search { axis: "rate".into(), unit: Unit::OperationsPerSecond, ..Search::default() };
+        assert_eq!(rate.level(1234.56789), [Axis::rate("rate", 1234.568)]);
+        assert_eq!(rate.level(1e-6), [Axis::rate("rate", 0.001)], "never nothing");
+        let workers = Search { axis: "workers".into(), ..Search::default() };
+        assert_eq!(workers.level(7.6), [Axis::count("workers", 8)]);
+        assert_eq!(workers.level(0.0), [Axis::count("workers", 1)]);
+    }
+
+    #[test]
+    fn members_and_searches_of_older_records_are_read() {
+        let member: Member =
+            serde_json::from_str(r#"{"level":[["rate","1k/s"],["workers","320"]]}"#).unwrap();
+        assert_eq!(member.level, [Axis::rate("rate", 1000.0), Axis::count("workers", 320)]);
+        let unit = |text: &str| serde_json::from_str::<Search>(text).unwrap().unit;
+        assert_eq!(unit(r#"{"axis":"rate","from":1.0,"to":9.0,"within":0.05}"#), Unit::OperationsPerSecond);
+        assert_eq!(unit(r#"{"axis":"workers","from":1.0,"to":9.0,"within":0.05}"#), Unit::Count);
+        let again = serde_json::to_string(&Search {
+            axis: "ops".into(),
+            unit: Unit::OperationsPerSecond,
+            ..Search::default()
+        });
+        assert_eq!(unit(&again.unwrap()), Unit::OperationsPerSecond);
+    }
 }

@@ -10,9 +10,11 @@ use tidemark_keys::shapes::Map;
 use tidemark_keys::tree::Node;
 use tidemark_keys::{Key, Mapping, Problem, Table};
 use tidemark_plan::content::CONTENT;
+use tidemark_plan::defaults;
 use tidemark_plan::engine::{Engine, Placement, Prepared, ReadWork, Setup, Target, WorkPlace};
 use tidemark_plan::forecast::Forecaster;
 use tidemark_plan::job::Job;
+use tidemark_plan::level::{LevelAxis, RATE};
 use tidemark_plan::plan::{Plan, Work};
 use tidemark_plan::policy::Policy;
 use tidemark_plan::yaml::context::Context;
@@ -22,6 +24,9 @@ use tidemark_plan::yaml::scope::Scope;
 /// Puts load on object storage: S3, Swift, the server inside Tidemark, COSBench's mock.
 #[derive(Clone, Copy, Debug)]
 pub struct Objects;
+
+static WORKERS: LevelAxis =
+    LevelAxis::count("workers", defaults::MOST_WORKERS, "Workers of loads on objects");
 
 impl Engine for Objects {
     fn name(&self) -> &'static str {
@@ -54,6 +59,10 @@ impl Engine for Objects {
 
     fn stand_in_target(&self) -> Option<Target> {
         Some(Target::new(ENGINE, Storage::Nothing))
+    }
+
+    fn axes(&self) -> Vec<&'static LevelAxis> {
+        vec![&WORKERS, &RATE]
     }
 
     fn claims(&self, keyword: &str, node: &Node) -> bool {

@@ -14,6 +14,8 @@ use crate::transport::Broken;
 pub(crate) struct Failure {
     /// Its class.
     pub fault: Fault,
+    /// The status with which the server replied, if it did.
+    pub status: Option<u16>,
     /// What happened, without what was attempted, e.g. `404 NoSuchKey: no such key`; never a secret.
     pub text: Cow<'static, str>,
     /// Whether the request may have had an effect: it was sent, and the server did not say that it refused.
@@ -23,18 +25,18 @@ pub(crate) struct Failure {
 impl Failure {
     /// A failure before anything was sent, or after the server's refusal.
     pub(crate) fn without_effect(fault: Fault, text: impl Into<Cow<'static, str>>) -> Self {
-        Self { fault, text: text.into(), in_doubt: false }
+        Self { fault, status: None, text: text.into(), in_doubt: false }
     }
 
     /// A failure that leaves open whether the request had an effect.
     pub(crate) fn in_doubt(fault: Fault, text: impl Into<Cow<'static, str>>) -> Self {
-        Self { fault, text: text.into(), in_doubt: true }
+        Self { fault, status: None, text: text.into(), in_doubt: true }
     }
 
     /// A failure with a status that the protocol does not explain further.
     pub(crate) fn status(status: u16, text: impl Into<Cow<'static, str>>) -> Self {
         let in_doubt = !(400..500).contains(&status);
-        Self { fault: fault_of_status(status), text: text.into(), in_doubt }
+        Self { fault: fault_of_status(status), status: Some(status), text: text.into(), in_doubt }
     }
 
     /// What became of a connection that broke after (part of) a request was sent.

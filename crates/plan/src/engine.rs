@@ -8,6 +8,7 @@
 
 use crate::forecast::Forecaster;
 use crate::job::Job;
+use crate::level::LevelAxis;
 use crate::plan::{Plan, Work, WorkKind};
 use crate::policy::Policy;
 use crate::yaml::context::Context;
@@ -54,13 +55,19 @@ pub trait Engine: Send + Sync {
     /// When this kind of target needs settings.
     fn bare_target(&self, kind: &str) -> Result<Target, Problem>;
 
-    /// The target with which a document is read on after its own could not be read; nothing is run on it.
+    /// The target with which a work that this engine [claims](Self::claims) is read on after an error in its own; nothing is
+    /// run on it. `None`: the work is not read.
     fn stand_in_target(&self) -> Option<Target> {
         None
     }
 
-    /// Whether a work is meant for this engine, as its keys show: for evaluations, whose arms lend targets to loads that
-    /// have none. `node` is what stands under `keyword`.
+    /// The keys of its loads that the levels of an evaluation can set.
+    fn axes(&self) -> Vec<&'static LevelAxis> {
+        Vec::new()
+    }
+
+    /// Whether a work is meant for this engine, as its keys show: for works without a target, to which an arm of an
+    /// evaluation may lend one. `node` is what stands under `keyword`.
     fn claims(&self, keyword: &str, node: &Node) -> bool;
 
     /// Reads a work: one, or those that a sweep makes of it.

@@ -12,6 +12,7 @@ pub use cells::CellPlace;
 
 use crate::diagnostic::Diagnostic;
 use crate::plan::{Observe, Plan};
+use crate::provisioner::Request;
 use crate::registry::Registry;
 use crate::yaml::{Documents, Environment};
 use std::path::Path;
@@ -19,20 +20,6 @@ use tidemark_measure::evaluation::{Level, Search};
 use tidemark_measure::record::Note;
 use tidemark_measure::rng;
 use tidemark_measure::service_level::ServiceLevel;
-
-/// The variables that a cluster of the lab brings, and stand-ins for them while it is not up.
-pub const LAB_VARIABLES: [(&str, &str); 7] = [
-    ("TIDEMARK_LAB_S3", "http://127.0.0.1:1"),
-    ("TIDEMARK_LAB_SWIFT", "http://127.0.0.1:1/auth/v1.0"),
-    ("TIDEMARK_LAB_SWIFT_USER", "tidemark:swift"),
-    ("TIDEMARK_LAB_SWIFT_KEY", "not-known-yet"),
-    ("TIDEMARK_LAB_CEPH_CONF", "/nonexistent/ceph.conf"),
-    ("AWS_ACCESS_KEY_ID", "not-known-yet"),
-    ("AWS_SECRET_ACCESS_KEY", "not-known-yet"),
-];
-
-/// The layouts of the lab.
-pub const LAYOUTS: [&str; 3] = ["baseline", "reference-1", "reference-2"];
 
 /// A validated evaluation document.
 #[derive(Clone, Debug)]
@@ -92,8 +79,8 @@ pub struct Arm {
     pub name: String,
     /// Its description, or empty.
     pub description: String,
-    /// A layout of the lab that is brought up for it: `baseline`.
-    pub lab: Option<Lab>,
+    /// What it asks of provisioners, in the order in which they bring it up.
+    pub requests: Vec<Request>,
     /// Variables for `${NAME}` in its loads' documents, over those of the process; name and value.
     pub environment: Vec<(String, String)>,
     /// Shell commands that set it up. What they print as `NAME=value` or `export NAME=value`, a line each, become variables.
@@ -106,13 +93,6 @@ pub struct Arm {
     pub settings: Vec<(String, String)>,
     /// What is observed of it.
     pub observe: Observe,
-}
-
-/// A cluster of the lab.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lab {
-    /// Its layout: `baseline`, `reference-1`, `reference-2`.
-    pub layout: String,
 }
 
 /// One load.
@@ -151,26 +131,16 @@ impl Levels {
     pub fn known(&self) -> Vec<Level> {
         match self {
             Levels::Listed(levels) => levels.clone(),
-            Levels::Searched(search) => vec![level(search, search.from), level(search, search.to)],
+            Levels::Searched(search) => vec![search.level(search.from), search.level(search.to)],
         }
     }
-}
-
-/// The level of a search at a value, as documents write it: a whole number, or a rate with at most three decimals; never
-/// nothing.
-pub fn level(search: &Search, value: f64) -> Level {
-    let text = match search.axis.as_str() {
-        "rate" => format!("{}/s", (value * 1e3).round().max(1.0) / 1e3),
-        _ => format!("{}", value.round().max(1.0)),
-    };
-    vec![(search.axis.clone(), text)]
 }
 
 impl Evaluation {
     /// The plan of one cell: the load's document for the arm, at the level, with the seed of the repeat (from 1). What
     /// is observed is what the document, the arm and the evaluation name. With it come warnings.
     ///
-    /// Variables come from `environment`: the arm's own must come first in it, then those of its lab and set-up.
+    /// Variables come from `environment`: the arm's own must come first in it, then those of its provisioners and set-up.
     ///
     /// # Errors
     /// All errors and warnings; places are in [`Evaluation::source`] of the load.
@@ -192,7 +162,7 @@ impl Evaluation {
         Ok((plan, warnings))
     }
 
-    /// The plan of one cell before its arm is set up, for forecasts: what its lab or set-up brings is made up where
+    /// The plan of one cell before its arm is set up, for forecasts: what its provisioners or set-up bring is made up where
     /// neither the arm nor `environment` has it.
     ///
     /// # Errors

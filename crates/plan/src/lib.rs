@@ -12,8 +12,10 @@ pub mod engine;
 pub mod evaluation;
 pub mod forecast;
 pub mod job;
+pub mod level;
 pub mod plan;
 pub mod policy;
+pub mod provisioner;
 pub mod redact;
 pub mod registry;
 pub mod schema;
@@ -21,4 +23,4 @@ pub mod secret;
 pub mod selector;
 pub mod yaml;
 
-pub use tidemark_keys::{diagnostic, nearest};
+pub use tidemark_keys::diagnostic;

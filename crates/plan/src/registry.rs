@@ -1,13 +1,17 @@
-//! The engines and the formats of documents that a program knows: an explicit list, made in one place by the binary.
+//! The engines, formats of documents and provisioners that a program knows: an explicit list, made in one place.
 
 use crate::engine::{Engine, Target};
+use crate::level::LevelAxis;
 use crate::plan::{Plan, Work};
+use crate::provisioner::ProvisionerKind;
 use crate::yaml::environment::Environment;
 use std::fmt;
 use std::sync::Arc;
 use tidemark_keys::diagnostic::Diagnostic;
 use tidemark_keys::shapes::Map;
+use tidemark_keys::tree::Node;
 use tidemark_keys::{Key, Mapping};
+use tidemark_measure::axis::Axis;
 
 /// A format of documents beside Tidemark's own YAML: what other tools' users have.
 pub trait Format: Send + Sync {
@@ -34,6 +38,11 @@ pub trait Format: Send + Sync {
         None
     }
 
+    /// What levels can set in its loads.
+    fn axes(&self) -> Vec<&'static LevelAxis> {
+        Vec::new()
+    }
+
     /// The engine whose targets an arm can lend to it.
     fn engine(&self) -> &'static str;
 }
@@ -43,23 +52,39 @@ pub trait Format: Send + Sync {
 pub struct Changes<'a> {
     /// The seed.
     pub seed: Option<u64>,
-    /// The load intensity.
-    pub level: &'a [(String, String)],
+    /// The load intensity, on axes of the format.
+    pub level: &'a [Axis],
     /// The target that replaces all targets of the document.
     pub target: Option<Target>,
 }
 
-/// The engines and formats that a program knows.
+/// The engines, formats and provisioners that a program knows.
 #[derive(Clone, Default)]
 pub struct Registry {
     engines: Arc<[Arc<dyn Engine>]>,
     formats: Arc<[Arc<dyn Format>]>,
+    provisioners: Arc<[Arc<dyn ProvisionerKind>]>,
 }
 
 impl Registry {
-    /// These engines and formats, and no others.
+    /// These engines and formats, no others, and no provisioners.
     pub fn new(engines: Vec<Arc<dyn Engine>>, formats: Vec<Arc<dyn Format>>) -> Self {
-        Self { engines: engines.into(), formats: formats.into() }
+        Self { engines: engines.into(), formats: formats.into(), provisioners: Arc::default() }
+    }
+
+    /// The same with these provisioners. An arm that has several is brought up in this order.
+    pub fn with_provisioners(self, provisioners: Vec<Arc<dyn ProvisionerKind>>) -> Self {
+        Self { provisioners: provisioners.into(), ..self }
+    }
+
+    /// All kinds of provisioners.
+    pub fn provisioners(&self) -> impl Iterator<Item = &dyn ProvisionerKind> {
+        self.provisioners.iter().map(|kind| &**kind)
+    }
+
+    /// The kind of provisioner with this key.
+    pub fn provisioner(&self, key: &str) -> Option<&dyn ProvisionerKind> {
+        self.provisioners().find(|kind| kind.key().name == key)
     }
 
     /// All engines.
@@ -100,9 +125,21 @@ impl Registry {
         sections.into_iter()
     }
 
-    /// A target to read a document on with after an error.
-    pub fn stand_in_target(&self) -> Option<Target> {
-        self.engines().find_map(Engine::stand_in_target)
+    /// The engine that a work is meant for, as its keys show; `node` is what stands under `keyword`.
+    pub fn claimant(&self, keyword: &str, node: &Node) -> Option<&dyn Engine> {
+        self.engines().find(|engine| engine.claims(keyword, node))
+    }
+
+    /// What levels can set, in loads of any engine or format.
+    pub fn axes(&self) -> Vec<&'static LevelAxis> {
+        let mut axes: Vec<&'static LevelAxis> = Vec::new();
+        let of_formats = self.formats.iter().flat_map(|format| format.axes());
+        for axis in self.engines().flat_map(Engine::axes).chain(of_formats) {
+            if !axes.iter().any(|known| known.name() == axis.name()) {
+                axes.push(axis);
+            }
+        }
+        axes
     }
 
     /// The format of a text; `None` if it is Tidemark's YAML.

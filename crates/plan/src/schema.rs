@@ -2,14 +2,15 @@
 //! the reference, `docs/document.md`.
 
 use crate::engine::Engine;
+use crate::provisioner::ProvisionerKind;
 use crate::registry::Registry;
 use crate::yaml::scope::{self, TARGET};
 use crate::yaml::timing::TIMING;
 use crate::yaml::works::{self, KINDS, WORK};
-use crate::yaml::{ARMS, EVALUATION, EVALUATION_LOAD, STAGE, WORKLOAD};
+use crate::yaml::{ARM, ARMS, EVALUATION, EVALUATION_LOAD, LEVELS, SEARCH, STAGE, WITHIN, WORKLOAD};
 use serde_json::{Value, json};
 use tidemark_keys::reference::Reference;
-use tidemark_keys::schema::{Definitions, definition, of_kinds, required};
+use tidemark_keys::schema::{Definitions, definition, exactly_one, of_kinds, required};
 use tidemark_keys::{AnyKey, Mapping};
 
 /// The schema of all documents in YAML: an evaluation if there are `arms`, else a workload. JSON Schema, draft 2020-12.
@@ -20,7 +21,13 @@ pub fn schema(registry: &Registry) -> Value {
     definitions.add_with(&STAGE, &stage);
     definitions.add_with(&WORKLOAD, &scope);
     definitions.add_with(&EVALUATION_LOAD, &scope);
+    definitions.add_with(&ARM, &provisioners(registry));
     definitions.add(&EVALUATION);
+    let (values, ranges) = levels(registry);
+    definitions.put(LEVELS.name, definition(LEVELS.about, &values, &[]));
+    let mut search = definition(SEARCH.about, &[&ranges[..], &[&WITHIN]].concat(), &[]);
+    search["oneOf"] = exactly_one(&ranges);
+    definitions.put(SEARCH.name, search);
     for (key, _) in &KINDS {
         let engines = of_engines(registry, key.name);
         let own: Vec<_> = engines.iter().map(|mapping| mapping.all()).collect();
@@ -42,6 +49,20 @@ pub fn schema(registry: &Registry) -> Value {
     definitions.document("Tidemark document", &ARMS, &EVALUATION, &WORKLOAD)
 }
 
+/// The keys under which arms ask for provisioners.
+fn provisioners(registry: &Registry) -> Vec<&'static AnyKey> {
+    registry.provisioners().map(ProvisionerKind::key).collect()
+}
+
+/// The keys of `levels`, and those of `search`.
+fn levels(registry: &Registry) -> (Vec<&'static AnyKey>, Vec<&'static AnyKey>) {
+    let axes = registry.axes();
+    (
+        axes.iter().map(|axis| &axis.values as &AnyKey).collect(),
+        axes.iter().map(|axis| &axis.range as &AnyKey).collect(),
+    )
+}
+
 /// What engines declare for works of a kind.
 fn of_engines(registry: &Registry, kind: &str) -> Vec<&'static Mapping> {
     let all = registry.engines().flat_map(Engine::work_keys);
@@ -51,7 +72,12 @@ fn of_engines(registry: &Registry, kind: &str) -> Vec<&'static Mapping> {
 /// The tables of all keys.
 pub fn reference(registry: &Registry) -> Reference {
     let mut reference = Reference::default();
+    let (values, mut ranges) = levels(registry);
+    ranges.push(&WITHIN);
     reference.keys("scope", &scope::keys(registry));
+    reference.keys("provisioners", &provisioners(registry));
+    reference.keys(LEVELS.name, &values);
+    reference.keys(SEARCH.name, &ranges);
     [&WORKLOAD, &STAGE, &WORK, &TIMING, &EVALUATION].into_iter().for_each(|known| reference.mapping(known));
     for engine in registry.engines().filter(|engine| !engine.targets().is_empty()) {
         reference.kinds(&format!("targets for {}", engine.subject()), &engine.targets());

@@ -38,7 +38,7 @@ pub struct SelectorError {
 
 impl From<SelectorError> for Problem {
     fn from(error: SelectorError) -> Self {
-        Self { message: error.message, help: error.help, span: Some(error.span) }
+        Self { span: Some(error.span), ..Self::new(error.message, error.help) }
     }
 }
 

@@ -58,17 +58,14 @@ pub fn html(run: &Run, judgement: &Judgement) -> String {
 
 fn head(run: &Run) -> String {
     let number = if run.id == 0 { String::new() } else { format!("Run {} · ", run.id) };
-    let facts = [
-        utc(run.started_unix_ns),
-        format!("took {}", units::duration_ns(run.elapsed_ns)),
-        match run.drivers.len() {
-            0 => format!("load from {}", run.provenance.host),
-            1 => format!("load from the driver {}", run.drivers[0].name),
-            count => format!("load from {count} drivers"),
-        },
-    ];
-    let facts: Vec<String> =
-        facts.into_iter().filter(|fact| !fact.is_empty() && !fact.ends_with("from ")).collect();
+    let load_from = match (run.drivers.as_slice(), run.provenance.host.as_str()) {
+        ([], "") => None,
+        ([], host) => Some(format!("load from {host}")),
+        ([driver], _) => Some(format!("load from the driver {}", driver.name)),
+        (drivers, _) => Some(format!("load from {} drivers", drivers.len())),
+    };
+    let facts = [utc(run.started_unix_ns), format!("took {}", units::duration_ns(run.elapsed_ns))];
+    let facts: Vec<String> = facts.into_iter().filter(|fact| !fact.is_empty()).chain(load_from).collect();
     let mut page = parts::top(&run.name);
     if !run.description.is_empty() {
         page += &format!("<p class=\"lede\">{}</p>\n", escape(&run.description));

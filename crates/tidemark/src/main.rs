@@ -6,7 +6,6 @@ mod cli;
 mod commands;
 mod exit;
 mod progress;
-mod provisioners;
 mod remote;
 mod signals;
 mod terminal;

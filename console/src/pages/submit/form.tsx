@@ -4,7 +4,7 @@ import { useId } from 'preact/hooks';
 import type { ComponentChildren } from 'preact';
 import type { FormKey, TargetForm } from '../../api';
 import { settingsOf, type Load, type Unit } from '../../document/load';
-import { chosen, isMain, kindOf, type Field as TargetField, type Values } from '../../document/target';
+import { chosen, isMain, kindOf, valueOf, type Field as TargetField, type Values } from '../../document/target';
 import { Choice } from '../../parts/choice';
 import { Panel } from '../../parts/panel';
 
@@ -103,11 +103,12 @@ export function LoadForm({ load, targets, target, said, change }: Props) {
           )}
           <div class="fields">
             {objects && number('containers', 'Containers', 'Buckets to spread the objects over.')}
-            {objects && number(
-              'objects',
-              'Objects per container',
-              'Created before the load starts; writes create the same number of new ones.',
-            )}
+            {objects &&
+              number(
+                'objects',
+                'Objects per container',
+                'Created before the load starts; writes create the same number of new ones.',
+              )}
             {objects
               ? number('sizeFrom', 'Size from', 'Smallest object.')
               : number('sizeFrom', 'Block size', 'Bytes of each operation: a multiple of 512 B.')}
@@ -149,13 +150,14 @@ export function LoadForm({ load, targets, target, said, change }: Props) {
             change={(pace) => change({ pace })}
           />
           <div class="fields">
-            {objects && number(
-              'workers',
-              load.pace === 'rate' ? 'Max. in flight' : 'Workers',
-              load.pace === 'rate'
-                ? 'Most operations in flight at once.'
-                : 'Clients that start the next operation when the last one ends.',
-            )}
+            {objects &&
+              number(
+                'workers',
+                load.pace === 'rate' ? 'Max. in flight' : 'Workers',
+                load.pace === 'rate'
+                  ? 'Most operations in flight at once.'
+                  : 'Clients that start the next operation when the last one ends.',
+              )}
             {load.pace === 'rate' &&
               number(
                 'rate',
@@ -250,7 +252,11 @@ function Setting({ field, ...rest }: SettingsProps & { field: TargetField }) {
       <Field label={label(key.name)} help={kind ? `${key.about}: ${kind.about}.` : help(key)} wrong={said[path]}>
         {(own) =>
           choices.length > 0 ? (
-            <select {...own} value={kind?.name ?? values[path] ?? ''} onChange={(event) => enter(at, event.currentTarget.value)}>
+            <select
+              {...own}
+              value={kind?.name ?? valueOf(field, values)}
+              onChange={(event) => enter(at, event.currentTarget.value)}
+            >
               {!kind && <option value="">default</option>}
               {choices.map((choice) => (
                 <option key={choice}>{choice}</option>
@@ -259,7 +265,7 @@ function Setting({ field, ...rest }: SettingsProps & { field: TargetField }) {
           ) : (
             <input
               {...own}
-              value={values[path] ?? ''}
+              value={valueOf(field, values)}
               spellcheck={false}
               autocomplete="off"
               onInput={(event) => enter(path, event.currentTarget.value)}

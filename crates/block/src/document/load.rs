@@ -65,6 +65,7 @@ static ROUNDS: Mapping = Mapping::new(
 );
 static ROUND: Key<Parsed<u64>> =
     Key::new("round", "Length of a round", ROUND_LENGTH).required("add its length, such as 60s");
+/// As TKperf has it.
 static MOST: Key<Whole<u32>> =
     Key::new("most", "Rounds after which it starts in any case", Whole(5, 10_000)).default("25");
 

@@ -85,8 +85,9 @@ static DEVICE_PATH: Key<Paths> = Key::new("path", "Path", PATH)
     .also(&["filename"]);
 static PATHS: Key<Paths> = Key::new("paths", "Several paths", PATH).otherwise("instead").expanded();
 static COUNT: Key<Whole<u32>> = Key::new("count", "How many there are", Whole(1, MOST_VOLUMES)).default("1");
-static SIZE: Key<Parsed<u64>> =
-    Key::new("size", "Size of each", SIZE_SHAPE).required("write the size of each, such as `size: 8GiB`");
+static SIZE: Key<Parsed<u64>> = Key::new("size", "Size of each", SIZE_SHAPE)
+    .required("write the size of each, such as `size: 8GiB`")
+    .example("8GiB");
 static DEVICE_SIZE: Key<Parsed<u64>> = Key::new("size", "Bytes to use of each, from its start", SIZE_SHAPE)
     .otherwise("all; with several, the size of the smallest");
 static ENGINE: Key<Word<IoEngine>> =

@@ -1,14 +1,14 @@
 //! One arm of an evaluation: its provisioners, whether they are up, and the variables that they have brought.
 
-use super::{EvaluationEvent, EvaluationSink};
+use super::{EvaluationEvent, EvaluationSink, Options};
+use crate::commands::Commands;
 use crate::event::StopRequest;
 use crate::execute::ExecuteError;
-use crate::provisioner::{
-    COMMANDS, Progress, ProvisionError, Provisioner, ProvisionerFactory, Variables, needs,
-};
-use std::sync::Arc;
+use std::path::Path;
 use tidemark_plan::evaluation::Arm as Document;
 use tidemark_plan::plan::Observe;
+use tidemark_plan::provisioner::{Progress, ProvisionError, Provisioner, Request, Variables};
+use tidemark_plan::registry::Registry;
 
 /// An arm, up or not.
 pub(super) struct Arm {
@@ -25,29 +25,45 @@ pub(super) struct Arm {
 }
 
 impl Arm {
-    /// An arm that is not up yet.
+    /// An arm that is not up yet: its provisioners come first, its shell commands last.
     ///
     /// # Errors
-    /// A need that none of the factories meets.
+    /// What it asks for that cannot be had here.
     pub(super) fn new(
         evaluation: &str,
         document: &Document,
-        factories: &[Arc<dyn ProvisionerFactory>],
+        options: &Options,
+        registry: &Registry,
     ) -> Result<Self, ExecuteError> {
-        let provisioner = |need: &'static str| {
-            let factory = factories.iter().find(|factory| factory.need() == need);
-            let factory = factory.ok_or_else(|| unmet(need, &document.name))?;
-            let made = factory.provisioner(evaluation, document);
-            made.map_err(|error| ExecuteError(format!("arm `{}`: {error}", document.name)))
-        };
-        Ok(Self {
+        let directory = options.directory.as_ref();
+        let directory = directory.map(|all| all.join(file_name(evaluation)).join(file_name(&document.name)));
+        let requests = document.requests.iter();
+        let mut provisioners = requests
+            .map(|request| provisioner(request, directory.as_deref(), registry))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| ExecuteError(format!("arm `{}`: {error}", document.name)))?;
+        if document.has_commands() {
+            if !options.run_commands {
+                return Err(ExecuteError(
+                    "the document has shell commands (set_up, reset or tear_down): review them with `tidemark check`, \
+                     then add --run-commands"
+                        .into(),
+                ));
+            }
+            provisioners.push(Box::new(Commands::new(document)));
+        }
+        Ok(Self::of(document, provisioners))
+    }
+
+    fn of(document: &Document, provisioners: Vec<Box<dyn Provisioner>>) -> Self {
+        Self {
             name: document.name.clone(),
             environment: document.environment.iter().cloned().collect(),
-            provisioners: needs(document).into_iter().map(provisioner).collect::<Result<_, _>>()?,
+            provisioners,
             running: 0,
             is_up: false,
             variables: Variables::new(),
-        })
+        }
     }
 
     /// Whether the arm can take load.
@@ -130,14 +146,24 @@ fn ended(arm: &str, done: Result<(), ProvisionError>) -> Result<bool, ExecuteErr
     }
 }
 
-/// No provisioner meets a need of an arm.
-fn unmet(need: &str, arm: &str) -> ExecuteError {
-    ExecuteError(match need {
-        COMMANDS => "the document has shell commands (set_up, reset or tear_down): review them with `tidemark check`, \
-                     then add --run-commands"
-            .into(),
-        need => format!("arm `{arm}`: `{need}` is available only with `tidemark run` on this machine"),
-    })
+/// What brings up what an arm asks for.
+fn provisioner(
+    request: &Request,
+    directory: Option<&Path>,
+    registry: &Registry,
+) -> Result<Box<dyn Provisioner>, ProvisionError> {
+    let key = request.key();
+    let (Some(kind), Some(directory)) = (registry.provisioner(key), directory) else {
+        let message = format!("`{key}` is available only with `tidemark run` on this machine");
+        return Err(ProvisionError::Failed(message));
+    };
+    kind.provisioner(request, directory)
+}
+
+/// A name for a directory: what is not a letter or digit becomes a hyphen.
+fn file_name(name: &str) -> String {
+    let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
+    name.chars().map(plain).take(40).collect()
 }
 
 /// Hands a provisioner's lines on, and the user's wish to stop back.
@@ -157,8 +183,7 @@ impl Progress for Lines<'_> {
 mod tests {
     use super::*;
     use crate::event::EventSink;
-    use std::sync::Mutex;
-    use tidemark_plan::evaluation::Lab;
+    use std::sync::{Arc, Mutex};
     use tidemark_plan::plan::Plan;
 
     struct Silent;
@@ -176,7 +201,7 @@ mod tests {
     /// Notes its calls; the call named `fails` fails.
     #[derive(Clone, Debug)]
     struct Fake {
-        need: &'static str,
+        key: &'static str,
         fails: &'static str,
         calls: Arc<Mutex<Vec<String>>>,
     }
@@ -184,20 +209,11 @@ mod tests {
     impl Fake {
         fn call(&self, what: &str, variables: &Variables) -> Result<(), ProvisionError> {
             let names: Vec<&str> = variables.keys().map(String::as_str).collect();
-            self.calls.lock().unwrap().push(format!("{} {what} {}", self.need, names.join(",")));
+            self.calls.lock().unwrap().push(format!("{} {what} {}", self.key, names.join(",")));
             match what == self.fails {
                 true => Err(ProvisionError::Failed("it broke".into())),
                 false => Ok(()),
             }
-        }
-    }
-
-    impl ProvisionerFactory for Fake {
-        fn need(&self) -> &'static str {
-            self.need
-        }
-        fn provisioner(&self, _: &str, _: &Document) -> Result<Box<dyn Provisioner>, ProvisionError> {
-            Ok(Box::new(self.clone()))
         }
     }
 
@@ -209,13 +225,13 @@ mod tests {
             self.call("wait", &Variables::new())
         }
         fn variables(&self) -> Variables {
-            Variables::from([(self.need.to_uppercase(), "1".to_owned())])
+            Variables::from([(self.key.to_uppercase(), "1".to_owned())])
         }
         fn labels(&self) -> Vec<(String, String)> {
-            vec![(self.need.into(), "label".into())]
+            vec![(self.key.into(), "label".into())]
         }
         fn observe(&self) -> Observe {
-            Observe { processes: vec![self.need.into()], ..Observe::default() }
+            Observe { processes: vec![self.key.into()], ..Observe::default() }
         }
         fn reset(&mut self, variables: &Variables, _: &mut dyn Progress) -> Result<(), ProvisionError> {
             self.call("reset", variables)
@@ -228,21 +244,18 @@ mod tests {
     fn document() -> Document {
         Document {
             name: "a".into(),
-            lab: Some(Lab { layout: "baseline".into() }),
-            set_up: vec!["true".into()],
+            requests: vec![Request::new("lab", "baseline", ())],
             environment: vec![("GIVEN".into(), "1".into())],
             ..Document::default()
         }
     }
 
-    /// An arm whose commands fail at a call, and the calls of its provisioners.
+    /// An arm with a lab and commands that fail at a call, and the calls of both.
     fn arm(fails: &'static str) -> (Arm, Arc<Mutex<Vec<String>>>) {
         let calls = Arc::default();
-        let fake = |need, fails| -> Arc<dyn ProvisionerFactory> {
-            Arc::new(Fake { need, fails, calls: Arc::clone(&calls) })
-        };
-        let factories = [fake(COMMANDS, fails), fake("lab", "")];
-        (Arm::new("e", &document(), &factories).unwrap(), calls)
+        let fake =
+            |key, fails| -> Box<dyn Provisioner> { Box::new(Fake { key, fails, calls: Arc::clone(&calls) }) };
+        (Arm::of(&document(), vec![fake("lab", ""), fake("commands", fails)]), calls)
     }
 
     #[test]
@@ -294,11 +307,24 @@ mod tests {
     }
 
     #[test]
-    fn a_need_that_nothing_meets_is_named_before_anything_is_brought_up() {
-        let error = Arm::new("e", &document(), &[]).map(drop).unwrap_err().to_string();
-        assert_eq!(error, "arm `a`: `lab` is available only with `tidemark run` on this machine");
-        let commands = Document { lab: None, ..document() };
-        let error = Arm::new("e", &commands, &[]).map(drop).unwrap_err().to_string();
+    fn what_cannot_be_had_is_named_before_anything_is_brought_up() {
+        let refusal = |document: &Document, options: &Options| {
+            Arm::new("e", document, options, &Registry::default()).map(drop).unwrap_err().to_string()
+        };
+        let options = Options { directory: Some("/nonexistent".into()), ..Options::default() };
+        for options in [Options::default(), options] {
+            let error = refusal(&document(), &options);
+            assert_eq!(error, "arm `a`: `lab` is available only with `tidemark run` on this machine");
+        }
+        let commands = Document { requests: vec![], set_up: vec!["true".into()], ..document() };
+        let error = refusal(&commands, &Options::default());
         assert!(error.contains("--run-commands"), "{error}");
+        let allowed = Options { run_commands: true, ..Options::default() };
+        assert!(Arm::new("e", &commands, &allowed, &Registry::default()).is_ok());
+    }
+
+    #[test]
+    fn directories_have_plain_names() {
+        assert_eq!(file_name("../a b/ü"), "---a-b--");
     }
 }

@@ -1,12 +1,13 @@
 //! What the columns of a table hold, by their names.
 
 use crate::sheet::Row;
+use tidemark_measure::axis::Unit;
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Column {
-    /// A level's value on this axis.
-    Axis(&'static str),
+    /// A level's value on this axis, in this unit.
+    Axis(&'static str, Unit),
     /// An arm's name.
     Arm,
     /// A load's name.
@@ -60,11 +61,14 @@ const NAMES: [(&[&str], Column); 13] = [
             "concurrency",
             "virtual users",
         ],
-        Column::Axis("workers"),
+        Column::Axis("workers", Unit::Count),
     ),
-    (&["clients", "client", "number of clients", "vms", "connections"], Column::Axis("clients")),
-    (&["depth", "iodepth", "io depth", "queue depth", "qd"], Column::Axis("depth")),
-    (&["rate", "offered", "offered rate", "target rate", "offered op/s"], Column::Axis("rate")),
+    (&["clients", "client", "number of clients", "vms", "connections"], Column::Axis("clients", Unit::Count)),
+    (&["depth", "iodepth", "io depth", "queue depth", "qd"], Column::Axis("depth", Unit::Count)),
+    (
+        &["rate", "offered", "offered rate", "target rate", "offered op/s"],
+        Column::Axis("rate", Unit::OperationsPerSecond),
+    ),
     (&["arm", "layout", "system", "target"], Column::Arm),
     (&["load", "workload"], Column::Load),
     (&["repeat", "run", "iteration", "trial"], Column::Repeat),
@@ -168,10 +172,10 @@ impl Columns {
         self.columns.iter().position(|known| known == column)
     }
 
-    /// The axes, with their places.
-    pub(super) fn axes(&self) -> impl Iterator<Item = (usize, &'static str)> {
+    /// The axes: places, names and units.
+    pub(super) fn axes(&self) -> impl Iterator<Item = (usize, &'static str, Unit)> {
         self.all().filter_map(|(place, column)| match column {
-            Column::Axis(name) => Some((place, *name)),
+            Column::Axis(name, unit) => Some((place, *name, *unit)),
             _ => None,
         })
     }
@@ -275,11 +279,11 @@ mod tests {
         let (ms, us) = (1e6, 1e3);
         let quantile = |share, ns| Column::Quantile { share, ns };
         let named = [
-            ("workers", Column::Axis("workers")),
-            ("# of workers", Column::Axis("workers")),
-            ("Worker-Count", Column::Axis("workers")),
-            ("threads", Column::Axis("workers")),
-            ("IOdepth", Column::Axis("depth")),
+            ("workers", Column::Axis("workers", Unit::Count)),
+            ("# of workers", Column::Axis("workers", Unit::Count)),
+            ("Worker-Count", Column::Axis("workers", Unit::Count)),
+            ("threads", Column::Axis("workers", Unit::Count)),
+            ("IOdepth", Column::Axis("depth", Unit::Count)),
             ("op/s", Column::Throughput),
             ("Throughput (op/s)", Column::Throughput),
             ("IOPS", Column::Throughput),

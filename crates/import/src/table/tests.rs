@@ -24,7 +24,7 @@ fn the_talk_s_table_is_an_evaluation() {
         ("128 KB read", 1, State::Completed)
     );
     assert_eq!((evaluation.arms.len(), evaluation.loads.len(), evaluation.loads[0].levels.len()), (1, 1, 10));
-    assert_eq!(evaluation.loads[0].levels[6], [("workers".to_owned(), "320".to_owned())]);
+    assert_eq!(evaluation.loads[0].levels[6], [Axis::count("workers", 320)]);
     assert_eq!(evaluation.provenance.document, TALK);
     let member = runs[6].member.as_ref().unwrap();
     assert_eq!(

@@ -11,7 +11,6 @@ use std::collections::HashMap;
 use tidemark_measure::evaluation::{Evaluation, Level};
 use tidemark_measure::histogram::Histogram;
 use tidemark_measure::record::{Operation, Stage, Work};
-use tidemark_measure::units;
 
 /// A cell, and what else the judgement of the evaluation needs of it.
 pub(super) struct Measured<'a> {
@@ -120,7 +119,7 @@ fn by_level(evaluation: &Evaluation, left: &Gathered<'_, '_>, right: &Gathered<'
     let listed = &evaluation.loads[left.load].levels;
     let place = |level: &Level| listed.iter().position(|other| other == level).unwrap_or(usize::MAX);
     let numbers = |level: &Level| -> Vec<f64> {
-        level.iter().map(|(name, value)| number(name, value).unwrap_or(f64::INFINITY)).collect()
+        level.iter().map(|axis| axis.value.number().unwrap_or(f64::INFINITY)).collect()
     };
     let by_number = || {
         let (left, right) = (numbers(left_level), numbers(right_level));
@@ -130,12 +129,6 @@ fn by_level(evaluation: &Evaluation, left: &Gathered<'_, '_>, right: &Gathered<'
     };
     let order = place(left_level).cmp(&place(right_level));
     order.then_with(by_number).then_with(|| left.first.cmp(&right.first))
-}
-
-/// The number that a level's value is, if it is one.
-pub(super) fn number(axis: &str, value: &str) -> Option<f64> {
-    let rate = || units::parse_rate(value).ok().filter(|_| axis == "rate");
-    value.trim().parse().ok().filter(|number: &f64| number.is_finite()).or_else(rate)
 }
 
 fn weigh<'r>(evaluation: &Evaluation, gathered: Gathered<'r, '_>) -> Measured<'r> {

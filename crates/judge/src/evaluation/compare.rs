@@ -1,9 +1,9 @@
 //! Every arm beside the baseline, cell by cell.
 
-use super::cells::{Measured, number};
+use super::cells::Measured;
 use super::{Comparison, Estimate, Knee, Metric, Outcome, words};
 use crate::statistics::{SIGNIFICANT, holm, ratio};
-use tidemark_measure::evaluation::Evaluation;
+use tidemark_measure::evaluation::{Evaluation, number_on};
 
 /// All comparisons, in the order of the cells; then those of knees. Their probabilities are corrected for their number.
 pub(super) fn compare(evaluation: &Evaluation, measured: &[Measured<'_>], knees: &[Knee]) -> Vec<Comparison> {
@@ -51,8 +51,7 @@ fn of_knees(evaluation: &Evaluation, measured: &[Measured<'_>], knees: &[Knee]) 
 /// Whether a cell is where an arm's knee is.
 fn is_at(knee: &Knee, one: &Measured<'_>) -> bool {
     let cell = &one.cell;
-    let value = cell.level.iter().find(|(name, _)| *name == knee.axis);
-    let value = value.and_then(|(name, value)| number(name, value));
+    let value = number_on(&cell.level, &knee.axis);
     (&knee.arm, &knee.load, &knee.subject) == (&cell.arm, &cell.load, &cell.subject)
         && value.is_some()
         && value == knee.level

@@ -1,19 +1,19 @@
 //! The best load within the service level, arm by arm, and what happens around it.
 
-use super::cells::{Measured, is_unreached, number};
+use super::cells::{Measured, is_unreached};
 use super::service::Check;
 use super::{Knee, words};
+use tidemark_measure::axis::{Axis, Unit};
 use tidemark_measure::evaluation::{Evaluation, Load};
 use tidemark_measure::units;
-
-/// The axes that are load intensities.
-const AXES: [&str; 4] = ["workers", "rate", "depth", "clients"];
 
 /// Throughputs that differ by less than this share are equal, and by more where repeats vary more.
 const NOISE_LEAST: f64 = 0.01;
 
 /// One level of an arm under a load.
 struct Point<'p, 'a> {
+    /// Where it is on the axis of the knee.
+    at: &'p Axis,
     level: f64,
     measured: &'p Measured<'a>,
 }
@@ -53,22 +53,22 @@ fn knee(load: &Load, own: &[&Measured<'_>]) -> Option<Knee> {
     // A search may end at its first level.
     let axis = varied(own).or_else(|| Some(load.search.as_ref()?.axis.clone()))?;
     let service_level = load.service_level.as_ref().map_or("", |level| &level.text);
-    let value = |one: &Measured<'_>| {
-        let (name, value) = one.cell.level.iter().find(|(name, _)| *name == axis)?;
-        number(name, value)
-    };
-    let points = own.iter().map(|one| Some(Point { level: value(one)?, measured: one }));
+    let points = own.iter().map(|one| {
+        let at = one.cell.level.iter().find(|own| own.name == axis)?;
+        Some(Point { at, level: at.value.number()?, measured: one })
+    });
     let mut points = points.collect::<Option<Vec<_>>>()?;
     points.sort_by(|left, right| left.level.total_cmp(&right.level));
     let judged = points.iter().any(|point| point.measured.cell.meets.is_some());
     let first_outside = points.iter().position(|point| !point.within()).filter(|_| judged);
     let within = if judged { &points[..first_outside.unwrap_or(points.len())] } else { &points[..] };
     // A search asks for the highest load, whatever it brings.
-    let given =
-        judged && (load.search.is_some() || axis == "rate" || points.iter().any(|point| point.measured.open));
+    let is_rate = |point: &Point<'_, '_>| point.at.value.unit() == Some(Unit::OperationsPerSecond);
+    let open = |point: &Point<'_, '_>| is_rate(point) || point.measured.open;
+    let given = judged && (load.search.is_some() || points.iter().any(open));
     let level = if given { within.last() } else { lowest_best(within) };
     let peak = highest(&points)?;
-    let seen = Around { axis: &axis, points: &points, level, within: within.last().filter(|_| judged), peak };
+    let seen = Around { points: &points, level, within: within.last().filter(|_| judged), peak };
     Some(Knee {
         arm: own[0].cell.arm.clone(),
         load: own[0].cell.load.clone(),
@@ -89,14 +89,18 @@ fn knee(load: &Load, own: &[&Measured<'_>]) -> Option<Knee> {
     })
 }
 
-/// The one axis that differs between levels, if it is an intensity and the only one.
+/// The one axis that differs between levels, if it is the only one and an intensity: a count or a rate.
 fn varied(own: &[&Measured<'_>]) -> Option<String> {
     let first = &own.first()?.cell.level;
     let differs = |index: &usize| own.iter().any(|one| one.cell.level.get(*index) != first.get(*index));
     let same_length = own.iter().all(|one| one.cell.level.len() == first.len());
     let axes: Vec<usize> = (0..first.len()).filter(differs).collect();
     match axes.as_slice() {
-        [one] if same_length => Some(first[*one].0.clone()).filter(|name| AXES.contains(&name.as_str())),
+        [one] if same_length => {
+            let axis = &first[*one];
+            let is_intensity = matches!(axis.value.unit()?, Unit::Count | Unit::OperationsPerSecond);
+            is_intensity.then(|| axis.name.clone())
+        }
         _ => None,
     }
 }
@@ -114,7 +118,6 @@ fn lowest_best<'p, 'q, 'a>(points: &'q [Point<'p, 'a>]) -> Option<&'q Point<'p, 
 
 /// A knee and what is around it, to be told of.
 struct Around<'s, 'p, 'a> {
-    axis: &'s str,
     points: &'s [Point<'p, 'a>],
     level: Option<&'s Point<'p, 'a>>,
     within: Option<&'s Point<'p, 'a>>,
@@ -123,7 +126,7 @@ struct Around<'s, 'p, 'a> {
 
 impl Around<'_, '_, '_> {
     fn at(&self, point: &Point<'_, '_>) -> String {
-        words::load_level(self.axis, point.level)
+        words::load_level(point.at)
     }
 
     /// With a service level: the knee, the highest level within, the first outside, the peak, and what comes after.

@@ -2,6 +2,7 @@
 
 use crate::context::stage_label;
 use crate::sweep::{data_operations, sweeps};
+use tidemark_measure::axis::Axis;
 use tidemark_measure::evaluation::Level;
 use tidemark_measure::record::{Run, Stage};
 
@@ -33,10 +34,9 @@ pub(super) fn parts(run: &Run) -> Vec<Part<'_>> {
     for sweep in sweeps(run) {
         let several_engines = sweep.engines().len() > 1;
         for point in &sweep.points {
-            let engine = several_engines.then(|| ("engine".to_owned(), point.engine.to_owned()));
+            let engine = several_engines.then(|| Axis::word("engine", point.engine));
             let stages: Vec<_> = point.stages.iter().copied().filter(|stage| measured(stage)).collect();
-            let axes = point.axes.iter().map(|axis| (axis.name.clone(), axis.value.to_string()));
-            let axes = axes.chain(engine).collect();
+            let axes = point.axes.iter().cloned().chain(engine).collect();
             parts.push(Part { subject: sweep.name.to_owned(), axes, stages });
         }
     }

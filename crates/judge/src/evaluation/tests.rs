@@ -7,6 +7,7 @@ use crate::rules::testing::{MS, healthy_open, member_run, said_run, sweep_run, w
 use crate::words::failures::Failures;
 use crate::words::limits::Limit as Found;
 use std::time::Instant;
+use tidemark_measure::axis::Axis;
 use tidemark_measure::evaluation::{Arm, Load, Member, Search};
 use tidemark_measure::fault::Fault;
 use tidemark_measure::record::State;
@@ -18,7 +19,7 @@ mod open_loops;
 use open_loops::open_run;
 
 fn levels(axis: &str, values: &[&str]) -> Vec<Level> {
-    values.iter().map(|value| vec![(axis.to_owned(), (*value).to_owned())]).collect()
+    values.iter().map(|value| vec![Axis::of_words(axis, value)]).collect()
 }
 
 fn evaluation(arms: &[&str], loads: Vec<Load>, repeats: u32) -> Evaluation {

@@ -1,12 +1,12 @@
 //! Whether the numbers of an evaluation are what they seem to be.
 
 use super::Knee;
-use super::cells::{Measured, is_unreached, number};
+use super::cells::{Measured, is_unreached};
 use super::members::Entry;
 use super::words;
 use crate::words::phrase::Alike;
 use crate::{Finding, InRuns, Validity};
-use tidemark_measure::evaluation::{Evaluation, Level};
+use tidemark_measure::evaluation::{Evaluation, Level, number_on};
 
 /// Something said against the numbers of a cell, or against a run that measured nothing.
 struct Objection<'r> {
@@ -78,8 +78,7 @@ pub(super) fn matters(
     let Some(knee) = knees.iter().find(|knee| (&knee.arm, &knee.load) == (arm, &load.name)) else {
         return true;
     };
-    let value = level.iter().find(|(name, _)| *name == knee.axis);
-    let value = value.and_then(|(name, value)| number(name, value));
+    let value = number_on(level, &knee.axis);
     load.search.is_none() || value == knee.level || value == knee.next
 }
 

@@ -1,6 +1,7 @@
 //! How places, ratios and intervals are written.
 
 use super::Metric;
+use tidemark_measure::axis::{Axis, Unit, Value};
 use tidemark_measure::evaluation::Level;
 pub(super) use tidemark_measure::evaluation::level_label as level;
 use tidemark_measure::units;
@@ -20,14 +21,21 @@ pub(super) fn place(name: &str, subject: &str, at: &Level) -> String {
 }
 
 /// `320 workers`, `5 000 op/s offered`, `depth 32`.
-pub(super) fn load_level(axis: &str, value: f64) -> String {
-    match axis {
-        "workers" | "clients" => {
-            let word = if value == 1.0 { axis.trim_end_matches('s') } else { axis };
-            format!("{} {word}", units::count(value as u64))
+pub(super) fn load_level(axis: &Axis) -> String {
+    match axis.value {
+        Value::Number { number, unit: Unit::OperationsPerSecond } => {
+            format!("{} offered", units::rate(number))
         }
-        "rate" => format!("{} offered", units::rate(value)),
-        _ => format!("{axis} {}", units::count(value as u64)),
+        Value::Number { number, unit: Unit::Count } => {
+            let count = units::count(number as u64);
+            // An axis with a plural counts things.
+            match axis.name.strip_suffix('s') {
+                Some(one) if number == 1.0 => format!("{count} {one}"),
+                Some(_) => format!("{count} {}", axis.name),
+                None => format!("{} {count}", axis.name),
+            }
+        }
+        _ => axis.label(),
     }
 }
 

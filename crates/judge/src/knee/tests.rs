@@ -7,7 +7,8 @@ use tidemark_measure::rng::Rng;
 const SEEDS: u64 = 400;
 
 fn range(axis: &str, from: f64, to: f64) -> Range {
-    Range { axis: axis.into(), from, to, within: 0.05 }
+    let unit = if axis == "rate" { Unit::OperationsPerSecond } else { Unit::Count };
+    Range { axis: axis.into(), unit, from, to, within: 0.05 }
 }
 
 /// Asks until it is done; the knee, what is beyond, and the number of runs.
@@ -28,7 +29,7 @@ fn full_sweep(range: &Range) -> usize {
     let mut runs = 1;
     while level < range.to {
         let step = level * 1.05;
-        level = if range.axis == "rate" { step } else { step.floor().max(level + 1.0) };
+        level = if range.unit == Unit::OperationsPerSecond { step } else { step.floor().max(level + 1.0) };
         runs += 1;
     }
     runs
@@ -48,10 +49,10 @@ fn trials(name: &str, range: &Range, latency: impl Fn(f64, f64) -> f64, limit: f
         // The true knee, anywhere in the middle nine tenths of the range's logarithm.
         let span = (range.to / range.from).ln();
         let knee = range.from * (span * (0.05 + 0.9 * rng.unit())).exp();
-        let knee = if range.axis == "rate" { knee } else { knee.floor() + 0.5 };
+        let knee = if range.unit == Unit::OperationsPerSecond { knee } else { knee.floor() + 0.5 };
         let (at, _, count) =
             search(range, |level| latency(level, knee) * (1.0 + 0.03 * normal(&mut rng)) <= limit);
-        let truth = if range.axis == "rate" { knee } else { knee.floor() };
+        let truth = if range.unit == Unit::OperationsPerSecond { knee } else { knee.floor() };
         let near = at.is_some_and(|at| (at / truth - 1.0).abs() <= 0.05 + 1e-9);
         found += usize::from(near);
         (runs, most) = (runs + count, most.max(count));
@@ -135,7 +136,7 @@ proptest! {
         within in -1.0f64..0.5,
         answers in prop::collection::vec(any::<bool>(), 1..64),
     ) {
-        let range = Range { axis: axis.into(), from, to: from * times, within };
+        let range = Range { within, ..range(axis, from, from * times) };
         let mut answer = answers.iter().cycle();
         let mut seen = Vec::new();
         while let Step::Measure(level) = next(&range, &seen) {
@@ -154,7 +155,7 @@ proptest! {
         numbers in prop::array::uniform3(any::<f64>()),
         seen in prop::collection::vec((any::<f64>(), any::<bool>()), 0..16),
     ) {
-        let range = Range { axis: "rate".into(), from: numbers[0], to: numbers[1], within: numbers[2] };
+        let range = Range { within: numbers[2], ..range("rate", numbers[0], numbers[1]) };
         let seen: Vec<_> = seen.into_iter().map(|(level, within)| Seen { level, within }).collect();
         next(&range, &seen);
     }

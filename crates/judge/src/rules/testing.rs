@@ -108,7 +108,7 @@ pub(crate) fn member_run(
     rate: f64,
 ) -> Run {
     let mut run = healthy();
-    let level = level.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let level = level.iter().map(|(name, value)| Axis::of_words(*name, value)).collect();
     let (arm, load) = (arm.to_owned(), load.to_owned());
     run.id = turn.into();
     run.member = Some(Member { evaluation: 1, arm, load, level, repeat, turn, ..Member::default() });

@@ -169,7 +169,7 @@ fn listing_path(task: &Task<'_>, page: u32, prefix: &str, marker: &str, out: &mu
 /// Whether a refusal means that the server has no bulk deletion, or not at this place.
 fn says_no_bulk(failure: &Failure) -> bool {
     matches!(failure.fault, Fault::ClientError | Fault::NotFound | Fault::Precondition | Fault::Denied)
-        || failure.text.starts_with("501")
+        || failure.status == Some(501)
 }
 
 /// What a bulk deletion did: its status is always 200, the truth is in the body.

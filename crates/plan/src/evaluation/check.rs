@@ -1,11 +1,10 @@
 //! What can be known of the cells before anything is set up: their plans are made with stand-ins.
 
-use super::{Arm, Evaluation, LAB_VARIABLES};
-use crate::diagnostic::{Diagnostic, Severity};
+use super::{Arm, Evaluation};
+use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::plan::{Plan, WorkKind};
 use crate::yaml::Environment;
 use std::cell::RefCell;
-use tidemark_measure::evaluation::Level;
 use tidemark_measure::record::Note;
 
 /// More cells than this are not looked at beforehand: the rest differs in what the first ones do not.
@@ -39,25 +38,27 @@ impl<'a> Variables<'a> {
         if let Some((_, value)) = own {
             return Some(value.clone());
         }
-        if self.arm.is_some_and(|arm| arm.lab.is_some())
-            && let Some((_, value)) = LAB_VARIABLES.iter().find(|(known, _)| *known == name)
-        {
-            return Some((*value).to_owned());
+        let mut kinds = self.arm.iter().flat_map(|arm| &arm.requests);
+        let brought = kinds.find_map(|request| {
+            let kind = self.base.registry.provisioner(request.key())?;
+            kind.variables().iter().find(|(known, _)| *known == name)
+        });
+        if let Some((_, stand_in)) = brought {
+            return Some((*stand_in).to_owned());
         }
         let found = (self.base.variable)(name).filter(|value| !value.is_empty());
         if found.is_some() {
             return found;
         }
         self.missing.borrow_mut().push(name.to_owned());
-        let is_brought = self.arm.is_some_and(|arm| !arm.set_up.is_empty() || arm.lab.is_some());
+        let is_brought = self.arm.is_some_and(|arm| !arm.set_up.is_empty() || !arm.requests.is_empty());
         (self.guesses && is_brought).then(|| stand_in(name).to_owned())
     }
 
     /// Whether a remark only says that the set-up has not brought a variable yet.
     fn excuses(&self, remark: &Diagnostic) -> bool {
-        let unset =
-            |name: &String| remark.message.contains(&format!("environment variable {name} is not set"));
-        self.arm.is_some_and(|arm| !arm.set_up.is_empty()) && self.missing.borrow().iter().any(unset)
+        let Code::UnsetVariable(name) = &remark.code else { return false };
+        self.arm.is_some_and(|arm| !arm.set_up.is_empty()) && self.missing.borrow().contains(name)
     }
 }
 
@@ -156,7 +157,7 @@ impl Seen<'_> {
                 let variables = Variables::new(self.evaluation.arms.get(arm), environment, false);
                 let plan = variables.lend(|lent| self.evaluation.plan(arm, load, level, 1, lent));
                 let mut remarks = plan.map_or_else(|remarks| remarks, |(_, warnings)| warnings);
-                self.place(load, level, &mut remarks);
+                self.place(load, &mut remarks);
                 self.keep(arm, remarks, &variables);
                 self.bring(arm, environment, |seen, lent| {
                     drop(seen.evaluation.plan(arm, load, level, 1, lent));
@@ -206,7 +207,7 @@ impl Seen<'_> {
     }
 
     /// Moves remarks on another document to where the evaluation names it.
-    fn place(&self, load: usize, level: &Level, remarks: &mut [Diagnostic]) {
+    fn place(&self, load: usize, remarks: &mut [Diagnostic]) {
         let Some((text, path)) = self.evaluation.documents.source(load) else { return };
         for remark in remarks {
             let line = match remark.span.is_empty() && remark.span.start == 0 {
@@ -214,7 +215,7 @@ impl Seen<'_> {
                 false => format!(", line {}", remark.line_and_column(text).0),
             };
             remark.message = format!("{path}{line}: {}", remark.message);
-            remark.span = self.evaluation.documents.place_of(load, level, &remark.message);
+            remark.span = self.evaluation.documents.place_of(load, &remark.code);
         }
     }
 

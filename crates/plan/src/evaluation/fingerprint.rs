@@ -26,9 +26,10 @@ impl Evaluation {
         if !drivers.is_empty() {
             add(&drivers);
         }
-        for (axis, value) in level {
-            add(axis);
-            add(value);
+        // As the document writes it, which is what fingerprints had before levels were numbers.
+        for axis in level {
+            add(&axis.name);
+            add(&self.documents.level_text(load, axis));
         }
         add(&format!("repeat {repeat} seed {}", self.seed_of(repeat)));
         let kept = digest.finalize().into_iter().take(KEPT);

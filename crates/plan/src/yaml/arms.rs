@@ -5,20 +5,21 @@ use super::environment::Environment;
 use super::evaluation::ARMS;
 use super::observe::{OBSERVE, observe};
 use super::scope;
-use crate::evaluation::{Arm, LAYOUTS, Lab};
+use crate::evaluation::Arm;
 use crate::plan::Observe;
+use crate::provisioner::Request;
 use crate::redact::{is_secret, redact};
 use std::ops::Range;
-use tidemark_keys::kinds::{Kind as _, Parsed, Text, Word};
-use tidemark_keys::shapes::{Either, Map, OneOrList, Refer};
+use tidemark_keys::kinds::{Kind as _, Parsed, Text};
+use tidemark_keys::shapes::{OneOrList, Refer};
 use tidemark_keys::tree::{Node, Value};
 use tidemark_keys::{Key, Mapping, Shape, Table};
 
-/// The key of the arms.
-pub(super) static ARM: Mapping = Mapping::new(
+/// An arm, but for what it asks of provisioners.
+pub(crate) static ARM: Mapping = Mapping::new(
     "arm",
     "One thing compared",
-    &[&NAME, &DESCRIPTION, &ARM_TARGET, &LAB, &VARIABLES, &SET_UP, &RESET, &TEAR_DOWN, &OBSERVE],
+    &[&NAME, &DESCRIPTION, &ARM_TARGET, &VARIABLES, &SET_UP, &RESET, &TEAR_DOWN, &OBSERVE],
 );
 
 static NAME: Key<Text> =
@@ -30,13 +31,6 @@ static ARM_TARGET: Key<OneOrList<Refer>> = Key::new(
      COSBench files",
     OneOrList(Refer("target")),
 );
-static LAB: Key<Either<Word<&str>, Map>> =
-    Key::new("lab", "Cluster that the lab starts for it", Either(Word(&LAYOUT_WORDS), Map(&LAB_MAPPING)));
-static LAB_MAPPING: Mapping = Mapping::new("lab", "A cluster of the lab", &[&LAYOUT]);
-static LAYOUT: Key<Word<&str>> = Key::new("layout", "Its layout", Word(&LAYOUT_WORDS))
-    .required("write one of baseline, reference-1, reference-2");
-static LAYOUT_WORDS: [(&str, &str); 3] =
-    [(LAYOUTS[0], LAYOUTS[0]), (LAYOUTS[1], LAYOUTS[1]), (LAYOUTS[2], LAYOUTS[2])];
 static VARIABLES: Key<Variables> = Key::new(
     "environment",
     "Variables for `${NAME}` in the targets of its loads; they override the process's",
@@ -136,7 +130,7 @@ fn arm(
     let mut arm = Arm {
         name,
         description,
-        lab: lab(&mut table),
+        requests: requests(&mut table, environment),
         environment: variables(&mut table),
         set_up: table.all(&SET_UP),
         reset: table.all(&RESET),
@@ -167,18 +161,15 @@ fn targets(table: &mut Table<'_>, environment: &Environment<'_>) -> (Vec<Node>, 
     (nodes, entry.key_span.clone())
 }
 
-fn lab(table: &mut Table<'_>) -> Option<Lab> {
-    let entry = table.entry(&LAB)?;
-    let layout = match entry.node.value {
-        Value::Map(_) => {
-            let mut own = table.below(&LAB, entry).of(&LAB_MAPPING);
-            let layout = own.get(&LAYOUT);
-            own.finish();
-            layout
-        }
-        _ => table.one(&LAB, &LAB.shape.0, &entry.node),
-    };
-    layout.map(|layout| Lab { layout: layout.to_owned() })
+/// What it asks of provisioners, each under its key.
+fn requests(table: &mut Table<'_>, environment: &Environment<'_>) -> Vec<Request> {
+    let mut requests = Vec::new();
+    for kind in environment.registry.provisioners() {
+        table.declare([kind.key()]);
+        let Some(entry) = table.entry(kind.key()) else { continue };
+        requests.extend(kind.read(table, entry, environment));
+    }
+    requests
 }
 
 /// The variables under `environment`.
@@ -216,9 +207,8 @@ fn is_variable(name: &str) -> bool {
 /// What the arm is, for reports, without secrets.
 fn settings(arm: &Arm, targets: &[Node]) -> Vec<(String, String)> {
     let mut settings = Vec::new();
-    if let Some(lab) = &arm.lab {
-        settings.push(("lab".to_owned(), lab.layout.clone()));
-    }
+    settings
+        .extend(arm.requests.iter().map(|request| (request.key().to_owned(), request.label().to_owned())));
     for node in targets {
         let mut parts = Vec::new();
         describe(node, "", &mut parts);

@@ -1,24 +1,22 @@
 //! What the arms and loads of an evaluation were read from, and the plans that are made of it.
 
 use super::arms::ArmSource;
-use super::levels::{self, Places};
+use super::levels::{self, Places, Put, Setting};
 use super::scope::{self, Lent, TARGET};
 use super::{Environment, workload};
 use crate::engine::{Engine, Target};
+use crate::level::not_taken;
 use crate::plan::{Drivers, Plan};
 use crate::redact::is_secret;
 use crate::registry::{Changes, Format, Registry};
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
-use tidemark_keys::diagnostic::{Diagnostic, Severity};
+use tidemark_keys::diagnostic::{Code, Diagnostic, Severity};
 use tidemark_keys::tree::{Entry, Node, Value};
 use tidemark_keys::{AnyKey, Document, Table};
+use tidemark_measure::axis::Axis;
 use tidemark_measure::evaluation::Level;
-
-/// Which levels loads can have, for messages.
-const AXES_OF_LOADS: &str =
-    "loads on objects have `workers` or `rate`; loads on volumes have `clients`, `depth` or `rate`";
 
 /// What the arms and loads of an evaluation were read from.
 #[derive(Clone, Debug)]
@@ -142,14 +140,19 @@ impl Documents {
         self.loads.get(load).map_or(0..0, |load| load.service_level.clone())
     }
 
+    /// The value of a level as a load's document writes it.
+    pub(crate) fn level_text(&self, load: usize, axis: &Axis) -> String {
+        self.loads.get(load).map_or_else(|| axis.value.to_string(), |load| levels::text(&load.levels, axis))
+    }
+
     /// Where the evaluation names what a remark on another document is about: the level, or the document.
-    pub(crate) fn place_of(&self, load: usize, level: &Level, message: &str) -> Range<usize> {
+    pub(crate) fn place_of(&self, load: usize, about: &Code) -> Range<usize> {
         let Some(load) = self.loads.get(load) else { return 0..0 };
-        let about = level.iter().find(|(axis, _)| message.contains(&format!("the level's `{axis}`")));
-        let known = about.and_then(|about| {
-            load.levels.iter().find(|(axis, value, _)| (axis, value) == (&about.0, &about.1))
-        });
-        known.map_or(load.place.clone(), |(.., place)| place.clone())
+        let level = match about {
+            Code::Level(axis) => levels::place(&load.levels, axis),
+            _ => None,
+        };
+        level.unwrap_or_else(|| load.place.clone())
     }
 
     /// What is wrong with an arm's targets, in the evaluation's text.
@@ -182,7 +185,8 @@ impl Documents {
             remarks = remarks.into_iter().map(|remark| elsewhere(remark, name)).collect();
         }
         // After an error, something that the rest can be read with.
-        (target.or_else(|| registry.stand_in_target().filter(|_| failed)), remarks)
+        let stand_in = || engine.filter(|_| failed).and_then(|name| registry.engine(name)?.stand_in_target());
+        (target.or_else(stand_in), remarks)
     }
 
     /// The plan of one cell, and warnings; places are in the load's text.
@@ -208,6 +212,7 @@ impl Documents {
                 let message = format!("neither the load nor the arm `{}` has a `target`{kind}", arm.1);
                 let lent = Lent {
                     seed: Some(seed),
+                    broken: target.is_none() && is_refused(&remarks),
                     target,
                     missing: Some((place, message)),
                     drivers: self.drivers.clone(),
@@ -215,6 +220,10 @@ impl Documents {
                 (remarks, tree_plan(root, text, level, load, lent, environment))
             }
             Body::Other(format) => {
+                let refused = refused_levels(&**format, level, &load.levels);
+                if !refused.is_empty() {
+                    return Err(refused);
+                }
                 let (target, remarks) = match format.fixed() {
                     Some(_) => (None, Vec::new()),
                     None => self.lent_target(arm, Some(format.engine()), load, environment),
@@ -228,7 +237,7 @@ impl Documents {
             }
             (plan, warnings)
         });
-        let failed = remarks.iter().any(|remark| remark.severity == Severity::Error);
+        let failed = is_refused(&remarks);
         match planned {
             Ok((plan, warnings)) => {
                 remarks.extend(warnings);
@@ -240,6 +249,20 @@ impl Documents {
             }
         }
     }
+}
+
+/// Whether one of them is an error.
+fn is_refused(remarks: &[Diagnostic]) -> bool {
+    remarks.iter().any(|remark| remark.severity == Severity::Error)
+}
+
+/// Errors about what a level sets and a format does not take.
+fn refused_levels(format: &dyn Format, level: &Level, places: &Places) -> Vec<Diagnostic> {
+    let axes = format.axes();
+    let refused = level.iter().filter(|axis| !axes.iter().any(|known| known.name() == axis.name));
+    let error =
+        |axis| not_taken(axis, &levels::text(places, axis), 0..0, &format!("{} files", format.name()), &axes);
+    refused.map(error).collect()
 }
 
 /// Reads a target of an arm; `document` is the evaluation's.
@@ -266,10 +289,7 @@ fn elsewhere(remark: Diagnostic, arm: &str) -> Diagnostic {
 fn engine_of_loads(root: &Node, registry: &Registry) -> Option<&'static str> {
     let of_entries = |node: &Node| {
         let Value::Map(entries) = &node.value else { return None };
-        let claimed = |entry: &Entry| {
-            registry.engines().find(|engine| engine.claims(&entry.key, &entry.node)).map(Engine::name)
-        };
-        entries.iter().find_map(claimed)
+        entries.iter().find_map(|entry| registry.claimant(&entry.key, &entry.node)).map(Engine::name)
     };
     let stages = root.entry("stages").map_or(&[][..], |stages| stages.node.items());
     stages.iter().find_map(|stage| {
@@ -287,33 +307,30 @@ fn tree_plan(
     environment: &Environment<'_>,
 ) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
     let (mut root, in_place) = (root.clone(), load.referred.is_none());
-    // The places of levels are places in the evaluation.
-    let none = Places::new();
-    let (put, loads) = levels::apply(&mut root, level, if in_place { &load.levels } else { &none });
     let document = Document::new(text, environment.outside());
+    let (registry, log) = (environment.registry, &document.log);
+    let setting = Setting { level, places: &load.levels, in_place, registry, log };
+    let (put, loads) = setting.apply(&mut root, lent.target.as_ref().map(Target::engine));
     let place = if in_place { root.span.clone() } else { 0..0 };
     if loads == 0 && !level.is_empty() {
         let help = "give it a stage with a `load`, or no levels: `levels: {}`";
-        document.log.error(&place, "the levels have no effect: no stage has a `load`", help);
+        log.error(&place, "the levels have no effect: no stage has a `load`", help);
     }
     let what = if in_place { "the load" } else { "the document" };
     let plan = workload(Table::new(what, &root, &place, &document), environment, text, lent);
     let (mut remarks, failed) = document.log.close();
-    remarks.iter_mut().for_each(|remark| explain(remark, level, &put));
+    remarks.iter_mut().for_each(|remark| explain(remark, &put, in_place));
     if failed { Err(remarks) } else { Ok((plan, remarks)) }
 }
 
-/// Says of a remark on a value that a level has put there that it is the level's.
-fn explain(remark: &mut Diagnostic, level: &Level, put: &[Range<usize>]) {
-    if !put.contains(&remark.span) {
-        return;
-    }
-    for (axis, value) in level {
-        let Some(rest) = remark.message.strip_prefix(&format!("`{axis}`")) else { continue };
-        if rest.contains("does not apply") || rest.contains("is not a key") {
-            remark.help = AXES_OF_LOADS.to_owned();
-        }
-        remark.message = format!("the level's `{axis}` ({value}){rest}");
-        return;
-    }
+/// Says of a remark on a value that a level has put there that it is the level's. In another document all of a load's
+/// values stand at the load's key, so that there the remark must be about the value's key.
+fn explain(remark: &mut Diagnostic, put: &[Put], in_place: bool) {
+    let is_about = |put: &&Put| {
+        put.span == remark.span
+            && (in_place || matches!(&remark.code, Code::Key(key) if *key == put.axis.name))
+    };
+    let Some(put) = put.iter().find(is_about) else { return };
+    remark.message = format!("the level's `{}` ({}): {}", put.axis.name, put.text, remark.message);
+    remark.code = Code::Level(put.axis.clone());
 }

@@ -16,9 +16,9 @@ const LEAST_SILENCE_NS: u64 = 2_000_000_000;
 const LONGEST_SILENCE_NS: u64 = 3_600_000_000_000;
 
 /// Which drivers: all, a number of them, or their names.
-type Which = Either<Parsed<Wanted>, List<Text>>;
+type Which = Either<Word<()>, Either<Whole<u32>, List<Text>>>;
 
-const WHICH: Which = Either(Parsed("`all`, number", count), List(Text));
+const WHICH: Which = Either(Word(&[("all", ())]), Either(Whole(1, MOST), List(Text)));
 
 /// The key.
 pub(super) static DRIVERS: Key<Either<Which, Map>> = Key::new(

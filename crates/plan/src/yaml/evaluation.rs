@@ -8,6 +8,7 @@ use super::observe::{OBSERVE, observe};
 use super::{Environment, ON_FAILURE, STAGE, scope};
 use crate::defaults;
 use crate::evaluation::{Evaluation, Levels, Load, ORDERS, Order};
+use crate::level::LevelAxis;
 use crate::redact::redact;
 use crate::registry::Registry;
 use std::ops::Range;
@@ -136,6 +137,8 @@ pub(crate) fn evaluation(
 /// What the evaluation gives for all loads.
 struct Common {
     given: Option<Given>,
+    /// What levels can set.
+    axes: Vec<&'static LevelAxis>,
     service_level: Option<(ServiceLevel, Range<usize>)>,
 }
 
@@ -148,7 +151,9 @@ fn top(mut table: Table<'_>, whole: &str, beside: &Beside<'_>) -> Evaluation {
     let (arms, arm_sources) = arms(&mut table, &shared, beside.environment);
     let repeats = table.get(&REPEATS).unwrap_or(1);
     let order = table.value(&ORDER);
-    let common = Common { given: levels::read(&mut table), service_level: service_level(&mut table) };
+    let axes = beside.environment.registry.axes();
+    let common =
+        Common { given: levels::read(&mut table, &axes), axes, service_level: service_level(&mut table) };
     let (loads, load_sources) = loads(&mut table, &common, beside);
     let runs: u64 = loads.iter().map(|load: &Load| load.levels.known().len() as u64).sum();
     let runs = runs.saturating_mul(arms.len() as u64).saturating_mul(u64::from(repeats));
@@ -220,7 +225,7 @@ fn load(
     beside: &Beside<'_>,
 ) -> Option<(Load, LoadSource)> {
     let (name, description) = (table.value(&LOAD_NAME), table.value(&LOAD_DESCRIPTION));
-    let given = levels::read(&mut table);
+    let given = levels::read(&mut table, &common.axes);
     let has_own = given.is_some();
     let service_level = service_level(&mut table).or_else(|| common.service_level.clone());
     let workload_keys = workload_keys(beside.environment.registry);

@@ -9,16 +9,18 @@ mod documents;
 mod drivers;
 pub mod environment;
 mod evaluation;
-pub mod levels;
+mod levels;
 mod observe;
 pub mod scope;
 pub mod timing;
 pub mod values;
 pub mod works;
 
+pub(crate) use arms::ARM;
 pub(crate) use documents::Documents;
 pub use environment::Environment;
 pub(crate) use evaluation::{ARMS, EVALUATION, EVALUATION_LOAD, evaluation, is_evaluation};
+pub(crate) use levels::{LEVELS, SEARCH, WITHIN};
 
 use crate::defaults;
 use crate::engine::{ReadWork, WorkPlace};
@@ -99,7 +101,7 @@ fn workload<'a>(table: Table<'a>, environment: &Environment<'_>, text: &str, len
     let own = table.get(&SEED);
     let seed = lent.seed.or(own).unwrap_or_else(|| defaults::seed_of(&redact(text)));
     let on_failure = table.value(&ON_FAILURE);
-    let scope = Scope::of(lent.target).within(&mut table, environment);
+    let scope = Scope::of(lent.target, lent.broken).within(&mut table, environment);
     let observe = observe::observe(&mut table);
     let drivers = drivers::drivers(&mut table).or(lent.drivers).unwrap_or_default();
     let missing_target = lent.missing.unwrap_or_else(|| (0..0, "the document has no `target`".to_owned()));
@@ -221,7 +223,7 @@ fn works<'a>(table: &mut Table<'a>, stage: usize, scope: &Scope<'a>, context: &C
             }
             return Vec::new();
         };
-        return works::work(place(key.name, 0, true), table.below(*key, entry), scope, context);
+        return works::work(place(key.name, 0, true), &entry.node, table.below(*key, entry), scope, context);
     }
     let (mut works, mut taken) = (Vec::new(), HashSet::new());
     for node in table.list(&WORKS) {
@@ -229,7 +231,7 @@ fn works<'a>(table: &mut Table<'a>, stage: usize, scope: &Scope<'a>, context: &C
             continue;
         };
         let place = place(key.name, works.len(), false);
-        for mut next in works::work(place, table.below(key, entry), scope, context) {
+        for mut next in works::work(place, &entry.node, table.below(key, entry), scope, context) {
             if !taken.insert(next.work.name.clone()) {
                 next.work.name = format!("{}-{}", next.work.name, works.len() + 1);
                 taken.insert(next.work.name.clone());

@@ -28,6 +28,8 @@ pub(crate) struct Lent {
     pub(crate) seed: Option<u64>,
     /// The target of works that have none.
     pub(crate) target: Option<Target>,
+    /// Whether the target that it would have lent could not be read, which has been reported.
+    pub(crate) broken: bool,
     /// Where and how to report that there is no target.
     pub(crate) missing: Option<(Range<usize>, String)>,
     /// Its drivers, where the document does not say.
@@ -39,22 +41,27 @@ pub(crate) struct Lent {
 pub struct Scope<'a> {
     /// The target; replaced as a whole.
     pub target: Option<Target>,
+    /// Whether there is a target that could not be read, which has been reported.
+    pub(super) broken: bool,
     /// The sections from the outermost to the innermost.
     sections: Vec<&'a Entry>,
 }
 
 impl<'a> Scope<'a> {
     /// With this target and nothing else.
-    pub(super) fn of(target: Option<Target>) -> Self {
-        Self { target, sections: Vec::new() }
+    pub(super) fn of(target: Option<Target>, broken: bool) -> Self {
+        Self { target, broken, sections: Vec::new() }
     }
 
     /// The scope of a stage or a work within this one.
     pub fn within(&self, table: &mut Table<'a>, environment: &Environment<'_>) -> Scope<'a> {
         table.declare(keys(environment.registry));
-        let target = read_target(table, environment).or_else(|| self.target.clone());
+        let (target, broken) = match read_target(table, environment) {
+            None if !table.has(&TARGET) => (self.target.clone(), self.broken),
+            own => (own.clone(), own.is_none()),
+        };
         let sections = environment.registry.sections().filter_map(|key| table.entry(key));
-        Scope { target, sections: self.sections.iter().copied().chain(sections).collect() }
+        Scope { target, broken, sections: self.sections.iter().copied().chain(sections).collect() }
     }
 
     /// Whether there is a section of this name.

@@ -7,6 +7,7 @@ use crate::engine::{ReadWork, WorkPlace};
 use crate::plan::WorkKind;
 use tidemark_keys::kinds::{Share, Text};
 use tidemark_keys::shapes::Refer;
+use tidemark_keys::tree::Node;
 use tidemark_keys::{AnyKey, Key, Mapping, Table};
 
 /// The kinds of works, and the keys that they stand under.
@@ -63,9 +64,10 @@ impl Common {
     }
 }
 
-/// Reads the work under the key of its kind: one, or those that a sweep makes of it.
+/// Reads the work in `node`, which stands under the key of its kind: one, or those that a sweep makes of it.
 pub(super) fn work<'a>(
     place: WorkPlace,
+    node: &Node,
     table: Table<'a>,
     scope: &Scope<'a>,
     context: &Context<'_>,
@@ -73,13 +75,14 @@ pub(super) fn work<'a>(
     let registry = context.environment.registry;
     let mut table = table.of(&WORK);
     let scope = scope.within(&mut table, context.environment);
-    let target = scope.target.clone().or_else(|| {
+    if let (None, false) = (&scope.target, scope.broken) {
         let help = "write `target: {kind: s3, endpoint: ..., ...}`, or `target: embedded` to try it out";
         let (at, message) = &context.missing_target;
         table.log().error(at, message, help);
-        registry.stand_in_target()
-    });
-    let Some(target) = target else { return Vec::new() };
+    }
+    // After that error, or one in the target, the work is read on if its keys show by whom.
+    let stand_in = || registry.claimant(place.keyword, node)?.stand_in_target();
+    let Some(target) = scope.target.clone().or_else(stand_in) else { return Vec::new() };
     let Some(engine) = registry.engine(target.engine()) else { return Vec::new() };
     if let Some(mapping) = engine.work_keys().into_iter().find(|mapping| mapping.name == place.keyword) {
         table.declare(mapping.all());

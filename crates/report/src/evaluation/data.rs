@@ -41,7 +41,7 @@ pub fn csv(subject: &Subject<'_>) -> String {
 
 fn cells(subject: &Subject<'_>, cell: &Cell) -> Vec<String> {
     let evaluation = subject.evaluation;
-    let level: Vec<String> = cell.level.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let level: Vec<String> = cell.level.iter().map(|axis| format!("{}={}", axis.name, axis.value)).collect();
     let runs: Vec<String> = cell.runs.iter().map(ToString::to_string).collect();
     let mut cells =
         vec![evaluation.id.to_string(), evaluation.name.clone(), cell.load.clone(), cell.subject.clone()];

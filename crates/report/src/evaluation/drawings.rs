@@ -7,6 +7,8 @@ use crate::figures::{
     throughput_by_level, timelines,
 };
 use tidemark_judge::evaluation::{Cell, Estimate, Metric, Outcome};
+use tidemark_measure::axis::Value;
+use tidemark_measure::evaluation::Level;
 use tidemark_measure::histogram::Histogram;
 use tidemark_measure::service_level::Limit;
 use tidemark_measure::units;
@@ -56,7 +58,7 @@ pub(super) fn raw(panels: &[Panel<'_>]) -> Vec<Figure> {
 
 fn groups<'a>(
     panels: &[Panel<'a>],
-    value: impl Fn(&Panel<'a>, &str, &tidemark_measure::evaluation::Level) -> Option<(&'a Estimate, String)>,
+    value: impl Fn(&Panel<'a>, &str, &Level) -> Option<(&'a Estimate, String)>,
 ) -> Vec<Group> {
     let group = |panel: &Panel<'a>| {
         let level = panel.shown()?;
@@ -155,11 +157,11 @@ pub(super) fn curves(panel: &Panel<'_>) -> Vec<Figure> {
 
 fn curve(panel: &Panel<'_>, ladder: &Ladder<'_>, colour: usize, arm: &str) -> Curve {
     let limit = panel.limit().map(|(limit, _)| limit);
-    let stop = |(number, name, level): &(f64, &str, &tidemark_measure::evaluation::Level)| {
+    let stop = |(number, value, level): &(f64, &Value, &Level)| {
         let cell = panel.cell(arm, level)?;
         Some(Stop {
             level: *number,
-            name: (*name).to_owned(),
+            name: value.to_string(),
             throughput: cell.throughput.mean,
             interval: cell.throughput.interval,
             latency_ns: limited(cell, limit),

@@ -1,12 +1,11 @@
 //! Cells put together by load, and what stands for a load where there is room for one level only.
 
 use tidemark_judge::evaluation::{Assessment, Cell, Comparison, Knee, Metric};
-use tidemark_measure::axis::Axis;
+use tidemark_measure::axis::{Axis, Value};
 pub(super) use tidemark_measure::evaluation::level_label as level_words;
-use tidemark_measure::evaluation::{Evaluation, Level, Load};
+use tidemark_measure::evaluation::{Evaluation, Level, Load, number_on};
 use tidemark_measure::record::{Run, Work};
 use tidemark_measure::service_level::{Limit, Statistic};
-use tidemark_measure::units;
 
 /// Levels that are shown one by one in the main table, at most; of loads with more, one stands for all.
 const FEW_LEVELS: usize = 3;
@@ -35,7 +34,7 @@ pub(super) struct Ladder<'a> {
     /// The values of all other axes: `block_size 4 KiB`, or empty.
     pub(super) others: String,
     /// Number, name and level.
-    pub(super) steps: Vec<(f64, &'a str, &'a Level)>,
+    pub(super) steps: Vec<(f64, &'a Value, &'a Level)>,
 }
 
 /// All loads of an assessment, in its order.
@@ -138,15 +137,11 @@ impl<'a> Panel<'a> {
         let Some(axis) = self.main_axis() else { return Vec::new() };
         let mut ladders: Vec<Ladder<'a>> = Vec::new();
         for level in &self.levels {
-            let Some((_, value)) = level.iter().find(|(name, _)| name == axis) else { continue };
-            let Some(number) = number(value) else { continue };
-            let others: Vec<String> = level
-                .iter()
-                .filter(|(name, _)| name != axis)
-                .map(|(name, value)| Axis::of_words(name.as_str(), value).label())
-                .collect();
-            let others = others.join(", ");
-            let step = (number, value.as_str(), *level);
+            let Some(Axis { value, .. }) = level.iter().find(|own| own.name == axis) else { continue };
+            let Some(number) = value.number() else { continue };
+            let others = level.iter().filter(|own| own.name != axis).map(Axis::label);
+            let others = others.collect::<Vec<_>>().join(", ");
+            let step = (number, value, *level);
             match ladders.iter_mut().find(|ladder| ladder.others == others) {
                 Some(ladder) => ladder.steps.push(step),
                 None => ladders.push(Ladder { axis, others, steps: vec![step] }),
@@ -163,15 +158,15 @@ impl<'a> Panel<'a> {
     fn main_axis(&self) -> Option<&'a str> {
         let first = self.levels.first()?;
         let values = |axis: &str| {
-            let all = self.levels.iter().filter_map(|level| level.iter().find(|(name, _)| name == axis));
-            let mut values: Vec<&str> = all.map(|(_, value)| value.as_str()).collect();
+            let all = self.levels.iter().filter_map(|level| level.iter().find(|own| own.name == axis));
+            let mut values: Vec<&Value> = all.map(|own| &own.value).collect();
             values.sort_unstable();
             values.dedup();
             values
         };
-        let counted = first.iter().map(|(name, _)| (values(name), name.as_str()));
+        let counted = first.iter().map(|own| (values(&own.name), own.name.as_str()));
         let numeric = counted
-            .filter(|(values, _)| values.len() > 1 && values.iter().all(|value| number(value).is_some()));
+            .filter(|(values, _)| values.len() > 1 && values.iter().all(|value| value.number().is_some()));
         numeric.max_by_key(|(values, _)| values.len()).map(|(_, name)| name)
     }
 
@@ -216,17 +211,8 @@ fn is(share: f64, other: f64) -> bool {
     (share - other).abs() < 1e-9
 }
 
-/// The value of an axis as a number: a count, a rate, or bytes.
-fn number(value: &str) -> Option<f64> {
-    let value = value.trim();
-    let count = value.parse::<f64>().ok().filter(|number| number.is_finite());
-    count
-        .or_else(|| units::parse_rate(value).ok())
-        .or_else(|| units::parse_bytes(value).ok().map(|bytes| bytes as f64))
-}
-
 fn is_at(knee: &Knee, level: &Level) -> bool {
-    let own = level.iter().find(|(name, _)| *name == knee.axis).and_then(|(_, value)| number(value));
+    let own = number_on(level, &knee.axis);
     own.is_some() && own == knee.level
 }
 
@@ -245,9 +231,8 @@ pub(super) fn busiest_work(run: &Run, cell: &Cell) -> Option<(usize, usize)> {
     let belongs = |stage: &&(usize, &tidemark_measure::record::Stage)| {
         let (_, stage) = stage;
         let named = cell.subject.is_empty() || stage.name == cell.subject || stage.id == cell.subject;
-        let axes = stage.cell.as_ref().is_none_or(|own| {
-            own.axes.iter().all(|axis| cell.level.contains(&(axis.name.clone(), axis.value.to_string())))
-        });
+        let axes =
+            stage.cell.as_ref().is_none_or(|own| own.axes.iter().all(|axis| cell.level.contains(axis)));
         named && axes
     };
     let stages: Vec<_> = run.stages.iter().enumerate().collect();
@@ -282,7 +267,7 @@ mod tests {
         assert_eq!(all[0].main_levels(), [&Level::new()]);
         assert!(all[0].ladders().is_empty());
         let knee = all[1].knees().find(|knee| knee.arm == "baseline").unwrap().level.unwrap();
-        assert_eq!(number(&all[1].shown().unwrap()[0].1), Some(knee));
+        assert_eq!(all[1].shown().unwrap()[0].value.number(), Some(knee));
         assert_eq!(all[1].main_levels().len(), 1);
         assessment.knees.clear();
         let without = panels(&evaluation, &assessment);
@@ -297,7 +282,7 @@ mod tests {
     fn further_axes_make_ladders_of_their_own() {
         let (evaluation, _, mut assessment) = assessed();
         for (index, cell) in assessment.cells.iter_mut().filter(|cell| !cell.level.is_empty()).enumerate() {
-            cell.level.push(("block_size".into(), if index % 6 < 3 { "4KiB" } else { "1MiB" }.into()));
+            cell.level.push(Axis::bytes("block_size", if index % 6 < 3 { 4 << 10 } else { 1 << 20 }));
         }
         let all = panels(&evaluation, &assessment);
         let ladders = all[1].ladders();

@@ -190,8 +190,8 @@ fn text_from_documents_is_never_markup() {
     evaluation.arms[0].name = text();
     evaluation.arms[0].settings = vec![(text(), text())];
     (evaluation.loads[1].name, evaluation.loads[1].description) = (text(), text());
-    for level in evaluation.loads[1].levels.iter_mut().flatten() {
-        level.0 = text();
+    for axis in evaluation.loads[1].levels.iter_mut().flatten() {
+        axis.name = text();
     }
     for run in &mut runs {
         let member = run.member.as_mut().unwrap();
@@ -200,7 +200,7 @@ fn text_from_documents_is_never_markup() {
         }
         if member.load == load {
             member.load = text();
-            member.level.iter_mut().for_each(|level| level.0 = text());
+            member.level.iter_mut().for_each(|axis| axis.name = text());
         }
         for node in &mut run.nodes {
             (node.name, node.gaps) = (text(), vec![text()]);

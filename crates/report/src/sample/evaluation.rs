@@ -1,6 +1,7 @@
 //! Evaluations with plausible numbers: layouts of a cluster under two loads, observed.
 
 use super::{Heat, SECOND, provenance};
+use tidemark_measure::axis::Axis;
 use tidemark_measure::evaluation::{Arm, Evaluation, Level, Load, Member};
 use tidemark_measure::fault::Fault;
 use tidemark_measure::kind::{Cache, OperationClass, WorkKind};
@@ -38,7 +39,7 @@ const ARMS: [(&str, &str, f64); 3] = [
 pub(crate) fn evaluation(shape: &Shape) -> (Evaluation, Vec<Run>) {
     let levels = |load: usize| -> Vec<Level> {
         let count = if load == 0 && shape.levels < 10 { 1 } else { shape.levels };
-        let level = |step: usize| vec![("workers".to_owned(), (5u64 << step).to_string())];
+        let level = |step: usize| vec![Axis::count("workers", 5u32 << step)];
         if count == 1 { vec![Vec::new()] } else { (0..count).map(level).collect() }
     };
     let load = |(index, (name, description)): (usize, (&str, &str))| Load {
@@ -142,7 +143,8 @@ fn arm((name, description, factor): &(&str, &str, f64)) -> Arm {
 
 fn run(shape: &Shape, arm: usize, load: usize, member: Member) -> Run {
     let mut random = Rng::new(5, &[u64::from(member.turn)]);
-    let workers = member.level.first().and_then(|(_, value)| value.parse().ok()).unwrap_or(32u32);
+    let workers =
+        member.level.first().and_then(|axis| axis.value.number()).map_or(32, |number| number as u32);
     let luck = 1.0 + 0.03 * (random.unit() - 0.5);
     // Few workers wait for the storage, many for each other: throughput ends at the arm's most, and sinks a little.
     let most = [2_600.0, 700.0][load] * ARMS[arm].2 * luck;

@@ -102,9 +102,10 @@ fn row(one: &judged::Comparison, assessment: &Assessment) -> Option<ComparisonRo
         let mut cells = assessment.cells.iter().filter(of_arm);
         number(cells.find(|cell| cell.level == one.level)?, one.metric)
     };
-    let place: Vec<&str> = [one.load.as_str(), &one.subject]
+    let level = one.level.iter().map(|axis| format!("{} {}", axis.name, axis.value));
+    let place: Vec<String> = [one.load.clone(), one.subject.clone()]
         .into_iter()
-        .chain(one.level.iter().flat_map(|(name, value)| [name.as_str(), value.as_str()]))
+        .chain(level)
         .filter(|part| !part.is_empty())
         .collect();
     Some(ComparisonRow {

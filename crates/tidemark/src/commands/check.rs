@@ -61,8 +61,8 @@ fn evaluation(document: &Evaluation, json: bool, terminal: Terminal) -> Result<E
     terminal.print(&format!("  arms      {} ({})", document.arms.len(), document.order.name()));
     for (index, arm) in document.arms.iter().enumerate() {
         let role = if index == 0 { "  (the baseline)" } else { "" };
-        let lab = arm.lab.as_ref().map(|lab| format!("  lab {}", lab.layout)).unwrap_or_default();
-        terminal.print(&format!("    {}{role}{lab}", arm.name));
+        let requests = arm.requests.iter().map(|request| format!("  {} {}", request.key(), request.label()));
+        terminal.print(&format!("    {}{role}{}", arm.name, requests.collect::<String>()));
         for (name, value) in &arm.settings {
             terminal.print(&terminal.paint(Style::Faint, &format!("      {name}: {value}")));
         }

@@ -6,7 +6,6 @@ use super::outcome::{self, open_store};
 use crate::cli;
 use crate::exit::{Exit, Stop};
 use crate::progress::{Progress, Show};
-use crate::provisioners::provisioners;
 use crate::signals::Signals;
 use crate::terminal::Terminal;
 use serde_json::json;
@@ -67,7 +66,8 @@ pub(crate) fn execute(
             backends: None,
             writer: None,
         },
-        provisioners: provisioners(labs(arguments)?, arguments.run_commands),
+        directory: Some(labs(arguments)?),
+        run_commands: arguments.run_commands,
         again: arguments.again,
         renew: false,
     };

@@ -7,7 +7,6 @@ use crate::exit::{Exit, Stop};
 use crate::terminal::Terminal;
 use std::path::PathBuf;
 use tidemark_block::cross_check;
-use tidemark_measure::record::Note;
 use tidemark_plan::forecast::forecast;
 use tidemark_plan::redact;
 
@@ -34,11 +33,7 @@ pub(crate) fn execute(
         plan = cross_check(plan, pairs).map_err(Stop::usage)?;
     }
     plan.notes.extend(forecast(&plan, &tidemark_engines::registry()).notes);
-    plan.notes.extend(source.document.warnings.iter().map(|warning| {
-        let (line, _) = warning.line_and_column(&source.text);
-        let text = [warning.message.as_str(), &warning.help].join("; ");
-        Note { topic: format!("line {line}"), text: text.trim_end_matches("; ").to_owned() }
-    }));
+    plan.notes.extend(source.document.warnings.iter().map(|warning| warning.note(&source.text)));
     let origin = outcome::Origin {
         path: source.path,
         format: source.document.format.into(),

@@ -1,11 +1,12 @@
 //! Open loops, and the knees of several arms.
 
 use super::*;
+use tidemark_measure::axis::Unit;
 
 /// Open loops at these rates, of which `sent` gives the share that is sent by the end.
 pub(super) fn open_run(rate: f64, turn: u32, response_ms: u64, unsent: u64) -> Run {
     let mut run = healthy_open();
-    let level = vec![("rate".to_owned(), format!("{rate}"))];
+    let level = vec![Axis::rate("rate", rate)];
     run.id = turn.into();
     run.member = Some(Member {
         evaluation: 1,
@@ -31,9 +32,13 @@ pub(super) fn open_run(rate: f64, turn: u32, response_ms: u64, unsent: u64) -> R
     run
 }
 
+fn rates(from: f64, to: f64) -> Search {
+    Search { axis: "rate".into(), unit: Unit::OperationsPerSecond, from, to, within: 0.05 }
+}
+
 #[test]
 fn a_search_that_goes_beyond_the_limit_is_valid() {
-    let search = Search { axis: "rate".into(), from: 100.0, to: 1_000.0, within: 0.05 };
+    let search = rates(100.0, 1_000.0);
     let load = Load { service_level: p95_limit(50, 0.0), search: Some(search), ..load("open", vec![]) };
     let mut evaluation = evaluation(&["a"], vec![load], 1);
     let runs = [open_run(800.0, 3, 40, 8_000), open_run(400.0, 2, 20, 0), open_run(100.0, 1, 10, 0)];
@@ -113,7 +118,7 @@ fn ties_go_to_the_lowest_load() {
 
 /// Two arms with a search for the highest rate: `a` meets the service level up to 400 op/s, `b` up to 800.
 fn searched() -> (Evaluation, Vec<Run>) {
-    let search = Search { axis: "rate".into(), from: 100.0, to: 2_000.0, within: 0.05 };
+    let search = rates(100.0, 2_000.0);
     let load = Load { service_level: p95_limit(50, 0.0), search: Some(search), ..load("open", vec![]) };
     let mut runs = Vec::new();
     for repeat in 1..=3u32 {
@@ -137,9 +142,9 @@ fn searches_are_compared_at_their_knees_alone() {
     let shown: Vec<_> = assessment
         .comparisons
         .iter()
-        .map(|one| (one.arm.as_str(), one.metric, one.level[0].1.as_str(), one.outcome))
+        .map(|one| (one.arm.as_str(), one.metric, one.level[0].value.number(), one.outcome))
         .collect();
-    assert_eq!(shown, [("b", Metric::Throughput, "800", Outcome::Better)]);
+    assert_eq!(shown, [("b", Metric::Throughput, Some(800.0), Outcome::Better)]);
     assert!((assessment.comparisons[0].ratio - 2.0).abs() < 0.01, "{:?}", assessment.comparisons);
 }
 
@@ -147,18 +152,19 @@ fn searches_are_compared_at_their_knees_alone() {
 fn a_station_on_the_way_of_a_search_does_not_spoil_its_answer() {
     let (evaluation, mut runs) = searched();
     assert_eq!(assess(&evaluation, &runs).validity, Validity::Valid);
-    let starve = |runs: &mut [Run], rate: &str| {
-        for run in runs.iter_mut().filter(|run| run.member.as_ref().unwrap().level[0].1 == rate) {
+    let starve = |runs: &mut [Run], rate: f64| {
+        let level = [Axis::rate("rate", rate)];
+        for run in runs.iter_mut().filter(|run| run.member.as_ref().unwrap().level == level) {
             let tally = &mut work(run).operations[0].tally;
             tally.lag.reset();
             tally.lag.record_many(15 * MS, tally.ok);
         }
     };
-    starve(&mut runs, "200");
+    starve(&mut runs, 200.0);
     let assessment = assess(&evaluation, &runs);
     assert!(assessment.cells.iter().any(|cell| cell.invalid), "the cell is marked");
     assert_eq!(assessment.validity, Validity::Valid, "nothing rests on it");
-    starve(&mut runs, "400");
+    starve(&mut runs, 400.0);
     assert!(assess(&evaluation, &runs).validity != Validity::Valid, "the knee rests on this one");
 }
 

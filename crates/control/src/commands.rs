@@ -1,7 +1,5 @@
-//! An arm's shell commands. They run with all rights of this process: the binary lists this kind only if the operator
-//! allows it.
+//! An arm's shell commands. They run with all rights of this process, and so only if the operator allows it.
 
-use super::{COMMANDS, Progress, ProvisionError, Provisioner, ProvisionerFactory, Variables};
 use crate::event::StopRequest;
 use crossbeam_channel::{RecvTimeoutError, Sender, unbounded};
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -10,33 +8,14 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 use tidemark_plan::evaluation::Arm;
+use tidemark_plan::provisioner::{Progress, ProvisionError, Provisioner, Variables};
 
 /// Lines of a failed command's output that its error shows.
 const ERROR_LINES: usize = 5;
 
-/// Runs the shell commands of arms.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ShellCommands;
-
-impl ProvisionerFactory for ShellCommands {
-    fn need(&self) -> &'static str {
-        COMMANDS
-    }
-
-    fn provisioner(&self, _evaluation: &str, arm: &Arm) -> Result<Box<dyn Provisioner>, ProvisionError> {
-        Ok(Box::new(Commands {
-            arm: arm.name.clone(),
-            set_up: arm.set_up.clone(),
-            reset: arm.reset.clone(),
-            tear_down: arm.tear_down.clone(),
-            printed: Variables::new(),
-        }))
-    }
-}
-
 /// The commands of one arm.
 #[derive(Debug)]
-struct Commands {
+pub(crate) struct Commands {
     arm: String,
     set_up: Vec<String>,
     reset: Vec<String>,
@@ -65,6 +44,16 @@ impl Provisioner for Commands {
 }
 
 impl Commands {
+    pub(crate) fn new(arm: &Arm) -> Self {
+        Self {
+            arm: arm.name.clone(),
+            set_up: arm.set_up.clone(),
+            reset: arm.reset.clone(),
+            tear_down: arm.tear_down.clone(),
+            printed: Variables::new(),
+        }
+    }
+
     /// Runs the commands under a key of the document, one after the other. Each has the variables that those before it
     /// have printed.
     fn run(
@@ -234,7 +223,7 @@ mod tests {
             ..Arm::default()
         };
         let (given, mut screen) = (Variables::from([pair("GIVEN", "7")]), Screen::default());
-        let mut commands = ShellCommands.provisioner("e", &arm).unwrap();
+        let mut commands = Commands::new(&arm);
         commands.up(&given, &mut screen).unwrap();
         assert_eq!(commands.variables(), Variables::from([pair("PORT", "87"), pair("URL", "http://87")]));
         commands.reset(&given, &mut screen).unwrap();
