@@ -1,10 +1,16 @@
 /** A rough check of documents: enough to see problems in the editor come and go. The real one is the controller's. */
 
-const keys = new Set(
-  'name description seed target naming content stages kind endpoint endpoints access_key secret_key region init prepare load cleanup dispose workers for warm_up ramp_up rate containers objects pool existing operations get put delete list weight sizes page verify total_operations pause observe arms loads repeats works path_style arrivals'.split(
+import { targets } from './targets.mjs';
+
+/** Those of targets, as the engines declare them. */
+const ofTargets = (forms) => forms.flatMap(({ keys }) => keys.flatMap((key) => [key.name, ...ofTargets(key.kinds)]));
+
+const keys = new Set([
+  ...ofTargets(targets.map(({ form }) => form)),
+  ...'name description seed target naming content stages kind init prepare load cleanup dispose workers for warm_up ramp_up rate containers objects pool existing operations get put delete list weight sizes page verify total_operations pause observe arms loads repeats works arrivals pattern reads block_size depth'.split(
     ' ',
   ),
-);
+]);
 
 const problem = (line, column, length, message, help, warning = false) => ({
   warning,

@@ -15,6 +15,7 @@ import { check } from './check.mjs';
 import * as fleet from './fleet.mjs';
 import * as history from './history.mjs';
 import { drawing, figures, record } from './record.mjs';
+import { targets } from './targets.mjs';
 
 const argument = (name) => process.argv.indexOf(name);
 const port = argument('--port') > 0 ? Number(process.argv[argument('--port') + 1]) : 8377;
@@ -77,6 +78,7 @@ const routes = [
     ({ id }) => file('text/plain', record(wanted(id).run ?? 1).provenance.document),
   ],
   ['GET', /^\/submissions\/(\d+)\/live$/, ({ id }) => fleet.liveRun(wanted(id))],
+  ['GET', /^\/targets$/, () => targets],
   ['POST', /^\/check$/, ({ body }) => check(body.document)],
   ['GET', /^\/runs$/, ({ query }) => page(history.runs, query, (run) => run.id)],
   ['GET', /^\/runs\/(\d+)$/, ({ id }) => record(known(id))],

@@ -9,6 +9,7 @@ const replies = [
   ['/info', 'Info'],
   ['/overview', 'Overview'],
   ['/drivers', 'Driver'],
+  ['/targets', 'TargetForm'],
   ['/submissions', 'Submission'],
   ['/submissions/97', 'Submission'],
   ['/submissions/101/live', 'LiveRun'],

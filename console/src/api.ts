@@ -156,7 +156,6 @@ export interface DeviceUse {
   written_bytes: number;
 }
 
-/** A distribution in a few numbers. */
 export interface Distribution {
   count: number;
   max_ns: number;
@@ -164,28 +163,45 @@ export interface Distribution {
   min_ns: number;
   /** By name: `p50` to `p99.99`. */
   percentiles_ns: Record<string, number>;
+  /** HdrHistogram V2, base 64. */
+  v2: string;
 }
 
 /** A driver. */
-export type Driver = Host &
-  Utilization & {
-    /** Address it connects from. */
-    address: string;
-    /** Uncertainty of its clock offset (half the round-trip time), microseconds. */
-    clock_error_us: number;
-    /** When it joined. */
-    joined_unix_ms: number;
-    /** Its name. */
-    name: string;
-    /** Milliseconds since its last message. */
-    silent_ms: number;
-    /** Its state. */
-    state: DriverState;
-    /** The submission it runs, if any. */
-    submission: number | null;
-    /** Tidemark's version there. */
-    version: string;
-  };
+export interface Driver {
+  /** Address it connects from. */
+  address: string;
+  /** Uncertainty of its clock offset (half the round-trip time), microseconds. */
+  clock_error_us: number;
+  /** CPUs. */
+  cores: number;
+  /** CPU model. */
+  cpu: string;
+  /** CPU utilization, 0 to 1. */
+  cpu_busy: number;
+  /** Host name. */
+  host: string;
+  /** When it joined. */
+  joined_unix_ms: number;
+  /** Memory, bytes. */
+  memory_bytes: number;
+  /** Memory in use, bytes. */
+  memory_used_bytes: number;
+  /** Its name. */
+  name: string;
+  /** Network bytes received per second. */
+  received_per_s: number;
+  /** Network bytes sent per second. */
+  sent_per_s: number;
+  /** Milliseconds since its last message. */
+  silent_ms: number;
+  /** Its state. */
+  state: DriverState;
+  /** The submission it runs, if any. */
+  submission: number | null;
+  /** Tidemark's version there. */
+  version: string;
+}
 
 /** The state of a driver. */
 export type DriverState = 'idle' | 'busy' | 'silent' | 'gone';
@@ -202,8 +218,8 @@ export interface EvaluationRow {
   runs: number;
   /** When it started. */
   started_unix_ms: number;
-  /** Its state. */
-  state: RunState;
+  /** `completed`, `failed`, `interrupted`, `running`. */
+  state: string;
   /** Whether it is VALID. */
   valid: boolean | null;
 }
@@ -282,18 +298,40 @@ export interface Finding {
   work: string | null;
 }
 
-/** What a machine is, as far as its load and results depend on it. What is not known is empty or zero. */
-export interface Host {
-  /** Processors that Tidemark may use. */
-  cores: number;
-  /** Processor model. */
-  cpu: string;
-  /** Its host name. */
-  host: string;
-  /** Operating system and kernel release. */
-  kernel: string;
-  /** Memory, bytes. */
-  memory_bytes: number;
+/** One of several kinds of a mapping, for forms. */
+export interface Form {
+  /** What it is. */
+  about: string;
+  /** Its other keys. */
+  keys: FormKey[];
+  /** The value of its key `kind`: `s3`. */
+  name: string;
+  /** Keys exactly one of which is required; or empty. */
+  one_of: string[];
+}
+
+/** A key of a mapping, for forms. */
+export interface FormKey {
+  /** What it is for. */
+  about: string;
+  /** The words that its value may be; empty if it is none of some words. */
+  choices: string[];
+  /** The value that it has without being given, or empty. */
+  default: string;
+  /** A value to begin with, or empty. */
+  example: string;
+  /** The kinds of mapping that its value may be; empty for a single value. */
+  kinds: Form[];
+  /** Whether it takes a list, too. */
+  list: boolean;
+  /** Its name. */
+  name: string;
+  /** Whether it is required. */
+  required: boolean;
+  /** Whether its value must be a reference, such as `${NAME}`, for it is a secret. */
+  secret: boolean;
+  /** How its value is written: `duration`. */
+  value: string;
 }
 
 /** The controller, and the caller's role. */
@@ -346,14 +384,22 @@ export type Live =
     };
 
 /** A node in one second. */
-export type LiveNode = Utilization & {
+export interface LiveNode {
+  /** CPU utilization, 0 to 1. */
+  cpu_busy: number;
   /** Whether it generates load. */
   generates: boolean;
+  /** Memory in use, bytes. */
+  memory_used_bytes: number;
   /** Its name. */
   name: string;
+  /** Network bytes received per second. */
+  received_per_s: number;
+  /** Network bytes sent per second. */
+  sent_per_s: number;
   /** When. */
   unix_ms: number;
-};
+}
 
 /** One operation in one second. Latencies are response times, microseconds. */
 export interface LiveOperation {
@@ -453,8 +499,8 @@ export interface LiveStage {
   reason: string;
   /** When it started. */
   started_unix_ms: number | null;
-  /** Its state. */
-  state: RunState;
+  /** `waiting`, `running`, `completed`, `failed`, `interrupted`. */
+  state: string;
   /** Its works. */
   works: LiveWork[];
 }
@@ -522,7 +568,7 @@ export interface MatrixRow {
   /** When it started. */
   started_unix_ms: number;
   /** The run's state. */
-  state: RunState;
+  state: string;
   /** Share of the operations that succeeded, 0 to 1. */
   success_ratio: number;
   /** Operations per second. */
@@ -607,13 +653,23 @@ export interface Proof {
 }
 
 /** Everything needed to say what was run, and to run it again. */
-export type Provenance = Host & {
+export interface Provenance {
   /** The command line, secrets redacted. */
   command: string;
+  /** Processors that the generator may use. */
+  cores: number;
+  /** Processor model. */
+  cpu: string;
   /** The document, secrets redacted. */
   document: string;
   /** `COSBench XML` or `Tidemark YAML`. */
   format: string;
+  /** The generator's host name. */
+  host: string;
+  /** Operating system and kernel release. */
+  kernel: string;
+  /** Memory of the generator's host, bytes. */
+  memory_bytes: number;
   /** The document's path as given, or empty for a one-liner. */
   path: string;
   /** The seed that all random choices came from. */
@@ -622,7 +678,7 @@ export type Provenance = Host & {
   targets: string[];
   /** Tidemark's version. */
   tidemark: string;
-};
+}
 
 /** Numbers that another tool has worked out of samples that it did not keep. Every field may be missing. */
 export interface Reported {
@@ -640,15 +696,25 @@ export interface Reported {
 export type Role = 'viewer' | 'operator' | 'driver';
 
 /** A process that generates load, commanded by a controller. */
-export type RunDriver = Host & {
+export interface RunDriver {
   /** Half of the shortest round trip by which the offset was measured, nanoseconds: the most that it can be wrong. */
   clock_error_ns: number;
   /** How far its clock was ahead of the controller's when the run began, nanoseconds; both are monotonic clocks with origins of their own, so only changes of it mean something. */
   clock_offset_ns: number;
+  /** Processors that it may use. */
+  cores: number;
+  /** Processor model. */
+  cpu: string;
+  /** Its host. */
+  host: string;
+  /** Operating system and kernel release. */
+  kernel: string;
   lost: Lost | null;
+  /** Memory of its host, bytes. */
+  memory_bytes: number;
   /** Its name, unique among the drivers of its controller. */
   name: string;
-};
+}
 
 /** One node, from the run's start to its end. */
 export interface RunNode {
@@ -676,24 +742,24 @@ export interface RunOperation {
   early: number;
   early_bytes: number;
   failed: number;
-  failure: WholeDistribution | null;
+  failure: Distribution | null;
   /** Failures by class. */
   faults: Record<string, number>;
-  first_byte: WholeDistribution | null;
+  first_byte: Distribution | null;
   kind: string;
   label: string;
-  lag: WholeDistribution | null;
+  lag: Distribution | null;
   /** Successes after the end of the window: in the latencies, not in the throughput. */
   late: number;
   late_bytes: number;
   ok: number;
   /** Bytes of successes that count in neither; all that was moved is `bytes`, `early_bytes` and these. */
   outside_bytes: number;
-  response: WholeDistribution | null;
+  response: Distribution | null;
   retries: number;
   said: Reported | null;
   sample: string;
-  service: WholeDistribution | null;
+  service: Distribution | null;
   /** Null when there were no operations. */
   success_ratio: number | null;
   throughput_per_s: number;
@@ -710,8 +776,6 @@ export interface RunRecord {
   id: number;
   /** Why it is not valid. */
   invalid_reasons: string[];
-  /** The short stable names of those reasons, in the same order. */
-  invalid_rules: string[];
   member: Member | null;
   name: string;
   /** What the nodes did meanwhile. */
@@ -745,8 +809,8 @@ export interface RunRow {
   operations: number;
   /** When it started. */
   started_unix_ms: number;
-  /** Its state. */
-  state: RunState;
+  /** `completed`, `failed`, `interrupted`, `running`. */
+  state: string;
   /** The submission it came from. */
   submission: number | null;
   /** Whether its result is VALID; null until judged. */
@@ -832,10 +896,7 @@ export interface RunWork {
   settling: Settling | null;
   silence: LongestGap | null;
   silence_ns: number;
-  /** Whether no storage is behind it: its numbers are the load generator's own. */
-  simulated: boolean;
   started_ns: number;
-  think: Think | null;
   threads: number;
   undone: number;
   unsent: number;
@@ -976,31 +1037,15 @@ export interface Submit {
   skip_preflight?: boolean;
 }
 
-/** A distribution of pauses. */
-export type Think =
-  | {
-      /** Always the same. */
-      constant: {
-        /** Nanoseconds; 0: no pause. */
-        ns: number;
-      };
-    }
-  | {
-      /** All lengths between two bounds are equally likely. */
-      uniform: {
-        /** The longest. */
-        high_ns: number;
-        /** The shortest, nanoseconds. */
-        low_ns: number;
-      };
-    }
-  | {
-      /** Exponential: many short pauses and a few long ones, as between the requests of independent users. */
-      exponential: {
-        /** The mean, nanoseconds. */
-        mean_ns: number;
-      };
-    };
+/** A kind of target, for forms. */
+export interface TargetForm {
+  /** Whether it requires no settings: `target: embedded`. */
+  bare: boolean;
+  /** Its kind and keys. */
+  form: Form;
+  /** What its engine puts load on: `objects`, `volumes`. */
+  subject: string;
+}
 
 /** An error reply. */
 export interface Trouble {
@@ -1009,24 +1054,6 @@ export interface Trouble {
   /** Errors and warnings in a submitted document, in text order. */
   problems: Problem[];
 }
-
-/** How busy a machine is. */
-export interface Utilization {
-  /** Share of all processors that are busy, 0 to 1. */
-  cpu_busy: number;
-  /** Memory in use, bytes. */
-  memory_used_bytes: number;
-  /** Received by all network interfaces but loopback, bytes per second. */
-  received_per_s: number;
-  /** Sent by them, bytes per second. */
-  sent_per_s: number;
-}
-
-/** The same with all that was counted. */
-export type WholeDistribution = Distribution & {
-  /** HdrHistogram V2, base 64. */
-  v2: string;
-};
 
 /** What one worker did with one operation, over the window. */
 export interface WorkerCount {

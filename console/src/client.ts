@@ -63,6 +63,7 @@ export const logOut = () => send('DELETE', '/session');
 export const overview = () => get<api.Overview>('/overview');
 export const drivers = () => get<api.Driver[]>('/drivers');
 
+export const targets = () => get<api.TargetForm[]>('/targets');
 export const check = (document: string) => json<api.Check>('POST', '/check', { document });
 export const submit = (submit: api.Submit) =>
   json<api.Submission>('POST', '/submissions', submit, { 'idempotency-key': idempotencyKey() });

@@ -24,13 +24,27 @@ export async function test(chrome, address) {
 
   await page.getByRole('button', { name: 'Use a form' }).click();
   await page.getByLabel('Delete', { exact: true }).fill('5');
-  await page.getByRole('button', { name: 'S3 service' }).click();
+  const kind = page.getByLabel('Kind of target');
+  await kind.selectOption('s3');
   const written = await document.inputValue();
   assert.match(written, /- delete: \{weight: 5\}/);
   assert.match(written, /secret_key: \$\{TIDEMARK_SECRET_KEY\}/);
   await page.getByLabel('Secret key').fill('hunter2');
   await page.getByText('never the key itself').waitFor();
   assert.ok(await submit.isDisabled(), 'a bare secret cannot be submitted');
+  await page.getByText('More settings').focus();
+  await page.keyboard.press('Enter');
+  await page.getByLabel('Path style').selectOption('false');
+  assert.match(await document.inputValue(), /path_style: false/);
+
+  await kind.selectOption('swift');
+  await page.getByLabel('Auth', { exact: true }).selectOption('keystone-v3');
+  await page.getByLabel('Project', { exact: true }).fill('lab');
+  assert.match(await document.inputValue(), /kind: keystone-v3\n[^]*project: lab\n/);
+  await kind.selectOption('file');
+  await page.getByLabel('Depth').fill('32');
+  await page.getByRole('button', { name: 'Sequential offsets' }).click();
+  assert.match(await document.inputValue(), /kind: file\n[^]*pattern: rw\n[^]*depth: 32\n/);
 
   await page.getByRole('button', { name: 'Upload or edit' }).click();
   await page

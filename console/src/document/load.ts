@@ -1,20 +1,21 @@
-/** What a form says about a load on object storage: everything that the document writer needs. */
+/** What a form says about a load: everything that the document writer needs. */
 
+import type { TargetForm } from '../api';
 import { count } from '../lib/format';
+import { fields, isReference, valueOf, type Values } from './target';
 
 export type Unit = 'B' | 'KB' | 'MB' | 'GB' | 'KiB' | 'MiB' | 'GiB';
 
 export interface Load {
   name: string;
-  target: 'embedded' | 's3';
-  endpoint: string;
-  accessKey: string;
-  secretKey: string;
-  region: string;
+  /** The kind of target. */
+  target: string;
+  /** What was entered of each kind. */
+  settings: Record<string, Values>;
   containers: number;
   /** Objects that are there in each container when the load begins. */
   objects: number;
-  /** Smallest and largest size of an object; the same: all are of one size. */
+  /** Smallest and largest size of an object; the same: all are of one size. Of volumes, the first is the block size. */
   sizeFrom: number;
   sizeTo: number;
   sizeUnit: Unit;
@@ -23,6 +24,10 @@ export interface Load {
   write: number;
   delete: number;
   list: number;
+  /** Whether offsets within volumes are random. */
+  random: boolean;
+  /** Operations in flight per client of a volume. */
+  depth: number;
   /** Closed: workers go on as soon as they are done. Open: operations are due at a rate. */
   pace: 'workers' | 'rate';
   workers: number;
@@ -38,10 +43,7 @@ export interface Load {
 export const firstLoad: Load = {
   name: 'my-workload',
   target: 'embedded',
-  endpoint: 'http://127.0.0.1:7480',
-  accessKey: '${TIDEMARK_ACCESS_KEY}',
-  secretKey: '${TIDEMARK_SECRET_KEY}',
-  region: 'us-east-1',
+  settings: {},
   containers: 4,
   objects: 1000,
   sizeFrom: 64,
@@ -51,6 +53,8 @@ export const firstLoad: Load = {
   write: 30,
   delete: 0,
   list: 0,
+  random: true,
+  depth: 8,
   pace: 'workers',
   workers: 16,
   rate: 500,
@@ -61,12 +65,13 @@ export const firstLoad: Load = {
   verify: false,
 };
 
-/** A key that stands in the document as it is, where everybody who can look would want a reference to the environment. */
-export const isReference = (secret: string) => /^\$\{[A-Za-z_][A-Za-z0-9_]*\}$/.test(secret);
+/** What was entered of a target's kind. */
+export const settingsOf = (load: Load, { form }: TargetForm): Values => load.settings[form.name] ?? {};
 
-/** What keeps the document from being written, by field. */
-export function objections(load: Load): Partial<Record<keyof Load, string>> {
-  const said: Partial<Record<keyof Load, string>> = {};
+/** What keeps the document from being written, by field; those of the target by their path. */
+export function objections(load: Load, target: TargetForm): Record<string, string> {
+  const said: Record<string, string> = {};
+  const objects = target.subject === 'objects';
   const least = (field: keyof Load, least: number, most = 1e12) => {
     const value = load[field] as number;
     if (!Number.isInteger(value) || value < least || value > most) {
@@ -74,24 +79,30 @@ export function objections(load: Load): Partial<Record<keyof Load, string>> {
     }
   };
   if (!load.name.trim()) said.name = 'Enter a name.';
-  least('containers', 1);
-  least('objects', 1);
   least('sizeFrom', 1);
-  least('sizeTo', Math.max(1, load.sizeFrom));
-  for (const share of ['read', 'write', 'delete', 'list'] as const) least(share, 0, 1_000_000);
-  if (load.read + load.write + load.delete + load.list === 0) said.read = 'Give at least one operation a share.';
-  least('workers', 1, 1_000_000);
+  for (const share of ['read', 'write'] as const) least(share, 0, 1_000_000);
+  if (objects) {
+    least('containers', 1);
+    least('objects', 1);
+    least('sizeTo', Math.max(1, load.sizeFrom));
+    for (const share of ['delete', 'list'] as const) least(share, 0, 1_000_000);
+    least('workers', 1, 1_000_000);
+  } else {
+    least('depth', 1, 32_768);
+  }
+  const shares = load.read + load.write + (objects ? load.delete + load.list : 0);
+  if (shares === 0) said.read = 'Give at least one operation a share.';
   if (load.pace === 'rate') least('rate', 1);
   least('seconds', 1);
   least('warmUpSeconds', 0);
-  if (load.target === 's3') {
-    const known = load.endpoint
-      .split(',')
-      .every((one) => /^https?:\/\/\S+$/.test(one.trim()) || isReference(one.trim()));
-    if (!known) said.endpoint = 'Enter a URL such as http://10.0.0.1:7480; separate several with commas.';
-    if (!isReference(load.accessKey)) said.accessKey = 'Enter a reference such as ${TIDEMARK_ACCESS_KEY}.';
-    if (!isReference(load.secretKey))
-      said.secretKey = 'Enter a reference such as ${TIDEMARK_SECRET_KEY}, never the key itself.';
+  const values = settingsOf(load, target);
+  for (const field of fields(target.form, values)) {
+    const { path, key } = field;
+    const value = valueOf(field, values).trim();
+    if (key.required && !value) said[path] = 'Enter a value.';
+    else if (key.secret && value && !isReference(value)) {
+      said[path] = `Enter a reference such as ${key.example || '${TIDEMARK_SECRET_KEY}'}, never the key itself.`;
+    }
   }
   return said;
 }

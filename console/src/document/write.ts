@@ -1,33 +1,14 @@
 /** Writes the Tidemark YAML of a form. The syntax is that of `docs/document.md`. */
 
-import type { Load } from './load';
-
-/** A text as YAML: as it is where nothing in it can be taken for anything else, in quotes otherwise. */
-function text(value: string): string {
-  const plain = /^[A-Za-z_/][\w ./-]*$/.test(value) && !/\s$/.test(value);
-  const word = /^(true|false|yes|no|on|off|null)$/i.test(value);
-  return plain && !word ? value : JSON.stringify(value);
-}
+import type { TargetForm } from '../api';
+import { settingsOf, type Load } from './load';
+import { target, text } from './target';
 
 const range = (last: number) => (last === 1 ? '1' : `1-${last}`);
 const after = (objects: number) => `${objects + 1}-${2 * objects}`;
 
 function sizes({ sizeFrom, sizeTo, sizeUnit }: Load): string {
   return sizeFrom === sizeTo ? `${sizeFrom}${sizeUnit}` : `"u(${sizeFrom},${sizeTo})${sizeUnit}"`;
-}
-
-function target(load: Load): string[] {
-  if (load.target === 'embedded') return ['target: embedded'];
-  const endpoints = load.endpoint.split(',').map((one) => text(one.trim()));
-  const [only, ...others] = endpoints;
-  return [
-    'target:',
-    '  kind: s3',
-    others.length === 0 ? `  endpoint: ${only}` : `  endpoints: [${endpoints.join(', ')}]`,
-    `  access_key: ${load.accessKey}`,
-    `  secret_key: ${load.secretKey}`,
-    ...(load.region && load.region !== 'us-east-1' ? [`  region: ${text(load.region)}`] : []),
-  ];
 }
 
 /**
@@ -48,17 +29,23 @@ function operations(load: Load, pool: boolean): string[] {
   return lines;
 }
 
-export function write(load: Load): string {
+/** How long the load lasts, and when its operations are due. */
+function timing(load: Load): string[] {
+  return [
+    ...(load.warmUpSeconds > 0 ? [`      warm_up: ${load.warmUpSeconds}s`] : []),
+    `      for: ${load.seconds}s`,
+    ...(load.pace === 'rate' ? [`      rate: ${load.rate}/s`, '      arrivals: poisson'] : []),
+  ];
+}
+
+/** The stages of a load on objects. */
+function objects(load: Load): string[] {
   const containers = range(load.containers);
   const all = range(2 * load.objects);
   const pool = load.delete > 0;
   // What is there already counts as existing, whether this document prepared it or an earlier one did.
   const poolLines = [`      objects: ${all}`, `      pool: {existing: ${range(load.objects)}}`];
-  const lines = [
-    `name: ${text(load.name.trim())}`,
-    ...target(load),
-    ...(load.verify ? ['content: {verify: true}'] : []),
-    'stages:',
+  return [
     ...(load.prepare
       ? [
           `  - init: {containers: ${containers}}`,
@@ -68,9 +55,7 @@ export function write(load: Load): string {
     '  - name: main',
     '    load:',
     `      workers: ${load.workers}`,
-    ...(load.warmUpSeconds > 0 ? [`      warm_up: ${load.warmUpSeconds}s`] : []),
-    `      for: ${load.seconds}s`,
-    ...(load.pace === 'rate' ? [`      rate: ${load.rate}/s`, '      arrivals: poisson'] : []),
+    ...timing(load),
     `      containers: ${containers}`,
     ...(pool ? poolLines : []),
     '      operations:',
@@ -81,6 +66,33 @@ export function write(load: Load): string {
           `  - dispose: {containers: ${containers}}`,
         ]
       : []),
+  ];
+}
+
+/** The stages of a load on volumes. */
+function volumes(load: Load): string[] {
+  const direction = load.write === 0 ? 'read' : load.read === 0 ? 'write' : 'rw';
+  const reads = Math.round((load.read / (load.read + load.write)) * 100);
+  return [
+    ...(load.prepare ? ['  - prepare: {}'] : []),
+    '  - name: main',
+    '    load:',
+    `      pattern: ${load.random ? 'rand' : ''}${direction}`,
+    ...(direction === 'rw' ? [`      reads: ${reads}%`] : []),
+    `      block_size: ${load.sizeFrom}${load.sizeUnit}`,
+    `      depth: ${load.depth}`,
+    ...timing(load),
+    ...(load.cleanUp ? ['  - cleanup: {}'] : []),
+  ];
+}
+
+export function write(load: Load, form: TargetForm): string {
+  const lines = [
+    `name: ${text(load.name.trim())}`,
+    ...target(form, settingsOf(load, form)),
+    ...(load.verify ? ['content: {verify: true}'] : []),
+    'stages:',
+    ...(form.subject === 'objects' ? objects(load) : volumes(load)),
   ];
   return lines.join('\n') + '\n';
 }

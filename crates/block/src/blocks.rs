@@ -1,10 +1,14 @@
 //! The engine, as everybody else sees it.
 
-use crate::document::{self, KINDS, Volumes};
+use crate::document::{self, Volumes};
 use crate::external::External;
 use crate::job::Job;
-use crate::{forecast, policy, prepare, schema};
+use crate::{forecast, policy, prepare};
 use std::sync::Arc;
+use tidemark_keys::shapes::Map;
+use tidemark_keys::tree::Node;
+use tidemark_keys::{Key, Mapping, Problem, Table};
+use tidemark_plan::content::CONTENT;
 use tidemark_plan::defaults;
 use tidemark_plan::engine::{Engine, Placement, Prepared, ReadWork, Setup, Target, WorkPlace};
 use tidemark_plan::forecast::Forecaster;
@@ -12,12 +16,9 @@ use tidemark_plan::job::Job as AnyJob;
 use tidemark_plan::level::{LevelAxis, RATE};
 use tidemark_plan::plan::{Plan, Work};
 use tidemark_plan::policy::Policy;
-use tidemark_plan::schema::Mapping;
 use tidemark_plan::yaml::context::Context;
 use tidemark_plan::yaml::environment::Environment;
 use tidemark_plan::yaml::scope::Scope;
-use tidemark_plan::yaml::table::{Problem, Table};
-use tidemark_plan::yaml::tree::Node;
 
 /// The engine's name.
 pub const NAME: &str = "block";
@@ -34,6 +35,10 @@ impl Blocks {
     }
 }
 
+static CLIENTS: LevelAxis =
+    LevelAxis::count("clients", defaults::MOST_WORKERS, "Clients of loads on volumes");
+static DEPTH: LevelAxis = LevelAxis::count("depth", defaults::MOST_DEPTH, "Operations in flight per client");
+
 impl Engine for Blocks {
     fn name(&self) -> &'static str {
         NAME
@@ -43,8 +48,16 @@ impl Engine for Blocks {
         "volumes"
     }
 
-    fn targets(&self) -> &'static [&'static str] {
-        &KINDS
+    fn targets(&self) -> Vec<&'static Mapping> {
+        document::KINDS.to_vec()
+    }
+
+    fn work_keys(&self) -> Vec<&'static Mapping> {
+        document::KEYS.to_vec()
+    }
+
+    fn sections(&self) -> Vec<&'static Key<Map>> {
+        vec![&CONTENT]
     }
 
     fn target(&self, kind: &str, table: &mut Table<'_>, environment: &Environment<'_>) -> Option<Target> {
@@ -56,20 +69,8 @@ impl Engine for Blocks {
         Err(Problem::new(format!("the target '{kind}' needs settings"), help))
     }
 
-    fn sections(&self) -> &'static [&'static str] {
-        &["content"]
-    }
-
-    fn schema(&self) -> Vec<Mapping> {
-        schema::mappings()
-    }
-
-    fn axes(&self) -> Vec<LevelAxis> {
-        vec![
-            LevelAxis::count("clients", defaults::MOST_WORKERS, "Clients of loads on volumes"),
-            LevelAxis::count("depth", defaults::MOST_DEPTH, "Operations in flight per client"),
-            RATE,
-        ]
+    fn axes(&self) -> Vec<&'static LevelAxis> {
+        vec![&CLIENTS, &DEPTH, &RATE]
     }
 
     fn claims(&self, keyword: &str, node: &Node) -> bool {

@@ -6,7 +6,7 @@ mod volumes;
 mod work;
 
 pub(crate) use volumes::{KINDS, Volumes, volumes};
-pub(crate) use work::works;
+pub(crate) use work::{KEYS, works};
 
 #[cfg(test)]
 pub(crate) mod tests;

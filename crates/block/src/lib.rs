@@ -30,7 +30,6 @@ pub mod method;
 mod policy;
 mod prepare;
 mod ring;
-mod schema;
 mod session;
 pub mod sessions;
 mod signature;

@@ -20,6 +20,7 @@
 //! | `POST /submissions/{id}/resubmit` | operator | -> 201 [`Submission`] |
 //! | `GET /submissions/{id}/document` | viewer | -> the document, secrets redacted, text |
 //! | `GET /submissions/{id}/live` | viewer | -> [`LiveRun`] |
+//! | `GET /targets` | viewer | -> [`TargetForm`]s |
 //! | `POST /check` | viewer | [`CheckRequest`] -> [`Check`] |
 //! | `GET /runs?limit=N&before=ID&name=TEXT` | viewer | -> [`RunRow`]s, the newest first |
 //! | `GET /runs/{id}` | viewer | -> the run as `tidemark report --format json` has it |
@@ -272,6 +273,56 @@ pub struct Cancel {
     /// Stop at once without cleanup, instead of ending the load, keeping the results and cleaning up.
     #[serde(default)]
     pub at_once: bool,
+}
+
+/// A kind of target, for forms.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct TargetForm {
+    /// What its engine puts load on: `objects`, `volumes`.
+    pub subject: String,
+    /// Whether it requires no settings: `target: embedded`.
+    pub bare: bool,
+    /// Its kind and keys.
+    pub form: Form,
+}
+
+/// One of several kinds of a mapping, for forms.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct Form {
+    /// The value of its key `kind`: `s3`.
+    pub name: String,
+    /// What it is.
+    pub about: String,
+    /// Its other keys.
+    pub keys: Vec<FormKey>,
+    /// Keys exactly one of which is required; or empty.
+    pub one_of: Vec<String>,
+}
+
+/// A key of a mapping, for forms.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct FormKey {
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    pub about: String,
+    /// How its value is written: `duration`.
+    pub value: String,
+    /// Whether it is required.
+    pub required: bool,
+    /// The value that it has without being given, or empty.
+    pub default: String,
+    /// A value to begin with, or empty.
+    pub example: String,
+    /// The words that its value may be; empty if it is none of some words.
+    pub choices: Vec<String>,
+    /// Whether it takes a list, too.
+    pub list: bool,
+    /// Whether its value must be a reference, such as `${NAME}`, for it is a secret.
+    pub secret: bool,
+    /// The kinds of mapping that its value may be; empty for a single value.
+    #[schema(no_recursion)]
+    pub kinds: Vec<Form>,
 }
 
 /// A document to check.

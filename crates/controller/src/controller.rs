@@ -5,6 +5,7 @@ use crate::core::{Core, now_ns};
 pub use crate::events::Event;
 use crate::executor::Executor;
 use crate::explain::{evaluation_ms, expected_ms, explain};
+use crate::forms;
 pub use crate::options::{Options, StartError};
 use crate::queue::{self, Requirements};
 use crate::reading::{LARGEST_DOCUMENT, ReadFailure, Reading, What};
@@ -392,6 +393,11 @@ impl Controller {
     pub fn drivers(&self) -> Vec<api::Driver> {
         let members = (self.core.executor.members)();
         view::drivers(&members, &self.core.state().holders())
+    }
+
+    /// All kinds of targets and their keys.
+    pub fn targets(&self) -> Vec<api::TargetForm> {
+        forms::targets(&self.core.options.registry)
     }
 
     /// Trouble that an operator should know of.

@@ -29,6 +29,7 @@ mod environment;
 mod events;
 pub mod executor;
 mod explain;
+mod forms;
 mod live;
 mod options;
 mod presence_log;

@@ -4,8 +4,8 @@ use super::config::{Settings, Vocabulary};
 use super::remarks::{Remarks, shown};
 use super::storage::address;
 use super::tree::Element;
+use tidemark_keys::nearest::nearest;
 use tidemark_object::job::SwiftAuth;
-use tidemark_plan::nearest::nearest;
 use tidemark_plan::secret::Secret;
 
 /// What an `<auth>` means.

@@ -4,7 +4,7 @@ use super::remarks::{Remarks, shown};
 use super::tree::{Element, Value, placeholder, placeholder_error};
 use std::collections::HashSet;
 use std::ops::Range;
-use tidemark_plan::nearest::nearest;
+use tidemark_keys::nearest::nearest;
 
 /// One `key=value`.
 #[derive(Clone, Copy, Debug)]

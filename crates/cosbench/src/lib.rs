@@ -57,14 +57,14 @@ impl Format for Cosbench {
             root.expand(environment.variable, &mut reader.remarks);
         }
         let level = |name: &str| changes.level.iter().find(|axis| axis.name == name)?.value.number();
-        if let Some(workers) = level(WORKERS.name) {
+        if let Some(workers) = level(WORKERS.name()) {
             work::set_workers(&mut root, workers as u32);
         }
         // Without the secrets: the seed is stored and shown, and the stored document gives the same one.
         let mut plan = reader.workload(&root, defaults::seed_of(&redact(text)));
         plan.seed = changes.seed.unwrap_or(plan.seed);
         let mut remarks = reader.remarks;
-        if let Some(rate) = level(RATE.name) {
+        if let Some(rate) = level(RATE.name()) {
             open(&mut plan, rate);
         }
         if remarks.failed() {
@@ -76,8 +76,8 @@ impl Format for Cosbench {
         Ok((plan, remarks.sorted()))
     }
 
-    fn axes(&self) -> Vec<LevelAxis> {
-        vec![WORKERS, RATE]
+    fn axes(&self) -> Vec<&'static LevelAxis> {
+        vec![&WORKERS, &RATE]
     }
 
     fn engine(&self) -> &'static str {
@@ -86,7 +86,7 @@ impl Format for Cosbench {
 }
 
 /// A level sets the workers of every normal work. With a [`RATE`] it becomes an open loop.
-const WORKERS: LevelAxis =
+static WORKERS: LevelAxis =
     LevelAxis::count("workers", defaults::MOST_WORKERS, "Workers of every normal work");
 
 /// Makes every normal work an open loop.

@@ -5,8 +5,8 @@ use super::config::{Entry, Settings, Vocabulary};
 use super::remarks::{Remarks, shown};
 use super::tree::Element;
 use std::path::PathBuf;
+use tidemark_keys::nearest::nearest;
 use tidemark_object::job::{Embedded, Http, Mock, Place, REGION, S3, Swift, SwiftAuth, Target};
-use tidemark_plan::nearest::nearest;
 use tidemark_plan::secret::Secret;
 
 /// A target, and its settings that concern operations.

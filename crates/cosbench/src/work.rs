@@ -7,6 +7,7 @@ use super::storage::Storage;
 use super::tree::Element;
 use super::workload::{Reader, Scope, seconds};
 use std::collections::HashMap;
+use tidemark_keys::nearest::nearest;
 use tidemark_load::pacing::Pacing;
 use tidemark_load::source::{Choice, Division, Size, SourcePlan};
 use tidemark_load::stopping::Stop;
@@ -14,7 +15,6 @@ use tidemark_load::work::Work as Load;
 use tidemark_measure::pick::Pick;
 use tidemark_object::job::{Action, Job, Verb};
 use tidemark_plan::defaults;
-use tidemark_plan::nearest::nearest;
 use tidemark_plan::plan::{Label, OperationClass, Work, WorkKind};
 
 /// More cannot add up to 100.

@@ -7,8 +7,8 @@ use super::tree::Element;
 use super::work::{self, Turn};
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
+use tidemark_keys::nearest::nearest;
 use tidemark_object::job::Target;
-use tidemark_plan::nearest::nearest;
 use tidemark_plan::plan::{Drivers, Observe, OnFailure, Plan, Stage};
 
 /// What an element may contain.

@@ -554,7 +554,7 @@ fn an_evaluation_changes_seed_level_and_target() {
     assert!(matches!(&work.load.pacing, Pacing::Open { rate, .. } if rate.at(0) == 500.0));
     let mut works = changed.stages.iter().flat_map(|stage| &stage.works);
     assert!(works.all(|work| job(work).target == Target::Nothing));
-    assert_eq!(Cosbench.axes().iter().map(|axis| axis.name).collect::<Vec<_>>(), ["workers", "rate"]);
+    assert_eq!(Cosbench.axes().iter().map(|axis| axis.name()).collect::<Vec<_>>(), ["workers", "rate"]);
     let (plain, _) = read(Changes::default()).unwrap();
     assert_eq!(normal(&plain).load.pacing, Pacing::BACK_TO_BACK);
     assert_ne!(normal(&plain).load.workers, 3);

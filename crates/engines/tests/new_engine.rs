@@ -16,6 +16,9 @@ use tidemark_fleet::fleet::{self, Presence};
 use tidemark_fleet::link::{self, Join};
 use tidemark_fleet::protocol::{Hello, VERSION};
 use tidemark_fleet::{Fleet, driver};
+use tidemark_keys::kinds::{PositiveDuration, Whole};
+use tidemark_keys::tree::Node;
+use tidemark_keys::{Key, Mapping, Problem, Table};
 use tidemark_load::engine::{
     Begin, Clock, Completion, OpenError, Operation, Outcome, Session, Sessions, ThreadContext, Tick,
 };
@@ -35,18 +38,25 @@ use tidemark_plan::level::{LevelAxis, RATE};
 use tidemark_plan::plan::{Label, OperationClass, Plan, Stage, Work, WorkKind};
 use tidemark_plan::policy::Policy;
 use tidemark_plan::registry::Registry;
-use tidemark_plan::schema::{Mapping, schema, values as key};
+use tidemark_plan::schema::{reference, schema};
 use tidemark_plan::yaml::context::Context;
 use tidemark_plan::yaml::scope::Scope;
-use tidemark_plan::yaml::table::{Problem, Table};
-use tidemark_plan::yaml::tree::Node;
-use tidemark_plan::yaml::{Environment, timing, values};
+use tidemark_plan::yaml::timing::{self, TIMING};
+use tidemark_plan::yaml::works::Common;
+use tidemark_plan::yaml::{Environment, values};
 use tidemark_report::evaluation::Subject;
 
 const DOCUMENT: &str = "name: naps\nseed: 7\ntarget: {kind: bed, nap: 2ms}\nstages:\n  \
                         - load: {sleepers: 4, total_operations: 200}\n";
 
 const SLEEPS: Does = Does { code: "sleeps", counts: "nap", moves_bytes: false };
+
+static BED: Mapping = Mapping::kind("bed", "A place to sleep", &[&NAP]);
+static NAP: Key<PositiveDuration> = Key::new("nap", "How long a nap is", PositiveDuration).default("1ms");
+static LOAD: Mapping = Mapping::new("load", "Sleeping", &[&SLEEPERS]).with(&[&TIMING]);
+static SLEEPERS: Key<Whole<u32>> = Key::new("sleepers", "How many sleep", Whole(1, 100)).default("1");
+
+static SLEEPERS_AXIS: LevelAxis = LevelAxis::count("sleepers", 100, "How many sleep");
 
 /// Sleeps.
 struct Sleep;
@@ -70,12 +80,16 @@ impl Engine for Sleep {
         "beds"
     }
 
-    fn targets(&self) -> &'static [&'static str] {
-        &["bed"]
+    fn targets(&self) -> Vec<&'static Mapping> {
+        vec![&BED]
+    }
+
+    fn work_keys(&self) -> Vec<&'static Mapping> {
+        vec![&LOAD]
     }
 
     fn target(&self, _kind: &str, table: &mut Table<'_>, _: &Environment<'_>) -> Option<Target> {
-        Some(Target::new("sleep", Nap(table.positive_duration("nap").unwrap_or(1_000_000))))
+        Some(Target::new("sleep", Nap(table.value(&NAP))))
     }
 
     fn bare_target(&self, _kind: &str) -> Result<Target, Problem> {
@@ -86,15 +100,8 @@ impl Engine for Sleep {
         keyword == "load" && node.entry("sleepers").is_some()
     }
 
-    fn axes(&self) -> Vec<LevelAxis> {
-        vec![LevelAxis::count("sleepers", 100, "How many sleep"), RATE]
-    }
-
-    fn schema(&self) -> Vec<Mapping> {
-        vec![
-            Mapping::new("target", "", vec![("nap", key::duration("How long a nap is"))]),
-            Mapping::new("load", "", vec![("sleepers", key::whole("How many sleep", 1))]),
-        ]
+    fn axes(&self) -> Vec<&'static LevelAxis> {
+        vec![&SLEEPERS_AXIS, &RATE]
     }
 
     fn works(
@@ -106,8 +113,8 @@ impl Engine for Sleep {
         context: &Context<'_>,
     ) -> Vec<ReadWork> {
         let Some(nap) = target.get::<Nap>() else { return Vec::new() };
-        let workers = table.small("sleepers", 1..=100).unwrap_or(1);
-        let name = table.text("name").unwrap_or_else(|| place.keyword.to_owned());
+        let workers = table.value(&SLEEPERS);
+        let Common { name, allowed_failures, driver } = Common::read(&mut table, place.keyword, 0);
         let (pacing, stop) = (timing::pacing(&mut table), timing::ends(&mut table, nap.0));
         table.finish();
         let choice = Choice {
@@ -146,8 +153,8 @@ impl Engine for Sleep {
             load,
             job: Job::new(nap.clone()),
             labels: vec![label],
-            allowed_failures_per_million: 0,
-            driver: None,
+            allowed_failures_per_million: allowed_failures,
+            driver,
         };
         vec![ReadWork { work, point: None }]
     }
@@ -303,6 +310,8 @@ fn it_is_read_with_help_for_slips() {
     assert!(kind.iter().any(|found| found.help.contains("bed")), "{kind:?}");
     let schema = schema(&registry);
     assert!(schema["$defs"]["load"]["properties"]["sleepers"].is_object());
+    let rows = reference(&registry).table("works on beds").unwrap_or_default().to_owned();
+    assert!(rows.contains("| `sleepers` | 1 to 100 | `1` | How many sleep |"), "{rows}");
 }
 
 /// An evaluation of two beds with these levels.

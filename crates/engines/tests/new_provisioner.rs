@@ -3,13 +3,17 @@
 //! anywhere else.
 #![allow(clippy::unwrap_used, reason = "helpers of tests unwrap too")]
 
-use serde_json::{Value, json};
+use serde_json::json;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use tidemark_control::evaluate::{EvaluationEvent, EvaluationSink, Options, evaluate};
 use tidemark_control::event::{Event, EventSink, StopRequest};
 use tidemark_control::execute;
 use tidemark_embedded::{EmbeddedOptions, EmbeddedServer};
+use tidemark_keys::kinds::Word;
+use tidemark_keys::shapes::Map;
+use tidemark_keys::tree::Entry;
+use tidemark_keys::{AnyKey, Key, Mapping, Table};
 use tidemark_measure::record::{Provenance, State};
 use tidemark_plan::diagnostic::Diagnostic;
 use tidemark_plan::evaluation::{self, Evaluation};
@@ -18,10 +22,8 @@ use tidemark_plan::provisioner::{
     Progress, ProvisionError, Provisioner, ProvisionerKind, Request, Variables,
 };
 use tidemark_plan::registry::Registry;
-use tidemark_plan::schema::{Mapping, schema, values};
+use tidemark_plan::schema::schema;
 use tidemark_plan::yaml::Environment;
-use tidemark_plan::yaml::table::{Table, choose};
-use tidemark_plan::yaml::tree::Entry;
 
 const DOCUMENT: &str = "name: sheds\nseed: 7\narms:\n- {name: a, shed: {colour: red}}\n- {name: b, shed: {colour: green}}\n\
                         loads:\n- name: puts\n  \
@@ -29,25 +31,23 @@ const DOCUMENT: &str = "name: sheds\nseed: 7\narms:\n- {name: a, shed: {colour: 
                         stages:\n  - init: {containers: 1}\n  \
                         - load: {total_operations: 20, containers: 1, operations: [{put: {objects: 1-20, sizes: 1KB}}]}\n";
 
+static SHED: Key<Map> = Key::new("shed", "The shed of an arm", Map(&MAPPING));
+static MAPPING: Mapping = Mapping::new("shed", "A shed with a server in it", &[&COLOUR]);
+static COLOUR: Key<Word<&str>> =
+    Key::new("colour", "Its colour", Word(&[("red", "red"), ("green", "green")])).required("add its colour");
+
 /// Sheds, and what was done with them.
 #[derive(Clone, Default)]
 struct Sheds(Arc<Mutex<Vec<String>>>);
 
 impl ProvisionerKind for Sheds {
-    fn key(&self) -> &'static str {
-        "shed"
-    }
-
-    fn schema(&self) -> (Value, Vec<Mapping>) {
-        let keys = vec![("colour", values::words("Its colour", ["red", "green"]))];
-        let mapping = Mapping::new("shed", "A shed with a server in it", keys).requires(&["colour"]);
-        (json!({"$ref": "#/$defs/shed", "description": "The shed of an arm"}), vec![mapping])
+    fn key(&self) -> &'static AnyKey {
+        &SHED
     }
 
     fn read<'a>(&self, arm: &Table<'a>, entry: &'a Entry, _: &Environment<'_>) -> Option<Request> {
-        let mut own = arm.below("`shed`", entry);
-        let words = [("red", "red"), ("green", "green")];
-        let colour = own.required("colour", "add its colour", |text| choose(text, &words));
+        let mut own = arm.below(&SHED, entry).of(&MAPPING);
+        let colour = own.get(&COLOUR);
         own.finish();
         Some(Request::new("shed", colour?, colour?))
     }

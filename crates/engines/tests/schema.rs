@@ -1,14 +1,16 @@
-//! The schema and the reader know the same keys, and agree on examples.
+//! The schema and the reference are made of what the readers declare, and agree with examples.
 #![allow(clippy::unwrap_used, reason = "helpers of tests unwrap too")]
 
 mod common;
 
 use common::REGISTRY;
 use serde_json::Value;
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use tidemark_keys::Absent;
+use tidemark_keys::tree::{self, Node};
 use tidemark_plan::evaluation::{self, is_evaluation};
-use tidemark_plan::yaml::{self, Environment, asked};
+use tidemark_plan::schema::reference;
+use tidemark_plan::yaml::{self, Environment};
 
 /// The schema of all documents.
 fn schema() -> Value {
@@ -60,7 +62,7 @@ const REST: [&str; 4] = [
      {containers: 1, objects: 1, sizes: 1KB, directory: /x}}]}\n",
 ];
 
-/// Reads a document, whatever comes of it.
+/// Reads a document, which must be right.
 fn read(text: &str) {
     let environment = Environment {
         registry: &REGISTRY,
@@ -83,23 +85,30 @@ fn read(text: &str) {
     outcome.unwrap_or_else(|errors| panic!("{text}\n{errors:#?}"));
 }
 
-/// A document as JSON, as editors see it.
+/// A document as JSON, as editors see it: numbers and flags where YAML 1.2 has them.
 fn json(text: &str) -> Value {
-    asked::json(text)
+    tree::parse(text).map_or(Value::Null, |root| value(&root))
 }
 
-/// The schema's name of a mapping that messages call so.
-fn name(what: &str) -> String {
-    match what {
-        "the document" | "the load" => "workload".to_owned(),
-        "the evaluation" => "evaluation".to_owned(),
-        "a stage" => "stage".to_owned(),
-        "an arm" | "the arm" => "arm".to_owned(),
-        "a load" => "evaluation_load".to_owned(),
-        "a point of `rate`" => "rate_point".to_owned(),
-        _ if what.starts_with("the operation ") => "operation".to_owned(),
-        _ => what.trim_matches('`').to_owned(),
+fn value(node: &Node) -> Value {
+    match &node.value {
+        tree::Value::Nothing => Value::Null,
+        tree::Value::Scalar(text) if matches!(text.as_str(), "true" | "false") => (text == "true").into(),
+        tree::Value::Scalar(text) => match (text.parse::<u64>(), text.parse::<f64>()) {
+            (Ok(whole), _) => whole.into(),
+            (_, Ok(number)) => number.into(),
+            _ => text.as_str().into(),
+        },
+        tree::Value::List(nodes) => nodes.iter().map(value).collect(),
+        tree::Value::Map(entries) => {
+            entries.iter().map(|entry| (entry.key.clone(), value(&entry.node))).collect()
+        }
     }
+}
+
+#[test]
+fn every_document_is_read() {
+    documents().iter().for_each(|(_, text)| read(text));
 }
 
 #[test]
@@ -133,31 +142,32 @@ fn mistakes_are_not_as_the_schema_says() {
 }
 
 #[test]
-fn the_schema_has_the_keys_that_the_reader_asks_for_and_no_others() {
-    documents().iter().for_each(|(_, text)| read(text));
-    let asked: BTreeSet<(String, String)> =
-        asked::all().into_iter().map(|(what, key)| (name(&what), key.to_owned())).collect();
-    let schema = schema();
-    let mut known = BTreeSet::new();
-    for (name, table) in schema["$defs"].as_object().unwrap() {
-        let table = table["anyOf"].as_array().map_or(table, |forms| &forms[1]);
-        known.extend(table["properties"].as_object().unwrap().keys().map(|key| (name.clone(), key.clone())));
-    }
-    let missing: Vec<_> = asked.difference(&known).collect();
-    let strange: Vec<_> = known.difference(&asked).collect();
-    assert!(
-        missing.is_empty() && strange.is_empty(),
-        "not in the schema: {missing:?}\nnot read: {strange:?}"
-    );
-}
-
-#[test]
 fn every_key_is_described() {
     let schema = schema();
     for (name, table) in schema["$defs"].as_object().unwrap() {
-        let table = table["anyOf"].as_array().map_or(table, |forms| &forms[1]);
-        for (key, value) in table["properties"].as_object().unwrap() {
+        for (key, value) in table["properties"].as_object().into_iter().flatten() {
             assert!(value["description"].as_str().is_some_and(|text| !text.is_empty()), "{name}.{key}");
         }
     }
+}
+
+#[test]
+fn defaults_are_values_that_their_keys_take() {
+    for key in reference(&REGISTRY).declared() {
+        if let Absent::Default(text) = key.absent {
+            assert!(key.shape.check(text).is_ok(), "`{}`: {text}", key.name);
+        }
+    }
+}
+
+/// After a change of declarations: `TIDEMARK_UPDATE=1 cargo test -p tidemark-engines the_reference`.
+#[test]
+fn the_reference_has_the_keys_that_are_declared() {
+    let path = root().join("docs/document.md");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let renewed = reference(&REGISTRY).renew(&text).unwrap_or_else(|wrong| panic!("{wrong:#?}"));
+    if std::env::var_os("TIDEMARK_UPDATE").is_some() {
+        return std::fs::write(&path, &renewed).unwrap();
+    }
+    assert!(text == renewed, "docs/document.md is stale; renew it with TIDEMARK_UPDATE=1");
 }

@@ -7,6 +7,8 @@ use crate::{policy, prepare, rbd};
 use std::sync::Arc;
 use tidemark_block::External;
 use tidemark_block::job::Volume;
+use tidemark_keys::tree::Node;
+use tidemark_keys::{Mapping, Problem, Table};
 use tidemark_load::engine::{OpenError, Sessions};
 use tidemark_load::thread_pool::{Result as Outcome, Watch};
 use tidemark_plan::engine::{Engine, Placement, Prepared, Process, ReadWork, Setup, Target, WorkPlace};
@@ -14,12 +16,9 @@ use tidemark_plan::forecast::{Action, Forecaster, Remarks};
 use tidemark_plan::job::Job;
 use tidemark_plan::plan::{Plan, Stage, Work};
 use tidemark_plan::policy::Policy;
-use tidemark_plan::schema::Mapping;
 use tidemark_plan::yaml::context::Context;
 use tidemark_plan::yaml::environment::Environment;
 use tidemark_plan::yaml::scope::Scope;
-use tidemark_plan::yaml::table::{Problem, Table};
-use tidemark_plan::yaml::tree::Node;
 
 /// The engine's name.
 pub const NAME: &str = "fio";
@@ -38,8 +37,12 @@ impl Engine for Fio {
         "files"
     }
 
-    fn targets(&self) -> &'static [&'static str] {
-        &[]
+    fn targets(&self) -> Vec<&'static Mapping> {
+        Vec::new()
+    }
+
+    fn work_keys(&self) -> Vec<&'static Mapping> {
+        Vec::new()
     }
 
     fn target(&self, _kind: &str, _table: &mut Table<'_>, _environment: &Environment<'_>) -> Option<Target> {
@@ -48,10 +51,6 @@ impl Engine for Fio {
 
     fn bare_target(&self, kind: &str) -> Result<Target, Problem> {
         Err(Problem::new(format!("fio has no target '{kind}'"), "give the run a fio job file"))
-    }
-
-    fn schema(&self) -> Vec<Mapping> {
-        Vec::new()
     }
 
     fn claims(&self, _keyword: &str, _node: &Node) -> bool {

@@ -1,22 +1,30 @@
 //! The lab as a provisioner: a Ceph cluster for each arm of an evaluation that has a `lab`.
 
 use crate::{Lab, LabOptions, Layout};
-use serde_json::{Value as Schema, json};
 use std::path::{Path, PathBuf};
+use tidemark_keys::kinds::Word;
+use tidemark_keys::shapes::{Either, Map};
+use tidemark_keys::tree::{Entry, Value};
+use tidemark_keys::{AnyKey, Key, Mapping, Table};
 use tidemark_plan::plan::Observe;
 use tidemark_plan::provisioner::{
     Progress, ProvisionError, Provisioner, ProvisionerKind, Request, Variables,
 };
-use tidemark_plan::schema::{Mapping, values};
 use tidemark_plan::yaml::environment::Environment;
-use tidemark_plan::yaml::table::{Table, choose};
-use tidemark_plan::yaml::tree::{Entry, Value};
 
-/// The key under which an arm asks for a lab.
-const KEY: &str = "lab";
+/// The key under which an arm asks for a lab: a layout, or a mapping with one.
+static LAB: Key<Either<Word<Layout>, Map>> =
+    Key::new("lab", "Cluster that the lab starts for it", Either(LAYOUTS, Map(&MAPPING)));
+static MAPPING: Mapping = Mapping::new("lab", "A cluster of the lab", &[&LAYOUT]);
+static LAYOUT: Key<Word<Layout>> =
+    Key::new("layout", "Its layout", LAYOUTS).required("write one of baseline, reference-1, reference-2");
 
 /// The layouts that arms may have: what is compared must be known, which a lab on files is not.
-const LAYOUTS: [Layout; 3] = [Layout::Baseline, Layout::Reference1, Layout::Reference2];
+const LAYOUTS: Word<Layout> = Word(&[
+    ("baseline", Layout::Baseline),
+    ("reference-1", Layout::Reference1),
+    ("reference-2", Layout::Reference2),
+]);
 
 /// The variables that a lab brings, and stand-ins for their values while it is not up.
 pub(crate) const VARIABLES: [(&str, &str); 7] = [
@@ -34,35 +42,21 @@ pub(crate) const VARIABLES: [(&str, &str); 7] = [
 pub struct Labs;
 
 impl ProvisionerKind for Labs {
-    fn key(&self) -> &'static str {
-        KEY
-    }
-
-    fn schema(&self) -> (Schema, Vec<Mapping>) {
-        let names = || LAYOUTS.map(Layout::name);
-        let layout = values::words("A layout of the lab", names());
-        let value = json!({
-            "description": "Cluster that the lab starts for it",
-            "anyOf": [layout, values::refer(KEY, "A cluster of the lab")],
-        });
-        let keys = vec![("layout", values::words("Its layout", names()))];
-        (value, vec![Mapping::new(KEY, "A cluster of the lab", keys).requires(&["layout"])])
+    fn key(&self) -> &'static AnyKey {
+        &LAB
     }
 
     fn read<'a>(&self, arm: &Table<'a>, entry: &'a Entry, _: &Environment<'_>) -> Option<Request> {
-        let words = LAYOUTS.map(|layout| (layout.name(), layout));
-        let layout = |text: &str| choose(text, &words);
         let layout = match entry.node.value {
             Value::Map(_) => {
-                let mut own = arm.below("`lab`", entry);
-                let names = LAYOUTS.map(Layout::name).join(", ");
-                let layout = own.required("layout", &format!("write one of {names}"), layout);
+                let mut own = arm.below(&LAB, entry).of(&MAPPING);
+                let layout = own.get(&LAYOUT);
                 own.finish();
                 layout
             }
-            _ => arm.scalar(&entry.node, KEY, layout),
+            _ => arm.one(&LAB, &LAYOUTS, &entry.node),
         }?;
-        Some(Request::new(KEY, layout.name(), layout))
+        Some(Request::new(LAB.name, layout.name(), layout))
     }
 
     fn variables(&self) -> &[(&'static str, &'static str)] {

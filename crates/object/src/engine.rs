@@ -1,11 +1,15 @@
 //! The object engine as Tidemark sees it.
 
-use crate::document::{target, work};
+use crate::document::{naming::NAMING, target, work};
 use crate::forecast::Preview;
 use crate::job::{self, ENGINE, Target as Storage};
+use crate::policy;
 use crate::prepare::Servers;
-use crate::{policy, schema};
 use serde::Deserialize as _;
+use tidemark_keys::shapes::Map;
+use tidemark_keys::tree::Node;
+use tidemark_keys::{Key, Mapping, Problem, Table};
+use tidemark_plan::content::CONTENT;
 use tidemark_plan::defaults;
 use tidemark_plan::engine::{Engine, Placement, Prepared, ReadWork, Setup, Target, WorkPlace};
 use tidemark_plan::forecast::Forecaster;
@@ -13,16 +17,16 @@ use tidemark_plan::job::Job;
 use tidemark_plan::level::{LevelAxis, RATE};
 use tidemark_plan::plan::{Plan, Work};
 use tidemark_plan::policy::Policy;
-use tidemark_plan::schema::Mapping;
 use tidemark_plan::yaml::context::Context;
 use tidemark_plan::yaml::environment::Environment;
 use tidemark_plan::yaml::scope::Scope;
-use tidemark_plan::yaml::table::{Problem, Table};
-use tidemark_plan::yaml::tree::Node;
 
 /// Puts load on object storage: S3, Swift, the server inside Tidemark, COSBench's mock.
 #[derive(Clone, Copy, Debug)]
 pub struct Objects;
+
+static WORKERS: LevelAxis =
+    LevelAxis::count("workers", defaults::MOST_WORKERS, "Workers of loads on objects");
 
 impl Engine for Objects {
     fn name(&self) -> &'static str {
@@ -33,12 +37,20 @@ impl Engine for Objects {
         "objects"
     }
 
-    fn targets(&self) -> &'static [&'static str] {
-        &target::KINDS
+    fn targets(&self) -> Vec<&'static Mapping> {
+        target::KINDS.to_vec()
     }
 
-    fn target(&self, kind: &str, table: &mut Table<'_>, environment: &Environment<'_>) -> Option<Target> {
-        target::target(kind, table, environment).map(|storage| Target::new(ENGINE, storage))
+    fn work_keys(&self) -> Vec<&'static Mapping> {
+        work::KEYS.to_vec()
+    }
+
+    fn sections(&self) -> Vec<&'static Key<Map>> {
+        vec![&NAMING, &CONTENT]
+    }
+
+    fn target(&self, kind: &str, table: &mut Table<'_>, _: &Environment<'_>) -> Option<Target> {
+        target::target(kind, table).map(|storage| Target::new(ENGINE, storage))
     }
 
     fn bare_target(&self, kind: &str) -> Result<Target, Problem> {
@@ -49,16 +61,8 @@ impl Engine for Objects {
         Some(Target::new(ENGINE, Storage::Nothing))
     }
 
-    fn sections(&self) -> &'static [&'static str] {
-        &["naming", "content"]
-    }
-
-    fn schema(&self) -> Vec<Mapping> {
-        schema::schema()
-    }
-
-    fn axes(&self) -> Vec<LevelAxis> {
-        vec![LevelAxis::count("workers", defaults::MOST_WORKERS, "Workers of loads on objects"), RATE]
+    fn axes(&self) -> Vec<&'static LevelAxis> {
+        vec![&WORKERS, &RATE]
     }
 
     fn claims(&self, keyword: &str, node: &Node) -> bool {
@@ -79,7 +83,7 @@ impl Engine for Objects {
     ) -> Vec<ReadWork> {
         let Some(storage) = target.get::<Storage>() else { return Vec::new() };
         let work = work::work(place, table, storage.clone(), scope, context.seed);
-        vec![ReadWork { work, point: None }]
+        work.map(|work| ReadWork { work, point: None }).into_iter().collect()
     }
 
     fn unpack(&self, data: &serde_json::Value) -> Result<Job, serde_json::Error> {

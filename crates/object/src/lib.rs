@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`Objects`] | the engine as Tidemark sees it: from its documents' keys to what carries its works out |
 //! | [`job`] | a work on object storage: its target and its actions |
-//! | `document`, `schema` | the keys of documents: read, and described for editors |
+//! | `document` | the keys of documents: declared and read |
 //! | `forecast`, `policy` | what works will do, and what they touch on this machine |
 //! | [`oneliner`] | the plan of a command line |
 //! | `prepare` | targets made ready: embedded servers started, the others checked |
@@ -41,7 +41,6 @@ pub mod preflight;
 mod prepare;
 mod reactor;
 mod s3;
-mod schema;
 pub mod sessions;
 mod sigv4;
 mod slots;

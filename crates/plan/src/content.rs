@@ -1,8 +1,10 @@
 //! What is written and what is checked: the same for all engines that store bytes.
 
 use crate::yaml::scope::Scope;
-use crate::yaml::table::Table;
 use serde::{Deserialize, Serialize};
+use tidemark_keys::kinds::{Flag, Share, Word};
+use tidemark_keys::shapes::Map;
+use tidemark_keys::{Key, Mapping, Table};
 
 /// What is written and what is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,13 +38,35 @@ pub enum Form {
     Hashed,
 }
 
-/// What objects can be made of, as documents call it.
-pub const FILLS: [&str; 3] = ["seeded", "zero", "hashed"];
+static MAPPING: Mapping =
+    Mapping::new("content", "What to write and verify", &[&FILL, &COMPRESSIBLE, &DUPLICATE, &VERIFY]);
+static FILL: Key<Word<Fill>> = Key::new(
+    "fill",
+    "Pseudo-random with a stamp; zeroes; or COSBench's `hashCheck`",
+    Word(&[("seeded", Fill::Seeded), ("zero", Fill::Zero), ("hashed", Fill::Hashed)]),
+)
+.otherwise("`seeded`");
+static COMPRESSIBLE: Key<Share> =
+    Key::new("compressible", "Share of every block that a compressor can remove (`seeded`)", Share)
+        .otherwise("`0`");
+static DUPLICATE: Key<Share> =
+    Key::new("duplicate", "Share of blocks that are duplicates (`seeded`)", Share).otherwise("`0`");
+static VERIFY: Key<Flag> =
+    Key::new("verify", "Verify what reads return (not `zero`)", Flag).otherwise("`false`");
+
+/// The key of the section.
+pub static CONTENT: Key<Map> = Key::of(&MAPPING);
+
+#[derive(Clone, Copy)]
+enum Fill {
+    Seeded,
+    Zero,
+    Hashed,
+}
 
 /// What holds for a work: its scope's `content` sections, the innermost last. `table` is the work's.
-pub fn content(scope: &Scope<'_>, table: &Table<'_>) -> Content {
-    let sections = scope.sections("content");
-    sections.fold(Content::default(), |above, entry| section(table.below("`content`", entry), above))
+pub fn content<'a>(scope: &Scope<'a>, table: &Table<'a>) -> Content {
+    scope.sections(&CONTENT, table).fold(Content::default(), |above, table| section(table, above))
 }
 
 /// Reads one `content` section; what it does not say holds as `above`.
@@ -51,19 +75,22 @@ pub fn section(mut table: Table<'_>, above: Content) -> Content {
     if let Form::Seeded { compressible: c, duplicate: d } = above.form {
         (compressible, duplicate) = (c, d);
     }
-    let usual = Form::Seeded { compressible, duplicate };
-    let words = [(FILLS[0], usual), (FILLS[1], Form::Zero), (FILLS[2], Form::Hashed)];
-    let mut form = table.word("fill", &words).unwrap_or(above.form);
+    let mut form = match table.get(&FILL) {
+        Some(Fill::Seeded) => Form::Seeded { compressible, duplicate },
+        Some(Fill::Zero) => Form::Zero,
+        Some(Fill::Hashed) => Form::Hashed,
+        None => above.form,
+    };
     match &mut form {
         Form::Seeded { compressible, duplicate } => {
-            *compressible = table.share("compressible").unwrap_or(*compressible);
-            *duplicate = table.share("duplicate").unwrap_or(*duplicate);
+            *compressible = table.get(&COMPRESSIBLE).unwrap_or(*compressible);
+            *duplicate = table.get(&DUPLICATE).unwrap_or(*duplicate);
         }
         Form::Zero | Form::Hashed => {
-            table.meaningless(&["compressible", "duplicate"], "they require `fill: seeded`");
+            table.meaningless(&[&COMPRESSIBLE, &DUPLICATE], "they require `fill: seeded`");
         }
     }
-    let verify = table.flag("verify").unwrap_or(above.verify);
+    let verify = table.get(&VERIFY).unwrap_or(above.verify);
     if verify && form == Form::Zero {
         let help = "use `fill: seeded`, which can be verified, or remove `verify`";
         table.log().error(

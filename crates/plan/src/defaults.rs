@@ -1,4 +1,4 @@
-//! What holds when a document or a command line does not say otherwise. `docs/document.md` states the same.
+//! What holds when a document or a command line does not say otherwise, as far as no key declares it.
 
 use tidemark_measure::rng;
 
@@ -30,9 +30,6 @@ pub const MOST_POINTS: u64 = 10_000;
 
 /// Volumes named by all works of a document, beyond which it is treated as a mistake.
 pub const MOST_NAMED: u64 = 1_000_000;
-
-/// Rounds after which a load that does not become steady is measured anyway, as TKperf does.
-pub const STEADY_ROUNDS: u32 = 25;
 
 /// Operations of one client in flight at once: the limit of io_uring.
 pub const MOST_DEPTH: u32 = 32_768;

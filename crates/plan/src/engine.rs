@@ -11,16 +11,16 @@ use crate::job::Job;
 use crate::level::LevelAxis;
 use crate::plan::{Plan, Work, WorkKind};
 use crate::policy::Policy;
-use crate::schema::Mapping;
 use crate::yaml::context::Context;
 use crate::yaml::environment::Environment;
 use crate::yaml::scope::Scope;
-use crate::yaml::table::{Problem, Table};
-use crate::yaml::tree::Node;
 use std::any::Any;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tidemark_keys::shapes::Map;
+use tidemark_keys::tree::Node;
+use tidemark_keys::{Key, Mapping, Problem, Table};
 use tidemark_load::engine::{OpenError, Sessions};
 use tidemark_load::thread_pool::{self, Watch};
 use tidemark_measure::record::{Cell, Note, Proof};
@@ -33,10 +33,19 @@ pub trait Engine: Send + Sync {
     /// What it puts load on, in messages: `objects`.
     fn subject(&self) -> &'static str;
 
-    /// The kinds of targets that it puts load on, as documents call them: `target: {kind: s3}`.
-    fn targets(&self) -> &'static [&'static str];
+    /// The kinds of targets that it puts load on, each with its keys: `target: {kind: s3}`.
+    fn targets(&self) -> Vec<&'static Mapping>;
 
-    /// Reads the mapping under `target`, whose `kind` is one of [`Engine::targets`] and has been read. `None` after an error
+    /// The keys of its works, under the names of the [kinds](crate::yaml::works::KINDS) of works that it has: beside those that
+    /// [every work](crate::yaml::works::WORK) has.
+    fn work_keys(&self) -> Vec<&'static Mapping>;
+
+    /// Keys that documents, stages and works may give once for all below, such as `naming`.
+    fn sections(&self) -> Vec<&'static Key<Map>> {
+        Vec::new()
+    }
+
+    /// Reads the mapping under `target`; its `kind` is one of [`Engine::targets`] and has been read. `None` after an error
     /// that leaves nothing to go on with.
     fn target(&self, kind: &str, table: &mut Table<'_>, environment: &Environment<'_>) -> Option<Target>;
 
@@ -52,17 +61,8 @@ pub trait Engine: Send + Sync {
         None
     }
 
-    /// Keys that documents, stages and works may give once for all below, such as `naming`.
-    fn sections(&self) -> &'static [&'static str] {
-        &[]
-    }
-
-    /// The mappings that its documents have: all keys that it reads, in mappings of its own and in those of all engines
-    /// (`target`, `load`, `prepare`, ...).
-    fn schema(&self) -> Vec<Mapping>;
-
     /// The keys of its loads that the levels of an evaluation can set.
-    fn axes(&self) -> Vec<LevelAxis> {
+    fn axes(&self) -> Vec<&'static LevelAxis> {
         Vec::new()
     }
 

@@ -1,20 +1,18 @@
 //! Documents to a validated plan.
 //!
 //! [`read`](document::read) takes a document's text, detects its format by its content, and gives a [`Plan`](plan::Plan) or
-//! [`Diagnostic`](diagnostic::Diagnostic)s that point at the line. [`forecast`] predicts what a plan will do and need before
+//! [`Diagnostic`](tidemark_keys::diagnostic::Diagnostic)s that point at the line. [`forecast`] predicts what a plan will do and need before
 //! anything runs. What a work does is its [engine](engine::Engine)'s: the engines and formats that a program knows are in its
 //! [`Registry`](registry::Registry).
 
 pub mod content;
 pub mod defaults;
-pub mod diagnostic;
 pub mod document;
 pub mod engine;
 pub mod evaluation;
 pub mod forecast;
 pub mod job;
 pub mod level;
-pub mod nearest;
 pub mod plan;
 pub mod policy;
 pub mod provisioner;
@@ -24,3 +22,5 @@ pub mod schema;
 pub mod secret;
 pub mod selector;
 pub mod yaml;
+
+pub use tidemark_keys::diagnostic;

@@ -6,16 +6,14 @@
 //! kind, and gets a [`Provisioner`] for that arm.
 
 use crate::plan::Observe;
-use crate::schema::Mapping;
 use crate::yaml::environment::Environment;
-use crate::yaml::table::Table;
-use crate::yaml::tree::Entry;
-use serde_json::Value;
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
+use tidemark_keys::tree::Entry;
+use tidemark_keys::{AnyKey, Table};
 use tidemark_load::stop::StopRequest;
 
 /// Variables of an arm, for `${NAME}` in its loads' documents; value by name. Values may be secrets.
@@ -23,11 +21,8 @@ pub type Variables = BTreeMap<String, String>;
 
 /// One kind of provisioner.
 pub trait ProvisionerKind: Send + Sync {
-    /// The key under which an arm asks for it: `lab`.
-    fn key(&self) -> &'static str;
-
-    /// What may stand under its key, and the mappings that this refers to.
-    fn schema(&self) -> (Value, Vec<Mapping>);
+    /// The key under which an arm asks for it, and what may stand there: `lab`.
+    fn key(&self) -> &'static AnyKey;
 
     /// Reads what stands under its key in `arm`. `None` after an error.
     fn read<'a>(&self, arm: &Table<'a>, entry: &'a Entry, environment: &Environment<'_>) -> Option<Request>;

@@ -1,14 +1,16 @@
 //! The engines, formats of documents and provisioners that a program knows: an explicit list, made in one place.
 
-use crate::diagnostic::Diagnostic;
 use crate::engine::{Engine, Target};
 use crate::level::LevelAxis;
 use crate::plan::{Plan, Work};
 use crate::provisioner::ProvisionerKind;
 use crate::yaml::environment::Environment;
-use crate::yaml::tree::Node;
 use std::fmt;
 use std::sync::Arc;
+use tidemark_keys::diagnostic::Diagnostic;
+use tidemark_keys::shapes::Map;
+use tidemark_keys::tree::Node;
+use tidemark_keys::{Key, Mapping};
 use tidemark_measure::axis::Axis;
 
 /// A format of documents beside Tidemark's own YAML: what other tools' users have.
@@ -37,7 +39,7 @@ pub trait Format: Send + Sync {
     }
 
     /// What levels can set in its loads.
-    fn axes(&self) -> Vec<LevelAxis> {
+    fn axes(&self) -> Vec<&'static LevelAxis> {
         Vec::new()
     }
 
@@ -82,7 +84,7 @@ impl Registry {
 
     /// The kind of provisioner with this key.
     pub fn provisioner(&self, key: &str) -> Option<&dyn ProvisionerKind> {
-        self.provisioners().find(|kind| kind.key() == key)
+        self.provisioners().find(|kind| kind.key().name == key)
     }
 
     /// All engines.
@@ -106,32 +108,17 @@ impl Registry {
         })
     }
 
-    /// The engine that puts load on targets of this kind, and the kind as it spells it.
-    pub fn engine_for(&self, kind: &str) -> Option<(&dyn Engine, &'static str)> {
-        self.engines().find_map(|engine| {
-            let known = engine.targets().iter().find(|known| known.eq_ignore_ascii_case(kind))?;
-            Some((engine, *known))
-        })
-    }
-
-    /// All kinds of targets, as documents call them.
-    pub fn targets(&self) -> Vec<&'static str> {
-        self.engines().flat_map(Engine::targets).copied().collect()
-    }
-
-    /// The kinds of targets that need no settings.
-    pub fn bare_targets(&self) -> Vec<&'static str> {
-        let bare = |engine: &dyn Engine, kind: &&'static str| engine.bare_target(kind).is_ok();
-        let kinds =
-            self.engines().flat_map(|engine| engine.targets().iter().map(move |kind| (engine, *kind)));
-        kinds.filter(|(engine, kind)| bare(*engine, kind)).map(|(_, kind)| kind).collect()
+    /// All kinds of targets, each with its engine.
+    pub fn targets(&self) -> Vec<(&'static Mapping, &dyn Engine)> {
+        let of = |engine| Engine::targets(engine).into_iter().map(move |kind| (kind, engine));
+        self.engines().flat_map(of).collect()
     }
 
     /// Keys that hold for all below.
-    pub fn sections(&self) -> impl Iterator<Item = &'static str> {
-        let mut sections: Vec<&'static str> = Vec::new();
+    pub fn sections(&self) -> impl Iterator<Item = &'static Key<Map>> {
+        let mut sections: Vec<&'static Key<Map>> = Vec::new();
         for key in self.engines().flat_map(Engine::sections) {
-            if !sections.contains(key) {
+            if !sections.iter().any(|known| known.name == key.name) {
                 sections.push(key);
             }
         }
@@ -144,11 +131,11 @@ impl Registry {
     }
 
     /// What levels can set, in loads of any engine or format.
-    pub fn axes(&self) -> Vec<LevelAxis> {
-        let mut axes: Vec<LevelAxis> = Vec::new();
+    pub fn axes(&self) -> Vec<&'static LevelAxis> {
+        let mut axes: Vec<&'static LevelAxis> = Vec::new();
         let of_formats = self.formats.iter().flat_map(|format| format.axes());
         for axis in self.engines().flat_map(Engine::axes).chain(of_formats) {
-            if !axes.iter().any(|known| known.name == axis.name) {
+            if !axes.iter().any(|known| known.name() == axis.name()) {
                 axes.push(axis);
             }
         }

@@ -5,8 +5,9 @@
 //! and for sizes `lognormal(median,sigma,low,high)`. A size is any of them with a unit behind it,
 //! `u(1,50)KB`, or plain bytes, `64KiB`. Case and blanks do not matter. All bounds are inclusive.
 
-use crate::diagnostic::Diagnostic;
 use std::ops::Range;
+use tidemark_keys::Problem;
+use tidemark_keys::diagnostic::Diagnostic;
 use tidemark_load::source::Size;
 use tidemark_measure::pick::{Bucket, Pick};
 use tidemark_measure::units;
@@ -33,6 +34,12 @@ pub struct SelectorError {
     pub help: String,
     /// Where, as a range of bytes of the selector's text.
     pub span: Range<usize>,
+}
+
+impl From<SelectorError> for Problem {
+    fn from(error: SelectorError) -> Self {
+        Self { span: Some(error.span), ..Self::new(error.message, error.help) }
+    }
 }
 
 impl SelectorError {

@@ -37,6 +37,7 @@ pub(crate) fn router() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(submissions::document))
         .routes(routes!(submissions::live))
         .routes(routes!(submissions::check))
+        .routes(routes!(submissions::targets))
         .routes(routes!(runs::list))
         .routes(routes!(runs::one, runs::delete))
         .routes(routes!(runs::report))

@@ -1,19 +1,23 @@
-/** The form that writes a document: a load on object storage, one sentence for each field. */
+/** The form that writes a document: a load on a target of any kind, one sentence for each field. */
 
 import { useId } from 'preact/hooks';
 import type { ComponentChildren } from 'preact';
-import type { Load, Unit } from '../../document/load';
+import type { FormKey, TargetForm } from '../../api';
+import { settingsOf, type Load, type Unit } from '../../document/load';
+import { chosen, isMain, kindOf, valueOf, type Field as TargetField, type Values } from '../../document/target';
 import { Choice } from '../../parts/choice';
 import { Panel } from '../../parts/panel';
 
 interface Props {
   load: Load;
+  /** All kinds of targets, and the one that is chosen. */
+  targets: TargetForm[];
+  target: TargetForm;
   /** What is wrong with a field. */
-  said: Partial<Record<keyof Load, string>>;
+  said: Record<string, string>;
   change: (changes: Partial<Load>) => void;
 }
 
-type Texts = 'name' | 'endpoint' | 'accessKey' | 'secretKey' | 'region';
 type Numbers = {
   [Key in keyof Load]: Load[Key] extends number ? Key : never;
 }[keyof Load];
@@ -21,19 +25,11 @@ type Flags = 'prepare' | 'cleanUp' | 'verify';
 
 const units: Unit[] = ['B', 'KB', 'MB', 'GB', 'KiB', 'MiB', 'GiB'];
 
-export function LoadForm({ load, said, change }: Props) {
-  const text = (key: Texts, label: string, help: string) => (
-    <Field label={label} help={help} wrong={said[key]}>
-      {(own) => (
-        <input
-          {...own}
-          value={load[key]}
-          spellcheck={false}
-          onInput={(event) => change({ [key]: event.currentTarget.value })}
-        />
-      )}
-    </Field>
-  );
+export function LoadForm({ load, targets, target, said, change }: Props) {
+  const objects = target.subject === 'objects';
+  const values = settingsOf(load, target);
+  const enter = (path: string, value: string) =>
+    change({ settings: { ...load.settings, [target.form.name]: { ...values, [path]: value } } });
   const number = (key: Numbers, label: string, help: string) => (
     <Field label={label} help={help} wrong={said[key]}>
       {(own) => (
@@ -61,46 +57,63 @@ export function LoadForm({ load, said, change }: Props) {
     </div>
   );
   return (
-    <Panel title="Object storage load">
+    <Panel title={objects ? 'Object storage load' : 'Block storage load'}>
       <div class="form">
         <fieldset>
           <legend>Target</legend>
-          <Choice
-            label="Target"
-            value={load.target}
-            options={[
-              ['embedded', 'Built-in test server'],
-              ['s3', 'S3 service'],
-            ]}
-            change={(target) => change({ target })}
-          />
           <div class="fields">
-            {text('name', 'Name', 'The workload’s name in lists and reports.')}
-            {load.target === 's3' && (
-              <>
-                {text(
-                  'endpoint',
-                  'Endpoint',
-                  'URL of the service. With several, separated by commas, workers are spread evenly.',
-                )}
-                {text('accessKey', 'Access key', 'An environment variable of the controller, not the key itself.')}
-                {text('secretKey', 'Secret key', 'Also a variable: the document never contains the secret.')}
-                {text('region', 'Region', 'The region used to sign requests. Most private services accept any.')}
-              </>
-            )}
+            <Field label="Name" help="The workload’s name in lists and reports." wrong={said['name']}>
+              {(own) => (
+                <input
+                  {...own}
+                  value={load.name}
+                  spellcheck={false}
+                  onInput={(event) => change({ name: event.currentTarget.value })}
+                />
+              )}
+            </Field>
+            <Field label="Kind of target" help={`${target.form.about.replaceAll('**', '')}.`}>
+              {(own) => (
+                <select
+                  {...own}
+                  value={target.form.name}
+                  onChange={(event) => change({ target: event.currentTarget.value })}
+                >
+                  {targets.map(({ form }) => (
+                    <option key={form.name}>{form.name}</option>
+                  ))}
+                </select>
+              )}
+            </Field>
           </div>
+          <Settings keys={target.form.keys} above="" values={values} said={said} enter={enter} />
         </fieldset>
         <fieldset>
-          <legend>Objects</legend>
+          <legend>{objects ? 'Objects' : 'Access'}</legend>
+          {!objects && (
+            <Choice
+              label="Offsets"
+              value={load.random ? 'random' : 'sequential'}
+              options={[
+                ['random', 'Random offsets'],
+                ['sequential', 'Sequential offsets'],
+              ]}
+              change={(order) => change({ random: order === 'random' })}
+            />
+          )}
           <div class="fields">
-            {number('containers', 'Containers', 'Buckets to spread the objects over.')}
-            {number(
-              'objects',
-              'Objects per container',
-              'Created before the load starts; writes create the same number of new ones.',
-            )}
-            {number('sizeFrom', 'Size from', 'Smallest object.')}
-            {number('sizeTo', 'Size to', 'Largest object. Use the same value for a fixed size.')}
+            {objects && number('containers', 'Containers', 'Buckets to spread the objects over.')}
+            {objects &&
+              number(
+                'objects',
+                'Objects per container',
+                'Created before the load starts; writes create the same number of new ones.',
+              )}
+            {objects
+              ? number('sizeFrom', 'Size from', 'Smallest object.')
+              : number('sizeFrom', 'Block size', 'Bytes of each operation: a multiple of 512 B.')}
+            {!objects && number('depth', 'Depth', 'Operations in flight per client; each volume has one client.')}
+            {objects && number('sizeTo', 'Size to', 'Largest object. Use the same value for a fixed size.')}
             <Field label="Size unit" help="1 KB = 1000 bytes, 1 KiB = 1024 bytes.">
               {(own) => (
                 <select
@@ -119,10 +132,10 @@ export function LoadForm({ load, said, change }: Props) {
         <fieldset>
           <legend>Operation mix</legend>
           <div class="fields narrow">
-            {number('read', 'Read', 'Share of whole-object reads.')}
+            {number('read', 'Read', 'Share of reads.')}
             {number('write', 'Write', 'Share of writes.')}
-            {number('delete', 'Delete', 'Share of deletes; reads then use existing objects only.')}
-            {number('list', 'List', 'Share of listings, 100 entries each.')}
+            {objects && number('delete', 'Delete', 'Share of deletes; reads then use existing objects only.')}
+            {objects && number('list', 'List', 'Share of listings, 100 entries each.')}
           </div>
         </fieldset>
         <fieldset>
@@ -137,13 +150,14 @@ export function LoadForm({ load, said, change }: Props) {
             change={(pace) => change({ pace })}
           />
           <div class="fields">
-            {number(
-              'workers',
-              load.pace === 'rate' ? 'Max. in flight' : 'Workers',
-              load.pace === 'rate'
-                ? 'Most operations in flight at once.'
-                : 'Clients that start the next operation when the last one ends.',
-            )}
+            {objects &&
+              number(
+                'workers',
+                load.pace === 'rate' ? 'Max. in flight' : 'Workers',
+                load.pace === 'rate'
+                  ? 'Most operations in flight at once.'
+                  : 'Clients that start the next operation when the last one ends.',
+              )}
             {load.pace === 'rate' &&
               number(
                 'rate',
@@ -163,23 +177,104 @@ export function LoadForm({ load, said, change }: Props) {
           <div>
             {flag(
               'prepare',
-              'Create containers and objects first',
+              objects ? 'Create containers and objects first' : 'Write the volumes once first',
               'Clear this only if an earlier workload left them in place.',
             )}
             {flag(
               'cleanUp',
-              'Delete them afterwards',
+              objects ? 'Delete them afterwards' : 'Remove files and images afterwards',
               'Removes everything the workload created, so the next run starts from the same state.',
             )}
             {flag(
               'verify',
               'Verify content',
-              'Compares every object read with what was written; uses CPU time on the drivers.',
+              'Compares what is read with what was written; uses CPU time on the drivers.',
             )}
           </div>
         </fieldset>
       </div>
     </Panel>
+  );
+}
+
+interface SettingsProps {
+  keys: FormKey[];
+  /** What stands in front of the names of keys in paths. */
+  above: string;
+  values: Values;
+  said: Record<string, string>;
+  enter: (path: string, value: string) => void;
+}
+
+/** The settings of a target: those that it needs, and below them all others. */
+function Settings(props: SettingsProps) {
+  const all = props.keys.map((key): TargetField => ({ path: props.above + key.name, key }));
+  const further = all.filter((field) => !isMain(field) && field.key.kinds.length === 0);
+  const list = (fields: TargetField[]) => (
+    <div class="fields">
+      {fields.map((field) => (
+        <Setting key={field.path} field={field} {...props} />
+      ))}
+    </div>
+  );
+  return (
+    <>
+      {list(all.filter((field) => !further.includes(field)))}
+      {further.length > 0 && (
+        <details>
+          <summary>More settings</summary>
+          {list(further)}
+        </details>
+      )}
+    </>
+  );
+}
+
+/** `back_off_most` as people read it. */
+const label = (name: string) => {
+  const words = name.replaceAll('_', ' ');
+  return words.charAt(0).toUpperCase() + words.slice(1);
+};
+
+/** What to enter, in one sentence. */
+function help({ about, value, default: usual }: FormKey): string {
+  return `${about.replaceAll('`', '')} (${value.replaceAll('`', '')}${usual ? `; default: ${usual}` : ''}).`;
+}
+
+function Setting({ field, ...rest }: SettingsProps & { field: TargetField }) {
+  const { path, key } = field;
+  const { values, said, enter } = rest;
+  const kind = chosen(field, values);
+  const choices = kind ? key.kinds.map((kind) => kind.name) : key.choices;
+  const at = kind ? kindOf(path) : path;
+  return (
+    <>
+      <Field label={label(key.name)} help={kind ? `${key.about}: ${kind.about}.` : help(key)} wrong={said[path]}>
+        {(own) =>
+          choices.length > 0 ? (
+            <select
+              {...own}
+              value={kind?.name ?? valueOf(field, values)}
+              onChange={(event) => enter(at, event.currentTarget.value)}
+            >
+              {!kind && <option value="">default</option>}
+              {choices.map((choice) => (
+                <option key={choice}>{choice}</option>
+              ))}
+            </select>
+          ) : (
+            <input
+              {...own}
+              value={valueOf(field, values)}
+              spellcheck={false}
+              autocomplete="off"
+              onInput={(event) => enter(path, event.currentTarget.value)}
+            />
+          )
+        }
+      </Field>
+      {kind && <Settings {...rest} keys={kind.keys} above={`${path}.`} />}
+    </>
   );
 }
 

@@ -7,6 +7,7 @@ import { firstLoad, objections, type Load } from '../../document/load';
 import { write } from '../../document/write';
 import { announce } from '../../lib/announce';
 import { bytes } from '../../lib/format';
+import { useResource } from '../../lib/resource';
 import { go } from '../../lib/router';
 import { useInfo, useOperator } from '../../lib/session';
 import { useAction } from '../../parts/action';
@@ -33,8 +34,10 @@ export function SubmitPage() {
   const [goTo, setGoTo] = useState<Problem>();
   const { busy, error, act } = useAction();
 
-  const said = useMemo(() => objections(load), [load]);
-  const text = way === 'form' ? write(load) : typed;
+  const targets = useResource('targets', client.targets);
+  const target = targets.data?.find(({ form }) => form.name === load.target) ?? targets.data?.[0];
+  const said = useMemo(() => (target ? objections(load, target) : {}), [load, target]);
+  const text = way === 'text' ? typed : target ? write(load, target) : '';
   const { check, pending, trouble } = useCheck(text);
   const tooLarge = new TextEncoder().encode(text).length > largest_document;
   const ready = operator && check?.ok && !pending && !tooLarge && (way === 'text' || Object.keys(said).length === 0);
@@ -70,8 +73,15 @@ export function SubmitPage() {
           {!operator && <Notice tone="note">You can check documents here. Only operators can submit them.</Notice>}
           {error && <Notice tone="bad">{error.message}</Notice>}
           {tooLarge && <Notice tone="bad">The document exceeds the limit of {bytes(largest_document)}.</Notice>}
-          {way === 'form' && (
-            <LoadForm load={load} said={said} change={(changes) => setLoad({ ...load, ...changes })} />
+          {way === 'form' && targets.error && <Notice tone="bad">{targets.error.message}</Notice>}
+          {way === 'form' && targets.data && target && (
+            <LoadForm
+              load={load}
+              targets={targets.data}
+              target={target}
+              said={said}
+              change={(changes) => setLoad({ ...load, ...changes })}
+            />
           )}
           <div class="columns">
             <div>

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::document::tests::{plan, registry};
-use tidemark_plan::yaml::tree;
+use tidemark_keys::tree;
 
 const LOAD: &str = "name: t\ntarget: {kind: file, path: /d/f, size: 1GiB}\nstages:\n- load: {pattern: read, \
                     block_size: 4KiB, for: 9s}\n";

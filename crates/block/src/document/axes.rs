@@ -4,11 +4,13 @@ use super::work::Ground;
 use crate::job::pattern::{BlockSizes, PATTERNS, Pattern, exact};
 use crate::job::profile::{PROFILES, Profile};
 use crate::job::sweep::{Axes, Axis};
+use tidemark_keys::kinds::{Kind, Parsed, Share, Whole, choose};
+use tidemark_keys::shapes::{Either, OneOrList};
+use tidemark_keys::tree::{Node, Value};
+use tidemark_keys::{Absent, AnyKey, Key, Mapping, Problem, Shape, Table};
 use tidemark_measure::record::Note;
 use tidemark_measure::units;
 use tidemark_plan::defaults::{self, MOST_DEPTH};
-use tidemark_plan::yaml::table::{Problem, Table, choose, whole};
-use tidemark_plan::yaml::tree::{Node, Value};
 
 /// More values of one axis than this are treated as a mistake.
 const MOST_VALUES: usize = 1000;
@@ -19,30 +21,80 @@ const SECTOR: u64 = 512;
 /// The largest block, bytes: Linux moves at most 2 GiB less a page at once.
 const LARGEST_BLOCK: u64 = 1 << 30;
 
+/// The keys that may be lists, and what goes with them.
+pub(super) static AXES: Mapping = Mapping::new(
+    "axes",
+    "What a load does; lists make a sweep",
+    &[&PATTERN, &BLOCK_SIZE, &DEPTH, &CLIENTS, &REPEATS, &READS, &RANDOM],
+);
+
+pub(super) static PATTERN: Key<OneOrList<Patterns>> =
+    Key::new("pattern", "Access pattern, or a profile of several settings", OneOrList(Patterns))
+        .required("write one such as read, write, randread, randwrite, rw, randrw, oltp")
+        .also(&["rw", "readwrite"]);
+pub(super) static BLOCK_SIZE: Key<OneOrList<BlockSize>> =
+    Key::new("block_size", "Block sizes; a split is sizes with weights", OneOrList(BLOCK_SIZE_SHAPE))
+        .otherwise("required, except for profiles")
+        .also(&["bs", "bssplit"]);
+pub(super) static DEPTH: Key<OneOrList<Whole<u32>>> =
+    Key::new("depth", "Operations in flight per client", OneOrList(Whole(1, MOST_DEPTH)))
+        .default("1")
+        .also(&["iodepth"]);
+pub(super) static CLIENTS: Key<OneOrList<Whole<u32>>> = Key::new(
+    "clients",
+    "Clients; at most one per volume, unless all share a single volume",
+    OneOrList(Whole(1, defaults::MOST_WORKERS)),
+)
+.otherwise("one per volume")
+.also(&["numjobs"]);
+pub(super) static REPEATS: Key<Whole<u32>> =
+    Key::new("repeats", "How many times to measure everything, within one run", Whole(1, 1000)).default("1");
+static READS: Key<Share> = Key::new("reads", "Share of reads in `rw`, `randrw` and profiles", Share)
+    .otherwise("`50%`, or the profile's")
+    .also(&["rwmixread"]);
+static RANDOM: Key<Share> =
+    Key::new("random", "Share of operations at random offsets in profiles", Share).otherwise("the profile's");
+
+/// A block size, or a split of sizes by weight.
+pub(super) type BlockSize = Either<Parsed<u64>, Split>;
+
+pub(super) const BLOCK_SIZE_SHAPE: BlockSize =
+    Either(Parsed("bytes, a multiple of 512 B up to 1 GiB", block), Split);
+
+/// Sizes with weights.
+pub(super) struct Split;
+
+impl Shape for Split {
+    fn schema(&self) -> serde_json::Value {
+        serde_json::json!({
+            "description": "sizes with weights, such as {4KiB: 60, 64KiB: 40}",
+            "type": "object",
+            "additionalProperties": {"type": ["integer", "string"]},
+        })
+    }
+
+    fn words(&self) -> String {
+        "split: `{4KiB: 60, 64KiB: 40}`".to_owned()
+    }
+}
+
 /// The lists that make a sweep, or single values.
 pub(super) fn axes(table: &mut Table<'_>, ground: &Ground<'_>) -> Axes {
     let patterns = patterns(table, ground);
-    let mut sizes = axis(table, "block_size", blocks, |blocks| blocks.text(""));
-    if !table.has("block_size") && patterns.values.iter().any(|pattern| pattern.blocks.is_empty()) {
-        table.missing(
-            "block_size",
-            "write a size such as 4KiB, a list of sizes, or a split such as {4KiB: 60, 64KiB: 40}",
-        );
+    let read = |table: &Table<'_>, node: &Node| blocks(table, &BLOCK_SIZE, node);
+    let mut sizes = axis(table, &BLOCK_SIZE, read, |blocks| blocks.text(""));
+    if !table.has(&BLOCK_SIZE) && patterns.values.iter().any(|pattern| pattern.blocks.is_empty()) {
+        let help = "write a size such as 4KiB, a list of sizes, or a split such as {4KiB: 60, 64KiB: 40}";
+        table.missing(&BLOCK_SIZE, help);
     }
     if sizes.values.is_empty() && patterns.values.iter().any(|pattern| pattern.blocks.is_empty()) {
         sizes.values.push(BlockSizes::new(&[(4096, 1)]));
     }
-    let number = |key: &'static str, most: u32| {
-        move |table: &Table<'_>, node: &Node| {
-            let number = table.scalar(node, key, |text| whole(text, &(1..=u64::from(most))))?;
-            u32::try_from(number).ok()
-        }
-    };
-    let mut depths = axis(table, "depth", number("depth", MOST_DEPTH), u32::to_string);
+    let read = |table: &Table<'_>, node: &Node| table.one(&DEPTH, &DEPTH.shape.0, node);
+    let mut depths = axis(table, &DEPTH, read, u32::to_string);
     let volumes = ground.count() as u32;
-    let clients = number("clients", defaults::MOST_WORKERS);
     let shared = |table: &Table<'_>, node: &Node| {
-        let clients = clients(table, node)?;
+        let clients = table.one(&CLIENTS, &CLIENTS.shape.0, node)?;
         if clients > volumes && volumes > 1 {
             let message = format!("{clients} clients cannot share {volumes} volumes");
             let help =
@@ -51,11 +103,10 @@ pub(super) fn axes(table: &mut Table<'_>, ground: &Ground<'_>) -> Axes {
         }
         Some(clients)
     };
-    let mut clients = axis(table, "clients", shared, u32::to_string);
+    let mut clients = axis(table, &CLIENTS, shared, u32::to_string);
     usual(&mut depths, 1);
     usual(&mut clients, volumes);
-    let repeats = table.small("repeats", 1..=1000).unwrap_or(1);
-    Axes { patterns, blocks: sizes, depths, clients, repeats }
+    Axes { patterns, blocks: sizes, depths, clients, repeats: table.get(&REPEATS).unwrap_or(1) }
 }
 
 fn usual<T>(axis: &mut Axis<T>, value: T) {
@@ -67,7 +118,7 @@ fn usual<T>(axis: &mut Axis<T>, value: T) {
 /// The values under a key: one, or a list.
 fn axis<'a, T>(
     table: &mut Table<'a>,
-    key: &'static str,
+    key: &AnyKey,
     read: impl Fn(&Table<'a>, &Node) -> Option<T>,
     text: impl Fn(&T) -> String,
 ) -> Axis<T> {
@@ -77,7 +128,7 @@ fn axis<'a, T>(
     };
     let log = table.log();
     if nodes.is_empty() || nodes.len() > MOST_VALUES {
-        let message = format!("the list of `{key}` has {} values", nodes.len());
+        let message = format!("the list of `{}` has {} values", key.name, nodes.len());
         log.error(&entry.key_span, message, format!("write from 1 to {MOST_VALUES}"));
         return Axis { values: Vec::new(), listed: true };
     }
@@ -87,7 +138,7 @@ fn axis<'a, T>(
         let text = text(&value);
         if texts.contains(&text) {
             let help = "remove one of them; to repeat a measurement, use `repeats`";
-            log.error(&node.span, format!("`{key}`: {text} is in the list twice"), help);
+            log.error(&node.span, format!("`{}`: {text} is in the list twice", key.name), help);
         }
         texts.push(text);
         values.push(value);
@@ -97,26 +148,49 @@ fn axis<'a, T>(
 
 /// What a word under `pattern` stands for.
 #[derive(Clone, Copy)]
-enum Named {
+pub(super) enum Named {
     Pattern(Pattern),
     Profile(&'static Profile),
 }
 
+/// The patterns and profiles, by name.
+pub(super) struct Patterns;
+
+impl Patterns {
+    fn all() -> impl Iterator<Item = (&'static str, Named)> + Clone {
+        let patterns = PATTERNS.iter().map(|pattern| (pattern.name, Named::Pattern(*pattern)));
+        patterns.chain(PROFILES.iter().map(|profile| (profile.name, Named::Profile(profile))))
+    }
+}
+
+impl Kind for Patterns {
+    type Value = Named;
+
+    fn read(&self, text: &str) -> Result<Named, Problem> {
+        choose(text, Self::all())
+    }
+
+    fn schema(&self) -> serde_json::Value {
+        serde_json::json!({"enum": Self::all().map(|(name, _)| name).collect::<Vec<_>>()})
+    }
+
+    fn words(&self) -> String {
+        "word".to_owned()
+    }
+}
+
 /// The patterns under `pattern`, with the shares that the document gives instead of theirs.
 fn patterns(table: &mut Table<'_>, ground: &Ground<'_>) -> Axis<Pattern> {
-    let mut words: Vec<(&str, Named)> = Vec::new();
-    words.extend(PATTERNS.iter().map(|pattern| (pattern.name, Named::Pattern(*pattern))));
-    words.extend(PROFILES.iter().map(|profile| (profile.name, Named::Profile(profile))));
-    if !table.has("pattern") {
-        table.missing("pattern", "write one such as read, write, randread, randwrite, rw, randrw, oltp");
+    if let (false, Absent::Required(help)) = (table.has(&PATTERN), PATTERN.absent) {
+        table.missing(&PATTERN, help);
     }
-    let read = |table: &Table<'_>, node: &Node| table.scalar(node, "pattern", |text| choose(text, &words));
+    let read = |table: &Table<'_>, node: &Node| table.one(&PATTERN, &Patterns, node);
     let name = |named: &Named| match named {
         Named::Pattern(pattern) => pattern.name.to_owned(),
         Named::Profile(profile) => profile.name.to_owned(),
     };
-    let named = axis(table, "pattern", read, name);
-    let (reads, random) = (table.share("reads"), table.share("random"));
+    let named = axis(table, &PATTERN, read, name);
+    let (reads, random) = (table.get(&READS), table.get(&RANDOM));
     let (mut values, mut takes_reads, mut takes_random) = (Vec::new(), false, false);
     for named in &named.values {
         match named {
@@ -136,10 +210,10 @@ fn patterns(table: &mut Table<'_>, ground: &Ground<'_>) -> Axis<Pattern> {
         }
     }
     if !values.is_empty() && !takes_reads {
-        table.meaningless(&["reads"], "only rw, randrw and profiles both read and write");
+        table.meaningless(&[&READS], "only rw, randrw and profiles both read and write");
     }
     if !values.is_empty() && !takes_random {
-        table.meaningless(&["random"], "the pattern decides it; rw is sequential, randrw is random");
+        table.meaningless(&[&RANDOM], "the pattern decides it; rw is sequential, randrw is random");
     }
     if values.is_empty() {
         values.push(PATTERNS[0]);
@@ -158,9 +232,9 @@ fn profile_note(profile: &Profile) -> Note {
 }
 
 /// A block size, or a split of sizes by weight.
-pub(super) fn blocks(table: &Table<'_>, node: &Node) -> Option<BlockSizes> {
+pub(super) fn blocks(table: &Table<'_>, key: &AnyKey, node: &Node) -> Option<BlockSizes> {
     let Value::Map(entries) = &node.value else {
-        return Some(BlockSizes::new(&[(table.scalar(node, "block_size", block)?, 1)]));
+        return Some(BlockSizes::new(&[(table.scalar(key, node, block)?, 1)]));
     };
     let log = table.log();
     if entries.is_empty() || entries.len() > MOST_VALUES {
@@ -181,8 +255,8 @@ pub(super) fn blocks(table: &Table<'_>, node: &Node) -> Option<BlockSizes> {
                 None
             }
         };
-        let weight = table.scalar(&entry.node, "block_size", |text| {
-            whole(text.trim_end_matches('%').trim_end(), &(1..=1_000_000))
+        let weight = table.scalar(key, &entry.node, |text| {
+            Whole(1u64, 1_000_000).read(text.trim_end_matches('%').trim_end())
         });
         let (Some(bytes), Some(weight)) = (bytes, weight) else { continue };
         if sizes.iter().any(|(known, _)| *known == bytes) {

@@ -1,10 +1,14 @@
 //! The load on block storage that is measured: one, or a sweep.
 
-use super::axes::axes;
-use super::work::{Common, Doing, Ground};
+use super::axes::{self, AXES, axes};
+use super::work::{Doing, Ground};
 use crate::job::pattern::{Pattern, Shape, Spread, exact};
 use crate::job::sweep::{Axes, Point as Combination};
 use crate::job::{Action, Cache, Content, Job};
+use tidemark_keys::kinds::{Flag, Parsed, Text, Whole, Word};
+use tidemark_keys::shapes::{Either, Map};
+use tidemark_keys::tree::Value;
+use tidemark_keys::{AnyKey, Key, Mapping, Problem, Table};
 use tidemark_load::pacing::Pacing;
 use tidemark_load::stopping::{Steady, Stop};
 use tidemark_measure::record::Cell;
@@ -12,9 +16,63 @@ use tidemark_measure::units;
 use tidemark_plan::defaults::{self, MOST_DEPTH};
 use tidemark_plan::engine::{Point, ReadWork};
 use tidemark_plan::plan::{Work, WorkKind};
-use tidemark_plan::yaml::table::{Problem, Table};
-use tidemark_plan::yaml::timing;
-use tidemark_plan::yaml::tree::Value;
+use tidemark_plan::yaml::timing::{self, TIMING};
+use tidemark_plan::yaml::works::Common;
+
+/// The measured load.
+pub(super) static LOAD: Mapping = Mapping::new(
+    "load",
+    "The measured load",
+    &[&DISTRIBUTION, &BATCH, &FSYNC, &FDATASYNC, &END_SYNC, &CACHE, &STEADY],
+)
+.with(&[&AXES, &TIMING]);
+
+static DISTRIBUTION: Key<Parsed<Spread>> = Key::new(
+    "distribution",
+    "Distribution of random offsets: equally likely, or few of them very often",
+    Parsed("`uniform`, `zipf(0.99)`", spread),
+)
+.default("uniform");
+static BATCH: Key<Whole<u32>> = Key::new(
+    "batch",
+    "Operations to submit and complete together, up to `depth`; without it, all that are ready go in one system call, \
+     also with fio (its own default is 1)",
+    Whole(1, MOST_DEPTH),
+)
+.otherwise("what is ready");
+static FSYNC: Key<Whole<u32>> =
+    Key::new("fsync", "Sync after this many writes of a client; recorded", Whole(1, 1_000_000));
+static FDATASYNC: Key<Whole<u32>> =
+    Key::new("fdatasync", "Sync data after this many writes of a client; recorded", Whole(1, 1_000_000));
+static END_SYNC: Key<Flag> =
+    Key::new("end_sync", "Sync every volume after the load; recorded, not part of throughput", Flag)
+        .otherwise("`true` where it writes");
+static CACHE: Key<Word<Cache>> = Key::new(
+    "cache",
+    "Drop (cold) or keep (warm) the volumes' page cache before the load",
+    Word(&[("cold", Cache::Cold), ("warm", Cache::Warm)]),
+)
+.default("cold");
+static STEADY: Key<Either<Parsed<u64>, Map>> = Key::new(
+    "steady",
+    "Start the window once rounds of this length are steady",
+    Either(ROUND_LENGTH, Map(&ROUNDS)),
+);
+static ROUNDS: Mapping = Mapping::new(
+    "steady",
+    "Start the window when five rounds are steady (SNIA: range within 20 %, slope within 10 % of the average)",
+    &[&ROUND, &MOST],
+);
+static ROUND: Key<Parsed<u64>> =
+    Key::new("round", "Length of a round", ROUND_LENGTH).required("add its length, such as 60s");
+/// As TKperf has it.
+static MOST: Key<Whole<u32>> =
+    Key::new("most", "Rounds after which it starts in any case", Whole(5, 10_000)).default("25");
+
+const ROUND_LENGTH: Parsed<u64> = Parsed("duration in whole seconds", round);
+
+/// What loads on objects have instead of `clients`.
+static WORKERS: Key<Text> = Key::new("workers", "Number of logical clients", Text);
 
 /// What holds for all points of a load.
 struct Settings {
@@ -32,18 +90,19 @@ struct Settings {
 pub(super) fn load(table: &mut Table<'_>, ground: &Ground<'_>, alone: bool) -> Vec<ReadWork> {
     let axes = axes(table, ground);
     let settings = settings(table, &axes);
-    table.meaningless(&["workers"], "loads on volumes use `clients`");
+    table.meaningless(&[&WORKERS], "loads on volumes use `clients`");
     if !alone {
-        let lists = [
-            ("pattern", axes.patterns.listed),
-            ("block_size", axes.blocks.listed),
-            ("depth", axes.depths.listed),
-            ("clients", axes.clients.listed),
-            ("repeats", axes.repeats > 1),
+        let lists: [(&AnyKey, bool); 5] = [
+            (&axes::PATTERN, axes.patterns.listed),
+            (&axes::BLOCK_SIZE, axes.blocks.listed),
+            (&axes::DEPTH, axes.depths.listed),
+            (&axes::CLIENTS, axes.clients.listed),
+            (&axes::REPEATS, axes.repeats > 1),
         ];
         for (key, _) in lists.iter().filter(|(_, sweeps)| *sweeps) {
-            let place = table.entry(key).map_or(table.place().clone(), |entry| entry.key_span.clone());
-            let message = format!("`{key}` makes the load a sweep, which cannot run beside other works");
+            let place = table.entry(*key).map_or(table.place().clone(), |entry| entry.key_span.clone());
+            let message =
+                format!("`{}` makes the load a sweep, which cannot run beside other works", key.name);
             table.log().error(&place, message, "give it one value, or make the load a stage of its own");
         }
     }
@@ -106,31 +165,31 @@ fn one(ground: &Ground<'_>, settings: &Settings, point: &Combination) -> Work {
 }
 
 fn settings(table: &mut Table<'_>, axes: &Axes) -> Settings {
-    let common = Common::read(table, "load");
+    let common = Common::read(table, "load", 0);
     let patterns = &axes.patterns.values;
     let writes = patterns.iter().any(Pattern::writes);
-    let spread = table.read("distribution", spread);
+    let spread = table.value(&DISTRIBUTION);
     if patterns.iter().all(|pattern| pattern.random == 0.0) {
-        table.meaningless(&["distribution"], "offsets are sequential");
+        table.meaningless(&[&DISTRIBUTION], "offsets are sequential");
     }
-    table.contradiction("fsync", "fdatasync", "use one kind of sync");
-    let mut every = |key, action| Some((action, table.small(key, 1..=1_000_000)?));
-    let sync = every("fsync", Action::Fsync).or_else(|| every("fdatasync", Action::Fdatasync));
-    let end_sync = table.flag("end_sync");
+    table.contradiction(&FSYNC, &FDATASYNC, "use one kind of sync");
+    let (fsync, fdatasync) = (table.get(&FSYNC), table.get(&FDATASYNC));
+    let sync = fsync.map(|every| (Action::Fsync, every));
+    let sync = sync.or(fdatasync.map(|every| (Action::Fdatasync, every)));
+    let end_sync = table.get(&END_SYNC);
     if !writes {
-        table.meaningless(&["fsync", "fdatasync"], "nothing is written");
+        table.meaningless(&[&FSYNC, &FDATASYNC], "nothing is written");
         if end_sync == Some(true) {
-            table.meaningless(&["end_sync"], "nothing is written");
+            table.meaningless(&[&END_SYNC], "nothing is written");
         }
     }
-    let caches = [("cold", Cache::Cold), ("warm", Cache::Warm)];
     Settings {
         common,
-        spread: spread.unwrap_or_default(),
+        spread,
         sync,
         end_sync: end_sync.unwrap_or(true),
-        batch: table.small("batch", 1..=MOST_DEPTH),
-        cache: table.word("cache", &caches).unwrap_or_default(),
+        batch: table.get(&BATCH),
+        cache: table.value(&CACHE),
         pacing: timing::pacing(table),
         stop: Stop { steady: steady(table), ..timing::ends(table, 0) },
     }
@@ -156,18 +215,17 @@ fn spread(text: &str) -> Result<Spread, Problem> {
 
 /// How long the load runs before it is measured: a round's length, or that and the maximum of rounds.
 fn steady(table: &mut Table<'_>) -> Option<Steady> {
-    let entry = table.entry("steady")?;
-    let (round, most) = match &entry.node.value {
+    let entry = table.entry(&STEADY)?;
+    let (round_ns, most_rounds) = match &entry.node.value {
         Value::Map(_) => {
-            let mut own = table.below("`steady`", entry);
-            let found =
-                (own.required("round", "add its length, such as 60s", round), own.small("most", 5..=10_000));
+            let mut own = table.below(&STEADY, entry).of(&ROUNDS);
+            let found = (own.get(&ROUND), own.value(&MOST));
             own.finish();
             found
         }
-        _ => (table.scalar(&entry.node, "steady", round), None),
+        _ => (table.one(&STEADY, &ROUND_LENGTH, &entry.node), MOST.usual().unwrap_or_default()),
     };
-    Some(Steady { round_ns: round?, most_rounds: most.unwrap_or(defaults::STEADY_ROUNDS) })
+    Some(Steady { round_ns: round_ns?, most_rounds })
 }
 
 fn round(text: &str) -> Result<u64, Problem> {
@@ -182,7 +240,7 @@ fn round(text: &str) -> Result<u64, Problem> {
 /// Reports what does not fit: too large a block, too many operations at once.
 fn check_points(table: &mut Table<'_>, ground: &Ground<'_>, points: &[Combination], batch: Option<u32>) {
     let log = table.log();
-    let place = |table: &mut Table<'_>, key: &'static str| {
+    let place = |table: &mut Table<'_>, key: &AnyKey| {
         table.entry(key).map_or(table.place().clone(), |entry| entry.key_span.clone())
     };
     let size = ground.target.size();
@@ -197,13 +255,13 @@ fn check_points(table: &mut Table<'_>, ground: &Ground<'_>, points: &[Combinatio
             exact(point.blocks.largest(), " "),
             exact(room(point), " ")
         );
-        let at = place(table, "block_size");
+        let at = place(table, &axes::BLOCK_SIZE);
         log.error(&at, message, "lower `block_size`, raise the target's `size`, or use fewer clients");
     }
     let batch = batch.unwrap_or(1);
     if let Some(point) = points.iter().find(|point| batch > point.depth) {
         let message = format!("a batch of {batch} is more than the {} operations in flight", point.depth);
-        let at = place(table, "batch");
+        let at = place(table, &BATCH);
         log.error(&at, message, "lower `batch`, or raise `depth`");
     }
     let lanes = |point: &Combination| u64::from(point.clients) * u64::from(point.depth);
@@ -214,7 +272,7 @@ fn check_points(table: &mut Table<'_>, ground: &Ground<'_>, points: &[Combinatio
             units::count(point.depth.into()),
             units::count(lanes(point))
         );
-        let at = place(table, "depth");
+        let at = place(table, &axes::DEPTH);
         let help = format!("keep clients x depth within {}", units::count(defaults::MOST_WORKERS.into()));
         log.error(&at, message, help);
     }

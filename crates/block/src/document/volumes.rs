@@ -2,10 +2,12 @@
 
 use crate::job::{IoEngine, Place, Rbd, Volume};
 use std::path::PathBuf;
+use tidemark_keys::kinds::{Flag, Kind as _, Parsed, Text, Whole, Word};
+use tidemark_keys::shapes::OneOrList;
+use tidemark_keys::tree::Node;
+use tidemark_keys::{Key, Mapping, Problem, Table};
 use tidemark_measure::units;
 use tidemark_plan::yaml::environment::Environment;
-use tidemark_plan::yaml::table::{self, Problem, Table};
-use tidemark_plan::yaml::tree::Node;
 
 /// More volumes than this are treated as a mistake.
 const MOST_VOLUMES: u32 = 1000;
@@ -49,45 +51,104 @@ impl Volumes {
     }
 }
 
-/// Kinds of volumes, as documents call them.
-pub(crate) const KINDS: [&str; 3] = ["file", "device", "rbd"];
+/// The kinds of volumes.
+pub(crate) static KINDS: [&Mapping; 3] = [&FILE, &DEVICE, &RBD];
 
-#[derive(Clone, Copy, PartialEq)]
-enum Kind {
-    File,
-    Device,
-    Rbd,
-}
+static FILE: Mapping = Mapping::kind("file", "Files", &[&FILE_PATH, &PATHS, &COUNT, &SIZE])
+    .with(&[&NATIVE])
+    .one_of(&[&FILE_PATH, &PATHS]);
+static DEVICE: Mapping = Mapping::kind(
+    "device",
+    "Block devices: **writes destroy their content**",
+    &[&DEVICE_PATH, &PATHS, &DEVICE_SIZE],
+)
+.with(&[&NATIVE])
+.one_of(&[&DEVICE_PATH, &PATHS]);
+static RBD: Mapping = Mapping::kind(
+    "rbd",
+    "Images of a Ceph cluster: `image-1`, `image-2` and so on",
+    &[&POOL, &IMAGE, &COUNT, &SIZE, &USER, &CONF, &RBD_ENGINE],
+);
+/// What the native engine offers.
+static NATIVE: Mapping =
+    Mapping::new("native", "How the operations are issued", &[&ENGINE, &DIRECT, &POLLED]);
+
+static FILE_PATH: Key<Paths> = Key::new("path", "Path; with a `count`, `path-1`, `path-2` and so on", PATH)
+    .example("/mnt/data/tidemark")
+    .otherwise("this or `paths` is required")
+    .expanded()
+    .also(&["filename"]);
+static DEVICE_PATH: Key<Paths> = Key::new("path", "Path", PATH)
+    .example("/dev/sdb")
+    .otherwise("this or `paths` is required")
+    .expanded()
+    .also(&["filename"]);
+static PATHS: Key<Paths> = Key::new("paths", "Several paths", PATH).otherwise("instead").expanded();
+static COUNT: Key<Whole<u32>> = Key::new("count", "How many there are", Whole(1, MOST_VOLUMES)).default("1");
+static SIZE: Key<Parsed<u64>> = Key::new("size", "Size of each", SIZE_SHAPE)
+    .required("write the size of each, such as `size: 8GiB`")
+    .example("8GiB");
+static DEVICE_SIZE: Key<Parsed<u64>> = Key::new("size", "Bytes to use of each, from its start", SIZE_SHAPE)
+    .otherwise("all; with several, the size of the smallest");
+static ENGINE: Key<Word<IoEngine>> =
+    Key::new("engine", "What issues the operations: io_uring, or the `fio` on this machine", ENGINES)
+        .default("native");
+static DIRECT: Key<Flag> = Key::new("direct", "Bypass the page cache", Flag).default("true");
+static POLLED: Key<Flag> =
+    Key::new("polled", "Poll for completions; requires `direct` and a device that supports it", Flag)
+        .default("false");
+static POOL: Key<Text> = Key::new("pool", "Pool of the images", Text).default("rbd").expanded();
+static IMAGE: Key<Text> =
+    Key::new("image", "Name of the images, before their numbers", Text).default("tidemark").expanded();
+static USER: Key<Text> =
+    Key::new("user", "Name of the Ceph client, without `client.`", Text).default("admin").expanded();
+static CONF: Key<Text> =
+    Key::new("conf", "Configuration file of the Ceph cluster", Text).otherwise("Ceph's own").expanded();
+static RBD_ENGINE: Key<Word<IoEngine>> =
+    Key::new("engine", "What issues the operations: only fio reaches images", ENGINES).default("fio");
+
+/// One path, or several.
+type Paths = OneOrList<Text>;
+
+const PATH: Paths = OneOrList(Text);
+
+const SIZE_SHAPE: Parsed<u64> = Parsed("bytes, a multiple of 4 KiB", size);
+
+const ENGINES: Word<IoEngine> = Word(&[("native", IoEngine::Native), ("fio", IoEngine::Fio)]);
 
 /// Reads the mapping under `target`; `None` if its kind is none of [`KINDS`].
 pub(crate) fn volumes(kind: &str, table: &mut Table<'_>, environment: &Environment<'_>) -> Option<Volumes> {
-    let kind = [Kind::File, Kind::Device, Kind::Rbd][KINDS.iter().position(|known| *known == kind)?];
-    let places = match kind {
-        Kind::File => files(table, environment),
-        Kind::Device => devices(table, environment),
-        Kind::Rbd => images(table, environment),
+    let (places, size) = match kind {
+        "file" => (files(table), table.get(&SIZE)),
+        "device" => {
+            let places = devices(table);
+            let size = table.get(&DEVICE_SIZE);
+            let smallest = size.is_none() && !table.has(&DEVICE_SIZE);
+            let size = if smallest { Some(smallest_of(table, &places, environment)) } else { size };
+            (places, size)
+        }
+        "rbd" => (images(table), table.get(&SIZE)),
+        _ => return None,
     };
-    let size = table.read("size", size).unwrap_or_else(|| usual_size(kind, table, &places, environment));
-    let engines = [("native", IoEngine::Native), ("fio", IoEngine::Fio)];
-    let engine = table.word("engine", &engines);
-    let io_engine = match kind {
-        Kind::Rbd => IoEngine::Fio,
-        _ => engine.unwrap_or_default(),
-    };
-    let (direct, polled) = match kind {
-        Kind::Rbd => {
-            if let (Some(IoEngine::Native), Some(entry)) = (engine, table.entry("engine")) {
+    let size = size.unwrap_or(UNKNOWN);
+    let (io_engine, direct, polled) = match kind {
+        "rbd" => {
+            if let (Some(IoEngine::Native), Some(entry)) = (table.get(&RBD_ENGINE), table.entry(&RBD_ENGINE))
+            {
                 let help = "remove `engine`, or map the image to a device and use `kind: device`";
                 let message =
                     "only fio reaches RBD images, through librbd: the native engine does not support them";
                 table.log().error(&entry.node.span, message, help);
             }
-            table.meaningless(&["direct", "polled"], "librbd uses neither the page cache nor interrupts");
-            (true, false)
+            table.meaningless(&[&DIRECT, &POLLED], "librbd uses neither the page cache nor interrupts");
+            (IoEngine::Fio, true, false)
         }
-        _ => (table.flag("direct").unwrap_or(true), table.flag("polled").unwrap_or(false)),
+        _ => (table.value(&ENGINE), table.value(&DIRECT), table.value(&POLLED)),
     };
-    if let (true, false, Some(entry)) = (polled, direct, table.entry("polled")) {
+    if polled
+        && !direct
+        && let Some(entry) = table.entry(&POLLED)
+    {
         let message = "`polled` requires direct I/O";
         table.log().error(&entry.key_span, message, "remove `direct: false` or `polled`");
     }
@@ -95,8 +156,8 @@ pub(crate) fn volumes(kind: &str, table: &mut Table<'_>, environment: &Environme
     Some(Volumes { volumes, io_engine, direct, polled })
 }
 
-fn files(table: &mut Table<'_>, environment: &Environment<'_>) -> Vec<Place> {
-    let named = paths(table, environment, |path| match path.starts_with("/dev/") {
+fn files(table: &mut Table<'_>) -> Vec<Place> {
+    let named = paths(table, &FILE_PATH, |path| match path.starts_with("/dev/") {
         true if !path.starts_with("/dev/shm/") => {
             Err(Problem::new(format!("{path} is below /dev"), "write `kind: device`, or another path"))
         }
@@ -106,8 +167,8 @@ fn files(table: &mut Table<'_>, environment: &Environment<'_>) -> Vec<Place> {
         )),
         _ => Ok(()),
     });
-    if table.has("paths") {
-        table.meaningless(&["count"], "`paths` sets the number");
+    if table.has(&PATHS) {
+        table.meaningless(&[&COUNT], "`paths` sets the number");
         return named.into_iter().map(Place::File).collect();
     }
     let Some(path) = named.into_iter().next() else { return Vec::new() };
@@ -116,15 +177,15 @@ fn files(table: &mut Table<'_>, environment: &Environment<'_>) -> Vec<Place> {
         name.push(format!("-{number}"));
         Place::File(name.into())
     };
-    match table.small("count", 1..=MOST_VOLUMES) {
+    match table.get(&COUNT) {
         None | Some(1) => vec![Place::File(path)],
         Some(count) => (1..=count).map(numbered).collect(),
     }
 }
 
-fn devices(table: &mut Table<'_>, environment: &Environment<'_>) -> Vec<Place> {
-    table.meaningless(&["count"], "write each device under `paths`");
-    let named = paths(table, environment, |path| match path.starts_with('/') {
+fn devices(table: &mut Table<'_>) -> Vec<Place> {
+    table.meaningless(&[&COUNT], "write each device under `paths`");
+    let named = paths(table, &DEVICE_PATH, |path| match path.starts_with('/') {
         true => Ok(()),
         false => {
             Err(Problem::new(format!("{path} is not a device"), "write its full path, such as /dev/sdb"))
@@ -133,18 +194,15 @@ fn devices(table: &mut Table<'_>, environment: &Environment<'_>) -> Vec<Place> {
     named.into_iter().map(Place::Device).collect()
 }
 
-fn images(table: &mut Table<'_>, environment: &Environment<'_>) -> Vec<Place> {
-    table.meaningless(&["path", "paths"], "`pool` and `image` name the images");
-    let text = |table: &mut Table<'_>, key, usual: &str| {
-        environment.text(table, key).unwrap_or_else(|| usual.to_owned())
-    };
+fn images(table: &mut Table<'_>) -> Vec<Place> {
+    table.meaningless(&[&FILE_PATH, &PATHS], "`pool` and `image` name the images");
     let rbd = Rbd {
-        conf: environment.text(table, "conf").map(PathBuf::from),
-        user: text(table, "user", "admin"),
-        pool: text(table, "pool", "rbd"),
-        image: text(table, "image", "tidemark"),
+        conf: table.get(&CONF).map(PathBuf::from),
+        user: table.value(&USER),
+        pool: table.value(&POOL),
+        image: table.value(&IMAGE),
     };
-    let count = table.small("count", 1..=MOST_VOLUMES).unwrap_or(1);
+    let count = table.get(&COUNT).unwrap_or(1);
     let numbered = |number| Rbd { image: format!("{}-{number}", rbd.image), ..rbd.clone() };
     (1..=count).map(|number| Place::Rbd(numbered(number))).collect()
 }
@@ -152,27 +210,28 @@ fn images(table: &mut Table<'_>, environment: &Environment<'_>) -> Vec<Place> {
 /// The paths under `path` or `paths`, each once; an error when there are none.
 fn paths(
     table: &mut Table<'_>,
-    environment: &Environment<'_>,
+    one: &Key<Paths>,
     check: impl Fn(&str) -> Result<(), Problem>,
 ) -> Vec<PathBuf> {
-    table.contradiction("path", "paths", "one path or a list of them");
-    let key = if table.has("path") { "path" } else { "paths" };
-    let nodes = table.list(key).unwrap_or_default();
+    table.contradiction(one, &PATHS, "one path or a list of them");
+    let single = table.has(one);
+    let key = if single { one } else { &PATHS };
+    let nodes = table.list(key);
     if nodes.is_empty() {
-        table.missing("path", "add the path, such as `path: /mnt/data/tidemark`, or a list under `paths`");
+        table.missing(one, "add the path, such as `path: /mnt/data/tidemark`, or a list under `paths`");
     }
     if nodes.len() > MOST_VOLUMES as usize {
         let message = format!("there are {} paths, more than {MOST_VOLUMES}", nodes.len());
         table.log().error(table.place(), message, "use fewer volumes");
         return Vec::new();
     }
-    if let (Some(second), "path") = (nodes.get(1), key) {
+    if let (Some(second), true) = (nodes.get(1), single) {
         table.log().error(&second.span, "`path` takes one path", "write a list under `paths`");
     }
     let mut all: Vec<PathBuf> = Vec::new();
     let read = |node: &Node| {
-        table.scalar(node, key, |text| {
-            let path = environment.expand(&table::text(text)?)?;
+        table.scalar(key, node, |text| {
+            let path = Text.read(text)?;
             check(&path).map(|()| path)
         })
     };
@@ -203,15 +262,8 @@ fn size(text: &str) -> Result<u64, Problem> {
     }
 }
 
-/// The size where the document gives none: a device's own, the smallest one's if there are several.
-fn usual_size(kind: Kind, table: &mut Table<'_>, places: &[Place], environment: &Environment<'_>) -> u64 {
-    if table.has("size") {
-        return UNKNOWN;
-    }
-    if kind != Kind::Device {
-        table.missing("size", "write the size of each, such as `size: 8GiB`");
-        return UNKNOWN;
-    }
+/// The size of devices where the document gives none: the smallest one's.
+fn smallest_of(table: &Table<'_>, places: &[Place], environment: &Environment<'_>) -> u64 {
     let log = table.log();
     let mut sizes = Vec::new();
     for place in places {

@@ -2,8 +2,10 @@
 
 use super::volumes::Volumes;
 use super::{axes, load};
-use crate::job::pattern::{BlockSizes, Drawn, Moves, PATTERNS, Pattern, Shape, Spread};
+use crate::job::pattern::{BlockSizes, Drawn, Moves, Pattern, Shape, Spread};
 use crate::job::{Action, Cache, Content, FILL_BYTES, IoEngine, Job, Volume};
+use tidemark_keys::kinds::{Flag, Whole, Word};
+use tidemark_keys::{Key, Mapping, Table};
 use tidemark_load::pacing::Pacing;
 use tidemark_load::source::SourcePlan;
 use tidemark_load::stopping::Stop;
@@ -15,27 +17,58 @@ use tidemark_plan::job::Job as AnyJob;
 use tidemark_plan::plan::{Label, OperationClass, Work, WorkKind};
 use tidemark_plan::yaml::context::Context;
 use tidemark_plan::yaml::scope::Scope;
-use tidemark_plan::yaml::table::Table;
+use tidemark_plan::yaml::works::Common;
 use tidemark_plan::yaml::{timing, values};
 
 /// The most clients that a prefill has of its own accord: one for each volume, up to this many.
 const FILL_CLIENTS: u32 = 8;
 
-/// Operations of a prefill's client in flight at once.
-const FILL_DEPTH: u32 = 8;
-
-/// What preconditioning does: the workload-independent part of the SNIA's method writes the capacity twice.
-const PRECONDITION: Pattern =
+/// What preconditioning does: the workload-independent part of the SNIA's method.
+const PRECONDITIONING: Pattern =
     Pattern { name: "randwrite", moves: Moves::Data { reads: 0.0 }, random: 1.0, blocks: &[] };
 
 /// Block size of preconditioning, bytes.
 const PRECONDITION_BLOCK: u64 = 4 << 10;
 
-/// How often preconditioning writes the capacity (SNIA SSS PTS 2.0.2, 7.1).
-const PRECONDITION_PASSES: u64 = 2;
+/// The works on volumes.
+pub(crate) static KEYS: [&Mapping; 4] = [&PREPARE, &PRECONDITION, &load::LOAD, &CLEANUP];
 
-/// Operations of a preconditioning client in flight at once.
-const PRECONDITION_DEPTH: u32 = 32;
+static PREPARE: Mapping = Mapping::new(
+    "prepare",
+    "Writes every volume once with real content, creates it if missing, and syncs it",
+    &[&FILL_WORKERS, &FILL_IN_FLIGHT, &REUSE],
+);
+static FILL_WORKERS: Key<Whole<u32>> =
+    Key::new("workers", "Number of logical clients", Whole(1, defaults::MOST_WORKERS))
+        .otherwise("one per volume, up to 8");
+static FILL_IN_FLIGHT: Key<Whole<u32>> =
+    Key::new("depth", "Operations in flight per client", Whole(1, MOST_DEPTH))
+        .default("8")
+        .also(&["iodepth"]);
+static REUSE: Key<Flag> =
+    Key::new("reuse", "Keep a volume that already holds the content", Flag).default("true");
+
+static PRECONDITION: Mapping = Mapping::new(
+    "precondition",
+    "Writes the capacity of all volumes several times, to bring a device into the state of long use",
+    &[&PATTERN, &BLOCK_SIZE, &PASSES, &DEPTH],
+);
+static PATTERN: Key<Word<Pattern>> = Key::new("pattern", "Write pattern", Word(&WRITES)).default("randwrite");
+static WRITES: [(&str, Pattern); 2] =
+    [("write", Pattern { random: 0.0, name: "write", ..PRECONDITIONING }), ("randwrite", PRECONDITIONING)];
+static BLOCK_SIZE: Key<axes::BlockSize> =
+    Key::new("block_size", "Block size", axes::BLOCK_SIZE_SHAPE).default("4KiB").also(&["bs", "bssplit"]);
+// SNIA SSS PTS 2.0.2, 7.1.
+static PASSES: Key<Whole<u64>> =
+    Key::new("passes", "How many times to write the capacity", Whole(1, 1000)).default("2");
+static DEPTH: Key<Whole<u32>> = Key::new("depth", "Operations in flight per client", Whole(1, MOST_DEPTH))
+    .default("32")
+    .also(&["iodepth"]);
+
+static CLEANUP: Mapping =
+    Mapping::new("cleanup", "Removes files and images; invalid for devices", &[&CLEANERS]);
+static CLEANERS: Key<Whole<u32>> =
+    Key::new("workers", "Number of logical clients", Whole(1, defaults::MOST_WORKERS)).default("1");
 
 /// What the works of a stage on block storage have in common.
 pub(super) struct Ground<'a> {
@@ -81,9 +114,9 @@ pub(crate) fn works(
 }
 
 /// What is written and checked, as far as block storage can.
-fn content(table: &Table<'_>, scope: &Scope<'_>, target: &Volumes) -> Content {
+fn content<'a>(table: &Table<'a>, scope: &Scope<'a>, target: &Volumes) -> Content {
     let log = table.log();
-    if scope.sections("naming").next().is_some() {
+    if scope.has("naming") {
         let help = "remove it, or move it to the works on objects";
         log.error(table.place(), "`naming` does not apply to block storage", help);
     }
@@ -176,33 +209,12 @@ impl Ground<'_> {
     }
 }
 
-/// What every work has.
-#[derive(Clone)]
-pub(super) struct Common {
-    name: String,
-    allowed_failures: u32,
-    driver: Option<String>,
-}
-
-impl Common {
-    /// Reads it; `usual` is the work's name if it has none of its own. A failure of block storage is never usual.
-    pub(super) fn read(table: &mut Table<'_>, usual: &str) -> Self {
-        let allowed = table.share("allowed_failures").unwrap_or(0.0);
-        Self {
-            name: table.text("name").unwrap_or_else(|| usual.to_owned()),
-            allowed_failures: (allowed * 1e6).round() as u32,
-            driver: table.text("driver"),
-        }
-    }
-}
-
 /// Writes every volume once, from end to end.
 fn prepare(table: &mut Table<'_>, ground: &Ground<'_>) -> Work {
-    let common = Common::read(table, "prepare");
+    let common = Common::read(table, "prepare", 0);
     let usual = ground.count().min(u64::from(FILL_CLIENTS)) as u32;
-    let workers = table.small("workers", 1..=defaults::MOST_WORKERS).unwrap_or(usual);
-    let depth = table.small("depth", 1..=MOST_DEPTH).unwrap_or(FILL_DEPTH);
-    let reuse = table.flag("reuse").unwrap_or(true);
+    let workers = table.get(&FILL_WORKERS).unwrap_or(usual);
+    let (depth, reuse) = (table.value(&FILL_IN_FLIGHT), table.value(&REUSE));
     let spaces = ground.spaces();
     let last = ground.target.size().div_ceil(FILL_BYTES).saturating_sub(1);
     let bytes = values::constant(FILL_BYTES);
@@ -220,20 +232,16 @@ fn prepare(table: &mut Table<'_>, ground: &Ground<'_>) -> Work {
 
 /// Writes as many bytes as all volumes hold, several times over, so that a device is in the state of long use.
 fn precondition(table: &mut Table<'_>, ground: &Ground<'_>) -> Work {
-    let common = Common::read(table, "precondition");
-    let writes = PATTERNS.map(|pattern| (pattern.name, pattern));
-    let writes: Vec<(&str, Pattern)> =
-        writes.into_iter().filter(|(_, pattern)| pattern.moves == (Moves::Data { reads: 0.0 })).collect();
-    let pattern = table.word("pattern", &writes).unwrap_or(PRECONDITION);
-    let entry = table.entry("block_size");
-    let blocks = entry.and_then(|entry| axes::blocks(table, &entry.node));
+    let common = Common::read(table, "precondition", 0);
+    let pattern = table.get(&PATTERN).unwrap_or(PRECONDITIONING);
+    let entry = table.entry(&BLOCK_SIZE);
+    let blocks = entry.and_then(|entry| axes::blocks(table, &BLOCK_SIZE, &entry.node));
     let blocks = blocks.unwrap_or_else(|| BlockSizes::new(&[(PRECONDITION_BLOCK, 1)]));
     if blocks.largest() > ground.target.size() {
         let place = entry.map_or(table.place(), |entry| &entry.node.span);
         table.log().error(place, "a block is larger than a volume", "lower `block_size`, or raise `size`");
     }
-    let passes = table.whole("passes", 1..=1000).unwrap_or(PRECONDITION_PASSES);
-    let depth = table.small("depth", 1..=MOST_DEPTH).unwrap_or(PRECONDITION_DEPTH);
+    let (passes, depth) = (table.value(&PASSES), table.value(&DEPTH));
     let (clients, volumes) = (ground.count() as u32, &ground.target.volumes);
     let shape = Shape {
         pattern,
@@ -258,8 +266,8 @@ fn cleanup(table: &mut Table<'_>, ground: &Ground<'_>) -> Work {
         let help = "remove this work; devices keep what was written to them";
         table.log().error(table.place(), "devices cannot be removed", help);
     }
-    let common = Common::read(table, "cleanup");
-    let workers = table.small("workers", 1..=defaults::MOST_WORKERS).unwrap_or(1);
+    let common = Common::read(table, "cleanup", 0);
+    let workers = table.value(&CLEANERS);
     let bytes = values::constant(0);
     let drawn = Drawn {
         source: SourcePlan::Scan { action: 0, spaces: Some(ground.spaces()), items: None, bytes },

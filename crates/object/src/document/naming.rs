@@ -1,26 +1,45 @@
 //! The `naming` of a document: how containers and objects are called.
 
 use crate::job::Naming;
+use tidemark_keys::kinds::Parsed;
+use tidemark_keys::shapes::Map;
+use tidemark_keys::{Key, Mapping, Table};
 use tidemark_plan::yaml::scope::Scope;
-use tidemark_plan::yaml::table::Table;
+
+static CONTAINER_PREFIX: Key<Affix> =
+    Key::new("container_prefix", "Before a container's number", AFFIX).otherwise("`mycontainers`");
+static CONTAINER_SUFFIX: Key<Affix> = Key::new("container_suffix", "After a container's number", AFFIX);
+static OBJECT_PREFIX: Key<Affix> =
+    Key::new("object_prefix", "Before an object's number", AFFIX).otherwise("`myobjects`");
+static OBJECT_SUFFIX: Key<Affix> = Key::new("object_suffix", "After an object's number", AFFIX);
+
+static MAPPING: Mapping = Mapping::new(
+    "naming",
+    "Names of containers and objects",
+    &[&CONTAINER_PREFIX, &CONTAINER_SUFFIX, &OBJECT_PREFIX, &OBJECT_SUFFIX],
+);
+
+/// The key of the section.
+pub(crate) static NAMING: Key<Map> = Key::of(&MAPPING);
+
+/// A part of a name; it may be empty.
+type Affix = Parsed<String>;
+
+const AFFIX: Affix = Parsed("text", |text| Ok(text.to_owned()));
 
 /// What holds for a work: its scope's `naming` sections, the innermost last. `table` is the work's.
-pub(super) fn naming(scope: &Scope<'_>, table: &Table<'_>) -> Naming {
-    let sections = scope.sections("naming");
-    sections.fold(Naming::default(), |above, entry| section(table.below("`naming`", entry), &above))
+pub(super) fn naming<'a>(scope: &Scope<'a>, table: &Table<'a>) -> Naming {
+    scope.sections(&NAMING, table).fold(Naming::default(), |above, table| section(table, above))
 }
 
 /// Reads one `naming` section; what it does not say holds as `above`.
-pub(super) fn section(mut table: Table<'_>, above: &Naming) -> Naming {
-    let mut part = |key, above: &String| {
-        let read = table.read(key, |text| Ok(text.to_owned()));
-        read.unwrap_or_else(|| above.clone())
-    };
+pub(super) fn section(mut table: Table<'_>, above: Naming) -> Naming {
+    let mut part = |key, above| table.get(key).unwrap_or(above);
     let naming = Naming {
-        container_prefix: part("container_prefix", &above.container_prefix),
-        container_suffix: part("container_suffix", &above.container_suffix),
-        object_prefix: part("object_prefix", &above.object_prefix),
-        object_suffix: part("object_suffix", &above.object_suffix),
+        container_prefix: part(&CONTAINER_PREFIX, above.container_prefix),
+        container_suffix: part(&CONTAINER_SUFFIX, above.container_suffix),
+        object_prefix: part(&OBJECT_PREFIX, above.object_prefix),
+        object_suffix: part(&OBJECT_SUFFIX, above.object_suffix),
     };
     table.finish();
     naming

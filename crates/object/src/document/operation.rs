@@ -1,15 +1,16 @@
 //! One operation of a load: what it does, on what, how often.
 
-use super::naming;
+use super::naming::{self, NAMING};
 use crate::job::{Action, Content, Naming, Verb};
-use std::path::PathBuf;
+use tidemark_keys::kinds::{Bytes, Flag, Parsed, Text, Whole, Word};
+use tidemark_keys::shapes::Map;
+use tidemark_keys::{AnyKey, Key, Mapping, Problem, Table};
 use tidemark_load::source::{Choice, Division, Effect, Order, PoolPlan, Size};
 use tidemark_measure::pick::Pick;
 use tidemark_plan::content;
 use tidemark_plan::plan::{Label, OperationClass};
 use tidemark_plan::selector;
-use tidemark_plan::yaml::table::{self, Table};
-use tidemark_plan::yaml::values::{constant, pick, positive_bytes, size, weight};
+use tidemark_plan::yaml::values::{Length, Selector, Sizes, constant};
 
 /// What holds around operations, unless they say otherwise.
 pub(super) struct Around {
@@ -20,8 +21,8 @@ pub(super) struct Around {
 impl Around {
     /// What holds for the operation in `table`.
     fn within(&self, table: &mut Table<'_>) -> Around {
-        let naming = table.table("naming").map(|own| naming::section(own, &self.naming));
-        let content = table.table("content").map(|own| content::section(own, self.content));
+        let naming = table.table(&NAMING).map(|own| naming::section(own, self.naming.clone()));
+        let content = table.table(&content::CONTENT).map(|own| content::section(own, self.content));
         Around {
             naming: naming.unwrap_or_else(|| self.naming.clone()),
             content: content.unwrap_or(self.content),
@@ -38,29 +39,144 @@ pub(super) struct Common {
     pub(super) pool: Option<PoolPlan>,
 }
 
-/// The operations, as documents call them: name, the sample that it counts as, what it does to a pool.
-pub(crate) const VERBS: [(&str, Kind); 14] = [
-    ("get", Kind { verb: Name::Get, class: OperationClass::Read, effect: Effect::Uses }),
-    ("put", Kind { verb: Name::Put, class: OperationClass::Write, effect: Effect::Makes }),
-    ("head", Kind { verb: Name::Head, class: OperationClass::Head, effect: Effect::Uses }),
-    ("delete", Kind { verb: Name::Delete, class: OperationClass::Delete, effect: Effect::Removes }),
-    ("delete_many", Kind { verb: Name::DeleteMany, class: OperationClass::Delete, effect: Effect::Removes }),
-    ("copy", Kind { verb: Name::Copy, class: OperationClass::Copy, effect: Effect::Uses }),
-    ("list", Kind { verb: Name::List, class: OperationClass::List, effect: Effect::Free }),
-    ("put_tags", Kind { verb: Name::PutTags, class: OperationClass::PutTags, effect: Effect::Uses }),
-    ("get_tags", Kind { verb: Name::GetTags, class: OperationClass::GetTags, effect: Effect::Uses }),
-    ("restore", Kind { verb: Name::Restore, class: OperationClass::Restore, effect: Effect::Uses }),
-    ("put_file", Kind { verb: Name::PutFile, class: OperationClass::Write, effect: Effect::Free }),
-    ("write_local", Kind { verb: Name::WriteLocal, class: OperationClass::LocalWrite, effect: Effect::Free }),
+/// The operations: the key that each stands under, what it does, the sample that it counts as, what it does to a pool.
+pub(crate) static VERBS: [(Key<Map>, Kind); 14] = [
     (
-        "create_container",
+        Key::of(&GET).also(&["read"]),
+        Kind { verb: Name::Get, class: OperationClass::Read, effect: Effect::Uses },
+    ),
+    (
+        Key::of(&PUT).also(&["write"]),
+        Kind { verb: Name::Put, class: OperationClass::Write, effect: Effect::Makes },
+    ),
+    (Key::of(&HEAD), Kind { verb: Name::Head, class: OperationClass::Head, effect: Effect::Uses }),
+    (Key::of(&DELETE), Kind { verb: Name::Delete, class: OperationClass::Delete, effect: Effect::Removes }),
+    (
+        Key::of(&DELETE_MANY),
+        Kind { verb: Name::DeleteMany, class: OperationClass::Delete, effect: Effect::Removes },
+    ),
+    (Key::of(&COPY), Kind { verb: Name::Copy, class: OperationClass::Copy, effect: Effect::Uses }),
+    (Key::of(&LIST), Kind { verb: Name::List, class: OperationClass::List, effect: Effect::Free }),
+    (Key::of(&PUT_TAGS), Kind { verb: Name::PutTags, class: OperationClass::PutTags, effect: Effect::Uses }),
+    (Key::of(&GET_TAGS), Kind { verb: Name::GetTags, class: OperationClass::GetTags, effect: Effect::Uses }),
+    (Key::of(&RESTORE), Kind { verb: Name::Restore, class: OperationClass::Restore, effect: Effect::Uses }),
+    (Key::of(&PUT_FILE), Kind { verb: Name::PutFile, class: OperationClass::Write, effect: Effect::Free }),
+    (
+        Key::of(&WRITE_LOCAL),
+        Kind { verb: Name::WriteLocal, class: OperationClass::LocalWrite, effect: Effect::Free },
+    ),
+    (
+        Key::of(&CREATE_CONTAINER),
         Kind { verb: Name::CreateContainer, class: OperationClass::Init, effect: Effect::Free },
     ),
     (
-        "delete_container",
+        Key::of(&DELETE_CONTAINER),
         Kind { verb: Name::DeleteContainer, class: OperationClass::Dispose, effect: Effect::Free },
     ),
 ];
+
+/// The keys of [`VERBS`].
+pub(super) fn verbs() -> Vec<&'static AnyKey> {
+    VERBS.iter().map(|(key, _)| key as &AnyKey).collect()
+}
+
+static GET: Mapping = Mapping::new("get", "Reads an object", &[&RANGE]).with(&[&COMMON, &ON_OBJECTS]);
+static PUT: Mapping =
+    Mapping::new("put", "Writes an object", &[&SIZES]).with(&[&COMMON, &ON_OBJECTS, &WRITTEN]);
+static HEAD: Mapping = Mapping::new("head", "Reads an object's headers", &[]).with(&[&COMMON, &ON_OBJECTS]);
+static DELETE: Mapping = Mapping::new("delete", "Deletes an object", &[]).with(&[&COMMON, &ON_OBJECTS]);
+static DELETE_MANY: Mapping =
+    Mapping::new("delete_many", "Deletes `count` objects from this number on, in one request", &[&COUNT])
+        .with(&[&COMMON, &ON_OBJECTS]);
+static COPY: Mapping =
+    Mapping::new("copy", "Copies an object to its name plus `-copy`", &[]).with(&[&COMMON, &ON_OBJECTS]);
+static LIST: Mapping =
+    Mapping::new("list", "Lists a container", &[&OBJECTS, &PAGE, &ALL, &BY_OBJECT]).with(&[&COMMON]);
+static PUT_TAGS: Mapping = Mapping::new("put_tags", "Writes tags", &[]).with(&[&COMMON, &ON_OBJECTS]);
+static GET_TAGS: Mapping = Mapping::new("get_tags", "Reads tags", &[]).with(&[&COMMON, &ON_OBJECTS]);
+static RESTORE: Mapping =
+    Mapping::new("restore", "Restores an archived object", &[&DAYS]).with(&[&COMMON, &ON_OBJECTS]);
+static PUT_FILE: Mapping =
+    Mapping::new("put_file", "Writes the n-th file of a directory", &[&DIRECTORY, &PART])
+        .with(&[&COMMON, &ON_OBJECTS]);
+static WRITE_LOCAL: Mapping =
+    Mapping::new("write_local", "Writes to a local directory instead of the target", &[&SIZES, &DIRECTORY])
+        .with(&[&COMMON, &ON_OBJECTS]);
+static CREATE_CONTAINER: Mapping =
+    Mapping::new("create_container", "Creates a container", &[]).with(&[&COMMON]);
+static DELETE_CONTAINER: Mapping =
+    Mapping::new("delete_container", "Deletes a container", &[&EMPTY]).with(&[&COMMON]);
+
+/// Keys of every operation.
+static COMMON: Mapping = Mapping::new(
+    "operation",
+    "Keys of every operation",
+    &[&NAME, &WEIGHT, &CONTAINERS, &DIVISION, &NAMING, &content::CONTENT],
+);
+/// Keys of operations on objects.
+static ON_OBJECTS: Mapping = Mapping::new("object", "Keys of operations on objects", &[&OBJECTS]);
+/// How an object is written.
+pub(super) static WRITTEN: Mapping =
+    Mapping::new("written", "How an object is written", &[&CHUNKED, &IF_ABSENT, &MULTIPART]);
+
+static NAME: Key<Text> = Key::new("name", "Name in reports", Text).otherwise("the operation's");
+static WEIGHT: Key<Parsed<f64>> = Key::new(
+    "weight",
+    "Share of the mix, relative to the other operations",
+    Parsed("number above 0", |text| {
+        let number = text.trim_end_matches('%').trim().parse::<f64>().ok();
+        match number.filter(|weight| weight.is_finite() && *weight > 0.0 && *weight <= 1e9) {
+            Some(weight) => Ok(weight),
+            None => {
+                Err(Problem::new(format!("'{text}' is not a weight"), "write a number above 0, such as 70"))
+            }
+        }
+    }),
+)
+.default("1");
+static CONTAINERS: Key<Selector> =
+    Key::new("containers", "Numbers of containers", Selector).otherwise("the load's");
+static OBJECTS: Key<Selector> = Key::new("objects", "Numbers of objects", Selector).otherwise("the load's");
+static SIZES: Key<Sizes> = Key::new("sizes", "Sizes of objects", Sizes).otherwise("the load's");
+static DIVISION: Key<Word<Division>> =
+    Key::new("division", "What to divide among the workers", DIVISIONS).otherwise("the load's");
+static COUNT: Key<Whole<u32>> =
+    // S3 takes at most 1000 keys in one request.
+    Key::new("count", "Number of objects in one request", Whole(1, 1000)).default("1000");
+static PAGE: Key<Whole<u32>> = Key::new("page", "Entries per page", Whole(1, 10_000)).default("1000");
+static ALL: Key<Flag> = Key::new("all", "Follow pages to the end", Flag).default("false");
+static BY_OBJECT: Key<Flag> =
+    Key::new("by_object", "List only names that begin with the object's", Flag).default("false");
+static DAYS: Key<Whole<u32>> =
+    Key::new("days", "How many days a restored object remains", Whole(1, 36_500)).default("1");
+/// Files to upload, or where to write them.
+pub(super) static DIRECTORY: Key<Text> =
+    Key::new("directory", "Path of the directory", Text).required("the path of the directory");
+/// Size of the parts of a file.
+pub(super) static PART: Key<Bytes> =
+    Key::new("part", "Size of each part of a file's upload", Bytes(1)).otherwise("upload at once");
+/// Whether a container goes with its objects.
+pub(super) static EMPTY: Key<Flag> = Key::new("empty", "Delete its objects first", Flag).default("false");
+static CHUNKED: Key<Flag> =
+    Key::new("chunked", "Send in chunks, without a total length", Flag).default("false");
+static IF_ABSENT: Key<Flag> =
+    Key::new("if_absent", "Only if the object does not exist", Flag).default("false");
+static MULTIPART: Key<Map> = Key::of(&IN_PARTS);
+static IN_PARTS: Mapping = Mapping::new("multipart", "Upload in parts", &[&PART_BYTES, &PARALLEL]);
+static PART_BYTES: Key<Length> =
+    Key::new("part", "Size of a part", Length).required("the size of a part, such as 8MiB");
+static PARALLEL: Key<Whole<u32>> =
+    Key::new("parallel", "Parts in flight at once", Whole(1, 1000)).default("1");
+static RANGE: Key<Map> = Key::of(&PART_OF_OBJECT);
+static PART_OF_OBJECT: Mapping = Mapping::new(
+    "range",
+    "Read a part of the object, at a random multiple of its length",
+    &[&LENGTH, &OBJECT_SIZE],
+);
+static LENGTH: Key<Length> =
+    Key::new("length", "Bytes to read", Length).required("how many bytes to read, such as 64KiB");
+static OBJECT_SIZE: Key<Length> =
+    Key::new("object_size", "Size of the objects", Length).required("the size of the objects, such as 4MiB");
 
 /// What is fixed about an operation.
 #[derive(Clone)]
@@ -99,8 +215,7 @@ pub(super) fn operation(
     action: u16,
 ) -> (Choice, Action, Label) {
     let around = around.within(&mut table);
-    let label = table.text("name").unwrap_or_default();
-    let weight = table.read("weight", weight).unwrap_or(1.0);
+    let (label, weight) = (table.value(&NAME), table.value(&WEIGHT));
     let mut verb = verb(kind.verb, &mut table);
     let on_container = matches!(
         verb,
@@ -109,12 +224,12 @@ pub(super) fn operation(
     let pooled = common.pool.as_ref().filter(|_| kind.effect != Effect::Free);
     let (spaces, items) = match pooled {
         Some(pool) => {
-            table.meaningless(&["containers", "objects", "division"], "the pool chooses the objects");
+            table.meaningless(&[&CONTAINERS, &OBJECTS, &DIVISION], "the pool chooses the objects");
             (uniform(pool.spaces), uniform(pool.items))
         }
         None => (
-            numbers(&mut table, "containers", &common.containers),
-            if on_container { Pick::Constant(0) } else { numbers(&mut table, "objects", &common.objects) },
+            numbers(&mut table, &CONTAINERS, &common.containers),
+            if on_container { Pick::Constant(0) } else { numbers(&mut table, &OBJECTS, &common.objects) },
         ),
     };
     if let (Verb::DeleteMany { count: 2.. }, Some(_)) = (&verb, pooled) {
@@ -128,10 +243,10 @@ pub(super) fn operation(
     let sized = matches!(verb, Verb::Put { .. } | Verb::PutMultipart { .. } | Verb::WriteLocal { .. });
     let bytes = match &mut verb {
         Verb::GetRange { length, .. } => constant(*length),
-        _ if sized => sizes(&mut table, &common.sizes),
+        _ if sized => sizes(&mut table, &SIZES, &common.sizes),
         _ => constant(0),
     };
-    let division = table.word("division", &DIVISIONS).unwrap_or(common.division);
+    let division = table.get(&DIVISION).unwrap_or(common.division);
     let label = Label {
         label,
         kind: name.to_owned(),
@@ -156,8 +271,8 @@ pub(super) fn operation(
 }
 
 /// What is divided among workers, as documents call it.
-pub(crate) const DIVISIONS: [(&str, Division); 3] =
-    [("none", Division::None), ("containers", Division::Spaces), ("objects", Division::Items)];
+pub(super) const DIVISIONS: Word<Division> =
+    Word(&[("none", Division::None), ("containers", Division::Spaces), ("objects", Division::Items)]);
 
 fn verb(name: Name, table: &mut Table<'_>) -> Verb {
     match name {
@@ -165,33 +280,30 @@ fn verb(name: Name, table: &mut Table<'_>) -> Verb {
         Name::Put => put(table),
         Name::Head => Verb::Head,
         Name::Delete => Verb::Delete,
-        // S3 takes at most 1000 keys in one request.
-        Name::DeleteMany => Verb::DeleteMany { count: table.small("count", 1..=1000).unwrap_or(1000) },
+        Name::DeleteMany => Verb::DeleteMany { count: table.value(&COUNT) },
         Name::Copy => Verb::Copy,
         Name::List => Verb::List {
-            page: table.small("page", 1..=10_000).unwrap_or(1000),
-            all: table.flag("all").unwrap_or(false),
-            by_object: table.flag("by_object").unwrap_or(false),
+            page: table.value(&PAGE),
+            all: table.value(&ALL),
+            by_object: table.value(&BY_OBJECT),
         },
         Name::PutTags => Verb::PutTags,
         Name::GetTags => Verb::GetTags,
-        Name::Restore => Verb::Restore { days: table.small("days", 1..=36_500).unwrap_or(1) },
+        Name::Restore => Verb::Restore { days: table.value(&DAYS) },
         Name::PutFile => {
-            let directory = directory(table).unwrap_or_default();
-            Verb::PutFile { directory, part_bytes: table.bytes("part", 1) }
+            Verb::PutFile { directory: table.value(&DIRECTORY).into(), part_bytes: table.get(&PART) }
         }
-        Name::WriteLocal => Verb::WriteLocal { directory: directory(table).unwrap_or_default() },
+        Name::WriteLocal => Verb::WriteLocal { directory: table.value(&DIRECTORY).into() },
         Name::CreateContainer => Verb::CreateContainer,
-        Name::DeleteContainer => Verb::DeleteContainer { empty: table.flag("empty").unwrap_or(false) },
+        Name::DeleteContainer => Verb::DeleteContainer { empty: table.value(&EMPTY) },
     }
 }
 
 fn get(table: &mut Table<'_>) -> Verb {
-    let Some(mut range) = table.table("range") else {
+    let Some(mut range) = table.table(&RANGE) else {
         return Verb::Get;
     };
-    let length = range.required("length", "how many bytes to read, such as 64KiB", positive_bytes);
-    let object = range.required("object_size", "the size of the objects, such as 4MiB", positive_bytes);
+    let (length, object) = (range.get(&LENGTH), range.get(&OBJECT_SIZE));
     if let (Some(length), Some(object)) = (length, object)
         && length > object
     {
@@ -204,26 +316,19 @@ fn get(table: &mut Table<'_>) -> Verb {
 
 /// Reads how an object is written: at once, in chunks, or in parts.
 pub(super) fn put(table: &mut Table<'_>) -> Verb {
-    let chunked = table.flag("chunked").unwrap_or(false);
-    let if_absent = table.flag("if_absent").unwrap_or(false);
-    let Some(mut parts) = table.table("multipart") else {
+    let (chunked, if_absent) = (table.value(&CHUNKED), table.value(&IF_ABSENT));
+    let Some(mut parts) = table.table(&MULTIPART) else {
         return Verb::Put { chunked, if_absent };
     };
-    let part_bytes = parts.required("part", "the size of a part, such as 8MiB", positive_bytes).unwrap_or(1);
-    let parallel = parts.small("parallel", 1..=1000).unwrap_or(1);
+    let (part_bytes, parallel) = (parts.get(&PART_BYTES).unwrap_or(1), parts.value(&PARALLEL));
     parts.finish();
-    table.meaningless(&["chunked", "if_absent"], "the object is written in parts");
+    table.meaningless(&[&CHUNKED, &IF_ABSENT], "the object is written in parts");
     Verb::PutMultipart { part_bytes, parallel }
 }
 
-/// The directory of files, which must be given.
-pub(super) fn directory(table: &mut Table<'_>) -> Option<PathBuf> {
-    table.required("directory", "the path of the directory", table::text).map(PathBuf::from)
-}
-
 /// Container or object numbers, or the load's default; an error without either.
-pub(super) fn numbers(table: &mut Table<'_>, key: &'static str, common: &Option<Pick>) -> Pick {
-    let own = table.read(key, pick);
+fn numbers(table: &mut Table<'_>, key: &Key<Selector>, common: &Option<Pick>) -> Pick {
+    let own = table.get(key);
     if own.is_none() && common.is_none() && !table.has(key) {
         table.missing(key, "write a range such as 1-100, or a selector such as zipf(1,100)");
     }
@@ -231,10 +336,10 @@ pub(super) fn numbers(table: &mut Table<'_>, key: &'static str, common: &Option<
 }
 
 /// Sizes, or the load's default; an error without either.
-pub(super) fn sizes(table: &mut Table<'_>, common: &Option<Size>) -> Size {
-    let own = table.read("sizes", size);
-    if own.is_none() && common.is_none() && !table.has("sizes") {
-        table.missing("sizes", "write a size such as 64KiB, or a selector such as u(4,64)KiB");
+pub(super) fn sizes(table: &mut Table<'_>, key: &Key<Sizes>, common: &Option<Size>) -> Size {
+    let own = table.get(key);
+    if own.is_none() && common.is_none() && !table.has(key) {
+        table.missing(key, "write a size such as 64KiB, or a selector such as u(4,64)KiB");
     }
     own.or_else(|| common.clone()).unwrap_or_else(|| constant(0))
 }

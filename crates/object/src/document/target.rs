@@ -2,20 +2,61 @@
 
 use crate::job::{self, Embedded, Http, Mock, Place, S3, Swift, SwiftAuth, Target};
 use std::path::PathBuf;
+use tidemark_keys::kinds::{
+    Bytes, Duration, Flag, Kind as _, Parsed, PositiveDuration, Rate, Share, Text, Whole, Word,
+};
+use tidemark_keys::shapes::{Kinds, OneOrList};
+use tidemark_keys::{Key, Mapping, OrFile, Problem, Table};
 use tidemark_plan::secret::Secret;
-use tidemark_plan::yaml::environment::Environment;
-use tidemark_plan::yaml::table::{self, Problem, Table};
-use tidemark_plan::yaml::timing;
-use tidemark_plan::yaml::values::address;
+use tidemark_plan::yaml::values;
 
-/// The kinds of targets, as documents call them.
-pub(crate) const KINDS: [&str; 5] = ["s3", "swift", "mock", "none", "embedded"];
+/// The kinds of targets.
+pub(crate) static KINDS: [&Mapping; 5] = [&KIND_S3, &KIND_SWIFT, &KIND_EMBEDDED, &KIND_MOCK, &KIND_NONE];
+
+static KIND_S3: Mapping = Mapping::kind(
+    "s3",
+    "A server that speaks S3",
+    &[
+        &ENDPOINT,
+        &ENDPOINTS,
+        &ACCESS_KEY.text,
+        &ACCESS_KEY.file,
+        &SECRET_KEY.text,
+        &SECRET_KEY.file,
+        &SESSION_TOKEN.text,
+        &SESSION_TOKEN.file,
+        &REGION,
+        &PATH_STYLE,
+        &SIGN_PAYLOAD,
+        &STORAGE_CLASS,
+    ],
+)
+.with(&[&HTTP])
+.one_of(&[&ENDPOINT, &ENDPOINTS]);
+
+static KIND_SWIFT: Mapping = Mapping::kind(
+    "swift",
+    "A server that speaks OpenStack Swift",
+    &[&AUTH, &SWIFT_ENDPOINT, &SWIFT_ENDPOINTS, &POLICY],
+)
+.with(&[&HTTP]);
+
+static KIND_EMBEDDED: Mapping =
+    Mapping::kind("embedded", "The S3 server inside Tidemark", &[&PLACE, &DIRECTORY, &DURABLE, &LIMIT]);
+
+static KIND_MOCK: Mapping = Mapping::kind(
+    "mock",
+    "Answers by itself, after a delay, as COSBench's mock does",
+    &[&SIZE, &DELAY, &ERRORS],
+);
+
+static KIND_NONE: Mapping = Mapping::kind("none", "Does nothing, as fast as possible", &[]);
 
 /// Reads the mapping under `target`, whose kind is known; `None` after an error that leaves nothing to go on with.
-pub(crate) fn target(kind: &str, table: &mut Table<'_>, environment: &Environment<'_>) -> Option<Target> {
+pub(crate) fn target(kind: &str, table: &mut Table<'_>) -> Option<Target> {
     Some(match kind {
-        "s3" => Target::S3(s3(table, environment)),
-        "swift" => Target::Swift(swift(table, environment)?),
+        "s3" => Target::S3(s3(table)),
+        "swift" => Target::Swift(swift(table)?),
         "mock" => Target::Mock(mock(table)),
         "embedded" => Target::Embedded(embedded(table)),
         _ => Target::Nothing,
@@ -35,152 +76,243 @@ pub(crate) fn bare(kind: &str) -> Result<Target, Problem> {
     }
 }
 
+static SIZE: Key<Bytes> = Key::new("size", "Size of an object read", Bytes(0)).default("1000");
+static DELAY: Key<Duration> = Key::new("delay", "How long an operation takes", Duration).default("10ms");
+static ERRORS: Key<Share> = Key::new("errors", "Operations that fail", Share).default("0");
+
 fn mock(table: &mut Table<'_>) -> Mock {
-    let usual = Mock::default();
-    Mock {
-        size: table.bytes("size", 0).unwrap_or(usual.size),
-        delay_ns: table.duration("delay").unwrap_or(usual.delay_ns),
-        errors: table.share("errors").unwrap_or(usual.errors),
-    }
+    Mock { size: table.value(&SIZE), delay_ns: table.value(&DELAY), errors: table.value(&ERRORS) }
 }
+
+static PLACE: Key<Word<bool>> =
+    Key::new("place", "Where it keeps objects", Word(&[("memory", false), ("disk", true)]))
+        .otherwise("`memory`; with a `directory`, `disk`");
+static DIRECTORY: Key<Text> =
+    Key::new("directory", "Its directory on disk", Text).otherwise("a temporary one");
+static DURABLE: Key<Flag> = Key::new(
+    "durable",
+    "Confirm a write only once it is on stable storage (`fsync` of file and directory)",
+    Flag,
+)
+.default("false");
+static LIMIT: Key<Parsed<f64>> = Key::new(
+    "limit",
+    "Limit of requests that it serves",
+    Parsed("rate", |text| match Rate.read(text)? {
+        0.0 => Err(Problem::new("the limit is zero", "write a rate such as 2000/s")),
+        rate => Ok(rate),
+    }),
+);
 
 fn embedded(table: &mut Table<'_>) -> Embedded {
-    Embedded {
-        durable: table.flag("durable").unwrap_or(false),
-        place: place(table),
-        limit: table.read("limit", |text| match timing::rate(text)? {
-            0.0 => Err(Problem::new("the limit is zero", "write a rate such as 2000/s")),
-            rate => Ok(rate),
-        }),
-    }
-}
-
-fn place(table: &mut Table<'_>) -> Place {
-    if !table.has("directory") && table.word("place", &[("memory", true), ("disk", false)]).unwrap_or(true) {
-        table.meaningless(&["durable"], "objects are kept in memory");
-    }
-    let disk = table.word("place", &[("memory", false), ("disk", true)]);
-    let directory = table.text("directory").map(PathBuf::from);
-    match (disk, directory) {
-        (Some(false), Some(_)) => {
-            table.meaningless(&["directory"], "objects are kept in memory");
+    let (on_disk, directory) = (table.get(&PLACE), table.get(&DIRECTORY).map(PathBuf::from));
+    let place = match (on_disk.unwrap_or(directory.is_some()), directory) {
+        (true, directory) => Place::Disk(directory),
+        (false, _) => {
+            table.meaningless(&[&DURABLE, &DIRECTORY], "objects are kept in memory");
             Place::Memory
         }
-        (None, Some(directory)) | (Some(true), Some(directory)) => Place::Disk(Some(directory)),
-        (Some(true), None) => Place::Disk(None),
-        (None | Some(false), None) => Place::Memory,
-    }
+    };
+    Embedded { durable: table.value(&DURABLE), place, limit: table.get(&LIMIT) }
 }
 
-fn s3(table: &mut Table<'_>, environment: &Environment<'_>) -> S3 {
-    let http = http(table, environment);
-    if http.endpoints.is_empty() && !table.has("endpoint") && !table.has("endpoints") {
-        table.missing("endpoint", "write the address of the server, such as http://10.0.0.1:8000");
+static ENDPOINT: Key<Endpoints> = Key::new("endpoint", "Address of the server", ENDPOINTS_SHAPE)
+    .example("http://10.0.0.1:8000")
+    .otherwise("this or `endpoints` is required")
+    .expanded();
+static ENDPOINTS: Key<Endpoints> =
+    Key::new("endpoints", "Addresses of the server, which workers share evenly", ENDPOINTS_SHAPE)
+        .otherwise("instead")
+        .expanded();
+static ACCESS_KEY: OrFile = OrFile::new("access_key", "access_key_file", "Access key")
+    .otherwise("none: requests are not signed")
+    .example("${TIDEMARK_SECRET_ACCESS_KEY}");
+static SECRET_KEY: OrFile =
+    OrFile::new("secret_key", "secret_key_file", "Secret key").example("${TIDEMARK_SECRET_KEY}");
+static SESSION_TOKEN: OrFile = OrFile::new("session_token", "session_token_file", "Session token");
+static REGION: Key<Text> = Key::new("region", "Region in signatures", Text).default(job::REGION).expanded();
+static PATH_STYLE: Key<Flag> =
+    Key::new("path_style", "`http://host/bucket` rather than `http://bucket.host`", Flag).default("true");
+static SIGN_PAYLOAD: Key<Flag> =
+    Key::new("sign_payload", "Sign the payload, too, rather than `UNSIGNED-PAYLOAD`", Flag).default("false");
+static STORAGE_CLASS: Key<Text> = Key::new("storage_class", "Storage class of writes", Text);
+
+fn s3(table: &mut Table<'_>) -> S3 {
+    let http = http(table, &ENDPOINT, &ENDPOINTS);
+    if http.endpoints.is_empty() && !table.has(&ENDPOINT) && !table.has(&ENDPOINTS) {
+        table.missing(&ENDPOINT, "write the address of the server, such as http://10.0.0.1:8000");
     }
-    let named = table.has("access_key") || table.has("access_key_file");
-    let secret = table.has("secret_key") || table.has("secret_key_file");
-    let (access_key, secret_key) = match (named, secret) {
-        (false, false) => (String::new(), Secret::default()),
-        (true, false) => {
-            table.missing("secret_key", "add it, or remove the access key for anonymous requests");
-            Default::default()
-        }
-        (false, true) => {
-            table.missing("access_key", "add it, or remove the secret key for anonymous requests");
-            Default::default()
-        }
-        (true, true) => (
-            environment.text_or_file(table, "access_key", "access_key_file").unwrap_or_default(),
-            environment.required_secret(table, "secret_key", "secret_key_file"),
-        ),
-    };
+    let (access_key, secret_key) = (table.text_or_file(&ACCESS_KEY), table.text_or_file(&SECRET_KEY));
+    let named = table.has(&ACCESS_KEY.text) || table.has(&ACCESS_KEY.file);
+    let secret = table.has(&SECRET_KEY.text) || table.has(&SECRET_KEY.file);
+    if named && !secret {
+        let help = "add it, or remove the access key for anonymous requests";
+        table.missing(&SECRET_KEY.text, help);
+    }
+    if secret && !named {
+        let help = "add it, or remove the secret key for anonymous requests";
+        table.missing(&ACCESS_KEY.text, help);
+    }
     S3 {
         http,
-        access_key,
-        secret_key,
-        session_token: environment.secret(table, "session_token", "session_token_file"),
-        region: environment.text(table, "region").unwrap_or_else(|| job::REGION.into()),
-        path_style: table.flag("path_style").unwrap_or(true),
-        sign_payload: table.flag("sign_payload").unwrap_or(false),
-        storage_class: table.text("storage_class"),
+        access_key: access_key.unwrap_or_default(),
+        secret_key: secret_key.map(Secret::new).unwrap_or_default(),
+        session_token: table.text_or_file(&SESSION_TOKEN).map(Secret::new),
+        region: table.value(&REGION),
+        path_style: table.value(&PATH_STYLE),
+        sign_payload: table.value(&SIGN_PAYLOAD),
+        storage_class: table.get(&STORAGE_CLASS),
     }
 }
 
-fn swift(table: &mut Table<'_>, environment: &Environment<'_>) -> Option<Swift> {
-    let http = http(table, environment);
-    let policy = table.text("policy");
-    let auth = table.required_table("auth", "write `auth: {kind: tempauth, url: ..., user: ..., key: ...}`");
-    Some(Swift { http, auth: swift_auth(auth?, environment)?, policy })
+static AUTH: Key<Kinds> = Key::new("auth", "How to get a token", Kinds(&AUTHS))
+    .required("write `auth: {kind: tempauth, url: ..., user: ..., key: ...}`");
+static SWIFT_ENDPOINT: Key<Endpoints> = Key::new("endpoint", "Address of the server", ENDPOINTS_SHAPE)
+    .otherwise("from the authentication")
+    .expanded();
+static SWIFT_ENDPOINTS: Key<Endpoints> =
+    Key::new("endpoints", "Addresses of the server, which workers share evenly", ENDPOINTS_SHAPE)
+        .otherwise("instead")
+        .expanded();
+static POLICY: Key<Text> = Key::new("policy", "Storage policy of new containers", Text);
+
+fn swift(table: &mut Table<'_>) -> Option<Swift> {
+    let http = http(table, &SWIFT_ENDPOINT, &SWIFT_ENDPOINTS);
+    let policy = table.get(&POLICY);
+    let auth = table.table_of_kind(&AUTH);
+    Some(Swift { http, auth: swift_auth(auth?)?, policy })
 }
 
-/// The ways to get a Swift token, as documents call them, and which of four they are.
-pub(crate) const AUTHS: [(&str, u8); 5] =
-    [("token", 0), ("tempauth", 1), ("swauth", 1), ("keystone-v2", 2), ("keystone-v3", 3)];
+/// The ways to get a Swift token.
+static AUTHS: [&Mapping; 5] = [&TEMPAUTH, &SWAUTH, &KEYSTONE_V3, &KEYSTONE_V2, &GIVEN_TOKEN];
 
-fn swift_auth(mut table: Table<'_>, environment: &Environment<'_>) -> Option<SwiftAuth> {
+static TEMPAUTH: Mapping =
+    Mapping::kind("tempauth", "Swift's own authentication", &[&URL, &USER, &KEY.text, &KEY.file]);
+static SWAUTH: Mapping = Mapping::kind("swauth", "The same as `tempauth`", &[]).with(&[&TEMPAUTH]);
+static KEYSTONE_V3: Mapping = Mapping::kind(
+    "keystone-v3",
+    "Keystone, API v3",
+    &[
+        &KEYSTONE_URL,
+        &USER,
+        &PASSWORD.text,
+        &PASSWORD.file,
+        &PROJECT,
+        &USER_DOMAIN,
+        &PROJECT_DOMAIN,
+        &SERVICE,
+        &SERVICE_REGION,
+    ],
+);
+static KEYSTONE_V2: Mapping = Mapping::kind(
+    "keystone-v2",
+    "Keystone, API v2.0",
+    &[&KEYSTONE_URL, &USER, &PASSWORD.text, &PASSWORD.file, &TENANT, &SERVICE, &SERVICE_REGION],
+);
+static GIVEN_TOKEN: Mapping =
+    Mapping::kind("token", "A token that you have", &[&TOKEN.text, &TOKEN.file, &STORAGE_URL]);
+
+static URL: Key<Parsed<String>> = Key::new("url", "Address of the authentication service", SERVICE_ADDRESS)
+    .required("such as http://10.0.0.1:8080/auth/v1.0")
+    .example("http://10.0.0.1:8080/auth/v1.0")
+    .expanded();
+static KEYSTONE_URL: Key<Parsed<String>> =
+    Key::new("url", "Address of the authentication service", SERVICE_ADDRESS)
+        .required("such as http://10.0.0.1:5000/v3")
+        .example("http://10.0.0.1:5000/v3")
+        .expanded();
+static STORAGE_URL: Key<Parsed<String>> = Key::new("storage_url", "Address of the account", SERVICE_ADDRESS)
+    .required("such as http://10.0.0.1:8080/v1/AUTH_test")
+    .example("http://10.0.0.1:8080/v1/AUTH_test")
+    .expanded();
+static USER: Key<Text> =
+    Key::new("user", "User", Text).required("such as test:tester").example("test:tester").expanded();
+static TENANT: Key<Text> =
+    Key::new("tenant", "Tenant", Text).required("such as demo").example("demo").expanded();
+static PROJECT: Key<Text> =
+    Key::new("project", "Project", Text).required("such as demo").example("demo").expanded();
+static USER_DOMAIN: Key<Text> =
+    Key::new("user_domain", "Domain of the user", Text).default("Default").expanded();
+static PROJECT_DOMAIN: Key<Text> =
+    Key::new("project_domain", "Domain of the project", Text).default("Default").expanded();
+static SERVICE: Key<Text> = Key::new("service", "Service in the catalogue", Text).default("swift");
+static SERVICE_REGION: Key<Text> = Key::new("region", "Region, if there are several", Text).expanded();
+static KEY: OrFile = OrFile::new("key", "key_file", "Key").required().example("${TIDEMARK_SECRET_KEY}");
+static PASSWORD: OrFile =
+    OrFile::new("password", "password_file", "Password").required().example("${TIDEMARK_SECRET_PASSWORD}");
+static TOKEN: OrFile =
+    OrFile::new("token", "token_file", "Token").required().example("${TIDEMARK_SECRET_TOKEN}");
+
+const SERVICE_ADDRESS: Parsed<String> = Parsed("address", values::service);
+
+fn swift_auth((kind, mut table): (&Mapping, Table<'_>)) -> Option<SwiftAuth> {
     let auth = &mut table;
-    let help = "write tempauth, keystone-v3, keystone-v2 or token";
-    let kind = auth.required("kind", help, |text| table::choose(text, &AUTHS))?;
-    let text = |auth: &mut Table<'_>, key, example: &str| {
-        if !auth.has(key) {
-            auth.missing(key, &format!("such as {example}"));
-        }
-        environment.text(auth, key).unwrap_or_default()
-    };
-    let url = |auth: &mut Table<'_>, key, example: &str| {
-        let help = format!("such as {example}");
-        auth.required(key, &help, |text| address(&environment.expand(text)?, true)).unwrap_or_default()
-    };
-    let service = |auth: &mut Table<'_>| auth.text("service").unwrap_or_else(|| "swift".into());
-    let domain = |auth: &mut Table<'_>, key| environment.text(auth, key).unwrap_or_else(|| "Default".into());
-    let read = match kind {
-        0 => SwiftAuth::Token {
-            token: environment.required_secret(auth, "token", "token_file"),
-            storage_url: url(auth, "storage_url", "http://10.0.0.1:8080/v1/AUTH_test"),
+    let secret = |auth: &mut Table<'_>, key| auth.text_or_file(key).map(Secret::new).unwrap_or_default();
+    let read = match kind.name {
+        "token" => SwiftAuth::Token { token: secret(auth, &TOKEN), storage_url: auth.value(&STORAGE_URL) },
+        "keystone-v2" => SwiftAuth::KeystoneV2 {
+            url: auth.value(&KEYSTONE_URL),
+            user: auth.value(&USER),
+            password: secret(auth, &PASSWORD),
+            tenant: auth.value(&TENANT),
+            service: auth.value(&SERVICE),
+            region: auth.get(&SERVICE_REGION),
         },
-        1 => SwiftAuth::TempAuth {
-            url: url(auth, "url", "http://10.0.0.1:8080/auth/v1.0"),
-            user: text(auth, "user", "test:tester"),
-            key: environment.required_secret(auth, "key", "key_file"),
+        "keystone-v3" => SwiftAuth::KeystoneV3 {
+            url: auth.value(&KEYSTONE_URL),
+            user: auth.value(&USER),
+            password: secret(auth, &PASSWORD),
+            user_domain: auth.value(&USER_DOMAIN),
+            project: auth.value(&PROJECT),
+            project_domain: auth.value(&PROJECT_DOMAIN),
+            service: auth.value(&SERVICE),
+            region: auth.get(&SERVICE_REGION),
         },
-        2 => SwiftAuth::KeystoneV2 {
-            url: url(auth, "url", "http://10.0.0.1:5000/v2.0"),
-            user: text(auth, "user", "demo"),
-            password: environment.required_secret(auth, "password", "password_file"),
-            tenant: text(auth, "tenant", "demo"),
-            service: service(auth),
-            region: environment.text(auth, "region"),
-        },
-        _ => SwiftAuth::KeystoneV3 {
-            url: url(auth, "url", "http://10.0.0.1:5000/v3"),
-            user: text(auth, "user", "demo"),
-            password: environment.required_secret(auth, "password", "password_file"),
-            user_domain: domain(auth, "user_domain"),
-            project: text(auth, "project", "demo"),
-            project_domain: domain(auth, "project_domain"),
-            service: service(auth),
-            region: environment.text(auth, "region"),
-        },
+        _ => SwiftAuth::TempAuth { url: auth.value(&URL), user: auth.value(&USER), key: secret(auth, &KEY) },
     };
     table.finish();
     Some(read)
 }
 
-fn http(table: &mut Table<'_>, environment: &Environment<'_>) -> Http {
-    let usual = Http::default();
-    let key = if table.has("endpoint") { "endpoint" } else { "endpoints" };
-    table.contradiction("endpoint", "endpoints", "one address or a list of them");
-    let nodes = table.list(key).unwrap_or_default();
-    let read = |node| table.scalar(node, key, |text| address(&environment.expand(text)?, false));
-    let endpoints = nodes.iter().filter_map(read).collect();
+/// The addresses of servers.
+type Endpoints = OneOrList<Parsed<String>>;
+
+const ENDPOINTS_SHAPE: Endpoints = OneOrList(Parsed("`http://host:port`", values::server));
+
+/// What all servers that are reached over HTTP have.
+static HTTP: Mapping = Mapping::new(
+    "http",
+    "Keys of servers that are reached over HTTP",
+    &[&TIMEOUT, &RETRIES, &BACK_OFF, &BACK_OFF_MOST, &INSECURE, &CA_FILE, &KEEP_ALIVE],
+);
+
+static TIMEOUT: Key<PositiveDuration> =
+    Key::new("timeout", "Time limit of one attempt", PositiveDuration).default("30s");
+static RETRIES: Key<Whole<u32>> =
+    Key::new("retries", "Attempts after the first", Whole(0, 1000)).default("0");
+static BACK_OFF: Key<Duration> =
+    Key::new("back_off", "Pause before the first retry, doubled before each further one", Duration)
+        .default("100ms");
+static BACK_OFF_MOST: Key<Duration> =
+    Key::new("back_off_most", "Longest pause before a retry", Duration).default("5s");
+static INSECURE: Key<Flag> = Key::new("insecure", "Accept any TLS certificate", Flag).default("false");
+static CA_FILE: Key<Text> = Key::new("ca_file", "PEM file of certificate authorities to trust", Text)
+    .otherwise("the system's authorities")
+    .expanded();
+static KEEP_ALIVE: Key<Flag> = Key::new("keep_alive", "Keep connections open", Flag).default("true");
+
+fn http(table: &mut Table<'_>, one: &Key<Endpoints>, several: &Key<Endpoints>) -> Http {
+    table.contradiction(one, several, "one address or a list of them");
+    let mut endpoints = table.all(one);
+    endpoints.extend(table.all(several));
     Http {
         endpoints,
-        timeout_ns: table.positive_duration("timeout").unwrap_or(usual.timeout_ns),
-        retries: table.small("retries", 0..=1000).unwrap_or(usual.retries),
-        back_off_ns: table.duration("back_off").unwrap_or(usual.back_off_ns),
-        back_off_most_ns: table.duration("back_off_most").unwrap_or(usual.back_off_most_ns),
-        insecure: table.flag("insecure").unwrap_or(usual.insecure),
-        ca_file: environment.text(table, "ca_file").map(PathBuf::from),
-        no_keep_alive: !table.flag("keep_alive").unwrap_or(!usual.no_keep_alive),
+        timeout_ns: table.value(&TIMEOUT),
+        retries: table.value(&RETRIES),
+        back_off_ns: table.value(&BACK_OFF),
+        back_off_most_ns: table.value(&BACK_OFF_MOST),
+        insecure: table.value(&INSECURE),
+        ca_file: table.get(&CA_FILE).map(PathBuf::from),
+        no_keep_alive: !table.value(&KEEP_ALIVE),
     }
 }

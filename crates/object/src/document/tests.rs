@@ -126,6 +126,20 @@ fn what_is_not_given_is_derived() {
     assert_eq!(plan(&format!("seed: 42\n{one}")).stages[0].works[0].load.seed, 42);
 }
 
+/// COSBench files and command lines take the latter.
+#[test]
+fn the_defaults_of_keys_are_those_of_jobs() {
+    let of = |target: &str| {
+        let text = with_load("for: 1s\noperations: [{get: {containers: 1, objects: 1}}]");
+        let plan = plan(&text.replace("target: none", &format!("target: {target}")));
+        job(&plan.stages[0].works[0]).target.clone()
+    };
+    let Target::S3(s3) = of("{kind: s3, endpoint: 'http://h'}") else { panic!() };
+    assert_eq!(s3.http, job::Http { endpoints: vec!["http://h".into()], ..job::Http::default() });
+    assert_eq!(of("{kind: mock}"), of("mock"));
+    assert_eq!(of("{kind: embedded}"), of("embedded"));
+}
+
 #[test]
 fn the_full_document_gives_what_it_says() {
     let plan = plan(FULL);
@@ -189,7 +203,8 @@ fn the_full_document_gives_what_it_says() {
 
 #[test]
 fn every_verb_can_be_reached() {
-    for (name, _) in operation::VERBS {
+    for (key, _) in &operation::VERBS {
+        let name = key.name;
         let settings = "containers: 1-2, objects: 1-2";
         let settings = match name {
             "put" => format!("{settings}, sizes: 1KB"),
@@ -210,8 +225,8 @@ fn unknown_keys_are_errors_that_name_the_nearest() {
         remarks(&text),
         [
             "6:5 error `worker` is not a key of `load` | did you mean `workers`?",
-            "8:40 error `colour` is not a key of the operation `get` | valid keys: naming, \
-             content, name, weight, range, containers, objects, division",
+            "8:40 error `colour` is not a key of the operation `get` | valid keys: range, name, weight, containers, \
+             division, naming, content, objects",
         ]
     );
     let own = with_load("x-own: {any: thing}\nfor: 1s\noperations: [{get: {containers: 1, objects: 1}}]");

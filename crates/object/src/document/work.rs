@@ -1,10 +1,14 @@
 //! The works of a stage: those that go once through a range, and the load that is measured.
 
 use super::naming;
-use super::operation::{self, Around, Common, DIVISIONS, VERBS};
+use super::operation::{self, Around, Common, DIVISIONS, EMPTY, PART, VERBS, verbs};
 use crate::job::{Action, Job, Target, Verb};
+use tidemark_keys::kinds::{Text, Whole, Word};
+use tidemark_keys::shapes::{Map, OneOrList, Under};
+use tidemark_keys::tree::{Node, Value};
+use tidemark_keys::{Key, Mapping, Table};
 use tidemark_load::pacing::Pacing;
-use tidemark_load::source::{Choice, Effect, PoolPlan, SourcePlan};
+use tidemark_load::source::{Choice, Division, Effect, PoolPlan, SourcePlan};
 use tidemark_load::stopping::Stop;
 use tidemark_load::work::Work as Load;
 use tidemark_measure::pick::Pick;
@@ -13,14 +17,75 @@ use tidemark_plan::defaults;
 use tidemark_plan::engine::WorkPlace;
 use tidemark_plan::plan::{Label, OperationClass, Work, WorkKind};
 use tidemark_plan::yaml::scope::Scope;
-use tidemark_plan::yaml::table::Table;
-use tidemark_plan::yaml::timing::{self, ends, pacing};
-use tidemark_plan::yaml::tree::{Node, Value};
-use tidemark_plan::yaml::values::{self, bounds};
-use tidemark_plan::yaml::works::unknown;
+use tidemark_plan::yaml::timing::{self, THINK, TIMING, ends, pacing};
+use tidemark_plan::yaml::values::{self, Range, Selector, Sizes};
+use tidemark_plan::yaml::works;
 
 /// Operations of one load beyond this are treated as a mistake.
 const MOST_OPERATIONS: usize = 1000;
+
+/// The works on objects.
+pub(crate) static KEYS: [&Mapping; 5] = [&INIT, &PREPARE, &LOAD, &CLEANUP, &DISPOSE];
+
+static INIT: Mapping = Mapping::new("init", "Creates containers", &[&CONTAINERS]).with(&[&WORKERS, &PACE]);
+static PREPARE: Mapping =
+    Mapping::new("prepare", "Writes objects, each once", &[&CONTAINERS, &OBJECTS, &SIZES, &FILES, &PART])
+        .with(&[&operation::WRITTEN, &WORKERS, &PACE]);
+static LOAD: Mapping = Mapping::new(
+    "load",
+    "The measured load",
+    &[&LOAD_CONTAINERS, &LOAD_OBJECTS, &LOAD_SIZES, &DIVISION, &POOL, &OPERATIONS],
+)
+.with(&[&WORKERS, &TIMING]);
+static CLEANUP: Mapping =
+    Mapping::new("cleanup", "Deletes objects; a missing one counts as done", &[&CONTAINERS, &OBJECTS])
+        .with(&[&WORKERS, &PACE]);
+static DISPOSE: Mapping =
+    Mapping::new("dispose", "Deletes containers; a missing one counts as done", &[&CONTAINERS, &EMPTY])
+        .with(&[&WORKERS, &PACE]);
+
+static WORKERS: Mapping = Mapping::new("clients", "Who does it", &[&NUMBER]);
+static NUMBER: Key<Whole<u32>> = Key::new(
+    "workers",
+    "Number of logical clients; with a `rate`, the limit of operations in flight",
+    Whole(1, defaults::MOST_WORKERS),
+)
+.default("1");
+static PACE: Mapping = Mapping::new("pace", "How fast", &[&THINK]);
+
+static CONTAINERS: Key<Range> =
+    Key::new("containers", "Numbers of containers, all of which it goes through", Range)
+        .required("write the range to go through, such as 1-100");
+static OBJECTS: Key<Range> =
+    Key::new("objects", "Numbers of objects in each container, all of which it goes through", Range)
+        .required("write the range to go through, such as 1-100");
+static SIZES: Key<Sizes> =
+    Key::new("sizes", "Sizes of objects", Sizes).otherwise("required, unless there is a `directory`");
+static FILES: Key<Text> =
+    Key::new("directory", "Upload the files of this directory instead of generated content", Text);
+
+static LOAD_CONTAINERS: Key<Selector> =
+    Key::new("containers", "Numbers of containers, for operations that have none", Selector);
+static LOAD_OBJECTS: Key<Selector> =
+    Key::new("objects", "Numbers of objects, for operations that have none", Selector);
+static LOAD_SIZES: Key<Sizes> = Key::new("sizes", "Sizes of objects, for operations that have none", Sizes);
+static DIVISION: Key<Word<Division>> =
+    Key::new("division", "What to divide among the workers", DIVISIONS).default("none");
+static POOL: Key<Map> = Key::of(&IN_POOL);
+static OPERATIONS: Key<OneOrList<Under>> =
+    Key::new("operations", "The mix of operations, each under its name", OneOrList(Under(verbs)))
+        .required("write a list such as `- get: {objects: 1-100}`");
+
+static IN_POOL: Mapping = Mapping::new(
+    "pool",
+    "Tracks which objects exist: reads and deletes use those that do, writes create others",
+    &[&POOL_CONTAINERS, &POOL_OBJECTS, &EXISTING],
+);
+static POOL_CONTAINERS: Key<Range> =
+    Key::new("containers", "Containers of objects that may exist", Range).otherwise("the load's");
+static POOL_OBJECTS: Key<Range> =
+    Key::new("objects", "Objects that may exist", Range).otherwise("the load's");
+static EXISTING: Key<Range> = Key::new("existing", "Objects that exist at the start", Range);
 
 /// What a work does: its operations in the load core's terms, in the engine's, and in reports.
 struct Doing {
@@ -38,7 +103,7 @@ pub(crate) fn work(
     target: Target,
     scope: &Scope<'_>,
     seed: u64,
-) -> Work {
+) -> Option<Work> {
     if place.keyword == "precondition" {
         let help = "remove it, or use `target: {kind: file, ...}`, `device` or `rbd`";
         table.log().error(
@@ -46,13 +111,12 @@ pub(crate) fn work(
             "`precondition` does not apply to objects: it is for block storage",
             help,
         );
+        return None;
     }
     let around = Around { naming: naming::naming(scope, &table), content: content::content(scope, &table) };
-    let name = table.text("name").unwrap_or_else(|| place.keyword.to_owned());
-    let workers = table.small("workers", 1..=defaults::MOST_WORKERS).unwrap_or(1);
-    let usual = if place.kind == WorkKind::Normal { defaults::ALLOWED_FAILURES } else { 0 };
-    let allowed = table.share("allowed_failures").map_or(usual, |share| (share * 1e6).round() as u32);
-    let driver = table.text("driver");
+    let allowed = if place.kind == WorkKind::Normal { defaults::ALLOWED_FAILURES } else { 0 };
+    let common = works::Common::read(&mut table, place.keyword, allowed);
+    let workers = table.get(&NUMBER).unwrap_or(1);
     let doing = match place.kind {
         WorkKind::Normal => load(&mut table, &around, &target),
         _ => scan(&mut table, (place.keyword, place.kind), around, &target),
@@ -60,8 +124,8 @@ pub(crate) fn work(
     table.finish();
     let Doing { pacing, stop, source, actions, labels } = doing;
     let count = actions.len() as u16;
-    Work {
-        name,
+    Some(Work {
+        name: common.name,
         kind: place.kind,
         load: Load {
             workers,
@@ -76,31 +140,31 @@ pub(crate) fn work(
         },
         job: tidemark_plan::job::Job::new(Job { target, actions }),
         labels,
-        allowed_failures_per_million: allowed,
-        driver,
-    }
+        allowed_failures_per_million: common.allowed_failures,
+        driver: common.driver,
+    })
 }
 
 /// A work that does one thing once to every container or object of a range.
 fn scan(table: &mut Table<'_>, (name, kind): (&str, WorkKind), around: Around, target: &Target) -> Doing {
-    let spaces = range(table, "containers");
+    let whole = (1, 1);
+    let spaces = table.get(&CONTAINERS).unwrap_or(whole);
     let on_objects = matches!(kind, WorkKind::Prepare | WorkKind::Cleanup);
-    let items = on_objects.then(|| range(table, "objects"));
+    let items = on_objects.then(|| table.get(&OBJECTS).unwrap_or(whole));
     let mut bytes = values::constant(0);
     let mut sized = false;
     let verb = match kind {
         WorkKind::Init => Verb::CreateContainer,
-        WorkKind::Prepare if table.has("directory") => {
-            let directory = operation::directory(table).unwrap_or_default();
-            Verb::PutFile { directory, part_bytes: table.bytes("part", 1) }
+        WorkKind::Prepare if table.has(&FILES) => {
+            Verb::PutFile { directory: table.value(&FILES).into(), part_bytes: table.get(&PART) }
         }
         WorkKind::Prepare => {
-            bytes = operation::sizes(table, &None);
+            bytes = operation::sizes(table, &SIZES, &None);
             sized = true;
             operation::put(table)
         }
         WorkKind::Cleanup => Verb::Clear,
-        _ => Verb::DeleteContainer { empty: table.flag("empty").unwrap_or(false) },
+        _ => Verb::DeleteContainer { empty: table.value(&EMPTY) },
     };
     let class = match kind {
         WorkKind::Prepare => OperationClass::Write,
@@ -119,7 +183,7 @@ fn scan(table: &mut Table<'_>, (name, kind): (&str, WorkKind), around: Around, t
     };
     let action = Action { verb, naming: around.naming, content: around.content };
     Doing {
-        pacing: Pacing::Closed { think: timing::think(table) },
+        pacing: Pacing::Closed { think: table.value(&THINK) },
         stop: timing::stop(table, target.attempt_ns(), true),
         source: SourcePlan::Scan { action: 0, spaces: Some(spaces), items, bytes },
         actions: vec![action],
@@ -127,28 +191,22 @@ fn scan(table: &mut Table<'_>, (name, kind): (&str, WorkKind), around: Around, t
     }
 }
 
-/// The range that a scan goes through; an error when there is none.
-fn range(table: &mut Table<'_>, key: &'static str) -> (u64, u64) {
-    let read = table.required(key, "write the range to go through, such as 1-100", bounds);
-    read.unwrap_or((1, 1))
-}
-
 /// The load that is measured: a mix of operations.
 fn load(table: &mut Table<'_>, around: &Around, target: &Target) -> Doing {
     let mut common = Common {
-        containers: table.read("containers", values::pick),
-        objects: table.read("objects", values::pick),
-        sizes: table.read("sizes", values::size),
-        division: table.word("division", &DIVISIONS).unwrap_or_default(),
+        containers: table.get(&LOAD_CONTAINERS),
+        objects: table.get(&LOAD_OBJECTS),
+        sizes: table.get(&LOAD_SIZES),
+        division: table.value(&DIVISION),
         pool: None,
     };
-    common.pool = table.table("pool").map(|pool| read_pool(pool, &common));
+    common.pool = table.table(&POOL).map(|pool| read_pool(pool, &common));
     let pacing = pacing(table);
     let stop = ends(table, target.attempt_ns());
     let (mut choices, mut actions, mut labels) = (vec![], vec![], vec![]);
     for (name, kind, settings) in operations_of(table) {
         let index = actions.len() as u16;
-        let (choice, action, label) = operation::operation(name, &kind, settings, &common, around, index);
+        let (choice, action, label) = operation::operation(name, kind, settings, &common, around, index);
         choices.push(choice);
         actions.push(action);
         labels.push(label);
@@ -159,11 +217,8 @@ fn load(table: &mut Table<'_>, around: &Around, target: &Target) -> Doing {
 }
 
 /// The list of operations: each names its kind and has its settings below.
-fn operations_of<'a>(table: &mut Table<'a>) -> Vec<(&'static str, operation::Kind, Table<'a>)> {
-    let Some(nodes) = table.list("operations") else {
-        table.missing("operations", "write a list such as `- get: {objects: 1-100}`");
-        return Vec::new();
-    };
+fn operations_of<'a>(table: &mut Table<'a>) -> Vec<(&'static str, &'static operation::Kind, Table<'a>)> {
+    let nodes = table.list(&OPERATIONS);
     if nodes.len() > MOST_OPERATIONS {
         let message = format!("a load has {} operations, more than {MOST_OPERATIONS}", nodes.len());
         table.log().error(table.place(), message, "use selectors rather than many operations");
@@ -177,26 +232,24 @@ fn operations_of<'a>(table: &mut Table<'a>) -> Vec<(&'static str, operation::Kin
             log.error(&node.span, format!("'{text}' is not an operation with settings"), help);
             return None;
         }
-        let entry = Table::single(node, "an operation", log)?;
-        let Some((name, kind)) = VERBS.iter().find(|(name, _)| *name == entry.key) else {
-            unknown(entry, "operation", VERBS.iter().map(|(name, _)| *name), log);
-            return None;
-        };
-        Some((*name, kind.clone(), table.below(format!("the operation `{name}`"), entry)))
+        let (name, entry) = table.single("an operation", "operation", node, &verbs())?;
+        let (key, kind) = VERBS.iter().find(|(key, _)| key.name == name.name)?;
+        let what = format!("the operation `{}`", key.name);
+        Some((key.name, kind, table.part(what, &entry.node, &entry.key_span).of(key.shape.0)))
     };
     nodes.iter().filter_map(read).collect()
 }
 
 fn read_pool(mut table: Table<'_>, common: &Common) -> PoolPlan {
-    let mut part = |key: &'static str, common: &Option<Pick>| {
-        let own = table.read(key, bounds);
+    let mut part = |key, common: &Option<Pick>| {
+        let own = table.get(key);
         if own.is_none() && common.is_none() && !table.has(key) {
             table.missing(key, "write a range such as 1-100, here or for the whole load");
         }
         own.or_else(|| common.as_ref().map(Pick::bounds)).unwrap_or((1, 1))
     };
-    let (spaces, items) = (part("containers", &common.containers), part("objects", &common.objects));
-    let existing = table.read("existing", bounds);
+    let (spaces, items) = (part(&POOL_CONTAINERS, &common.containers), part(&POOL_OBJECTS, &common.objects));
+    let existing = table.get(&EXISTING);
     if let Some((low, high)) = existing
         && (low < items.0 || high > items.1)
     {
@@ -209,7 +262,7 @@ fn read_pool(mut table: Table<'_>, common: &Common) -> PoolPlan {
 
 /// Reports a pool that can run dry.
 fn check_pool(table: &mut Table<'_>, common: &Common, choices: &[Choice]) {
-    let (Some(pool), Some(entry)) = (&common.pool, table.entry("pool")) else { return };
+    let (Some(pool), Some(entry)) = (&common.pool, table.entry(&POOL)) else { return };
     let has = |effect| choices.iter().any(|choice| choice.effect == effect);
     if has(Effect::Makes) {
         return;

@@ -2,15 +2,69 @@
 
 use super::documents::canonical;
 use super::environment::Environment;
-use super::observe::{observe, texts};
+use super::evaluation::ARMS;
+use super::observe::{OBSERVE, observe};
 use super::scope;
-use super::table::{Table, text};
-use super::tree::{Node, Value};
 use crate::evaluation::Arm;
 use crate::plan::Observe;
 use crate::provisioner::Request;
 use crate::redact::{is_secret, redact};
 use std::ops::Range;
+use tidemark_keys::kinds::{Kind as _, Parsed, Text};
+use tidemark_keys::shapes::{OneOrList, Refer};
+use tidemark_keys::tree::{Node, Value};
+use tidemark_keys::{Key, Mapping, Shape, Table};
+
+/// An arm, but for what it asks of provisioners.
+pub(crate) static ARM: Mapping = Mapping::new(
+    "arm",
+    "One thing compared",
+    &[&NAME, &DESCRIPTION, &ARM_TARGET, &VARIABLES, &SET_UP, &RESET, &TEAR_DOWN, &OBSERVE],
+);
+
+static NAME: Key<Text> =
+    Key::new("name", "Name of the arm", Text).required("add the arm's name, such as `name: disk`");
+static DESCRIPTION: Key<Text> = Key::new("description", "Description", Text);
+static ARM_TARGET: Key<OneOrList<Refer>> = Key::new(
+    "target",
+    "Target of loads that have none: one, or one for objects and one for volumes; also instead of `storage` and `auth` of \
+     COSBench files",
+    OneOrList(Refer("target")),
+);
+static VARIABLES: Key<Variables> = Key::new(
+    "environment",
+    "Variables for `${NAME}` in the targets of its loads; they override the process's",
+    Variables,
+);
+static SET_UP: Key<Commands> = Key::new(
+    "set_up",
+    "Before its first run; lines `NAME=value` or `export NAME=value` that they print become variables",
+    COMMANDS,
+);
+static RESET: Key<Commands> = Key::new("reset", "Before each of its runs", COMMANDS);
+static TEAR_DOWN: Key<Commands> = Key::new("tear_down", "At its end", COMMANDS);
+
+/// Shell commands.
+type Commands = OneOrList<Parsed<String>>;
+
+const COMMANDS: Commands = OneOrList(Parsed("shell command", |text| Text.read(text)));
+
+/// Variables and their values.
+struct Variables;
+
+impl Shape for Variables {
+    fn schema(&self) -> serde_json::Value {
+        serde_json::json!({
+            "type": "object",
+            "propertyNames": {"pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},
+            "additionalProperties": {"type": ["string", "number", "boolean"]},
+        })
+    }
+
+    fn words(&self) -> String {
+        "`{NAME: value}`".to_owned()
+    }
+}
 
 /// More arms than this are treated as a mistake.
 const MOST_ARMS: usize = 100;
@@ -32,10 +86,7 @@ pub(super) fn arms(
     shared: &Observe,
     environment: &Environment<'_>,
 ) -> (Vec<Arm>, Vec<ArmSource>) {
-    let nodes = document.list("arms").unwrap_or_default();
-    if nodes.is_empty() {
-        document.missing("arms", "list what to compare, the baseline first: `- {name: disk, target: ...}`");
-    }
+    let nodes = document.list(&ARMS);
     if nodes.len() > MOST_ARMS {
         let message = format!("there are {} arms, more than {MOST_ARMS}", nodes.len());
         document.log().error(document.place(), message, "compare fewer at once");
@@ -43,7 +94,7 @@ pub(super) fn arms(
     }
     let (mut arms, mut sources) = (Vec::<Arm>::new(), Vec::new());
     for node in nodes {
-        let table = document.part("an arm", node, &node.span);
+        let table = document.part("an arm", node, &node.span).of(&ARM);
         let (arm, source) = arm(table, node, shared, environment);
         unique(document, node, "arm", &arm.name, arms.iter().map(|arm| arm.name.as_str()));
         arms.push(arm);
@@ -72,19 +123,18 @@ fn arm(
     shared: &Observe,
     environment: &Environment<'_>,
 ) -> (Arm, ArmSource) {
-    let name = table.required("name", "add the arm's name, such as `name: disk`", text);
-    let description = table.text("description").unwrap_or_default();
+    let (name, description) = (table.value(&NAME), table.value(&DESCRIPTION));
     let (targets, place) = targets(&mut table, environment);
     let mut observe = observe(&mut table);
     observe.join(shared);
     let mut arm = Arm {
-        name: name.unwrap_or_default(),
+        name,
         description,
         requests: requests(&mut table, environment),
         environment: variables(&mut table),
-        set_up: texts(&mut table, "set_up", text),
-        reset: texts(&mut table, "reset", text),
-        tear_down: texts(&mut table, "tear_down", text),
+        set_up: table.all(&SET_UP),
+        reset: table.all(&RESET),
+        tear_down: table.all(&TEAR_DOWN),
         settings: Vec::new(),
         observe,
     };
@@ -96,7 +146,7 @@ fn arm(
 
 /// The targets under `target`: one, or one for each engine that its loads need.
 fn targets(table: &mut Table<'_>, environment: &Environment<'_>) -> (Vec<Node>, Range<usize>) {
-    let Some(entry) = table.entry("target") else { return (Vec::new(), table.place().clone()) };
+    let Some(entry) = table.entry(&ARM_TARGET) else { return (Vec::new(), table.place().clone()) };
     let nodes = match &entry.node.value {
         Value::List(nodes) => nodes.clone(),
         _ => vec![entry.node.clone()],
@@ -115,6 +165,7 @@ fn targets(table: &mut Table<'_>, environment: &Environment<'_>) -> (Vec<Node>, 
 fn requests(table: &mut Table<'_>, environment: &Environment<'_>) -> Vec<Request> {
     let mut requests = Vec::new();
     for kind in environment.registry.provisioners() {
+        table.declare([kind.key()]);
         let Some(entry) = table.entry(kind.key()) else { continue };
         requests.extend(kind.read(table, entry, environment));
     }
@@ -123,7 +174,7 @@ fn requests(table: &mut Table<'_>, environment: &Environment<'_>) -> Vec<Request
 
 /// The variables under `environment`.
 fn variables(table: &mut Table<'_>) -> Vec<(String, String)> {
-    let Some(entry) = table.entry("environment") else { return Vec::new() };
+    let Some(entry) = table.entry(&VARIABLES) else { return Vec::new() };
     let Value::Map(entries) = &entry.node.value else {
         table.log().error(
             &entry.node.span,
@@ -142,7 +193,7 @@ fn variables(table: &mut Table<'_>) -> Vec<(String, String)> {
                 "use letters, digits and _; do not begin with a digit",
             );
         }
-        let value = table.scalar(&variable.node, "environment", |text| Ok(text.to_owned()));
+        let value = table.scalar(&VARIABLES, &variable.node, |text| Ok(text.to_owned()));
         variables.push((variable.key.clone(), value.unwrap_or_default()));
     }
     variables

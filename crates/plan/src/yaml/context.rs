@@ -1,10 +1,10 @@
 //! What all works of a document share while they are read.
 
 use super::environment::Environment;
-use super::table::Table;
 use crate::defaults;
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
+use tidemark_keys::Table;
 use tidemark_measure::record::Note;
 use tidemark_measure::units;
 

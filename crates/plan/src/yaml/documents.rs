@@ -2,11 +2,8 @@
 
 use super::arms::ArmSource;
 use super::levels::{self, Places, Put, Setting};
-use super::scope::{self, Lent};
-use super::table::{Log, Table};
-use super::tree::{Node, Value};
+use super::scope::{self, Lent, TARGET};
 use super::{Environment, workload};
-use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::engine::{Engine, Target};
 use crate::level::not_taken;
 use crate::plan::{Drivers, Plan};
@@ -15,6 +12,9 @@ use crate::registry::{Changes, Format, Registry};
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
+use tidemark_keys::diagnostic::{Code, Diagnostic, Severity};
+use tidemark_keys::tree::{Entry, Node, Value};
+use tidemark_keys::{AnyKey, Document, Table};
 use tidemark_measure::axis::Axis;
 use tidemark_measure::evaluation::Level;
 
@@ -158,26 +158,11 @@ impl Documents {
     /// What is wrong with an arm's targets, in the evaluation's text.
     pub(crate) fn check_targets(&self, arm: usize, environment: &Environment<'_>) -> Vec<Diagnostic> {
         let Some(arm) = self.arms.get(arm) else { return Vec::new() };
-        let log = Log::default();
+        let document = Document::new(&self.text, environment.outside());
         for node in &arm.targets {
-            self.read_target(arm, node, environment, &log);
+            read_target(arm, node, environment, &document);
         }
-        log.close().0
-    }
-
-    fn read_target(
-        &self,
-        arm: &ArmSource,
-        node: &Node,
-        environment: &Environment<'_>,
-        log: &Log,
-    ) -> Option<Target> {
-        // Asked for under its key, so that remarks name it.
-        let place = arm.place.clone();
-        let entry = super::tree::Entry { key: "target".to_owned(), key_span: place, node: node.clone() };
-        let around = Node { value: Value::Map(vec![entry]), span: node.span.clone() };
-        let mut table = Table::new("the arm", &around, &arm.place, &self.text, log);
-        scope::read_target(&mut table, environment)
+        document.log.close().0
     }
 
     /// The target that an arm lends to loads that have none, and what is wrong with it.
@@ -193,9 +178,9 @@ impl Documents {
         let registry = environment.registry;
         let fits = |node: &&Node| engine.is_none() || scope::engine_of(node, registry) == engine;
         let Some(node) = arm.targets.iter().find(fits) else { return (None, Vec::new()) };
-        let log = Log::default();
-        let target = self.read_target(arm, node, environment, &log);
-        let (mut remarks, failed) = log.close();
+        let document = Document::new(&self.text, environment.outside());
+        let target = read_target(arm, node, environment, &document);
+        let (mut remarks, failed) = document.log.close();
         if load.referred.is_some() {
             remarks = remarks.into_iter().map(|remark| elsewhere(remark, name)).collect();
         }
@@ -274,10 +259,25 @@ fn is_refused(remarks: &[Diagnostic]) -> bool {
 /// Errors about what a level sets and a format does not take.
 fn refused_levels(format: &dyn Format, level: &Level, places: &Places) -> Vec<Diagnostic> {
     let axes = format.axes();
-    let refused = level.iter().filter(|axis| !axes.iter().any(|known| known.name == axis.name));
+    let refused = level.iter().filter(|axis| !axes.iter().any(|known| known.name() == axis.name));
     let error =
         |axis| not_taken(axis, &levels::text(places, axis), 0..0, &format!("{} files", format.name()), &axes);
     refused.map(error).collect()
+}
+
+/// Reads a target of an arm; `document` is the evaluation's.
+fn read_target(
+    arm: &ArmSource,
+    node: &Node,
+    environment: &Environment<'_>,
+    document: &Document<'_>,
+) -> Option<Target> {
+    // Asked for under its key, so that remarks name it.
+    let entry = Entry { key: TARGET.name.to_owned(), key_span: arm.place.clone(), node: node.clone() };
+    let around = Node { value: Value::Map(vec![entry]), span: node.span.clone() };
+    let mut table = Table::new("the arm", &around, &arm.place, document);
+    table.declare([&TARGET as &AnyKey]);
+    scope::read_target(&mut table, environment)
 }
 
 /// A remark on an arm's target, for a text in which the arm is not.
@@ -307,9 +307,9 @@ fn tree_plan(
     environment: &Environment<'_>,
 ) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
     let (mut root, in_place) = (root.clone(), load.referred.is_none());
-    let log = Log::default();
-    let setting =
-        Setting { level, places: &load.levels, in_place, registry: environment.registry, log: &log };
+    let document = Document::new(text, environment.outside());
+    let (registry, log) = (environment.registry, &document.log);
+    let setting = Setting { level, places: &load.levels, in_place, registry, log };
     let (put, loads) = setting.apply(&mut root, lent.target.as_ref().map(Target::engine));
     let place = if in_place { root.span.clone() } else { 0..0 };
     if loads == 0 && !level.is_empty() {
@@ -317,8 +317,8 @@ fn tree_plan(
         log.error(&place, "the levels have no effect: no stage has a `load`", help);
     }
     let what = if in_place { "the load" } else { "the document" };
-    let plan = workload(Table::new(what, &root, &place, text, &log), environment, text, lent);
-    let (mut remarks, failed) = log.close();
+    let plan = workload(Table::new(what, &root, &place, &document), environment, text, lent);
+    let (mut remarks, failed) = document.log.close();
     remarks.iter_mut().for_each(|remark| explain(remark, &put, in_place));
     if failed { Err(remarks) } else { Ok((plan, remarks)) }
 }

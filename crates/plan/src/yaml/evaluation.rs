@@ -1,34 +1,98 @@
 //! Evaluation documents to an [`Evaluation`]: the outermost mapping, and its loads.
 
-use super::Environment;
-use super::arms::{arms, unique};
+use super::arms::{ARM, arms, unique};
 use super::documents::{Body, Documents, LoadSource, canonical};
-use super::drivers::drivers;
-use super::levels::{self, Given, Places};
-use super::observe::observe;
-use super::table::{Log, Problem, Table, text};
-use super::tree::{self, Entry, Node, Value};
+use super::drivers::{DRIVERS, drivers};
+use super::levels::{self, Given, LEVELS, Places, SEARCH};
+use super::observe::{OBSERVE, observe};
+use super::{Environment, ON_FAILURE, STAGE, scope};
 use crate::defaults;
-use crate::diagnostic::Diagnostic;
-use crate::evaluation::{Evaluation, Levels, Load, ORDERS};
+use crate::evaluation::{Evaluation, Levels, Load, ORDERS, Order};
 use crate::level::LevelAxis;
 use crate::redact::redact;
 use crate::registry::Registry;
 use std::ops::Range;
 use std::path::Path;
+use tidemark_keys::diagnostic::Diagnostic;
+use tidemark_keys::kinds::{Parsed, Text, Whole, Word};
+use tidemark_keys::shapes::{List, Map};
+use tidemark_keys::tree::{self, Entry, Node, Value};
+use tidemark_keys::{AnyKey, Document, Key, Mapping, Problem, Table};
 use tidemark_measure::evaluation::Level;
 use tidemark_measure::record::Note;
 use tidemark_measure::service_level::ServiceLevel;
 use tidemark_measure::units;
+
+static NAME: Key<Text> =
+    Key::new("name", "Name of the evaluation", Text).required("begin with `name: my-evaluation`");
+static DESCRIPTION: Key<Text> = Key::new("description", "The question to answer", Text);
+static SEED: Key<Whole<u64>> = Key::new(
+    "seed",
+    "Seed of all random choices: the same on all arms in a repeat, different between repeats",
+    Whole(0, u64::MAX),
+)
+.otherwise("from the name");
+/// The arms: what makes a document an evaluation.
+pub(crate) static ARMS: Key<List<Map>> =
+    Key::new("arms", "What to compare, up to 100; the first is the baseline", List(Map(&ARM)))
+        .required("list what to compare, the baseline first: `- {name: disk, target: ...}`");
+static LOADS: Key<List<Map>> =
+    Key::new("loads", "Loads to run on each arm, up to 1000", List(Map(&EVALUATION_LOAD)))
+        .required("write a list of loads: `- {name: small-objects, document: small.xml}`");
+static REPEATS: Key<Whole<u32>> = Key::new(
+    "repeats",
+    "How many times to measure each cell (an arm, a load, a level); two give an interval, three or more a useful one",
+    Whole(1, 1000),
+)
+.default("1");
+static ORDER: Key<Word<Order>> = Key::new("order", "Order of the runs", Word(&ORDERS)).default("interleaved");
+static SERVICE_LEVEL: Key<Parsed<ServiceLevel>> = Key::new(
+    "service_level",
+    "Condition that a load must meet to count",
+    Parsed("conditions", |text| Ok(ServiceLevel::parse(text)?)),
+)
+.example("p95 <= 200ms + size / 1MBps and failures <= 0.1%");
+
+/// An evaluation document.
+pub(crate) static EVALUATION: Mapping = Mapping::new(
+    "evaluation",
+    "An evaluation: arms x loads x levels x repeats",
+    &[&NAME, &DESCRIPTION, &SEED, &ARMS, &LOADS, &REPEATS, &ORDER, &OBSERVE, &DRIVERS],
+)
+.with(&[&INTENSITIES]);
+
+/// What the evaluation gives for all loads, and a load for itself.
+static INTENSITIES: Mapping = Mapping::new(
+    "intensities",
+    "How hard loads are driven: for all loads, or for one",
+    &[&LEVELS, &SEARCH, &SERVICE_LEVEL],
+);
+
+static LOAD_NAME: Key<Text> =
+    Key::new("name", "Name of the load", Text).required("add the load's name, such as `name: small`");
+static LOAD_DESCRIPTION: Key<Text> = Key::new("description", "Description", Text);
+static DOCUMENT: Key<Text> = Key::new(
+    "document",
+    "A workload, a COSBench file or a fio job file; relative to the evaluation's directory",
+    Text,
+)
+.otherwise("this or `stages` is required");
+static LOAD_STAGES: Key<List<Map>> = Key::new("stages", "Stages, in order", List(Map(&STAGE)));
+
+/// One load, but for what may stand at every level.
+pub(crate) static EVALUATION_LOAD: Mapping = Mapping::new(
+    "evaluation_load",
+    "One load: the keys of a workload, or the path of a document",
+    &[&LOAD_NAME, &LOAD_DESCRIPTION, &DOCUMENT, &LOAD_STAGES, &ON_FAILURE, &OBSERVE, &DRIVERS],
+)
+.with(&[&INTENSITIES])
+.one_of(&[&DOCUMENT, &LOAD_STAGES]);
 
 /// More loads than this are treated as a mistake.
 const MOST_LOADS: usize = 1000;
 
 /// More runs than this are treated as a mistake.
 const MOST_RUNS: u64 = 100_000;
-
-/// The keys of a workload document that a load in an evaluation may have.
-const WORKLOAD_KEYS: [&str; 5] = ["on_failure", "target", "observe", "drivers", "stages"];
 
 /// The keys of a load that say nothing of what it does.
 const ABOUT: [&str; 5] = ["description", "levels", "search", "service_level", "observe"];
@@ -60,10 +124,11 @@ pub(crate) fn evaluation(
     environment: &Environment<'_>,
 ) -> Result<(Evaluation, Vec<Diagnostic>), Vec<Diagnostic>> {
     let root = tree::parse(text).map_err(|broken| vec![broken])?;
-    let log = Log::default();
+    let document = Document::new(text, environment.outside());
     let beside = Beside { directory, environment };
-    let evaluation = top(Table::new("the evaluation", &root, &(0..0), text, &log), text, &beside);
-    match log.close() {
+    let table = Table::new("the evaluation", &root, &(0..0), &document).of(&EVALUATION);
+    let evaluation = top(table, text, &beside);
+    match document.log.close() {
         (warnings, false) => Ok((evaluation, warnings)),
         (remarks, true) => Err(remarks),
     }
@@ -73,20 +138,19 @@ pub(crate) fn evaluation(
 struct Common {
     given: Option<Given>,
     /// What levels can set.
-    axes: Vec<LevelAxis>,
+    axes: Vec<&'static LevelAxis>,
     service_level: Option<(ServiceLevel, Range<usize>)>,
 }
 
 fn top(mut table: Table<'_>, whole: &str, beside: &Beside<'_>) -> Evaluation {
-    let name = table.required("name", "begin with `name: my-evaluation`", text).unwrap_or_default();
-    let description = table.text("description").unwrap_or_default();
+    let (name, description) = (table.value(&NAME), table.value(&DESCRIPTION));
     // Of the name alone: with another load, the random choices of the others stay what they were.
-    let seed = table.whole("seed", 0..=u64::MAX).unwrap_or_else(|| defaults::seed_of(&name));
+    let seed = table.get(&SEED).unwrap_or_else(|| defaults::seed_of(&name));
     let shared = observe(&mut table);
     let drivers = drivers(&mut table);
     let (arms, arm_sources) = arms(&mut table, &shared, beside.environment);
-    let repeats = table.small("repeats", 1..=1000).unwrap_or(1);
-    let order = table.word("order", &ORDERS).unwrap_or_default();
+    let repeats = table.get(&REPEATS).unwrap_or(1);
+    let order = table.value(&ORDER);
     let axes = beside.environment.registry.axes();
     let common =
         Common { given: levels::read(&mut table, &axes), axes, service_level: service_level(&mut table) };
@@ -131,15 +195,12 @@ fn notes_on_fixed(loads: &[Load], sources: &[LoadSource], arms: usize) -> Vec<No
 }
 
 fn service_level(table: &mut Table<'_>) -> Option<(ServiceLevel, Range<usize>)> {
-    let place = table.entry("service_level")?.node.span.clone();
-    Some((table.read("service_level", |text| Ok(ServiceLevel::parse(text)?))?, place))
+    let place = table.entry(&SERVICE_LEVEL)?.node.span.clone();
+    Some((table.get(&SERVICE_LEVEL)?, place))
 }
 
 fn loads(document: &mut Table<'_>, common: &Common, beside: &Beside<'_>) -> (Vec<Load>, Vec<LoadSource>) {
-    let nodes = document.list("loads").unwrap_or_default();
-    if nodes.is_empty() {
-        document.missing("loads", "write a list of loads: `- {name: small-objects, document: small.xml}`");
-    }
+    let nodes = document.list(&LOADS);
     if nodes.len() > MOST_LOADS {
         let message = format!("there are {} loads, more than {MOST_LOADS}", nodes.len());
         document.log().error(document.place(), message, "split them into several evaluations");
@@ -147,7 +208,7 @@ fn loads(document: &mut Table<'_>, common: &Common, beside: &Beside<'_>) -> (Vec
     }
     let (mut loads, mut sources) = (Vec::<Load>::new(), Vec::new());
     for node in nodes {
-        let table = document.part("a load", node, &node.span);
+        let table = document.part("a load", node, &node.span).of(&EVALUATION_LOAD);
         let Some((load, source)) = load(table, node, common, beside) else { continue };
         unique(document, node, "load", &load.name, loads.iter().map(|load| load.name.as_str()));
         loads.push(load);
@@ -163,22 +224,24 @@ fn load(
     common: &Common,
     beside: &Beside<'_>,
 ) -> Option<(Load, LoadSource)> {
-    let name = table.required("name", "add the load's name, such as `name: small`", text);
-    let description = table.text("description").unwrap_or_default();
+    let (name, description) = (table.value(&LOAD_NAME), table.value(&LOAD_DESCRIPTION));
     let given = levels::read(&mut table, &common.axes);
     let has_own = given.is_some();
     let service_level = service_level(&mut table).or_else(|| common.service_level.clone());
-    let path = table.text("document");
-    let place = table.entry("document").map(|entry| entry.node.span.clone());
     let workload_keys = workload_keys(beside.environment.registry);
-    match table.has("document") {
+    table.declare(workload_keys.iter().copied());
+    let path = table.get(&DOCUMENT);
+    let place = table.entry(&DOCUMENT).map(|entry| entry.node.span.clone());
+    match table.has(&DOCUMENT) {
         true => table.meaningless(&workload_keys, "the load's document sets it"),
-        false => workload_keys.iter().for_each(|key| table.expect(key)),
+        // They are read with the workload that they are.
+        false => workload_keys.iter().for_each(|key| table.leave(key)),
     }
-    if path.is_none() && !table.has("stages") && !table.has("document") {
-        table.missing("stages", "add `stages`, or `document: path` with a workload, COSBench or fio file");
+    if path.is_none() && !table.has(&LOAD_STAGES) && !table.has(&DOCUMENT) {
+        table
+            .missing(&LOAD_STAGES, "add `stages`, or `document: path` with a workload, COSBench or fio file");
     }
-    let fetched = path.as_ref().map(|path| table.read("document", |_| fetch(beside, path)));
+    let fetched = path.as_ref().map(|path| fetch(&mut table, beside, path));
     let (body, referred) = match (path.clone(), fetched) {
         (Some(path), Some(fetched)) => {
             let text = fetched?;
@@ -210,7 +273,7 @@ fn load(
         definition,
     };
     let load = Load {
-        name: name.unwrap_or_default(),
+        name,
         description,
         levels: given.levels,
         service_level: service_level.map(|(level, _)| level),
@@ -220,16 +283,20 @@ fn load(
 }
 
 /// The keys of a workload that a load in the evaluation may have.
-fn workload_keys(registry: &Registry) -> Vec<&'static str> {
-    WORKLOAD_KEYS.into_iter().chain(registry.sections()).collect()
+fn workload_keys(registry: &Registry) -> Vec<&'static AnyKey> {
+    let own: [&AnyKey; 4] = [&ON_FAILURE, &OBSERVE, &DRIVERS, &LOAD_STAGES];
+    own.into_iter().chain(scope::keys(registry)).collect()
 }
 
 /// The document that a load refers to.
-fn fetch(beside: &Beside<'_>, path: &str) -> Result<String, Problem> {
+fn fetch(table: &mut Table<'_>, beside: &Beside<'_>, path: &str) -> Option<String> {
     let full = beside.directory.join(path);
-    (beside.environment.document)(&full).map_err(|error| {
-        let help = "paths are relative to the evaluation's directory";
-        Problem::new(format!("{} cannot be read: {error}", full.display()), help)
+    let entry = table.entry(&DOCUMENT)?;
+    table.scalar(&DOCUMENT, &entry.node, |_| {
+        (beside.environment.document)(&full).map_err(|error| {
+            let help = "paths are relative to the evaluation's directory";
+            Problem::new(format!("{} cannot be read: {error}", full.display()), help)
+        })
     })
 }
 
@@ -255,10 +322,10 @@ fn body(table: &Table<'_>, text: &str, path: &str, environment: &Environment<'_>
 }
 
 /// The workload that a load in the evaluation is: its keys that a workload document has, too.
-fn workload_of(node: &Node, keys: &[&str]) -> Node {
+fn workload_of(node: &Node, keys: &[&AnyKey]) -> Node {
     let Value::Map(entries) = &node.value else { return node.clone() };
     let kept = |entry: &&Entry| {
-        matches!(entry.key.as_str(), "name" | "description") || keys.contains(&entry.key.as_str())
+        matches!(entry.key.as_str(), "name" | "description") || keys.iter().any(|key| key.name == entry.key)
     };
     Node { value: Value::Map(entries.iter().filter(kept).cloned().collect()), span: node.span.clone() }
 }

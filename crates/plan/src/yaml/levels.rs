@@ -1,13 +1,15 @@
 //! The intensities of loads: lists of levels, or a search; and how a level gets into a document.
 
-use super::scope;
-use super::table::{Log, Problem, Table};
-use super::tree::{Entry, Node, Value};
+use super::scope::{self, TARGET};
 use crate::engine::Engine;
 use crate::evaluation::Levels;
 use crate::level::{LevelAxis, not_taken};
 use crate::registry::Registry;
 use std::ops::Range;
+use tidemark_keys::kinds::{Kind as _, Parsed, Share};
+use tidemark_keys::shapes::Refer;
+use tidemark_keys::tree::{Entry, Node, Value};
+use tidemark_keys::{AnyKey, Key, Log, Problem, Table};
 use tidemark_measure::axis::Axis;
 use tidemark_measure::evaluation::{Level, Search};
 use tidemark_measure::units;
@@ -15,8 +17,30 @@ use tidemark_measure::units;
 /// More levels of one load than this are treated as a mistake.
 const MOST_LEVELS: usize = 10_000;
 
-/// How exactly a search looks that does not say.
-const WITHIN: f64 = 0.05;
+/// The levels to measure.
+pub(crate) static LEVELS: Key<Refer> = Key::new(
+    "levels",
+    "Load intensities; several axes multiply; without an axis there is one level",
+    Refer("levels"),
+);
+
+/// The search for a level, in place of levels.
+pub(crate) static SEARCH: Key<Refer> = Key::new(
+    "search",
+    "Search for the highest load within the service level, over one axis, instead of levels",
+    Refer("search"),
+);
+
+/// How exactly a search looks.
+pub(crate) static WITHIN: Key<Parsed<f64>> = Key::new(
+    "within",
+    "Precision",
+    Parsed("share, 0.1 % to 50 %", |text| match Share.read(text)? {
+        share if (0.001..=0.5).contains(&share) => Ok(share),
+        _ => Err(Problem::new(format!("'{text}' is out of range"), "write from 0.1% to 50%, such as 5%")),
+    }),
+)
+.default("5%");
 
 /// A value that the document gives for an axis.
 #[derive(Clone, Debug)]
@@ -55,17 +79,18 @@ pub(super) fn place(places: &Places, axis: &Axis) -> Option<Range<usize>> {
 
 /// Reads `levels` or `search`, if one of them is there; `axes` are those that loads may have. Levels without an axis are one
 /// level that changes nothing.
-pub(super) fn read(table: &mut Table<'_>, axes: &[LevelAxis]) -> Option<Given> {
-    table.contradiction("levels", "search", "list levels, or search for them");
-    if let Some(entry) = table.entry("search") {
-        return search(table.below("`search`", entry), entry, axes);
+pub(super) fn read(table: &mut Table<'_>, axes: &[&'static LevelAxis]) -> Option<Given> {
+    table.contradiction(&LEVELS, &SEARCH, "list levels, or search for them");
+    if let Some(entry) = table.entry(&SEARCH) {
+        return search(table.below(&SEARCH, entry), entry, axes);
     }
-    let entry = table.entry("levels")?;
-    let mut own = table.below("`levels`", entry);
+    let entry = table.entry(&LEVELS)?;
+    let mut own = table.below(&LEVELS, entry);
+    own.declare(axes.iter().map(|axis| &axis.values as &AnyKey));
     let (mut levels, mut places): (Vec<Level>, Places) = (vec![Level::new()], Vec::new());
     let mut given: Vec<(usize, &LevelAxis)> = Vec::new();
     for axis in axes {
-        given.extend(own.entry(axis.name).map(|entry| (entry.key_span.start, axis)));
+        given.extend(own.entry(&axis.values).map(|entry| (entry.key_span.start, *axis)));
     }
     // In the document's order: the last axis varies fastest.
     given.sort_unstable_by_key(|(start, _)| *start);
@@ -91,50 +116,52 @@ pub(super) fn read(table: &mut Table<'_>, axes: &[LevelAxis]) -> Option<Given> {
 
 /// The values of an axis: one, or a list.
 fn values(table: &mut Table<'_>, axis: &LevelAxis) -> Places {
-    let nodes = table.list(axis.name).unwrap_or_default();
+    let (nodes, name) = (table.list(&axis.values), axis.name());
     if nodes.is_empty() || nodes.len() > MOST_LEVELS {
-        let message = format!("the list of `{}` has {} values", axis.name, nodes.len());
+        let message = format!("the list of `{name}` has {} values", nodes.len());
         table.log().error(table.place(), message, format!("write from 1 to {MOST_LEVELS}"));
         return Vec::new();
     }
     let mut values = Places::new();
     for node in nodes {
-        let read = table.scalar(node, axis.name, |text| Ok((text.trim().to_owned(), axis.read(text)?)));
+        let read = table.scalar(&axis.values, node, |text| Ok((text.trim().to_owned(), axis.read(text)?)));
         let Some((text, value)) = read else { continue };
         if values.iter().any(|known| known.axis == value) {
             let help = "remove one of them; to repeat a measurement, use `repeats`";
-            table.log().error(&node.span, format!("`{}`: {text} is in the list twice", axis.name), help);
+            table.log().error(&node.span, format!("`{name}`: {text} is in the list twice"), help);
         }
         values.push(Placed { axis: value, text, place: node.span.clone() });
     }
     values
 }
 
-fn search(mut table: Table<'_>, entry: &Entry, axes: &[LevelAxis]) -> Option<Given> {
-    let given: Vec<&LevelAxis> = axes.iter().filter(|axis| table.has(axis.name)).collect();
-    let within = table.read("within", |text| match units::parse_share(text)? {
-        share if (0.001..=0.5).contains(&share) => Ok(share),
-        _ => Err(Problem::new(format!("'{text}' is out of range"), "write from 0.1% to 50%, such as 5%")),
-    });
+fn search(mut table: Table<'_>, entry: &Entry, axes: &[&'static LevelAxis]) -> Option<Given> {
+    table.declare(axes.iter().map(|axis| &axis.range as &AnyKey));
+    table.declare([&WITHIN as &AnyKey]);
+    let given: Vec<&LevelAxis> = axes.iter().copied().filter(|axis| table.has(&axis.range)).collect();
+    let within = table.value(&WITHIN);
     let found = match given[..] {
-        [axis] => table.read(axis.name, |text| range(axis, text)).map(|range| (axis, range)),
+        [axis] => {
+            let entry = table.entry(&axis.range);
+            let read = |entry: &Entry| table.scalar(&axis.range, &entry.node, |text| range(axis, text));
+            entry.and_then(read).map(|range| (axis, range))
+        }
         [] => {
             let help = "write the axis and its range, such as `workers: 1-2560` or `rate: 100/s-20k/s`";
             table.log().error(&entry.key_span, "`search` has no axis", help);
             None
         }
         _ => {
-            let names: Vec<&str> = given.iter().map(|axis| axis.name).collect();
+            let names: Vec<&str> = given.iter().map(|axis| axis.name()).collect();
             let message = format!("a search has one axis, not {}", names.join(" and "));
             table.log().error(&entry.key_span, message, "keep one; put fixed values into the load");
             None
         }
     };
-    let place = given.first().and_then(|axis| table.entry(axis.name)).map(|axis| axis.node.span.clone());
+    let place = given.first().and_then(|axis| table.entry(&axis.range)).map(|axis| axis.node.span.clone());
     table.finish();
     let (axis, (from, to)) = found?;
-    let within = within.unwrap_or(WITHIN);
-    let search = Search { axis: axis.name.to_owned(), unit: axis.unit(), from, to, within };
+    let search = Search { axis: axis.name().to_owned(), unit: axis.unit(), from, to, within };
     let levels = Levels::Searched(search);
     let ends = levels.known().into_iter().flatten();
     let placed =
@@ -221,7 +248,7 @@ impl Setting<'_> {
 
     /// The engine of the target in a mapping, or of that above it.
     fn engine(&self, node: &Node, above: Option<&'static str>) -> Option<&'static str> {
-        match node.entry("target").filter(|entry| entry.node.value != Value::Nothing) {
+        match node.entry(TARGET.name).filter(|entry| entry.node.value != Value::Nothing) {
             Some(entry) => scope::engine_of(&entry.node, self.registry),
             None => above,
         }
@@ -234,7 +261,7 @@ impl Setting<'_> {
         for axis in self.level {
             let place = place(self.places, axis).filter(|_| self.in_place);
             let (text, span) = (text(self.places, axis), place.unwrap_or_else(|| load.key_span.clone()));
-            if !axes.iter().any(|known| known.name == axis.name) {
+            if !axes.iter().any(|known| known.name() == axis.name) {
                 let subject = format!("loads on {}", engine.subject());
                 self.log.push(not_taken(axis, &text, span, &subject, &axes));
                 continue;

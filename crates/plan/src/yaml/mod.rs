@@ -1,11 +1,9 @@
 //! Tidemark YAML to a plan. `docs/document.md` is the reference of its keys.
 //!
-//! The text becomes a tree in which everything knows its place ([`tree`]); the tree is read mapping by mapping,
-//! with typed questions ([`table`]); what is given once holds for everything below ([`scope`]).
+//! Each reader declares the keys that it reads, above it; `tidemark_keys` does the rest. What is given once holds for everything
+//! below ([`scope`]).
 
 mod arms;
-#[cfg(feature = "record-keys")]
-pub mod asked;
 pub mod context;
 mod documents;
 mod drivers;
@@ -14,29 +12,72 @@ mod evaluation;
 mod levels;
 mod observe;
 pub mod scope;
-pub mod table;
 pub mod timing;
-pub mod tree;
 pub mod values;
 pub mod works;
 
+pub(crate) use arms::ARM;
 pub(crate) use documents::Documents;
 pub use environment::Environment;
-pub(crate) use evaluation::{evaluation, is_evaluation};
+pub(crate) use evaluation::{ARMS, EVALUATION, EVALUATION_LOAD, evaluation, is_evaluation};
+pub(crate) use levels::{LEVELS, SEARCH, WITHIN};
 
 use crate::defaults;
-use crate::diagnostic::Diagnostic;
 use crate::engine::{ReadWork, WorkPlace};
-use crate::plan::{OnFailure, Plan, Stage, Work, WorkKind};
+use crate::plan::{OnFailure, Plan, Stage, Work};
 use crate::redact::redact;
 use context::{Budget, Context};
 use scope::{Lent, Scope};
 use std::cell::RefCell;
 use std::collections::HashSet;
-use table::{Log, Table};
+use tidemark_keys::diagnostic::Diagnostic;
+use tidemark_keys::kinds::{Duration, Text, Whole, Word};
+use tidemark_keys::shapes::{List, Map, OneOrList, Under};
+use tidemark_keys::tree::{self, Node};
+use tidemark_keys::{AnyKey, Document, Key, Mapping, Table};
 use tidemark_measure::record::Cell;
-use tree::Node;
 use works::KINDS;
+
+static NAME: Key<Text> =
+    Key::new("name", "Name of the workload", Text).required("begin with `name: my-workload`");
+static DESCRIPTION: Key<Text> = Key::new("description", "Purpose", Text);
+static SEED: Key<Whole<u64>> =
+    Key::new("seed", "Seed of all random choices", Whole(0, u64::MAX)).otherwise("from the text");
+static ON_FAILURE: Key<Word<OnFailure>> = Key::new(
+    "on_failure",
+    "After a failed stage: run only the stages that clean up (stop), or all (continue)",
+    Word(&[("stop", OnFailure::Stop), ("continue", OnFailure::Continue)]),
+)
+.default("stop");
+static STAGES: Key<List<Map>> = Key::new("stages", "Stages, in order", List(Map(&STAGE)))
+    .required("write a list of stages, each with its works");
+
+/// A workload document, but for what may stand at every level.
+pub(crate) static WORKLOAD: Mapping = Mapping::new(
+    "workload",
+    "A workload: stages that run in order",
+    &[&NAME, &DESCRIPTION, &SEED, &ON_FAILURE, &observe::OBSERVE, &drivers::DRIVERS, &STAGES],
+);
+
+static STAGE_NAME: Key<Text> = Key::new("name", "Name of the stage", Text).otherwise("its first work's name");
+static WORKS: Key<OneOrList<Under>> = Key::new(
+    "works",
+    "Works that run concurrently, each under its kind: `- load: {...}`",
+    OneOrList(Under(works::kinds)),
+);
+static PAUSE: Key<Duration> =
+    Key::new("pause", "Pause after its works; a stage with only a pause waits", Duration).default("0");
+static TRIGGER: Key<Text> =
+    Key::new("trigger", "`script.sh(arguments)` around the stage; runs only if the operator allows it", Text);
+static STAGE_ON_FAILURE: Key<Word<OnFailure>> =
+    Key::new("on_failure", ON_FAILURE.about, Word(ON_FAILURE.shape.0)).otherwise("the document's");
+
+/// A stage, but for its work and what may stand at every level.
+pub(crate) static STAGE: Mapping = Mapping::new(
+    "stage",
+    "A stage: a work, or works that run concurrently, and then a pause",
+    &[&STAGE_NAME, &WORKS, &PAUSE, &TRIGGER, &STAGE_ON_FAILURE],
+);
 
 /// Reads a document; variables and secret files come from `environment`. With the plan come warnings.
 ///
@@ -44,32 +85,29 @@ use works::KINDS;
 /// All errors and warnings, in document order.
 pub fn read(text: &str, environment: &Environment<'_>) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
     let root = tree::parse(text).map_err(|broken| vec![broken])?;
-    let log = Log::default();
-    let table = Table::new("the document", &root, &(0..0), text, &log);
+    let document = Document::new(text, environment.outside());
+    let table = Table::new("the document", &root, &(0..0), &document);
     let plan = workload(table, environment, text, Lent::default());
-    match log.close() {
+    match document.log.close() {
         (warnings, false) => Ok((plan, warnings)),
         (remarks, true) => Err(remarks),
     }
 }
 
-fn workload<'a>(mut table: Table<'a>, environment: &Environment<'_>, text: &str, lent: Lent) -> Plan {
-    let name = table.required("name", "begin with `name: my-workload`", table::text).unwrap_or_default();
-    let description = table.text("description").unwrap_or_default();
+fn workload<'a>(table: Table<'a>, environment: &Environment<'_>, text: &str, lent: Lent) -> Plan {
+    let mut table = table.of(&WORKLOAD);
+    let (name, description) = (table.value(&NAME), table.value(&DESCRIPTION));
     // Of the document without its secrets: the seed is stored and shown.
-    let own = table.whole("seed", 0..=u64::MAX);
+    let own = table.get(&SEED);
     let seed = lent.seed.or(own).unwrap_or_else(|| defaults::seed_of(&redact(text)));
-    let on_failure = on_failure(&mut table).unwrap_or_default();
+    let on_failure = table.value(&ON_FAILURE);
     let scope = Scope::of(lent.target, lent.broken).within(&mut table, environment);
     let observe = observe::observe(&mut table);
     let drivers = drivers::drivers(&mut table).or(lent.drivers).unwrap_or_default();
     let missing_target = lent.missing.unwrap_or_else(|| (0..0, "the document has no `target`".to_owned()));
     let context =
         Context { environment, seed, budget: Budget::default(), missing_target, notes: RefCell::default() };
-    let nodes = table.list("stages").filter(|nodes| !nodes.is_empty()).unwrap_or_else(|| {
-        table.missing("stages", "write a list of stages, each with its works");
-        &[]
-    });
+    let nodes = table.list(&STAGES);
     let (mut stages, mut names) = (Vec::new(), Names::default());
     for node in nodes {
         let made = stage(&table, node, stages.len(), &mut names, &scope, on_failure, &context);
@@ -99,12 +137,13 @@ fn stage<'a>(
     on_failure: OnFailure,
     context: &Context<'_>,
 ) -> Vec<Stage> {
-    let mut table = document.part("a stage", node, &node.span);
-    let name = table.text("name");
+    let mut table = document.part("a stage", node, &node.span).of(&STAGE);
+    table.declare(works::kinds());
+    let name = table.get(&STAGE_NAME);
     let scope = scope.within(&mut table, context.environment);
-    let pause_ns = table.duration("pause").unwrap_or(0);
-    let trigger = table.text("trigger");
-    let on_failure = self::on_failure(&mut table).unwrap_or(on_failure);
+    let pause_ns = table.value(&PAUSE);
+    let trigger = table.get(&TRIGGER);
+    let on_failure = table.get(&STAGE_ON_FAILURE).unwrap_or(on_failure);
     let works = works(&mut table, index, &scope, context);
     table.finish();
     let stage = |name: String, works: Vec<Work>, cell: Option<Cell>| Stage {
@@ -160,42 +199,39 @@ impl Names {
 /// The works of a stage: one under its kind, or a list of them under `works`. One that is a sweep gives all of its
 /// points.
 fn works<'a>(table: &mut Table<'a>, stage: usize, scope: &Scope<'a>, context: &Context<'_>) -> Vec<ReadWork> {
-    let stream = |index: usize| [stage as u64, index as u64];
-    let mut kinds: Vec<(&'static str, WorkKind)> = KINDS.to_vec();
-    kinds.retain(|(name, _)| table.present(name).is_some());
-    if let (Some((first, _)), Some(list)) = (kinds.first(), table.entry("works")) {
-        let message = format!("the stage has `{first}` and `works`");
-        table.log().error(&list.key_span, message, format!("move `{first}` into the list under `works`"));
+    let place = |keyword: &'static str, index: usize, alone: bool| {
+        let kind = KINDS.iter().find(|(key, _)| key.name == keyword).map(|(_, kind)| *kind);
+        WorkPlace { keyword, kind: kind.unwrap_or_default(), stream: [stage as u64, index as u64], alone }
+    };
+    let found = works::kinds().into_iter().filter_map(|key| Some((key, table.present(key)?)));
+    let found: Vec<(&AnyKey, _)> = found.collect();
+    if let (Some((first, _)), Some(list)) = (found.first(), table.entry(&WORKS)) {
+        let (first, help) = (first.name, format!("move `{}` into the list under `works`", first.name));
+        table.log().error(&list.key_span, format!("the stage has `{first}` and `works`"), help);
     }
-    if let [(first, _), (second, _), ..] = kinds[..] {
-        let place = table.present(second).map_or(0..0, |entry| entry.key_span.clone());
+    if let [(first, _), (second, entry), ..] = found[..] {
+        let message = format!("the stage has both `{}` and `{}`", first.name, second.name);
         let help = "make them two stages, or write them under `works` to run side by side";
-        table.log().error(&place, format!("the stage has both `{first}` and `{second}`"), help);
+        table.log().error(&entry.key_span, message, help);
     }
-    let Some(nodes) = table.list("works") else {
-        let kind = kinds.first().copied();
-        if kind.is_none() && !table.has("pause") {
-            let names = KINDS.map(|(name, _)| name).join(", ");
-            let help = format!("add one of {names}, a list under `works`, or a `pause`");
-            table.log().error(table.place(), "the stage does nothing", help);
-        }
-        let Some((kind, entry)) = kind.and_then(|kind| Some((kind, table.present(kind.0)?))) else {
+    if !table.has(&WORKS) {
+        let Some((key, entry)) = found.first() else {
+            if !table.has(&PAUSE) {
+                let names = KINDS.each_ref().map(|(key, _)| key.name).join(", ");
+                let help = format!("add one of {names}, a list under `works`, or a `pause`");
+                table.log().error(table.place(), "the stage does nothing", help);
+            }
             return Vec::new();
         };
-        let place = WorkPlace { keyword: kind.0, kind: kind.1, stream: stream(0), alone: true };
-        let below = table.below(format!("`{}`", kind.0), entry);
-        return works::work(place, &entry.node, below, scope, context);
-    };
+        return works::work(place(key.name, 0, true), &entry.node, table.below(*key, entry), scope, context);
+    }
     let (mut works, mut taken) = (Vec::new(), HashSet::new());
-    for node in nodes {
-        let Some(entry) = Table::single(node, "a work", table.log()) else { continue };
-        let Some(kind) = KINDS.into_iter().find(|(name, _)| *name == entry.key) else {
-            works::unknown(entry, "kind of work", KINDS.iter().map(|(name, _)| *name), table.log());
+    for node in table.list(&WORKS) {
+        let Some((key, entry)) = table.single("a work", "kind of work", node, &works::kinds()) else {
             continue;
         };
-        let below = table.below(format!("`{}`", kind.0), entry);
-        let place = WorkPlace { keyword: kind.0, kind: kind.1, stream: stream(works.len()), alone: false };
-        for mut next in works::work(place, &entry.node, below, scope, context) {
+        let place = place(key.name, works.len(), false);
+        for mut next in works::work(place, &entry.node, table.below(key, entry), scope, context) {
             if !taken.insert(next.work.name.clone()) {
                 next.work.name = format!("{}-{}", next.work.name, works.len() + 1);
                 taken.insert(next.work.name.clone());
@@ -204,8 +240,4 @@ fn works<'a>(table: &mut Table<'a>, stage: usize, scope: &Scope<'a>, context: &C
         }
     }
     works
-}
-
-fn on_failure(table: &mut Table<'_>) -> Option<OnFailure> {
-    table.word("on_failure", &[("stop", OnFailure::Stop), ("continue", OnFailure::Continue)])
 }

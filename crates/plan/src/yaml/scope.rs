@@ -1,12 +1,25 @@
 //! What a document gives once for everything below: the target, and the sections that engines declare.
 
 use super::environment::Environment;
-use super::table::{Problem, Table};
-use super::tree::{Entry, Node, Value};
 use crate::engine::Target;
 use crate::plan::Drivers;
 use crate::registry::Registry;
 use std::ops::Range;
+use tidemark_keys::kinds::choose;
+use tidemark_keys::shapes::{Map, Refer};
+use tidemark_keys::tree::{Entry, Node, Value};
+use tidemark_keys::{AnyKey, KIND, Key, Table};
+
+/// The key of the target.
+pub(crate) static TARGET: Key<Refer> =
+    Key::new("target", "What the load runs against; replaced as a whole", Refer("target"))
+        .otherwise("required here, in the stage or in the work");
+
+/// What may stand at every level of a document.
+pub(crate) fn keys(registry: &Registry) -> Vec<&'static AnyKey> {
+    let sections = registry.sections().map(|section| section as &AnyKey);
+    std::iter::once(&TARGET as &AnyKey).chain(sections).collect()
+}
 
 /// What an evaluation lends to a workload document.
 #[derive(Default)]
@@ -42,37 +55,46 @@ impl<'a> Scope<'a> {
 
     /// The scope of a stage or a work within this one.
     pub fn within(&self, table: &mut Table<'a>, environment: &Environment<'_>) -> Scope<'a> {
+        table.declare(keys(environment.registry));
         let (target, broken) = match read_target(table, environment) {
-            None if !table.has("target") => (self.target.clone(), self.broken),
+            None if !table.has(&TARGET) => (self.target.clone(), self.broken),
             own => (own.clone(), own.is_none()),
         };
         let sections = environment.registry.sections().filter_map(|key| table.entry(key));
         Scope { target, broken, sections: self.sections.iter().copied().chain(sections).collect() }
     }
 
+    /// Whether there is a section of this name.
+    pub fn has(&self, section: &str) -> bool {
+        self.sections.iter().any(|entry| entry.key == section)
+    }
+
     /// The sections under a key, from the outermost to the innermost: what stands further in replaces what stands further
-    /// out, key by key.
-    pub fn sections(&self, key: &'static str) -> impl Iterator<Item = &'a Entry> {
-        self.sections.iter().copied().filter(move |entry| entry.key == key)
+    /// out, key by key. `table` is one of the document's.
+    pub fn sections<'t>(
+        &self,
+        key: &'static Key<Map>,
+        table: &'t Table<'a>,
+    ) -> impl Iterator<Item = Table<'a>> + use<'_, 't, 'a> {
+        let found = self.sections.iter().copied().filter(|entry| entry.key == key.name);
+        found.map(|entry| table.below(key, entry).of(key.shape.0))
     }
 }
 
 /// The target under `target`, if present and valid.
 pub(super) fn read_target(table: &mut Table<'_>, environment: &Environment<'_>) -> Option<Target> {
-    let entry = table.entry("target")?;
-    let registry = environment.registry;
+    let entry = table.entry(&TARGET)?;
+    let kinds = environment.registry.targets();
     if let Value::Scalar(_) = entry.node.value {
-        return table.scalar(&entry.node, "target", |text| {
-            let (engine, kind) = registry.engine_for(text).ok_or_else(|| unknown(text, environment))?;
-            engine.bare_target(kind)
+        return table.scalar(&TARGET, &entry.node, |text| {
+            choose(text, kinds.iter().map(|(kind, engine)| (kind.name, (kind, engine))))
+                .and_then(|(kind, engine)| engine.bare_target(kind.name))
         });
     }
-    let mut own = table.below("`target`", entry);
-    let help = format!("write one of {}", registry.targets().join(", "));
-    let found = own
-        .required("kind", &help, |text| registry.engine_for(text).ok_or_else(|| unknown(text, environment)));
-    let (engine, kind) = found?;
-    let target = engine.target(kind, &mut own, environment);
+    let mut own = table.below(&TARGET, entry);
+    let kind = own.kind(kinds.iter().map(|(kind, _)| *kind))?;
+    let (_, engine) = kinds.iter().find(|(known, _)| known.name == kind.name)?;
+    let target = engine.target(kind.name, &mut own, environment);
     if target.is_some() {
         own.finish();
     }
@@ -81,19 +103,8 @@ pub(super) fn read_target(table: &mut Table<'_>, environment: &Environment<'_>) 
 
 /// The engine of a target's kind.
 pub(super) fn engine_of(node: &Node, registry: &Registry) -> Option<&'static str> {
-    let kind = node.entry("kind").map_or(node, |entry| &entry.node);
+    let kind = node.entry(KIND.name).map_or(node, |entry| &entry.node);
     let Value::Scalar(text) = &kind.value else { return None };
-    registry.engine_for(text).map(|(engine, _)| engine.name())
-}
-
-/// Says that there is no such kind of target.
-fn unknown(text: &str, environment: &Environment<'_>) -> Problem {
-    let kinds = environment.registry.targets();
-    let words: Vec<(&str, ())> = kinds.iter().map(|kind| (*kind, ())).collect();
-    match super::table::choose(text, &words) {
-        Err(problem) => problem,
-        Ok(()) => {
-            Problem::new(format!("'{text}' is not known"), format!("the choices are {}", kinds.join(", ")))
-        }
-    }
+    let mut targets = registry.targets().into_iter();
+    targets.find(|(kind, _)| kind.name.eq_ignore_ascii_case(text)).map(|(_, engine)| engine.name())
 }

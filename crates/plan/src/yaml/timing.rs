@@ -1,27 +1,97 @@
 //! When the operations of a load are due, and when it ends: the same keys for all engines.
 
-use super::table::{Problem, Table};
-use super::tree::{Entry, Node, Value};
 use super::values;
 use crate::defaults;
+use tidemark_keys::kinds::{Bytes, Duration, Parsed, PositiveDuration, Rate as PerTime, Whole, Word};
+use tidemark_keys::shapes::{Either, List, Map};
+use tidemark_keys::tree::{Entry, Node, Value};
+use tidemark_keys::{Key, Kind as _, Mapping, Problem, Table};
 use tidemark_load::pacing::{Arrivals, Pacing, Rate};
 use tidemark_load::stopping::Stop;
 use tidemark_measure::think::Think;
 use tidemark_measure::units;
 
+/// Pause between operations.
+pub static THINK: Key<Parsed<Think>> = Key::new(
+    "think",
+    "Pause of a worker between operations: `100ms`; any between two bounds, `u(50,150)ms`; exponential with a mean, `exp(100)ms`",
+    Parsed("duration, `u(a,b)` or `exp(mean)` with a unit", pauses),
+)
+.default("0");
+
+static FOR: Key<PositiveDuration> = Key::new("for", "Length of the measured window", PositiveDuration)
+    .otherwise("one of these three is required")
+    .also(&["runtime"]);
+static TOTAL_OPERATIONS: Key<Whole<u64>> =
+    Key::new("total_operations", "Measured operations of all workers, exactly", Whole(1, u64::MAX));
+static TOTAL_BYTES: Key<Bytes> =
+    Key::new("total_bytes", "End with the operation that reaches this total", Bytes(1));
+static WARM_UP: Key<Duration> = Key::new("warm_up", "Full load before the window, not measured", Duration)
+    .default("0")
+    .also(&["ramp_time"]);
+static RAMP_UP: Key<Duration> =
+    Key::new("ramp_up", "Time over which workers start, or the rate rises; not measured", Duration)
+        .default("0");
+static RAMP_DOWN: Key<Duration> =
+    Key::new("ramp_down", "Full load after the window, not measured", Duration).default("0");
+static RATE: Key<Either<PerTime, List<Map>>> = Key::new(
+    "rate",
+    "Open loop: operations are due at fixed times, from which latency counts",
+    Either(PerTime, List(Map(&RATE_POINT))),
+)
+.otherwise("none: closed loop");
+static ARRIVALS: Key<Word<Arrivals>> = Key::new(
+    "arrivals",
+    "Distribution of due times around a `rate`",
+    Word(&[("constant", Arrivals::Constant), ("poisson", Arrivals::Poisson)]),
+)
+.otherwise("`constant`");
+
+/// What every load has, whatever its engine.
+pub static TIMING: Mapping = Mapping::new(
+    "timing",
+    "When the operations of a load are due, and when it ends",
+    &[&FOR, &TOTAL_OPERATIONS, &TOTAL_BYTES, &WARM_UP, &RAMP_UP, &RAMP_DOWN, &RATE, &ARRIVALS, &THINK],
+);
+
+static RATE_POINT: Mapping =
+    Mapping::new("rate_point", "One point of a rate that changes over time", &[&AT, &POINT_RATE]);
+static AT: Key<Duration> = Key::new("at", "Time since the start of the work", Duration)
+    .required("add the time since the load's start, such as 30s");
+static POINT_RATE: Key<PerTime> =
+    Key::new("rate", "Rate at that time", PerTime).required("add the rate, such as 500/s");
+
+/// How long the operations in flight are waited for.
+pub(super) static DRAIN: Key<Duration> =
+    Key::new("drain", "Longest wait for operations in flight at the end", Duration)
+        .otherwise("`30s`, or the target's `timeout` if longer");
+/// When a work without any success ends.
+pub(super) static GIVE_UP: Key<Parsed<Option<u64>>> = Key::new(
+    "give_up",
+    "Stop and fail after this long without a success",
+    Parsed("duration, `never`", |text| match text {
+        "never" => Ok(None),
+        _ => match Duration.read(text)? {
+            0 => Err(Problem::new("the duration is zero", "write a duration such as 60s, or never")),
+            ns => Ok(Some(ns)),
+        },
+    }),
+)
+.otherwise("`60s`, or twice the `timeout` if longer; `never` for a load with `for`");
+
 /// How a load ends, and what comes before and after its window. One attempt at an operation may take `attempt_ns`.
 pub fn ends(table: &mut Table<'_>, attempt_ns: u64) -> Stop {
-    let window_ns = table.positive_duration("for");
-    let operations = table.whole("total_operations", 1..=u64::MAX);
-    let bytes = table.bytes("total_bytes", 1);
-    if !(table.has("for") || table.has("total_operations") || table.has("total_bytes")) {
-        table.missing("for", "set its length, such as `for: 60s`, `total_operations` or `total_bytes`");
+    let window_ns = table.get(&FOR);
+    let operations = table.get(&TOTAL_OPERATIONS);
+    let bytes = table.get(&TOTAL_BYTES);
+    if !(table.has(&FOR) || table.has(&TOTAL_OPERATIONS) || table.has(&TOTAL_BYTES)) {
+        table.missing(&FOR, "set its length, such as `for: 60s`, `total_operations` or `total_bytes`");
     }
     Stop {
-        ramp_up_ns: table.duration("ramp_up").unwrap_or(0),
-        warm_up_ns: table.duration("warm_up").unwrap_or(0),
+        ramp_up_ns: table.value(&RAMP_UP),
+        warm_up_ns: table.value(&WARM_UP),
         window_ns,
-        ramp_down_ns: table.duration("ramp_down").unwrap_or(0),
+        ramp_down_ns: table.value(&RAMP_DOWN),
         operations,
         bytes,
         ..stop(table, attempt_ns, window_ns.is_none())
@@ -30,17 +100,16 @@ pub fn ends(table: &mut Table<'_>, attempt_ns: u64) -> Stop {
 
 /// When the operations of a load are due.
 pub fn pacing(table: &mut Table<'_>) -> Pacing {
-    table.contradiction("think", "rate", "with a rate, operations are due at fixed times");
-    let think = think(table);
-    let arrivals = [("constant", Arrivals::Constant), ("poisson", Arrivals::Poisson)];
-    let arrivals = table.word("arrivals", &arrivals);
-    let Some(entry) = table.entry("rate") else {
-        table.meaningless(&["arrivals"], "without `rate`, workers wait for each operation to end");
+    table.contradiction(&THINK, &RATE, "with a rate, operations are due at fixed times");
+    let think = table.value(&THINK);
+    let arrivals = table.get(&ARRIVALS);
+    let Some(entry) = table.entry(&RATE) else {
+        table.meaningless(&[&ARRIVALS], "without `rate`, workers wait for each operation to end");
         return Pacing::Closed { think };
     };
     let points = match &entry.node.value {
         Value::List(nodes) => nodes.iter().filter_map(|node| point(table, node, entry)).collect(),
-        _ => vec![(0, table.scalar(&entry.node, "rate", rate).unwrap_or(1.0))],
+        _ => vec![(0, table.one(&RATE, &PerTime, &entry.node).unwrap_or(1.0))],
     };
     let log = table.log();
     if points.windows(2).any(|pair| pair[0].0 > pair[1].0) {
@@ -50,11 +119,6 @@ pub fn pacing(table: &mut Table<'_>) -> Pacing {
         log.error(&entry.key_span, "`rate` is never above zero", "write a rate such as 500/s");
     }
     Pacing::Open { rate: Rate { points }, arrivals: arrivals.unwrap_or(Arrivals::Constant) }
-}
-
-/// The pauses of a worker between its operations.
-pub fn think(table: &mut Table<'_>) -> Think {
-    table.read("think", pauses).unwrap_or_default()
 }
 
 /// `100ms`, or a distribution with a unit behind it: `u(50,150)ms`, `exp(100)ms`.
@@ -94,35 +158,18 @@ fn point(table: &Table<'_>, node: &Node, rate_entry: &Entry) -> Option<(u64, f64
         table.log().error(&rate_entry.key_span, "a list of rates needs times", help);
         return None;
     };
-    let mut point = table.part("a point of `rate`", node, &rate_entry.key_span);
-    let at = point.required("at", "add the time since the load's start, such as 30s", |text| {
-        Ok(units::parse_duration_ns(text)?)
-    });
-    let rate = point.required("rate", "add the rate, such as 500/s", rate);
+    let mut point = table.part("a point of `rate`", node, &rate_entry.key_span).of(&RATE_POINT);
+    let (at, rate) = (point.get(&AT), point.get(&POINT_RATE));
     point.finish();
     Some((at?, rate?))
-}
-
-/// Operations per second.
-pub fn rate(text: &str) -> Result<f64, Problem> {
-    match units::parse_rate(text)? {
-        rate if rate <= 1e9 => Ok(rate),
-        _ => Err(Problem::new(format!("'{text}' is too high"), "write at most 1000M/s")),
-    }
 }
 
 /// How a work ends when it does not end as planned: common to all kinds. One that ends by itself, rather than
 /// by time, is given up unless the document sets it otherwise.
 pub fn stop(table: &mut Table<'_>, attempt_ns: u64, ends_by_itself: bool) -> Stop {
-    let give_up = table.read("give_up", |text| match text {
-        "never" => Ok(None),
-        _ => match units::parse_duration_ns(text)? {
-            0 => Err(Problem::new("the duration is zero", "write a duration such as 60s, or never")),
-            ns => Ok(Some(ns)),
-        },
-    });
+    let give_up = table.get(&GIVE_UP);
     Stop {
-        drain_ns: table.duration("drain").unwrap_or_else(|| defaults::drain_ns(attempt_ns)),
+        drain_ns: table.get(&DRAIN).unwrap_or_else(|| defaults::drain_ns(attempt_ns)),
         give_up_ns: give_up.unwrap_or_else(|| ends_by_itself.then(|| defaults::give_up_ns(attempt_ns))),
         ..Stop::default()
     }

@@ -1,61 +1,110 @@
-//! Values that several engines read: selectors, sizes, ranges, weights.
+//! Kinds of values that several engines read: selectors, sizes, ranges, addresses.
 
-use super::table::Problem;
 use crate::selector;
+use serde_json::{Value, json};
+use tidemark_keys::kinds::{Bytes, Kind};
+use tidemark_keys::{Problem, tree};
 use tidemark_load::source::Size;
 use tidemark_measure::pick::Pick;
 
 /// A selector of numbers. In a load, `1-100` alone means any of these with equal chances; `r(1,100)` goes
 /// through them in order. A number alone is itself.
-pub fn pick(text: &str) -> Result<Pick, Problem> {
-    closed(text)?;
-    let bare = text.trim();
-    if !bare.is_empty() && bare.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Ok(selector::numbers(&format!("c({bare})"))?);
+pub struct Selector;
+
+impl Kind for Selector {
+    type Value = Pick;
+
+    fn read(&self, text: &str) -> Result<Pick, Problem> {
+        closed(text)?;
+        let bare = text.trim();
+        if !bare.is_empty() && bare.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Ok(selector::numbers(&format!("c({bare})"))?);
+        }
+        Ok(match selector::numbers(text)? {
+            Pick::Sequence { low, high } if !text.contains('(') => Pick::Uniform { low, high },
+            pick => pick,
+        })
     }
-    Ok(match selector::numbers(text)? {
-        Pick::Sequence { low, high } if !text.contains('(') => Pick::Uniform { low, high },
-        pick => pick,
-    })
+
+    fn schema(&self) -> Value {
+        json!({"description": "such as 1-100 or zipf(1,100)", "type": ["string", "integer"]})
+    }
+
+    fn words(&self) -> String {
+        "selector".to_owned()
+    }
 }
 
 /// Refuses half a selector, which is what YAML leaves of one with a comma inside `{}` or `[]`.
 pub(super) fn closed(text: &str) -> Result<(), Problem> {
     match text.contains('(') && !text.contains(')') {
-        true => Err(Problem::new(format!("'{text}' has no closing bracket"), super::tree::COMMA)),
+        true => Err(Problem::new(format!("'{text}' has no closing bracket"), tree::COMMA)),
         false => Ok(()),
     }
 }
 
-/// A selector of sizes.
-pub fn size(text: &str) -> Result<Size, Problem> {
-    closed(text)?;
-    Ok(selector::size(text)?)
-}
-
 /// A range with an end: `1-100`, `r(1,100)`, or a number alone.
-pub fn bounds(text: &str) -> Result<(u64, u64), Problem> {
-    match pick(text)? {
-        Pick::Constant(number) => Ok((number, number)),
-        _ => selector::range(text)?
-            .ok_or_else(|| Problem::new("the range is empty", "write a range such as 1-100")),
+pub struct Range;
+
+impl Kind for Range {
+    type Value = (u64, u64);
+
+    fn read(&self, text: &str) -> Result<(u64, u64), Problem> {
+        match Selector.read(text)? {
+            Pick::Constant(number) => Ok((number, number)),
+            _ => selector::range(text)?
+                .ok_or_else(|| Problem::new("the range is empty", "write a range such as 1-100")),
+        }
+    }
+
+    fn schema(&self) -> Value {
+        json!({"description": "a range such as 1-100", "type": ["string", "integer"]})
+    }
+
+    fn words(&self) -> String {
+        "range".to_owned()
     }
 }
 
-/// The weight of an operation in a mix, or its share in percent.
-pub fn weight(text: &str) -> Result<f64, Problem> {
-    let number = text.trim_end_matches('%').trim().parse::<f64>().ok();
-    match number.filter(|weight| weight.is_finite() && *weight > 0.0 && *weight <= 1e9) {
-        Some(weight) => Ok(weight),
-        None => Err(Problem::new(format!("'{text}' is not a weight"), "write a number above 0, such as 70")),
+/// A selector of sizes.
+pub struct Sizes;
+
+impl Kind for Sizes {
+    type Value = Size;
+
+    fn read(&self, text: &str) -> Result<Size, Problem> {
+        closed(text)?;
+        Ok(selector::size(text)?)
+    }
+
+    fn schema(&self) -> Value {
+        json!({"description": "such as 64KiB or u(4,64)KiB", "type": ["string", "integer"]})
+    }
+
+    fn words(&self) -> String {
+        "sizes".to_owned()
     }
 }
 
 /// A size above zero, bytes.
-pub fn positive_bytes(text: &str) -> Result<u64, Problem> {
-    match tidemark_measure::units::parse_bytes(text)? {
-        0 => Err(Problem::new("the size is zero", "write a size such as 64KiB")),
-        bytes => Ok(bytes),
+pub struct Length;
+
+impl Kind for Length {
+    type Value = u64;
+
+    fn read(&self, text: &str) -> Result<u64, Problem> {
+        match Bytes(0).read(text)? {
+            0 => Err(Problem::new("the size is zero", "write a size such as 64KiB")),
+            bytes => Ok(bytes),
+        }
+    }
+
+    fn schema(&self) -> Value {
+        Kind::schema(&Bytes(0))
+    }
+
+    fn words(&self) -> String {
+        Kind::words(&Bytes(0))
     }
 }
 
@@ -64,8 +113,17 @@ pub fn constant(bytes: u64) -> Size {
     Size { pick: Pick::Constant(bytes), unit: 1 }
 }
 
-/// Checks an address; without a path unless `with_path`. Gives it without a slash at its end.
-pub fn address(text: &str, with_path: bool) -> Result<String, Problem> {
+/// The address of a server, `http://host:port`; given without a slash at its end.
+pub fn server(text: &str) -> Result<String, Problem> {
+    address(text, false)
+}
+
+/// The address of a service, with a path if it has one; given without a slash at its end.
+pub fn service(text: &str) -> Result<String, Problem> {
+    address(text, true)
+}
+
+fn address(text: &str, with_path: bool) -> Result<String, Problem> {
     let help = "write http://host:port or https://host:port";
     if text.contains(['<', '>']) {
         return Err(Problem::new(format!("`{text}` holds a placeholder"), "replace it with the real host"));

@@ -2,31 +2,78 @@
 
 use super::context::Context;
 use super::scope::Scope;
-use super::table::{Log, Table};
-use super::tree::{Entry, Node};
+use super::timing::{DRAIN, GIVE_UP};
 use crate::engine::{ReadWork, WorkPlace};
-use crate::nearest::nearest;
 use crate::plan::WorkKind;
+use tidemark_keys::kinds::{Share, Text};
+use tidemark_keys::shapes::Refer;
+use tidemark_keys::tree::Node;
+use tidemark_keys::{AnyKey, Key, Mapping, Table};
 
-/// The kinds of works, as documents call them.
-pub const KINDS: [(&str, WorkKind); 6] = [
-    ("init", WorkKind::Init),
-    ("prepare", WorkKind::Prepare),
-    ("precondition", WorkKind::Prepare),
-    ("load", WorkKind::Normal),
-    ("cleanup", WorkKind::Cleanup),
-    ("dispose", WorkKind::Dispose),
+/// The kinds of works, and the keys that they stand under.
+pub static KINDS: [(Key<Refer>, WorkKind); 6] = [
+    (Key::new("init", "Creates containers", Refer("init")), WorkKind::Init),
+    (Key::new("prepare", "Writes objects, or fills volumes", Refer("prepare")), WorkKind::Prepare),
+    (
+        Key::new("precondition", "Writes the volumes' capacity several times", Refer("precondition")),
+        WorkKind::Prepare,
+    ),
+    (Key::new("load", "The measured load", Refer("load")), WorkKind::Normal),
+    (
+        Key::new("cleanup", "Deletes objects, or removes files and images", Refer("cleanup")),
+        WorkKind::Cleanup,
+    ),
+    (Key::new("dispose", "Deletes containers", Refer("dispose")), WorkKind::Dispose),
 ];
+
+/// The keys of [`KINDS`].
+pub(crate) fn kinds() -> Vec<&'static AnyKey> {
+    KINDS.iter().map(|(key, _)| key as &AnyKey).collect()
+}
+
+static NAME: Key<Text> = Key::new("name", "Name in reports", Text).otherwise("its kind");
+static ALLOWED_FAILURES: Key<Share> =
+    Key::new("allowed_failures", "With more failures, the work fails", Share)
+        .otherwise("`1%` for a load on objects, otherwise `0`");
+static DRIVER: Key<Text> = Key::new("driver", "Driver that must run the whole work", Text);
+
+/// What every work has, whatever its engine.
+pub static WORK: Mapping =
+    Mapping::new("work", "Keys of every work", &[&NAME, &ALLOWED_FAILURES, &DRAIN, &GIVE_UP, &DRIVER]);
+
+/// What every work has, but for when it ends.
+#[derive(Clone, Debug)]
+pub struct Common {
+    /// Its name.
+    pub name: String,
+    /// Failures allowed per million operations.
+    pub allowed_failures: u32,
+    /// The driver that must run it.
+    pub driver: Option<String>,
+}
+
+impl Common {
+    /// Reads it; the name and the allowed failures are these unless the document says otherwise.
+    pub fn read(table: &mut Table<'_>, name: &str, allowed_failures: u32) -> Self {
+        let share = table.get(&ALLOWED_FAILURES);
+        Self {
+            name: table.get(&NAME).unwrap_or_else(|| name.to_owned()),
+            allowed_failures: share.map_or(allowed_failures, |share| (share * 1e6).round() as u32),
+            driver: table.get(&DRIVER),
+        }
+    }
+}
 
 /// Reads the work in `node`, which stands under the key of its kind: one, or those that a sweep makes of it.
 pub(super) fn work<'a>(
     place: WorkPlace,
     node: &Node,
-    mut table: Table<'a>,
+    table: Table<'a>,
     scope: &Scope<'a>,
     context: &Context<'_>,
 ) -> Vec<ReadWork> {
     let registry = context.environment.registry;
+    let mut table = table.of(&WORK);
     let scope = scope.within(&mut table, context.environment);
     if let (None, false) = (&scope.target, scope.broken) {
         let help = "write `target: {kind: s3, endpoint: ..., ...}`, or `target: embedded` to try it out";
@@ -37,15 +84,8 @@ pub(super) fn work<'a>(
     let stand_in = || registry.claimant(place.keyword, node)?.stand_in_target();
     let Some(target) = scope.target.clone().or_else(stand_in) else { return Vec::new() };
     let Some(engine) = registry.engine(target.engine()) else { return Vec::new() };
+    if let Some(mapping) = engine.work_keys().into_iter().find(|mapping| mapping.name == place.keyword) {
+        table.declare(mapping.all());
+    }
     engine.works(place, table, &target, &scope, context)
-}
-
-/// Reports a key that should name one of several kinds.
-pub fn unknown<'k>(entry: &Entry, what: &str, known: impl Iterator<Item = &'k str> + Clone, log: &Log) {
-    let all = known.clone().collect::<Vec<_>>().join(", ");
-    let help = match nearest(&entry.key, known) {
-        Some(near) => format!("did you mean `{near}`? Choose from {all}"),
-        None => format!("choose from {all}"),
-    };
-    log.error(&entry.key_span, format!("`{}` is not a known {what}", entry.key), help);
 }

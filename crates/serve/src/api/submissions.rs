@@ -12,7 +12,7 @@ use axum::response::Response;
 use serde::Deserialize;
 use std::sync::Arc;
 use tidemark_controller::api::{
-    Cancel, Change, Check, CheckRequest, LiveRun, Submission, SubmissionState, Submit, Trouble,
+    Cancel, Change, Check, CheckRequest, LiveRun, Submission, SubmissionState, Submit, TargetForm, Trouble,
 };
 use utoipa::IntoParams;
 
@@ -192,4 +192,13 @@ pub(super) async fn check(
 ) -> Result<Reply<Check>, ApiError> {
     check_size(&request.document)?;
     app.with_controller(move |controller| Ok(Reply(controller.check(&request.document)))).await
+}
+
+/// Lists the kinds of targets that documents may have, and their keys, for forms.
+#[utoipa::path(get, path = "/targets", tag = "queue", responses((status = 200, body = Vec<TargetForm>)))]
+pub(super) async fn targets(
+    State(app): State<Arc<App>>,
+    _: Viewer,
+) -> Result<Reply<Vec<TargetForm>>, ApiError> {
+    app.with_controller(|controller| Ok(Reply(controller.targets()))).await
 }

@@ -116,6 +116,7 @@ fn a_stored_run_and_the_lists_fit_their_schemas() {
     assert_fits(&document, "RunRecord", &run);
     assert_fits(&document, "Info", &get("/info"));
     assert_fits(&document, "Overview", &get("/overview"));
+    assert_fits(&document, "TargetForm", &get("/targets")[0]);
     assert_fits(&document, "RunRow", &get("/runs")[0]);
     assert_fits(&document, "MatrixRow", &get("/matrix")[0]);
     assert_fits(&document, "Comparison", &get("/compare?a=1&b=1"));
@@ -262,4 +263,18 @@ fn what_is_not_there_is_said_in_the_same_way() {
     assert_eq!(method.status, 405);
     assert!(method.header("allow").contains("GET"), "{method:?}");
     assert!(method.json()["message"].is_string());
+}
+
+/// The targets as a file, for the console's mock and tests.
+const TARGETS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../console/mock/targets.json");
+
+#[test]
+fn the_file_is_what_the_engines_declare() {
+    let server = Server::start(tokens());
+    let text = serde_json::to_string_pretty(&server.get("/api/v1/targets").json()).unwrap() + "\n";
+    if std::env::var_os("TIDEMARK_UPDATE").is_some() {
+        return std::fs::write(TARGETS, &text).unwrap();
+    }
+    let stored = std::fs::read_to_string(TARGETS).unwrap_or_default();
+    assert!(stored == text, "console/mock/targets.json is stale: run this test with TIDEMARK_UPDATE=1");
 }
