@@ -19,6 +19,7 @@ export const drivers = Array.from({ length: 100 }, (_, index) => ({
   host: `rack${(index % 5) + 1}-node${String((index % 20) + 1).padStart(2, '0')}`,
   address: `10.0.${index % 5}.${index + 10}:49152`,
   version: '0.1.0',
+  kernel: 'Linux 6.18.44',
   cpu: 'AMD EPYC 9354 32-Core Processor',
   cores: 32,
   memory_bytes: 137438953472,

@@ -57,6 +57,8 @@ function work(run, name, kind, operations, seconds) {
     depth: 1,
     threads: 8,
     offered_per_s: null,
+    think: null,
+    simulated: false,
     started_ns: 0,
     window_start_ns: 2e9,
     window_end_ns: (2 + seconds) * 1e9,
@@ -124,6 +126,7 @@ export function record(id) {
     state: row.state,
     valid: row.valid === true,
     invalid_reasons: row.valid ? [] : ['the load generator was saturated: 96 % busy on average'],
+    invalid_rules: row.valid ? [] : ['generator-busy'],
     findings: findings(row),
     notes: [
       { topic: 'kib-units', text: 'Sizes in KB count by 1000 here; COSBench counts them by 1024 in some places.' },

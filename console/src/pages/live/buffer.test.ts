@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { LiveOperation, LiveRun, LiveSecond } from '../../api';
+import type { LiveOperation, LiveRun, LiveSecond, LiveStage, RunState } from '../../api';
 import { fromLive, isNews, lines, liveliest, putNodes, putSecond, putStages, refresh, totals } from './buffer';
 
 const operation = (ok: number, failed = 0): LiveOperation => ({
@@ -24,7 +24,7 @@ const second = (index: number, ok = 100, stage = 2, work = 0): LiveSecond => ({
   busy: 0,
   drivers: [],
 });
-const stage = (state: string) => ({
+const stage = (state: RunState): LiveStage => ({
   id: 's1',
   name: '',
   state,
@@ -36,10 +36,11 @@ const stage = (state: string) => ({
   operations: 0,
   works: [],
 });
+const stages = (...states: RunState[]) => states.map(stage);
 const live = (seconds: LiveSecond[]): LiveRun => ({
   submission: 1,
   run: null,
-  stages: ['completed', 'completed', 'running'].map(stage),
+  stages: stages('completed', 'completed', 'running'),
   seconds,
   nodes: [],
   troubles: [],
@@ -82,9 +83,9 @@ test('after a reconnect the gap is filled and older seconds stay', () => {
 
 test('the next run of an evaluation begins with nothing', () => {
   const buffer = fromLive(live([second(0), second(1)]));
-  putStages(buffer, ['completed', 'completed', 'completed'].map(stage));
+  putStages(buffer, stages('completed', 'completed', 'completed'));
   expect(buffer.works).toHaveLength(1);
-  putStages(buffer, ['running', 'waiting', 'waiting'].map(stage));
+  putStages(buffer, stages('running', 'waiting', 'waiting'));
   expect(buffer.works).toHaveLength(0);
 });
 

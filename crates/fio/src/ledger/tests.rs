@@ -33,8 +33,11 @@ fn work() -> Work {
 }
 
 fn settle(document: Document, lines: &[&str], code: i32) -> Result<Outcome, OpenError> {
-    let work = work();
-    let mut ledger = Ledger::new(&[&work], &[Process::default()]);
+    settle_of(&work(), document, lines, code)
+}
+
+fn settle_of(work: &Work, document: Document, lines: &[&str], code: i32) -> Result<Outcome, OpenError> {
+    let mut ledger = Ledger::new(&[work], &[Process::default()]);
     ledger.report(0, Duration::from_secs(1), document);
     lines.iter().for_each(|line| ledger.line(0, line));
     ledger.ended(0);
@@ -66,6 +69,17 @@ fn totals_rates_and_percentiles_are_fios() {
         }
     }
     assert_eq!((outcome.window_start_ns, outcome.window_end_ns), (0, longest * MS));
+}
+
+#[test]
+fn jobs_reported_together_have_no_counts_of_their_own() {
+    let text = "[mix]\nrw=randrw\nrwmixread=70\nfdatasync=10\nnumjobs=4\ngroup_reporting\n";
+    let grouped = crate::document::read(text).unwrap().0.stages.remove(0).works.remove(0);
+    assert_eq!(grouped.load.workers, 4);
+    let outcome = settle_of(&grouped, mix(), &[], 0).unwrap();
+    assert_eq!(outcome.workers, [], "the sum of four jobs is no worker's count");
+    assert!(outcome.tallies[0].ok > 0);
+    assert!(!settle(mix(), &[], 0).unwrap().workers.is_empty());
 }
 
 #[test]
