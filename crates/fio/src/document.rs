@@ -11,7 +11,7 @@ mod tests;
 
 use crate::file::FioFile;
 use ini::{GLOBAL, Section, Setting};
-use job::Job;
+use job::{BUFFERS, Job};
 use std::collections::HashSet;
 use std::ops::Range;
 use tidemark_block::job::Action;
@@ -129,15 +129,18 @@ fn check(job: &Job<'_>, span: &Range<usize>, found: &mut Vec<Diagnostic>) {
         ));
     }
     let writes = directions.is_some_and(|all| all.iter().any(|(action, _)| *action != Action::Read));
-    let unnamed = ["filename", "directory", "filename_format"]
-        .iter()
-        .filter_map(|name| job.setting(&[name]))
-        .find(|setting| setting.value.contains("${"));
-    if let (true, true, Some(setting)) = (writes, job.on_files(), unnamed) {
+    let is_guarded = |setting: &Setting<'_>| match setting.name {
+        "filename" | "directory" | "filename_format" => writes && job.on_files(),
+        "rbdname" | "pool" => writes && job.engine() == "rbd",
+        name => BUFFERS.contains(&name),
+    };
+    let places = ["filename", "directory", "filename_format", "rbdname", "pool", "mem", "iomem"];
+    let mut named = places.iter().filter_map(|name| job.setting(&[name]));
+    if let Some(setting) = named.find(|setting| setting.value.contains("${") && is_guarded(setting)) {
         found.push(Diagnostic::error(
             setting.span.clone(),
-            format!("`{}` of `{}` takes a path from the environment", setting.name, job.section),
-            "write the path itself: Tidemark guards the devices that a document names",
+            format!("`{}` of `{}` is taken from the environment", setting.name, job.section),
+            "write it out: Tidemark guards the devices and images that a document names",
         ));
     }
 }
@@ -222,12 +225,7 @@ fn work(text: &str, seed: u64, stream: [u64; 2], sections: &[String], group: &[&
     let count = |job: &Job<'_>, names: &[&str]| job.number(names).unwrap_or(1).clamp(1, u64::from(u32::MAX));
     let workers =
         all().map(|job| count(job, &["numjobs"])).sum::<u64>().min(u64::from(defaults::MOST_WORKERS));
-    let mut paths = Vec::new();
-    for path in all().flat_map(Job::paths) {
-        if !paths.contains(&path) {
-            paths.push(path);
-        }
-    }
+    let paths = distinct(all().flat_map(Job::paths));
     let longest = |name: &str| all().filter_map(|job| job.time_ns(name)).max().filter(|time| *time > 0);
     Work {
         name: first.shown().to_owned(),
@@ -255,6 +253,8 @@ fn work(text: &str, seed: u64, stream: [u64; 2], sections: &[String], group: &[&
             actions,
             direct: all().all(|job| job.on(&["direct"]) == Some(true)),
             paths,
+            buffers: distinct(all().filter_map(Job::buffers)),
+            images: distinct(all().filter_map(Job::image)),
         }),
         labels: labels.into_iter().map(label).collect(),
         allowed_failures_per_million: 0,
@@ -284,6 +284,17 @@ fn label((action, weight, config): (Action, f64, String)) -> Label {
     let name = action.name().to_owned();
     let class = OperationClass::named(&name);
     Label { label: name.clone(), kind: name, class, verifies: false, weight, config }
+}
+
+/// Each once, in the order of the first.
+fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
+    let mut kept = Vec::new();
+    for one in all {
+        if !kept.contains(&one) {
+            kept.push(one);
+        }
+    }
+    kept
 }
 
 /// A job's options on one line, secrets left out.

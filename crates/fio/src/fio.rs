@@ -4,9 +4,10 @@ use crate::file::FioFile;
 use crate::images::Images;
 use crate::program::Program;
 use crate::{policy, prepare, rbd};
+use std::path::PathBuf;
 use std::sync::Arc;
-use tidemark_block::External;
 use tidemark_block::job::Volume;
+use tidemark_block::{External, Image, guard};
 use tidemark_load::engine::{OpenError, Sessions};
 use tidemark_load::thread_pool::{Result as Outcome, Watch};
 use tidemark_plan::engine::{Engine, Placement, Prepared, Process, ReadWork, Setup, Target, WorkPlace};
@@ -109,12 +110,26 @@ impl External for Fio {
         Ok(tidemark_block::Program { description: program.description(), process: Arc::new(program) })
     }
 
+    fn find_image(&self, image: &Volume) -> Result<Image, String> {
+        rbd::find(image).map_err(|error| error.to_string())
+    }
+
     fn ensure_image(&self, image: &Volume) -> Result<(), String> {
         rbd::ensure(image).map(drop).map_err(|error| error.to_string())
     }
 
-    fn removal(&self, images: &[Volume]) -> Box<dyn Sessions> {
-        Box::new(Images(images.to_vec()))
+    fn mark_image(&self, image: &Volume) -> Result<(), String> {
+        rbd::mark(image).map_err(|error| {
+            format!(
+                "The RBD image {} could not be marked as Tidemark's, so the next run will not overwrite it unasked: {error}",
+                image.name()
+            )
+        })
+    }
+
+    fn removal(&self, images: &[Volume], allow: &[PathBuf]) -> Box<dyn Sessions> {
+        let images = images.iter().map(|image| (image.clone(), guard::is_allowed(image, allow)));
+        Box::new(Images(images.collect()))
     }
 }
 

@@ -181,7 +181,7 @@ pub enum Placement {
 pub struct Setup<'a> {
     /// Whether to begin without a check of the targets. Data is guarded all the same.
     pub skip_preflight: bool,
-    /// Devices and files whose content may be destroyed although it is not Tidemark's.
+    /// Devices, files and RBD images (`pool/image`) that may be destroyed although they are not Tidemark's.
     pub allow_destroy: &'a [PathBuf],
     /// The directory for temporary files; `None`: the working directory.
     pub scratch: Option<&'a Path>,

@@ -2,11 +2,14 @@
 
 use super::ini::Setting;
 use std::path::PathBuf;
-use tidemark_block::job::Action;
+use tidemark_block::job::{Action, Place, Rbd, Volume};
 
 /// fio's own defaults (HOWTO, "Job options").
 const BLOCK_BYTES: u64 = 4096;
 const FILE_NAMES: &str = "$jobname.$jobnum.$filenum";
+
+/// The option that says where buffers are.
+pub(super) const BUFFERS: &[&str] = &["mem", "iomem"];
 
 /// Most files that a job's default names are spelled out for.
 const MOST_NAMES: u64 = 1024;
@@ -146,6 +149,23 @@ impl<'a> Job<'a> {
         };
         let paths = directories.iter().flat_map(joined);
         paths.filter(|path| !path.to_string_lossy().contains('$')).collect()
+    }
+
+    /// The file or device that its buffers are mapped from: fio overwrites it, whatever the job does.
+    pub(super) fn buffers(&self) -> Option<PathBuf> {
+        let (kind, path) = self.value(BUFFERS)?.split_once(':')?;
+        kind.starts_with("mmap").then(|| PathBuf::from(path))
+    }
+
+    /// The image of a Ceph cluster that it works on.
+    pub(super) fn image(&self) -> Option<Volume> {
+        let name = |option, usual: &str| self.value(&[option]).unwrap_or(usual).to_owned();
+        let image = name("rbdname", "");
+        if self.engine() != "rbd" || image.is_empty() {
+            return None;
+        }
+        let (user, pool) = (name("clientname", "admin"), name("pool", "rbd"));
+        Some(Volume { place: Place::Rbd(Rbd { conf: None, user, pool, image }), size: 0 })
     }
 
     fn default_names(&self) -> Vec<String> {
