@@ -24,6 +24,9 @@ pub struct FioFile {
     /// Files and devices that fio overwrites besides, whatever the direction: its buffers are mapped from them.
     #[serde(default)]
     pub buffers: Vec<PathBuf>,
+    /// Whether it reads back what it has written, when all of that is done (`verify`).
+    #[serde(default)]
+    pub reads_back: bool,
     /// The images of a Ceph cluster that it works on; their sizes are not known.
     #[serde(default)]
     pub images: Vec<Volume>,

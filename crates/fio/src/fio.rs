@@ -82,6 +82,17 @@ impl Engine for Fio {
         work.job.get::<FioFile>().map_or(Ok(()), |file| policy::check(policy, who, file))
     }
 
+    fn rehearse(&self, plan: &Plan) -> Result<(), String> {
+        let works = plan.stages.iter().flat_map(|stage| &stage.works);
+        let mut texts: Vec<&str> =
+            works.filter_map(|work| work.job.get::<FioFile>()).map(|file| file.text.as_str()).collect();
+        texts.dedup();
+        match Program::find() {
+            Ok(program) => texts.into_iter().try_for_each(|text| program.parse(text)),
+            Err(_) => Ok(()),
+        }
+    }
+
     fn placement(&self, _work: &Work) -> Placement {
         Placement::OneMachine("Files of fio job files are")
     }
@@ -99,8 +110,8 @@ impl Forecaster for Unknown {
         works.iter().map(|_| Vec::new()).collect()
     }
 
-    fn until(&self, _work: &Work) -> Option<String> {
-        None
+    fn until(&self, work: &Work) -> Option<String> {
+        work.job.get::<FioFile>().map(|file| format!("fio has gone through the files of `{}`", file.section))
     }
 }
 

@@ -11,7 +11,7 @@ use tidemark_block::guard::{self, Intent};
 use tidemark_block::job::{Cache, Place, Volume};
 use tidemark_block::method::{Method, Touch};
 use tidemark_measure::record::{Note, Proof};
-use tidemark_plan::engine::{Carrier, Prepared, Setup};
+use tidemark_plan::engine::{Carrier, Engine as _, Prepared, Setup};
 use tidemark_plan::plan::{Plan, Work};
 
 /// The engine ready for one run.
@@ -23,6 +23,7 @@ struct Ready {
 /// Finds fio, and guards the devices and images that the plan's job files write to.
 pub(crate) fn prepare(plan: &Plan, setup: &mut Setup<'_>) -> Result<Box<dyn Prepared>, String> {
     let program = Program::find().map_err(|error| error.to_string())?;
+    crate::Fio.rehearse(plan)?;
     (setup.ready)(program.description());
     let files: Vec<&FioFile> =
         plan.stages.iter().flat_map(|stage| &stage.works).filter_map(|work| work.job.get()).collect();

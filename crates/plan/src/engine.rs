@@ -89,6 +89,15 @@ pub trait Engine: Send + Sync {
     /// A sentence without a full stop that says what is not allowed, and what to do.
     fn check_policy(&self, policy: &Policy, who: &str, work: &Work) -> Result<(), String>;
 
+    /// Asks the programs of this machine that would carry out the plan's works whether they understand them. Nothing is
+    /// run, and a machine without such programs has no objection.
+    ///
+    /// # Errors
+    /// What the program objects to, in its own words.
+    fn rehearse(&self, _plan: &Plan) -> Result<(), String> {
+        Ok(())
+    }
+
     /// Which drivers can carry out a work.
     fn placement(&self, work: &Work) -> Placement;
 
