@@ -1,13 +1,13 @@
-//! Whether a volume already holds Tidemark's content, judged by samples of it.
+//! Whether a volume already holds what a prefill would write, judged by samples of it.
 
 use crate::content::sector::{Reading, SECTOR, read};
 use crate::content::{BLOCK, Dials, volume_id};
 use crate::job::{Job, Place, Volume};
+use crate::owner::{self, Owner};
 use crate::{device, volume};
-use rustix::fs::{SeekFrom, XattrFlags, fgetxattr, fsetxattr, seek};
+use rustix::fs::{SeekFrom, seek};
 use std::fs::File;
-use std::os::unix::fs::{FileExt as _, MetadataExt as _};
-use std::path::Path;
+use std::os::unix::fs::FileExt as _;
 use tidemark_measure::rng::Rng;
 
 /// Blocks that are looked at besides the first and the last.
@@ -20,27 +20,6 @@ const SAMPLES: u64 = 64;
 /// wrote a share x of passes with a probability of (1 - x)^64. False for anything odd.
 pub fn filled(job: &Job, volume: &Volume) -> bool {
     looks_filled(job, volume).unwrap_or(false)
-}
-
-/// The extended attribute of files that Tidemark or fio in its name wrote last: the time of that write. What fio writes
-/// does not say whose it is.
-const MARK: &str = "user.tidemark";
-
-/// When a file was last written to, according to its mark.
-fn written_at(file: &File) -> Option<String> {
-    let found = file.metadata().ok()?;
-    Some(format!("{}.{:09}", found.mtime(), found.mtime_nsec()))
-}
-
-/// Marks a volume's file as written by Tidemark, or by fio in its name, up to now. Anything that another process writes
-/// to it makes the mark void. File systems without extended attributes keep none: there a file is known by its content
-/// alone. Volumes that are no files are left alone.
-pub fn mark(volume: &Volume) {
-    let Place::File(path) = &volume.place else { return };
-    let Ok(file) = File::options().write(true).open(path) else { return };
-    if let Some(now) = written_at(&file) {
-        let _ = fsetxattr(&file, MARK, now.as_bytes(), XattrFlags::empty());
-    }
 }
 
 /// Makes a volume's file, if it is not there or too short. Volumes that are no files are left alone.
@@ -59,25 +38,6 @@ pub fn claim(volume: &Volume) -> Result<(), String> {
     make().map_err(|error| format!("cannot create {}: {error}", path.display()))
 }
 
-/// Whether a file or device is Tidemark's: its mark is as old as its last write, or it has a whole stamp in its first
-/// 64 KiB (the very first sectors may have been trimmed, or overwritten by fio).
-pub fn is_ours(path: &Path) -> bool {
-    let mut bytes = vec![0; 16 * BLOCK as usize];
-    let Ok(file) = File::open(path) else { return false };
-    let mut mark = [0u8; 64];
-    let marked = fgetxattr(&file, MARK, &mut mark[..]).ok().and_then(|length| mark.get(..length));
-    if marked.is_some_and(|mark| written_at(&file).is_some_and(|now| now.as_bytes() == mark)) {
-        return true;
-    }
-    let Ok(length) = file.read_at(&mut bytes, 0) else { return false };
-    (0..).zip(bytes[..length].as_chunks::<SECTOR>().0).any(|(number, sector)| is_whole(sector, number))
-}
-
-/// Whether a sector holds content of Tidemark's.
-pub(crate) fn is_whole(sector: &[u8; SECTOR], number: u64) -> bool {
-    matches!(read(sector, number), Reading::Stamped(_) | Reading::Common(..))
-}
-
 fn looks_filled(job: &Job, volume: &Volume) -> Option<bool> {
     let path = volume::path(volume).ok()?;
     let (file, real) = (File::open(path).ok()?, std::fs::canonicalize(path).ok()?);
@@ -89,6 +49,10 @@ fn looks_filled(job: &Job, volume: &Volume) -> Option<bool> {
         return Some(false);
     }
     let is_file = matches!(volume.place, Place::File(_));
+    // What somebody else wrote to it need not lie where the samples are.
+    if is_file && owner::of_file(path) != Owner::Ours {
+        return Some(false);
+    }
     // File systems that know no holes say that the first one is at the end.
     if is_file && seek(&file, SeekFrom::Hole(0)).is_ok_and(|hole| hole < volume.size) {
         return Some(false);

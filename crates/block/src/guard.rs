@@ -1,39 +1,75 @@
 //! Protects data from being overwritten: volumes are checked before a run. The guard itself
 //! writes nothing.
 
-use crate::content::BLOCK;
-use crate::content::sector::SECTOR;
-use crate::fill::{is_ours, is_whole};
+use crate::external::Image;
 use crate::job::{Place, Volume};
+use crate::owner::{self, Owner, is_free};
 use crate::signature::{self, HEAD};
 use crate::{device, holders, volume};
 use rustix::fs::{Access, access, statvfs};
+use rustix::io::Errno;
 use std::fs::{self, File, Metadata};
 use std::io;
 use std::os::unix::fs::{FileExt as _, FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use tidemark_measure::units::binary_bytes;
 
+/// What a plan does to a volume that could lose something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Intent {
+    /// It writes to the volume, or trims it.
+    pub writes: bool,
+    /// It removes the volume.
+    pub removes: bool,
+}
+
+impl Intent {
+    /// It only reads.
+    pub const READ: Self = Self { writes: false, removes: false };
+    /// It writes.
+    pub const WRITE: Self = Self { writes: true, removes: false };
+
+    /// Whether anything can be lost.
+    pub const fn destroys(self) -> bool {
+        self.writes || self.removes
+    }
+
+    /// What becomes of the volume, and what the user must want to be done to it.
+    const fn words(self) -> (&'static str, &'static str) {
+        match (self.writes, self.removes) {
+            (true, true) => ("overwritten and then removed", "overwrite and remove"),
+            (false, true) => ("removed", "remove"),
+            _ => ("overwritten", "overwrite"),
+        }
+    }
+}
+
 /// Why a volume must not be used as planned, and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum GuardError {
-    /// It holds or is something that writing would destroy, and the user has not allowed that.
-    #[error("{path} would be overwritten, but {reason}; to overwrite it, add `--allow-destroy {path}`")]
+    /// It holds or is something that the plan would destroy, and the user has not allowed that.
+    #[error("{path} would be {}, but {reason}; to {} it, add `--allow-destroy {path}`", intent.words().0, intent.words().1)]
     Precious {
-        /// As the document names it.
+        /// As the document names it: a path, or `pool/image`.
         path: String,
         /// What it is or holds.
         reason: String,
+        /// What the plan does to it.
+        intent: Intent,
     },
     /// It is in use. Writing under its user corrupts what that holds in memory, too.
     #[error(
-        "{path} would be overwritten, but {reason}; release it first, or add `--allow-destroy {path}` to overwrite it anyway"
+        "{path} would be {}, but {reason}; release it first, or add `--allow-destroy {path}` to {} it anyway",
+        intent.words().0,
+        intent.words().1
     )]
     InUse {
         /// As the document names it.
         path: String,
         /// By whom.
         reason: String,
+        /// What the plan does to it.
+        intent: Intent,
     },
     /// It cannot be used at all.
     #[error("{path} {reason}")]
@@ -47,26 +83,59 @@ pub enum GuardError {
 
 /// Looks at a volume before a run and describes it for the report: path, kind, size, device.
 ///
-/// `writes`: whether the plan writes to it, trims it or removes it. `allow`: the paths whose content the user has
-/// given up; a volume is allowed if its path stands there exactly as in the document. Symbolic links are followed
-/// for the checks.
+/// `allow`: what the user has given up, see [`is_allowed`]. Symbolic links are followed for the checks.
 ///
 /// # Errors
-/// When the volume is of the wrong kind, out of reach or too small, or when writing would destroy something.
-pub fn check(volume: &Volume, writes: bool, allow: &[PathBuf]) -> Result<String, GuardError> {
+/// When the volume is of the wrong kind, out of reach or too small, or when the plan would destroy something.
+pub fn check(volume: &Volume, intent: Intent, allow: &[PathBuf]) -> Result<String, GuardError> {
     let path = volume::path(volume)
         .map_err(|error| GuardError::Unusable { path: volume.name(), reason: error.to_string() })?;
-    let subject = Subject { path, size: volume.size, writes, allowed: allow.iter().any(|one| one == path) };
+    let subject = Subject { path, size: volume.size, intent, allowed: is_allowed(volume, allow) };
     match &volume.place {
         Place::Device(_) => subject.check_device(),
         _ => subject.check_file(),
     }
 }
 
+/// The same for an image of a Ceph cluster, of which this was found.
+///
+/// # Errors
+/// When the plan would destroy something.
+pub fn check_image(
+    volume: &Volume,
+    found: Image,
+    intent: Intent,
+    allow: &[PathBuf],
+) -> Result<(), GuardError> {
+    let path = volume.name();
+    if !intent.destroys() || is_allowed(volume, allow) {
+        return Ok(());
+    }
+    match found {
+        Image::Absent | Image::Ours => Ok(()),
+        Image::Blank if !intent.removes => Ok(()),
+        Image::Blank => {
+            let reason = "it is an RBD image that Tidemark did not make".into();
+            Err(GuardError::Precious { path, reason, intent })
+        }
+        Image::Foreign(reason) => Err(GuardError::Precious { path, reason, intent }),
+        Image::InUse(reason) => Err(GuardError::InUse { path, reason, intent }),
+    }
+}
+
+/// Whether the user has given up what a volume holds: its name stands in the list exactly as in the document.
+pub fn is_allowed(volume: &Volume, allow: &[PathBuf]) -> bool {
+    let name = volume.name();
+    allow.iter().any(|one| one.as_os_str() == name.as_str())
+}
+
+/// Why nothing can be written to a file, whoever its owner.
+const READ_ONLY: &str = "its file system is mounted read-only; mount it for writing, or use another place";
+
 struct Subject<'a> {
     path: &'a Path,
     size: u64,
-    writes: bool,
+    intent: Intent,
     allowed: bool,
 }
 
@@ -93,25 +162,21 @@ impl Subject<'_> {
             return Err(self.unusable("is neither a file nor a block device"));
         }
         self.check_access()?;
-        if self.writes && !self.allowed {
+        if self.intent.destroys() && !self.allowed {
             if let Some(device) = holders::loop_of(self.path) {
-                return Err(GuardError::InUse {
-                    path: self.name(),
-                    reason: format!("it is behind {device}"),
-                });
+                return Err(self.in_use(format!("it is behind {device}")));
             }
             // Whoever made the file, it now holds data.
             let head = self.read(0, found.len().min(HEAD as u64))?;
             if let (false, Some(what)) = (is_free(&head, 0), signature::at_start(&head)) {
                 return Err(self.precious(format!("it holds {what}")));
             }
-        }
-        if self.writes {
-            let precious = found.len() > 0 && !self.allowed && !is_ours(self.path);
-            if precious && !is_blank(self.path, found.len()) {
-                let reason = format!("it is a file of {} bytes that Tidemark did not write", found.len());
+            let owner = owner::of_file(self.path);
+            if let (Owner::Foreign(reason), false) = (owner, is_blank(self.path, found.len())) {
                 return Err(self.precious(reason));
             }
+        }
+        if self.intent.writes {
             self.check_space(self.path, found.blocks().saturating_mul(512))?;
         }
         Ok(self.describe_file(self.path, "file"))
@@ -134,7 +199,7 @@ impl Subject<'_> {
                 self.size
             )));
         }
-        if self.writes && !self.allowed {
+        if self.intent.destroys() && !self.allowed {
             self.check_users(&found)?;
             self.check_content(&found, size)?;
         }
@@ -143,36 +208,35 @@ impl Subject<'_> {
 
     /// Refuses a device that is in use.
     fn check_users(&self, found: &Metadata) -> Result<(), GuardError> {
-        let in_use = |reason| GuardError::InUse { path: self.name(), reason };
         if let Some(user) = holders::user_of(found.rdev()) {
-            return Err(in_use(user));
+            return Err(self.in_use(user));
         }
         // The kernel denies exclusive access to a device that a mount, swap or another device uses.
         use rustix::fs::{Mode, OFlags, open};
         match open(self.path, OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC, Mode::empty()) {
             Err(rustix::io::Errno::BUSY) => {
-                Err(in_use("another program on this machine uses it exclusively".into()))
+                Err(self.in_use("another program on this machine uses it exclusively".into()))
             }
             _ => Ok(()),
         }
     }
 
-    /// Refuses a device that holds anything but zeroes and Tidemark's content.
+    /// Refuses a device that holds anything but zeroes and Tidemark's content, as far as it is looked at.
     fn check_content(&self, found: &Metadata, size: u64) -> Result<(), GuardError> {
         let partitions = holders::partitions_of(found.rdev());
         if let Some((_, name)) = partitions.first() {
             return Err(self.precious(format!("it has partitions ({name} is the first)")));
         }
         let head = self.read(0, size.min(HEAD as u64))?;
-        let from = size.saturating_sub(HEAD as u64) / BLOCK * BLOCK;
+        let from = size.saturating_sub(HEAD as u64);
         let tail = self.read(from, size - from)?;
         if let Some(what) = signature::at_start(&head).or_else(|| signature::at_end(&tail)) {
             return Err(self.precious(format!("it holds {what}")));
         }
-        for (bytes, offset, which) in [(&head, 0, "first"), (&tail, from, "last")] {
-            if !is_free(bytes, offset) {
-                return Err(self.precious(format!("its {which} MiB holds data that Tidemark did not write")));
-            }
+        let survey = File::open(self.path).and_then(|file| owner::survey(&file, size));
+        let survey = survey.map_err(|error| self.unusable(format!("cannot be read: {error}")))?;
+        if let Some(reason) = survey.reason() {
+            return Err(self.precious(reason));
         }
         Ok(())
     }
@@ -196,22 +260,27 @@ impl Subject<'_> {
                 directory.display()
             )));
         }
-        if self.writes && access(directory, Access::WRITE_OK | Access::EXEC_OK).is_err() {
-            return Err(self.unusable(format!(
-                "cannot be created: this user may not write to {}; use another directory, or run as its owner",
-                directory.display()
-            )));
+        if !self.intent.writes {
+            return Ok(directory);
         }
-        Ok(directory)
+        let place = directory.display();
+        match access(directory, Access::WRITE_OK | Access::EXEC_OK) {
+            Ok(()) => Ok(directory),
+            Err(Errno::ROFS) => Err(self.unusable(format!("cannot be created: {READ_ONLY}"))),
+            Err(_) => Err(self.unusable(format!(
+                "cannot be created: this user may not write to {place}; use another directory, or run as its owner"
+            ))),
+        }
     }
 
     fn check_access(&self) -> Result<(), GuardError> {
-        let (wanted, word) = match self.writes {
+        let (wanted, word) = match self.intent.writes {
             true => (Access::READ_OK | Access::WRITE_OK, "read and written"),
             false => (Access::READ_OK, "read"),
         };
-        access(self.path, wanted).map_err(|_| {
-            self.unusable(format!("may not be {word} by this user: grant access, or run as root"))
+        access(self.path, wanted).map_err(|error| match error {
+            Errno::ROFS => self.unusable(format!("cannot be written: {READ_ONLY}")),
+            _ => self.unusable(format!("may not be {word} by this user: grant access, or run as root")),
         })
     }
 
@@ -220,7 +289,7 @@ impl Subject<'_> {
         let Ok(space) = statvfs(place) else { return Ok(()) };
         let free = space.f_bavail.saturating_mul(space.f_frsize);
         let needed = self.size.saturating_sub(held);
-        if !self.writes || needed <= free {
+        if !self.intent.writes || needed <= free {
             return Ok(());
         }
         Err(self.unusable(format!(
@@ -245,7 +314,11 @@ impl Subject<'_> {
     }
 
     fn precious(&self, reason: String) -> GuardError {
-        GuardError::Precious { path: self.name(), reason }
+        GuardError::Precious { path: self.name(), reason, intent: self.intent }
+    }
+
+    fn in_use(&self, reason: String) -> GuardError {
+        GuardError::InUse { path: self.name(), reason, intent: self.intent }
     }
 
     fn unusable(&self, reason: impl Into<String>) -> GuardError {
@@ -253,20 +326,11 @@ impl Subject<'_> {
     }
 }
 
-/// Whether bytes hold nothing but zeroes and Tidemark's content.
-fn is_free(bytes: &[u8], offset: u64) -> bool {
-    let first = offset / SECTOR as u64;
-    let is_nothing = |sector: &[u8; SECTOR]| sector.iter().all(|byte| *byte == 0);
-    let (sectors, rest) = bytes.as_chunks::<SECTOR>();
-    rest.iter().all(|byte| *byte == 0)
-        && (first..).zip(sectors).all(|(number, sector)| is_nothing(sector) || is_whole(sector, number))
-}
-
-/// Whether a file has never been written to: all of it is a hole. A prefill that was interrupted early leaves such.
+/// Whether a file has never been written to: it is empty, or all of it is a hole. A prefill that was interrupted early leaves such.
 fn is_blank(path: &Path, length: u64) -> bool {
     use rustix::fs::{SeekFrom, seek};
     let Ok(file) = File::open(path) else { return false };
-    length > 0 && seek(&file, SeekFrom::Data(0)) == Err(rustix::io::Errno::NXIO)
+    length == 0 || seek(&file, SeekFrom::Data(0)) == Err(rustix::io::Errno::NXIO)
 }
 
 /// The disk under a path in words: `vda (virtio, mq-deadline, not rotational)`.

@@ -4,7 +4,8 @@
 //! - [`job`]: its part of a plan; [`cross_check`]: a plan done by the native engine and by fio in turn;
 //! - [`sessions`]: the load, and the content of a run ([`sessions::DataSet`]);
 //! - [`External`]: the program that carries out what the native engine does not;
-//! - [`filled`], [`is_ours`], [`claim`], [`mark`]: whether a volume holds Tidemark's content already, and whose it is;
+//! - [`filled`], [`claim`]: whether a volume holds already what a prefill would write;
+//! - [`is_ours`], [`mark`]: whose a volume is;
 //! - [`guard`]: protects data from being overwritten;
 //! - [`method`]: what makes the numbers evidence: page cache dropped, device counters read;
 //! - [`cache`]: the page cache of one volume, dropped on purpose;
@@ -27,6 +28,7 @@ pub mod guard;
 mod holders;
 pub mod job;
 pub mod method;
+mod owner;
 mod policy;
 mod prepare;
 mod ring;
@@ -36,6 +38,7 @@ mod signature;
 mod volume;
 
 pub use blocks::{Blocks, NAME};
-pub use external::{External, Program};
-pub use fill::{claim, filled, is_ours, mark};
+pub use external::{External, Image, Program};
+pub use fill::{claim, filled};
 pub use job::crosscheck::cross_check;
+pub use owner::{is_ours, mark};

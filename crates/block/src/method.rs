@@ -3,7 +3,9 @@
 
 use crate::cache;
 use crate::counters::Counters;
+use crate::external::External;
 use crate::job::{Action, Cache, Job, Place, Volume};
+use crate::owner;
 use std::path::PathBuf;
 use tidemark_measure::record::Proof;
 use tidemark_plan::plan::{Work, WorkKind};
@@ -86,18 +88,25 @@ impl Method {
                 .push("The job names no file or device, so there are no counters to compare with.".into());
         }
         let written = self::volumes(touches.iter().filter(|touch| touch.writes));
+        written.iter().for_each(owner::begin_writing);
         Some(Self { proof, counters: Counters::read(&paths), written })
     }
 
-    /// The proof, with what the devices counted and the remarks of what carried the works out.
-    pub fn end<'r>(self, remarks: impl Iterator<Item = &'r String>) -> Proof {
-        self.written.iter().for_each(crate::mark);
+    /// The proof, with what the devices counted and the remarks of what carried the works out. Marks what was written to.
+    pub fn end<'r>(self, external: &dyn External, remarks: impl Iterator<Item = &'r String>) -> Proof {
+        let mut unmarked = Vec::new();
+        for volume in &self.written {
+            match volume.place {
+                Place::Rbd(_) => unmarked.extend(external.mark_image(volume).err()),
+                Place::File(_) | Place::Device(_) => crate::mark(volume),
+            }
+        }
         let (devices, unchecked) = self.counters.since();
         let mut proof = Proof { devices, ..self.proof };
         proof.unchecked.extend(unchecked);
-        for remark in remarks {
-            if !proof.setup.contains(remark) {
-                proof.setup.push(remark.clone());
+        for remark in remarks.cloned().chain(unmarked) {
+            if !proof.setup.contains(&remark) {
+                proof.setup.push(remark);
             }
         }
         proof

@@ -1,11 +1,12 @@
 //! Volumes made ready: guarded before the run, filled only where they must be, and their carriers made stage by stage.
 
 use crate::external::External;
-use crate::guard;
+use crate::guard::{self, GuardError, Intent};
 use crate::job::{Action, IoEngine, Job, Place, Volume};
 use crate::method::{Method, Touch};
 use crate::sessions::{DataSet, Use, sessions};
-use crate::{claim, filled, is_ours};
+use crate::{claim, device, filled, is_ours};
+use std::path::PathBuf;
 use std::sync::Arc;
 use tidemark_measure::record::{Note, Proof};
 use tidemark_plan::engine::{Carrier, Prepared, Process, Setup};
@@ -17,6 +18,10 @@ struct Ready {
     process: Option<Arc<dyn Process>>,
     data: Arc<DataSet>,
     method: Option<Method>,
+    /// What the user has given up.
+    allow: Vec<PathBuf>,
+    /// Volumes that hold data of somebody else's, and are only read.
+    kept: Vec<Volume>,
 }
 
 /// Guards the volumes that the plan writes to, and finds the external program where it is needed.
@@ -25,21 +30,31 @@ pub(crate) fn prepare(
     external: Arc<dyn External>,
     setup: &mut Setup<'_>,
 ) -> Result<Box<dyn Prepared>, String> {
-    let jobs = || plan.stages.iter().flat_map(|stage| &stage.works).filter_map(|work| work.job.get::<Job>());
+    let works = || plan.stages.iter().flat_map(|stage| &stage.works);
+    let jobs = || works().filter_map(|work| Some((work, work.job.get::<Job>()?)));
     let mut process = None;
-    if jobs().any(|job| job.io_engine == IoEngine::Fio && job.actions != [Action::Remove]) {
+    if jobs().any(|(_, job)| job.io_engine == IoEngine::Fio && job.actions != [Action::Remove]) {
         let program = external.find()?;
         (setup.ready)(program.description);
         process = Some(program.process);
     }
-    let mut images = Vec::new();
-    for (volume, destroys) in volumes(jobs()) {
-        match volume.place {
-            Place::Rbd(_) => images.push(volume.name()),
-            Place::File(_) | Place::Device(_) => {
-                let guarded = guard::check(volume, destroys, setup.allow_destroy);
-                (setup.ready)(guarded.map_err(|error| error.to_string())?);
+    let (mut images, mut kept) = (Vec::new(), Vec::new());
+    for usage in Usage::all(jobs()) {
+        let volume = usage.volume;
+        match usage.guard(&*external, setup.allow_destroy) {
+            Ok(Some(description)) => (setup.ready)(description),
+            Ok(None) => images.push(volume.name()),
+            Err(Refusal::Guard(GuardError::Precious { reason, .. } | GuardError::InUse { reason, .. }))
+                if usage.only_reads_after_fill() =>
+            {
+                usage.check_foreign(&reason)?;
+                (setup.ready)(format!(
+                    "{}: {reason}; it is only read, so it is left as it is",
+                    volume.name()
+                ));
+                kept.push(volume.clone());
             }
+            Err(refusal) => return Err(refusal.to_string()),
         }
     }
     match images.as_slice() {
@@ -49,31 +64,126 @@ pub(crate) fn prepare(
             (setup.ready)(format!("{} RBD images, {first} to {last}, through fio", images.len()));
         }
     }
-    let verifies = jobs().any(|job| job.content.verify);
+    jobs().filter(refills).try_for_each(|(_, job)| check_fill(job, &kept))?;
+    let verifies = jobs().any(|(_, job)| job.content.verify);
     let data = Arc::new(DataSet::new(plan.seed, verifies));
-    Ok(Box::new(Ready { external, process, data, method: None }))
+    let allow = setup.allow_destroy.to_vec();
+    Ok(Box::new(Ready { external, process, data, method: None, allow, kept }))
 }
 
-/// The distinct volumes of some jobs, and whether what they hold is lost.
-fn volumes<'a>(jobs: impl Iterator<Item = &'a Job>) -> Vec<(&'a Volume, bool)> {
-    let mut all: Vec<(&Volume, bool)> = Vec::new();
-    for job in jobs {
-        let destroys = job.actions.iter().any(|action| action.destroys());
-        for volume in &job.volumes {
-            match all.iter_mut().find(|(known, _)| *known == volume) {
-                Some((_, known)) => *known |= destroys,
-                None => all.push((volume, destroys)),
+/// What a plan does to one volume.
+struct Usage<'a> {
+    volume: &'a Volume,
+    /// Whether it fills the volume, unless that is filled already.
+    fills: bool,
+    /// Whether it writes to it in another way.
+    writes: bool,
+    reads: bool,
+    removes: bool,
+    verifies: bool,
+}
+
+/// Why a volume is not used.
+#[derive(Debug, thiserror::Error)]
+enum Refusal {
+    #[error(transparent)]
+    Guard(#[from] GuardError),
+    #[error("{0}")]
+    External(String),
+}
+
+impl<'a> Usage<'a> {
+    /// Of every distinct volume.
+    fn all(jobs: impl Iterator<Item = (&'a Work, &'a Job)>) -> Vec<Self> {
+        let mut all: Vec<Self> = Vec::new();
+        for (work, job) in jobs {
+            let fills = refills(&(work, job));
+            let writes = job.actions.iter().any(|action| action.changes()) && !fills;
+            let removes = job.actions.contains(&Action::Remove);
+            for volume in &job.volumes {
+                let known = all.iter().position(|usage| usage.volume == volume).unwrap_or_else(|| {
+                    let (fills, writes, reads, removes, verifies) = (false, false, false, false, false);
+                    all.push(Self { volume, fills, writes, reads, removes, verifies });
+                    all.len() - 1
+                });
+                let usage = &mut all[known];
+                usage.fills |= fills;
+                usage.writes |= writes;
+                usage.reads |= job.actions.contains(&Action::Read);
+                usage.removes |= removes;
+                usage.verifies |= job.content.verify;
+            }
+        }
+        all
+    }
+
+    fn intent(&self) -> Intent {
+        Intent { writes: self.fills || self.writes, removes: self.removes }
+    }
+
+    /// Whether it is read, and nothing would change it but its prefill.
+    fn only_reads_after_fill(&self) -> bool {
+        self.fills && self.reads && !self.writes && !self.removes
+    }
+
+    /// Checks the volume. Gives its description if it is one of this machine's.
+    fn guard(&self, external: &dyn External, allow: &[PathBuf]) -> Result<Option<String>, Refusal> {
+        match self.volume.place {
+            Place::File(_) | Place::Device(_) => Ok(Some(guard::check(self.volume, self.intent(), allow)?)),
+            Place::Rbd(_) if !self.intent().destroys() => Ok(None),
+            Place::Rbd(_) => {
+                let found = external.find_image(self.volume).map_err(Refusal::External)?;
+                guard::check_image(self.volume, found, self.intent(), allow)?;
+                Ok(None)
             }
         }
     }
-    all
+
+    /// Whether what somebody else put on the volume can be read in place of a prefill; `reason` says that it is theirs.
+    fn check_foreign(&self, reason: &str) -> Result<(), String> {
+        let (name, size) = (self.volume.name(), self.volume.size);
+        if self.verifies {
+            return Err(format!(
+                "{name} cannot be verified: {reason}; leave out `verify` to read it as it is, or use another volume"
+            ));
+        }
+        let held = match &self.volume.place {
+            Place::File(path) => std::fs::metadata(path).map(|found| found.len()),
+            Place::Device(path) => device::size(path),
+            // fio asks the cluster.
+            Place::Rbd(_) => Ok(size),
+        };
+        match held {
+            Ok(held) if held < size => Err(format!(
+                "{name} has {held} bytes, and {size} are to be read: {reason}, so it is not made larger; set its \
+                 size to {} at most, or use another volume",
+                held / 4096 * 4096
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A prefill fills all its volumes or none.
+fn check_fill(job: &Job, kept: &[Volume]) -> Result<(), String> {
+    let is_kept = |volume: &&Volume| kept.contains(volume);
+    let empty = job.volumes.iter().find(|volume| !is_kept(volume) && !filled(job, volume));
+    match (job.volumes.iter().find(is_kept), empty) {
+        (Some(kept), Some(empty)) => Err(format!(
+            "{} holds data that Tidemark did not write and would only be read, but {} must be filled first: fill it by \
+             a run of its own, or leave out `prepare`",
+            kept.name(),
+            empty.name()
+        )),
+        _ => Ok(()),
+    }
 }
 
 impl Prepared for Ready {
     fn open(&mut self, works: &[&Work], notes: &mut Vec<Note>) -> Result<Vec<Carrier>, String> {
         let jobs: Vec<(&Work, &Job)> =
             works.iter().filter_map(|work| Some((*work, work.job.get::<Job>()?))).collect();
-        if let Some(why) = already_filled(&jobs) {
+        if let Some(why) = self.why_not_filled(&jobs) {
             return Ok(jobs.iter().map(|_| Carrier::Done(why.clone())).collect());
         }
         notes.extend(changed_since(&jobs).map(|name| Note {
@@ -94,7 +204,7 @@ impl Prepared for Ready {
 
     fn close(&mut self, remarks: &[String]) -> Option<Proof> {
         let own = self.data.notes();
-        self.method.take().map(|method| method.end(remarks.iter().chain(&own)))
+        self.method.take().map(|method| method.end(&*self.external, remarks.iter().chain(&own)))
     }
 }
 
@@ -104,7 +214,7 @@ impl Ready {
         let on_images = job.volumes.iter().any(|volume| matches!(volume.place, Place::Rbd(_)));
         let removes = job.actions == [Action::Remove];
         if removes && on_images {
-            return Ok(Carrier::Sessions(self.external.removal(&job.volumes)));
+            return Ok(Carrier::Sessions(self.external.removal(&job.volumes, &self.allow)));
         }
         let fills = work.kind == WorkKind::Prepare;
         if fills {
@@ -122,20 +232,28 @@ impl Ready {
         let process = self.process.clone().ok_or("fio was not located")?;
         Ok(Carrier::Process(1, process))
     }
+
+    /// Why works that fill volumes have nothing to do, if all of them are of that kind and have nothing to do.
+    fn why_not_filled(&self, jobs: &[(&Work, &Job)]) -> Option<String> {
+        let is_kept = |volume: &&Volume| self.kept.contains(volume);
+        let has_nothing_to_do = |of: &(&Work, &Job)| {
+            refills(of) && of.1.volumes.iter().all(|volume| is_kept(&volume) || filled(of.1, volume))
+        };
+        if jobs.is_empty() || !jobs.iter().all(has_nothing_to_do) {
+            return None;
+        }
+        let volumes = || jobs.iter().flat_map(|(_, job)| &job.volumes);
+        let (all, kept) = (volumes().count(), volumes().filter(is_kept).count());
+        Some(match kept {
+            0 => format!("{all} volumes already hold Tidemark's content and were kept"),
+            _ => format!("{kept} of {all} volumes hold data that Tidemark did not write: they are only read"),
+        })
+    }
 }
 
 /// Whether a work fills volumes unless they are filled already.
 fn refills((work, job): &(&Work, &Job)) -> bool {
     work.kind == WorkKind::Prepare && job.reuse
-}
-
-/// Why works that fill volumes have nothing to do, if they hold what would be written; all works must be of that kind.
-fn already_filled(jobs: &[(&Work, &Job)]) -> Option<String> {
-    let has_nothing_to_do =
-        |of: &(&Work, &Job)| refills(of) && of.1.volumes.iter().all(|volume| filled(of.1, volume));
-    let count: usize = jobs.iter().map(|(_, job)| job.volumes.len()).sum();
-    let all = !jobs.is_empty() && jobs.iter().all(has_nothing_to_do);
-    all.then(|| format!("{count} volumes already hold Tidemark's content and were kept"))
 }
 
 /// The files that are to be filled again although Tidemark filled them before: what they hold is not what it wrote.

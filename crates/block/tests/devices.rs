@@ -7,15 +7,16 @@ mod support;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use support::*;
+use tidemark_block::guard::{self, Intent};
 use tidemark_block::job::{Action, Job, Volume};
 use tidemark_block::sessions::{Use, sessions};
-use tidemark_block::{device as dev, filled, guard, is_ours};
+use tidemark_block::{device as dev, filled, is_ours};
 use tidemark_measure::fault::Fault;
 
 const MIB: u64 = 1 << 20;
 
 fn refusal(volume: &Volume) -> String {
-    guard::check(volume, true, &[]).expect_err("it was not refused").to_string()
+    guard::check(volume, Intent::WRITE, &[]).expect_err("it was not refused").to_string()
 }
 
 fn wipe(path: &Path) {
@@ -34,10 +35,10 @@ fn a_device_is_filled_verified_trimmed_and_synced() {
     let data = data();
     let actions = [Action::Read, Action::Write, Action::Trim, Action::Fsync];
     let job = job(std::slice::from_ref(&volume), 4096, &actions);
-    guard::check(&volume, true, &[]).unwrap();
+    guard::check(&volume, Intent::WRITE, &[]).unwrap();
     fill(&job, &data);
     assert!(filled(&job, &volume) && is_ours(&disk.path));
-    guard::check(&volume, true, &[]).expect("its own content is free to be overwritten");
+    guard::check(&volume, Intent::WRITE, &[]).expect("its own content is free to be overwritten");
     let mut hand = hand(&job, &data, 1, 65_536);
     assert_eq!(hand.verify(16 * MIB, 4096), None);
     for action in [1, 2, 3] {
@@ -89,7 +90,7 @@ fn devices_that_hold_something_are_refused_unless_named() {
     let directory = directory();
     let Some(disk) = Loop::new(directory.path(), 32 * MIB, 512) else { return };
     let volume = device(&disk.path, 32 * MIB);
-    let described = guard::check(&volume, true, &[]).unwrap();
+    let described = guard::check(&volume, Intent::WRITE, &[]).unwrap();
     assert!(described.contains("block device of 32.0 MiB") && described.contains("loop"), "{described}");
     let made: [(&str, &[&str], &str); 3] =
         [("mkfs.ext4", &["-q", "-F"], "ext4"), ("mkswap", &[], "swap"), ("parted", &["-s"], "partition")];
@@ -106,17 +107,17 @@ fn devices_that_hold_something_are_refused_unless_named() {
         }
         let text = refusal(&volume);
         assert!(text.contains(word) && text.contains("--allow-destroy"), "{program}: {text}");
-        guard::check(&volume, true, std::slice::from_ref(&disk.path)).unwrap();
-        guard::check(&volume, false, &[]).unwrap();
+        guard::check(&volume, Intent::WRITE, std::slice::from_ref(&disk.path)).unwrap();
+        guard::check(&volume, Intent::READ, &[]).unwrap();
     }
     wipe(&disk.path);
     command("partx", &["--delete", disk.name()]);
-    guard::check(&volume, true, &[]).unwrap();
+    guard::check(&volume, Intent::WRITE, &[]).unwrap();
     let raw = std::fs::File::options().write(true).open(&disk.path).unwrap();
     raw.write_all_at(b"a database on a raw device", 32 * MIB - 700).unwrap();
     raw.sync_all().unwrap();
     drop(raw);
-    assert!(refusal(&volume).contains("last MiB holds data"), "{}", refusal(&volume));
+    assert!(refusal(&volume).contains("at byte 33553408"), "{}", refusal(&volume));
     assert!(refusal(&file(&disk.path, MIB)).contains("block device"));
     assert!(refusal(&device(&disk.path, 64 * MIB)).contains("too small"));
 }
@@ -137,4 +138,30 @@ fn a_device_that_vanishes_under_load_is_counted_as_failed() {
     assert!(outcome.fault.is_some(), "{outcome:?}");
     let text = hand.session.examples().remove(0).text;
     assert!(text.contains(disk.name()), "{text}");
+}
+
+#[test]
+fn data_between_a_device_s_ends_are_found() {
+    let directory = directory();
+    let Some(disk) = Loop::new(directory.path(), 48 * MIB, 512) else { return };
+    let volume = device(&disk.path, 16 * MIB);
+    guard::check(&volume, Intent::WRITE, &[]).unwrap();
+    let raw = std::fs::File::options().write(true).open(&disk.path).unwrap();
+    raw.write_all_at(b"a database on a raw device", 20 * MIB).unwrap();
+    raw.sync_all().unwrap();
+    drop(raw);
+    let text = refusal(&volume);
+    assert!(text.contains("at byte 20971520") && text.contains("--allow-destroy"), "{text}");
+}
+
+#[test]
+fn a_file_system_that_is_mounted_read_only_is_called_that() {
+    let directory = directory();
+    let Some(disk) = Loop::new(directory.path(), 24 * MIB, 512) else { return };
+    let Some(mount) = Mount::ext4(&disk, directory.path().join("mount")) else { return };
+    std::fs::write(mount.0.join("old"), vec![0; 4096]).unwrap();
+    command("mount", &["-o", "remount,ro", mount.0.to_str().unwrap()]).unwrap();
+    let text = ["new", "old"].map(|name| refusal(&file(&mount.0.join(name), MIB)));
+    drop(mount);
+    assert!(text.iter().all(|text| text.contains("mounted read-only")), "{text:?}");
 }

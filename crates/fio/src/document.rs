@@ -1,7 +1,7 @@
 //! fio's job files: read as far as Tidemark must know what runs, and run by fio as they stand.
 //!
-//! What an option means stays fio's business, and so do `${VARIABLES}` and keywords. Read are sections, stages
-//! (cut by `stonewall`), directions, jobs, depths, times and the files and devices that are named.
+//! What an option means stays fio's business, and so do keywords. Read are sections, stages (cut by `stonewall`),
+//! directions, jobs, depths, times (with the `${VARIABLES}` in them) and the files, devices and images that are named.
 
 mod advice;
 pub(crate) mod ini;
@@ -11,7 +11,9 @@ mod tests;
 
 use crate::file::FioFile;
 use ini::{GLOBAL, Section, Setting};
-use job::Job;
+pub(crate) use job::Variables;
+pub use job::waits_for_each;
+use job::{BUFFERS, Job, NUMBERS, expanded};
 use std::collections::HashSet;
 use std::ops::Range;
 use tidemark_block::job::Action;
@@ -39,10 +41,13 @@ pub(crate) fn is_fio(text: &str) -> bool {
 ///
 /// # Errors
 /// All errors and warnings; at least one is an error.
-pub(crate) fn read(text: &str) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
+pub(crate) fn read(
+    text: &str,
+    variables: &Variables<'_>,
+) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
     let mut found = Vec::new();
     let sections = ini::sections(text, &mut found);
-    let jobs = jobs(&sections, &mut found);
+    let jobs = jobs(&sections, variables, &mut found);
     advice::warn(&jobs.iter().map(|job| (&job.job, job.span.clone())).collect::<Vec<_>>(), &mut found);
     let stages = cut(&jobs);
     check_waits(&stages, &mut found);
@@ -85,7 +90,11 @@ struct Placed<'a> {
 }
 
 /// The jobs with all options that hold for them, refusing what must not run.
-fn jobs<'a>(sections: &[Section<'a>], found: &mut Vec<Diagnostic>) -> Vec<Placed<'a>> {
+fn jobs<'a>(
+    sections: &[Section<'a>],
+    variables: &'a Variables<'a>,
+    found: &mut Vec<Diagnostic>,
+) -> Vec<Placed<'a>> {
     let (mut global, mut jobs, mut seen) = (Vec::<Setting<'a>>::new(), Vec::new(), HashSet::new());
     for section in sections {
         section.options.iter().for_each(|setting| advice::refuse(setting, found));
@@ -101,8 +110,9 @@ fn jobs<'a>(sections: &[Section<'a>], found: &mut Vec<Diagnostic>) -> Vec<Placed
             ));
         }
         let settings = global.iter().chain(&section.options).cloned().collect();
-        let job = Job { section: section.name, settings };
+        let job = Job { section: section.name, settings, variables };
         check(&job, &section.span, found);
+        check_numbers(&job, found);
         let waits = job.on(&["stonewall", "wait_for_previous"]) == Some(true);
         let joins = job.on(&["group_reporting"]) == Some(true) && job.on(&["new_group"]) != Some(true);
         jobs.push(Placed { job, span: section.span.clone(), waits, joins });
@@ -129,16 +139,35 @@ fn check(job: &Job<'_>, span: &Range<usize>, found: &mut Vec<Diagnostic>) {
         ));
     }
     let writes = directions.is_some_and(|all| all.iter().any(|(action, _)| *action != Action::Read));
-    let unnamed = ["filename", "directory", "filename_format"]
-        .iter()
-        .filter_map(|name| job.setting(&[name]))
-        .find(|setting| setting.value.contains("${"));
-    if let (true, true, Some(setting)) = (writes, job.on_files(), unnamed) {
+    let is_guarded = |setting: &Setting<'_>| match setting.name {
+        "filename" | "directory" | "filename_format" => writes && job.on_files(),
+        "rbdname" | "pool" => writes && job.engine() == "rbd",
+        name => BUFFERS.contains(&name),
+    };
+    let places = ["filename", "directory", "filename_format", "rbdname", "pool", "mem", "iomem"];
+    let mut named = places.iter().filter_map(|name| job.setting(&[name]));
+    if let Some(setting) = named.find(|setting| setting.value.contains("${") && is_guarded(setting)) {
         found.push(Diagnostic::error(
             setting.span.clone(),
-            format!("`{}` of `{}` takes a path from the environment", setting.name, job.section),
-            "write the path itself: Tidemark guards the devices that a document names",
+            format!("`{}` of `{}` is taken from the environment", setting.name, job.section),
+            "write it out: Tidemark guards the devices and images that a document names",
         ));
+    }
+}
+
+/// Variables that stand for numbers, and are not set.
+fn check_numbers(job: &Job<'_>, found: &mut Vec<Diagnostic>) {
+    for setting in NUMBERS.iter().filter_map(|name| job.setting(&[name])) {
+        if let Err(variable) = expanded(setting.value, job.variables) {
+            found.push(Diagnostic::error(
+                setting.span.clone(),
+                format!(
+                    "`{}` of `{}`: the environment variable {variable} is not set",
+                    setting.name, job.section
+                ),
+                format!("set it before the run: export {variable}=..., or write the number itself"),
+            ));
+        }
     }
 }
 
@@ -211,7 +240,8 @@ fn work(text: &str, seed: u64, stream: [u64; 2], sections: &[String], group: &[&
     let mut labels: Vec<(Action, f64, String)> = Vec::new();
     for job in all() {
         let directions = job.directions().unwrap_or_default().into_iter().filter(|(_, share)| *share > 0.0);
-        for (action, share) in directions.chain(job.sync().map(|sync| (sync, 0.0))) {
+        let reads_back = job.verifies_afterwards().then_some((Action::Read, 0.0));
+        for (action, share) in directions.chain(reads_back).chain(job.sync().map(|sync| (sync, 0.0))) {
             if !labels.iter().any(|(known, ..)| *known == action) {
                 labels.push((action, share, options(job)));
             }
@@ -222,19 +252,14 @@ fn work(text: &str, seed: u64, stream: [u64; 2], sections: &[String], group: &[&
     let count = |job: &Job<'_>, names: &[&str]| job.number(names).unwrap_or(1).clamp(1, u64::from(u32::MAX));
     let workers =
         all().map(|job| count(job, &["numjobs"])).sum::<u64>().min(u64::from(defaults::MOST_WORKERS));
-    let mut paths = Vec::new();
-    for path in all().flat_map(Job::paths) {
-        if !paths.contains(&path) {
-            paths.push(path);
-        }
-    }
+    let paths = distinct(all().flat_map(Job::paths));
     let longest = |name: &str| all().filter_map(|job| job.time_ns(name)).max().filter(|time| *time > 0);
     Work {
         name: first.shown().to_owned(),
         kind: WorkKind::Normal,
         load: Load {
             workers: workers as u32,
-            depth: all().map(|job| count(job, &["iodepth"])).max().unwrap_or(1) as u32,
+            depth: all().map(Job::depth).max().unwrap_or(1).clamp(1, u64::from(u32::MAX)) as u32,
             pacing: Pacing::BACK_TO_BACK,
             stop: Stop {
                 warm_up_ns: longest("ramp_time").unwrap_or(0),
@@ -255,6 +280,9 @@ fn work(text: &str, seed: u64, stream: [u64; 2], sections: &[String], group: &[&
             actions,
             direct: all().all(|job| job.on(&["direct"]) == Some(true)),
             paths,
+            buffers: distinct(all().filter_map(Job::buffers)),
+            reads_back: all().any(Job::verifies_afterwards),
+            images: distinct(all().filter_map(Job::image)),
         }),
         labels: labels.into_iter().map(label).collect(),
         allowed_failures_per_million: 0,
@@ -276,7 +304,8 @@ fn source(job: &Job<'_>, labels: &[(Action, f64, String)]) -> SourcePlan {
         order: Order::Picked,
         follow: None,
     };
-    let choices = labels.iter().enumerate().filter(|(_, (action, ..))| moves(action)).map(choice).collect();
+    let drawn = labels.iter().enumerate().filter(|(_, (action, share, _))| moves(action) && *share > 0.0);
+    let choices = drawn.map(choice).collect();
     SourcePlan::Mix { choices, pool: None }
 }
 
@@ -284,6 +313,17 @@ fn label((action, weight, config): (Action, f64, String)) -> Label {
     let name = action.name().to_owned();
     let class = OperationClass::named(&name);
     Label { label: name.clone(), kind: name, class, verifies: false, weight, config }
+}
+
+/// Each once, in the order of the first.
+fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
+    let mut kept = Vec::new();
+    for one in all {
+        if !kept.contains(&one) {
+            kept.push(one);
+        }
+    }
+    kept
 }
 
 /// A job's options on one line, secrets left out.

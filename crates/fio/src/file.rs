@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
-use tidemark_block::job::Action;
+use tidemark_block::job::{Action, Volume};
 use tidemark_plan::job::JobData;
 
 /// One job of a fio job file. The works of a stage that have the same `text` and `sections` are jobs of one fio
@@ -21,6 +21,15 @@ pub struct FioFile {
     pub direct: bool,
     /// The files and devices that the job file names, as far as it does; for the proof.
     pub paths: Vec<PathBuf>,
+    /// Files and devices that fio overwrites besides, whatever the direction: its buffers are mapped from them.
+    #[serde(default)]
+    pub buffers: Vec<PathBuf>,
+    /// Whether it reads back what it has written, when all of that is done (`verify`).
+    #[serde(default)]
+    pub reads_back: bool,
+    /// The images of a Ceph cluster that it works on; their sizes are not known.
+    #[serde(default)]
+    pub images: Vec<Volume>,
 }
 
 impl FioFile {

@@ -4,9 +4,10 @@ use crate::file::FioFile;
 use crate::images::Images;
 use crate::program::Program;
 use crate::{policy, prepare, rbd};
+use std::path::PathBuf;
 use std::sync::Arc;
-use tidemark_block::External;
 use tidemark_block::job::Volume;
+use tidemark_block::{External, Image, guard};
 use tidemark_keys::tree::Node;
 use tidemark_keys::{Mapping, Problem, Table};
 use tidemark_load::engine::{OpenError, Sessions};
@@ -80,6 +81,17 @@ impl Engine for Fio {
         work.job.get::<FioFile>().map_or(Ok(()), |file| policy::check(policy, who, file))
     }
 
+    fn rehearse(&self, plan: &Plan) -> Result<(), String> {
+        let works = plan.stages.iter().flat_map(|stage| &stage.works);
+        let mut texts: Vec<&str> =
+            works.filter_map(|work| work.job.get::<FioFile>()).map(|file| file.text.as_str()).collect();
+        texts.dedup();
+        match Program::find() {
+            Ok(program) => texts.into_iter().try_for_each(|text| program.parse(text)),
+            Err(_) => Ok(()),
+        }
+    }
+
     fn placement(&self, _work: &Work) -> Placement {
         Placement::OneMachine("Files of fio job files are")
     }
@@ -97,8 +109,8 @@ impl Forecaster for Unknown {
         works.iter().map(|_| Vec::new()).collect()
     }
 
-    fn until(&self, _work: &Work) -> Option<String> {
-        None
+    fn until(&self, work: &Work) -> Option<String> {
+        work.job.get::<FioFile>().map(|file| format!("fio has gone through the files of `{}`", file.section))
     }
 }
 
@@ -108,12 +120,26 @@ impl External for Fio {
         Ok(tidemark_block::Program { description: program.description(), process: Arc::new(program) })
     }
 
+    fn find_image(&self, image: &Volume) -> Result<Image, String> {
+        rbd::find(image).map_err(|error| error.to_string())
+    }
+
     fn ensure_image(&self, image: &Volume) -> Result<(), String> {
         rbd::ensure(image).map(drop).map_err(|error| error.to_string())
     }
 
-    fn removal(&self, images: &[Volume]) -> Box<dyn Sessions> {
-        Box::new(Images(images.to_vec()))
+    fn mark_image(&self, image: &Volume) -> Result<(), String> {
+        rbd::mark(image).map_err(|error| {
+            format!(
+                "The RBD image {} could not be marked as Tidemark's, so the next run will not overwrite it unasked: {error}",
+                image.name()
+            )
+        })
+    }
+
+    fn removal(&self, images: &[Volume], allow: &[PathBuf]) -> Box<dyn Sessions> {
+        let images = images.iter().map(|image| (image.clone(), guard::is_allowed(image, allow)));
+        Box::new(Images(images.collect()))
     }
 }
 

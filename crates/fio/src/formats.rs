@@ -24,10 +24,10 @@ impl Format for JobFiles {
     fn read(
         &self,
         text: &str,
-        _environment: &Environment<'_>,
+        environment: &Environment<'_>,
         changes: Changes<'_>,
     ) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
-        let (plan, warnings) = document::read(text)?;
+        let (plan, warnings) = document::read(text, environment.variable)?;
         Ok(match changes.seed {
             Some(seed) => (plan.with_seed(seed), warnings),
             None => (plan, warnings),

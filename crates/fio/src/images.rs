@@ -11,25 +11,25 @@ use tidemark_measure::record::Example;
 /// Failures that are kept word for word.
 const EXAMPLES: usize = 3;
 
-/// The images; space k is the k-th.
-pub(crate) struct Images(pub(crate) Vec<Volume>);
+/// The images, and whether each may be removed whosever it is; space k is the k-th.
+pub(crate) struct Images(pub(crate) Vec<(Volume, bool)>);
 
 impl Sessions for Images {
     fn open(&self, thread: ThreadContext) -> Result<Box<dyn Session>, OpenError> {
-        Ok(Box::new(Removal { volumes: self.0.clone(), clock: thread.clock, examples: Vec::new() }))
+        Ok(Box::new(Removal { images: self.0.clone(), clock: thread.clock, examples: Vec::new() }))
     }
 }
 
 struct Removal {
-    volumes: Vec<Volume>,
+    images: Vec<(Volume, bool)>,
     clock: Clock,
     examples: Vec<Example>,
 }
 
 impl Session for Removal {
     fn begin(&mut self, _lane: u32, operation: &Operation, _sent: Tick) -> Begin {
-        let volume = self.volumes.get((operation.space as usize).wrapping_sub(1));
-        let outcome = match volume.map(rbd::remove) {
+        let image = self.images.get((operation.space as usize).wrapping_sub(1));
+        let outcome = match image.map(|(volume, allowed)| rbd::remove(volume, *allowed)) {
             Some(Ok(())) => Outcome::success(0),
             Some(Err(error)) => {
                 if self.examples.len() < EXAMPLES {

@@ -38,7 +38,7 @@ pub(crate) fn done(job: &Job, action: Action) -> u64 {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Snapshot {
     actions: Vec<Counter>,
-    /// The longest run time of a direction, milliseconds.
+    /// The longest run time of a job, milliseconds.
     pub(crate) runtime_ms: u64,
     /// Summed over its jobs, milliseconds.
     wall_ms: u64,
@@ -55,8 +55,8 @@ struct Counter {
 }
 
 impl Snapshot {
-    /// The sum of a work's jobs.
-    pub(crate) fn of<'a>(jobs: impl Iterator<Item = &'a Job>, actions: &[Action]) -> Self {
+    /// The sum of a work's jobs. `in_turn`: they do one direction after the other.
+    pub(crate) fn of<'a>(jobs: impl Iterator<Item = &'a Job>, actions: &[Action], in_turn: bool) -> Self {
         let mut sum = Self { actions: vec![Counter::default(); actions.len()], ..Self::default() };
         for job in jobs {
             for (counter, action) in sum.actions.iter_mut().zip(actions) {
@@ -67,7 +67,9 @@ impl Snapshot {
                     *counter.bins.entry(*value).or_default() += count;
                 }
             }
-            let runtime = job.read.runtime.max(job.write.runtime).max(job.trim.runtime);
+            let runtimes = [&job.read, &job.write, &job.trim].map(|direction| direction.runtime);
+            let longest = runtimes.into_iter().max().unwrap_or(0);
+            let runtime = if in_turn { runtimes.iter().sum() } else { longest };
             sum.runtime_ms = sum.runtime_ms.max(runtime);
             sum.timed +=
                 [&job.read, &job.write, &job.trim].map(|part| part.latency().count).iter().sum::<u64>();
@@ -280,7 +282,7 @@ mod tests {
         let read =
             Direction { total_ios: ios, io_bytes: ios * 4096, runtime, clat_ns, ..Direction::default() };
         let job = Job { read, job_runtime: runtime, usr_cpu: 50.0, ..Job::default() };
-        Snapshot::of([job].iter(), &READ)
+        Snapshot::of([job].iter(), &READ, false)
     }
 
     fn at(ms: u64) -> Duration {

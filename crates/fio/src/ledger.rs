@@ -37,6 +37,8 @@ struct Account<'a> {
     actions: &'a [Action],
     /// Whether it is a job of a job file, and not all that a process does.
     is_of_file: bool,
+    /// Whether it reads back what it wrote when all is written.
+    reads_back: bool,
     /// One for each process.
     tracks: Vec<Track>,
     seconds: Seconds,
@@ -57,7 +59,8 @@ struct Failure {
 
 impl<'a> Account<'a> {
     fn new(work: &'a Work, processes: &[Process]) -> Self {
-        let of_file = work.job.get::<FioFile>().map(|file| &file.actions[..]);
+        let file = work.job.get::<FioFile>();
+        let of_file = file.map(|file| &file.actions[..]);
         let of_volumes = || work.job.get::<job::Job>().map(|job| &job.actions[..]);
         let actions = of_file.or_else(of_volumes).unwrap_or_default();
         let ramp_ns = work.load.stop.phases().window_start;
@@ -70,7 +73,8 @@ impl<'a> Account<'a> {
         Self {
             work,
             actions,
-            is_of_file: of_file.is_some(),
+            is_of_file: file.is_some(),
+            reads_back: file.is_some_and(|file| file.reads_back),
             tracks: processes.iter().map(|_| Track::new(ramp_ns)).collect(),
             seconds: Seconds::new(actions.len(), processes.len()),
             remarks,
@@ -82,6 +86,15 @@ impl<'a> Account<'a> {
     fn jobs<'d>(&self, document: &'d Document) -> impl Iterator<Item = &'d Job> + use<'d, '_, 'a> {
         let name = self.is_of_file.then_some(&self.work.name);
         document.jobs.iter().filter(move |job| name.is_none_or(|name| job.jobname == *name))
+    }
+
+    fn snapshot<'d>(&self, jobs: impl Iterator<Item = &'d Job>) -> Snapshot {
+        Snapshot::of(jobs, self.actions, self.reads_back)
+    }
+
+    /// Whether fio reports several of its jobs as one, so that nobody knows what each of them did.
+    fn is_summed_up(&self, document: &Document) -> bool {
+        self.is_of_file && self.jobs(document).count() < self.work.load.workers as usize
     }
 
     fn position(&self, action: Action) -> Option<usize> {
@@ -102,7 +115,7 @@ impl<'a> Ledger<'a> {
     /// Takes a report that came at `at` since the start.
     pub(crate) fn report(&mut self, process: usize, at: Duration, document: Document) {
         for account in &mut self.accounts {
-            let snapshot = Snapshot::of(account.jobs(&document), account.actions);
+            let snapshot = account.snapshot(account.jobs(&document));
             if snapshot.done() > 0 {
                 account.begun.get_or_insert(at);
             }
@@ -258,7 +271,12 @@ impl<'a> Ledger<'a> {
                     failures.extend(failed);
                     continue;
                 }
-                Snapshot::of(std::iter::once(job), account.actions).add_to(&mut tallies);
+                account.snapshot(std::iter::once(job)).add_to(&mut tallies);
+                if account.is_summed_up(report) {
+                    failures.extend(failed);
+                    latencies.see(job);
+                    continue;
+                }
                 let worker = match account.is_of_file {
                     true => workers.last().map_or(0, |last: &WorkerCount| last.worker + 1),
                     false => process as u32,
@@ -271,12 +289,12 @@ impl<'a> Ledger<'a> {
                 given_up = "fio ended during its ramp-up: nothing was measured".into();
             }
         }
-        // Of jobs that fio reports together (`group_reporting`) nobody knows what each of them did.
-        let reported = workers.last().map_or(0, |last: &WorkerCount| last.worker + 1);
-        if account.is_of_file && reported < load.workers {
-            workers.clear();
-        }
         remarks.extend(latencies.remark());
+        if account.reads_back {
+            let text =
+                "fio read back what it had written, to verify it: rates are over both phases together.";
+            remarks.push(text.into());
+        }
         let ok: u64 = tallies.iter().map(|tally| tally.ok).sum();
         let is_cut = interrupted || !given_up.is_empty();
         let outcome = Outcome {
@@ -354,6 +372,8 @@ impl Account<'_> {
             let issued: u64 = own().filter(|failure| failure.is_issued).map(|failure| failure.count).sum();
             let direction = import::part(job, *action)?;
             let latency = direction.latency();
+            let begins_ms = if self.reads_back && *action == Action::Read { job.write.runtime } else { 0 };
+            let first_sent_ns = window.0 + begins_ms * MS;
             Some(WorkerCount {
                 worker,
                 operation: index as u16,
@@ -361,8 +381,8 @@ impl Account<'_> {
                 failed: own().map(|failure| failure.count).sum(),
                 bytes: direction.io_bytes,
                 response_ns: (latency.mean * latency.count as f64) as u64,
-                first_sent_ns: window.0,
-                last_done_ns: (window.0 + direction.runtime * MS).min(window.1),
+                first_sent_ns,
+                last_done_ns: (first_sent_ns + direction.runtime * MS).min(window.1),
             })
         };
         self.actions.iter().enumerate().filter_map(count).collect()

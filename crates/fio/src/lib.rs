@@ -30,6 +30,7 @@ pub mod rbd;
 pub mod run;
 mod stderr;
 
+pub use document::waits_for_each;
 pub use file::FioFile;
 pub use fio::{Fio, NAME};
 pub use formats::JobFiles;

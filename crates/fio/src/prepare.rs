@@ -1,15 +1,17 @@
-//! Job files made ready: the devices that they name are guarded before the run, and jobs of one file share a process.
+//! Job files made ready: the devices and images that they name are guarded before the run, and jobs of one file share a
+//! process.
 
 use crate::file::FioFile;
 use crate::program::Program;
+use crate::rbd;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 use std::sync::Arc;
-use tidemark_block::guard;
+use tidemark_block::guard::{self, Intent};
 use tidemark_block::job::{Cache, Place, Volume};
 use tidemark_block::method::{Method, Touch};
 use tidemark_measure::record::{Note, Proof};
-use tidemark_plan::engine::{Carrier, Prepared, Setup};
+use tidemark_plan::engine::{Carrier, Engine as _, Prepared, Setup};
 use tidemark_plan::plan::{Plan, Work};
 
 /// The engine ready for one run.
@@ -18,32 +20,51 @@ struct Ready {
     method: Option<Method>,
 }
 
-/// Finds fio, and guards the devices that the plan's job files write to.
+/// Finds fio, and guards the devices and images that the plan's job files write to.
 pub(crate) fn prepare(plan: &Plan, setup: &mut Setup<'_>) -> Result<Box<dyn Prepared>, String> {
     let program = Program::find().map_err(|error| error.to_string())?;
+    crate::Fio.rehearse(plan)?;
     (setup.ready)(program.description());
-    let works = plan.stages.iter().flat_map(|stage| &stage.works);
-    for (device, destroys) in devices(works.filter_map(|work| work.job.get())) {
-        let volume = Volume { place: Place::Device(device.to_owned()), size: 0 };
-        let guarded = guard::check(&volume, destroys, setup.allow_destroy);
-        (setup.ready)(guarded.map_err(|error| error.to_string())?);
+    let files: Vec<&FioFile> =
+        plan.stages.iter().flat_map(|stage| &stage.works).filter_map(|work| work.job.get()).collect();
+    for (volume, intent) in guarded(&files) {
+        let allow = setup.allow_destroy;
+        let checked = match volume.place {
+            Place::Rbd(_) if !intent.destroys() => Ok(format!("RBD image {}", volume.name())),
+            Place::Rbd(_) => {
+                let found = rbd::find(&volume).map_err(|error| error.to_string())?;
+                guard::check_image(&volume, found, intent, allow)
+                    .map(|()| format!("RBD image {}", volume.name()))
+            }
+            Place::File(_) | Place::Device(_) => guard::check(&volume, intent, allow),
+        };
+        (setup.ready)(checked.map_err(|error| error.to_string())?);
     }
     Ok(Box::new(Ready { program: Arc::new(program), method: None }))
 }
 
-/// The distinct devices that jobs name, and whether what they hold is lost. Files are fio's own business.
-fn devices<'a>(files: impl Iterator<Item = &'a FioFile>) -> Vec<(&'a Path, bool)> {
-    let mut all: Vec<(&Path, bool)> = Vec::new();
+/// The distinct devices and images that jobs name, the files and devices that their buffers are mapped from, and what is
+/// done to each. Other files are fio's own business.
+fn guarded(files: &[&FioFile]) -> Vec<(Volume, Intent)> {
+    let mut all: Vec<(Volume, Intent)> = Vec::new();
     for file in files {
-        let destroys = file.actions.iter().any(|action| action.destroys());
-        for path in file.paths.iter().filter(|path| is_device(path)) {
-            match all.iter_mut().find(|(known, _)| known == path) {
-                Some((_, known)) => *known |= destroys,
-                None => all.push((path, destroys)),
+        let writes = file.actions.iter().any(|action| action.destroys());
+        let devices = file.paths.iter().filter(|path| is_device(path)).map(|path| at(path));
+        let named = devices.chain(file.images.iter().cloned()).map(|volume| (volume, writes));
+        for (volume, writes) in named.chain(file.buffers.iter().map(|path| (at(path), true))) {
+            match all.iter_mut().find(|(known, _)| *known == volume) {
+                Some((_, known)) => known.writes |= writes,
+                None => all.push((volume, Intent { writes, removes: false })),
             }
         }
     }
     all
+}
+
+/// What is at a path; how much of it is used is not known.
+fn at(path: &Path) -> Volume {
+    let path = path.to_owned();
+    Volume { place: if is_device(&path) { Place::Device(path) } else { Place::File(path) }, size: 0 }
 }
 
 fn is_device(path: &Path) -> bool {
@@ -59,16 +80,17 @@ impl Prepared for Ready {
     }
 
     fn close(&mut self, remarks: &[String]) -> Option<Proof> {
-        self.method.take().map(|method| method.end(remarks.iter()))
+        self.method.take().map(|method| method.end(&crate::Fio, remarks.iter()))
     }
 }
 
 /// What a job touches. It declares the state of the page cache by `direct`.
 fn touch(file: &FioFile) -> Touch<'_> {
     Touch {
-        volumes: &[],
+        // Their files and devices stay whose they were.
+        volumes: &file.images,
         paths: &file.paths,
-        writes: false,
+        writes: file.actions.iter().any(|action| action.changes()),
         direct: file.direct,
         cache: if file.direct { Cache::Cold } else { Cache::Warm },
         measures: true,

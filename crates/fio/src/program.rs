@@ -1,7 +1,9 @@
 //! The fio program on this machine.
 
+use crate::stderr::Stderr;
 use std::collections::BTreeSet;
 use std::fmt;
+use std::io::{Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -107,6 +109,26 @@ impl Program {
     /// What it is and where, for people.
     pub fn description(&self) -> String {
         format!("fio {} at {}", self.version, self.path.display())
+    }
+
+    /// Has it read a job file without running it.
+    ///
+    /// # Errors
+    /// What it objects to, in its own words.
+    pub fn parse(&self, text: &str) -> Result<(), String> {
+        let failed = |error: std::io::Error| format!("{} cannot be run: {error}", self.path.display());
+        let mut file = tempfile::tempfile().map_err(failed)?;
+        file.write_all(text.as_bytes()).and_then(|()| file.rewind()).map_err(failed)?;
+        let mut command = Command::new(&self.path);
+        let output = command.args(["--parse-only", "-"]).stdin(file).output().map_err(failed)?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let mut heard = Stderr::default();
+        for pipe in [&output.stdout, &output.stderr] {
+            String::from_utf8_lossy(pipe).lines().for_each(|line| heard.hear(line));
+        }
+        Err(format!("fio {} does not accept the job file: {}", self.version, heard.words()))
     }
 
     /// The names of its I/O engines.

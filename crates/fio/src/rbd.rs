@@ -1,4 +1,8 @@
-//! Images of a Ceph cluster made and removed with the `rbd` program.
+//! Images of a Ceph cluster looked at, made, marked and removed with the `rbd` program.
+//!
+//! An image that Tidemark makes or writes to has a *mark* among its metadata: when it was last modified, and a hash of its
+//! first MiB. Ceph notes modifications about once a minute (`rbd_mtime_update_interval`), so the hash finds what is put
+//! on an image, a file system for instance, soon after Tidemark's last write.
 //!
 //! Keys stay in the cluster's keyring: nothing here reads or prints them.
 
@@ -6,11 +10,19 @@ use serde::Deserialize;
 use std::io::Read as _;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
+use tidemark_block::Image;
 use tidemark_block::job::{Place, Rbd, Volume};
+use tidemark_measure::rng::mix;
 
 /// How long one call of `rbd` may take; removing a large image takes its time.
 const TIMEOUT: Duration = Duration::from_secs(60);
 const TIMEOUT_TO_REMOVE: Duration = Duration::from_secs(900);
+
+/// The metadata of images that Tidemark made or wrote to.
+const MARK: &str = "tidemark";
+
+/// Bytes at the start of an image that its mark covers.
+const HEAD: u64 = 1 << 20;
 
 /// An image could not be made, checked or removed.
 #[derive(Debug, thiserror::Error)]
@@ -36,54 +48,175 @@ pub enum RbdError {
         /// The required size, bytes.
         wanted: u64,
     },
+    /// An image is not to be removed.
+    #[error("the RBD image {name} was kept: {reason}; to remove it, add `--allow-destroy {name}`")]
+    Kept {
+        /// Pool and image.
+        name: String,
+        /// Whose it is.
+        reason: String,
+    },
     /// `rbd` failed.
     #[error("`{command}` failed: {stderr}")]
     Failed {
         /// The command without the program's options.
         command: String,
-        /// What it stderr.
+        /// What it said.
         stderr: String,
     },
 }
 
-/// Ensures that a volume's image exists with its size. `true`: it was created.
+/// What `rbd info` tells of an image, as far as it matters.
+#[derive(Debug, Deserialize)]
+struct Info {
+    size: u64,
+    #[serde(default)]
+    modify_timestamp: String,
+    #[serde(default)]
+    features: Vec<String>,
+    #[serde(default)]
+    snapshot_count: u64,
+    #[serde(default)]
+    parent: serde_json::Value,
+}
+
+/// What is there by the name of a volume's image.
+///
+/// # Errors
+/// When the volume is no image, or the cluster does not answer.
+pub fn find(volume: &Volume) -> Result<Image, RbdError> {
+    let Some(info) = info(volume)? else { return Ok(Image::Absent) };
+    if let Some(watcher) = watcher(volume)? {
+        return Ok(Image::InUse(watcher));
+    }
+    let mark = call(volume, "image-meta", &["get"], &[MARK])?;
+    if !mark.status.success() {
+        let size = info.size;
+        return Ok(match is_blank(volume, &info)? {
+            true => Image::Blank,
+            false => Image::Foreign(format!("it is an RBD image of {size} bytes that Tidemark did not make")),
+        });
+    }
+    Ok(match String::from_utf8_lossy(&mark.stdout).trim() == mark_of(volume, &info)? {
+        true => Image::Ours,
+        false => Image::Foreign("it was written to after Tidemark's last run on it".into()),
+    })
+}
+
+/// Ensures that a volume's image exists with its size. `true`: it was created, and marked.
 ///
 /// # Errors
 /// When the volume is no image, has another size, or the cluster does not do it.
 pub fn ensure(volume: &Volume) -> Result<bool, RbdError> {
-    #[derive(Deserialize)]
-    struct Info {
-        size: u64,
-    }
-    let image = image(volume)?;
-    let info = call(image, "info", &["--format", "json"])?;
-    if info.status.success() {
-        let read: Info = serde_json::from_slice(&info.stdout)
-            .map_err(|error| failed("info", volume, &format!("cannot read its output: {error}")))?;
-        let (actual, wanted) = (read.size, volume.size);
+    if let Some(info) = info(volume)? {
+        let (actual, wanted) = (info.size, volume.size);
         return match actual == wanted {
             true => Ok(false),
             false => Err(RbdError::Size { name: volume.name(), actual, wanted }),
         };
     }
-    // `rbd` ends with the error number: anything but "no such image" is trouble that `create` would hide.
-    if !is_missing(&info) {
-        return Err(failed("info", volume, &words(&info)));
-    }
     let size = format!("{}B", volume.size);
-    let made = call(image, "create", &["--size", &size])?;
-    if made.status.success() { Ok(true) } else { Err(failed("create", volume, &words(&made))) }
+    succeed(volume, "create", &[], &["--size", &size])?;
+    mark(volume)?;
+    Ok(true)
 }
 
-/// Removes a volume's image; one that does not exist counts as removed.
+/// Marks a volume's image as written to by Tidemark up to now.
 ///
 /// # Errors
-/// When the volume is no image, or the cluster does not do it.
-pub fn remove(volume: &Volume) -> Result<(), RbdError> {
-    let removed = call(image(volume)?, "rm", &["--no-progress"])?;
+/// When the volume is no image, there is none, or the cluster does not do it.
+pub fn mark(volume: &Volume) -> Result<(), RbdError> {
+    let info = info(volume)?.ok_or_else(|| failed("info", volume, "there is no such image"))?;
+    let mark = mark_of(volume, &info)?;
+    succeed(volume, "image-meta", &["set"], &[MARK, &mark]).map(drop)
+}
+
+/// Removes a volume's image if it is Tidemark's, or, with `allowed`, whosever it is; one that does not exist counts as
+/// removed.
+///
+/// # Errors
+/// When the volume is no image or somebody else's, or the cluster does not do it.
+pub fn remove(volume: &Volume, allowed: bool) -> Result<(), RbdError> {
+    let kept = |reason| Err(RbdError::Kept { name: volume.name(), reason });
+    if !allowed {
+        match find(volume)? {
+            Image::Absent => return Ok(()),
+            Image::Ours => {}
+            Image::Blank => return kept("Tidemark did not make it".to_owned()),
+            Image::Foreign(reason) | Image::InUse(reason) => return kept(reason),
+        }
+    }
+    let removed = call(volume, "rm", &[], &["--no-progress"])?;
     match removed.status.success() || is_missing(&removed) {
         true => Ok(()),
         false => Err(failed("rm", volume, &words(&removed))),
+    }
+}
+
+/// What `rbd info` tells; `None`: there is no such image.
+fn info(volume: &Volume) -> Result<Option<Info>, RbdError> {
+    let info = call(volume, "info", &[], &["--format", "json"])?;
+    match info.status.success() {
+        true => parsed("info", volume, &info).map(Some),
+        // `rbd` ends with the error number: anything but "no such image" is trouble that `create` would hide.
+        false if is_missing(&info) => Ok(None),
+        false => Err(failed("info", volume, &words(&info))),
+    }
+}
+
+/// Who has an image open, if anybody has.
+fn watcher(volume: &Volume) -> Result<Option<String>, RbdError> {
+    #[derive(Deserialize)]
+    struct Status {
+        watchers: Vec<Watcher>,
+    }
+    #[derive(Deserialize)]
+    struct Watcher {
+        address: String,
+    }
+    let output = succeed(volume, "status", &[], &["--format", "json"])?;
+    let status: Status = parsed("status", volume, &output)?;
+    let first = status.watchers.first();
+    Ok(first.map(|watcher| format!("a client at {} has it open", watcher.address)))
+}
+
+/// Whether nobody ever wrote to an image. Without a map of its objects that takes too long to find out: then it is not.
+fn is_blank(volume: &Volume, info: &Info) -> Result<bool, RbdError> {
+    let is_mapped = info.features.iter().any(|feature| feature == "fast-diff");
+    if !is_mapped || info.snapshot_count > 0 || !info.parent.is_null() {
+        return Ok(false);
+    }
+    let output = succeed(volume, "diff", &[], &["--whole-object", "--format", "json"])?;
+    let written: Vec<serde_json::Value> = parsed("diff", volume, &output)?;
+    Ok(written.is_empty())
+}
+
+/// The mark that an image would have if it was written to by Tidemark last.
+fn mark_of(volume: &Volume, info: &Info) -> Result<String, RbdError> {
+    let head = head(volume, info.size.min(HEAD))?;
+    let hash = head.chunks(8).fold(head.len() as u64, |hash, bytes| {
+        let mut word = [0; 8];
+        word[..bytes.len()].copy_from_slice(bytes);
+        mix(hash, &[u64::from_le_bytes(word)])
+    });
+    Ok(format!("modified {} UTC, head {hash:016x}", info.modify_timestamp))
+}
+
+/// The first bytes of an image. `rbd` knows only how to export all of it: it is ended when there is enough.
+fn head(volume: &Volume, length: u64) -> Result<Vec<u8>, RbdError> {
+    let fail = |error: std::io::Error| failed("export", volume, &error.to_string());
+    let mut command = command(volume, "export", &[], &["--no-progress", "--path", "-"])?;
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().map_err(fail)?;
+    let mut bytes = Vec::new();
+    let read = child.stdout.take().map(|pipe| pipe.take(length).read_to_end(&mut bytes));
+    // It may have ended by itself.
+    let _ = child.kill();
+    child.wait().map_err(fail)?;
+    match read {
+        Some(Ok(all)) if all as u64 == length => Ok(bytes),
+        Some(Err(error)) => Err(fail(error)),
+        _ => Err(failed("export", volume, &format!("it gave {} of {length} bytes", bytes.len()))),
     }
 }
 
@@ -110,20 +243,44 @@ fn words(output: &Output) -> String {
     if last.is_empty() { output.status.to_string() } else { last.join("; ") }
 }
 
-fn call(rbd: &Rbd, verb: &str, options: &[&str]) -> Result<Output, RbdError> {
+fn parsed<T: serde::de::DeserializeOwned>(
+    verb: &str,
+    volume: &Volume,
+    output: &Output,
+) -> Result<T, RbdError> {
+    let read = serde_json::from_slice(&output.stdout);
+    read.map_err(|error| failed(verb, volume, &format!("cannot read its output: {error}")))
+}
+
+/// The command for a verb, of which some have a second word, on a volume's image.
+fn command(volume: &Volume, verb: &str, more: &[&str], options: &[&str]) -> Result<Command, RbdError> {
+    let rbd = image(volume)?;
     let mut command = Command::new("rbd");
     if let Some(conf) = &rbd.conf {
         command.arg("--conf").arg(conf);
     }
-    command.args(["--id", &rbd.user, verb, "--pool", &rbd.pool, "--image", &rbd.image]).args(options);
+    command.args(["--id", &rbd.user, verb]).args(more);
+    command.args(["--pool", &rbd.pool, "--image", &rbd.image]).args(options);
+    // Times are printed as those of the place where the program runs.
+    command.env("TZ", "UTC");
+    Ok(command)
+}
+
+fn call(volume: &Volume, verb: &str, more: &[&str], options: &[&str]) -> Result<Output, RbdError> {
     let timeout = if verb == "rm" { TIMEOUT_TO_REMOVE } else { TIMEOUT };
-    run(command, timeout).map_err(|error| match error.kind() {
+    run(command(volume, verb, more, options)?, timeout).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => RbdError::Absent,
-        _ => RbdError::Failed {
-            command: format!("rbd {verb} {}/{}", rbd.pool, rbd.image),
-            stderr: error.to_string(),
-        },
+        _ => failed(verb, volume, &error.to_string()),
     })
+}
+
+/// A call that must succeed.
+fn succeed(volume: &Volume, verb: &str, more: &[&str], options: &[&str]) -> Result<Output, RbdError> {
+    let output = call(volume, verb, more, options)?;
+    match output.status.success() {
+        true => Ok(output),
+        false => Err(failed(verb, volume, &words(&output))),
+    }
 }
 
 /// Runs a program to its end, or kills it when that takes too long.
@@ -164,7 +321,8 @@ mod tests {
     fn files_are_no_images() {
         let volume = Volume { place: Place::File("/tmp/x".into()), size: 4096 };
         assert!(matches!(ensure(&volume), Err(RbdError::NoImage(_))));
-        assert!(matches!(remove(&volume), Err(RbdError::NoImage(_))));
+        assert!(matches!(remove(&volume, false), Err(RbdError::NoImage(_))));
+        assert!(matches!(find(&volume), Err(RbdError::NoImage(_))));
     }
 
     #[test]

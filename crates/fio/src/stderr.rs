@@ -24,8 +24,19 @@ impl Stderr {
         self.0.iter().map(String::as_str).filter(|line| line.contains("io_u error on file"))
     }
 
+    /// Its report of content that is not what it wrote: `verify: bad magic header ... at file F offset N, length M`, or
+    /// `crc32c: verify failed at file ...`.
+    fn mismatch(&self) -> Option<&str> {
+        let tells =
+            |line: &&str| line.contains("verify") && line.contains(" at file ") && line.contains(" offset ");
+        self.0.iter().map(String::as_str).find(tells)
+    }
+
     /// Its report of an operation that failed with `errno`, and which action that was.
     pub(crate) fn failure(&self, errno: i64) -> Option<(&str, Option<Action>)> {
+        if let (Fault::WrongContent, Some(line)) = (class(errno), self.mismatch()) {
+            return Some((line, Some(Action::Read)));
+        }
         let system = std::io::Error::from_raw_os_error(errno as i32).to_string();
         let words = system.split(" (os error").next().unwrap_or_default().to_owned();
         let line = self.failures().find(|line| line.contains(&words)).or_else(|| self.failures().next())?;
@@ -117,6 +128,9 @@ mod tests {
             (class(28), class(5), class(19), class(9999)),
             (Fault::NoSpace, Fault::Io, Fault::Gone, Fault::Local)
         );
+        let told = "verify: bad magic header 67ca, wanted acca at file /mnt/w offset 1048576, length 65536 (requested block: offset=1048576, length=65536)";
+        stderr.hear(told);
+        assert_eq!(stderr.failure(84), Some((told, Some(Action::Read))));
         assert_eq!(stderr.signal(), None);
         stderr.hear("fio: pid=22046, got signal=9");
         assert_eq!(stderr.signal(), Some("9"));

@@ -15,9 +15,6 @@ use tidemark_measure::tally::Tally;
 
 const MS: u64 = 1_000_000;
 
-/// Engines that wait for each operation, whatever the `iodepth`.
-const WAITING: [&str; 7] = ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "falloc"];
-
 /// Reads the last report of a text: reports before it (`--status-interval`) count from the start, too.
 pub(crate) fn read(source: &Source, options: &Options) -> Result<Run, String> {
     let document = last_document(&source.text)?;
@@ -137,7 +134,7 @@ fn work(job: &Job, document: &Document) -> Work {
     failures(job, &mut operations, &mut examples);
     let mut work = draft::work(&job.jobname, workers(job, document), window_ns, operations);
     let engine = option(job, document, "ioengine").unwrap_or("psync");
-    if !WAITING.contains(&engine) {
+    if !tidemark_fio::waits_for_each(engine) {
         let depth = option(job, document, "iodepth").and_then(|depth| depth.trim().parse().ok());
         work.depth = depth.unwrap_or(1).max(1);
     }
@@ -145,10 +142,11 @@ fn work(job: &Job, document: &Document) -> Work {
     work
 }
 
-/// Jobs of a group that are reported together: their run times add up.
+/// Jobs of a group that are reported together: their run times add up. fio does not list options without a value among a
+/// job's, so that `group_reporting` may be missing there.
 fn workers(job: &Job, document: &Document) -> u64 {
     let ratio = job.job_runtime as f64 / runtime_ms(job).max(1) as f64;
-    let together = option(job, document, "group_reporting").is_some_and(|value| value != "0");
+    let together = ratio > 1.5 || option(job, document, "group_reporting").is_some_and(|value| value != "0");
     let numbered = option(job, document, "numjobs").and_then(|jobs| jobs.trim().parse().ok());
     // A job's own time is a little longer than that of its operations.
     let least = (ratio - 0.05).ceil().max(1.0) as u64;
@@ -324,6 +322,16 @@ mod tests {
         );
         assert!(run.provenance.document.contains("[global]\ndirectory="));
         assert_eq!(run.started_unix_ns, (1_795_288_769_739 - 5_000) * MS);
+    }
+
+    #[test]
+    fn jobs_that_are_reported_together_are_counted() {
+        // As fio 3.33 writes it for `group_reporting` without a value.
+        let text = r#"{"global options":{"ioengine":"io_uring"},"jobs":[{"jobname":"a","job_runtime":8002,
+            "job options":{"rw":"randread","numjobs":"4","iodepth":"32"},"read":{"total_ios":161198,"runtime":2003}}]}"#;
+        let run = imported(text).unwrap();
+        let work = &run.stages[0].works[0];
+        assert_eq!((work.workers, work.depth), (4, 32));
     }
 
     #[test]

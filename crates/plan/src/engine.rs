@@ -96,6 +96,15 @@ pub trait Engine: Send + Sync {
     /// A sentence without a full stop that says what is not allowed, and what to do.
     fn check_policy(&self, policy: &Policy, who: &str, work: &Work) -> Result<(), String>;
 
+    /// Asks the programs of this machine that would carry out the plan's works whether they understand them. Nothing is
+    /// run, and a machine without such programs has no objection.
+    ///
+    /// # Errors
+    /// What the program objects to, in its own words.
+    fn rehearse(&self, _plan: &Plan) -> Result<(), String> {
+        Ok(())
+    }
+
     /// Which drivers can carry out a work.
     fn placement(&self, work: &Work) -> Placement;
 
@@ -188,7 +197,7 @@ pub enum Placement {
 pub struct Setup<'a> {
     /// Whether to begin without a check of the targets. Data is guarded all the same.
     pub skip_preflight: bool,
-    /// Devices and files whose content may be destroyed although it is not Tidemark's.
+    /// Devices, files and RBD images (`pool/image`) that may be destroyed although they are not Tidemark's.
     pub allow_destroy: &'a [PathBuf],
     /// The directory for temporary files; `None`: the working directory.
     pub scratch: Option<&'a Path>,

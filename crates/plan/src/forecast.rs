@@ -301,9 +301,14 @@ fn time_of(work: &PlanWork, ends: Option<String>) -> Time {
     let mut until = Vec::new();
     until.extend(stop.operations.map(|number| format!("{} operations are done", units::count(number))));
     until.extend(stop.bytes.map(|number| format!("{} are moved", units::bytes(number))));
-    if let Some(number) = work.load.source.operations() {
-        let usual = || format!("all {} operations are done", units::count(number));
-        until.push(ends.unwrap_or_else(usual));
+    match work.load.source.operations() {
+        Some(number) => {
+            let usual = || format!("all {} operations are done", units::count(number));
+            until.push(ends.unwrap_or_else(usual));
+        }
+        // Another program knows when it is done.
+        None if stop.window_ns.is_none() => until.extend(ends),
+        None => {}
     }
     match stop.window_ns {
         Some(window) => {

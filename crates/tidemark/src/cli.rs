@@ -128,8 +128,9 @@ pub(crate) struct Running {
     /// Start the load without checking the target first
     #[arg(long)]
     pub(crate) skip_preflight: bool,
-    /// Device or file that may be overwritten even if it holds other data; write it exactly as in the document
-    #[arg(long, value_name = "PATH")]
+    /// Device, file or RBD image (`pool/image`) that may be overwritten and removed even if it holds other data; write
+    /// it exactly as in the document
+    #[arg(long, value_name = "VOLUME")]
     pub(crate) allow_destroy: Vec<PathBuf>,
 }
 
@@ -441,7 +442,7 @@ pub(crate) struct Block {
     /// Files (created if missing) or devices, one per client
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
-    /// Size of each file or device [default: files 1GiB, devices all]
+    /// Size of each file or device [default: all of devices and of files that exist, else 1GiB]
     #[arg(long)]
     pub(crate) size: Option<String>,
     /// Block size, such as 4KiB; separate several by commas [default: 4KiB, or the profile's]

@@ -225,3 +225,69 @@ fn a_fio_job_file_runs_unchanged_and_native_agrees_with_fio() {
     // Whether they agree within 3 % is for a quiet machine to say; here it must be said at all.
     assert_eq!(record.findings("cross-check").len(), 1, "{:?}", rules(&record));
 }
+
+#[test]
+#[ignore = "needs fio; `make test` runs it"]
+fn fio_jobs_that_are_reported_as_one_are_judged_by_all_that_they_keep_in_flight() {
+    tidemark_testing::needs!(&["fio"]);
+    let (place, disk) = (Place::new(), on_disk());
+    let job = format!(
+        "[global]\nioengine=io_uring\ndirect=1\nsize=16m\ndirectory={}\nruntime=2\ntime_based\nrandrepeat=0\n\
+         group_reporting\n\n[grouped]\nrw=randread\nbs=4k\nnumjobs=4\niodepth=${{DEPTH}}\n",
+        disk.path().display()
+    );
+    let file = place.write("job.fio", &job);
+    let mut command = place.command(&["run", file.to_str().unwrap(), "--json"]);
+    let output = command.env("DEPTH", "32").output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    let code = output.status.code().unwrap();
+    let record = Record::from(&Output { code, stdout: text(output.stdout), stderr: text(output.stderr) });
+    assert_eq!(record.state(), "completed", "{}", record.stderr);
+    for rule in ["idle-workers", "littles-law"] {
+        let found = record.findings(rule);
+        assert!(found.iter().all(|finding| finding["severity"] == "good"), "{rule}: {found:?}");
+    }
+    let work = &record.stage("grouped")["works"][0];
+    assert_eq!((work["workers"].as_u64(), work["depth"].as_u64()), (Some(4), Some(32)));
+}
+
+#[test]
+#[ignore = "needs fio; `make test` runs it"]
+fn what_fio_does_not_understand_is_found_by_check_and_what_it_verifies_is_counted() {
+    tidemark_testing::needs!(&["fio"]);
+    let (place, disk) = (Place::new(), on_disk());
+    let wrong = place.write("wrong.fio", "[a]\nrw=read\nsize=1m\nbss=4k\n");
+    for command in ["check", "run"] {
+        let output = place.tidemark(&[command, wrong.to_str().unwrap()]);
+        assert_ne!(output.code, 0, "{command}");
+        assert!(
+            output.stderr.contains("bss=4k") && output.stderr.contains("Did you mean bs"),
+            "{}",
+            output.stderr
+        );
+    }
+    let text = |rw: &str| {
+        let directory = disk.path().display();
+        format!(
+            "[w]\nioengine=io_uring\ndirect=1\nsize=16m\ndirectory={directory}\nrw={rw}\nbs=64k\nverify=crc32c\n"
+        )
+    };
+    let write = place.write("write.fio", &text("write"));
+    let checked = place.tidemark(&["check", write.to_str().unwrap()]);
+    assert!(
+        checked.stdout.contains("until fio has gone through") && !checked.stdout.contains(" 0 ns"),
+        "{}",
+        checked.stdout
+    );
+    let record = place.run(&write);
+    let read_back = record.operation("w", "read");
+    assert_eq!((read_back["ok"].as_u64(), read_back["bytes"].as_u64()), (Some(256), Some(16 << 20)));
+    assert!(record.findings("littles-law").iter().all(|finding| finding["severity"] != "critical"));
+    // Its first mismatch is named by its place.
+    let mut file = std::fs::OpenOptions::new().write(true).open(disk.path().join("w.0.0")).unwrap();
+    file.seek(SeekFrom::Start(1 << 20)).unwrap();
+    file.write_all(b"garbage").unwrap();
+    let record = place.run(&place.write("read.fio", &text("read")));
+    let examples = record.value["stages"][0]["works"][0]["examples"].to_string();
+    assert!(examples.contains("w.0.0 offset 1048576"), "{examples}");
+}

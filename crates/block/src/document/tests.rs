@@ -1,9 +1,9 @@
 //! Documents on block storage, and what is wrong with them.
 
 use crate::job::{Action, Cache, Content, FILL_BYTES, IoEngine, Job, Place, Rbd, Volume};
-use crate::{Blocks, External, Program, cross_check};
+use crate::{Blocks, External, Image, Program, cross_check};
 use proptest::prelude::*;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tidemark_load::engine::{OpenError, Session, Sessions, ThreadContext};
 use tidemark_load::pacing::Pacing;
@@ -39,7 +39,15 @@ impl External for Nobody {
         Err("there is none".into())
     }
 
-    fn removal(&self, _images: &[Volume]) -> Box<dyn Sessions> {
+    fn find_image(&self, _image: &Volume) -> Result<Image, String> {
+        Err("nobody is here".into())
+    }
+
+    fn mark_image(&self, _image: &Volume) -> Result<(), String> {
+        Err("nobody is here".into())
+    }
+
+    fn removal(&self, _images: &[Volume], _allow: &[PathBuf]) -> Box<dyn Sessions> {
         Box::new(Nobody)
     }
 }
@@ -382,7 +390,8 @@ fn devices_are_asked_for_their_size() {
     let both = [device("/dev/one", GIB), device("/dev/two", GIB)];
     assert_eq!(job(&plan.stages[0].works[0]).volumes, both);
     let gone = remarks(&on("path: /dev/gone")).join("\n");
-    assert!(gone.contains("2:1 error cannot read the size of /dev/gone"), "{gone}");
+    assert!(gone.contains("2:1 error /dev/gone does not exist"), "{gone}");
+    assert!(!gone.contains("`size`"), "no size makes it appear: {gone}");
 }
 
 #[test]

@@ -278,6 +278,14 @@ fn smallest_of(table: &Table<'_>, places: &[Place], environment: &Environment<'_
                     "check that the device exists and is not an empty slot or loop device",
                 );
             }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                let message = format!("{} does not exist", path.display());
+                log.error(
+                    table.place(),
+                    message,
+                    "check the path: `lsblk -p` lists the devices of this machine",
+                );
+            }
             Err(error) => {
                 let message = format!("cannot read the size of {}: {error}", path.display());
                 log.error(table.place(), message, "check its path and your permissions, or write `size`");

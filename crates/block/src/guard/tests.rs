@@ -9,7 +9,7 @@ fn file(path: &Path, size: u64) -> Volume {
 }
 
 fn refusal(volume: &Volume, allow: &[PathBuf]) -> String {
-    check(volume, true, allow).unwrap_err().to_string()
+    check(volume, Intent::WRITE, allow).unwrap_err().to_string()
 }
 
 #[test]
@@ -22,9 +22,9 @@ fn a_file_that_is_not_ours_is_not_overwritten_unasked() {
     assert!(text.contains("13 bytes") && text.contains("--allow-destroy"), "{text}");
     // Only the very path that was written counts.
     let other = directory.path().join(".").join("../x/../thesis.txt");
-    assert!(check(&volume, true, &[other, directory.path().into()]).is_err());
-    assert!(check(&volume, true, std::slice::from_ref(&path)).is_ok());
-    assert!(check(&volume, false, &[]).is_ok(), "reading harms nothing");
+    assert!(check(&volume, Intent::WRITE, &[other, directory.path().into()]).is_err());
+    assert!(check(&volume, Intent::WRITE, std::slice::from_ref(&path)).is_ok());
+    assert!(check(&volume, Intent::READ, &[]).is_ok(), "reading harms nothing");
     let link = directory.path().join("link");
     std::os::unix::fs::symlink(&path, &link).unwrap();
     assert!(
@@ -39,18 +39,18 @@ fn new_empty_blank_and_own_files_are_free() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("volume");
     let volume = file(&path, 8192);
-    let described = check(&volume, true, &[]).unwrap();
+    let described = check(&volume, Intent::WRITE, &[]).unwrap();
     assert!(described.contains("new file") && described.contains("8.00 KiB used"), "{described}");
     assert!(!path.exists(), "the guard writes nothing");
     fs::write(&path, []).unwrap();
-    check(&volume, true, &[]).unwrap();
+    check(&volume, Intent::WRITE, &[]).unwrap();
     File::create(&path).unwrap().set_len(8192).unwrap();
-    check(&volume, true, &[]).unwrap();
+    check(&volume, Intent::WRITE, &[]).unwrap();
     let label = Label { volume: 1, dials: Dials::new(&Content::default()), set: 1 };
     let mut bytes = vec![0; 8192];
     label.fill(&mut bytes, 0, 5);
     fs::write(&path, &bytes).unwrap();
-    check(&volume, true, &[]).unwrap();
+    check(&volume, Intent::WRITE, &[]).unwrap();
 }
 
 #[test]

@@ -2,11 +2,14 @@
 
 use super::ini::Setting;
 use std::path::PathBuf;
-use tidemark_block::job::Action;
+use tidemark_block::job::{Action, Place, Rbd, Volume};
 
 /// fio's own defaults (HOWTO, "Job options").
 const BLOCK_BYTES: u64 = 4096;
 const FILE_NAMES: &str = "$jobname.$jobnum.$filenum";
+
+/// The option that says where buffers are.
+pub(super) const BUFFERS: &[&str] = &["mem", "iomem"];
 
 /// Most files that a job's default names are spelled out for.
 const MOST_NAMES: u64 = 1024;
@@ -31,10 +34,38 @@ const FILE_ENGINES: [&str; 16] = [
     "e4defrag",
 ];
 
+/// Engines that wait for each operation, whatever the `iodepth`.
+const WAITING: [&str; 7] = ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "falloc"];
+
+/// Whether an engine has one operation of a job in flight, whatever its `iodepth`.
+pub fn waits_for_each(engine: &str) -> bool {
+    WAITING.contains(&engine)
+}
+
+/// Options whose values Tidemark must know, and so looks variables up in.
+pub(super) const NUMBERS: [&str; 6] =
+    ["numjobs", "iodepth", "runtime", "ramp_time", "rwmixread", "rwmixwrite"];
+
+/// The value of an environment variable, if it is set. fio inherits them all.
+pub(crate) type Variables<'a> = dyn Fn(&str) -> Option<String> + 'a;
+
 /// One job: the options of its section after those of the `[global]` sections before it.
 pub(super) struct Job<'a> {
     pub(super) section: &'a str,
     pub(super) settings: Vec<Setting<'a>>,
+    pub(super) variables: &'a Variables<'a>,
+}
+
+/// A value as fio sees it, with every `${NAME}` replaced; or else the variable that is not set.
+pub(super) fn expanded<'v>(value: &'v str, variables: &Variables<'_>) -> Result<String, &'v str> {
+    let (mut whole, mut rest) = (String::new(), value);
+    while let Some((before, after)) = rest.split_once("${") {
+        let Some((name, behind)) = after.split_once('}') else { break };
+        whole += before;
+        whole += &variables(name).ok_or(name)?;
+        rest = behind;
+    }
+    Ok(whole + rest)
 }
 
 impl<'a> Job<'a> {
@@ -53,7 +84,20 @@ impl<'a> Job<'a> {
     }
 
     pub(super) fn number(&self, names: &[&str]) -> Option<u64> {
-        self.value(names).and_then(|value| value.parse().ok())
+        expanded(self.value(names)?, self.variables).ok()?.trim().parse().ok()
+    }
+
+    /// How many operations one of its jobs may have in flight.
+    pub(super) fn depth(&self) -> u64 {
+        if waits_for_each(self.engine()) { 1 } else { self.number(&["iodepth"]).unwrap_or(1) }
+    }
+
+    /// Whether fio reads back what it has written, when all of that is done.
+    pub(super) fn verifies_afterwards(&self) -> bool {
+        let only_writes =
+            self.directions().is_some_and(|all| all.iter().all(|(action, _)| *action == Action::Write));
+        let verifies = self.value(&["verify"]).is_some() && self.on(&["do_verify"]) != Some(false);
+        only_writes && verifies && self.number(&["verify_backlog"]).unwrap_or(0) == 0
     }
 
     /// The name under which fio reports it.
@@ -114,9 +158,9 @@ impl<'a> Job<'a> {
         digits.parse::<u64>().ok().and_then(|number| number.checked_mul(unit)).unwrap_or(BLOCK_BYTES)
     }
 
-    /// A time in nanoseconds: a number of seconds, or one with a unit. `None` when it is left to fio (`${RUNTIME}`).
+    /// A time in nanoseconds: a number of seconds, or one with a unit.
     pub(super) fn time_ns(&self, name: &str) -> Option<u64> {
-        let value = self.value(&[name])?.to_ascii_lowercase();
+        let value = expanded(self.value(&[name])?, self.variables).ok()?.to_ascii_lowercase();
         let digits = value.trim_end_matches(|c: char| c.is_ascii_alphabetic());
         let unit = match &value[digits.len()..] {
             "us" | "usec" => 1_000,
@@ -146,6 +190,23 @@ impl<'a> Job<'a> {
         };
         let paths = directories.iter().flat_map(joined);
         paths.filter(|path| !path.to_string_lossy().contains('$')).collect()
+    }
+
+    /// The file or device that its buffers are mapped from: fio overwrites it, whatever the job does.
+    pub(super) fn buffers(&self) -> Option<PathBuf> {
+        let (kind, path) = self.value(BUFFERS)?.split_once(':')?;
+        kind.starts_with("mmap").then(|| PathBuf::from(path))
+    }
+
+    /// The image of a Ceph cluster that it works on.
+    pub(super) fn image(&self) -> Option<Volume> {
+        let name = |option, usual: &str| self.value(&[option]).unwrap_or(usual).to_owned();
+        let image = name("rbdname", "");
+        if self.engine() != "rbd" || image.is_empty() {
+            return None;
+        }
+        let (user, pool) = (name("clientname", "admin"), name("pool", "rbd"));
+        Some(Volume { place: Place::Rbd(Rbd { conf: None, user, pool, image }), size: 0 })
     }
 
     fn default_names(&self) -> Vec<String> {

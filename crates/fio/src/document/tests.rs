@@ -35,6 +35,11 @@ rw=randread
 name=other
 ";
 
+/// Without variables.
+fn read(text: &str) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
+    super::read(text, &|_| None)
+}
+
 fn errors(text: &str) -> Vec<(String, usize)> {
     let found = read(text).expect_err("it is refused");
     let errors = found.iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
@@ -67,6 +72,47 @@ fn stonewalls_cut_stages_and_sections_are_works() {
     assert_eq!(file(fill).paths, [PathBuf::from("/tmp/a:b"), PathBuf::from("/tmp/c")]);
     assert_eq!(file(fill).text, TWO_STAGES, "the file is passed on unchanged");
     assert_eq!(plan.notes.len(), 1);
+}
+
+#[test]
+fn variables_are_looked_up_where_a_number_is_needed() {
+    let text = "[a]\nioengine=libaio\niodepth=${DEPTH}\nnumjobs=${JOBS}\nruntime=${SECONDS}s\n";
+    let set = |name: &str| match name {
+        "DEPTH" => Some("32".to_owned()),
+        "JOBS" => Some("4".to_owned()),
+        "SECONDS" => Some("20".to_owned()),
+        _ => None,
+    };
+    let (plan, _) = super::read(text, &set).unwrap();
+    let load = &plan.stages[0].works[0].load;
+    assert_eq!((load.depth, load.workers, load.stop.window_ns), (32, 4, Some(20_000_000_000)));
+    assert_eq!(plan.stages[0].works[0].job.get::<FioFile>().unwrap().text, text);
+    let unset = errors(text);
+    assert_eq!(unset.iter().map(|(_, line)| *line).collect::<Vec<_>>(), [3, 4, 5]);
+    assert!(unset[0].0.contains("DEPTH is not set"), "{unset:?}");
+}
+
+#[test]
+fn an_engine_that_waits_has_one_operation_in_flight() {
+    let (plan, _) = read("[a]\nioengine=psync\niodepth=32\n[b]\nioengine=libaio\niodepth=32\n").unwrap();
+    let depths: Vec<u32> = plan.stages[0].works.iter().map(|work| work.load.depth).collect();
+    assert_eq!(depths, [1, 32]);
+}
+
+#[test]
+fn reads_that_verify_are_actions_too() {
+    let actions = |text: &str| {
+        let plan = read(text).unwrap().0;
+        let work = &plan.stages[0].works[0];
+        (file(work).actions.clone(), file(work).reads_back)
+    };
+    let both = vec![Action::Write, Action::Read];
+    assert_eq!(actions("[a]\nrw=write\nverify=crc32c\n"), (both, true));
+    for text in ["[a]\nrw=write\n", "[a]\nrw=write\nverify=crc32c\ndo_verify=0\n"] {
+        assert_eq!(actions(text), (vec![Action::Write], false), "{text}");
+    }
+    let mixed = actions("[a]\nrw=randrw\nverify=crc32c\n");
+    assert_eq!(mixed, (vec![Action::Read, Action::Write], false));
 }
 
 #[test]

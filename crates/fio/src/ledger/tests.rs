@@ -29,7 +29,11 @@ fn mix() -> Document {
 
 fn work() -> Work {
     let text = "[mix]\nrw=randrw\nrwmixread=70\nfdatasync=10\n";
-    crate::document::read(text).unwrap().0.stages.remove(0).works.remove(0)
+    of(text)
+}
+
+fn of(text: &str) -> Work {
+    crate::document::read(text, &|_| None).unwrap().0.stages.remove(0).works.remove(0)
 }
 
 fn settle(document: Document, lines: &[&str], code: i32) -> Result<Outcome, OpenError> {
@@ -69,17 +73,6 @@ fn totals_rates_and_percentiles_are_fios() {
         }
     }
     assert_eq!((outcome.window_start_ns, outcome.window_end_ns), (0, longest * MS));
-}
-
-#[test]
-fn jobs_reported_together_have_no_counts_of_their_own() {
-    let text = "[mix]\nrw=randrw\nrwmixread=70\nfdatasync=10\nnumjobs=4\ngroup_reporting\n";
-    let grouped = crate::document::read(text).unwrap().0.stages.remove(0).works.remove(0);
-    assert_eq!(grouped.load.workers, 4);
-    let outcome = settle_of(&grouped, mix(), &[], 0).unwrap();
-    assert_eq!(outcome.workers, [], "the sum of four jobs is no worker's count");
-    assert!(outcome.tallies[0].ok > 0);
-    assert!(!settle(mix(), &[], 0).unwrap().workers.is_empty());
 }
 
 #[test]
@@ -134,4 +127,29 @@ fn the_remark_names_the_latency_that_was_imported() {
     let job = &mut document.jobs[0];
     (job.read.lat_ns, job.write.lat_ns) = (Latency::default(), Latency::default());
     assert!(remarks(document).contains("fio's clat"));
+}
+
+#[test]
+fn jobs_that_fio_sums_up_have_no_counts_of_their_own() {
+    let four = of("[mix]\nrw=randrw\nfdatasync=10\nnumjobs=4\ngroup_reporting\n");
+    let outcome = settle_of(&four, mix(), &[], 0).unwrap();
+    assert_eq!(outcome.workers, []);
+    assert!(outcome.tallies[0].ok > 0 && outcome.threads == 4);
+    // Apart, each is a worker.
+    let mut apart = mix();
+    apart.jobs = vec![apart.jobs[0].clone(); 4];
+    let outcome = settle_of(&of("[mix]\nrw=randrw\nfdatasync=10\nnumjobs=4\n"), apart, &[], 0).unwrap();
+    let workers: std::collections::BTreeSet<u32> = outcome.workers.iter().map(|count| count.worker).collect();
+    assert_eq!(workers.into_iter().collect::<Vec<_>>(), [0, 1, 2, 3]);
+}
+
+#[test]
+fn what_is_read_back_comes_after_what_is_written() {
+    let mut document = mix();
+    (document.jobs[0].write.runtime, document.jobs[0].read.runtime) = (3_000, 2_000);
+    let outcome = settle_of(&of("[mix]\nrw=write\nverify=crc32c\n"), document, &[], 0).unwrap();
+    assert_eq!(outcome.window_end_ns - outcome.window_start_ns, 5_000 * MS);
+    let read = outcome.workers.iter().find(|count| count.operation == 1).unwrap();
+    assert_eq!((read.first_sent_ns, read.last_done_ns), (3_000 * MS, 5_000 * MS));
+    assert!(outcome.remarks.iter().any(|remark| remark.contains("both phases")));
 }

@@ -10,7 +10,7 @@ fn ready() -> Ready {
 }
 
 fn plan(text: &str) -> Plan {
-    document::read(text).unwrap().0
+    document::read(text, &|_| None).unwrap().0
 }
 
 fn opened(ready: &mut Ready, works: &[&Work]) -> Vec<usize> {
@@ -51,14 +51,33 @@ fn the_proof_names_what_is_counted_on_and_says_when_nothing_is() {
 }
 
 #[test]
-fn files_are_fios_own_business() {
-    let file = FioFile {
-        text: String::new(),
-        sections: Vec::new(),
-        section: "a".into(),
-        actions: vec![tidemark_block::job::Action::Write],
-        direct: false,
-        paths: vec!["/dev/null".into(), "/nonexistent".into()],
+fn files_are_fios_own_business_but_not_those_that_its_buffers_overwrite() {
+    let directory = tempfile::tempdir().unwrap();
+    let precious = directory.path().join("thesis");
+    std::fs::write(&precious, "years of work").unwrap();
+    let file = |text: &str| -> Plan { plan(&text.replace("FILE", precious.to_str().unwrap())) };
+    let guarded = |plan: &Plan| {
+        let files: Vec<&FioFile> = plan.stages[0].works.iter().filter_map(|work| work.job.get()).collect();
+        let refused = |(volume, intent): (Volume, Intent)| guard::check(&volume, intent, &[]).is_err();
+        super::guarded(&files).into_iter().map(refused).collect::<Vec<_>>()
     };
-    assert_eq!(devices([&file].into_iter()), [], "neither is a block device");
+    assert_eq!(guarded(&file("[a]\nrw=write\nfilename=FILE\n")), [false; 0], "it is what the job is for");
+    for option in ["mem=mmapshared:FILE", "iomem=mmap:FILE"] {
+        let reading = file(&format!("[a]\nrw=read\nioengine=null\n{option}\n"));
+        assert_eq!(guarded(&reading), [true], "{option}");
+    }
+    assert_eq!(guarded(&file("[a]\nrw=read\nioengine=null\nmem=shm\n")), [false; 0]);
+    let hidden = document::read("[a]\nrw=read\nmem=mmap:${DISK}\n", &|_| None).unwrap_err();
+    assert!(hidden.iter().any(|found| found.message.contains("environment")), "{hidden:?}");
+}
+
+#[test]
+fn images_of_job_files_are_guarded() {
+    let text = "[global]\nioengine=rbd\nclientname=me\n[a]\nrw=randwrite\nrbdname=x\n[b]\nrw=read\nrbdname=y\npool=p\n";
+    let plan = plan(text);
+    let files: Vec<&FioFile> = plan.stages[0].works.iter().filter_map(|work| work.job.get()).collect();
+    let named: Vec<_> =
+        guarded(&files).iter().map(|(volume, intent)| (volume.name(), intent.writes)).collect();
+    assert_eq!(named, [("rbd/x".to_owned(), true), ("p/y".to_owned(), false)]);
+    assert!(document::read("[a]\nrw=write\nioengine=rbd\nrbdname=${IMAGE}\n", &|_| None).is_err());
 }

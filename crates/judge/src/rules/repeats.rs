@@ -2,8 +2,9 @@
 
 use super::{Findings, samples_needed};
 use crate::context::stage_label;
+use crate::statistics;
 use crate::sweep::{Point, Spread, Sweep, sweeps};
-use crate::words::repeats::{Pair, Repeated, Repeats, Side};
+use crate::words::repeats::{Equivalence, Pair, Repeated, Repeats, Side};
 use crate::{Finding, Severity};
 use tidemark_measure::histogram::Histogram;
 use tidemark_measure::record::Run;
@@ -14,11 +15,11 @@ const VARIATION_MOST: f64 = 0.1;
 /// From here on it is worth knowing.
 const VARIATION_NOTED: f64 = 0.05;
 
-/// Two engines' throughputs agree within this share.
-const RATE_AGREES: f64 = 0.05;
+/// Two engines' throughputs are the same within this share.
+const RATE_MARGIN: f64 = 0.05;
 
 /// And their percentiles within this one: Tidemark's own promise against fio.
-const LATENCY_AGREES: f64 = 0.03;
+const LATENCY_MARGIN: f64 = 0.03;
 
 /// The percentiles that are compared where there are enough samples for them.
 const COMPARED: [f64; 3] = [0.5, 0.99, 0.999];
@@ -93,48 +94,64 @@ pub(super) fn cross_check(run: &Run, out: &mut Findings) {
     }
 }
 
-/// Whether medians agree: within what is allowed, or within what the repeats of one engine differ by.
-fn pair(percentile: Option<f64>, one: Spread, other: Spread, allowed: f64) -> Pair {
-    let noise = one.half_range().max(other.half_range()) * 2.0;
-    let apart = (one.median - other.median).abs();
-    let agrees = apart / other.median <= allowed || apart <= noise;
-    let side = |of: Spread| Side { median: of.median, low: of.low, high: of.high, repeats: of.count };
-    Pair { percentile, one: side(one), other: side(other), agrees }
+/// Whether two engines' repeats of a number are the same within a margin: by the interval of their ratio, as
+/// everywhere. `None` where there is no ratio.
+fn pair(percentile: Option<f64>, one: &[f64], other: &[f64], margin: f64) -> Option<Pair> {
+    let found = statistics::ratio(one, other)?;
+    let (least, most) = (1.0 / (1.0 + margin), 1.0 + margin);
+    let outcome = match found.interval {
+        Some((low, high)) if least <= low && high <= most => Equivalence::Agree,
+        Some((low, high)) if high < least || most < low => Equivalence::Disagree,
+        _ => Equivalence::CannotTell,
+    };
+    let [one, other] = [Spread::of(one)?, Spread::of(other)?];
+    let side = |of: Spread| Side { mean: of.mean, low: of.low, high: of.high, repeats: of.count };
+    // The interval must not reach across the end of the margin that is nearer.
+    let room = [least, most].map(|end| (found.ratio / end).ln().abs()).into_iter().fold(f64::MAX, f64::min);
+    let variation = one.variation.hypot(other.variation);
+    let needed = || statistics::repeats_needed(variation, room);
+    let tells = outcome != Equivalence::CannotTell || found.interval.is_none();
+    Some(Pair {
+        percentile,
+        one: side(one),
+        other: side(other),
+        ratio: found.ratio,
+        interval: found.interval,
+        margin,
+        outcome,
+        repeats_needed: (!tells).then(needed),
+    })
 }
 
 fn compare(sweep: &Sweep<'_>, one: &Point<'_>, other: &Point<'_>) -> Finding {
     let mut pairs = Vec::new();
-    if let [Some(one), Some(other)] = [one, other].map(|point| Spread::of(&point.rates())) {
-        pairs.push(pair(None, one, other, RATE_AGREES));
-    }
+    pairs.extend(pair(None, &one.rates(), &other.rates(), RATE_MARGIN));
     for fraction in COMPARED {
         if let [Some(one), Some(other)] = [one, other].map(|point| percentiles(point, fraction)) {
-            pairs.push(pair(Some(fraction), one, other, LATENCY_AGREES));
+            pairs.extend(pair(Some(fraction), &one, &other, LATENCY_MARGIN));
         }
     }
-    let severity = match pairs.iter().all(|pair| pair.agrees) {
-        _ if pairs.is_empty() => Severity::Note,
-        true => Severity::Good,
-        false => Severity::Warning,
-    };
     let point = match one.label() {
         label if label.is_empty() => sweep.name.to_owned(),
         label => format!("{} ({label})", sweep.name),
     };
     let engines = [one, other].map(|point| point.engine.to_owned());
-    let (limit_rate, limit_latency) = (RATE_AGREES, LATENCY_AGREES);
-    let what = Repeats::CrossCheck { engines, point, pairs, limit_rate, limit_latency };
+    let what = Repeats::cross_check(engines, point, pairs);
+    let severity = match &what {
+        Repeats::CrossCheck { outcome: Equivalence::Agree, .. } => Severity::Good,
+        Repeats::CrossCheck { outcome: Equivalence::Disagree, .. } => Severity::Warning,
+        _ => Severity::Note,
+    };
     let stages = labels(one).into_iter().chain(labels(other)).collect();
     Finding { stages, ..Finding::about_run(severity, what) }
 }
 
 /// A percentile of every repeat, if all of them have samples enough.
-fn percentiles(point: &Point<'_>, fraction: f64) -> Option<Spread> {
+fn percentiles(point: &Point<'_>, fraction: f64) -> Option<Vec<f64>> {
     let each = point.responses();
     let enough = |response: &Histogram| response.count() >= samples_needed(fraction);
     let values = each.iter().map(|response| enough(response).then(|| response.quantile(fraction) as f64));
-    let values: Option<Vec<f64>> = values.collect();
-    Spread::of(&values?)
+    values.collect()
 }
 
 #[cfg(test)]
@@ -186,7 +203,7 @@ mod tests {
         assert_eq!(same.severity, Severity::Good);
         assert!(
             same.title()
-                .contains("native and fio agree at rand (randread, 4 KiB, clients 1): throughput 400 op/s vs 400 op/s (+0.0 %), p50 +0.0 %"),
+                .contains("native and fio agree at rand (randread, 4 KiB, clients 1): throughput 400 op/s vs 400 op/s (+0.0 %, 95 % interval -0.2 % to +0.2 %), p50"),
             "{}",
             same.title()
         );
@@ -195,7 +212,8 @@ mod tests {
         let slow = crossed(375, 10 * MS);
         assert_eq!(slow.severity, Severity::Warning);
         assert!(
-            slow.title().ends_with("clients 1): throughput 400 op/s vs 375 op/s (+6.7 %)"),
+            slow.title()
+                .contains("clients 1): throughput 400 op/s vs 375 op/s (+6.7 %, 95 % interval +6.4 % to"),
             "{}",
             slow.title()
         );
@@ -203,15 +221,54 @@ mod tests {
         assert_eq!(crossed(400, 10_400_000).severity, Severity::Warning);
     }
 
-    #[test]
-    fn what_repeats_differ_by_is_no_disagreement() {
-        let mut run = sweep_run(&["4 KiB"], 6);
-        for (index, stage) in run.stages.iter_mut().enumerate() {
-            stage.cell.as_mut().unwrap().engine = if index < 3 { "native" } else { "fio" }.into();
-            stage.works[0].operations[0].tally.ok = [400, 440, 420, 380, 360, 370][index] * 20;
+    /// Repeats of native, then as many of fio, at these rates.
+    fn spread(all: &[u64]) -> Finding {
+        let mut run = sweep_run(&["4 KiB"], all.len() as u32);
+        for (index, (stage, rate)) in run.stages.iter_mut().zip(all).enumerate() {
+            stage.cell.as_mut().unwrap().engine = if index < all.len() / 2 { "native" } else { "fio" }.into();
+            stage.works[0].operations[0].tally.ok = rate * 20;
         }
-        assert_eq!(said(&run, "cross-check").unwrap().severity, Severity::Warning, "420 and 370, 40 apart");
-        run.stages[1].works[0].operations[0].tally.ok = 451 * 20;
-        assert_eq!(said(&run, "cross-check").unwrap().severity, Severity::Good, "51 apart");
+        said(&run, "cross-check").unwrap()
+    }
+
+    #[test]
+    fn a_spread_that_is_as_wide_as_the_difference_is_no_agreement() {
+        // 20 % less, which repeats that are 25 % apart hide.
+        let hidden = spread(&[400, 460, 510, 330, 360, 410]);
+        assert_eq!(hidden.severity, Severity::Note);
+        let title = hidden.title();
+        assert!(title.starts_with("it cannot be told whether native and fio agree"), "{title}");
+        assert!(title.contains("throughput") && !title.contains("p50"), "only what is in doubt: {title}");
+        assert!(hidden.detail().contains("--cross-check="), "{}", hidden.detail());
+        assert_eq!(spread(&[400, 300]).severity, Severity::Note, "one repeat tells nothing");
+        // With more of them it shows.
+        let many: Vec<u64> = [[440, 460, 450].repeat(4), [350, 370, 360].repeat(4)].concat();
+        assert_eq!(spread(&many).severity, Severity::Warning);
+        let same: Vec<u64> = [[440, 460, 450].repeat(4), [441, 461, 451].repeat(4)].concat();
+        assert_eq!(spread(&same).severity, Severity::Good);
+    }
+
+    #[test]
+    fn the_word_never_contradicts_the_interval() {
+        let mut rng = tidemark_measure::rng::Rng::new(7, &[]);
+        let mut seen = [0; 3];
+        for _ in 0..500 {
+            let truth = 350 + rng.below(100);
+            let noise = 1 + rng.below(60);
+            let mut draw = |mean: u64| (mean - noise / 2 + rng.below(noise)) as f64;
+            let (one, other): (Vec<_>, Vec<_>) = (0..4).map(|_| (draw(400), draw(truth))).unzip();
+            let pair = pair(None, &one, &other, RATE_MARGIN).unwrap();
+            let (low, high) = pair.interval.unwrap();
+            let within = |ratio: f64| (1.0 / 1.05..=1.05).contains(&ratio);
+            let expected = match (within(low) && within(high), high < 1.0 / 1.05 || low > 1.05) {
+                (true, _) => Equivalence::Agree,
+                (_, true) => Equivalence::Disagree,
+                _ => Equivalence::CannotTell,
+            };
+            assert_eq!(pair.outcome, expected);
+            assert_eq!(pair.repeats_needed.is_some(), expected == Equivalence::CannotTell);
+            seen[expected as usize] += 1;
+        }
+        assert!(seen.iter().all(|count| *count > 20), "{seen:?}");
     }
 }

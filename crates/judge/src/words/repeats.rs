@@ -5,6 +5,9 @@ use super::phrase::{Phrase, count, percent, phrase};
 use serde::Serialize;
 use tidemark_measure::units;
 
+/// More repeats of each engine than this `--cross-check` does not take.
+const PAIRS_MOST: u32 = 100;
+
 /// A point of a sweep and the throughput of its repeats.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[allow(missing_docs, reason = "the names of facts are their documentation")]
@@ -22,14 +25,33 @@ pub struct Pair {
     pub percentile: Option<f64>,
     pub one: Side,
     pub other: Side,
-    pub agrees: bool,
+    /// The first engine's number as a multiple of the other's.
+    pub ratio: f64,
+    /// Ends of the ratio's 95 % interval; `None` with a single repeat of one of them.
+    pub interval: Option<(f64, f64)>,
+    pub margin: f64,
+    pub outcome: Equivalence,
+    /// Repeats of each that would probably tell, where these cannot.
+    pub repeats_needed: Option<u32>,
+}
+
+/// Whether two numbers are the same within a margin, as their ratio's interval shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Equivalence {
+    /// All of the interval is within the margin.
+    Agree,
+    /// All of it is outside.
+    Disagree,
+    /// It is partly within, or there is none.
+    CannotTell,
 }
 
 /// One engine's repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[allow(missing_docs, reason = "the names of facts are their documentation")]
 pub struct Side {
-    pub median: f64,
+    pub mean: f64,
     pub low: f64,
     pub high: f64,
     pub repeats: usize,
@@ -50,19 +72,31 @@ impl Pair {
         }
     }
 
-    fn difference(&self) -> f64 {
-        (self.one.median - self.other.median) / self.other.median * 100.0
+    /// `+1.7 %, 95 % interval -0.2 % to +3.6 %`.
+    fn difference(&self) -> String {
+        let percent = |ratio: f64| format!("{:+.1} %", (ratio - 1.0) * 100.0);
+        match self.interval {
+            Some((low, high)) => {
+                format!("{}, 95 % interval {} to {}", percent(self.ratio), percent(low), percent(high))
+            }
+            None => format!("{}, not repeated", percent(self.ratio)),
+        }
     }
 
-    /// `p99 +1.7 %`.
-    fn short(&self) -> String {
-        format!("{} {:+.1} %", self.name(), self.difference())
-    }
-
-    /// `p99 1.20 ms vs 1.18 ms (+1.7 %)`.
+    /// `p99 1.20 ms vs 1.18 ms (+1.7 %, 95 % interval -0.2 % to +3.6 %)`.
     fn words(&self) -> String {
-        let [one, other] = [self.one, self.other].map(|side| self.print(side.median));
-        format!("{} {one} vs {other} ({:+.1} %)", self.name(), self.difference())
+        let [one, other] = [self.one, self.other].map(|side| self.print(side.mean));
+        format!("{} {one} vs {other} ({})", self.name(), self.difference())
+    }
+}
+
+/// What is to be said of numbers together: they agree if all do.
+fn together(pairs: &[Pair]) -> Equivalence {
+    let any = |outcome| pairs.iter().any(|pair| pair.outcome == outcome);
+    match () {
+        () if any(Equivalence::Disagree) => Equivalence::Disagree,
+        () if pairs.is_empty() || any(Equivalence::CannotTell) => Equivalence::CannotTell,
+        () => Equivalence::Agree,
     }
 }
 
@@ -72,7 +106,14 @@ impl Pair {
 #[allow(missing_docs, reason = "the names of facts are their documentation")]
 pub enum Repeats {
     OfPoints { agree: bool, points: usize, of: usize, variation: f64, differing: Vec<Repeated> },
-    CrossCheck { engines: [String; 2], point: String, pairs: Vec<Pair>, limit_rate: f64, limit_latency: f64 },
+    CrossCheck { engines: [String; 2], point: String, outcome: Equivalence, pairs: Vec<Pair> },
+}
+
+impl Repeats {
+    /// Whether two engines measured the same at a point.
+    pub(crate) fn cross_check(engines: [String; 2], point: String, pairs: Vec<Pair>) -> Self {
+        Repeats::CrossCheck { engines, point, outcome: together(&pairs), pairs }
+    }
 }
 
 impl Tell for Repeats {
@@ -91,35 +132,33 @@ impl Tell for Repeats {
                 let (points, of) = (count(*points as u64), count(*of as u64));
                 phrase![verb, points, " of ", of, " points: throughput varies by up to ", percent(*variation)]
             }
-            Repeats::CrossCheck { engines: [one, other], point, pairs, .. } => {
-                let bad: Vec<_> = pairs.iter().filter(|pair| !pair.agrees).map(Pair::words).collect();
-                match (pairs.is_empty(), bad.is_empty()) {
-                    (true, _) => {
+            Repeats::CrossCheck { engines: [one, other], point, pairs, .. } if pairs.is_empty() => {
+                phrase![
+                    one,
+                    " and ",
+                    other,
+                    " could not be compared at ",
+                    point,
+                    ": one of them measured nothing"
+                ]
+            }
+            Repeats::CrossCheck { engines: [one, other], point, outcome, pairs } => {
+                let own = pairs.iter().filter(|pair| pair.outcome == *outcome).map(Pair::words);
+                let own = own.collect::<Vec<_>>().join(", ");
+                match outcome {
+                    Equivalence::Agree => phrase![one, " and ", other, " agree at ", point, ": ", own],
+                    Equivalence::Disagree => phrase![one, " and ", other, " disagree at ", point, ": ", own],
+                    Equivalence::CannotTell => {
                         phrase![
-                            one,
-                            " and ",
-                            other,
-                            " could not be compared at ",
-                            point,
-                            ": one of them measured nothing"
-                        ]
-                    }
-                    (false, true) => {
-                        let all = pairs.iter().enumerate();
-                        let all =
-                            all.map(|(place, pair)| if place == 0 { pair.words() } else { pair.short() });
-                        phrase![
+                            "it cannot be told whether ",
                             one,
                             " and ",
                             other,
                             " agree at ",
                             point,
                             ": ",
-                            all.collect::<Vec<_>>().join(", ")
+                            own
                         ]
-                    }
-                    (false, false) => {
-                        phrase![one, " and ", other, " disagree at ", point, ": ", bad.join(", ")]
                     }
                 }
             }
@@ -131,8 +170,19 @@ impl Tell for Repeats {
             Repeats::OfPoints { agree: false, .. } => {
                 "Points that are no further apart than their repeats cannot be told apart. Measure for longer or more often, on an otherwise idle machine."
             }
-            Repeats::CrossCheck { pairs, .. } if pairs.iter().any(|pair| !pair.agrees) => {
+            Repeats::CrossCheck { outcome: Equivalence::Disagree, .. } => {
                 "One of the two does not measure the storage alone, or the storage changed between them. Check the findings of the stages and the order of the repeats."
+            }
+            Repeats::CrossCheck { outcome: Equivalence::CannotTell, pairs, .. } => {
+                return match pairs.iter().filter_map(|pair| pair.repeats_needed).max() {
+                    Some(repeats) if repeats > PAIRS_MOST => {
+                        format!("The difference is about as large as the margin: not even {PAIRS_MOST} of each would tell.")
+                    }
+                    Some(repeats) => format!(
+                        "The repeats differ too much among themselves. About {repeats} of each would tell: `--cross-check={repeats}`."
+                    ),
+                    None => "One repeat does not show how far two would differ.".into(),
+                };
             }
             _ => "",
         }
@@ -155,24 +205,26 @@ impl Tell for Repeats {
                 differing.iter().map(line).chain([limits.to_owned()]).collect()
             }
             Repeats::CrossCheck { pairs, .. } if pairs.is_empty() => Vec::new(),
-            Repeats::CrossCheck { engines: [one, other], pairs, limit_rate, limit_latency, .. } => {
+            Repeats::CrossCheck { engines: [one, other], pairs, .. } => {
                 let line = |pair: &Pair| {
                     let side = |side: Side| {
                         format!("{} to {} over {}", pair.print(side.low), pair.print(side.high), side.repeats)
                     };
+                    let word = match pair.outcome {
+                        Equivalence::Agree => "agree",
+                        Equivalence::Disagree => "disagree",
+                        Equivalence::CannotTell => "cannot tell",
+                    };
                     format!(
-                        "{}; {one} {}, {other} {} repeats",
+                        "{word}: {}, margin {}; {one} {}, {other} {} repeats",
                         pair.words(),
+                        units::percent(pair.margin),
                         side(pair.one),
                         side(pair.other)
                     )
                 };
-                let limits = format!(
-                    "medians over the repeats; allowed: {} of throughput, {} of a percentile, or the spread of one engine's repeats",
-                    units::percent(*limit_rate),
-                    units::percent(*limit_latency)
-                );
-                pairs.iter().map(line).chain([limits]).collect()
+                let rule = "means over the repeats; they agree if all of the interval (Welch's, on logarithms) is within the margin, and disagree if all of it is outside";
+                pairs.iter().map(line).chain([rule.to_owned()]).collect()
             }
         }
     }

@@ -48,9 +48,14 @@ fn write(arguments: &cli::Block) -> Result<String, Stop> {
     let _ = writeln!(text, "target:");
     let _ = writeln!(text, "  kind: {}", if devices > 0 { "device" } else { "file" });
     let _ = writeln!(text, "  paths: [{}]", paths.join(", "));
-    // By default all of a device is used.
-    if let Some(size) = arguments.size.as_deref().or((devices == 0).then_some("1GiB")) {
-        let _ = writeln!(text, "  size: {}", quoted(size));
+    // By default all of a device is used, and all of files that are there.
+    let size = match &arguments.size {
+        Some(size) => Some(quoted(size)),
+        None if devices > 0 => None,
+        None => Some(smallest(&arguments.paths).map_or("1GiB".into(), |bytes| bytes.to_string())),
+    };
+    if let Some(size) = size {
+        let _ = writeln!(text, "  size: {size}");
     }
     let _ = writeln!(text, "  engine: {}", if arguments.fio { "fio" } else { "native" });
     let _ = writeln!(text, "  direct: {}", !arguments.buffered);
@@ -118,6 +123,13 @@ fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
+/// The size of the smallest of some files in whole blocks of 4 KiB, if all of them are there and hold that much.
+fn smallest(paths: &[PathBuf]) -> Option<u64> {
+    let sizes: Result<Vec<u64>, _> =
+        paths.iter().map(|path| std::fs::metadata(path).map(|found| found.len())).collect();
+    sizes.ok()?.into_iter().min().map(|bytes| bytes / 4096 * 4096).filter(|bytes| *bytes > 0)
+}
+
 fn is_device(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_block_device())
 }
@@ -132,6 +144,22 @@ mod tests {
         match cli::Cli::parse_from(all).command {
             cli::Command::Block(arguments) => write(&arguments).unwrap(),
             other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn files_that_are_there_are_used_whole() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str, bytes: usize| {
+            let path = directory.path().join(name);
+            std::fs::write(&path, vec![0; bytes]).unwrap();
+            path.to_string_lossy().into_owned()
+        };
+        let (large, small, tiny) = (path("large", 1 << 20), path("small", 12_345), path("tiny", 100));
+        assert!(written(&["randread", &large, &small]).contains("  size: 12288\n"));
+        assert!(written(&["randread", &large, "--size", "8KiB"]).contains("  size: 8KiB\n"));
+        for other in [tiny.as_str(), "/nonexistent/new"] {
+            assert!(written(&["randread", &large, other]).contains("  size: 1GiB\n"));
         }
     }
 

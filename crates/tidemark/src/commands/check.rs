@@ -20,7 +20,10 @@ pub(crate) fn check(arguments: &cli::Check, terminal: Terminal) -> Result<Exit, 
         Opened::Workload(source) => source,
         Opened::Evaluation(source) => return evaluation(&source.evaluation, arguments.json, terminal),
     };
-    let forecast = forecast::forecast(&source.document.plan, &tidemark_engines::registry());
+    let registry = tidemark_engines::registry();
+    let plan = &source.document.plan;
+    registry.engines().try_for_each(|engine| engine.rehearse(plan)).map_err(Stop::usage)?;
+    let forecast = forecast::forecast(plan, &registry);
     if arguments.json {
         terminal.print(&serde_json::to_string_pretty(&forecast).unwrap_or_default());
         return Ok(Exit::Done);

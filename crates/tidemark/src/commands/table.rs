@@ -31,8 +31,12 @@ pub(crate) fn table(run: &Run) -> String {
 
 fn row(stage: &Stage, work: &Work, operation: &Operation) -> Vec<String> {
     let (tally, seconds) = (&operation.tally, work.window_seconds());
+    let place = match stage.works.len() {
+        0 | 1 => stage.id.clone(),
+        _ => format!("{}/{}", stage.id, work.name),
+    };
     let mut cells = vec![
-        stage.id.clone(),
+        place,
         operation.label.clone(),
         units::count(tally.ok),
         units::count(tally.failed()),
