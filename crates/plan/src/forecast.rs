@@ -307,7 +307,7 @@ fn time_of(work: &PlanWork, ends: Option<String>) -> Time {
             until.push(ends.unwrap_or_else(usual));
         }
         // Another program knows when it is done.
-        None if stop.window_ns.is_none() => until.extend(ends),
+        None if stop.window_ns.is_none() && until.is_empty() => until.extend(ends),
         None => {}
     }
     match stop.window_ns {
