@@ -1,7 +1,7 @@
 /** A document is checked while it is typed, uploaded, written by the form, and submitted. */
 
 import assert from 'node:assert/strict';
-import { open } from './harness.mjs';
+import { open, violations } from './harness.mjs';
 
 export const name = 'submit';
 
@@ -29,7 +29,7 @@ export async function test(chrome, address) {
   const written = await document.inputValue();
   assert.match(written, /- delete: \{weight: 5\}/);
   assert.match(written, /secret_key: \$\{TIDEMARK_SECRET_KEY\}/);
-  await page.getByLabel('Secret key').fill('hunter2');
+  await page.getByLabel('Secret key', { exact: true }).fill('hunter2');
   await page.getByText('never the key itself').waitFor();
   assert.ok(await submit.isDisabled(), 'a bare secret cannot be submitted');
   await page.getByText('More settings').focus();
@@ -41,6 +41,8 @@ export async function test(chrome, address) {
   await page.getByLabel('Auth', { exact: true }).selectOption('keystone-v3');
   await page.getByLabel('Project', { exact: true }).fill('lab');
   assert.match(await document.inputValue(), /kind: keystone-v3\n[^]*project: lab\n/);
+  await page.locator('.badge', { hasText: 'ready to run' }).waitFor();
+  assert.deepEqual(await violations(page), [], 'the form of a target with mappings is accessible');
   await kind.selectOption('file');
   await page.getByLabel('Depth').fill('32');
   await page.getByRole('button', { name: 'Sequential offsets' }).click();

@@ -6,19 +6,24 @@ use serde_json::{Map, Value, json};
 
 /// The mappings of a schema, by name.
 #[derive(Default)]
-pub struct Definitions(Map<String, Value>);
+pub struct Definitions {
+    schemas: Map<String, Value>,
+    added: Vec<&'static Mapping>,
+}
 
 impl Definitions {
     /// Adds a mapping, and those that its keys hold.
-    pub fn add(&mut self, mapping: &Mapping) {
+    pub fn add(&mut self, mapping: &'static Mapping) {
         self.add_with(mapping, &[]);
     }
 
     /// The same with more keys.
-    pub fn add_with(&mut self, mapping: &Mapping, more: &[&'static AnyKey]) {
-        if self.0.contains_key(mapping.name) {
+    pub fn add_with(&mut self, mapping: &'static Mapping, more: &[&'static AnyKey]) {
+        if let Some(known) = self.added.iter().find(|known| known.name == mapping.name) {
+            debug_assert!(std::ptr::eq(*known, mapping), "two mappings are named `{}`", mapping.name);
             return;
         }
+        self.added.push(mapping);
         let keys: Vec<_> = mapping.all().into_iter().chain(more.iter().copied()).collect();
         let mut required = required(&keys);
         if mapping.is_kind {
@@ -42,7 +47,7 @@ impl Definitions {
 
     /// Adds what is put together elsewhere.
     pub fn put(&mut self, name: &str, schema: Value) {
-        self.0.insert(name.to_owned(), schema);
+        self.schemas.insert(name.to_owned(), schema);
     }
 
     /// The schema of documents: of the mapping `then` if it has the key `has`, else of `otherwise`.
@@ -54,7 +59,7 @@ impl Definitions {
             "if": {"required": [has.name]},
             "then": refer(then.name),
             "else": refer(otherwise.name),
-            "$defs": self.0,
+            "$defs": self.schemas,
         })
     }
 }

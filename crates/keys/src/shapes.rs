@@ -96,7 +96,7 @@ impl<S: Shape> Shape for OneOrList<S> {
     }
 
     fn words(&self) -> String {
-        format!("{}, or a list", self.0.words())
+        format!("{} or list", self.0.words())
     }
 
     fn mappings(&self) -> Vec<&'static Mapping> {

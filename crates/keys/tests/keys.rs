@@ -156,7 +156,7 @@ fn the_reference_is_renewed_between_its_marks_and_misses_nothing() {
     let renewed = reference.renew(&text).unwrap();
     assert!(renewed.contains("| `crew` | 1 to 9 | `2` | How many sail it |\n"), "{renewed}");
     assert!(renewed.contains("| `name` | text with `${NAME}` | required | Its name |\n"), "{renewed}");
-    assert!(renewed.contains("| `ports` | text, or a list | none | Where it calls, such as `Brest` |"));
+    assert!(renewed.contains("| `ports` | text or list | none | Where it calls, such as `Brest` |"));
     assert!(
         renewed.contains("| `steam` | | | | Coal |\n| | `coal` | whole number | required |"),
         "{renewed}"

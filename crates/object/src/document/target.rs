@@ -207,7 +207,7 @@ static KEYSTONE_V3: Mapping = Mapping::kind(
 static KEYSTONE_V2: Mapping = Mapping::kind(
     "keystone-v2",
     "Keystone, API v2.0",
-    &[&KEYSTONE_URL, &USER, &PASSWORD.text, &PASSWORD.file, &TENANT, &SERVICE, &SERVICE_REGION],
+    &[&V2_URL, &USER, &PASSWORD.text, &PASSWORD.file, &TENANT, &SERVICE, &SERVICE_REGION],
 );
 static GIVEN_TOKEN: Mapping =
     Mapping::kind("token", "A token that you have", &[&TOKEN.text, &TOKEN.file, &STORAGE_URL]);
@@ -220,6 +220,11 @@ static KEYSTONE_URL: Key<Parsed<String>> =
     Key::new("url", "Address of the authentication service", SERVICE_ADDRESS)
         .required("such as http://10.0.0.1:5000/v3")
         .example("http://10.0.0.1:5000/v3")
+        .expanded();
+static V2_URL: Key<Parsed<String>> =
+    Key::new("url", "Address of the authentication service", SERVICE_ADDRESS)
+        .required("such as http://10.0.0.1:5000/v2.0")
+        .example("http://10.0.0.1:5000/v2.0")
         .expanded();
 static STORAGE_URL: Key<Parsed<String>> = Key::new("storage_url", "Address of the account", SERVICE_ADDRESS)
     .required("such as http://10.0.0.1:8080/v1/AUTH_test")
@@ -251,7 +256,7 @@ fn swift_auth((kind, mut table): (&Mapping, Table<'_>)) -> Option<SwiftAuth> {
     let read = match kind.name {
         "token" => SwiftAuth::Token { token: secret(auth, &TOKEN), storage_url: auth.value(&STORAGE_URL) },
         "keystone-v2" => SwiftAuth::KeystoneV2 {
-            url: auth.value(&KEYSTONE_URL),
+            url: auth.value(&V2_URL),
             user: auth.value(&USER),
             password: secret(auth, &PASSWORD),
             tenant: auth.value(&TENANT),

@@ -11,9 +11,12 @@ use tidemark_keys::tree::{Entry, Node, Value};
 use tidemark_keys::{AnyKey, KIND, Key, Table};
 
 /// The key of the target.
-pub(crate) static TARGET: Key<Refer> =
-    Key::new("target", "What the load runs against; replaced as a whole", Refer("target"))
-        .otherwise("required here, in the stage or in the work");
+pub(crate) static TARGET: Key<Refer> = Key::new(
+    "target",
+    "What the load runs against: a mapping, or a kind that needs no settings; replaced as a whole",
+    Refer("target"),
+)
+.otherwise("required here, in the stage or in the work");
 
 /// What may stand at every level of a document.
 pub(crate) fn keys(registry: &Registry) -> Vec<&'static AnyKey> {
