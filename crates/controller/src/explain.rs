@@ -122,7 +122,8 @@ fn stage(stage: &Stage) -> CheckedStage {
 }
 
 fn work(work: &Work) -> String {
-    let depth = if work.depth > 1 { format!(", {} operations each", work.depth) } else { String::new() };
+    let depth =
+        if work.depth > 1 { format!(", {} operations in flight each", work.depth) } else { String::new() };
     let think = if work.think.is_none() { String::new() } else { format!(", think time {}", work.think) };
     let actions = work.actions.iter().map(|action| format!("{} {}", action.label, action.describe()));
     let actions: Vec<String> = actions.collect();

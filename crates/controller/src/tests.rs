@@ -395,7 +395,7 @@ fn store_fails(directory: &Path, fails: bool) {
 #[test]
 fn a_store_that_cannot_be_written_costs_no_measurement() {
     let (directory, controller) = new(&["d1"]);
-    let own = controller.submit(submit(document("kept", 3)), "anna", None).unwrap();
+    let own = controller.submit(submit(document("kept", 6)), "anna", None).unwrap();
     under_load(&controller, own.id);
     store_fails(directory.path(), true);
     let done = wait(&controller, own.id, ended);
@@ -412,7 +412,7 @@ fn a_store_that_cannot_be_written_costs_no_measurement() {
     assert!(matches!(refused, Err(Refusal::Unavailable(_))), "{refused:?}");
     controller.audit("anna", "127.0.0.1", "submit", "w1");
     store_fails(directory.path(), false);
-    let done = wait(&controller, own.id, |one| one.reason.is_empty());
+    let done = wait(&controller, own.id, |one| !one.reason.contains("not stored yet"));
     let run = controller.store().unwrap().load(done.run.unwrap()).unwrap();
     assert_eq!(run.state, State::Completed);
     assert!(run.stages[0].works[0].operations[0].tally.ok > 0);

@@ -202,7 +202,7 @@ pub(super) mod tests {
         let (_directory, some) = programs(&[("ceph", ""), ("ceph-mon", ""), ("radosgw", "")]);
         let error = some.check().unwrap_err().to_string();
         assert!(
-            error.contains("the lab needs ceph-authtool, ceph-mgr, ceph-osd, monmaptool, radosgw-admin,"),
+            error.contains("the lab requires ceph-authtool, ceph-mgr, ceph-osd, monmaptool, radosgw-admin,"),
             "{error}"
         );
         assert!(error.contains(INSTALL), "{error}");

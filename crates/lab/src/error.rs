@@ -260,7 +260,7 @@ mod tests {
         let error = LabError::MissingPrograms { names: vec!["ceph-mon", "radosgw"] };
         assert_eq!(
             error.to_string(),
-            "the lab needs ceph-mon, radosgw, which this machine does not have; install with \
+            "the lab requires ceph-mon, radosgw, which this machine does not have; install with \
              `apt-get install -y ceph-mon ceph-mgr ceph-osd radosgw ceph-common`"
         );
     }

@@ -135,7 +135,7 @@ pub(super) mod tests {
             assert_eq!(serde_json::to_value(layout).unwrap(), layout.name());
         }
         let error = "reference".parse::<Layout>().unwrap_err().to_string();
-        assert!(error.starts_with("'reference' is not a layout: it is one of plain, "), "{error}");
+        assert!(error.starts_with("'reference' is not a layout; choose plain, "), "{error}");
     }
 
     #[test]

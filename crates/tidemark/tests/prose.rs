@@ -29,6 +29,32 @@ fn help() {
 }
 
 #[test]
+fn forecasts() {
+    let place = Place::new();
+    let stages = "- init: {containers: 1-4}\n- prepare: {workers: 8, containers: 1-4, objects: 1-500, sizes: 64KiB}\n\
+        - name: main\n  load: {workers: 16, warm_up: 2s, for: 20s, containers: 1-4, operations: [get: {objects: 1-500}, list: {}]}\n\
+        - cleanup: {workers: 8, containers: 1-4, objects: 1-500}\n- dispose: {containers: 1-4}\n";
+    place.write("workload.yaml", &format!("name: w\nseed: 1\ntarget: embedded\nstages:\n{stages}"));
+    place.write(
+        "volume.yaml",
+        "name: v\nseed: 1\ntarget: {kind: file, path: /data/volume, size: 1GiB}\nstages:\n- prepare: {}\n\
+         - load: {pattern: randrw, block_size: [4KiB, 64KiB], depth: 8, for: 10s, repeats: 2}\n- cleanup: {}\n",
+    );
+    let load = stages.replace("\n", "\n    ");
+    place.write(
+        "evaluation.yaml",
+        &format!(
+            "name: e\narms:\n- {{name: disk, target: {{kind: embedded, place: disk, directory: /data/store}}}}\n- {{name: memory, target: embedded}}\n\
+             repeats: 3\nloads:\n- name: levels\n  levels: {{workers: [4, 8]}}\n  stages:\n    {load}\n- name: searched\n  \
+             search: {{rate: 100/s-2000/s}}\n  service_level: p95 <= 20ms\n  stages:\n    {load}\n"
+        ),
+    );
+    let files = ["workload.yaml", "volume.yaml", "evaluation.yaml"];
+    let texts: Vec<String> = files.map(|file| printed(&place, &["check", file])).into();
+    insta::assert_snapshot!("forecasts", texts.join("\n"));
+}
+
+#[test]
 fn errors() {
     let place = Place::new();
     place.write(

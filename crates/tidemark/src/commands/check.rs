@@ -64,8 +64,7 @@ fn evaluation(document: &Evaluation, json: bool, terminal: Terminal) -> Result<E
     terminal.print(&format!("  arms      {} ({})", document.arms.len(), document.order.name()));
     for (index, arm) in document.arms.iter().enumerate() {
         let role = if index == 0 { "  (the baseline)" } else { "" };
-        let requests = arm.requests.iter().map(|request| format!("  {} {}", request.key(), request.label()));
-        terminal.print(&format!("    {}{role}{}", arm.name, requests.collect::<String>()));
+        terminal.print(&format!("    {}{role}", arm.name));
         for (name, value) in &arm.settings {
             terminal.print(&terminal.paint(Style::Faint, &format!("      {name}: {value}")));
         }
@@ -79,17 +78,18 @@ fn evaluation(document: &Evaluation, json: bool, terminal: Terminal) -> Result<E
         let levels = match &load.levels {
             Levels::Listed(levels) => {
                 let texts: Vec<_> = levels.iter().map(level).filter(|text| !text.is_empty()).collect();
-                if texts.is_empty() { String::new() } else { format!("  at {}", texts.join("; ")) }
+                if texts.is_empty() { String::new() } else { format!("at {}", texts.join("; ")) }
             }
             Levels::Searched(search) => {
                 let ends: Vec<_> = load.levels.known().iter().map(level).collect();
                 let within = units::percent(search.within).replace(".00", "");
-                format!("  search between {}, to within {within}", ends.join(" and "))
+                format!("search between {}, to within {within}", ends.join(" and "))
             }
         };
-        terminal.print(&format!("    {}: each run {}{levels}", load.name, load_time(&forecast.time)));
-        if let Some(level) = &load.service_level {
-            terminal.print(&terminal.paint(Style::Faint, &format!("      service level: {}", level.text)));
+        let service_level = load.service_level.as_ref().map(|level| format!("service level: {}", level.text));
+        terminal.print(&format!("    {}: each run {}", load.name, load_time(&forecast.time)));
+        for line in [levels].into_iter().filter(|line| !line.is_empty()).chain(service_level) {
+            terminal.print(&terminal.paint(Style::Faint, &format!("      {line}")));
         }
     }
     let searches = document.loads.iter().any(|load| matches!(load.levels, Levels::Searched(_)));
@@ -155,14 +155,22 @@ fn show(forecast: &Forecast, terminal: Terminal) {
 fn stage(number: usize, stage: &Stage, terminal: Terminal) {
     terminal.print(&format!("  {number}. {}  ({})", stage.name, stage.time.describe()));
     for work in &stage.works {
-        let (kind, workers) = (work.kind.name(), counted(work.workers.into(), "worker"));
-        let depth = if work.depth > 1 { format!(", {} operations each", work.depth) } else { String::new() };
+        let workers = counted(work.workers.into(), "worker");
+        let kind = match work.kind.name() {
+            kind if kind == work.name => String::new(),
+            kind => format!(" ({kind})"),
+        };
+        let depth = if work.depth > 1 {
+            format!(", {} operations in flight each", work.depth)
+        } else {
+            String::new()
+        };
         let think = if work.think.is_none() { String::new() } else { format!(", think time {}", work.think) };
         let time = match stage.works.len() {
             1 => String::new(),
             _ => format!(", {}", work.time.describe()),
         };
-        terminal.print(&format!("       {} ({kind}): {workers}{depth}{think}{time}", work.name));
+        terminal.print(&format!("       {}{kind}: {workers}{depth}{think}{time}", work.name));
         for action in &work.actions {
             terminal.print(&format!("         {}: {}", action.label, action.describe()));
         }
