@@ -4,6 +4,8 @@ use super::document::{self, Opened};
 use crate::cli;
 use crate::exit::{Exit, Stop};
 use crate::terminal::{Style, Terminal};
+use tidemark_control::provenance;
+use tidemark_load::open_files;
 use tidemark_measure::evaluation::level_label as level;
 use tidemark_measure::record::Cell;
 use tidemark_measure::units;
@@ -21,9 +23,10 @@ pub(crate) fn check(arguments: &cli::Check, terminal: Terminal) -> Result<Exit, 
         Opened::Evaluation(source) => return evaluation(&source.evaluation, arguments.json, terminal),
     };
     let forecast = forecast::forecast(&source.document.plan, &tidemark_engines::registry());
+    let possible = possible(&forecast);
     if arguments.json {
         terminal.print(&serde_json::to_string_pretty(&forecast).unwrap_or_default());
-        return Ok(Exit::Done);
+        return possible.map(|()| Exit::Done);
     }
     show(&forecast, terminal);
     let notes = source.document.plan.notes.iter().chain(&forecast.notes);
@@ -34,7 +37,13 @@ pub(crate) fn check(arguments: &cli::Check, terminal: Terminal) -> Result<Exit, 
             note.text
         ));
     }
-    Ok(Exit::Done)
+    possible.map(|()| Exit::Done)
+}
+
+/// Whether this process could run what is forecast.
+fn possible(forecast: &Forecast) -> Result<(), Stop> {
+    open_files::check(forecast.open_files, provenance::cores(), open_files::limit())
+        .map_err(|refusal| Stop::not_ready(format!("this document cannot be run here: {refusal}")))
 }
 
 /// Shows what an evaluation will do: its arms with their commands, its loads, how many runs, how long.
@@ -88,16 +97,23 @@ fn evaluation(document: &Evaluation, json: bool, terminal: Terminal) -> Result<E
         terminal.print(&format!("    {}: each run {}{levels}{within}", load.name, forecast.time.describe()));
     }
     let searches = document.loads.iter().filter(|load| matches!(load.levels, Levels::Searched(_))).count();
-    let and = if searches > 0 { ", plus those of the searches" } else { "" };
-    terminal.print(&format!(
-        "  runs      {} ({} repeats){and}",
-        units::count(cells.len() as u64),
-        document.repeats
-    ));
+    let (runs, repeats) = (units::count(cells.len() as u64), counted(document.repeats.into(), "repeat"));
+    let of_searches = "as many as the searches need";
+    let runs = match (cells.len(), searches) {
+        (_, 0) => format!("{runs} ({repeats})"),
+        (0, _) => format!("{of_searches} ({repeats} of each level)"),
+        _ => format!("{runs} ({repeats}), and {of_searches}"),
+    };
+    terminal.print(&format!("  runs      {runs}"));
     let planned = cells.iter().map(|cell| forecasts[cell.load].time.planned_ns).fold(0, u64::saturating_add);
     let counted = forecasts.iter().any(|forecast| !forecast.time.until.is_empty());
     let and = if counted { ", plus preparation and clean-up" } else { "" };
-    terminal.print(&format!("  in total  {} of load{and}", units::duration_ns(planned)));
+    let total = match (cells.len(), searches) {
+        (_, 0) => format!("{} of load{and}", units::duration_ns(planned)),
+        (0, _) => format!("what the runs of the searches take{and}"),
+        _ => format!("{} of load, and what the runs of the searches take{and}", units::duration_ns(planned)),
+    };
+    terminal.print(&format!("  in total  {total}"));
     if document.arms.iter().any(Arm::has_commands) {
         terminal.print("  commands  require --run-commands");
     }
@@ -105,7 +121,7 @@ fn evaluation(document: &Evaluation, json: bool, terminal: Terminal) -> Result<E
         let topic = terminal.paint(Style::Warning, &format!("note ({}):", note.topic));
         terminal.print(&format!("{topic} {}", note.text));
     }
-    Ok(Exit::Done)
+    forecasts.iter().try_for_each(possible).map(|()| Exit::Done)
 }
 
 fn show(forecast: &Forecast, terminal: Terminal) {
@@ -141,7 +157,8 @@ fn stage(number: usize, stage: &Stage, terminal: Terminal) {
         let (kind, workers, time) =
             (work.kind.name(), counted(work.workers.into(), "worker"), work.time.describe());
         let depth = if work.depth > 1 { format!(", {} operations each", work.depth) } else { String::new() };
-        terminal.print(&format!("       {} ({kind}): {workers}{depth}, {time}", work.name));
+        let target = if work.target.is_empty() { String::new() } else { format!(", on {}", work.target) };
+        terminal.print(&format!("       {} ({kind}): {workers}{depth}, {time}{target}", work.name));
         actions(work, terminal);
     }
 }
@@ -182,7 +199,22 @@ fn sweep(first: usize, stages: &[Stage], cell: &Cell, terminal: Terminal) {
 
 fn actions(work: &Work, terminal: Terminal) {
     for action in &work.actions {
-        let count = action.count.describe(units::count);
+        let ratio = if work.actions.len() > 1 && action.ratio > 0.0 {
+            format!(" {} %", (action.ratio * 100.0).round() / 100.0)
+        } else {
+            String::new()
+        };
+        let held = match action.held {
+            Amount::Open => String::new(),
+            same if same == action.bytes => String::new(),
+            held => format!(" ({})", held.describe(units::bytes)),
+        };
+        let count = match (action.count, action.does.counts) {
+            (Amount::Open, _) => String::new(),
+            (count, "") => format!("{}{held} ", count.describe(units::count)),
+            (Amount::Exactly(1), one) => format!("of 1 {one}, "),
+            (count, one) => format!("of {} {one}s, ", count.describe(units::count)),
+        };
         let operations = match action.operations {
             Amount::Open => "in as many operations as possible".to_owned(),
             Amount::Exactly(1) => "in 1 operation".to_owned(),
@@ -193,13 +225,10 @@ fn actions(work: &Work, terminal: Terminal) {
             _ if !action.does.moves_bytes => String::new(),
             bytes => format!(", {}", bytes.describe(units::bytes)),
         };
-        let count = match (action.count, action.does.counts) {
-            (Amount::Open, _) => String::new(),
-            (_, "") => format!("{count} "),
-            (Amount::Exactly(1), one) => format!("of 1 {one}, "),
-            (_, one) => format!("of {count} {one}s, "),
-        };
         let does = action.does.words();
-        terminal.print(&format!("         {}: {does}: {count}{operations}{bytes}", action.label));
+        terminal.print(&format!("         {}{ratio}: {does}: {count}{operations}{bytes}", action.label));
+        if !action.names.is_empty() {
+            terminal.print(&terminal.paint(Style::Faint, &format!("           {}", action.names)));
+        }
     }
 }
