@@ -32,12 +32,15 @@ pub struct Options {
     pub trigger_directory: Option<PathBuf>,
     /// Whether to begin without a check of the targets. Data is protected from being overwritten in any case.
     pub skip_preflight: bool,
-    /// Devices and files whose content may be destroyed although it is not Tidemark's.
+    /// Whose content may be destroyed although it is not Tidemark's, as the user named it: a device or file by its path, a
+    /// bucket as `s3://NAME`.
     pub allow_destroy: Vec<PathBuf>,
     /// Directory in which temporary files of embedded servers lie; `None`: the working directory.
     pub scratch: Option<PathBuf>,
     /// The run's place in an evaluation, if it is part of one.
     pub member: Option<Member>,
+    /// The most files and sockets that the load has open at once in this process; `None`: as many as the whole plan needs.
+    pub open_files: Option<u64>,
     /// Tells what this process writes apart from what others write for the same run; `None`: by its number.
     pub writer: Option<u32>,
 }
@@ -64,6 +67,7 @@ impl Options {
             allow_destroy: Vec::new(),
             scratch: None,
             member: None,
+            open_files: None,
             writer: None,
         }
     }
@@ -141,7 +145,7 @@ pub fn execute(
         let record = &mut run.stages[index];
         record.started_ns = start.elapsed().as_nanos() as u64;
         record.state = State::Running;
-        writer.progress(&run, sink);
+        writer.progress(&run, index, sink);
         run.stages[index].state = State::Completed;
         let trigger = start_trigger(stage.trigger.as_deref(), options, sink);
         let opened = {
@@ -169,7 +173,7 @@ pub fn execute(
         sink.event(Event::StageEnded { index, stage: record });
         only_cleaning |= record.state == State::Failed && stage.on_failure == OnFailure::Stop;
         run.elapsed_ns = start.elapsed().as_nanos() as u64;
-        writer.progress(&run, sink);
+        writer.progress(&run, index, sink);
     }
     end_trigger(around, sink);
     run.nodes = observer.finish();
@@ -208,7 +212,7 @@ fn end_trigger(trigger: Option<Trigger>, sink: &mut dyn EventSink) {
 
 fn waiting((index, stage): (usize, &tidemark_plan::plan::Stage)) -> Stage {
     Stage {
-        id: format!("s{}-{}", index + 1, stage.name),
+        id: stage.id(index),
         name: stage.name.clone(),
         works: stage.works.iter().map(stage::planned).collect(),
         cell: stage.cell.clone(),

@@ -125,10 +125,10 @@ fn work(work: &Work) -> String {
     let depth =
         if work.depth > 1 { format!(", {} operations in flight each", work.depth) } else { String::new() };
     let think = if work.think.is_none() { String::new() } else { format!(", think time {}", work.think) };
-    let actions = work.actions.iter().map(|action| format!("{} {}", action.label, action.describe()));
-    let actions: Vec<String> = actions.collect();
+    let actions = work.operations();
     let workers = counted(work.workers.into(), "worker");
-    let head = format!("{}: {workers}{depth}{think}, {}", work.name, work.time.describe());
+    let target = if work.target.is_empty() { String::new() } else { format!(", on {}", work.target) };
+    let head = format!("{}: {workers}{depth}{think}, {}{target}", work.name, work.time.describe());
     if actions.is_empty() { head } else { format!("{head}: {}", actions.join("; ")) }
 }
 

@@ -11,11 +11,12 @@ mod notes;
 mod operation;
 mod remarks;
 mod storage;
+mod template;
 mod tree;
 mod work;
 mod workload;
 
-use remarks::Remarks;
+use remarks::{Differs, Remarks};
 use tidemark_load::pacing::{Arrivals, Pacing, Rate};
 use tidemark_load::source::SourcePlan;
 use tidemark_object::job::{ENGINE, Http, Job, Target, Verb};
@@ -53,6 +54,9 @@ impl Format for Cosbench {
         let Some(mut root) = tree::read(text, &mut reader.remarks) else {
             return Err(reader.remarks.sorted());
         };
+        if template::report(&root, !reader.has_target(), &mut reader.remarks) {
+            return Err(reader.remarks.sorted());
+        }
         if !reader.has_target() {
             root.expand(environment.variable, &mut reader.remarks);
         }
@@ -151,6 +155,7 @@ fn extend_timeout(work: &mut Work, allowance_ns: u64, remarks: &mut Remarks) -> 
     if allowance_ns > 0 {
         let seconds = allowance_ns / 1_000_000_000;
         remarks.note(
+            Differs::Figures,
             "timeout",
             format!(
                 "COSBench's `timeout` limits how long a connection may be idle; in Tidemark it limits a \

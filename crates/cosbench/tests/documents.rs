@@ -10,7 +10,7 @@ use tidemark_measure::axis::Axis;
 use tidemark_measure::pick::{Bucket, Pick};
 use tidemark_object::Objects;
 use tidemark_object::job::{
-    Content, Embedded, Form, Job, Mock, Naming, Place, S3, Swift, SwiftAuth, Target, Verb,
+    Content, Embedded, Emptied, Form, Job, Mock, Naming, Place, S3, Swift, SwiftAuth, Target, Verb,
 };
 use tidemark_plan::diagnostic::{Diagnostic, Severity};
 use tidemark_plan::document::{self, Read};
@@ -99,7 +99,7 @@ fn around(storage: &str, stage: &str) -> String {
 /// A workload of one operation.
 fn operation(config: &str) -> String {
     around(
-        "",
+        "<storage type=\"none\"/>",
         &format!(
             "<work name=\"m\" workers=\"8\" runtime=\"10\"><operation type=\"read\" config=\"{config}\"/></work>"
         ),
@@ -143,7 +143,7 @@ fn five_stages_become_the_plan_that_they_say() {
         (0, Verb::CreateContainer, None, 0, 1),
         (1, Verb::Put { chunked: false, if_absent: false }, Some((1, 500)), 4, 1000),
         (3, Verb::Clear, Some((1, 500)), 0, 1),
-        (4, Verb::DeleteContainer { empty: true }, None, 0, 1),
+        (4, Verb::DeleteContainer { empty: Emptied::Never }, None, 0, 1),
     ];
     for (index, verb, items, number, unit) in scans {
         let bytes = Size { pick: Pick::Constant(number), unit };
@@ -183,21 +183,9 @@ fn five_stages_become_the_plan_that_they_say() {
     assert_eq!(main.labels[1].config, "cprefix=tide;containers=u(1,100);objects=u(251,500);sizes=c(4)KB");
     let samples: Vec<&str> = works.iter().map(|work| work.labels[0].class.name()).collect();
     assert_eq!(samples, ["init", "write", "read", "delete", "dispose"]);
-    assert_eq!(
-        topics(&plan),
-        [
-            "signature",
-            "failures",
-            "retries",
-            "throughput",
-            "content",
-            "percentiles",
-            "processing-time",
-            "in-flight",
-            "dispose",
-            "clock"
-        ]
-    );
+    assert_eq!(topics(&plan), ["dispose", "content", "general"]);
+    let general = &plan.notes[2].text;
+    assert!(general.starts_with("8 differences are those of every COSBench file: "), "{general}");
 }
 
 #[test]
@@ -226,7 +214,7 @@ fn every_operation_of_the_union_dialect_is_understood() {
     let create = &plan.stages[0].works[0];
     assert_eq!((create.kind, &job(create).actions[0].verb), (WorkKind::Init, &Verb::CreateContainer));
     let delete = &plan.stages[5].works[0];
-    assert_eq!(job(delete).actions[0].verb, Verb::DeleteContainer { empty: false });
+    assert_eq!(job(delete).actions[0].verb, Verb::DeleteContainer { empty: Emptied::Never });
     assert_eq!((plan.stages[3].works.len(), plan.stages[3].pause_ns), (0, 5 * SECOND));
 
     let mix = &plan.stages[2].works[0];
@@ -311,14 +299,19 @@ fn every_operation_of_the_union_dialect_is_understood() {
         "weights",
         "shared-sequence",
         "total-operations",
-        "failures",
-        "clock",
+        "general",
     ] {
         assert!(topics.contains(&topic), "{topic} is missing among {topics:?}");
     }
-    for topic in ["retries", "in-flight", "deletes", "dispose", "constant", "pairs"] {
+    for topic in ["deletes", "constant", "pairs"] {
         assert!(!topics.contains(&topic), "{topic} does not apply");
     }
+    let order = |topic: &str| topics.iter().position(|one| *one == topic);
+    assert!(
+        order("binary-units") < order("weights") && order("weights") < order("connections"),
+        "{topics:?}"
+    );
+    assert_eq!(topics.last(), Some(&"general"));
 }
 
 #[test]
@@ -339,9 +332,76 @@ fn archived_files_are_accepted_as_they_are() {
 fn placeholders_and_a_refused_storage_are_reported_together() {
     let found = errors(PLACEHOLDERS);
     let at: Vec<(usize, usize)> = found.iter().map(|(line, column, _)| (*line, *column)).collect();
-    assert_eq!(at, [(3, 18), (3, 46), (3, 68), (3, 89)]);
+    assert_eq!(at, [(3, 18), (3, 46)]);
     assert_eq!(found[0].2, "storage type `librados` is not supported");
-    assert_eq!(found[1].2, "`<accesskey>` is a placeholder, not a value");
+    assert_eq!(
+        found[1].2,
+        "the file is a template with placeholders at 3 places: `<accesskey>`, `<secretkey>`, `<endpoint>`"
+    );
+}
+
+#[test]
+fn a_template_is_told_once() {
+    let stage = "<workstage name=\"s\"><storage type=\"s3\" config=\"accesskey=<accesskey>;secretkey=<secretkey>;endpoint=<endpoint>\"/>\
+                 <work name=\"m\" workers=\"{{ workers }}\" runtime=\"${RUNTIME}\"><operation type=\"read\" ratio=\"<ratio>\" \
+                 config=\"containers=r(1,@CONTAINERS@);objects=u(1,100)\"/></work></workstage>\n";
+    let text = format!("<workload name=\"w\"><workflow>\n{}</workflow></workload>", stage.repeat(90));
+    let found = errors(&text);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(
+        found[0].2.starts_with("the file is a template with placeholders at 630 places: `<accesskey>`"),
+        "{found:?}"
+    );
+    let registry = Registry::default();
+    let target = tidemark_plan::engine::Target::new("object", Target::Nothing);
+    let changes = Changes { target: Some(target), ..Changes::default() };
+    let placed = around(
+        "<storage type=\"s3\" config=\"accesskey=<accesskey>\"/>",
+        "<work type=\"init\" workers=\"1\" config=\"containers=r(1,2)\"/>",
+    );
+    let read = Cosbench.read(&placed, &Environment::process(&registry), changes);
+    assert!(read.is_ok(), "those of a target that is replaced do not matter: {read:?}");
+}
+
+#[test]
+fn variables_that_are_not_set_are_told_once() {
+    let stage = "<workstage name=\"s\"><storage type=\"s3\" config=\"accesskey=a;secretkey=${TIDEMARK_UNSET};endpoint=http://h\"/>\
+                 <work type=\"init\" workers=\"1\" config=\"containers=r(1,2)\"/></workstage>\n";
+    let text = format!("<workload name=\"w\"><workflow>\n{}</workflow></workload>", stage.repeat(9));
+    let found = errors(&text);
+    let unset = found.iter().filter(|(_, _, message)| message.contains("TIDEMARK_UNSET is not set"));
+    assert_eq!(unset.count(), 1, "{found:?}");
+}
+
+#[test]
+fn works_without_a_storage_are_told() {
+    let init = "<work type=\"init\" workers=\"1\" config=\"containers=r(1,2)\"/>";
+    let warned = |text: &str| remarks(text).into_iter().map(|(_, _, _, message)| message).collect::<Vec<_>>();
+    assert_eq!(
+        warned(&around("", init)),
+        ["work `init` has no `storage`: it goes to `none`, which does nothing and succeeds"]
+    );
+    let three = warned(&around("", &init.repeat(3)));
+    assert_eq!(three.len(), 1, "{three:?}");
+    assert!(three[0].starts_with("work `init` and 2 more have no `storage`"), "{three:?}");
+    assert_eq!(warned(&around("<storage type=\"none\"/>", init)), [""; 0]);
+}
+
+#[test]
+fn stages_that_are_added_do_not_shift_the_numbers_of_others() {
+    let ids: Vec<String> =
+        plan(EVERY_OPERATION).stages.iter().enumerate().map(|(index, stage)| stage.id(index)).collect();
+    assert_eq!(
+        ids,
+        [
+            "s1-multi-create-containers",
+            "s1-multi",
+            "s2-main",
+            "s3-delay",
+            "s4-end",
+            "s4-end-delete-containers"
+        ]
+    );
 }
 
 #[test]
@@ -612,10 +672,10 @@ fn notes_tell_what_applies() {
     let rest = normal("workers=\"8\" totalOps=\"21\"", "containers=c(1);objects=c(1)");
     assert!(text(&rest, "total-operations").contains("gives each of 8 workers 2 and does 16"));
     let even = normal("workers=\"8\" totalOps=\"24\"", "containers=c(1);objects=c(1)");
-    assert!(!topics(&even).contains(&"total-operations") && !topics(&even).contains(&"in-flight"));
+    assert!(!topics(&even).contains(&"total-operations"));
     let pairs = normal("workers=\"1\" runtime=\"1\"", "containers=r(1,2);objects=r(1,10)");
     assert!(text(&pairs, "pairs").contains("of 2 containers x 10 objects only 10 pairs are used"));
-    assert!(!topics(&pairs).contains(&"throughput"), "one worker's rate is the rate");
+    assert!(!text(&pairs, "general").contains("throughput"), "one worker's rate is the rate");
     let coprime = normal("workers=\"1\" runtime=\"1\"", "containers=r(1,3);objects=r(1,10)");
     assert!(!topics(&coprime).contains(&"pairs"));
 }

@@ -108,6 +108,11 @@ pub trait Engine: Send + Sync {
     /// Which drivers can carry out a work.
     fn placement(&self, work: &Work) -> Placement;
 
+    /// How many files and sockets a work has open at once in the process that carries it out.
+    fn open_files(&self, _work: &Work) -> u64 {
+        0
+    }
+
     /// Whether a process that carries out works of this engine reports on every second, whatever the target does. Of one that
     /// should and does not, a controller takes its driver for stuck.
     fn reports_every_second(&self) -> bool {
@@ -197,7 +202,8 @@ pub enum Placement {
 pub struct Setup<'a> {
     /// Whether to begin without a check of the targets. Data is guarded all the same.
     pub skip_preflight: bool,
-    /// Devices, files and RBD images (`pool/image`) that may be destroyed although they are not Tidemark's.
+    /// Whose content may be destroyed although it is not Tidemark's, as the user named it: a device or file by its path, an
+    /// RBD image as `pool/image`, a bucket as `s3://NAME`.
     pub allow_destroy: &'a [PathBuf],
     /// The directory for temporary files; `None`: the working directory.
     pub scratch: Option<&'a Path>,

@@ -108,6 +108,12 @@ impl Registry {
         })
     }
 
+    /// How many files and sockets these works have open at once in a process that carries all of them out.
+    pub fn open_files<'w>(&self, works: impl IntoIterator<Item = &'w Work>) -> u64 {
+        let files = |work: &Work| self.engine(work.job.engine()).map_or(0, |engine| engine.open_files(work));
+        works.into_iter().map(files).fold(0, u64::saturating_add)
+    }
+
     /// All kinds of targets, each with its engine.
     pub fn targets(&self) -> Vec<(&'static Mapping, &dyn Engine)> {
         let of = |engine| Engine::targets(engine).into_iter().map(move |kind| (kind, engine));

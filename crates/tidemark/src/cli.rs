@@ -128,9 +128,10 @@ pub(crate) struct Running {
     /// Start the load without checking the target first
     #[arg(long)]
     pub(crate) skip_preflight: bool,
-    /// Device, file or RBD image (`pool/image`) that may be overwritten and removed even if it holds other data; write
-    /// it exactly as in the document
-    #[arg(long, value_name = "VOLUME")]
+    /// What may be destroyed even if it holds data that is not Tidemark's: a device, file or RBD image (`pool/image`),
+    /// exactly as in the document; or a bucket to delete, as s3://NAME or swift://NAME (a final `*` stands for the rest of
+    /// the name)
+    #[arg(long, value_name = "NAME")]
     pub(crate) allow_destroy: Vec<PathBuf>,
 }
 
@@ -204,7 +205,7 @@ pub(crate) enum Format {
 
 #[derive(Args, Debug)]
 pub(crate) struct Compare {
-    /// The baseline: a run (`12`, `last`), several repeats (`12,14,16`), an evaluation (`e3`) or one of its arms (`e3/disk`)
+    /// The baseline: a run (`12`, `last`), several repeats (`12,14,16`), an evaluation (`e3`) or one of its arms (`e3/disk`, `last/disk`)
     pub(crate) baseline: String,
     /// The result to compare with the baseline
     pub(crate) other: String,

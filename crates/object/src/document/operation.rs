@@ -1,7 +1,7 @@
 //! One operation of a load: what it does, on what, how often.
 
 use super::naming::{self, NAMING};
-use crate::job::{Action, Content, Naming, Verb};
+use crate::job::{Action, Content, Emptied, Naming, Verb};
 use tidemark_keys::kinds::{Bytes, Flag, Parsed, Text, Whole, Word};
 use tidemark_keys::shapes::Map;
 use tidemark_keys::{AnyKey, Key, Mapping, Problem, Table};
@@ -295,8 +295,13 @@ fn verb(name: Name, table: &mut Table<'_>) -> Verb {
         }
         Name::WriteLocal => Verb::WriteLocal { directory: table.value(&DIRECTORY).into() },
         Name::CreateContainer => Verb::CreateContainer,
-        Name::DeleteContainer => Verb::DeleteContainer { empty: table.value(&EMPTY) },
+        Name::DeleteContainer => Verb::DeleteContainer { empty: emptied(table) },
     }
+}
+
+/// Whether containers are emptied before they are deleted.
+pub(super) fn emptied(table: &mut Table<'_>) -> Emptied {
+    if table.value(&EMPTY) { Emptied::Always } else { Emptied::Never }
 }
 
 fn get(table: &mut Table<'_>) -> Verb {

@@ -1,7 +1,20 @@
 //! What an operation of a plan does, in words: the same on the command line and in the console.
 
-use super::{Action, Amount};
+use super::{Action, Amount, Work};
 use tidemark_measure::units;
+
+impl Work {
+    /// Each of its operations in words, with its share where there are several: `get 70 %: reads 20 objects, 2.00 MB`.
+    pub fn operations(&self) -> Vec<String> {
+        let share = |action: &Action| match (self.actions.len(), action.ratio) {
+            (0 | 1, _) => String::new(),
+            (_, ratio) if ratio > 0.0 => format!(" {} %", (ratio * 100.0).round() / 100.0),
+            _ => String::new(),
+        };
+        let told = |action: &Action| format!("{}{}: {}", action.label, share(action), action.describe());
+        self.actions.iter().map(told).collect()
+    }
+}
 
 impl Action {
     /// What it does, to how much, in how many operations: `reads up to 8 000 objects, up to 131 MB, in as many operations
@@ -16,6 +29,9 @@ impl Action {
             Amount::Open => format!("{verb} {object}"),
             count => format!("{verb} {object} of {}", counted(count, counts)),
         };
+        if !matches!(self.held, Amount::Open | Amount::Exactly(0)) && self.held != self.bytes {
+            text += &format!(" ({})", self.held.describe(units::bytes));
+        }
         if self.does.moves_bytes && !matches!(self.bytes, Amount::Open | Amount::Exactly(0)) {
             text += &format!(", {}", self.bytes.describe(units::bytes));
         }
@@ -46,7 +62,8 @@ mod tests {
     fn words(code: &'static str, counts: &'static str, amounts: [Amount; 3]) -> String {
         let [count, operations, bytes] = amounts;
         let does = Does { code, counts, moves_bytes: true };
-        Action { label: String::new(), does, operations, count, bytes }.describe()
+        Action { label: String::new(), ratio: 100.0, does, names: String::new(), operations, count, held: Open, bytes }
+            .describe()
     }
 
     #[test]

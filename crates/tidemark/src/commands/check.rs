@@ -4,6 +4,8 @@ use super::document::{self, Opened};
 use crate::cli;
 use crate::exit::{Exit, Stop};
 use crate::terminal::{Style, Terminal};
+use tidemark_control::provenance;
+use tidemark_load::open_files;
 use tidemark_measure::evaluation::level_label as level;
 use tidemark_measure::record::Cell;
 use tidemark_measure::units;
@@ -24,9 +26,10 @@ pub(crate) fn check(arguments: &cli::Check, terminal: Terminal) -> Result<Exit, 
     let plan = &source.document.plan;
     registry.engines().try_for_each(|engine| engine.rehearse(plan)).map_err(Stop::usage)?;
     let forecast = forecast::forecast(plan, &registry);
+    let possible = possible(&forecast);
     if arguments.json {
         terminal.print(&serde_json::to_string_pretty(&forecast).unwrap_or_default());
-        return Ok(Exit::Done);
+        return possible.map(|()| Exit::Done);
     }
     show(&forecast, terminal);
     let notes = source.document.plan.notes.iter().chain(&forecast.notes);
@@ -37,7 +40,13 @@ pub(crate) fn check(arguments: &cli::Check, terminal: Terminal) -> Result<Exit, 
             note.text
         ));
     }
-    Ok(Exit::Done)
+    possible.map(|()| Exit::Done)
+}
+
+/// Whether this process could run what is forecast.
+fn possible(forecast: &Forecast) -> Result<(), Stop> {
+    open_files::check(forecast.open_files, provenance::cores(), open_files::limit())
+        .map_err(|refusal| Stop::not_ready(format!("this document cannot be run here: {refusal}")))
 }
 
 /// Shows what an evaluation will do: its arms with their commands, its loads, how many runs, how long.
@@ -93,17 +102,19 @@ fn evaluation(document: &Evaluation, json: bool, terminal: Terminal) -> Result<E
         }
     }
     let searches = document.loads.iter().any(|load| matches!(load.levels, Levels::Searched(_)));
+    let repeats = counted(document.repeats.into(), "repeat");
     let runs = match (cells.len() as u64, searches) {
-        (0, _) => "as many as the searches need".to_owned(),
-        (runs, true) => format!("{}, plus those of the searches", units::count(runs)),
-        (runs, false) => units::count(runs),
+        (0, true) => format!("as many as the searches need ({repeats} of each level)"),
+        (runs, true) => format!("{}, plus those of the searches ({repeats})", units::count(runs)),
+        (runs, false) => format!("{} ({repeats})", units::count(runs)),
     };
-    terminal.print(&format!("  runs      {runs} ({})", counted(document.repeats.into(), "repeat")));
+    terminal.print(&format!("  runs      {runs}"));
     let planned = cells.iter().map(|cell| forecasts[cell.load].time.planned_ns).fold(0, u64::saturating_add);
     if planned > 0 {
         let until = forecasts.iter().flat_map(|forecast| forecast.time.until.clone()).collect();
         let time = Time { planned_ns: planned, until, at_most: false };
-        terminal.print(&format!("  in total  {}", load_time(&time)));
+        let searched = if searches { ", plus the runs of the searches" } else { "" };
+        terminal.print(&format!("  in total  {}{searched}", load_time(&time)));
     }
     if document.arms.iter().any(Arm::has_commands) {
         terminal.print("  commands  require --run-commands");
@@ -112,7 +123,7 @@ fn evaluation(document: &Evaluation, json: bool, terminal: Terminal) -> Result<E
         let topic = terminal.paint(Style::Warning, &format!("note ({}):", note.topic));
         terminal.print(&format!("{topic} {}", note.text));
     }
-    Ok(Exit::Done)
+    forecasts.iter().try_for_each(possible).map(|()| Exit::Done)
 }
 
 /// The planned time of runs, apart from what takes as long as it takes.
@@ -166,13 +177,17 @@ fn stage(number: usize, stage: &Stage, terminal: Terminal) {
             String::new()
         };
         let think = if work.think.is_none() { String::new() } else { format!(", think time {}", work.think) };
+        let target = if work.target.is_empty() { String::new() } else { format!(", on {}", work.target) };
         let time = match stage.works.len() {
             1 => String::new(),
             _ => format!(", {}", work.time.describe()),
         };
-        terminal.print(&format!("       {}{kind}: {workers}{depth}{think}{time}", work.name));
-        for action in &work.actions {
-            terminal.print(&format!("         {}: {}", action.label, action.describe()));
+        terminal.print(&format!("       {}{kind}: {workers}{depth}{think}{time}{target}", work.name));
+        for (operation, action) in work.operations().into_iter().zip(&work.actions) {
+            terminal.print(&format!("         {operation}"));
+            if !action.names.is_empty() {
+                terminal.print(&terminal.paint(Style::Faint, &format!("           {}", action.names)));
+            }
         }
     }
 }
