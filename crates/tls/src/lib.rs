@@ -3,8 +3,10 @@
 //! [`Trust`] says which certificates to accept; [`Trust::client_config`] makes a rustls configuration of it. Whatever is
 //! accepted, the server has to prove that it holds the certificate's key.
 
+mod pinned;
 mod unvouched;
 
+use pinned::Pinned;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::CryptoProvider;
@@ -22,9 +24,9 @@ use unvouched::Unvouched;
 pub enum Trust {
     /// Those that the system's certificate authorities vouch for.
     System,
-    /// Those that the certificates in a PEM file vouch for, and no others.
+    /// Those that are in a PEM file or that the certificates in it vouch for, and no others.
     File(PathBuf),
-    /// Those that the system's authorities or the certificates in a PEM file vouch for.
+    /// Those that the system's authorities vouch for, or that a PEM file has or vouches for.
     SystemAndFile(PathBuf),
     /// The one with this SHA-256 [`fingerprint`], whatever names and dates are in it.
     Fingerprint([u8; 32]),
@@ -86,19 +88,13 @@ impl Trust {
         let unvouched = |fingerprint| -> Arc<dyn ServerCertVerifier> {
             Arc::new(Unvouched::new(fingerprint, Arc::clone(&provider)))
         };
-        let mut roots = RootCertStore::empty();
+        let roots = RootCertStore::empty();
         let verifier = match self {
             Trust::Fingerprint(fingerprint) => unvouched(Some(*fingerprint)),
             Trust::Any => unvouched(None),
-            Trust::System => authorities(with_system(roots), &provider)?,
-            Trust::File(path) => {
-                add_file(&mut roots, path)?;
-                authorities(roots, &provider)?
-            }
-            Trust::SystemAndFile(path) => {
-                add_file(&mut roots, path)?;
-                authorities(with_system(roots), &provider)?
-            }
+            Trust::System => authorities(with_system(roots), &provider)? as Arc<dyn ServerCertVerifier>,
+            Trust::File(path) => pinned(roots, path, &provider)?,
+            Trust::SystemAndFile(path) => pinned(with_system(roots), path, &provider)?,
         };
         let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
@@ -118,12 +114,22 @@ pub fn fingerprint(certificate: &CertificateDer<'_>) -> [u8; 32] {
 fn authorities(
     roots: RootCertStore,
     provider: &Arc<CryptoProvider>,
-) -> Result<Arc<dyn ServerCertVerifier>, TlsError> {
+) -> Result<Arc<WebPkiServerVerifier>, TlsError> {
     if roots.is_empty() {
         return Err(TlsError::NoAuthorities);
     }
     let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider)).build();
-    Ok(verifier.map_err(|error| TlsError::Setup(error.to_string()))?)
+    verifier.map_err(|error| TlsError::Setup(error.to_string()))
+}
+
+/// Accepts the certificates in a file besides what authorities vouch for; they are authorities themselves.
+fn pinned(
+    mut roots: RootCertStore,
+    path: &Path,
+    provider: &Arc<CryptoProvider>,
+) -> Result<Arc<dyn ServerCertVerifier>, TlsError> {
+    let certificates = add_file(&mut roots, path)?;
+    Ok(Arc::new(Pinned::new(authorities(roots, provider)?, certificates)))
 }
 
 /// Adds the system's authorities; those that cannot be read are left out.
@@ -132,16 +138,18 @@ fn with_system(mut roots: RootCertStore) -> RootCertStore {
     roots
 }
 
-fn add_file(roots: &mut RootCertStore, path: &Path) -> Result<(), TlsError> {
+/// Adds the certificates in a file, and gives them.
+fn add_file(roots: &mut RootCertStore, path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let unusable = |problem: String| TlsError::File { path: path.to_owned(), problem };
-    let before = roots.len();
+    let mut certificates = Vec::new();
     for certificate in CertificateDer::pem_file_iter(path).map_err(|error| unusable(error.to_string()))? {
         let certificate = certificate.map_err(|error| unusable(error.to_string()))?;
-        roots.add(certificate).map_err(|error| unusable(error.to_string()))?;
+        roots.add(certificate.clone()).map_err(|error| unusable(error.to_string()))?;
+        certificates.push(certificate);
     }
-    match roots.len() > before {
-        true => Ok(()),
-        false => Err(unusable("it holds none; a PEM file is needed".into())),
+    match certificates.is_empty() {
+        false => Ok(certificates),
+        true => Err(unusable("it holds none; a PEM file is needed".into())),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Handshakes in memory with a server whose certificate was made for `storage.example`.
 
 use super::*;
+use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair, date_time_ymd};
 use rustls::pki_types::{PrivateKeyDer, ServerName};
 use rustls::{CertificateError, ClientConnection, Error, ServerConfig, ServerConnection};
 
@@ -13,11 +14,23 @@ struct Identity {
 
 impl Identity {
     fn new() -> Self {
-        let made = rcgen::generate_simple_self_signed(vec!["storage.example".into()]).unwrap();
+        Self::made(|_| {})
+    }
+
+    /// As `openssl req -x509 -addext subjectAltName=DNS:storage.example` makes it: an authority's by its own words.
+    fn authority() -> Self {
+        Self::made(|with| with.is_ca = IsCa::Ca(BasicConstraints::Unconstrained))
+    }
+
+    fn made(change: impl Fn(&mut CertificateParams)) -> Self {
+        let mut with = CertificateParams::new(vec!["storage.example".into()]).unwrap();
+        change(&mut with);
+        let key = KeyPair::generate().unwrap();
+        let made = with.self_signed(&key).unwrap();
         Self {
-            pem: made.cert.pem(),
-            certificate: made.cert.der().clone(),
-            key: PrivateKeyDer::Pkcs8(made.signing_key.serialize_der().into()),
+            pem: made.pem(),
+            certificate: made.der().clone(),
+            key: PrivateKeyDer::Pkcs8(key.serialize_der().into()),
         }
     }
 
@@ -58,7 +71,24 @@ impl Identity {
 
 #[test]
 fn a_certificate_in_the_file_is_accepted_for_its_names_only() {
-    let identity = Identity::new();
+    accepted_for_its_names_only(&Identity::new());
+}
+
+#[test]
+fn a_single_server_s_certificate_may_say_that_it_is_an_authority_s() {
+    accepted_for_its_names_only(&Identity::authority());
+    let past = Identity::made(|with| {
+        with.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        with.not_after = date_time_ymd(2020, 1, 1);
+    });
+    let refused = past.shake_hands(&Trust::File(past.file().path().into()), "storage.example").unwrap_err();
+    assert!(
+        matches!(refused, Error::InvalidCertificate(CertificateError::ExpiredContext { .. })),
+        "its dates hold: {refused}"
+    );
+}
+
+fn accepted_for_its_names_only(identity: &Identity) {
     let file = identity.file();
     for trust in [Trust::File(file.path().into()), Trust::SystemAndFile(file.path().into())] {
         assert_eq!(identity.shake_hands(&trust, "storage.example"), Ok(()));
@@ -72,8 +102,10 @@ fn a_certificate_in_the_file_is_accepted_for_its_names_only() {
             ),
             "{refused}"
         );
-        let impostor = Identity::new().shake_hands(&trust, "storage.example").unwrap_err();
-        assert!(matches!(impostor, Error::InvalidCertificate(_)), "{impostor}");
+        for impostor in [Identity::new(), Identity::authority()] {
+            let refused = impostor.shake_hands(&trust, "storage.example").unwrap_err();
+            assert!(matches!(refused, Error::InvalidCertificate(_)), "{refused}");
+        }
     }
 }
 
