@@ -644,7 +644,7 @@ export interface Provenance {
   tidemark: string;
 }
 
-/** Numbers that another tool has worked out of samples that it did not keep. Every field may be missing. */
+/** Numbers that another tool has worked out of samples that it did not keep whole: they count. Every field may be missing. */
 export interface Reported {
   /** Bytes per second. */
   bandwidth: number | null;

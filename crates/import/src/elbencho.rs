@@ -84,9 +84,9 @@ fn run(source: &Source, options: &Options, phases: &[Phase], format: &str, numbe
 fn work(phase: &Phase) -> Work {
     let (kind, purpose) = meaning(&phase.name);
     let mut operations = Vec::new();
-    operations.extend(operation(&kind, &phase.all, phase.elapsed_ns));
+    operations.extend(operation(&kind, &phase.all, phase));
     if let Some(reads) = &phase.reads {
-        operations.extend(operation("read", reads, phase.elapsed_ns));
+        operations.extend(operation("read", reads, phase));
     }
     let all: u64 = operations.iter().map(|operation| operation.tally.ok).fold(0, u64::saturating_add);
     for operation in &mut operations {
@@ -113,10 +113,10 @@ fn meaning(phase: &str) -> (String, WorkKind) {
 }
 
 /// The operations of a phase: blocks where it moved any, else whole files, objects or directories.
-fn operation(kind: &str, numbers: &Numbers, elapsed_ns: u64) -> Option<Operation> {
-    let in_time = |rate: f64| (rate * elapsed_ns as f64 / 1e9).round() as u64;
+fn operation(kind: &str, numbers: &Numbers, phase: &Phase) -> Option<Operation> {
+    let in_time = |rate: f64| (rate * phase.elapsed_ns as f64 / 1e9).round() as u64;
     let (rate, ok, latency) = match (numbers.iops, numbers.entries_per_s) {
-        (Some(iops), _) => (iops, in_time(iops), &numbers.io),
+        (Some(iops), _) => (iops, blocks(numbers, phase).unwrap_or_else(|| in_time(iops)), &numbers.io),
         (None, Some(entries)) => {
             (entries, numbers.entries.unwrap_or_else(|| in_time(entries)), &numbers.entry)
         }
@@ -130,6 +130,16 @@ fn operation(kind: &str, numbers: &Numbers, elapsed_ns: u64) -> Option<Operation
     };
     let tally = Tally { ok, bytes: numbers.bytes.unwrap_or(0), ..Tally::default() };
     Some(draft::operation(kind, tally, Some(said)))
+}
+
+/// How many blocks the bytes of a phase come to, if that agrees with its operations per second and its time, which are
+/// rounded.
+fn blocks(numbers: &Numbers, phase: &Phase) -> Option<u64> {
+    let (iops, block) = (numbers.iops?, phase.block_bytes.filter(|bytes| *bytes > 0)?);
+    let blocks = numbers.bytes? / block;
+    let (seconds, millisecond) = (phase.elapsed_ns as f64 / 1e9, 1e-3);
+    (blocks.abs_diff((iops * seconds).round() as u64) as f64 <= seconds + iops * millisecond + 1.0)
+        .then_some(blocks)
 }
 
 /// Upper edges of the classes that the shares lie in, and the largest.
@@ -151,7 +161,7 @@ fn percentiles(latency: &Latency) -> Vec<(f64, f64)> {
 fn remarks(phases: &[Phase]) -> Vec<Note> {
     let mut notes = vec![note(
         "elbencho-last-done",
-        "Numbers are elbencho's `last done`: until the slowest thread ended. Counts of blocks are its whole operations per second times its time; an error ends elbencho, so there are no failures.",
+        "Numbers are elbencho's `last done`: until the slowest thread ended. Counts of blocks are its bytes divided by the block size, or its operations per second times its time; an error ends elbencho, so there are no failures.",
     )];
     let numbers = || phases.iter().flat_map(|phase| [Some(&phase.all), phase.reads.as_ref()]).flatten();
     let has_classes = |numbers: &Numbers| !numbers.io.classes.is_empty() || !numbers.entry.classes.is_empty();

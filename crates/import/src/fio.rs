@@ -188,7 +188,7 @@ fn operation(kind: &str, direction: &Direction, done: u64) -> Operation {
     for (value, count) in &latency.bins {
         tally.response.record_many(*value, *count);
     }
-    let said = (latency.bins.is_empty() && latency.count > 0).then(|| said(latency));
+    let said = (latency.count > 0).then(|| said(latency));
     draft::operation(kind, tally, said)
 }
 
@@ -199,10 +199,15 @@ fn latency(direction: &Direction) -> &Latency {
     if is_told(whole) || completion.count == 0 { whole } else { completion }
 }
 
+/// What fio has of its samples themselves: mean and largest. Its percentiles are those of its bins, and count only without
+/// them.
 fn said(latency: &Latency) -> Reported {
     // Rounded: 99.9 / 100 is 0.9990000000000001.
     let point = |(percent, ns): (&String, &u64)| Some(((number(percent)? * 1e7).round() / 1e9, *ns as f64));
-    let mut percentiles: Vec<(f64, f64)> = latency.percentile.iter().filter_map(point).collect();
+    let mut percentiles: Vec<(f64, f64)> = match latency.bins.is_empty() {
+        true => latency.percentile.iter().filter_map(point).collect(),
+        false => Vec::new(),
+    };
     percentiles.retain(|(share, _)| *share > 0.0 && *share < 1.0);
     percentiles.push((1.0, latency.max as f64));
     percentiles.sort_by(|one, other| one.0.total_cmp(&other.0));
@@ -260,7 +265,7 @@ fn remarks(document: &Document) -> Vec<Note> {
         }
     };
     let how = match binned {
-        true => "fio's bins, the value in the middle of each: within 1/128.",
+        true => "fio's bins, the value in the middle of each: within 1/128; mean and largest are fio's own.",
         false => "fio's own means and percentiles; use `--output-format=json+` to keep the distribution.",
     };
     let mut notes = vec![note("fio-latencies", format!("{what}. They are {how}"))];
@@ -340,7 +345,11 @@ mod tests {
         assert_eq!(response.count(), document.jobs[0].read.clat_ns.count);
         assert_eq!(bins.values().sum::<u64>(), response.count());
         assert!(response.buckets().eq(expected.buckets()));
-        assert!(run.stages[0].works[0].operations[0].reported.is_none());
+        let read = &run.stages[0].works[0].operations[0];
+        let told = &document.jobs[0].read.clat_ns;
+        assert_eq!((read.mean_ns(), read.quantile_ns(1.0)), (Some(told.mean), Some(told.max as f64)));
+        assert_ne!(response.mean(), told.mean, "the middles of bins have another mean");
+        assert_eq!(read.quantile_ns(0.95), Some(response.quantile(0.95) as f64));
         assert!(run.notes[0].text.contains("bins"));
     }
 

@@ -2,12 +2,22 @@
 
 use crate::Format;
 use crate::sheet::{Rows, delimiter, find};
+use crate::source::begin_of_json;
 
 /// As much of a text as is looked at for what its JSON is about, bytes.
 const GLANCE: usize = 64 << 10;
 
+/// As many lines of a text are looked at for the words of a benchmark of databases: progress reports may stand before them.
+const DATABASE_LINES: usize = 5_000;
+
 /// What a text is.
 pub(crate) fn of(text: &str) -> Result<Format, String> {
+    if let Some(tool) = database_tool(text) {
+        return Err(format!(
+            "a result of {tool}: Tidemark does not read results of databases; a table with a row per level (such as \
+             `clients;tps;p95 ms`) can be imported"
+        ));
+    }
     match of_json(text) {
         Some(format) => Ok(format),
         None if text.trim_start().starts_with('{') => {
@@ -17,10 +27,30 @@ pub(crate) fn of(text: &str) -> Result<Format, String> {
     }
 }
 
-/// By the keys of its JSON, which fio's messages may stand before.
+/// The benchmark of databases that wrote a text, by its words.
+fn database_tool(text: &str) -> Option<&'static str> {
+    let has = |words: &[&str]| {
+        words
+            .iter()
+            .all(|word| text.lines().take(DATABASE_LINES).any(|line| line.trim_start().starts_with(word)))
+    };
+    let says = |word: &str| text.lines().take(DATABASE_LINES).any(|line| line.contains(word));
+    match () {
+        () if has(&["sysbench "])
+            || has(&["SQL statistics:"])
+            || has(&["General statistics:", "Latency (ms):"]) =>
+        {
+            Some("sysbench")
+        }
+        () if has(&["pgbench ("]) || has(&["transaction type:", "scaling factor:"]) => Some("pgbench"),
+        () if says("HammerDB") || says("System achieved") && says("NOPM") => Some("HammerDB"),
+        () => None,
+    }
+}
+
+/// By the keys of its JSON, which messages of the tool may stand before.
 fn of_json(text: &str) -> Option<Format> {
-    let begins = text.find('{')?;
-    let is_json = begins == 0 || text[..begins].ends_with('\n') || text[..begins].trim().is_empty();
+    let begins = begin_of_json(text)?;
     let mut end = text.len().min(begins + GLANCE);
     while !text.is_char_boundary(end) {
         end -= 1;
@@ -31,7 +61,6 @@ fn of_json(text: &str) -> Option<Format> {
         summary.match_indices(&key).any(|(at, _)| summary[at + key.len()..].trim_start().starts_with(':'))
     };
     match () {
-        () if !is_json => None,
         () if has("jobs") || has("fio version") => Some(Format::Fio),
         () if has("by_op_type") || has("operations") => Some(Format::Warp),
         () if has("phase_type") => Some(Format::Elbencho),
@@ -67,6 +96,8 @@ mod tests {
             ("{\"fio version\" : \"fio-3.33\", \"jobs\" : []}", Format::Fio),
             ("fio: a warning\n{\n  \"jobs\" : [", Format::Fio),
             ("{\"v\":2,\"by_op_type\":{}}", Format::Warp),
+            ("warp: Benchmark data written to x.json.zst\n{\"v\":2,\"by_op_type\":{}}\n", Format::Warp),
+            ("warp-1 | {\"v\":2,\"by_op_type\":{}}", Format::Warp),
             ("{\"phase_type\":\"READ\"}\n{\"phase_type\":\"WRITE\"}", Format::Elbencho),
             ("Stage,Op-Name,Op-Type,Op-Count\n", Format::Cosbench),
             ("idx\tthread\top\tduration_ns\n", Format::Warp),
@@ -77,6 +108,20 @@ mod tests {
         ];
         for (text, format) in kinds {
             assert_eq!(of(text), Ok(format), "{text}");
+        }
+        let databases = [
+            (
+                "sysbench",
+                "sysbench 1.0.20 (using bundled LuaJIT 2.1.0)\n\nRunning the test with following options:\n",
+            ),
+            ("sysbench", "SQL statistics:\n    queries performed:\n"),
+            ("pgbench", "pgbench (15.4)\nstarting vacuum...end.\n"),
+            ("pgbench", "transaction type: <builtin: TPC-B (sort of)>\nscaling factor: 10\n"),
+            ("HammerDB", "Vuser 1:TEST RESULT : System achieved 12345 NOPM from 28000 PostgreSQL TPM\n"),
+        ];
+        for (tool, text) in databases {
+            let refused = of(text).unwrap_err();
+            assert!(refused.starts_with(&format!("a result of {tool}")), "{refused}");
         }
         assert!(of("{\"x\": 1}").unwrap_err().contains("by_op_type"));
         assert!(of("Id,Op-Name,Config-Info\n").unwrap_err().contains("directory"));

@@ -52,6 +52,18 @@ impl Source {
     }
 }
 
+/// Where JSON begins in what a tool has printed: at the first brace of a line with nothing but words before it. Tables have
+/// cells there.
+pub(crate) fn begin_of_json(text: &str) -> Option<usize> {
+    let mut at = 0;
+    text.split_inclusive('\n').find_map(|line| {
+        let begin = line.find('{').filter(|brace| !line[..*brace].contains([',', ';', '\t', '"']));
+        let found = begin.map(|brace| at + brace);
+        at += line.len();
+        found
+    })
+}
+
 /// Why bytes could not be had.
 enum Trouble {
     TooMany,

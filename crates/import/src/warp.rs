@@ -10,7 +10,7 @@ mod segments;
 use crate::Options;
 use crate::draft::{self, Column, note};
 use crate::sheet::{Rows, find};
-use crate::source::Source;
+use crate::source::{Source, begin_of_json};
 use tidemark_measure::fault::Fault;
 use tidemark_measure::kind::WorkKind;
 use tidemark_measure::record::{Example, Note, Operation, Run, Work};
@@ -43,8 +43,9 @@ struct Found {
 /// Reads any of warp's results.
 pub(crate) fn read(source: &Source, options: &Options) -> Result<Run, String> {
     let text = source.text.as_str();
-    let (found, format) = if text.trim_start().starts_with('{') {
-        (aggregate::read(text)?, "warp JSON")
+    // A script that keeps what warp prints keeps its messages, too.
+    let (found, format) = if let Some(begin) = begin_of_json(text) {
+        (aggregate::read(&text[begin..])?, "warp JSON")
     } else {
         let header = Rows::new(text, '\t').next().ok_or("is empty")??;
         match find(&header, "duration_ns") {

@@ -393,7 +393,7 @@ pub struct Operation {
     pub reported: Option<Reported>,
 }
 
-/// Numbers that another tool has worked out of samples that it did not keep. Every field may be missing.
+/// Numbers that another tool has worked out of samples that it did not keep whole: they count. Every field may be missing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Reported {
@@ -561,19 +561,18 @@ impl Operation {
 
     /// The response time that a share of the operations (0 to 1) does not exceed, nanoseconds; `None` where that is not known.
     pub fn quantile_ns(&self, fraction: f64) -> Option<f64> {
-        if !self.tally.response.is_empty() {
-            return Some(self.tally.response.quantile(fraction) as f64);
-        }
-        let mut known = self.reported.as_ref()?.percentiles.iter();
-        known.find(|(share, _)| (share - fraction).abs() < 1e-9).map(|(_, ns)| *ns)
+        let counted = || {
+            let response = &self.tally.response;
+            (!response.is_empty()).then(|| response.quantile(fraction) as f64)
+        };
+        let mut known = self.reported.iter().flat_map(|said| &said.percentiles);
+        known.find(|(share, _)| (share - fraction).abs() < 1e-9).map(|(_, ns)| *ns).or_else(counted)
     }
 
     /// The mean response time, nanoseconds; `None` where it is not known.
     pub fn mean_ns(&self) -> Option<f64> {
-        match self.tally.response.is_empty() {
-            false => Some(self.tally.response.mean()),
-            true => self.reported.as_ref()?.mean_ns,
-        }
+        let counted = || (!self.tally.response.is_empty()).then(|| self.tally.response.mean());
+        self.reported.as_ref().and_then(|said| said.mean_ns).or_else(counted)
     }
 }
 
@@ -611,12 +610,13 @@ mod tests {
     }
 
     #[test]
-    fn what_another_tool_says_stands_where_there_is_no_histogram() {
+    fn what_another_tool_says_counts_and_the_rest_is_read_from_the_histogram() {
         let said = Reported { throughput: Some(9.0), percentiles: vec![(0.95, 7e6)], ..Reported::default() };
         let mut operation = Operation { reported: Some(said), ..Operation::default() };
         assert_eq!((operation.throughput(2.0), operation.bandwidth(2.0)), (9.0, 0.0));
         assert_eq!((operation.quantile_ns(0.95), operation.quantile_ns(0.5)), (Some(7e6), None));
         operation.tally.response.record(1_000);
-        assert_eq!(operation.quantile_ns(0.95), Some(1_000.0));
+        assert_eq!((operation.quantile_ns(0.95), operation.quantile_ns(0.5)), (Some(7e6), Some(1_000.0)));
+        assert_eq!(operation.mean_ns(), Some(1_000.0));
     }
 }

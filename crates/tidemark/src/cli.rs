@@ -203,7 +203,7 @@ pub(crate) enum Format {
 
 #[derive(Args, Debug)]
 pub(crate) struct Compare {
-    /// The baseline: a run (`12`, `last`), several repeats (`12,14,16`), an evaluation (`e3`) or one of its arms (`e3/disk`)
+    /// The baseline: a run (`12`, `last`), several repeats (`12,14,16`), an evaluation (`e3`) or one of its arms (`e3/disk`, `last/disk`)
     pub(crate) baseline: String,
     /// The result to compare with the baseline
     pub(crate) other: String,

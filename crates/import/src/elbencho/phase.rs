@@ -3,6 +3,7 @@
 use crate::number::{count, moment, quantity};
 use crate::sheet::{Row, Sheet, delimiter};
 use serde_json::Value;
+use std::borrow::Cow;
 
 const MIB: f64 = (1u64 << 20) as f64;
 
@@ -18,6 +19,8 @@ pub(super) struct Phase {
     pub(super) hosts: u64,
     pub(super) threads: u64,
     pub(super) depth: u32,
+    /// Bytes of an operation on blocks.
+    pub(super) block_bytes: Option<u64>,
     /// Its settings: names and values, a line each.
     pub(super) setup: String,
     pub(super) command: String,
@@ -59,12 +62,50 @@ impl Numbers {
 
 /// Phases of a table with names of columns.
 pub(super) fn of_csv(text: &str) -> Result<Vec<Phase>, String> {
-    let sheet = Sheet::read(text, delimiter(text))?;
+    let text = with_quoted_commands(text);
+    let sheet = Sheet::read(&text, delimiter(&text))?;
     let operation = sheet.find("operation").ok_or(
         "has no column `operation`; elbencho omits the names with `--nocsvlabels`: add its header line",
     )?;
     let rows = sheet.rows.iter().filter(|row| !row.cell(operation).eq_ignore_ascii_case("operation"));
     rows.map(|row| of_row(&sheet, row, operation)).collect()
+}
+
+/// The text with each command line as one cell: elbencho writes the quoted words of it as they are,
+/// `"elbencho" "--threads" "8"`, into the last column.
+fn with_quoted_commands(text: &str) -> Cow<'_, str> {
+    let delimiter = delimiter(text);
+    let Some(header) = text.lines().find(|line| !line.trim().is_empty()) else { return text.into() };
+    let columns: Vec<&str> = header.split(delimiter).map(str::trim).collect();
+    if columns.last().is_none_or(|last| !last.eq_ignore_ascii_case("command")) {
+        return text.into();
+    }
+    let quoted = |line: &str| {
+        let (line, end) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
+        let at = begin_of_cell(line.trim_end_matches('\r'), columns.len() - 1, delimiter);
+        match at.map(|at| line.split_at(at)) {
+            Some((cells, command))
+                if command.trim_end().contains("\" \"") && !command.starts_with("\"\"\"") =>
+            {
+                format!("{cells}\"{}\"{end}", command.trim_end().replace('"', "\"\""))
+            }
+            _ => format!("{line}{end}"),
+        }
+    };
+    text.split_inclusive('\n').map(quoted).collect::<String>().into()
+}
+
+/// Where the cell of this number begins in a line, if it has as many.
+fn begin_of_cell(line: &str, number: usize, delimiter: char) -> Option<usize> {
+    let mut quoted = false;
+    let mut delimiters = line.char_indices().filter(|(_, c)| {
+        quoted ^= *c == '"';
+        *c == delimiter && !quoted
+    });
+    match number.checked_sub(1) {
+        Some(before) => delimiters.nth(before).map(|(at, c)| at + c.len_utf8()),
+        None => Some(0),
+    }
 }
 
 fn of_row(sheet: &Sheet<'_>, row: &Row<'_>, operation: usize) -> Result<Phase, String> {
@@ -99,6 +140,7 @@ fn of_row(sheet: &Sheet<'_>, row: &Row<'_>, operation: usize) -> Result<Phase, S
         hosts: count(cell("hosts")).unwrap_or(1),
         threads: count(cell("threads")).unwrap_or(0),
         depth: cell("IO depth").parse().unwrap_or(1),
+        block_bytes: count(cell("block size")),
         setup: setup.map(|(name, value)| format!("{}: {}\n", name.trim(), value.trim())).collect(),
         command: cell("command").to_owned(),
         version: cell("version").to_owned(),
@@ -139,6 +181,7 @@ fn of_document(document: &Value) -> Option<Phase> {
         elapsed_ns: (amount(&last["elapsed_time_ms"])? * 1e6) as u64,
         hosts: whole(&config["hosts"]).unwrap_or(1),
         threads: whole(&config["threads"]).unwrap_or(0),
+        block_bytes: whole(&config["block_size"]),
         depth: whole(&config["io_depth"]).and_then(|depth| u32::try_from(depth).ok()).unwrap_or(1),
         setup: setup.filter_map(|(name, value)| Some(format!("{name}: {}\n", text(value)?))).collect(),
         command: text(&config["command"]).unwrap_or_default(),

@@ -24,7 +24,7 @@ fn phases_of_one_command_are_one_run() {
     let work = &run.stages[1].works[0];
     assert_eq!((work.workers, work.depth, work.window_end_ns), (8, 4, 2_784_000_000));
     let write = &work.operations[0];
-    assert_eq!((write.kind.as_str(), write.tally.ok, write.tally.bytes), ("write", 8_188, 8_192 << 20));
+    assert_eq!((write.kind.as_str(), write.tally.ok, write.tally.bytes), ("write", 8_192, 8_192 << 20));
     assert_eq!(
         (write.throughput(1.0), write.mean_ns(), write.quantile_ns(1.0)),
         (2_941.0, Some(9_383e3), Some(120_903e3))
@@ -33,6 +33,22 @@ fn phases_of_one_command_are_one_run() {
     let dirs = &run.stages[0].works[0].operations[0];
     assert_eq!((dirs.tally.ok, dirs.throughput(1.0), dirs.mean_ns()), (8, 1_466.0, Some(1_068e3)));
     assert!(run.provenance.document.contains("block size: 1048576"));
+}
+
+#[test]
+fn the_command_line_is_a_cell_although_its_words_are_quoted() {
+    let mut lines = CSV.lines();
+    let header = lines.next().unwrap();
+    let command = r#""elbencho" "--threads" "8" "--label" "a,b" "/mnt/x""#;
+    let complete: String =
+        lines.map(|line| format!("{line},3.1-1,{command}\r\n")).collect::<Vec<_>>().concat();
+    let runs = imported("sweep.csv", &format!("{header},version,command\r\n{complete}")).unwrap();
+    let [run] = &runs[..] else { panic!("{} runs", runs.len()) };
+    assert_eq!((run.provenance.command.as_str(), run.stages.len()), (command, 3));
+    assert_eq!(run.provenance.format, "elbencho CSV (3.1-1)");
+    assert_eq!(run.stages[1].works[0].operations[0].tally.ok, 8_192);
+    let plain = imported("x", &format!("{header},command\n{},elbencho -t 8\n", CSV.lines().nth(2).unwrap()));
+    assert_eq!(plain.unwrap()[0].provenance.command, "elbencho -t 8");
 }
 
 #[test]

@@ -114,8 +114,10 @@ struct Size {
 }
 
 pub(super) fn read(text: &str) -> Result<Found, String> {
-    let analysis: Analysis =
-        serde_json::from_str(text).map_err(|error| format!("not an analysis of warp: {error}"))?;
+    // Messages may follow it.
+    let first = serde_json::Deserializer::from_str(text).into_iter::<Analysis>().next();
+    let analysis =
+        first.ok_or("contains no JSON")?.map_err(|error| format!("not an analysis of warp: {error}"))?;
     let mut found =
         Found { command: analysis.commandline, version: analysis.warp_version, ..Found::default() };
     let named = analysis.by_op_type.into_iter().filter_map(|(kind, one)| Some(Aggregate { kind, ..one? }));

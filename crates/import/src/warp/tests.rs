@@ -58,6 +58,20 @@ fn aggregated_json_becomes_a_run_with_its_preparation() {
 }
 
 #[test]
+fn what_a_script_kept_of_warp_s_output_is_read() {
+    let json = realtime(&[part(990, |percent| percent as f64)]);
+    let plain = imported("x.json", &json).unwrap();
+    let printed =
+        format!("warp: <INFO> 3 objects\nwarp: Benchmark data written, {{}}\n{json}\nwarp: Cleanup done.\n");
+    for text in [printed, format!("warp-1 | {json}")] {
+        let run = imported("x.json", &text).unwrap();
+        assert_eq!(run.provenance.format, "warp JSON (1.3.0)");
+        let ok = |run: &Run| run.stages[1].works[0].operations[0].tally.ok;
+        assert_eq!((ok(&run), ok(&plain)), (990, 990));
+    }
+}
+
+#[test]
 fn a_bad_client_is_not_averaged_away() {
     // Nine of ten requests take 1 ms; those of the second client 1 s. warp would print a p95 of 500 ms.
     let run = imported("x.json", &realtime(&[part(900, |_| 1.0), part(100, |_| 1_000.0)])).unwrap();

@@ -185,7 +185,12 @@ impl Around<'_, '_, '_> {
         let (peak, rate) = (self.peak, units::rate(self.peak.throughput()));
         (peak.level != level.level).then(|| {
             let more = more_or_less(peak.throughput() / level.throughput());
-            let noise = if level.equals(peak) { ", which is within the noise" } else { "" };
+            let repeated = |point: &Point<'_, '_>| point.measured.cell.throughput.values.len() > 1;
+            let noise = match level.equals(peak) {
+                false => "",
+                true if repeated(level) || repeated(peak) => ", which is within the noise",
+                true => ", which single runs cannot tell from noise",
+            };
             format!("The peak is {rate} at {}: {more} than at {}{noise}.", self.at(peak), self.at(level))
         })
     }

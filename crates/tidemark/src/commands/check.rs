@@ -88,16 +88,23 @@ fn evaluation(document: &Evaluation, json: bool, terminal: Terminal) -> Result<E
         terminal.print(&format!("    {}: each run {}{levels}{within}", load.name, forecast.time.describe()));
     }
     let searches = document.loads.iter().filter(|load| matches!(load.levels, Levels::Searched(_))).count();
-    let and = if searches > 0 { ", plus those of the searches" } else { "" };
-    terminal.print(&format!(
-        "  runs      {} ({} repeats){and}",
-        units::count(cells.len() as u64),
-        document.repeats
-    ));
+    let (runs, repeats) = (units::count(cells.len() as u64), counted(document.repeats.into(), "repeat"));
+    let of_searches = "as many as the searches need";
+    let runs = match (cells.len(), searches) {
+        (_, 0) => format!("{runs} ({repeats})"),
+        (0, _) => format!("{of_searches} ({repeats} of each level)"),
+        _ => format!("{runs} ({repeats}), and {of_searches}"),
+    };
+    terminal.print(&format!("  runs      {runs}"));
     let planned = cells.iter().map(|cell| forecasts[cell.load].time.planned_ns).fold(0, u64::saturating_add);
     let counted = forecasts.iter().any(|forecast| !forecast.time.until.is_empty());
     let and = if counted { ", plus preparation and clean-up" } else { "" };
-    terminal.print(&format!("  in total  {} of load{and}", units::duration_ns(planned)));
+    let total = match (cells.len(), searches) {
+        (_, 0) => format!("{} of load{and}", units::duration_ns(planned)),
+        (0, _) => format!("what the runs of the searches take{and}"),
+        _ => format!("{} of load, and what the runs of the searches take{and}", units::duration_ns(planned)),
+    };
+    terminal.print(&format!("  in total  {total}"));
     if document.arms.iter().any(Arm::has_commands) {
         terminal.print("  commands  require --run-commands");
     }

@@ -19,10 +19,14 @@ pub(crate) enum Reference {
 }
 
 impl Reference {
-    /// Reads `12`, `12,14`, `last`, `e3`, `e3/disk`. The last result is that of the newest run: the evaluation that it
-    /// belongs to, if it does.
+    /// Reads `12`, `12,14`, `last`, `last/disk`, `e3`, `e3/disk`. The last result is that of the newest run: the evaluation
+    /// that it belongs to, if it does.
     pub(crate) fn read(text: &str, store: &Store) -> Result<Self, Stop> {
-        if text != "last" {
+        let (name, arm) = match text.split_once('/') {
+            Some((name, arm)) => (name, Some(arm.to_owned())),
+            None => (text, None),
+        };
+        if name != "last" {
             return parse(text).ok_or_else(|| {
                 Stop::usage(format!(
                     "`{text}` is not a stored result: write a run such as 12, an evaluation such as e3, or \
@@ -31,11 +35,16 @@ impl Reference {
             });
         }
         let runs = store.list().map_err(Stop::not_ready)?;
-        match runs.first() {
-            Some(run) => Ok(run
-                .evaluation
-                .map_or(Reference::Runs(vec![run.id]), |id| Reference::Evaluation { id, arm: None })),
-            None => Err(Stop::usage("no runs are stored yet; use `tidemark run FILE`")),
+        let Some(run) = runs.first() else {
+            return Err(Stop::usage("no runs are stored yet; use `tidemark run FILE`"));
+        };
+        match (run.evaluation, arm) {
+            (Some(id), arm) => Ok(Reference::Evaluation { id, arm }),
+            (None, None) => Ok(Reference::Runs(vec![run.id])),
+            (None, Some(arm)) => Err(Stop::usage(format!(
+                "`last/{arm}`: the last result is run {}, which is not part of an evaluation and has no arms",
+                run.id
+            ))),
         }
     }
 }

@@ -108,6 +108,12 @@ fn ties_go_to_the_lowest_load() {
     let load = load("l", levels("workers", &["10", "20", "40"]));
     let knee = assess(&evaluation(&["a"], vec![load], 1), &runs).knees.remove(0);
     assert_eq!((knee.level, knee.peak), (Some(20.0), (40.0, 503.0)));
+    assert!(knee.story[1].contains("which single runs cannot tell from noise"), "{:?}", knee.story);
+    let again = |workers, turn, rate| member_run("a", "l", &[("workers", workers)], 2, turn, rate);
+    let more = [again("10", 4, 401.0), again("20", 5, 499.0), again("40", 6, 502.0)];
+    let runs: Vec<Run> = runs.into_iter().chain(more).collect();
+    let load = self::load("l", levels("workers", &["10", "20", "40"]));
+    let knee = assess(&evaluation(&["a"], vec![load], 2), &runs).knees.remove(0);
     assert!(knee.story[1].contains("within the noise"), "{:?}", knee.story);
 }
 
