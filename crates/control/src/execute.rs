@@ -110,7 +110,7 @@ pub fn execute(
         let record = &mut run.stages[index];
         record.started_ns = start.elapsed().as_nanos() as u64;
         record.state = State::Running;
-        writer.progress(&run, sink);
+        writer.progress(&run, index, sink);
         run.stages[index].state = State::Completed;
         let trigger = start_trigger(stage.trigger.as_deref(), options, sink);
         let opened = {
@@ -138,7 +138,7 @@ pub fn execute(
         sink.event(Event::StageEnded { index, stage: record });
         only_cleaning |= record.state == State::Failed && stage.on_failure == OnFailure::Stop;
         run.elapsed_ns = start.elapsed().as_nanos() as u64;
-        writer.progress(&run, sink);
+        writer.progress(&run, index, sink);
     }
     end_trigger(around, sink);
     run.nodes = observer.finish();

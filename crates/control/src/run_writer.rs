@@ -41,10 +41,10 @@ impl<'a> RunWriter<'a> {
         }
     }
 
-    /// Stores what is known so far: if this process dies, the stages that have ended are complete.
-    pub(crate) fn progress(&mut self, run: &Run, sink: &mut dyn EventSink) {
+    /// Stores what is known so far of a stage: if this process dies, the stages that have ended are complete.
+    pub(crate) fn progress(&mut self, run: &Run, stage: usize, sink: &mut dyn EventSink) {
         let Some(store) = &mut self.store else { return };
-        if let Err(error) = store.keep(self.id, run) {
+        if let Err(error) = store.keep(self.id, run, stage) {
             self.give_up(&error.to_string(), sink);
         }
     }

@@ -135,6 +135,16 @@ const STEPS: &[&str] = &[
     ALTER TABLE runs ADD COLUMN indexed INTEGER NOT NULL DEFAULT 0;
     CREATE INDEX runs_not_indexed ON runs (id) WHERE indexed = 0;
 ",
+    "
+    -- Of runs in progress: what is known of their stages. The record has all of it when the run has ended.
+    CREATE TABLE stages (
+        run INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+        stage INTEGER NOT NULL,
+        -- The stage and the run's notes so far: JSON, deflated.
+        record BLOB NOT NULL,
+        PRIMARY KEY (run, stage)
+    ) WITHOUT ROWID;
+",
 ];
 
 /// The newest schema known here.

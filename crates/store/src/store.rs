@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use tidemark_measure::record::{Run, State};
+use tidemark_measure::record::{Note, Run, Stage, State};
 use tidemark_measure::tally::Interval;
 
 /// How long to wait for another process that is writing. Writes take milliseconds: a run writes at its start, every
@@ -168,6 +168,7 @@ impl Store {
             let transaction = Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)?;
             let changed = transaction.execute(sql, values)?;
             if changed > 0 {
+                transaction.execute("DELETE FROM stages WHERE run = ?", [signed(id)])?;
                 operations::write(&transaction, id, run)?;
             }
             transaction.commit()?;
@@ -179,13 +180,16 @@ impl Store {
     /// Reads a run. One whose process died before it was finished is interrupted, and has what its stored seconds
     /// tell.
     pub fn load(&self, id: u64) -> Result<Run, StoreError> {
-        let sql = "SELECT record, owner FROM runs WHERE id = ?";
-        let row =
-            self.connection.query_row(sql, [signed(id)], |row| Ok((row.get(0)?, row.get(1)?))).optional();
-        let (record, owner): (Vec<u8>, String) =
+        let sql = "SELECT record, owner, elapsed_ns FROM runs WHERE id = ?";
+        let columns = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+        let row = self.connection.query_row(sql, [signed(id)], columns).optional();
+        let (record, owner, elapsed_ns): (Vec<u8>, String, i64) =
             row.map_err(|error| self.trouble(error))?.ok_or_else(|| self.no_such_run(id))?;
         let mut run: Run = codec::decode(&record).map_err(|error| self.damaged(&error))?;
         run.id = id;
+        if run.state == State::Running {
+            self.add_stages(id, &mut run, elapsed_ns as u64)?;
+        }
         if run.state == State::Running && !owner::lives(&owner) {
             // What had ended was kept whole.
             let is_whole: Vec<bool> = run.stages.iter().map(|stage| stage.ended_ns > 0).collect();
@@ -269,15 +273,38 @@ impl Store {
         Ok(newest.map_err(|error| self.trouble(error))?.map(|id| id as u64))
     }
 
-    /// Stores what is known so far of a run in progress: the stages that have ended, complete.
+    /// Stores what is known so far of one stage of a run in progress; the others stay as they were stored. What this costs
+    /// does not depend on how many they are.
     ///
     /// # Errors
     /// As [`Store::append`].
-    pub fn keep(&mut self, id: u64, run: &Run) -> Result<(), StoreError> {
-        let record = codec::encode(run).map_err(|error| self.damaged(&error))?;
-        let sql = "UPDATE runs SET record = ?, elapsed_ns = ? WHERE id = ?";
-        let kept = self.connection.execute(sql, params![record, signed(run.elapsed_ns), signed(id)]);
-        kept.map(|_| ()).map_err(|error| self.trouble(error))
+    pub fn keep(&mut self, id: u64, run: &Run, stage: usize) -> Result<(), StoreError> {
+        let Some(known) = run.stages.get(stage) else { return Ok(()) };
+        let record = codec::encode(&(known, &run.notes)).map_err(|error| self.damaged(&error))?;
+        let write = || -> rusqlite::Result<()> {
+            let transaction = Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)?;
+            let sql = "INSERT OR REPLACE INTO stages (run, stage, record) VALUES (?, ?, ?)";
+            transaction.execute(sql, params![signed(id), stage as i64, record])?;
+            let sql = "UPDATE runs SET elapsed_ns = ? WHERE id = ?";
+            transaction.execute(sql, params![signed(run.elapsed_ns), signed(id)])?;
+            transaction.commit()
+        };
+        write().map_err(|error| self.trouble_with(id, error))
+    }
+
+    /// Adds what was kept of the stages of a run in progress, and how long it had taken by then.
+    fn add_stages(&self, id: u64, run: &mut Run, elapsed_ns: u64) -> Result<(), StoreError> {
+        let sql = "SELECT stage, record FROM stages WHERE run = ? ORDER BY stage";
+        let row = |row: &rusqlite::Row<'_>| Ok((row.get::<_, u32>(0)? as usize, row.get::<_, Vec<u8>>(1)?));
+        for (place, record) in self.rows(sql, [signed(id)], row)? {
+            let (stage, notes): (Stage, Vec<Note>) =
+                codec::decode(&record).map_err(|error| self.damaged(&error))?;
+            if let Some(known) = run.stages.get_mut(place) {
+                *known = stage;
+                (run.notes, run.elapsed_ns) = (notes, elapsed_ns);
+            }
+        }
+        Ok(())
     }
 
     /// Deletes a run and its seconds. One in progress is kept. The file keeps its size: the space is reused.

@@ -123,7 +123,7 @@ fn a_newer_schema_is_refused_with_advice() {
     drop(store);
     sql(&path, "PRAGMA user_version = 99");
     let error = Store::open(&path).err().unwrap();
-    assert!(matches!(error, StoreError::NewerSchema { found: 99, known: 3, .. }), "{error}");
+    assert!(matches!(error, StoreError::NewerSchema { found: 99, known: 4, .. }), "{error}");
     assert!(error.to_string().contains("TIDEMARK_STORE"));
 }
 
@@ -321,7 +321,9 @@ fn stages_that_had_ended_are_whole_though_the_process_died() {
     (run.stages[0].state, run.stages[0].ended_ns) = (State::Completed, 9_000_000_000);
     run.stages[0].works[0].operations[0].tally.ok = 77;
     (run.stages[1].state, run.stages[1].started_ns) = (State::Running, 9_000_000_000);
-    store.keep(id, &run).unwrap();
+    store.keep(id, &run, 0).unwrap();
+    store.keep(id, &run, 1).unwrap();
+    store.keep(id, &run, 2).unwrap();
     store.append(id, 1, 0, std::slice::from_ref(&second)).unwrap();
     sql(&path, "UPDATE runs SET owner = 'another-boot 1 1'");
     let left = store.load(id).unwrap();
