@@ -178,7 +178,7 @@ fn end_trigger(trigger: Option<Trigger>, sink: &mut dyn EventSink) {
 
 fn waiting((index, stage): (usize, &tidemark_plan::plan::Stage)) -> Stage {
     Stage {
-        id: format!("s{}-{}", index + 1, stage.name),
+        id: stage.id(index),
         name: stage.name.clone(),
         works: stage.works.iter().map(stage::planned).collect(),
         cell: stage.cell.clone(),

@@ -272,7 +272,7 @@ fn waiting(index: usize, stage: &plan::Stage, forecast: &Forecast) -> LiveStage 
         operations: work.labels.iter().map(|label| label.label.clone()).collect(),
     });
     LiveStage {
-        id: format!("s{}-{}", index + 1, stage.name),
+        id: stage.id(index),
         name: stage.name.clone(),
         state: RunState::Waiting.name().into(),
         expected_ms: seen.and_then(|seen| expected_ms(&seen.time)),

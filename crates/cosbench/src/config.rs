@@ -1,7 +1,8 @@
 //! Config strings: `key=value;key=value`, each entry with its place.
 
 use super::remarks::{Remarks, shown};
-use super::tree::{Element, Value, placeholder, placeholder_error};
+use super::template;
+use super::tree::{Element, Value};
 use std::collections::HashSet;
 use std::ops::Range;
 use tidemark_plan::nearest::nearest;
@@ -107,9 +108,7 @@ impl<'a> Settings<'a> {
     /// The entry under any of the keys, if it has a value; a placeholder is none.
     pub(super) fn find(&self, keys: &[&str]) -> Option<&Entry<'a>> {
         let entry = self.entries.iter().rfind(|entry| keys.contains(&entry.key))?;
-        let placeholder = |at: usize| placeholder(&entry.value[at..]).is_some();
-        let filled = !entry.value.match_indices('<').any(|(at, _)| placeholder(at));
-        (filled && !entry.value.is_empty()).then_some(entry)
+        (!entry.value.is_empty() && template::first(entry.value, true).is_none()).then_some(entry)
     }
 
     /// Whether any of the keys is present, even without a value or with a placeholder.
@@ -160,11 +159,8 @@ impl<'a> Settings<'a> {
     }
 }
 
-/// Warns about a key that is not known; a placeholder for a value is an error.
+/// Warns about a key that is not known.
 fn check(entry: &Entry<'_>, words: Vocabulary, remarks: &mut Remarks) {
-    if let Some(word) = placeholder(entry.value) {
-        remarks.push(placeholder_error(word, entry.span()));
-    }
     if words.keys.contains(&entry.key) || remarks.full() {
         return;
     }

@@ -11,6 +11,7 @@ mod notes;
 mod operation;
 mod remarks;
 mod storage;
+mod template;
 mod tree;
 mod work;
 mod workload;
@@ -54,6 +55,9 @@ impl Format for Cosbench {
         let Some(mut root) = tree::read(text, &mut reader.remarks) else {
             return Err(reader.remarks.sorted());
         };
+        if template::report(&root, !reader.has_target(), &mut reader.remarks) {
+            return Err(reader.remarks.sorted());
+        }
         if !reader.has_target() {
             root.expand(environment.variable, &mut reader.remarks);
         }

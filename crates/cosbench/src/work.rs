@@ -63,7 +63,7 @@ pub(super) fn resolve(element: &Element, scope: &Scope<'_>, reader: &mut Reader)
         return Vec::new();
     }
     let workers = workers(element, reader);
-    let storage = reader.storage(&scope);
+    let storage = reader.storage_of(element, &scope);
     match kind {
         Type::Normal => vec![(Turn::With, normal(element, &scope, storage, workers, reader))],
         _ => special(element, &scope, kind, name, &storage, workers, reader),

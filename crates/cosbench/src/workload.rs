@@ -6,7 +6,7 @@ use super::storage::{self, Storage};
 use super::tree::Element;
 use super::work::{self, Turn};
 use std::collections::HashMap;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use tidemark_object::job::Target;
 use tidemark_plan::nearest::nearest;
 use tidemark_plan::plan::{Drivers, Observe, OnFailure, Plan, Stage};
@@ -102,6 +102,8 @@ pub(super) struct Reader {
     storages: HashMap<(usize, usize), Storage>,
     /// The target that replaces the document's, if any.
     target: Option<Target>,
+    /// Works without a storage: how many, and the name and place of the first.
+    unstored: Option<(u32, String, Range<usize>)>,
 }
 
 impl Reader {
@@ -116,14 +118,42 @@ impl Reader {
     }
 
     /// The storage that works in this scope talk to; after an error, one that does nothing.
-    pub(super) fn storage(&mut self, scope: &Scope<'_>) -> Storage {
+    fn storage(&mut self, scope: &Scope<'_>) -> Storage {
         let place = |element: Option<&Element>| element.map_or(0, |element| element.span.start);
-        let Self { remarks, storages, target } = self;
+        let Self { remarks, storages, target, .. } = self;
         let resolve = || match target {
             Some(target) => storage::on(target.clone(), scope.storage, remarks),
             None => storage::resolve(scope.storage, scope.auth, remarks).unwrap_or_else(Storage::nothing),
         };
         storages.entry((place(scope.storage), place(scope.auth))).or_insert_with(resolve).clone()
+    }
+
+    /// The storage of a work. COSBench's default does nothing, successfully: who did not ask for it should know.
+    pub(super) fn storage_of(&mut self, work: &Element, scope: &Scope<'_>) -> Storage {
+        if scope.storage.is_none() && !self.has_target() {
+            let name = || work.value("name").or(work.value("type")).map_or("", |value| value.text.trim());
+            let first = || (0, name().to_owned(), work.span.clone());
+            self.unstored.get_or_insert_with(first).0 += 1;
+        }
+        self.storage(scope)
+    }
+
+    /// Warns of works without a storage.
+    fn warn_of_unstored(&mut self) {
+        let Some((count, name, span)) = self.unstored.take() else { return };
+        let message = match count {
+            1 => format!(
+                "work {} has no `storage`: it goes to `none`, which does nothing and succeeds",
+                shown(&name)
+            ),
+            more => format!(
+                "work {} and {} more have no `storage`: they go to `none`, which does nothing and succeeds",
+                shown(&name),
+                more - 1
+            ),
+        };
+        let help = "add <storage type=\"...\"/> to the workload, the stage or the work; type=\"none\" if that is meant";
+        self.remarks.warning(span, message, help);
     }
 
     /// The whole document; after an error, a plan of no use. The seed holds unless the document has its own.
@@ -135,6 +165,8 @@ impl Reader {
             self.check(root);
         }
         let scope = Scope::default().within(root, &mut self.remarks);
+        let stages = self.workflow(root, &scope);
+        self.warn_of_unstored();
         Plan {
             trigger: root.value("trigger").map(|value| value.text.trim().to_owned()),
             name: self.name(root),
@@ -142,7 +174,7 @@ impl Reader {
                 .value("description")
                 .map_or(String::new(), |value| value.text.trim().to_owned()),
             seed: scope.settings.number(&["seed"], &mut self.remarks).unwrap_or(seed),
-            stages: self.workflow(root, &scope),
+            stages,
             notes: Vec::new(),
             observe: Observe::default(),
             drivers: Drivers::default(),
@@ -150,11 +182,12 @@ impl Reader {
     }
 
     fn workflow(&mut self, root: &Element, scope: &Scope<'_>) -> Vec<Stage> {
-        let mut stages = Vec::new();
+        let (mut stages, mut number) = (Vec::new(), 0);
         for workflow in root.children.iter().filter(|child| child.name == "workflow") {
             let scope = scope.within(workflow, &mut self.remarks);
             for stage in workflow.children.iter().filter(|child| child.name == "workstage") {
-                self.stage(stage, &scope, &mut stages);
+                number += 1;
+                self.stage(stage, number, &scope, &mut stages);
             }
         }
         if stages.is_empty() {
@@ -164,7 +197,7 @@ impl Reader {
         stages
     }
 
-    fn stage(&mut self, element: &Element, scope: &Scope<'_>, stages: &mut Vec<Stage>) {
+    fn stage(&mut self, element: &Element, number: usize, scope: &Scope<'_>, stages: &mut Vec<Stage>) {
         let scope = scope.within(element, &mut self.remarks);
         let name = self.name(element);
         if let Some(value) = element.value("name").filter(|value| value.text.contains(';')) {
@@ -177,6 +210,7 @@ impl Reader {
         let pause_s = self.integer(element, "closuredelay", 0..=i64::from(i32::MAX)).unwrap_or(0);
         let mut stage = Stage {
             name,
+            number: Some(number),
             works: Vec::new(),
             pause_ns: seconds(pause_s),
             trigger: element.value("trigger").map(|value| value.text.trim().to_owned()),
@@ -215,6 +249,7 @@ impl Reader {
             let name = format!("{}-{what}-containers", stage.name);
             let stage = Stage {
                 name,
+                number: Some(number),
                 works,
                 pause_ns: 0,
                 trigger: None,
@@ -248,8 +283,6 @@ impl Reader {
         let (low, high) = (*range.start(), *range.end());
         match value.text.trim().parse::<i64>() {
             Ok(number) if range.contains(&number) => return Some(number),
-            // A placeholder has been reported already.
-            _ if value.text.contains('<') => {}
             Ok(number) => {
                 let message = format!("`{name}` is {number}, out of range");
                 self.remarks.error(

@@ -98,7 +98,7 @@ fn around(storage: &str, stage: &str) -> String {
 /// A workload of one operation.
 fn operation(config: &str) -> String {
     around(
-        "",
+        "<storage type=\"none\"/>",
         &format!(
             "<work name=\"m\" workers=\"8\" runtime=\"10\"><operation type=\"read\" config=\"{config}\"/></work>"
         ),
@@ -338,9 +338,76 @@ fn archived_files_are_accepted_as_they_are() {
 fn placeholders_and_a_refused_storage_are_reported_together() {
     let found = errors(PLACEHOLDERS);
     let at: Vec<(usize, usize)> = found.iter().map(|(line, column, _)| (*line, *column)).collect();
-    assert_eq!(at, [(3, 18), (3, 46), (3, 68), (3, 89)]);
+    assert_eq!(at, [(3, 18), (3, 46)]);
     assert_eq!(found[0].2, "storage type `librados` is not supported");
-    assert_eq!(found[1].2, "`<accesskey>` is a placeholder, not a value");
+    assert_eq!(
+        found[1].2,
+        "the file is a template with placeholders at 3 places: `<accesskey>`, `<secretkey>`, `<endpoint>`"
+    );
+}
+
+#[test]
+fn a_template_is_told_once() {
+    let stage = "<workstage name=\"s\"><storage type=\"s3\" config=\"accesskey=<accesskey>;secretkey=<secretkey>;endpoint=<endpoint>\"/>\
+                 <work name=\"m\" workers=\"{{ workers }}\" runtime=\"${RUNTIME}\"><operation type=\"read\" ratio=\"<ratio>\" \
+                 config=\"containers=r(1,@CONTAINERS@);objects=u(1,100)\"/></work></workstage>\n";
+    let text = format!("<workload name=\"w\"><workflow>\n{}</workflow></workload>", stage.repeat(90));
+    let found = errors(&text);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(
+        found[0].2.starts_with("the file is a template with placeholders at 630 places: `<accesskey>`"),
+        "{found:?}"
+    );
+    let registry = Registry::default();
+    let target = tidemark_plan::engine::Target::new("object", Target::Nothing);
+    let changes = Changes { target: Some(target), ..Changes::default() };
+    let placed = around(
+        "<storage type=\"s3\" config=\"accesskey=<accesskey>\"/>",
+        "<work type=\"init\" workers=\"1\" config=\"containers=r(1,2)\"/>",
+    );
+    let read = Cosbench.read(&placed, &Environment::process(&registry), changes);
+    assert!(read.is_ok(), "those of a target that is replaced do not matter: {read:?}");
+}
+
+#[test]
+fn variables_that_are_not_set_are_told_once() {
+    let stage = "<workstage name=\"s\"><storage type=\"s3\" config=\"accesskey=a;secretkey=${TIDEMARK_UNSET};endpoint=http://h\"/>\
+                 <work type=\"init\" workers=\"1\" config=\"containers=r(1,2)\"/></workstage>\n";
+    let text = format!("<workload name=\"w\"><workflow>\n{}</workflow></workload>", stage.repeat(9));
+    let found = errors(&text);
+    let unset = found.iter().filter(|(_, _, message)| message.contains("TIDEMARK_UNSET is not set"));
+    assert_eq!(unset.count(), 1, "{found:?}");
+}
+
+#[test]
+fn works_without_a_storage_are_told() {
+    let init = "<work type=\"init\" workers=\"1\" config=\"containers=r(1,2)\"/>";
+    let warned = |text: &str| remarks(text).into_iter().map(|(_, _, _, message)| message).collect::<Vec<_>>();
+    assert_eq!(
+        warned(&around("", init)),
+        ["work `init` has no `storage`: it goes to `none`, which does nothing and succeeds"]
+    );
+    let three = warned(&around("", &init.repeat(3)));
+    assert_eq!(three.len(), 1, "{three:?}");
+    assert!(three[0].starts_with("work `init` and 2 more have no `storage`"), "{three:?}");
+    assert_eq!(warned(&around("<storage type=\"none\"/>", init)), [""; 0]);
+}
+
+#[test]
+fn stages_that_are_added_do_not_shift_the_numbers_of_others() {
+    let ids: Vec<String> =
+        plan(EVERY_OPERATION).stages.iter().enumerate().map(|(index, stage)| stage.id(index)).collect();
+    assert_eq!(
+        ids,
+        [
+            "s1-multi-create-containers",
+            "s1-multi",
+            "s2-main",
+            "s3-delay",
+            "s4-end",
+            "s4-end-delete-containers"
+        ]
+    );
 }
 
 #[test]

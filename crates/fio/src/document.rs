@@ -199,6 +199,7 @@ fn stage(text: &str, seed: u64, index: usize, jobs: &[&Placed<'_>], found: &mut 
         works,
         pause_ns: 0,
         trigger: None,
+        number: None,
         on_failure: OnFailure::Stop,
         cell: None,
     }

@@ -139,6 +139,7 @@ impl OneLiner {
             works: vec![work],
             pause_ns: 0,
             trigger: None,
+            number: None,
             on_failure: OnFailure::Stop,
             cell: None,
         }

@@ -111,6 +111,9 @@ impl Plan {
 pub struct Stage {
     /// Its name; not empty.
     pub name: String,
+    /// Its number in the document, from 1, where stages that the reader has added share those of others; `None`: its place
+    /// in the plan.
+    pub number: Option<usize>,
     /// Its works; empty for a stage that only waits.
     pub works: Vec<Work>,
     /// Pause after its works, nanoseconds (COSBench `closuredelay`; the whole of a `delay` stage).
@@ -121,6 +124,13 @@ pub struct Stage {
     pub on_failure: OnFailure,
     /// Which point of a sweep it measures, if it is part of one.
     pub cell: Option<Cell>,
+}
+
+impl Stage {
+    /// What reports call it: `s3-main`. `index` is its place in the plan, from 0.
+    pub fn id(&self, index: usize) -> String {
+        format!("s{}-{}", self.number.unwrap_or(index + 1), self.name)
+    }
 }
 
 /// What happens to the stages after one that failed.

@@ -108,6 +108,7 @@ fn stage<'a>(
     let works = works(&mut table, index, &scope, context);
     table.finish();
     let stage = |name: String, works: Vec<Work>, cell: Option<Cell>| Stage {
+        number: None,
         name,
         works,
         pause_ns,

@@ -10,6 +10,8 @@ use tidemark_object::job::{Embedded, Http, Place, S3, Target};
 use tidemark_object::oneliner::{Mix, OneLiner};
 use tidemark_plan::secret::Secret;
 use tidemark_plan::selector;
+use tidemark_plan::yaml::table::Problem;
+use tidemark_plan::yaml::values::address;
 
 /// Turns the command line into a plan and runs it.
 pub(crate) fn run(arguments: &cli::Object, store: Option<PathBuf>, terminal: Terminal) -> Result<Exit, Stop> {
@@ -60,13 +62,16 @@ fn target(arguments: &cli::Object, terminal: Terminal) -> Result<Target, Stop> {
         let advice = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY unless you want anonymous access";
         terminal.remark(&format!("warning: no keys are set; requests are sent unsigned; {advice}"));
     }
-    let with_scheme = |endpoint: &String| match endpoint.contains("://") {
-        true => endpoint.clone(),
-        false => format!("http://{endpoint}"),
+    let whole = |endpoint: &String| {
+        let url = if endpoint.contains("://") { endpoint.clone() } else { format!("http://{endpoint}") };
+        address(&url, false).map_err(|problem| {
+            let Problem { message, help, .. } = problem;
+            Stop::usage(format!("--endpoint {endpoint}: {message}; {help}; --prefix names the buckets"))
+        })
     };
     Ok(Target::S3(S3 {
         http: Http {
-            endpoints: arguments.endpoint.iter().map(with_scheme).collect(),
+            endpoints: arguments.endpoint.iter().map(whole).collect::<Result<_, _>>()?,
             insecure: arguments.insecure,
             ..Http::default()
         },
