@@ -92,6 +92,7 @@ pub(crate) fn run(task: &Task) -> Result<Cost, String> {
     });
     let job = Job { target, actions: vec![action(verb)] };
     let data = DataSet::new(1, 1, 0);
+    tidemark_load::open_files::limit();
     let engine = tidemark_object::sessions::open(&job, &data).map_err(|error| error.to_string())?;
 
     let mut work = mix(task.workers, 1, task.bytes);

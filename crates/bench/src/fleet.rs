@@ -37,9 +37,7 @@ pub(crate) struct Cost {
 
 /// Puts `drivers` on a controller for `seconds`.
 pub(crate) fn run(tidemark: &Path, drivers: u32, seconds: u32) -> Result<Cost, String> {
-    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
-    let most = rustix::process::Rlimit { current: limit.maximum, maximum: limit.maximum };
-    rustix::process::setrlimit(rustix::process::Resource::Nofile, most).map_err(|error| error.to_string())?;
+    tidemark_load::open_files::limit();
     let directory = tempfile::tempdir().map_err(|error| error.to_string())?;
     let store = directory.path().join("results.db");
     let tidemark = |words: &[&str]| {

@@ -98,6 +98,10 @@ impl Engine for Blocks {
         Placement::OneMachine("Volumes are")
     }
 
+    fn open_files(&self, work: &Work) -> u64 {
+        work.job.get::<Job>().map_or(0, |job| job.volumes.len() as u64)
+    }
+
     fn prepare(&self, plan: &Plan, setup: &mut Setup<'_>) -> Result<Box<dyn Prepared>, String> {
         prepare::prepare(plan, Arc::clone(&self.external), setup)
     }

@@ -36,6 +36,8 @@ pub struct Options {
     pub member: Option<Member>,
     /// Where it is carried out, if not in this process.
     pub backends: Option<Arc<dyn BackendFactory>>,
+    /// The most files and sockets that the load has open at once in this process; `None`: as many as the whole plan needs.
+    pub open_files: Option<u64>,
     /// Tells what this process writes apart from what others write for the same run; `None`: by its number.
     pub writer: Option<u32>,
 }

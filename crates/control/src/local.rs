@@ -3,8 +3,10 @@
 use crate::backend::{Backend, Opened, StagePlace};
 use crate::event::{Event, EventSink};
 use crate::execute::{ExecuteError, Options};
+use crate::provenance;
 use crate::runner::{Carrier, Runner};
 use std::collections::BTreeMap;
+use tidemark_load::open_files;
 use tidemark_measure::record::{Note, Proof, Run, Stage as Record};
 use tidemark_plan::engine::{self, Prepared, Setup};
 use tidemark_plan::plan::{Plan, Stage, Work};
@@ -63,6 +65,12 @@ impl Backend for LocalBackend {
         let works = || plan.stages.iter().flat_map(|stage| &stage.works);
         let registry = &options.registry;
         works().try_for_each(|work| registry.engine_of(work).map(drop)).map_err(ExecuteError)?;
+        let needed = options.open_files.unwrap_or_else(|| {
+            plan.stages.iter().map(|stage| registry.open_files(&stage.works)).max().unwrap_or(0)
+        });
+        let threads = options.threads.unwrap_or_else(provenance::cores);
+        open_files::check(needed, threads, open_files::limit())
+            .map_err(|error| ExecuteError(error.to_string()))?;
         let mut targets = Vec::new();
         for engine in registry.engines() {
             if !works().any(|work| work.job.engine() == engine.name()) {

@@ -98,6 +98,31 @@ pub(crate) fn elsewhere(
     Ok(all)
 }
 
+/// The most files and sockets that each driver has open at once, as long as no other driver is lost.
+///
+/// # Errors
+/// When a work is pinned to a driver that does not take part.
+pub(crate) fn open_files(plan: &Plan, drivers: &[String], registry: &Registry) -> Result<Vec<u64>, String> {
+    let there = vec![true; drivers.len()];
+    let mut most = vec![0; drivers.len()];
+    for stage in plan.stages.iter().filter(|stage| !stage.works.is_empty()) {
+        let assigned = assign(stage, drivers, &there, registry)?;
+        for (driver, most) in most.iter_mut().enumerate() {
+            *most = registry.open_files(&share(stage, &assigned.works, driver)).max(*most);
+        }
+    }
+    Ok(most)
+}
+
+/// The works of a stage with as many workers as a driver has of them.
+fn share(stage: &Stage, assigned: &[Vec<Assignment>], driver: usize) -> Vec<Work> {
+    let own = |(work, assignments): (&Work, &Vec<Assignment>)| {
+        let count = assignments.iter().find(|assignment| assignment.driver == driver)?.count;
+        Some(Work { load: work::Work { workers: count, ..work.load.clone() }, ..work.clone() })
+    };
+    stage.works.iter().zip(assigned).filter_map(own).collect()
+}
+
 /// The only driver that can run this work, if there is such a one.
 fn home(work: &Work, drivers: &[String], registry: &Registry) -> Result<Option<usize>, String> {
     match &work.driver {
@@ -187,6 +212,18 @@ mod tests {
         assert_eq!(elsewhere(&plan, &names(2), 1, &registry()), Ok(vec![(0, 0), (1, 0)]));
         plan.stages[1].works[0].driver = Some("d2".into());
         assert_eq!(elsewhere(&plan, &names(2), 1, &registry()), Ok(vec![(0, 0)]));
+    }
+
+    #[test]
+    fn each_driver_needs_files_for_its_own_workers() {
+        let work = |workers: u32, pin: &str| {
+            format!("<work name=\"a\" workers=\"{workers}\" runtime=\"9\" {pin}>{READ}</work>")
+        };
+        let mut plan = document::read(VOLUMES, &Environment::process(&registry())).unwrap().plan;
+        plan.stages = vec![stage(&work(7, "")), stage(&(work(4, "") + &work(2, "driver=\"d2\"")))];
+        assert_eq!(open_files(&plan, &names(2), &registry()), Ok(vec![4, 4]));
+        plan.stages.push(Stage { works: Vec::new(), ..plan.stages[0].clone() });
+        assert_eq!(open_files(&plan, &names(3), &registry()), Ok(vec![3, 3, 2]));
     }
 
     #[test]

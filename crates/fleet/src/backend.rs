@@ -1,7 +1,7 @@
 //! The controller's side of a run: its stages on the drivers instead of in this process.
 
 use crate::Fleet;
-use crate::assign::{Assignment, assign, elsewhere};
+use crate::assign::{Assignment, assign, elsewhere, open_files};
 use crate::follow::{Placement, Remote};
 use crate::protocol::{Down, Opened, Order};
 use crate::run_drivers::{Listener, RunDrivers, Timeouts};
@@ -132,11 +132,13 @@ impl Backend for DriversBackend {
         if names.is_empty() {
             return Err(ExecuteError("there is no driver to run it on".into()));
         }
+        let open_files = open_files(plan, &names, &self.registry).map_err(ExecuteError)?;
         for driver in &all {
             let prepare = Down::Prepare {
                 run: self.run_drivers.run,
                 plan: Box::new(plan.clone()),
                 elsewhere: elsewhere(plan, &names, *driver, &self.registry).map_err(ExecuteError)?,
+                open_files: open_files[*driver],
                 writer: self.run_drivers.run as u32 ^ (*driver as u32).wrapping_mul(0x9e37_79b9),
                 skip_preflight: options.skip_preflight,
                 lost_after_ns: plan.drivers.lost_after_ns,

@@ -121,7 +121,15 @@ pub fn serve(
                 return Err(Refused(reason));
             }
             FromController::Message(down) => match *down {
-                Down::Prepare { run, mut plan, elsewhere, writer, skip_preflight, lost_after_ns } => {
+                Down::Prepare {
+                    run,
+                    mut plan,
+                    elsewhere,
+                    open_files,
+                    writer,
+                    skip_preflight,
+                    lost_after_ns,
+                } => {
                     end(&mut job);
                     notify(Notice::RunStarted(plan.name.clone()));
                     let orders = Arc::new(Orders::new(Duration::from_nanos(lost_after_ns)));
@@ -130,6 +138,7 @@ pub fn serve(
                         threads: options.threads,
                         skip_preflight,
                         scratch: Some(options.scratch.clone()),
+                        open_files: Some(open_files),
                         writer: Some(writer),
                         ..execute::Options::default()
                     };
@@ -238,7 +247,7 @@ fn run_part(
     for down in incoming {
         match down {
             Down::Open { stage, parts, .. } => {
-                part::carry_out(reporter, &mut local, task, stage, &parts, options.threads, start, &mut sink);
+                part::carry_out(reporter, &mut local, task, stage, &parts, options, start, &mut sink);
             }
             Down::Release { .. } => break,
             Down::Prepare { .. } | Down::Start { .. } | Down::Order { .. } => {}

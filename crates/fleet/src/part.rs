@@ -8,15 +8,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use tidemark_control::backend::{self, Backend as _, StagePlace};
 use tidemark_control::event::EventSink;
+use tidemark_control::execute::Options;
 use tidemark_control::local::LocalBackend;
 use tidemark_control::provenance;
 use tidemark_control::runner::Runner;
+use tidemark_load::open_files;
 use tidemark_load::thread_pool::{Coordinator, Instruction};
 use tidemark_load::work::Share;
 use tidemark_measure::record::Note;
 use tidemark_measure::tally::Interval;
 use tidemark_measure::wire;
 use tidemark_plan::plan::{Plan, Stage};
+use tidemark_plan::registry::Registry;
 
 /// How the parts of a run report to the controller; silent once the run is void.
 #[derive(Clone)]
@@ -111,16 +114,20 @@ pub(crate) fn carry_out(
     task: &Task,
     stage: u32,
     parts: &[Part],
-    threads: Option<u32>,
+    options: &Options,
     run_start: Instant,
     sink: &mut dyn EventSink,
 ) {
     let run = reporter.run;
+    let threads = options.threads.unwrap_or_else(provenance::cores);
     let mut notes = Vec::new();
     let mine = task.share(stage, parts);
     let place = StagePlace { index: stage as usize, run_start };
     let opened = match &mine {
-        Some(mine) => local.open(place, mine, &mut notes, sink),
+        Some(mine) => match allow_files(mine, parts, threads, &options.registry) {
+            Ok(()) => local.open(place, mine, &mut notes, sink),
+            Err(refusal) => backend::Opened::Failed(refusal.to_string()),
+        },
         None => backend::Opened::Failed("the controller named a work that this driver does not have".into()),
     };
     let barrier = |runners| StartBarrier {
@@ -136,11 +143,24 @@ pub(crate) fn carry_out(
         backend::Opened::Failed(why) => barrier(0).send(Opened::Failed(why)),
         backend::Opened::Runners(runners) => {
             let barrier = barrier(runners.len());
-            run_works(&barrier, &runners, parts, threads.unwrap_or_else(provenance::cores).max(1));
+            run_works(&barrier, &runners, parts, threads.max(1));
         }
     }
     let proof = local.proof(&[]).map(Box::new);
     reporter.send(Up::StageEnded { run, stage, proof });
+}
+
+/// Whether this process may have the files open that its part of a stage needs: more than it was prepared for, if other
+/// drivers were lost.
+fn allow_files(
+    stage: &Stage,
+    parts: &[Part],
+    threads: u32,
+    registry: &Registry,
+) -> Result<(), open_files::TooFew> {
+    let mut works = stage.works.clone();
+    works.iter_mut().zip(parts).for_each(|(work, part)| work.load.workers = part.count);
+    open_files::check(registry.open_files(&works), threads, open_files::limit())
 }
 
 fn run_works(barrier: &StartBarrier<'_>, runners: &[Runner<'_>], parts: &[Part], threads: u32) {

@@ -12,7 +12,7 @@ use tidemark_measure::record::{Note, Proof};
 use tidemark_plan::plan::Plan;
 
 /// The version of the protocol: drivers with another are refused.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Who joins: a driver's first message.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -75,6 +75,8 @@ pub enum Down {
         plan: Box<Plan>,
         /// Stage and work of whatever is on other drivers' machines: this driver neither prepares nor runs it.
         elsewhere: Vec<(u32, u32)>,
+        /// The most files and sockets that this driver's part has open at once, as long as no other driver is lost.
+        open_files: u64,
         /// Marks the data that this driver writes: a different number for every driver of the run.
         writer: u32,
         /// Whether to skip the check of the targets.

@@ -12,10 +12,11 @@
 //!
 //! [`work`] describes a work in these terms; [`thread`] is the loop that runs a share of its workers on one
 //! thread; [`thread_pool`] runs all threads that a process has of a work; [`merge`] adds up what all processes record,
-//! and decides when the load is steady and when it is given up.
+//! and decides when the load is steady and when it is given up. [`open_files`] is the limit that many workers run into.
 
 pub mod engine;
 pub mod merge;
+pub mod open_files;
 pub mod pacing;
 pub mod pool;
 pub mod recorder;

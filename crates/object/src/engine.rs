@@ -1,8 +1,8 @@
 //! The object engine as Tidemark sees it.
 
 use crate::document::{target, work};
-use crate::forecast::Preview;
-use crate::job::{self, ENGINE, Target as Storage};
+use crate::forecast::{self, Preview};
+use crate::job::{self, ENGINE, Place, Target as Storage};
 use crate::prepare::Servers;
 use crate::{policy, schema};
 use serde::Deserialize as _;
@@ -92,6 +92,17 @@ impl Engine for Objects {
         match job::Job::of(work).map(|job| &job.target) {
             Some(Storage::Embedded(_)) => Placement::OneMachine("Embedded servers run"),
             _ => Placement::Divisible,
+        }
+    }
+
+    fn open_files(&self, work: &Work) -> u64 {
+        let connections = forecast::connections(work);
+        match job::Job::of(work).map(|job| &job.target) {
+            // The server's ends are in this process, too, and its files while they are written or read.
+            Some(Storage::Embedded(server)) => {
+                connections.saturating_mul(if server.place == Place::Memory { 2 } else { 3 })
+            }
+            _ => connections,
         }
     }
 

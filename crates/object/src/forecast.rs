@@ -122,18 +122,7 @@ impl Forecaster for Preview {
     }
 
     fn connections(&self, work: &Work) -> u64 {
-        let Some(job) = Job::of(work) else { return 0 };
-        let parallel = |verb: &Verb| match verb {
-            Verb::PutMultipart { parallel, .. } => u64::from(*parallel),
-            _ => 1,
-        };
-        match job.target {
-            Target::Mock(_) | Target::Nothing => 0,
-            Target::S3(_) | Target::Swift(_) | Target::Embedded(_) => {
-                let each = job.actions.iter().map(|action| parallel(&action.verb)).max().unwrap_or(1);
-                u64::from(work.load.workers).saturating_mul(each)
-            }
-        }
+        connections(work)
     }
 
     fn holdings(&self) -> Holdings {
@@ -288,6 +277,22 @@ impl Preview {
                 DELETES_OBJECTS => self.objects.remove(&place, area, touch.is_scan()),
                 _ => {}
             }
+        }
+    }
+}
+
+/// The most connections of a work at once.
+pub(crate) fn connections(work: &Work) -> u64 {
+    let Some(job) = Job::of(work) else { return 0 };
+    let parallel = |verb: &Verb| match verb {
+        Verb::PutMultipart { parallel, .. } => u64::from(*parallel),
+        _ => 1,
+    };
+    match job.target {
+        Target::Mock(_) | Target::Nothing => 0,
+        Target::S3(_) | Target::Swift(_) | Target::Embedded(_) => {
+            let each = job.actions.iter().map(|action| parallel(&action.verb)).max().unwrap_or(1);
+            u64::from(work.load.workers).saturating_mul(each)
         }
     }
 }

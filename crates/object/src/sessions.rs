@@ -5,7 +5,6 @@ use crate::job::{Job, Target};
 use crate::mock::MockEngine;
 use crate::s3::S3Engine;
 use crate::swift::SwiftEngine;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::sync::Arc;
 use tidemark_load::engine::{OpenError, Sessions};
 
@@ -15,23 +14,11 @@ use tidemark_load::engine::{OpenError, Sessions};
 /// # Errors
 /// One clear sentence when that cannot be done.
 pub fn open(job: &Job, data: &Arc<DataSet>) -> Result<Box<dyn Sessions>, OpenError> {
-    allow_sockets();
     match &job.target {
         Target::S3(target) => Ok(Box::new(S3Engine::new(target, &job.actions, data)?)),
         Target::Mock(mock) => Ok(Box::new(MockEngine::new(*mock, &job.actions))),
         Target::Nothing => Ok(Box::new(MockEngine::nothing(&job.actions))),
         Target::Swift(target) => Ok(Box::new(SwiftEngine::new(target, &job.actions, data)?)),
         Target::Embedded(_) => Err(OpenError("the embedded server has not been started".into())),
-    }
-}
-
-/// Raises this process's limit of open files as far as it may: every slot has a socket, and the limit that
-/// shells set by default, 1024, is for programs that use `select`.
-fn allow_sockets() {
-    let limit = getrlimit(Resource::Nofile);
-    let wanted = limit.maximum.unwrap_or(1 << 20);
-    if limit.current.is_some_and(|current| current < wanted) {
-        // When it fails the sockets that are too many fail, and say why.
-        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), ..limit });
     }
 }

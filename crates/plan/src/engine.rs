@@ -92,6 +92,11 @@ pub trait Engine: Send + Sync {
     /// Which drivers can carry out a work.
     fn placement(&self, work: &Work) -> Placement;
 
+    /// How many files and sockets a work has open at once in the process that carries it out.
+    fn open_files(&self, _work: &Work) -> u64 {
+        0
+    }
+
     /// Whether a process that carries out works of this engine reports on every second, whatever the target does. Of one that
     /// should and does not, a controller takes its driver for stuck.
     fn reports_every_second(&self) -> bool {

@@ -41,6 +41,8 @@ pub struct Forecast {
     pub workers: u64,
     /// The most connections at once.
     pub connections: u64,
+    /// The most files and sockets that are open at once in a process that carries the whole plan out.
+    pub open_files: u64,
     /// Memory of the load generator at its peak, bytes: a rough estimate. With objects kept in memory by the
     /// embedded server, these are included.
     pub memory_bytes: u64,
@@ -169,6 +171,7 @@ pub fn forecast(plan: &Plan, registry: &Registry) -> Forecast {
         time: Time::default(),
         workers: 0,
         connections: 0,
+        open_files: 0,
         memory_bytes: BASE_MEMORY,
         stored_bytes: 0,
         volume_bytes: 0,
@@ -181,6 +184,7 @@ pub fn forecast(plan: &Plan, registry: &Registry) -> Forecast {
         let memory = sum(&|work| view.memory(work)).saturating_add(holdings.in_memory);
         forecast.workers = forecast.workers.max(sum(&|work| u64::from(work.load.workers)));
         forecast.connections = forecast.connections.max(sum(&|work| view.connections(work)));
+        forecast.open_files = forecast.open_files.max(registry.open_files(&stage.works));
         forecast.stored_bytes = forecast.stored_bytes.max(holdings.stored);
         forecast.volume_bytes = holdings.volumes;
         forecast.memory_bytes = forecast.memory_bytes.max(BASE_MEMORY.saturating_add(memory));

@@ -81,6 +81,12 @@ impl Registry {
         })
     }
 
+    /// How many files and sockets these works have open at once in a process that carries all of them out.
+    pub fn open_files<'w>(&self, works: impl IntoIterator<Item = &'w Work>) -> u64 {
+        let files = |work: &Work| self.engine(work.job.engine()).map_or(0, |engine| engine.open_files(work));
+        works.into_iter().map(files).fold(0, u64::saturating_add)
+    }
+
     /// The engine that puts load on targets of this kind, and the kind as it spells it.
     pub fn engine_for(&self, kind: &str) -> Option<(&dyn Engine, &'static str)> {
         self.engines().find_map(|engine| {

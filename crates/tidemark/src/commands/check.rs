@@ -4,6 +4,8 @@ use super::document::{self, Opened};
 use crate::cli;
 use crate::exit::{Exit, Stop};
 use crate::terminal::{Style, Terminal};
+use tidemark_control::provenance;
+use tidemark_load::open_files;
 use tidemark_measure::evaluation::level_label as level;
 use tidemark_measure::record::Cell;
 use tidemark_measure::units;
@@ -21,9 +23,10 @@ pub(crate) fn check(arguments: &cli::Check, terminal: Terminal) -> Result<Exit, 
         Opened::Evaluation(source) => return evaluation(&source.evaluation, arguments.json, terminal),
     };
     let forecast = forecast::forecast(&source.document.plan, &tidemark_engines::registry());
+    let possible = possible(&forecast);
     if arguments.json {
         terminal.print(&serde_json::to_string_pretty(&forecast).unwrap_or_default());
-        return Ok(Exit::Done);
+        return possible.map(|()| Exit::Done);
     }
     show(&forecast, terminal);
     let notes = source.document.plan.notes.iter().chain(&forecast.notes);
@@ -34,7 +37,13 @@ pub(crate) fn check(arguments: &cli::Check, terminal: Terminal) -> Result<Exit, 
             note.text
         ));
     }
-    Ok(Exit::Done)
+    possible.map(|()| Exit::Done)
+}
+
+/// Whether this process could run what is forecast.
+fn possible(forecast: &Forecast) -> Result<(), Stop> {
+    open_files::check(forecast.open_files, provenance::cores(), open_files::limit())
+        .map_err(|refusal| Stop::not_ready(format!("this document cannot be run here: {refusal}")))
 }
 
 /// Shows what an evaluation will do: its arms with their commands, its loads, how many runs, how long.
@@ -112,7 +121,7 @@ fn evaluation(document: &Evaluation, json: bool, terminal: Terminal) -> Result<E
         let topic = terminal.paint(Style::Warning, &format!("note ({}):", note.topic));
         terminal.print(&format!("{topic} {}", note.text));
     }
-    Ok(Exit::Done)
+    forecasts.iter().try_for_each(possible).map(|()| Exit::Done)
 }
 
 fn show(forecast: &Forecast, terminal: Terminal) {

@@ -65,6 +65,7 @@ pub(crate) fn execute(
             scratch: beside.parent().map(PathBuf::from),
             member: None,
             backends: None,
+            open_files: None,
             writer: None,
         },
         provisioners: provisioners(labs(arguments)?, arguments.run_commands),

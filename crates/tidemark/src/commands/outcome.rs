@@ -74,6 +74,7 @@ pub(crate) fn execute(
         scratch: store.as_ref().and_then(|store| store.path().parent()).map(Path::to_owned),
         member: None,
         backends: None,
+        open_files: None,
         writer: None,
     };
     let mut progress = Progress::new(show(running, terminal), terminal, Signals::listen(), plan);

@@ -35,6 +35,8 @@ pub(crate) fn serve(
     store: Option<PathBuf>,
     terminal: Terminal,
 ) -> Result<Exit, Stop> {
+    // Every driver, client and browser is a socket.
+    tidemark_load::open_files::limit();
     let path = store.unwrap_or_else(tidemark_store::default_path);
     let name = arguments.name.clone().unwrap_or_else(|| provenance::of_this_machine(VERSION).host);
     let security = security(arguments, &path);

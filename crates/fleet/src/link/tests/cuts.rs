@@ -160,6 +160,7 @@ fn prepare(description: String) -> Down {
     Down::Prepare {
         run: 1,
         plan: Box::new(plan),
+        open_files: 0,
         writer: 0,
         skip_preflight: true,
         lost_after_ns: 0,
