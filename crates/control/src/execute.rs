@@ -28,7 +28,8 @@ pub struct Options {
     pub trigger_directory: Option<PathBuf>,
     /// Whether to begin without a check of the targets. Data is protected from being overwritten in any case.
     pub skip_preflight: bool,
-    /// Devices and files whose content may be destroyed although it is not Tidemark's.
+    /// Whose content may be destroyed although it is not Tidemark's, as the user named it: a device or file by its path, a
+    /// bucket as `s3://NAME`.
     pub allow_destroy: Vec<PathBuf>,
     /// Directory in which temporary files of embedded servers lie; `None`: the working directory.
     pub scratch: Option<PathBuf>,

@@ -16,7 +16,7 @@ mod tree;
 mod work;
 mod workload;
 
-use remarks::Remarks;
+use remarks::{Differs, Remarks};
 use tidemark_load::pacing::{Arrivals, Pacing, Rate};
 use tidemark_load::source::SourcePlan;
 use tidemark_object::job::{ENGINE, Http, Job, Target, Verb};
@@ -176,6 +176,7 @@ fn extend_timeout(work: &mut Work, allowance_ns: u64, remarks: &mut Remarks) -> 
     if allowance_ns > 0 {
         let seconds = allowance_ns / 1_000_000_000;
         remarks.note(
+            Differs::Figures,
             "timeout",
             format!(
                 "COSBench's `timeout` limits how long a connection may be idle; in Tidemark it limits a \

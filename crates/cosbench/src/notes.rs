@@ -3,7 +3,7 @@
 //! Only notes that apply to the plan are made. What the plan does not show any more (a misspelled key that
 //! was understood, a setting that is ignored) is noted where it is read.
 
-use super::remarks::Remarks;
+use super::remarks::{Differs, Remarks};
 use tidemark_load::source::{Choice, Division, Size, SourcePlan};
 use tidemark_measure::pick::Pick;
 use tidemark_object::job::{Action, Form, Job, Target, Verb};
@@ -14,6 +14,7 @@ pub(super) fn describe(plan: &Plan, remarks: &mut Remarks) {
     plan.stages.iter().flat_map(|stage| &stage.works).for_each(|work| describe_work(work, remarks));
     if plan.stages.iter().any(|stage| stage.works.is_empty()) {
         remarks.note(
+            Differs::Conduct,
             "delay",
             "A stage that only waits succeeds in Tidemark; COSBench fails at its end \
             (NullPointerException) and reports the whole workload as terminated.",
@@ -21,13 +22,13 @@ pub(super) fn describe(plan: &Plan, remarks: &mut Remarks) {
     }
     if plan.trigger.is_some() || plan.stages.iter().any(|stage| stage.trigger.is_some()) {
         remarks.note(
+            Differs::Conduct,
             "trigger",
             "Triggers are shell scripts that a workload file names; Tidemark runs them \
             only if the operator allows a directory of scripts.",
         );
     }
-    remarks
-        .note("clock", "COSBench's drivers set the clock of the machine they run on; Tidemark never does.");
+    remarks.general("Tidemark never sets the clock of a machine, as COSBench's drivers do");
 }
 
 fn describe_work(work: &Work, remarks: &mut Remarks) {
@@ -40,6 +41,7 @@ fn describe_work(work: &Work, remarks: &mut Remarks) {
     actions.iter().for_each(|action| describe_action(action, target, remarks));
     if swift && actions.iter().any(|action| action.verb == Verb::Delete) {
         remarks.note(
+            Differs::Figures,
             "deletes",
             "COSBench's Swift adapter counts every response to a delete as a success; \
             Tidemark does so only if the object existed and is gone.",
@@ -50,16 +52,13 @@ fn describe_work(work: &Work, remarks: &mut Remarks) {
         SourcePlan::Scan { bytes, .. } => describe_size(bytes, remarks),
     }
     if let Target::S3(s3) = target {
-        remarks.note(
-            "failures",
-            "COSBench's S3 adapter counts refused connections, time-outs and 404 as \
-            successes; Tidemark counts every failed request as a failure.",
+        remarks.general(
+            "refused connections, time-outs and 404 are failures, which COSBench's S3 adapter counts as successes",
         );
         if s3.http.retries == 0 {
-            remarks.note(
-                "retries",
-                "The AWS SDK inside COSBench retries failed requests by itself, \
-                unseen; Tidemark sends every request once unless the storage's config sets `retry=`.",
+            remarks.general(
+                "every request is sent once unless the storage's config sets `retry=`, while COSBench's AWS SDK \
+                 repeats failed ones unseen",
             );
         }
     }
@@ -68,14 +67,14 @@ fn describe_work(work: &Work, remarks: &mut Remarks) {
 fn totals(work: &Work, remarks: &mut Remarks) {
     let workers = u64::from(work.load.workers);
     if workers > 1 {
-        remarks.note(
-            "throughput",
-            "Throughput is all work divided by the wall-clock time; COSBench adds \
-            up the workers' rates, which overstates it when they do not end together.",
+        remarks.general(
+            "throughput is all work divided by the time it took, while COSBench adds up the workers' own rates, which is \
+             too much when they do not end together",
         );
     }
     match work.load.stop.operations {
         Some(operations) if operations < workers => remarks.note(
+            Differs::Data,
             "total-operations",
             format!(
                 "totalOps={operations} is less than the {workers} workers: Tidemark does exactly {operations} \
@@ -84,6 +83,7 @@ fn totals(work: &Work, remarks: &mut Remarks) {
             ),
         ),
         Some(operations) if operations % workers != 0 => remarks.note(
+            Differs::Data,
             "total-operations",
             format!(
                 "totalOps={operations} is exact in Tidemark; COSBench gives each of {workers} workers {} and \
@@ -97,21 +97,15 @@ fn totals(work: &Work, remarks: &mut Remarks) {
 }
 
 fn measurements(work: &Work, remarks: &mut Remarks) {
-    remarks.note(
-        "percentiles",
-        "Percentiles come from high-resolution histograms; COSBench's have \
-        buckets of 10 ms and report the upper edge, so everything faster reads 10 ms.",
+    remarks.general(
+        "percentiles are exact to three digits, while COSBench's are the upper edges of steps of 10 ms",
     );
-    remarks.note(
-        "processing-time",
-        "Tidemark reports COSBench's Avg-ProcTime as the time to \
-        the first byte; for writes COSBench measures something else.",
-    );
+    remarks
+        .general("Avg-ProcTime is the time to the first byte, while COSBench's is something else for writes");
     if work.load.stop.window_ns.is_some() {
-        remarks.note(
-            "in-flight",
-            "Tidemark waits for operations in flight at the end and counts them; \
-            COSBench drops them, including the slowest.",
+        remarks.general(
+            "operations in flight at the end are waited for and counted, while COSBench drops them, the slowest among \
+             them",
         );
     }
 }
@@ -123,6 +117,7 @@ fn describe_action(action: &Action, target: &Target, remarks: &mut Remarks) {
     match action.verb {
         Verb::Put { .. } | Verb::PutMultipart { .. } if seeded => {
             remarks.note(
+                Differs::Data,
                 "content",
                 "Each object holds different seeded pseudo-random bytes; COSBench \
                 repeats one block of 4 KiB of letters, which compresses and deduplicates to almost nothing.",
@@ -130,17 +125,28 @@ fn describe_action(action: &Action, target: &Target, remarks: &mut Remarks) {
         }
         Verb::List { .. } if s3 => {
             remarks.note(
+                Differs::Figures,
                 "list",
                 "`list` sends a real request; COSBench's S3 adapter sends nothing \
                 and counts a success.",
             );
         }
-        Verb::DeleteContainer { empty: true } if s3 => {
+        Verb::DeleteContainer { .. } if s3 => {
             remarks.note(
+                Differs::Deleted,
                 "dispose",
-                "`dispose` deletes a container's remaining objects first; \
-                COSBench does so only for Swift; on S3 it keeps a container that is not empty and writes a \
-                line to its log.",
+                "A bucket that is not empty stays, with all that is in it, as with COSBench's S3 adapter; Tidemark counts \
+                 that as a failure, COSBench only writes it to its log. `--allow-destroy s3://NAME` lets `dispose` empty \
+                 the bucket first.",
+            );
+        }
+        Verb::DeleteContainer { .. } if matches!(target, Target::Swift(_)) => {
+            remarks.note(
+                Differs::Deleted,
+                "dispose",
+                "A container that is not empty stays, with all that is in it, and that is a failure; COSBench's Swift adapter \
+                 deletes whatever it holds, whoever wrote it. `--allow-destroy swift://NAME` lets `dispose` empty the \
+                 container first.",
             );
         }
         _ => {}
@@ -158,6 +164,7 @@ fn describe_choice(choice: &Choice, remarks: &mut Remarks) {
         let common = gcd(spaces, items);
         if common > 1 {
             remarks.note(
+                Differs::Conduct,
                 "pairs",
                 format!(
                     "Two sequences advance together, as in COSBench: of {spaces} containers x \
@@ -187,6 +194,7 @@ fn describe_size(size: &Size, remarks: &mut Remarks) {
     describe_pick(&size.pick, remarks);
     if size.unit >= 1024 && size.unit.is_power_of_two() {
         remarks.note(
+            Differs::Data,
             "binary-units",
             "KiB, MiB and GiB are powers of 1024 in Tidemark and in COSBench's sineio \
             fork; Intel's COSBench reads `c(64)KiB` as 64 bytes.",
@@ -198,6 +206,7 @@ fn describe_pick(pick: &Pick, remarks: &mut Remarks) {
     match pick {
         Pick::Weighted(_) => {
             remarks.note(
+                Differs::Figures,
                 "weights",
                 "`h(...)` picks by exactly the weights given; COSBench is off by one \
                 and favours the first range.",
@@ -205,6 +214,7 @@ fn describe_pick(pick: &Pick, remarks: &mut Remarks) {
         }
         Pick::Shared { .. } => {
             remarks.note(
+                Differs::Data,
                 "shared-sequence",
                 "`s(a,b)` is one sequence for all workers; in COSBench every \
                 driver has its own, so that several drivers write the same objects.",

@@ -1,7 +1,7 @@
 //! An operation of a mix: what it does, on what, and how it is shown.
 
 use super::config::{Entry, Settings};
-use super::remarks::{Remarks, shown};
+use super::remarks::{Differs, Remarks, shown};
 use super::storage::Storage;
 use super::tree::Element;
 use super::workload::Reader;
@@ -187,7 +187,11 @@ fn warn_ignored(entry: &Entry<'_>, remarks: &mut Remarks) {
         let help =
             "c(n) is a constant and uses n alone, as in COSBench; use u(a,b) to spread evenly from a to b";
         remarks.warning(entry.place(ignored), "arguments of `c` after the first number are ignored", help);
-        remarks.note("constant", "A selector `c(a,b)` is a constant, as in COSBench: it always gives a.");
+        remarks.note(
+            Differs::Conduct,
+            "constant",
+            "A selector `c(a,b)` is a constant, as in COSBench: it always gives a.",
+        );
     }
 }
 
@@ -268,6 +272,7 @@ pub(super) fn naming(settings: &Settings<'_>) -> Naming {
 pub(super) fn content(settings: &Settings<'_>, remarks: &mut Remarks) -> Content {
     if settings.find(&["hashcheck"]).is_some() {
         remarks.note(
+            Differs::Figures,
             "hashcheck",
             "`hashcheck` is read as `hashCheck`, so content is verified; COSBench \
             accepts only the latter spelling and verifies nothing.",

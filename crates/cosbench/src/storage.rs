@@ -2,7 +2,7 @@
 
 use super::auth;
 use super::config::{Entry, Settings, Vocabulary};
-use super::remarks::{Remarks, shown};
+use super::remarks::{Differs, Remarks, shown};
 use super::tree::Element;
 use std::path::PathBuf;
 use tidemark_object::job::{Embedded, Http, Mock, Place, REGION, S3, Swift, SwiftAuth, Target};
@@ -139,10 +139,8 @@ pub(super) fn resolve(
         "s3" | "sio" | "siov1" | "gdas" | "oss" => {
             let settings = read(&S3_KEYS, "S3 storage", remarks);
             if lower == "s3" {
-                remarks.note(
-                    "signature",
-                    "COSBench's `s3` signs by Signature Version 2; Tidemark by \
-                    Version 4, which current servers demand.",
+                remarks.general(
+                    "requests are signed by Signature Version 4, while COSBench's `s3` signs by Version 2",
                 );
             }
             s3(storage, &lower, &settings, remarks)
@@ -274,12 +272,13 @@ fn s3(storage: &Element, kind: &str, settings: &Settings<'_>, remarks: &mut Rema
     proxy(settings, remarks);
     if settings.find(&["max_connections", "maxConnections"]).is_some() {
         remarks.note(
+            Differs::Conduct,
             "connections",
             "`max_connections` is ignored: every worker keeps one connection of its own open.",
         );
     }
     if settings.flag(&["is_prefetch"], remarks) {
-        remarks.note("prefetch", "`is_prefetch` is ignored: Tidemark does not prefetch.");
+        remarks.note(Differs::Figures, "prefetch", "`is_prefetch` is ignored: Tidemark does not prefetch.");
     }
     let path_style = settings.flag(&["path_style_access", "pathStyleAccess"], remarks)
         || endpoints.iter().any(|endpoint| needs_path_style(endpoint));
@@ -416,6 +415,7 @@ fn http(settings: &Settings<'_>, endpoints: Vec<String>, remarks: &mut Remarks) 
         Some(0) => {
             http.timeout_ns = 3_600_000_000_000;
             remarks.note(
+                Differs::Figures,
                 "timeout",
                 "`timeout=0` means no limit in COSBench; Tidemark ends an attempt after an hour.",
             );
@@ -426,6 +426,7 @@ fn http(settings: &Settings<'_>, endpoints: Vec<String>, remarks: &mut Remarks) 
     if let Some(retries) = settings.number(&["retry"], remarks) {
         http.retries = retries.min(100) as u32;
         remarks.note(
+            Differs::Figures,
             "retry",
             format!(
                 "COSBench ignores `retry` in a storage's config; Tidemark makes up to {} \

@@ -2,7 +2,7 @@
 
 use super::config::Settings;
 use super::operation;
-use super::remarks::{Remarks, shown};
+use super::remarks::{Differs, Remarks, shown};
 use super::storage::Storage;
 use super::tree::Element;
 use super::workload::{Reader, Scope, seconds};
@@ -12,7 +12,7 @@ use tidemark_load::source::{Choice, Division, Size, SourcePlan};
 use tidemark_load::stopping::Stop;
 use tidemark_load::work::Work as Load;
 use tidemark_measure::pick::Pick;
-use tidemark_object::job::{Action, Job, Verb};
+use tidemark_object::job::{Action, Emptied, Job, Verb};
 use tidemark_plan::defaults;
 use tidemark_plan::nearest::nearest;
 use tidemark_plan::plan::{Label, OperationClass, Work, WorkKind};
@@ -22,6 +22,9 @@ const MOST_OPERATIONS: usize = 100;
 
 /// COSBench's `afr` of normal works; that of special works is 0.
 const NORMAL_AFR: u32 = 200_000;
+
+/// Deletes empty containers.
+const DELETE_CONTAINER: Verb = Verb::DeleteContainer { empty: Emptied::Never };
 
 /// When a work runs, seen from its stage. Works that create or delete the containers of another cannot run
 /// at the same time, so they get a stage of their own before or after.
@@ -272,7 +275,8 @@ fn special(
         }
         Type::MultipartPrepare => (operation::multipart(storage), WorkKind::Prepare, "mwrite"),
         Type::Cleanup => (Verb::Clear, WorkKind::Cleanup, "delete"),
-        Type::Dispose => (Verb::DeleteContainer { empty: true }, WorkKind::Dispose, "dispose"),
+        // What is in them and was not cleaned up may be somebody else's.
+        Type::Dispose => (DELETE_CONTAINER, WorkKind::Dispose, "dispose"),
     };
     let bytes = match writes {
         true => operation::size(settings, element, type_name, remarks),
@@ -323,6 +327,7 @@ fn extra(
     match kind {
         WorkKind::Prepare if settings.flag(&["createContainer"], remarks) => {
             remarks.note(
+                Differs::Conduct,
                 "create-containers",
                 "`createContainer=true`: Tidemark creates the containers in a \
                 stage of their own before it writes the objects; in COSBench every worker requests each \
@@ -332,12 +337,13 @@ fn extra(
         }
         WorkKind::Cleanup if settings.flag(&["deleteContainer"], remarks) => {
             remarks.note(
+                Differs::Conduct,
                 "delete-containers",
                 "`deleteContainer=true`: Tidemark deletes the containers in a \
                 stage of their own after all objects; COSBench tries while other workers may still be \
                 deleting.",
             );
-            Some((Turn::After, Verb::DeleteContainer { empty: false }, WorkKind::Dispose, "dispose"))
+            Some((Turn::After, DELETE_CONTAINER, WorkKind::Dispose, "dispose"))
         }
         _ => None,
     }

@@ -9,7 +9,7 @@ use tidemark_load::stopping::Stop;
 use tidemark_measure::pick::{Bucket, Pick};
 use tidemark_object::Objects;
 use tidemark_object::job::{
-    Content, Embedded, Form, Job, Mock, Naming, Place, S3, Swift, SwiftAuth, Target, Verb,
+    Content, Embedded, Emptied, Form, Job, Mock, Naming, Place, S3, Swift, SwiftAuth, Target, Verb,
 };
 use tidemark_plan::diagnostic::{Diagnostic, Severity};
 use tidemark_plan::document::{self, Read};
@@ -142,7 +142,7 @@ fn five_stages_become_the_plan_that_they_say() {
         (0, Verb::CreateContainer, None, 0, 1),
         (1, Verb::Put { chunked: false, if_absent: false }, Some((1, 500)), 4, 1000),
         (3, Verb::Clear, Some((1, 500)), 0, 1),
-        (4, Verb::DeleteContainer { empty: true }, None, 0, 1),
+        (4, Verb::DeleteContainer { empty: Emptied::Never }, None, 0, 1),
     ];
     for (index, verb, items, number, unit) in scans {
         let bytes = Size { pick: Pick::Constant(number), unit };
@@ -182,21 +182,9 @@ fn five_stages_become_the_plan_that_they_say() {
     assert_eq!(main.labels[1].config, "cprefix=tide;containers=u(1,100);objects=u(251,500);sizes=c(4)KB");
     let samples: Vec<&str> = works.iter().map(|work| work.labels[0].class.name()).collect();
     assert_eq!(samples, ["init", "write", "read", "delete", "dispose"]);
-    assert_eq!(
-        topics(&plan),
-        [
-            "signature",
-            "failures",
-            "retries",
-            "throughput",
-            "content",
-            "percentiles",
-            "processing-time",
-            "in-flight",
-            "dispose",
-            "clock"
-        ]
-    );
+    assert_eq!(topics(&plan), ["dispose", "content", "general"]);
+    let general = &plan.notes[2].text;
+    assert!(general.starts_with("8 differences are those of every COSBench file: "), "{general}");
 }
 
 #[test]
@@ -225,7 +213,7 @@ fn every_operation_of_the_union_dialect_is_understood() {
     let create = &plan.stages[0].works[0];
     assert_eq!((create.kind, &job(create).actions[0].verb), (WorkKind::Init, &Verb::CreateContainer));
     let delete = &plan.stages[5].works[0];
-    assert_eq!(job(delete).actions[0].verb, Verb::DeleteContainer { empty: false });
+    assert_eq!(job(delete).actions[0].verb, Verb::DeleteContainer { empty: Emptied::Never });
     assert_eq!((plan.stages[3].works.len(), plan.stages[3].pause_ns), (0, 5 * SECOND));
 
     let mix = &plan.stages[2].works[0];
@@ -310,14 +298,19 @@ fn every_operation_of_the_union_dialect_is_understood() {
         "weights",
         "shared-sequence",
         "total-operations",
-        "failures",
-        "clock",
+        "general",
     ] {
         assert!(topics.contains(&topic), "{topic} is missing among {topics:?}");
     }
-    for topic in ["retries", "in-flight", "deletes", "dispose", "constant", "pairs"] {
+    for topic in ["deletes", "constant", "pairs"] {
         assert!(!topics.contains(&topic), "{topic} does not apply");
     }
+    let order = |topic: &str| topics.iter().position(|one| *one == topic);
+    assert!(
+        order("binary-units") < order("weights") && order("weights") < order("connections"),
+        "{topics:?}"
+    );
+    assert_eq!(topics.last(), Some(&"general"));
 }
 
 #[test]
@@ -686,10 +679,10 @@ fn notes_tell_what_applies() {
     let rest = normal("workers=\"8\" totalOps=\"21\"", "containers=c(1);objects=c(1)");
     assert!(text(&rest, "total-operations").contains("gives each of 8 workers 2 and does 16"));
     let even = normal("workers=\"8\" totalOps=\"24\"", "containers=c(1);objects=c(1)");
-    assert!(!topics(&even).contains(&"total-operations") && !topics(&even).contains(&"in-flight"));
+    assert!(!topics(&even).contains(&"total-operations"));
     let pairs = normal("workers=\"1\" runtime=\"1\"", "containers=r(1,2);objects=r(1,10)");
     assert!(text(&pairs, "pairs").contains("of 2 containers x 10 objects only 10 pairs are used"));
-    assert!(!topics(&pairs).contains(&"throughput"), "one worker's rate is the rate");
+    assert!(!text(&pairs, "general").contains("throughput"), "one worker's rate is the rate");
     let coprime = normal("workers=\"1\" runtime=\"1\"", "containers=r(1,3);objects=r(1,10)");
     assert!(!topics(&coprime).contains(&"pairs"));
 }

@@ -6,7 +6,7 @@
 mod remarks;
 mod world;
 
-use crate::job::{Form, Job, Place as Keeps, Target, Verb};
+use crate::job::{Emptied, Form, Job, Place as Keeps, Target, Verb};
 use tidemark_load::source::{Choice, Effect, Size, SourcePlan};
 use tidemark_measure::pick::Pick;
 use tidemark_measure::units;
@@ -268,7 +268,7 @@ impl Preview {
                     self.containers.put(&containers, stored);
                 }
                 DELETES_CONTAINERS => {
-                    if matches!(touch.verb(), Verb::DeleteContainer { empty: true }) && touch.is_scan() {
+                    if matches!(touch.verb(), Verb::DeleteContainer { empty: Emptied::Always }) && touch.is_scan() {
                         self.objects.empty(&containers, area.spaces);
                     }
                     self.containers.remove(&containers, &spaces, touch.is_scan());

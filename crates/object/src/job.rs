@@ -251,10 +251,10 @@ pub struct Action {
 pub enum Verb {
     /// Makes a container; one that exists already and is ours is a success.
     CreateContainer,
-    /// Deletes a container; one that does not exist is a success. `empty` deletes its objects first.
+    /// Deletes a container; one that does not exist is a success.
     DeleteContainer {
-        /// Delete the objects in it first.
-        empty: bool,
+        /// Whether the objects in it are deleted first.
+        empty: Emptied,
     },
     /// Writes a whole object. With `chunked` its length is not announced (Swift) or is sent as aws-chunked (S3).
     Put {
@@ -325,6 +325,56 @@ pub enum Verb {
     },
 }
 
+/// Which containers are emptied before they are deleted, whoever wrote what is in them. All others are deleted only if they
+/// are empty.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Emptied {
+    /// None.
+    Never,
+    /// All.
+    Always,
+    /// Those that the user has given up for this run.
+    If(Vec<Doomed>),
+}
+
+impl Emptied {
+    /// Whether the container of this name is emptied.
+    pub fn covers(&self, container: &str) -> bool {
+        match self {
+            Emptied::Never => false,
+            Emptied::Always => true,
+            Emptied::If(doomed) => doomed.iter().any(|doomed| doomed.covers(container)),
+        }
+    }
+}
+
+/// Containers that may be emptied although others may have written to them: one by its name, or all whose names begin so.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Doomed {
+    name: String,
+    beginning: bool,
+}
+
+impl Doomed {
+    /// Reads `NAME` or `BEGINNING*`.
+    ///
+    /// # Errors
+    /// A clause that says what is wrong.
+    pub fn read(text: &str) -> Result<Self, &'static str> {
+        let (name, beginning) = text.strip_suffix('*').map_or((text, false), |name| (name, true));
+        match name {
+            "" => Err("has no name"),
+            _ if name.contains('*') => Err("has a `*` that is not at its end"),
+            _ if name.contains('/') => Err("goes beyond the container's name"),
+            _ => Ok(Self { name: name.to_owned(), beginning }),
+        }
+    }
+
+    fn covers(&self, container: &str) -> bool {
+        if self.beginning { container.starts_with(&self.name) } else { container == self.name }
+    }
+}
+
 /// Names of containers and objects: prefix, number, suffix.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Naming {
@@ -346,6 +396,28 @@ impl Default for Naming {
             container_suffix: String::new(),
             object_prefix: "myobjects".into(),
             object_suffix: String::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_containers_that_are_named_are_given_up() {
+        let given_up = |texts: &[&str]| {
+            Emptied::If(texts.iter().map(|text| Doomed::read(text).expect("a name")).collect())
+        };
+        let some = given_up(&["box1", "tmp*"]);
+        let covered: Vec<_> =
+            ["box1", "box10", "bo", "tmp", "tmp7", "atmp"].map(|name| some.covers(name)).into();
+        assert_eq!(covered, [true, false, false, true, true, false]);
+        assert!(
+            !given_up(&[]).covers("box1") && !Emptied::Never.covers("") && Emptied::Always.covers("box1")
+        );
+        for wrong in ["", "*", "a*b", "a/b", "a/*"] {
+            assert!(Doomed::read(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -3,7 +3,7 @@
 //! The stages are those that a person would write: make the containers, fill them when there is something to
 //! read, put the load on, delete what was made.
 
-use crate::job::{Action, Content, Form, Job, Naming, Target, Verb};
+use crate::job::{Action, Content, Emptied, Form, Job, Naming, Target, Verb};
 use tidemark_load::pacing::{Arrivals, Pacing, Rate};
 use tidemark_load::source::{Choice, Division, Effect, Order, PoolPlan, Size, SourcePlan};
 use tidemark_load::stopping::Stop;
@@ -149,7 +149,9 @@ impl OneLiner {
     fn scan(&self, kind: WorkKind) -> Stage {
         let (verb, on_objects, class) = match kind {
             WorkKind::Init => (Verb::CreateContainer, false, OperationClass::Init),
-            WorkKind::Dispose => (Verb::DeleteContainer { empty: false }, false, OperationClass::Dispose),
+            WorkKind::Dispose => {
+                (Verb::DeleteContainer { empty: Emptied::Never }, false, OperationClass::Dispose)
+            }
             WorkKind::Cleanup => (Verb::Clear, true, OperationClass::Delete),
             _ => (PUT, true, OperationClass::Write),
         };

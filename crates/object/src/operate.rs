@@ -9,7 +9,7 @@ use crate::job::{Action, Http, Naming, Verb};
 use crate::local::{self, Files, LocalFile};
 use crate::reactor::Reactor;
 use crate::slots::Mailbox;
-use crate::text::{encode, push_decimal};
+use crate::text::{decode, encode, push_decimal};
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
 use std::ops::Range;
@@ -163,6 +163,13 @@ impl<'a> Task<'a> {
         Key { space: self.operation.space, item: self.operation.item }
     }
 
+    /// The name of the container, as people write it.
+    pub(crate) fn container(&self) -> String {
+        let mut name = Vec::new();
+        self.action.names.push_container(&mut name, self.operation.space);
+        decode(&name)
+    }
+
     /// The bytes to write.
     pub(crate) fn payload(&self) -> Payload<'a> {
         let key = self.key();
@@ -213,6 +220,15 @@ impl<'a> Task<'a> {
         }
         String::from_utf8_lossy(&words).into_owned()
     }
+}
+
+/// A container that a server of this kind would not delete: what is in it stays.
+pub(crate) fn not_empty(failure: &Failure, kind: &str, container: &str) -> Failure {
+    let text = format!(
+        "{}; what is in it stays: delete it, or run with `--allow-destroy {kind}://{container}`",
+        failure.text
+    );
+    Failure { fault: failure.fault, text: text.into(), in_doubt: failure.in_doubt }
 }
 
 /// A verb in the words of failures.

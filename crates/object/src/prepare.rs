@@ -1,7 +1,7 @@
 //! Prepares targets: starts embedded servers, checks the others against what the plan expects.
 
 use crate::content::DataSet;
-use crate::job::{Embedded, Http, Job, Place, REGION, S3, Target};
+use crate::job::{Doomed, Embedded, Emptied, Http, Job, Place, REGION, S3, Target, Verb};
 use crate::preflight::preflight;
 use crate::sessions;
 use std::path::{Path, PathBuf};
@@ -22,6 +22,45 @@ pub(crate) struct Servers {
     running: Vec<Server>,
     scratch: PathBuf,
     data: Arc<DataSet>,
+    given_up: GivenUp,
+}
+
+/// The containers whose content the user has given up for this run, by `--allow-destroy`.
+struct GivenUp {
+    buckets: Vec<Doomed>,
+    containers: Vec<Doomed>,
+}
+
+impl GivenUp {
+    fn read(allowed: &[PathBuf]) -> Result<Self, String> {
+        let of = |kind: &str| {
+            let named = allowed.iter().filter_map(|one| one.to_str()?.strip_prefix(kind));
+            let read = |name: &str| {
+                Doomed::read(name).map_err(|wrong| {
+                    format!(
+                        "`--allow-destroy {kind}{name}` {wrong}: write {kind}NAME, or {kind}BEGINNING* for all \
+                         whose names begin so"
+                    )
+                })
+            };
+            named.map(read).collect::<Result<_, _>>()
+        };
+        Ok(Self { buckets: of("s3://")?, containers: of("swift://")? })
+    }
+
+    /// Lets a job empty the containers that it deletes, if they are among these.
+    fn apply(&self, job: &mut Job) {
+        let doomed = match job.target {
+            Target::S3(_) | Target::Embedded(_) => &self.buckets,
+            Target::Swift(_) => &self.containers,
+            Target::Mock(_) | Target::Nothing => return,
+        };
+        for action in &mut job.actions {
+            if let Verb::DeleteContainer { empty: empty @ Emptied::Never } = &mut action.verb {
+                *empty = Emptied::If(doomed.clone());
+            }
+        }
+    }
 }
 
 /// An embedded server. The directory of one that has none of its own goes with it.
@@ -36,7 +75,8 @@ impl Servers {
     pub(crate) fn prepare(plan: &Plan, setup: &mut Setup<'_>) -> Result<Self, String> {
         let scratch = setup.scratch.unwrap_or(Path::new(".")).to_owned();
         let data = DataSet::new(plan.seed, setup.writer, followed_keys(plan));
-        let mut servers = Self { running: Vec::new(), scratch, data };
+        let given_up = GivenUp::read(setup.allow_destroy)?;
+        let mut servers = Self { running: Vec::new(), scratch, data, given_up };
         // A plan that makes containers may begin without them; any other needs them to be there.
         let makes_containers = works(plan).any(|(work, _)| work.kind == WorkKind::Init);
         let mut asked: Vec<&Target> = Vec::new();
@@ -83,7 +123,8 @@ impl Servers {
 
     fn sessions(&mut self, work: &Work) -> Result<Carrier, String> {
         let job = Job::of(work).ok_or("its job is not one on objects")?;
-        let job = self.resolve(job)?;
+        let mut job = self.resolve(job)?;
+        self.given_up.apply(&mut job);
         sessions::open(&job, &self.data).map(Carrier::Sessions).map_err(|error| error.to_string())
     }
 }
@@ -143,7 +184,8 @@ fn followed_keys(plan: &Plan) -> usize {
     if verifies { keys.saturating_mul(2).clamp(1 << 16, FOLLOWED_KEYS) as usize } else { 0 }
 }
 
-fn describe(target: &Target) -> String {
+/// A target in a few words.
+pub(crate) fn describe(target: &Target) -> String {
     match target {
         Target::S3(s3) => format!("S3 at {}", s3.http.endpoints.join(", ")),
         Target::Swift(swift) => format!("Swift at {}", swift.auth.address()),

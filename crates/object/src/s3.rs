@@ -142,7 +142,7 @@ impl Protocol for Slot {
             }
             Verb::PutFile { part_bytes, .. } => Box::pin(self.put_file(task, *part_bytes)).await,
             Verb::CreateContainer => Box::pin(self.create_bucket(task)).await,
-            Verb::DeleteContainer { empty } => Box::pin(self.delete_bucket(task, *empty)).await,
+            Verb::DeleteContainer { empty } => Box::pin(self.delete_bucket(task, empty)).await,
             Verb::DeleteMany { count } => Box::pin(self.delete_numbered(task, *count)).await,
             Verb::Copy => Box::pin(self.copy(task)).await,
             Verb::List { page, all, by_object } => Box::pin(self.list(task, *page, *all, *by_object)).await,

@@ -9,7 +9,7 @@ use tidemark_embedded::{EmbeddedOptions, EmbeddedServer, Fault as Trouble, Opera
 use tidemark_load::engine::{Begin, Operation};
 use tidemark_measure::fault::Fault;
 use tidemark_object::content::DataSet;
-use tidemark_object::job::{Job, S3, Target, Verb};
+use tidemark_object::job::{Emptied, Job, S3, Target, Verb};
 use tidemark_object::preflight::preflight;
 use tidemark_plan::secret::Secret;
 
@@ -25,7 +25,7 @@ const RANGE: Verb = Verb::GetRange { length: 10_000, object_bytes: 100_000 };
 const PARTS: Verb = Verb::PutMultipart { part_bytes: 70_000, parallel: 3 };
 const LIST: Verb = Verb::List { page: 2, all: true, by_object: false };
 const FIRST_PAGE: Verb = Verb::List { page: 2, all: false, by_object: false };
-const EMPTY: Verb = Verb::DeleteContainer { empty: true };
+const EMPTY: Verb = Verb::DeleteContainer { empty: Emptied::Always };
 
 #[test]
 fn every_verb_does_what_it_says_and_the_server_counts_the_same() {
@@ -45,7 +45,7 @@ fn every_verb_does_what_it_says_and_the_server_counts_the_same() {
         Verb::GetTags,
         PARTS,
         EMPTY,
-        Verb::DeleteContainer { empty: false },
+        Verb::DeleteContainer { empty: Emptied::Never },
     ];
     let mut run = Run::s3(&target, &verbs, 1);
     run.well(&Verb::CreateContainer, 2, 0, 0);
@@ -67,13 +67,16 @@ fn every_verb_does_what_it_says_and_the_server_counts_the_same() {
     assert_eq!(run.one(&Verb::Get, 2, 1, 0).fault, Some(Fault::NotFound));
     run.well(&Verb::DeleteMany { count: 3 }, 2, 1, 0);
     assert_eq!(run.one(&Verb::Head, 2, 2, 0).fault, Some(Fault::NotFound));
-    assert_eq!(run.one(&Verb::DeleteContainer { empty: false }, 2, 0, 0).fault, Some(Fault::Conflict));
+    assert_eq!(
+        run.one(&Verb::DeleteContainer { empty: Emptied::Never }, 2, 0, 0).fault,
+        Some(Fault::Conflict)
+    );
     assert_eq!(run.well(&PARTS, 2, 9, 250_000).bytes, 250_000);
     assert_eq!(run.well(&Verb::Get, 2, 9, 0).bytes, 250_000);
     assert_eq!(run.well(&PARTS, 2, 10, 0).bytes, 0);
     run.well(&EMPTY, 2, 0, 0);
     run.well(&EMPTY, 2, 0, 0);
-    run.well(&Verb::DeleteContainer { empty: false }, 2, 0, 0);
+    run.well(&Verb::DeleteContainer { empty: Emptied::Never }, 2, 0, 0);
     let counts = server.statistics();
     let of = |asked| (counts.of(asked).requests, counts.of(asked).failed);
     assert_eq!(of(Asked::PutObject), (5, 0));

@@ -8,7 +8,7 @@ mod support;
 use support::{PUT, Run, actions};
 use tidemark_lab::{self as lab, Lab, LabOptions};
 use tidemark_measure::fault::Fault;
-use tidemark_object::job::{Job, S3, Swift, SwiftAuth, Target, Verb};
+use tidemark_object::job::{Emptied, Job, S3, Swift, SwiftAuth, Target, Verb};
 use tidemark_object::preflight::preflight;
 use tidemark_plan::secret::Secret;
 
@@ -65,8 +65,8 @@ fn swift_verbs_work_on_a_real_gateway() {
     assert!(refused.contains("rejected user") && refused.contains("key"), "{refused}");
 
     let create = Verb::CreateContainer;
-    let empty = Verb::DeleteContainer { empty: true };
-    let full = Verb::DeleteContainer { empty: false };
+    let empty = Verb::DeleteContainer { empty: Emptied::Always };
+    let full = Verb::DeleteContainer { empty: Emptied::Never };
     let chunked = Verb::Put { chunked: true, if_absent: false };
     let range = Verb::GetRange { length: 10_000, object_bytes: 100_000 };
     let list = Verb::List { page: 2, all: true, by_object: false };
@@ -142,8 +142,8 @@ fn s3_verbs_work_on_a_real_gateway() {
     assert!(key.contains("access key 'NOBODY'"), "{key}");
 
     let create = Verb::CreateContainer;
-    let empty = Verb::DeleteContainer { empty: true };
-    let full = Verb::DeleteContainer { empty: false };
+    let empty = Verb::DeleteContainer { empty: Emptied::Always };
+    let full = Verb::DeleteContainer { empty: Emptied::Never };
     let chunked = Verb::Put { chunked: true, if_absent: false };
     let absent = Verb::Put { chunked: false, if_absent: true };
     let range = Verb::GetRange { length: 10_000, object_bytes: 100_000 };

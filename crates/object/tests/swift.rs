@@ -9,7 +9,7 @@ use support::{PUT, Run, actions};
 use tidemark_load::engine::{Begin, Operation};
 use tidemark_measure::fault::Fault;
 use tidemark_object::content::DataSet;
-use tidemark_object::job::{Job, Swift, SwiftAuth, Target, Verb};
+use tidemark_object::job::{Emptied, Job, Swift, SwiftAuth, Target, Verb};
 use tidemark_object::preflight::preflight;
 use tidemark_object::sessions;
 use tidemark_plan::secret::Secret;
@@ -24,7 +24,7 @@ fn check(target: &Swift, container: Option<u64>) -> Result<String, String> {
 }
 
 const CREATE: Verb = Verb::CreateContainer;
-const EMPTY: Verb = Verb::DeleteContainer { empty: true };
+const EMPTY: Verb = Verb::DeleteContainer { empty: Emptied::Always };
 
 #[test]
 fn every_verb_does_its_work() {
@@ -97,13 +97,14 @@ fn every_verb_does_its_work() {
 fn containers_are_emptied_one_by_one_where_there_is_no_bulk_deletion() {
     let server = Server::start();
     server.state.lock().unwrap().no_bulk = true;
-    let full = Verb::DeleteContainer { empty: false };
+    let full = Verb::DeleteContainer { empty: Emptied::Never };
     let mut run = run(&server.temp_auth(), &[CREATE, PUT, EMPTY, full.clone()], 1);
     run.well(&CREATE, 1, 0, 0);
     for item in 1..4 {
         run.well(&PUT, 1, item, 10);
     }
     assert_eq!(run.one(&full, 1, 0, 0).fault, Some(Fault::Conflict));
+    assert_eq!(server.state.lock().unwrap().containers.len(), 1, "it stays, with all that is in it");
     run.well(&EMPTY, 1, 0, 0);
     let state = server.state.lock().unwrap();
     assert!(state.containers.is_empty());

@@ -186,7 +186,8 @@ pub enum Placement {
 pub struct Setup<'a> {
     /// Whether to begin without a check of the targets. Data is guarded all the same.
     pub skip_preflight: bool,
-    /// Devices and files whose content may be destroyed although it is not Tidemark's.
+    /// Whose content may be destroyed although it is not Tidemark's, as the user named it: a device or file by its path, a
+    /// bucket as `s3://NAME`.
     pub allow_destroy: &'a [PathBuf],
     /// The directory for temporary files; `None`: the working directory.
     pub scratch: Option<&'a Path>,

@@ -128,7 +128,8 @@ pub(crate) struct Running {
     /// Start the load without checking the target first
     #[arg(long)]
     pub(crate) skip_preflight: bool,
-    /// Device or file that may be overwritten even if it holds other data; write it exactly as in the document
+    /// What may be destroyed even if others' data are in it: a device or file, exactly as in the document; or a bucket that is
+    /// deleted, as s3://NAME or swift://NAME (`*` at the end: all whose names begin so)
     #[arg(long, value_name = "PATH")]
     pub(crate) allow_destroy: Vec<PathBuf>,
 }

@@ -57,6 +57,39 @@ fn the_whitepaper_s_workload_counts_what_the_server_counts() {
 }
 
 #[test]
+fn what_others_keep_in_a_bucket_outlives_a_cosbench_file_s_dispose() {
+    let (place, server) = (Place::new(), server());
+    let theirs = "naming: {container_prefix: wp, object_prefix: theirs}\nstages:\n  - init: {containers: 2-3}\n  - prepare: \
+                  {containers: 2-3, objects: 1-3, sizes: 1KB}\n";
+    let filled = place.run(&place.write("theirs.yaml", &yaml(&server, theirs)));
+    assert_eq!(filled.code, 0, "{}", filled.stderr);
+    let document = place.write("wp.xml", &whitepaper("", &storage(&server), 1));
+    let run = |allow: &[&str]| {
+        let all = [&["run", document.to_str().unwrap(), "--json"], allow].concat();
+        Record::from(&place.tidemark(&all))
+    };
+
+    let kept = run(&[]);
+    assert_eq!((kept.code, kept.stage("dispose")["state"].as_str()), (1, Some("failed")));
+    let disposed = kept.operation("dispose", "dispose");
+    assert_eq!((disposed["ok"].as_u64(), disposed["failed"].as_u64()), (Some(2), Some(2)));
+    let counted = server.statistics();
+    assert_eq!((counted.buckets, counted.objects), (2, 6), "wp2 and wp3 stay, with what others wrote");
+    let findings = kept.findings("failures");
+    assert!(findings.iter().any(|one| one.to_string().contains("--allow-destroy s3://wp")), "{findings:?}");
+    let notes = kept.value["notes"].as_array().unwrap();
+    assert_eq!(notes[0]["topic"], "dispose", "what changes data comes first");
+
+    let some = run(&["--allow-destroy", "s3://wp3"]);
+    assert_eq!((some.code, server.statistics().objects), (1, 3), "only wp3 was given up");
+    let all = run(&["--allow-destroy", "s3://wp*"]);
+    assert_eq!((all.code, all.state()), (0, "completed"), "{}", all.stderr);
+    assert_eq!(server.statistics().buckets, 0);
+    let wrong = place.tidemark(&["run", document.to_str().unwrap(), "--allow-destroy", "s3://wp1/a"]);
+    assert!(wrong.code != 0 && wrong.stderr.contains("goes beyond the container's name"), "{}", wrong.stderr);
+}
+
+#[test]
 fn a_server_that_says_404_to_every_put_is_a_failure() {
     let (place, server) = (Place::new(), server());
     server.faults().add(Fault::answer(404, "NoSuchBucket").on(Operation::PutObject));

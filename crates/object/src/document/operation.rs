@@ -1,7 +1,7 @@
 //! One operation of a load: what it does, on what, how often.
 
 use super::naming;
-use crate::job::{Action, Content, Naming, Verb};
+use crate::job::{Action, Content, Emptied, Naming, Verb};
 use std::path::PathBuf;
 use tidemark_load::source::{Choice, Division, Effect, Order, PoolPlan, Size};
 use tidemark_measure::pick::Pick;
@@ -182,8 +182,13 @@ fn verb(name: Name, table: &mut Table<'_>) -> Verb {
         }
         Name::WriteLocal => Verb::WriteLocal { directory: directory(table).unwrap_or_default() },
         Name::CreateContainer => Verb::CreateContainer,
-        Name::DeleteContainer => Verb::DeleteContainer { empty: table.flag("empty").unwrap_or(false) },
+        Name::DeleteContainer => Verb::DeleteContainer { empty: emptied(table) },
     }
+}
+
+/// Whether containers are emptied before they are deleted.
+pub(super) fn emptied(table: &mut Table<'_>) -> Emptied {
+    if table.flag("empty").unwrap_or(false) { Emptied::Always } else { Emptied::Never }
 }
 
 fn get(table: &mut Table<'_>) -> Verb {

@@ -100,7 +100,7 @@ fn scan(table: &mut Table<'_>, (name, kind): (&str, WorkKind), around: Around, t
             operation::put(table)
         }
         WorkKind::Cleanup => Verb::Clear,
-        _ => Verb::DeleteContainer { empty: table.flag("empty").unwrap_or(false) },
+        _ => Verb::DeleteContainer { empty: operation::emptied(table) },
     };
     let class = match kind {
         WorkKind::Prepare => OperationClass::Write,

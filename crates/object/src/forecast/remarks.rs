@@ -2,7 +2,7 @@
 
 use super::world::{self, Area, Place, World};
 use super::{DELETES_OBJECTS, Touch, WRITES_OBJECTS, has_form};
-use crate::job::{Form, Target, Verb};
+use crate::job::{Emptied, Form, Target, Verb};
 use std::collections::BTreeMap;
 use tidemark_load::source::{Choice, Division, Effect, SourcePlan};
 use tidemark_measure::pick::Pick;
@@ -168,7 +168,7 @@ pub(super) fn disposes(
     stage: &str,
     remarks: &mut Remarks,
 ) {
-    if matches!(touch.verb(), Verb::DeleteContainer { empty: true }) {
+    if matches!(touch.verb(), Verb::DeleteContainer { empty: Emptied::Always }) {
         return;
     }
     let full = objects.all().find_map(|(other, stored)| {

@@ -4,7 +4,8 @@ use super::request::{Request, content_md5};
 use super::{Slot, refusal, xml};
 use crate::client::{Content, Reply};
 use crate::failure::Failure;
-use crate::operate::{Done, Intake, Task};
+use crate::job::Emptied;
+use crate::operate::{Done, Intake, Task, not_empty};
 use crate::text::{decode, encode};
 use tidemark_measure::fault::Fault;
 
@@ -32,8 +33,10 @@ impl Slot {
         }
     }
 
-    /// Deletes the bucket, with `empty` all that is in it first; one that does not exist is a success.
-    pub(super) async fn delete_bucket(&mut self, task: &Task<'_>, empty: bool) -> Result<Done, Failure> {
+    /// Deletes the bucket, and all that is in it first if it is to be emptied; one that does not exist is a success.
+    pub(super) async fn delete_bucket(&mut self, task: &Task<'_>, empty: &Emptied) -> Result<Done, Failure> {
+        let name = task.container();
+        let empty = empty.covers(&name);
         let gone = |failure: &Failure| failure.fault == Fault::NotFound;
         if empty {
             match self.empty_bucket().await {
@@ -46,10 +49,9 @@ impl Slot {
         let mut intake = Intake::default();
         match self.request(&Request::delete(), &mut intake).await {
             Err(failure) if gone(&failure) => Ok(Done { at: self.sender.now(), bytes: 0, first_byte: None }),
-            Err(failure) if failure.fault == Fault::Conflict && !empty => Err(Failure {
-                text: format!("{} (delete its objects first)", failure.text).into(),
-                ..failure
-            }),
+            Err(failure) if failure.fault == Fault::Conflict && !empty => {
+                Err(not_empty(&failure, "s3", &name))
+            }
             deleted => deleted.map(|reply| Done::after(&reply, task.operation.bytes)),
         }
     }

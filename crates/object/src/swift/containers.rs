@@ -4,7 +4,8 @@ use super::link::Request;
 use super::{Slot, container_path};
 use crate::client::Body;
 use crate::failure::Failure;
-use crate::operate::{Done, Intake, Task};
+use crate::job::Emptied;
+use crate::operate::{Done, Intake, Task, not_empty};
 use crate::text::{encode, push_decimal};
 use serde::Deserialize;
 use std::sync::Arc;
@@ -25,7 +26,14 @@ impl Slot {
         Ok(Done::after(&reply, 0))
     }
 
-    pub(super) async fn delete_container(&mut self, task: &Task<'_>, empty: bool) -> Result<Done, Failure> {
+    /// Deletes the container, and all that is in it first if it is to be emptied; one that does not exist is a success.
+    pub(super) async fn delete_container(
+        &mut self,
+        task: &Task<'_>,
+        empty: &Emptied,
+    ) -> Result<Done, Failure> {
+        let name = task.container();
+        let empty = empty.covers(&name);
         let mut rounds = if empty { ROUNDS } else { 0 };
         loop {
             if rounds > 0 {
@@ -43,6 +51,9 @@ impl Slot {
                     return Ok(Done { at, bytes: 0, first_byte: None });
                 }
                 Err(failure) if failure.fault == Fault::Conflict && rounds > 1 => rounds -= 1,
+                Err(failure) if failure.fault == Fault::Conflict && !empty => {
+                    return Err(not_empty(&failure, "swift", &name));
+                }
                 Err(failure) => return Err(failure),
             }
         }
