@@ -4,7 +4,9 @@ use crate::job::{self, Job, Place, Volume};
 use std::collections::{HashMap, HashSet};
 use tidemark_load::source::SourcePlan;
 use tidemark_measure::units;
-use tidemark_plan::forecast::{Action, Amount, Does, Forecaster, Holdings, Remarks, operations};
+use tidemark_plan::forecast::{
+    Action, Amount, Does, Forecaster, Holdings, Remarks, operations, operations_of,
+};
 use tidemark_plan::plan::{Stage, Work, WorkKind};
 
 /// Memory of one block of a volume whose content is verified (`tidemark-block`): which write it holds; bytes.
@@ -58,6 +60,20 @@ impl Forecaster for Volumes {
             true => format!("{} volumes are removed", units::count(job.volumes.len() as u64)),
             false => format!("{} are written", units::bytes(capacity(&job.volumes))),
         })
+    }
+
+    fn target(&self, work: &Work) -> String {
+        let Some(job) = work.job.get::<Job>() else { return String::new() };
+        match job.volumes.as_slice() {
+            [] => String::new(),
+            [only] => format!("{} ({})", only.name(), units::binary_bytes(only.size)),
+            [first, more @ ..] => format!(
+                "{} and {} more ({} in total)",
+                first.name(),
+                units::count(more.len() as u64),
+                units::binary_bytes(capacity(&job.volumes))
+            ),
+        }
     }
 
     /// A buffer for each operation in flight, and what is known of each block where content is verified.
@@ -175,10 +191,11 @@ fn actions(work: &Work, job: &Job) -> Vec<Action> {
     let all = work.labels.iter().zip(&job.actions).enumerate();
     all.map(|(index, (label, action))| {
         let is_finale = work.load.finale.is_some_and(|finale| usize::from(finale.action) == index);
+        let own = || operations_of(&work.load, index as u16);
         let (does, operations, bytes) = match action {
-            job::Action::Read => (READS, operations(&work.load), moved(work, job)),
-            job::Action::Write => (WRITES, operations(&work.load), moved(work, job)),
-            job::Action::Trim => (TRIMS, operations(&work.load), moved(work, job)),
+            job::Action::Read => (READS, own(), moved(work, job, index)),
+            job::Action::Write => (WRITES, own(), moved(work, job, index)),
+            job::Action::Trim => (TRIMS, own(), moved(work, job, index)),
             job::Action::Fsync | job::Action::Fdatasync => {
                 let once = is_finale && label.weight == 0.0 && !follows(work, index);
                 let count = if once { Amount::Exactly(job.volumes.len() as u64) } else { Amount::Open };
@@ -187,7 +204,8 @@ fn actions(work: &Work, job: &Job) -> Vec<Action> {
             job::Action::Remove => (REMOVES, operations(&work.load), Amount::Exactly(capacity(&job.volumes))),
         };
         let count = Amount::Exactly(job.volumes.len() as u64);
-        Action { label: label.label.clone(), does, operations, count, bytes }
+        let (label, ratio) = (label.label.clone(), label.weight);
+        Action { label, ratio, does, names: String::new(), operations, count, held: Amount::Open, bytes }
     })
     .collect()
 }
@@ -203,18 +221,26 @@ fn capacity<'a>(volumes: impl IntoIterator<Item = &'a Volume>) -> u64 {
 }
 
 /// Bytes that an action moves.
-fn moved(work: &Work, job: &Job) -> Amount {
+fn moved(work: &Work, job: &Job, action: usize) -> Amount {
     let stop = &work.load.stop;
     match (&work.load.source, stop.bytes) {
         (SourcePlan::Scan { .. }, _) if job.reuse => Amount::UpTo(capacity(&job.volumes)),
         (SourcePlan::Scan { .. }, _) => Amount::Exactly(capacity(&job.volumes)),
         (_, Some(bytes)) if work.kind == WorkKind::Prepare => Amount::Exactly(bytes),
         (_, Some(bytes)) => Amount::UpTo(bytes),
-        (SourcePlan::Mix { .. }, None) => match operations(&work.load) {
-            Amount::Exactly(number) => Amount::UpTo(number.saturating_mul(largest(work))),
-            Amount::UpTo(number) => Amount::UpTo(number.saturating_mul(largest(work))),
-            Amount::Open => Amount::Open,
-        },
+        (SourcePlan::Mix { choices, .. }, None) => {
+            let own: Vec<_> = choices.iter().filter(|choice| usize::from(choice.action) == action).collect();
+            let bytes = |number: u64, unit: u64| number.saturating_mul(unit);
+            let least = own.iter().map(|choice| bytes(choice.bytes.pick.bounds().0, choice.bytes.unit)).min();
+            let most = own.iter().map(|choice| bytes(choice.bytes.pick.bounds().1, choice.bytes.unit)).max();
+            let weight: f64 = own.iter().map(|choice| choice.weight).sum();
+            let mean = own.iter().map(|choice| {
+                choice.bytes.pick.mean() * choice.bytes.unit as f64 * choice.weight
+                    / weight.max(f64::MIN_POSITIVE)
+            });
+            let sizes = (least.unwrap_or(0), most.unwrap_or(0));
+            operations_of(&work.load, action as u16).times(sizes, mean.sum())
+        }
     }
 }
 

@@ -124,7 +124,8 @@ fn work(work: &Work) -> String {
     let depth = if work.depth > 1 { format!(", {} operations each", work.depth) } else { String::new() };
     let actions: Vec<String> = work.actions.iter().map(action).collect();
     let workers = counted(work.workers.into(), "worker");
-    let head = format!("{}: {workers}{depth}, {}", work.name, work.time.describe());
+    let target = if work.target.is_empty() { String::new() } else { format!(", on {}", work.target) };
+    let head = format!("{}: {workers}{depth}, {}{target}", work.name, work.time.describe());
     if actions.is_empty() { head } else { format!("{head}: {}", actions.join("; ")) }
 }
 
@@ -142,6 +143,7 @@ fn action(action: &Action) -> String {
     };
     let bytes = match action.bytes {
         Amount::Open | Amount::Exactly(0) => String::new(),
+        _ if !action.does.moves_bytes => String::new(),
         bytes => format!(", {}", bytes.describe(units::bytes)),
     };
     format!("{} {does}, {operations}{bytes}", action.label)

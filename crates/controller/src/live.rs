@@ -260,7 +260,7 @@ fn waiting(index: usize, stage: &plan::Stage, forecast: &Forecast) -> LiveStage 
     let seen = forecast.stages.get(index);
     let exact = |work: &tidemark_plan::forecast::Work| {
         let each = work.actions.iter().map(|action| match action.operations {
-            Amount::Exactly(number) => Some(number),
+            Amount::Exactly(number) | Amount::About(number) => Some(number),
             Amount::UpTo(_) | Amount::Open => None,
         });
         each.sum::<Option<u64>>()

@@ -175,9 +175,12 @@ impl Forecaster for Dream {
             let operations = operations(&work.load);
             vec![Action {
                 label: "nap".into(),
+                ratio: 100.0,
                 does: SLEEPS,
+                names: String::new(),
                 operations,
                 count: operations,
+                held: Amount::Open,
                 bytes: Amount::Exactly(0),
             }]
         };

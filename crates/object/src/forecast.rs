@@ -1,26 +1,20 @@
 //! What works on objects will do and need, and what about them may surprise, before anything runs.
 //!
 //! It goes through the stages in order, with a map of what is stored where ([`world`]). Counts are exact where
-//! the plan fixes them and upper bounds where chance or time decide.
+//! the plan fixes them, averages where chance decides, and upper bounds where time does ([`amounts`]).
 
+mod amounts;
 mod remarks;
+mod touch;
 mod world;
 
-use crate::job::{Emptied, Form, Job, Place as Keeps, Target, Verb};
-use tidemark_load::source::{Choice, Effect, Size, SourcePlan};
-use tidemark_measure::pick::Pick;
+use crate::job::{Emptied, Job, Place as Keeps, Target, Verb};
+use crate::prepare::describe;
 use tidemark_measure::units;
-use tidemark_plan::forecast::{self, Action, Amount, Does, Forecaster, Holdings, Remarks};
+use tidemark_plan::forecast::{Action, Forecaster, Holdings, Remarks};
 use tidemark_plan::plan::{Stage, Work, WorkKind};
+use touch::{DELETES_CONTAINERS, Touch, touches};
 use world::{Area, Place, Stored, World};
-
-const CREATES_CONTAINERS: Does = Does { code: "creates_containers", counts: "", moves_bytes: false };
-const DELETES_CONTAINERS: Does = Does { code: "deletes_containers", counts: "", moves_bytes: false };
-const LISTS_CONTAINERS: Does = Does { code: "lists_containers", counts: "", moves_bytes: false };
-const WRITES_OBJECTS: Does = Does { code: "writes_objects", counts: "", moves_bytes: true };
-const READS_OBJECTS: Does = Does { code: "reads_objects", counts: "", moves_bytes: true };
-const DELETES_OBJECTS: Does = Does { code: "deletes_objects", counts: "", moves_bytes: true };
-const WRITES_FILES: Does = Does { code: "writes_files", counts: "", moves_bytes: true };
 
 /// The way through a plan: what is stored so far.
 #[derive(Default)]
@@ -31,73 +25,14 @@ pub(crate) struct Preview {
     in_memory: bool,
 }
 
-/// One action with what it is done to.
-struct Touch<'a> {
-    work: &'a Work,
-    job: &'a Job,
-    index: usize,
-    areas: Vec<Area>,
-    size: &'a Size,
-    /// The choice of a mix; a scan has none.
-    choice: Option<&'a Choice>,
-    /// With a pool: the objects that must be there.
-    existing: Option<Area>,
-}
-
-impl Touch<'_> {
-    fn verb(&self) -> &Verb {
-        &self.job.actions[self.index].verb
-    }
-
-    fn place(&self) -> Option<Place> {
-        Place::of(self.job, &self.job.actions[self.index].naming)
-    }
-
-    /// All that it may touch, each object counted once.
-    fn count(&self) -> u64 {
-        self.areas.iter().map(Area::count).fold(0, u64::saturating_add)
-    }
-
-    fn is_scan(&self) -> bool {
-        self.choice.is_none()
-    }
-
-    fn does(&self) -> Does {
-        match self.verb() {
-            Verb::CreateContainer => CREATES_CONTAINERS,
-            Verb::DeleteContainer { .. } => DELETES_CONTAINERS,
-            Verb::List { .. } => LISTS_CONTAINERS,
-            Verb::Put { .. } | Verb::PutMultipart { .. } | Verb::PutFile { .. } => WRITES_OBJECTS,
-            Verb::Delete | Verb::Clear | Verb::DeleteMany { .. } => DELETES_OBJECTS,
-            Verb::WriteLocal { .. } => WRITES_FILES,
-            Verb::Get
-            | Verb::GetRange { .. }
-            | Verb::Head
-            | Verb::Copy
-            | Verb::PutTags
-            | Verb::GetTags
-            | Verb::Restore { .. } => READS_OBJECTS,
-        }
-    }
-
-    /// What it would store in an area.
-    fn stores(&self, area: Area) -> Stored {
-        let unit = self.size.unit;
-        let (least, most) = self.size.pick.bounds();
-        let (least, most) = (least.saturating_mul(unit), most.saturating_mul(unit));
-        let mean = (self.size.pick.mean() * unit as f64).clamp(least as f64, most as f64);
-        Stored { area, least, most, mean, certain: self.is_scan() }
-    }
-}
-
 impl Forecaster for Preview {
     fn stage(&mut self, stage: &Stage, works: &[&Work], remarks: &mut Remarks) -> Vec<Vec<Action>> {
         self.in_memory |= works.iter().any(|work| keeps_in_memory(work));
         let of_works: Vec<Vec<Touch<'_>>> = works.iter().map(|work| touches(work)).collect();
-        let actions =
-            of_works.iter().map(|touches| touches.iter().map(|touch| self.action(touch)).collect()).collect();
+        let beside = written(of_works.iter().flatten());
+        let action = |touch: &Touch<'_>| amounts::action(touch, &self.objects, &beside);
+        let actions = of_works.iter().map(|touches| touches.iter().map(action).collect()).collect();
         let touches: Vec<Touch<'_>> = of_works.into_iter().flatten().collect();
-        let beside = written(&touches);
         for touch in &touches {
             remarks::of_action(touch, &stage.name, remarks);
             if !self.lost() {
@@ -121,13 +56,17 @@ impl Forecaster for Preview {
         Some(format!("all {} {what} are {done}", units::count(number)))
     }
 
+    fn target(&self, work: &Work) -> String {
+        Job::of(work).map_or_else(String::new, |job| describe(&job.target))
+    }
+
     fn connections(&self, work: &Work) -> u64 {
         connections(work)
     }
 
     fn holdings(&self) -> Holdings {
-        let stored = self.objects.bytes();
-        Holdings { stored, in_memory: if self.in_memory { stored } else { 0 }, volumes: 0 }
+        let held = self.objects.held();
+        Holdings { stored: held.most, in_memory: if self.in_memory { held.mean } else { 0 }, volumes: 0 }
     }
 
     fn finish(&mut self, remarks: &mut Remarks) {
@@ -148,54 +87,21 @@ impl Preview {
         self.objects.lost() || self.containers.lost()
     }
 
-    fn action(&self, touch: &Touch<'_>) -> Action {
-        let operations = forecast::operations(&touch.work.load);
-        let all = touch.count();
-        let count = match operations {
-            Amount::Exactly(number) if touch.is_scan() => Amount::Exactly(number),
-            other => other.at_most(all),
-        };
-        let does = touch.does();
-        let bytes = match does {
-            WRITES_OBJECTS | WRITES_FILES => written_bytes(touch, count),
-            READS_OBJECTS | DELETES_OBJECTS => self.found(touch, count),
-            _ => Amount::Exactly(0),
-        };
-        let label = touch.work.labels.get(touch.index).map_or_else(String::new, |label| label.label.clone());
-        Action { label, does, operations, count, bytes }
-    }
-
-    /// Bytes of the objects that a read or a delete finds.
-    fn found(&self, touch: &Touch<'_>, count: Amount) -> Amount {
-        let Some(place) = touch.place() else { return Amount::Open };
-        let stored: Vec<Stored> =
-            touch.areas.iter().flat_map(|area| self.objects.within(&place, area)).collect();
-        let sum = stored.iter().map(|one| world::bytes(one.area.count(), one)).fold(0, u64::saturating_add);
-        let sure = stored.iter().all(|one| one.certain && one.least == one.most);
-        let whole = stored.iter().map(|one| one.area.count()).fold(0, u64::saturating_add) == touch.count();
-        match count {
-            Amount::Exactly(_) if sure && whole => Amount::Exactly(sum),
-            Amount::Exactly(_) | Amount::Open => Amount::UpTo(sum),
-            Amount::UpTo(count) => {
-                let most = stored.iter().map(|one| one.most).max().unwrap_or(0);
-                Amount::UpTo(sum.min(count.saturating_mul(most)))
-            }
-        }
-    }
-
     /// Remarks on what an action will find, given what earlier stages left.
     fn check(&self, touch: &Touch<'_>, beside: &World, stage: &str, remarks: &mut Remarks) {
         let Some(place) = touch.place() else { return };
-        match touch.does() {
-            READS_OBJECTS | DELETES_OBJECTS if touch.existing.is_some() => {
-                self.check_pool(touch, &place, stage, remarks);
+        if touch.does() == DELETES_CONTAINERS {
+            return remarks::disposes(touch, &self.objects, &place, stage, remarks);
+        }
+        if touch.needs_objects() {
+            match touch.existing {
+                Some(_) => self.check_pool(touch, &place, stage, remarks),
+                None if !touch.deletes() => self.check_read(touch, &place, beside, stage, remarks),
+                None => {}
             }
-            READS_OBJECTS => self.check_read(touch, &place, beside, stage, remarks),
-            WRITES_OBJECTS | LISTS_CONTAINERS => {}
-            DELETES_CONTAINERS => {
-                return remarks::disposes(touch, &self.objects, &place, stage, remarks);
-            }
-            _ => return,
+        }
+        if touch.deletes() && touch.existing.is_none() || matches!(touch.verb(), Verb::CreateContainer) {
+            return;
         }
         let containers = place.containers();
         for area in &touch.areas {
@@ -259,22 +165,27 @@ impl Preview {
     fn happen(&mut self, touch: &Touch<'_>) {
         let Some(place) = touch.place() else { return };
         let containers = place.containers();
+        let certain = touch.is_certain();
         for area in &touch.areas {
             let spaces = Area { spaces: area.spaces, items: (0, 0) };
-            match touch.does() {
-                CREATES_CONTAINERS => {
-                    let stored =
-                        Stored { area: spaces, least: 0, most: 0, mean: 0.0, certain: touch.is_scan() };
+            match touch.verb() {
+                Verb::CreateContainer => {
+                    let stored = Stored { area: spaces, least: 0, most: 0, mean: 0.0, certain };
                     self.containers.put(&containers, stored);
                 }
-                DELETES_CONTAINERS => {
-                    if matches!(touch.verb(), Verb::DeleteContainer { empty: Emptied::Always }) && touch.is_scan() {
+                Verb::DeleteContainer { empty } => {
+                    if *empty == Emptied::Always && certain {
                         self.objects.empty(&containers, area.spaces);
                     }
-                    self.containers.remove(&containers, &spaces, touch.is_scan());
+                    self.containers.remove(&containers, &spaces, certain);
                 }
-                WRITES_OBJECTS => self.objects.put(&place, touch.stores(*area)),
-                DELETES_OBJECTS => self.objects.remove(&place, area, touch.is_scan()),
+                Verb::Copy => {
+                    for source in self.objects.within(&place, area) {
+                        self.objects.put(&place.copies(), Stored { certain: false, ..source });
+                    }
+                }
+                _ if touch.writes() => self.objects.put(&place, touch.stores(*area)),
+                _ if touch.deletes() => self.objects.remove(&place, area, certain),
                 _ => {}
             }
         }
@@ -298,9 +209,9 @@ pub(crate) fn connections(work: &Work) -> u64 {
 }
 
 /// What the actions of a stage write.
-fn written(touches: &[Touch<'_>]) -> World {
+fn written<'t>(touches: impl Iterator<Item = &'t Touch<'t>>) -> World {
     let mut world = World::default();
-    for writer in touches.iter().filter(|touch| touch.does() == WRITES_OBJECTS) {
+    for writer in touches.filter(|touch| touch.writes()) {
         if let Some(place) = writer.place() {
             writer.areas.iter().for_each(|area| world.put(&place, writer.stores(*area)));
         }
@@ -308,66 +219,8 @@ fn written(touches: &[Touch<'_>]) -> World {
     world
 }
 
-/// The actions of a work with what they are done to.
-fn touches(work: &Work) -> Vec<Touch<'_>> {
-    let Some(job) = Job::of(work) else { return Vec::new() };
-    let whole = |range: Option<(u64, u64)>| range.unwrap_or((0, 0));
-    match &work.load.source {
-        SourcePlan::Scan { spaces: None, .. } => Vec::new(),
-        SourcePlan::Scan { action, spaces, items, bytes } => {
-            let area = Area { spaces: whole(*spaces), items: whole(*items) };
-            let index = usize::from(*action);
-            let touch =
-                Touch { work, job, index, areas: vec![area], size: bytes, choice: None, existing: None };
-            job.actions.get(index).map(|_| touch).into_iter().collect()
-        }
-        SourcePlan::Mix { choices, pool } => {
-            let touch = |choice: &'_ Choice| {
-                let pooled = pool.as_ref().filter(|_| choice.effect != Effect::Free);
-                let areas = match pooled {
-                    Some(pool) => vec![Area { spaces: pool.spaces, items: pool.items }],
-                    None => world::areas(&choice.spaces, &choice.items),
-                };
-                let needs = |choice: &Choice| matches!(choice.effect, Effect::Uses | Effect::Removes);
-                // What the pool makes itself it knows; only what it takes for granted must be there.
-                let existing = pooled
-                    .filter(|_| needs(choice))
-                    .map(|pool| Area { spaces: pool.spaces, items: pool.existing.unwrap_or((1, 0)) });
-                (usize::from(choice.action), areas, existing)
-            };
-            let known = choices.iter().filter(|choice| usize::from(choice.action) < job.actions.len());
-            known
-                .map(|choice| {
-                    let (index, areas, existing) = touch(choice);
-                    Touch { work, job, index, areas, size: &choice.bytes, choice: Some(choice), existing }
-                })
-                .collect()
-        }
-    }
-}
-
-/// Bytes of this many different objects of the sizes that an action writes.
-fn written_bytes(touch: &Touch<'_>, count: Amount) -> Amount {
-    let unit = touch.size.unit;
-    let bytes = |number: u64| number.saturating_mul(touch.size.pick.bounds().1.saturating_mul(unit));
-    match (count, touch.verb()) {
-        // The sizes are those of the files.
-        (_, Verb::PutFile { .. }) => Amount::Open,
-        (Amount::Exactly(number), _) if matches!(touch.size.pick, Pick::Constant(_)) => {
-            Amount::Exactly(bytes(number))
-        }
-        (Amount::Exactly(number) | Amount::UpTo(number), _) => Amount::UpTo(bytes(number)),
-        (Amount::Open, _) => Amount::Open,
-    }
-}
-
 /// Whether a work's objects are kept in this process's memory.
 fn keeps_in_memory(work: &Work) -> bool {
     let target = Job::of(work).map(|job| &job.target);
     matches!(target, Some(Target::Embedded(embedded)) if embedded.place == Keeps::Memory)
-}
-
-/// Whether an action writes or checks content of this form.
-fn has_form(touch: &Touch<'_>, form: impl Fn(Form) -> bool) -> bool {
-    form(touch.job.actions[touch.index].content.form)
 }

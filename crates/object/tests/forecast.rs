@@ -50,19 +50,20 @@ fn pins_are_told_to_whoever_has_no_drivers() {
 fn the_whitepaper_s_workload_in_numbers() {
     let forecast = forecast(&plan(include_str!("../../../examples/whitepaper-4k.yaml")));
     let action = |stage: usize, index: usize| forecast.stages[stage].works[0].actions[index].clone();
-    let is = |action: Action, does, operations, count, bytes| {
+    let is = |action: Action, does, operations, count, held, bytes| {
         assert_eq!(
-            (action.does.code, action.operations, action.count, action.bytes),
-            (does, operations, count, bytes)
+            (action.does.code, action.operations, action.count, action.held, action.bytes),
+            (does, operations, count, held, bytes)
         );
     };
     use Amount::{Exactly, Open, UpTo};
-    is(action(0, 0), "creates_containers", Exactly(100), Exactly(100), Exactly(0));
-    is(action(1, 0), "writes_objects", Exactly(50_000), Exactly(50_000), Exactly(50_000 * SMALL));
-    is(action(2, 0), "reads_objects", Open, UpTo(25_000), UpTo(25_000 * SMALL));
-    is(action(2, 1), "writes_objects", Open, UpTo(25_000), UpTo(25_000 * SMALL));
-    is(action(3, 0), "deletes_objects", Exactly(50_000), Exactly(50_000), Exactly(50_000 * SMALL));
-    is(action(4, 0), "deletes_containers", Exactly(100), Exactly(100), Exactly(0));
+    let (all, half) = (Exactly(50_000 * SMALL), UpTo(25_000 * SMALL));
+    is(action(0, 0), "creates_containers", Exactly(100), Exactly(100), Open, Exactly(0));
+    is(action(1, 0), "writes_objects", Exactly(50_000), Exactly(50_000), all, all);
+    is(action(2, 0), "reads_objects", Open, UpTo(25_000), half, Open);
+    is(action(2, 1), "writes_objects", Open, UpTo(25_000), half, Open);
+    is(action(3, 0), "deletes_objects", Exactly(50_000), Exactly(50_000), all, all);
+    is(action(4, 0), "deletes_containers", Exactly(100), Exactly(100), Open, Exactly(0));
     assert_eq!(forecast.stages[2].time.planned_ns, 1_200_000_000_000);
     assert_eq!(forecast.stages[2].time.describe(), "20 m 00 s");
     assert_eq!(forecast.stages[1].time.describe(), "until all 50\u{202f}000 objects are written");
@@ -70,6 +71,94 @@ fn the_whitepaper_s_workload_in_numbers() {
     assert_eq!((forecast.workers, forecast.connections), (32, 32));
     assert_eq!(forecast.stored_bytes, 200_000_000);
     assert_eq!(forecast.notes, [], "there is nothing odd about it");
+}
+
+/// The actions of a load on ten objects of 15 MB.
+fn on_ten(load: &str) -> Vec<Action> {
+    let forecast = stages(&format!(
+        "- init: {{containers: 1}}\n- prepare: {{containers: 1, objects: 1-10, sizes: 15MB}}\n- load: {{containers: 1, {load}}}\n\
+         - dispose: {{containers: 1, empty: true}}\n"
+    ));
+    forecast.stages[2].works[0].actions.clone()
+}
+
+#[test]
+fn operations_objects_and_bytes_are_told_apart() {
+    use Amount::{About, Exactly, Open, UpTo};
+    const MB: u64 = 1_000_000;
+    let told = |load: &str| {
+        let told = |one: &Action| (one.operations, one.count, one.held, one.bytes);
+        on_ten(load).iter().map(told).collect::<Vec<_>>()
+    };
+    let (ten, all) = (UpTo(10), UpTo(150 * MB));
+    let ranged =
+        "total_operations: 10, operations: [get: {objects: 1-10, range: {length: 5MB, object_size: 15MB}}]";
+    assert_eq!(told(ranged), [(Exactly(10), ten, all, Exactly(50 * MB))]);
+    let many = "total_operations: 2, operations: [delete_many: {objects: 1-91, count: 10}]";
+    assert_eq!(told(many), [(Exactly(2), UpTo(20), all, all)]);
+    let often = "total_operations: 1000, operations: [get: {objects: 1-10}]";
+    assert_eq!(told(often), [(Exactly(1_000), ten, all, Exactly(15_000 * MB))]);
+    let mix = "total_operations: 100, operations: [get: {objects: 1-10, weight: 70}, put: {objects: 11-20, sizes: 1-3KB, weight: 30}]";
+    assert_eq!(
+        told(mix),
+        [(About(70), ten, all, About(1_050 * MB)), (About(30), ten, UpTo(30_000), About(60_000))]
+    );
+    let beside = "for: 1s, operations: [get: {objects: 1-20}, put: {objects: 11-20, sizes: 1MB}]";
+    assert_eq!(
+        told(beside)[0],
+        (Open, UpTo(20), UpTo(160 * MB), Open),
+        "what the same stage writes is there, too"
+    );
+    let timed = "for: 1s, operations: [get: {objects: 1-10}]";
+    assert_eq!(told(timed), [(Open, ten, all, Open)]);
+    let bytes = "total_bytes: 1GB, operations: [get: {objects: 1-10}]";
+    assert_eq!(told(bytes), [(Open, ten, all, About(1_000 * MB))]);
+    let sizes = stages("- init: {containers: 1}\n- prepare: {containers: 1, objects: 1-10, sizes: 1-3KB}\n");
+    let prepared = &sizes.stages[1].works[0].actions[0];
+    assert_eq!((prepared.held, prepared.bytes), (About(20_000), About(20_000)));
+    assert_eq!(sizes.stored_bytes, 30_000, "at most");
+    assert!(sizes.notes[0].text.starts_with("up to 10 objects (30.0 kB) remain"), "{:?}", sizes.notes);
+}
+
+#[test]
+fn every_verb_is_called_what_it_does() {
+    for (verb, words) in [
+        ("head", "reads headers of objects"),
+        ("copy", "copies objects"),
+        ("put_tags", "tags objects"),
+        ("get_tags", "reads tags of objects"),
+        ("restore", "restores objects"),
+        ("get", "reads objects"),
+    ] {
+        let action = &on_ten(&format!("total_operations: 5, operations: [{verb}: {{objects: 1-10}}]"))[0];
+        assert_eq!((action.does.words().as_str(), action.does.moves_bytes), (words, verb == "get"));
+        assert_eq!(action.names, "mycontainers1: myobjects1 to myobjects10");
+    }
+    let copies = stages(
+        "- init: {containers: 1}\n- prepare: {containers: 1, objects: 1-10, sizes: 1KB}\n\
+         - load: {for: 1s, containers: 1, operations: [copy: {objects: 1-10}]}\n- cleanup: {containers: 1, objects: 1-10}\n",
+    );
+    assert!(copies.notes[0].text.contains("such as myobjects1-copy"), "{:?}", copies.notes);
+}
+
+#[test]
+fn what_is_written_in_order_and_often_enough_is_there() {
+    let read_after = |fill: &str| {
+        let forecast = stages(&format!(
+            "- init: {{containers: 1}}\n- load: {{workers: 3, containers: 1, {fill}}}\n\
+             - load: {{for: 1s, containers: 1, operations: [get: {{objects: 1-10}}]}}\n- dispose: {{containers: 1, empty: true}}\n"
+        ));
+        topics(&forecast).into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let put = |total: u32, objects: &str| {
+        read_after(&format!(
+            "total_operations: {total}, operations: [put: {{objects: '{objects}', sizes: 1KB}}]"
+        ))
+    };
+    assert_eq!(put(10, "s(1,10)"), [""; 0]);
+    assert_eq!(put(10, "r(1,10)"), [""; 0]);
+    assert_eq!(put(9, "s(1,10)"), ["read-of-uncertain"]);
+    assert_eq!(put(99, "u(1,10)"), ["read-of-uncertain"]);
 }
 
 #[test]

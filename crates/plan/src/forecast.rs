@@ -74,6 +74,8 @@ pub struct Work {
     pub name: String,
     /// `init`, `prepare`, `normal`, `cleanup`, `dispose`.
     pub kind: WorkKind,
+    /// What it runs against; empty if that needs no word.
+    pub target: String,
     /// Logical clients.
     pub workers: u32,
     /// Operations of each of them in flight at once.
@@ -89,13 +91,19 @@ pub struct Work {
 pub struct Action {
     /// Its name in reports.
     pub label: String,
+    /// Its share of the work's operations, percent.
+    pub ratio: f64,
     /// What it does.
     pub does: Does,
+    /// The names of what it touches; empty if they need no word.
+    pub names: String,
     /// How often it is done.
     pub operations: Amount,
-    /// How many different things it touches: what they are is [`Does::counts`].
+    /// How many different things it touches at most: what they are is [`Does::counts`].
     pub count: Amount,
-    /// Bytes of these: written, read or deleted. Not of containers; of volumes, what is moved.
+    /// Bytes of these as they are stored: of reads the size of the set that they read from. Not of containers and volumes.
+    pub held: Amount,
+    /// Bytes that its operations move, or delete.
     pub bytes: Amount,
 }
 
@@ -131,6 +139,11 @@ pub trait Forecaster {
 
     /// What ends a work that ends by itself: `all 50 000 objects are written`.
     fn until(&self, work: &PlanWork) -> Option<String>;
+
+    /// What a work runs against, in a few words.
+    fn target(&self, _work: &PlanWork) -> String {
+        String::new()
+    }
 
     /// The most connections of a work at once.
     fn connections(&self, _work: &PlanWork) -> u64 {
@@ -241,6 +254,7 @@ impl View<'_> {
         Work {
             name: work.name.clone(),
             kind: work.kind,
+            target: self.forecaster(work).map_or_else(String::new, |forecaster| forecaster.target(work)),
             workers: work.load.workers,
             depth: work.load.depth.max(1),
             time: time_of(work, self.forecaster(work).and_then(|forecaster| forecaster.until(work))),
@@ -288,15 +302,29 @@ pub fn operations(load: &Load) -> Amount {
     if let Some(number) = load.source.operations() {
         return Amount::Exactly(number);
     }
-    let alone = |choices: &[Choice]| matches!(choices, [only] if only.follow.is_none());
-    let only = matches!(&load.source, SourcePlan::Mix { choices, pool: None } if alone(choices));
     let unmeasured = load.stop.ramp_up_ns + load.stop.warm_up_ns + load.stop.ramp_down_ns;
     match (load.stop.operations, unmeasured) {
-        (Some(number), 0) if only && load.stop.window_ns.is_none() && load.stop.bytes.is_none() => {
+        (Some(number), 0) if load.stop.window_ns.is_none() && load.stop.bytes.is_none() => {
             Amount::Exactly(number)
         }
         (Some(number), 0) => Amount::UpTo(number),
         _ => Amount::Open,
+    }
+}
+
+/// How many operations of a work are this action.
+pub fn operations_of(load: &Load, action: u16) -> Amount {
+    let SourcePlan::Mix { choices, pool } = &load.source else { return operations(load) };
+    let alone = matches!(choices.as_slice(), [only] if only.follow.is_none()) && pool.is_none();
+    let weight =
+        |choices: &mut dyn Iterator<Item = &Choice>| choices.map(|choice| choice.weight).sum::<f64>();
+    let (own, all) =
+        (weight(&mut choices.iter().filter(|choice| choice.action == action)), weight(&mut choices.iter()));
+    match operations(load) {
+        // What only follows others.
+        _ if own <= 0.0 => Amount::Open,
+        Amount::Exactly(number) if !alone => Amount::About((number as f64 * own / all).round() as u64),
+        other => other,
     }
 }
 

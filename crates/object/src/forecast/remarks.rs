@@ -1,7 +1,7 @@
 //! What about works on objects may surprise their author: each remark says what will happen, and how to avoid it.
 
-use super::world::{self, Area, Place, World};
-use super::{DELETES_OBJECTS, Touch, WRITES_OBJECTS, has_form};
+use super::touch::Touch;
+use super::world::{Area, Place, World};
 use crate::job::{Emptied, Form, Target, Verb};
 use std::collections::BTreeMap;
 use tidemark_load::source::{Choice, Division, Effect, SourcePlan};
@@ -22,19 +22,16 @@ const SMALLEST_PART: u64 = 5 << 20;
 pub(super) fn of_action(touch: &Touch<'_>, stage: &str, remarks: &mut Remarks) {
     let label = touch.work.labels.get(touch.index).map_or("operation", |label| label.label.as_str());
     let content = touch.job.actions[touch.index].content;
-    let writes = touch.does() == WRITES_OBJECTS && !matches!(touch.verb(), Verb::PutFile { .. });
+    let writes = touch.writes() && !matches!(touch.verb(), Verb::PutFile { .. });
     let least = touch.size.pick.bounds().0.saturating_mul(touch.size.unit);
-    if writes && least <= GUARD && has_form(touch, |form| form == Form::Hashed) {
+    if writes && least <= GUARD && touch.has_form(|form| form == Form::Hashed) {
         let text = format!(
             "the {label} of stage {stage} writes objects of {least} B: hashed content of up to {GUARD} B \
                             carries no hash and is not checked"
         );
         remarks.add("too-small-for-hash", text);
     }
-    if writes
-        && content.verify
-        && least < STAMP
-        && has_form(touch, |form| matches!(form, Form::Seeded { .. }))
+    if writes && content.verify && least < STAMP && touch.has_form(|form| matches!(form, Form::Seeded { .. }))
     {
         let text = format!(
             "the {label} of stage {stage} writes objects of {least} B: objects below {STAMP} B have no room \
@@ -52,13 +49,6 @@ pub(super) fn of_action(touch: &Touch<'_>, stage: &str, remarks: &mut Remarks) {
             units::binary_bytes(*part_bytes)
         );
         remarks.add("small-parts", text);
-    }
-    if matches!(touch.verb(), Verb::Copy) {
-        let text = format!(
-            "the {label} of stage {stage} names copies after their source plus `-copy`; no clean-up \
-                            by number deletes them"
-        );
-        remarks.add("copies-stay", text);
     }
     of_choice(touch, label, stage, remarks);
 }
@@ -116,9 +106,8 @@ fn of_choice(touch: &Touch<'_>, label: &str, stage: &str, remarks: &mut Remarks)
 
 /// Remarks on deletes in a mix without a pool.
 pub(super) fn deletes_beside_reads(touches: &[Touch<'_>], stage: &str, remarks: &mut Remarks) {
-    let deletes = |touch: &&Touch<'_>| {
-        touch.does() == DELETES_OBJECTS && !touch.is_scan() && !pooled(touch) && touch.place().is_some()
-    };
+    let deletes =
+        |touch: &&Touch<'_>| touch.deletes() && !touch.is_scan() && !pooled(touch) && touch.place().is_some();
     if touches.iter().any(|touch| deletes(&touch)) {
         let text = format!(
             "stage {stage} deletes objects at random without a `pool`: reads and deletes of deleted objects fail with 404; \
@@ -138,7 +127,7 @@ pub(super) fn writes_beside_verified_reads(touches: &[Touch<'_>], stage: &str, r
         let own = |choice: &Choice| {
             choice.division == Division::Items || choice.effect != Effect::Free && pooled(touch)
         };
-        touch.does() == WRITES_OBJECTS && touch.work.load.workers > 1 && !touch.choice.is_some_and(own)
+        touch.writes() && touch.work.load.workers > 1 && !touch.choice.is_some_and(own)
     };
     for write in touches.iter().filter(shared) {
         let meets = |read: &Touch<'_>| {
@@ -171,34 +160,42 @@ pub(super) fn disposes(
     if matches!(touch.verb(), Verb::DeleteContainer { empty: Emptied::Always }) {
         return;
     }
-    let full = objects.all().find_map(|(other, stored)| {
-        let hit = touch
-            .areas
-            .iter()
-            .any(|area| area.spaces.0 <= stored.area.spaces.1 && stored.area.spaces.0 <= area.spaces.1);
-        (other.containers() == place.containers() && hit).then_some((other, stored))
+    let full = objects.in_containers(place).find(|(_, stored)| {
+        let area = stored.area.spaces;
+        touch.areas.iter().any(|touched| touched.spaces.0 <= area.1 && area.0 <= touched.spaces.1)
     });
     if let Some((other, stored)) = full {
         let text = format!(
-            "stage {stage} deletes containers that still hold {}: only empty containers can be deleted; \
-             widen the clean-up or set `empty: true`",
+            "stage {stage} deletes containers that still hold {}: they stay, and that is a failure; widen the \
+             clean-up, or let the run empty them by `--allow-destroy`",
             other.objects_named(stored.area.items)
         );
         remarks.add("containers-not-empty", text);
     }
 }
 
+/// What stays behind of objects that are called alike.
+struct Left {
+    count: u64,
+    bytes: u64,
+    /// Whether these are all there, and as large as that.
+    exact: bool,
+    first: Area,
+}
+
 /// Remarks on what stays behind.
 pub(super) fn left_over(objects: &World, containers: &World, remarks: &mut Remarks) {
-    let mut left: BTreeMap<&Place, (u64, u64, Area)> = BTreeMap::new();
+    let mut left: BTreeMap<&Place, Left> = BTreeMap::new();
     for (place, stored) in objects.all() {
-        let (count, bytes, _) = left.entry(place).or_insert((0, 0, stored.area));
-        *count = count.saturating_add(stored.area.count());
-        *bytes = bytes.saturating_add(world::bytes(stored.area.count(), stored));
+        let left = left.entry(place).or_insert(Left { count: 0, bytes: 0, exact: true, first: stored.area });
+        left.count = left.count.saturating_add(stored.area.count());
+        left.bytes = left.bytes.saturating_add(stored.area.count().saturating_mul(stored.most));
+        left.exact &= stored.certain && stored.least == stored.most;
     }
-    for (place, (count, bytes, first)) in left {
+    for (place, Left { count, bytes, exact, first }) in left {
         let text = format!(
-            "up to {} objects ({}) remain, such as {} in {}: no later stage deletes them",
+            "{}{} objects ({}) remain, such as {} in {}: no later stage deletes them",
+            if exact { "" } else { "up to " },
             units::count(count),
             units::bytes(bytes),
             place.objects_named(first.items),

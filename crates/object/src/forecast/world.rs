@@ -5,6 +5,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use tidemark_measure::pick::Pick;
 use tidemark_plan::forecast::length;
+use tidemark_plan::selector::OPEN_END;
 
 /// Rectangles beyond this are no longer followed: a plan of that many parts is not forecast in detail.
 const MOST_AREAS: usize = 1_000;
@@ -133,21 +134,45 @@ impl Place {
         own
     }
 
+    /// The place of the copies of its objects.
+    pub(super) fn copies(&self) -> Self {
+        let mut own = self.clone();
+        own.names[3].push_str("-copy");
+        own
+    }
+
+    /// Whether its objects are in the same containers as those of another.
+    fn shares_containers(&self, other: &Self) -> bool {
+        self.storage == other.storage && self.names[..2] == other.names[..2]
+    }
+
     /// The name of a container, or of containers from one to another.
-    pub(super) fn containers_named(&self, (low, high): Range) -> String {
-        let name = |number: u64| format!("{}{number}{}", self.names[0], self.names[1]);
-        span(low, high, name)
+    pub(super) fn containers_named(&self, range: Range) -> String {
+        span(range, [&self.names[0], &self.names[1]])
     }
 
     /// The name of an object, or of objects from one to another.
-    pub(super) fn objects_named(&self, (low, high): Range) -> String {
-        let name = |number: u64| format!("{}{number}{}", self.names[2], self.names[3]);
-        span(low, high, name)
+    pub(super) fn objects_named(&self, range: Range) -> String {
+        span(range, [&self.names[2], &self.names[3]])
     }
 }
 
-fn span(low: u64, high: u64, name: impl Fn(u64) -> String) -> String {
-    if low == high { name(low) } else { format!("{} to {}", name(low), name(high)) }
+/// The name of a container, or of containers from one to another.
+pub(super) fn containers_named(naming: &Naming, range: Range) -> String {
+    span(range, [&naming.container_prefix, &naming.container_suffix])
+}
+
+/// The name of an object, or of objects from one to another.
+pub(super) fn objects_named(naming: &Naming, range: Range) -> String {
+    span(range, [&naming.object_prefix, &naming.object_suffix])
+}
+
+fn span((low, high): Range, [prefix, suffix]: [&str; 2]) -> String {
+    match high {
+        _ if low == high => format!("{prefix}{low}{suffix}"),
+        OPEN_END.. => format!("{prefix}{low}{suffix} and all that follow"),
+        _ => format!("{prefix}{low}{suffix} to {prefix}{high}{suffix}"),
+    }
 }
 
 /// What is stored.
@@ -204,8 +229,8 @@ impl World {
     /// Takes away all objects in some containers.
     pub(super) fn empty(&mut self, containers: &Place, spaces: Range) {
         let all = Area { spaces, items: (0, u64::MAX - 1) };
-        let inside: Vec<Place> =
-            self.places.keys().filter(|place| place.containers() == *containers).cloned().collect();
+        let mut inside: Vec<Place> = self.in_containers(containers).map(|(place, _)| place.clone()).collect();
+        inside.dedup();
         for place in &inside {
             self.remove(place, &all, true);
         }
@@ -241,10 +266,23 @@ impl World {
         self.places.iter().flat_map(|(place, stored)| stored.iter().map(move |stored| (place, stored)))
     }
 
-    /// Bytes of everything, if all that may be there is as large as it may be.
-    pub(super) fn bytes(&self) -> u64 {
-        let sizes = self.all().map(|(_, stored)| bytes(stored.area.count(), stored));
-        sizes.fold(0, u64::saturating_add)
+    /// What is stored in the containers of a place, whatever it is called.
+    pub(super) fn in_containers(&self, place: &Place) -> impl Iterator<Item = (&Place, &Stored)> {
+        // Names of objects come last in the order of places.
+        let alike = self.places.range(place.containers()..);
+        let alike = alike.take_while(|(other, _)| other.shares_containers(place));
+        alike.flat_map(|(place, stored)| stored.iter().map(move |stored| (place, stored)))
+    }
+
+    /// Bytes of everything that may be there.
+    pub(super) fn held(&self) -> Held {
+        let mut held = Held::default();
+        for (_, stored) in self.all() {
+            let count = stored.area.count();
+            held.most = held.most.saturating_add(count.saturating_mul(stored.most));
+            held.mean = held.mean.saturating_add((count as f64 * stored.mean) as u64);
+        }
+        held
     }
 
     fn limit(&mut self) {
@@ -259,12 +297,13 @@ impl World {
     }
 }
 
-/// Bytes of this many objects of this kind, at their mean size.
-pub(super) fn bytes(count: u64, stored: &Stored) -> u64 {
-    if stored.least == stored.most {
-        return count.saturating_mul(stored.most);
-    }
-    (count as f64 * stored.mean) as u64
+/// Bytes of what may be stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Held {
+    /// If every object is as large as it may be.
+    pub(super) most: u64,
+    /// If every object has the mean size.
+    pub(super) mean: u64,
 }
 
 fn pieces(old: &Stored, areas: Vec<Area>) -> Vec<Stored> {

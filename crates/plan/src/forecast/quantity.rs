@@ -12,6 +12,8 @@ const MOST_SHOWN: usize = 6;
 pub enum Amount {
     /// Exactly this many.
     Exactly(u64),
+    /// This many on average: chance decides.
+    About(u64),
     /// At most this many.
     UpTo(u64),
     /// It depends on how fast the target is.
@@ -19,20 +21,25 @@ pub enum Amount {
 }
 
 impl Amount {
-    /// For people, printed by `print`: `500`, `up to 500`, `as many as possible`.
+    /// For people, printed by `print`: `500`, `about 500`, `up to 500`, `as many as possible`.
     pub fn describe(self, print: impl Fn(u64) -> String) -> String {
         match self {
             Amount::Exactly(number) => print(number),
+            Amount::About(number) => format!("about {}", print(number)),
             Amount::UpTo(number) => format!("up to {}", print(number)),
             Amount::Open => "as many as possible".to_owned(),
         }
     }
 
-    /// At most this many of it.
-    pub fn at_most(self, bound: u64) -> Self {
+    /// So many times something of these bytes: from the smallest to the largest, and the mean.
+    pub fn times(self, (least, most): (u64, u64), mean: f64) -> Self {
+        let on_average = |number: u64| Amount::About((number as f64 * mean) as u64);
         match self {
-            Amount::Exactly(number) | Amount::UpTo(number) => Amount::UpTo(number.min(bound)),
-            Amount::Open => Amount::UpTo(bound),
+            Amount::Exactly(number) if least == most => Amount::Exactly(number.saturating_mul(most)),
+            Amount::About(number) if least == most => Amount::About(number.saturating_mul(most)),
+            Amount::Exactly(number) | Amount::About(number) => on_average(number),
+            Amount::UpTo(number) => Amount::UpTo(number.saturating_mul(most)),
+            Amount::Open => Amount::Open,
         }
     }
 }

@@ -157,7 +157,8 @@ fn stage(number: usize, stage: &Stage, terminal: Terminal) {
         let (kind, workers, time) =
             (work.kind.name(), counted(work.workers.into(), "worker"), work.time.describe());
         let depth = if work.depth > 1 { format!(", {} operations each", work.depth) } else { String::new() };
-        terminal.print(&format!("       {} ({kind}): {workers}{depth}, {time}", work.name));
+        let target = if work.target.is_empty() { String::new() } else { format!(", on {}", work.target) };
+        terminal.print(&format!("       {} ({kind}): {workers}{depth}, {time}{target}", work.name));
         actions(work, terminal);
     }
 }
@@ -198,7 +199,22 @@ fn sweep(first: usize, stages: &[Stage], cell: &Cell, terminal: Terminal) {
 
 fn actions(work: &Work, terminal: Terminal) {
     for action in &work.actions {
-        let count = action.count.describe(units::count);
+        let ratio = if work.actions.len() > 1 && action.ratio > 0.0 {
+            format!(" {} %", (action.ratio * 100.0).round() / 100.0)
+        } else {
+            String::new()
+        };
+        let held = match action.held {
+            Amount::Open => String::new(),
+            same if same == action.bytes => String::new(),
+            held => format!(" ({})", held.describe(units::bytes)),
+        };
+        let count = match (action.count, action.does.counts) {
+            (Amount::Open, _) => String::new(),
+            (count, "") => format!("{}{held} ", count.describe(units::count)),
+            (Amount::Exactly(1), one) => format!("of 1 {one}, "),
+            (count, one) => format!("of {} {one}s, ", count.describe(units::count)),
+        };
         let operations = match action.operations {
             Amount::Open => "in as many operations as possible".to_owned(),
             Amount::Exactly(1) => "in 1 operation".to_owned(),
@@ -209,13 +225,10 @@ fn actions(work: &Work, terminal: Terminal) {
             _ if !action.does.moves_bytes => String::new(),
             bytes => format!(", {}", bytes.describe(units::bytes)),
         };
-        let count = match (action.count, action.does.counts) {
-            (Amount::Open, _) => String::new(),
-            (_, "") => format!("{count} "),
-            (Amount::Exactly(1), one) => format!("of 1 {one}, "),
-            (_, one) => format!("of {count} {one}s, "),
-        };
         let does = action.does.words();
-        terminal.print(&format!("         {}: {does}: {count}{operations}{bytes}", action.label));
+        terminal.print(&format!("         {}{ratio}: {does}: {count}{operations}{bytes}", action.label));
+        if !action.names.is_empty() {
+            terminal.print(&terminal.paint(Style::Faint, &format!("           {}", action.names)));
+        }
     }
 }
