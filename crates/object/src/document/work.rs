@@ -41,7 +41,7 @@ static CLEANUP: Mapping =
     Mapping::new("cleanup", "Deletes objects; a missing one counts as done", &[&CONTAINERS, &OBJECTS])
         .with(&[&WORKERS, &PACE]);
 static DISPOSE: Mapping =
-    Mapping::new("dispose", "Deletes containers; a missing one counts as done", &[&CONTAINERS, &EMPTY])
+    Mapping::new("dispose", "Deletes containers; a missing one counts as done, one that is not empty stays and is a failure", &[&CONTAINERS, &EMPTY])
         .with(&[&WORKERS, &PACE]);
 
 static WORKERS: Mapping = Mapping::new("clients", "Who does it", &[&NUMBER]);
