@@ -228,7 +228,7 @@ pub(crate) fn not_empty(failure: &Failure, kind: &str, container: &str) -> Failu
         "{}; what is in it stays: delete it, or run with `--allow-destroy {kind}://{container}`",
         failure.text
     );
-    Failure { fault: failure.fault, text: text.into(), in_doubt: failure.in_doubt }
+    Failure { text: text.into(), ..failure.clone() }
 }
 
 /// A verb in the words of failures.

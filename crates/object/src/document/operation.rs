@@ -156,7 +156,8 @@ pub(super) static DIRECTORY: Key<Text> =
 pub(super) static PART: Key<Bytes> =
     Key::new("part", "Size of each part of a file's upload", Bytes(1)).otherwise("upload at once");
 /// Whether a container goes with its objects.
-pub(super) static EMPTY: Key<Flag> = Key::new("empty", "Delete its objects first, whoever wrote them", Flag).default("false");
+pub(super) static EMPTY: Key<Flag> =
+    Key::new("empty", "Delete its objects first, whoever wrote them", Flag).default("false");
 static CHUNKED: Key<Flag> =
     Key::new("chunked", "Send in chunks, without a total length", Flag).default("false");
 static IF_ABSENT: Key<Flag> =

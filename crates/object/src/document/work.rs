@@ -40,9 +40,12 @@ static LOAD: Mapping = Mapping::new(
 static CLEANUP: Mapping =
     Mapping::new("cleanup", "Deletes objects; a missing one counts as done", &[&CONTAINERS, &OBJECTS])
         .with(&[&WORKERS, &PACE]);
-static DISPOSE: Mapping =
-    Mapping::new("dispose", "Deletes containers; a missing one counts as done, one that is not empty stays and is a failure", &[&CONTAINERS, &EMPTY])
-        .with(&[&WORKERS, &PACE]);
+static DISPOSE: Mapping = Mapping::new(
+    "dispose",
+    "Deletes containers; a missing one counts as done, one that is not empty stays and is a failure",
+    &[&CONTAINERS, &EMPTY],
+)
+.with(&[&WORKERS, &PACE]);
 
 static WORKERS: Mapping = Mapping::new("clients", "Who does it", &[&NUMBER]);
 static NUMBER: Key<Whole<u32>> = Key::new(

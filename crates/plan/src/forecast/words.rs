@@ -62,8 +62,17 @@ mod tests {
     fn words(code: &'static str, counts: &'static str, amounts: [Amount; 3]) -> String {
         let [count, operations, bytes] = amounts;
         let does = Does { code, counts, moves_bytes: true };
-        Action { label: String::new(), ratio: 100.0, does, names: String::new(), operations, count, held: Open, bytes }
-            .describe()
+        Action {
+            label: String::new(),
+            ratio: 100.0,
+            does,
+            names: String::new(),
+            operations,
+            count,
+            held: Open,
+            bytes,
+        }
+        .describe()
     }
 
     #[test]

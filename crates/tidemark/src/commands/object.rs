@@ -10,8 +10,8 @@ use tidemark_object::job::{Embedded, Http, Place, S3, Target};
 use tidemark_object::oneliner::{Mix, OneLiner};
 use tidemark_plan::secret::Secret;
 use tidemark_plan::selector;
-use tidemark_plan::yaml::table::Problem;
-use tidemark_plan::yaml::values::address;
+use tidemark_keys::Problem;
+use tidemark_plan::yaml::values::server;
 
 /// Turns the command line into a plan and runs it.
 pub(crate) fn run(arguments: &cli::Object, store: Option<PathBuf>, terminal: Terminal) -> Result<Exit, Stop> {
@@ -64,7 +64,7 @@ fn target(arguments: &cli::Object, terminal: Terminal) -> Result<Target, Stop> {
     }
     let whole = |endpoint: &String| {
         let url = if endpoint.contains("://") { endpoint.clone() } else { format!("http://{endpoint}") };
-        address(&url, false).map_err(|problem| {
+        server(&url).map_err(|problem| {
             let Problem { message, help, .. } = problem;
             Stop::usage(format!("--endpoint {endpoint}: {message}; {help}; --prefix names the buckets"))
         })
