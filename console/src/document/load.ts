@@ -97,7 +97,8 @@ export function objections(load: Load, target: TargetForm): Record<string, strin
   least('warmUpSeconds', 0);
   const values = settingsOf(load, target);
   for (const field of fields(target.form, values)) {
-    const { path, key } = field;
+    const { path, key, kind } = field;
+    if (kind) continue;
     const value = valueOf(field, values).trim();
     if (key.required && !value) said[path] = 'Enter a value.';
     else if (key.secret && value && !isReference(value)) {

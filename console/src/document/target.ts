@@ -5,10 +5,11 @@ import type { Form, FormKey, TargetForm } from '../api';
 /** What was entered: by path, such as `auth.url`. */
 export type Values = Record<string, string>;
 
-/** A key of a form, and where its value stands. */
+/** A key of a form, where its value stands, and the kind of mapping that its value is, if it is one. */
 export interface Field {
   path: string;
   key: FormKey;
+  kind?: Form;
 }
 
 /** A secret that stands in the document as it is, where everybody who can look would want a reference to the environment. */
@@ -17,16 +18,18 @@ export const isReference = (secret: string) => /^\$\{[A-Za-z_][A-Za-z0-9_]*\}$/.
 /** The path of the kind of a mapping. */
 export const kindOf = (path: string) => `${path}.kind`;
 
-/** The form of the kind that a mapping is; the first one unless another was chosen. */
-export const chosen = ({ path, key }: Field, values: Values): Form | undefined =>
-  key.kinds.find((kind) => kind.name === values[kindOf(path)]) ?? key.kinds[0];
+/** A key of a form; a mapping is of the first kind unless another was chosen. */
+function field(key: FormKey, above: string, values: Values): Field {
+  const path = above + key.name;
+  const kind = key.kinds.find((kind) => kind.name === values[kindOf(path)]) ?? key.kinds[0];
+  return kind ? { path, key, kind } : { path, key };
+}
 
-/** All single values of a form, those of its mappings included. */
+/** All fields of a form, each mapping followed by its own. */
 export function fields(form: Form, values: Values, above = ''): Field[] {
   return form.keys.flatMap((key) => {
-    const field = { path: above + key.name, key };
-    const below = chosen(field, values);
-    return below ? fields(below, values, `${field.path}.`) : [field];
+    const own = field(key, above, values);
+    return own.kind ? [own, ...fields(own.kind, values, `${own.path}.`)] : [own];
   });
 }
 
@@ -52,10 +55,9 @@ function value({ choices, list }: FormKey, entered: string): string {
 
 function lines(form: Form, values: Values, above: string, indent: string): string[] {
   const each = (key: FormKey): string[] => {
-    const field = { path: above + key.name, key };
-    const below = chosen(field, values);
-    if (below) return [`${indent}${key.name}:`, ...lines(below, values, `${field.path}.`, `${indent}  `)];
-    const entered = valueOf(field, values).trim();
+    const own = field(key, above, values);
+    if (own.kind) return [`${indent}${key.name}:`, ...lines(own.kind, values, `${own.path}.`, `${indent}  `)];
+    const entered = valueOf(own, values).trim();
     return entered ? [`${indent}${key.name}: ${value(key, entered)}`] : [];
   };
   return [`${indent}kind: ${form.name}`, ...form.keys.flatMap(each)];

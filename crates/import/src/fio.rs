@@ -15,6 +15,12 @@ use tidemark_measure::tally::Tally;
 
 const MS: u64 = 1_000_000;
 
+/// Engines that wait for each operation, whatever the `iodepth`.
+const WAITING: [&str; 7] = ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "falloc"];
+
+/// Run times under this do not tell how many jobs they are of.
+const TELLS_LEAST_MS: u64 = 500;
+
 /// Reads the last report of a text: reports before it (`--status-interval`) count from the start, too.
 pub(crate) fn read(source: &Source, options: &Options) -> Result<Run, String> {
     let document = last_document(&source.text)?;
@@ -142,15 +148,17 @@ fn work(job: &Job, document: &Document) -> Work {
     work
 }
 
-/// Jobs of a group that are reported together: their run times add up. fio does not list options without a value among a
-/// job's, so that `group_reporting` may be missing there.
+/// How many jobs stand in one entry of a report. No option without a value is in it, and so no `group_reporting`; but then there
+/// are fewer entries than jobs asked for, or the jobs' run times add up to more than the time that passed.
 fn workers(job: &Job, document: &Document) -> u64 {
+    let numbered = option(job, document, "numjobs").and_then(|jobs| jobs.trim().parse().ok()).unwrap_or(1);
+    let alike = |other: &&Job| (other.groupid, &other.jobname) == (job.groupid, &job.jobname);
+    let reported = document.jobs.iter().filter(alike).count() as u64;
     let ratio = job.job_runtime as f64 / runtime_ms(job).max(1) as f64;
-    let together = ratio > 1.5 || option(job, document, "group_reporting").is_some_and(|value| value != "0");
-    let numbered = option(job, document, "numjobs").and_then(|jobs| jobs.trim().parse().ok());
-    // A job's own time is a little longer than that of its operations.
-    let least = (ratio - 0.05).ceil().max(1.0) as u64;
-    if together { least.max(numbered.unwrap_or(1)) } else { 1 }
+    // A job that verifies reads after it has written, and a job's own time is a little longer than that of its operations.
+    let tells = option(job, document, "verify").is_none() && runtime_ms(job) >= TELLS_LEAST_MS;
+    let together = if tells { ratio.round().max(1.0) as u64 } else { 1 };
+    if reported < numbered { together.max(numbered) } else { together }
 }
 
 fn operations(job: &Job, document: &Document) -> Vec<Operation> {
@@ -297,6 +305,25 @@ mod tests {
     fn imported(text: &str) -> Result<Run, String> {
         let source = Source { path: PathBuf::from("x/fio.json"), text: text.into(), modified_unix_ns: 7 };
         read(&source, &Options::default())
+    }
+
+    #[test]
+    fn jobs_that_are_reported_together_are_counted() {
+        // As fio 3.33 writes it: `group_reporting` is not there.
+        let with = |jobs: &str, runtime: u64, options: &str| {
+            let text = format!(
+                r#"{{"global options": {{"iodepth": "8", "ioengine": "libaio"}}, "jobs": [{jobs}{{"jobname": "x",
+                "job_runtime": {runtime}, "job options": {{{options}}}, "read": {{"runtime": 2001, "total_ios": 9}}}}]}}"#
+            );
+            let run = imported(&text).unwrap();
+            (run.stages[0].works[0].workers, run.stages[0].works[0].depth)
+        };
+        assert_eq!(with("", 8_006, r#""numjobs": "4""#), (4, 8));
+        assert_eq!(with("", 5_000, r#""numjobs": "4""#), (4, 8), "three of them ended early");
+        assert_eq!(with("", 6_010, ""), (3, 8), "three sections in one");
+        assert_eq!(with("", 4_010, r#""verify": "crc32c""#), (1, 8), "it writes, then it reads");
+        let other = r#"{"jobname": "x", "job_runtime": 2003, "read": {"runtime": 2001, "total_ios": 9}},"#;
+        assert_eq!(with(other, 2_003, r#""numjobs": "2""#), (1, 8), "each for itself");
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 import { useId } from 'preact/hooks';
 import type { ComponentChildren } from 'preact';
-import type { FormKey, TargetForm } from '../../api';
+import type { TargetForm } from '../../api';
 import { settingsOf, type Load, type Unit } from '../../document/load';
-import { chosen, isMain, kindOf, valueOf, type Field as TargetField, type Values } from '../../document/target';
+import { fields, isMain, kindOf, valueOf, type Field as TargetField, type Values } from '../../document/target';
 import { Choice } from '../../parts/choice';
 import { Panel } from '../../parts/panel';
 
@@ -86,7 +86,7 @@ export function LoadForm({ load, targets, target, said, change }: Props) {
               )}
             </Field>
           </div>
-          <Settings keys={target.form.keys} above="" values={values} said={said} enter={enter} />
+          <Settings fields={fields(target.form, values)} values={values} said={said} enter={enter} />
         </fieldset>
         <fieldset>
           <legend>{objects ? 'Objects' : 'Access'}</legend>
@@ -198,28 +198,24 @@ export function LoadForm({ load, targets, target, said, change }: Props) {
 }
 
 interface SettingsProps {
-  keys: FormKey[];
-  /** What stands in front of the names of keys in paths. */
-  above: string;
   values: Values;
   said: Record<string, string>;
   enter: (path: string, value: string) => void;
 }
 
 /** The settings of a target: those that it needs, and below them all others. */
-function Settings(props: SettingsProps) {
-  const all = props.keys.map((key): TargetField => ({ path: props.above + key.name, key }));
-  const further = all.filter((field) => !isMain(field) && field.key.kinds.length === 0);
+function Settings({ fields, ...rest }: SettingsProps & { fields: TargetField[] }) {
+  const further = fields.filter((field) => !isMain(field));
   const list = (fields: TargetField[]) => (
     <div class="fields">
       {fields.map((field) => (
-        <Setting key={field.path} field={field} {...props} />
+        <Setting key={field.path} field={field} {...rest} />
       ))}
     </div>
   );
   return (
     <>
-      {list(all.filter((field) => !further.includes(field)))}
+      {list(fields.filter(isMain))}
       {further.length > 0 && (
         <details>
           <summary>More settings</summary>
@@ -237,44 +233,33 @@ const label = (name: string) => {
 };
 
 /** What to enter, in one sentence. */
-function help({ about, value, default: usual }: FormKey): string {
-  return `${about.replaceAll('`', '')} (${value.replaceAll('`', '')}${usual ? `; default: ${usual}` : ''}).`;
+function help({ key, kind }: TargetField): string {
+  const about = key.about.replaceAll('`', '');
+  if (kind) return `${about}: ${kind.about.replaceAll('`', '')}.`;
+  if (key.secret) return `${about}: an environment variable of the controller, not the value itself.`;
+  return `${about} (${key.value.replaceAll('`', '')}${key.default ? `; default: ${key.default}` : ''}).`;
 }
 
-function Setting({ field, ...rest }: SettingsProps & { field: TargetField }) {
-  const { path, key } = field;
-  const { values, said, enter } = rest;
-  const kind = chosen(field, values);
+function Setting({ field, values, said, enter }: SettingsProps & { field: TargetField }) {
+  const { path, key, kind } = field;
   const choices = kind ? key.kinds.map((kind) => kind.name) : key.choices;
-  const at = kind ? kindOf(path) : path;
+  const change = (event: { currentTarget: { value: string } }) =>
+    enter(kind ? kindOf(path) : path, event.currentTarget.value);
   return (
-    <>
-      <Field label={label(key.name)} help={kind ? `${key.about}: ${kind.about}.` : help(key)} wrong={said[path]}>
-        {(own) =>
-          choices.length > 0 ? (
-            <select
-              {...own}
-              value={kind?.name ?? valueOf(field, values)}
-              onChange={(event) => enter(at, event.currentTarget.value)}
-            >
-              {!kind && <option value="">default</option>}
-              {choices.map((choice) => (
-                <option key={choice}>{choice}</option>
-              ))}
-            </select>
-          ) : (
-            <input
-              {...own}
-              value={valueOf(field, values)}
-              spellcheck={false}
-              autocomplete="off"
-              onInput={(event) => enter(path, event.currentTarget.value)}
-            />
-          )
-        }
-      </Field>
-      {kind && <Settings {...rest} keys={kind.keys} above={`${path}.`} />}
-    </>
+    <Field label={label(key.name)} help={help(field)} wrong={said[path]}>
+      {(own) =>
+        choices.length > 0 ? (
+          <select {...own} value={kind?.name ?? valueOf(field, values)} onChange={change}>
+            {!kind && <option value="">default</option>}
+            {choices.map((choice) => (
+              <option key={choice}>{choice}</option>
+            ))}
+          </select>
+        ) : (
+          <input {...own} value={valueOf(field, values)} spellcheck={false} autocomplete="off" onInput={change} />
+        )
+      }
+    </Field>
   );
 }
 
