@@ -15,9 +15,6 @@ use tidemark_measure::tally::Tally;
 
 const MS: u64 = 1_000_000;
 
-/// Engines that wait for each operation, whatever the `iodepth`.
-const WAITING: [&str; 7] = ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "falloc"];
-
 /// Run times under this do not tell how many jobs they are of.
 const TELLS_LEAST_MS: u64 = 500;
 
@@ -357,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_that_are_reported_together_are_counted() {
+    fn the_run_time_of_a_group_tells_its_jobs() {
         // As fio 3.33 writes it for `group_reporting` without a value.
         let text = r#"{"global options":{"ioengine":"io_uring"},"jobs":[{"jobname":"a","job_runtime":8002,
             "job options":{"rw":"randread","numjobs":"4","iodepth":"32"},"read":{"total_ios":161198,"runtime":2003}}]}"#;

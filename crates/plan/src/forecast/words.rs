@@ -21,6 +21,7 @@ impl Action {
     /// as the target allows`.
     pub fn describe(&self) -> String {
         let (verb, object) = self.does.code.split_once('_').unwrap_or((self.does.code, self.does.counts));
+        let object = object.replace('_', " ");
         let thing = object.trim_end_matches('s');
         let counts = self.does.counts;
         let mut text = match self.count {

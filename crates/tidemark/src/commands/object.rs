@@ -5,12 +5,12 @@ use crate::cli::{self, ObjectVerb};
 use crate::exit::{Exit, Stop};
 use crate::terminal::Terminal;
 use std::path::PathBuf;
+use tidemark_keys::Problem;
 use tidemark_measure::units;
 use tidemark_object::job::{Embedded, Http, Place, S3, Target};
 use tidemark_object::oneliner::{Mix, OneLiner};
 use tidemark_plan::secret::Secret;
 use tidemark_plan::selector;
-use tidemark_keys::Problem;
 use tidemark_plan::yaml::values::server;
 
 /// Turns the command line into a plan and runs it.
