@@ -13,6 +13,9 @@ use tidemark_measure::rng::Rng;
 /// Blocks that are looked at besides the first and the last.
 const SAMPLES: u64 = 64;
 
+/// Bytes that are looked through for a stamp.
+const LOOKED_AT: u64 = 16 * BLOCK;
+
 /// Whether a volume already holds Tidemark's content over its whole size, with the dials of this job.
 ///
 /// Looks at the first block, the last, and 64 between them that differ from volume to volume, each byte for byte; a
@@ -62,15 +65,28 @@ pub fn claim(volume: &Volume) -> Result<(), String> {
 /// Whether a file or device is Tidemark's: its mark is as old as its last write, or it has a whole stamp in its first
 /// 64 KiB (the very first sectors may have been trimmed, or overwritten by fio).
 pub fn is_ours(path: &Path) -> bool {
-    let mut bytes = vec![0; 16 * BLOCK as usize];
     let Ok(file) = File::open(path) else { return false };
     let mut mark = [0u8; 64];
     let marked = fgetxattr(&file, MARK, &mut mark[..]).ok().and_then(|length| mark.get(..length));
     if marked.is_some_and(|mark| written_at(&file).is_some_and(|now| now.as_bytes() == mark)) {
         return true;
     }
-    let Ok(length) = file.read_at(&mut bytes, 0) else { return false };
-    (0..).zip(bytes[..length].as_chunks::<SECTOR>().0).any(|(number, sector)| is_whole(sector, number))
+    is_stamped(&file, 0)
+}
+
+/// Whether a volume of `size` bytes seems to be filled with stamped content, by its beginning and its end: a prefill that
+/// was interrupted has no end. What fio writes has no stamps.
+pub(crate) fn is_filled(path: &Path, size: u64) -> bool {
+    let last = (size / BLOCK * BLOCK).saturating_sub(LOOKED_AT);
+    File::open(path).is_ok_and(|file| is_stamped(&file, 0) && is_stamped(&file, last))
+}
+
+/// Whether there is a whole stamp in the 64 KiB from `at` on.
+fn is_stamped(file: &File, at: u64) -> bool {
+    let mut bytes = vec![0; LOOKED_AT as usize];
+    let Ok(length) = file.read_at(&mut bytes, at) else { return false };
+    let sectors = bytes[..length].as_chunks::<SECTOR>().0;
+    (at / SECTOR as u64..).zip(sectors).any(|(number, sector)| is_whole(sector, number))
 }
 
 /// Whether a sector holds content of Tidemark's.
