@@ -763,6 +763,12 @@ export interface RunOperation {
   /** Null when there were no operations. */
   success_ratio: number | null;
   throughput_per_s: number;
+  /** Successes whose content was to be verified and could not be, by reason. */
+  unchecked: Record<string, number>;
+  /** Successes whose content was compared with what had been written, and was right. */
+  verified: number;
+  /** Whether the document asks for the content of its reads to be verified. */
+  verifies: boolean;
   weight_percent: number;
 }
 

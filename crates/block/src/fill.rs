@@ -13,6 +13,9 @@ use tidemark_measure::rng::Rng;
 /// Blocks that are looked at besides the first and the last.
 const SAMPLES: u64 = 64;
 
+/// Bytes that are looked through for a stamp.
+const LOOKED_AT: u64 = 16 * BLOCK;
+
 /// Whether a volume already holds Tidemark's content over its whole size, with the dials of this job.
 ///
 /// Looks at the first block, the last, and 64 between them that differ from volume to volume, each byte for byte; a
@@ -36,6 +39,21 @@ pub fn claim(volume: &Volume) -> Result<(), String> {
         std::io::Result::Ok(())
     };
     make().map_err(|error| format!("cannot create {}: {error}", path.display()))
+}
+
+/// Whether a volume of `size` bytes seems to be filled with stamped content, by its beginning and its end: a prefill that
+/// was interrupted has no end. What fio writes has no stamps.
+pub(crate) fn is_filled(path: &Path, size: u64) -> bool {
+    let last = (size / BLOCK * BLOCK).saturating_sub(LOOKED_AT);
+    File::open(path).is_ok_and(|file| is_stamped(&file, 0) && is_stamped(&file, last))
+}
+
+/// Whether there is a whole stamp in the 64 KiB from `at` on.
+fn is_stamped(file: &File, at: u64) -> bool {
+    let mut bytes = vec![0; LOOKED_AT as usize];
+    let Ok(length) = file.read_at(&mut bytes, at) else { return false };
+    let sectors = bytes[..length].as_chunks::<SECTOR>().0;
+    (at / SECTOR as u64..).zip(sectors).any(|(number, sector)| is_whole(sector, number))
 }
 
 fn looks_filled(job: &Job, volume: &Volume) -> Option<bool> {

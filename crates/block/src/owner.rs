@@ -159,7 +159,7 @@ fn first_foreign(bytes: &[u8], offset: u64) -> Option<u64> {
 }
 
 /// Whether a sector holds content of Tidemark's.
-fn is_whole(sector: &[u8; SECTOR], number: u64) -> bool {
+pub(crate) fn is_whole(sector: &[u8; SECTOR], number: u64) -> bool {
     matches!(read(sector, number), Reading::Stamped(_) | Reading::Common(..))
 }
 

@@ -15,6 +15,7 @@ use std::time::Duration;
 use tidemark_load::engine::{Begin, Clock, Completion, Operation, Outcome, Session, ThreadContext, Tick};
 use tidemark_measure::fault::Fault;
 use tidemark_measure::record::Example;
+use tidemark_measure::verification::{Checked, Unchecked};
 
 /// How long to wait when the kernel will not take submissions for a reason that does not pass by itself.
 const STUCK: Duration = Duration::from_millis(1);
@@ -188,10 +189,13 @@ impl BlockSession {
             }
             Action::Read if shared.job.content.verify => {
                 let before = &before[slot as usize * *cells..][..*cells];
-                if let Some((fault, text)) = verify(ring, slot, &plan, before, shared) {
-                    examples.keep(fault, || text);
-                    return Outcome::failure(fault);
-                }
+                return match verify(ring, slot, &plan, before, shared) {
+                    Ok(checked) => Outcome { checked, ..Outcome::success(length) },
+                    Err((fault, text)) => {
+                        examples.keep(fault, || text);
+                        Outcome::failure(fault)
+                    }
+                };
             }
             Action::Read => {}
             Action::Write | Action::Trim => {
@@ -278,25 +282,34 @@ impl Session for BlockSession {
 }
 
 /// Checks what a slot has read; what is older than it should be is read again, plainly, to see whether it has come.
+///
+/// # Errors
+/// What is wrong, in words.
 fn verify(
     ring: &mut Ring,
     slot: u32,
     plan: &Slot,
     before: &[Cell],
     shared: &Shared,
-) -> Option<(Fault, String)> {
+) -> Result<Checked, (Fault, String)> {
     let volume = &shared.volumes[plan.volume as usize];
-    let bytes = ring.buffer(slot)?.get(..plan.length as usize)?;
+    let Some(bytes) = ring.buffer(slot).and_then(|buffer| buffer.get(..plan.length as usize)) else {
+        return Ok(Checked::Not(Unchecked::NoContent));
+    };
     let table = volume.table.as_deref().filter(|_| !before.is_empty());
     let touched = table.map_or(0, |table| table.cells(&plan.range()).len()).min(before.len());
     let before = &before[..touched];
     let Slot { offset, moment, .. } = *plan;
-    let wrong = Check { label: volume.label, bytes, offset, table, moment, before }.run()?;
+    let Opened { label, is_filled, .. } = *volume;
+    let wrong = match (Check { label, bytes, offset, is_filled, table, moment, before }).run() {
+        Ok(checked) => return Ok(checked),
+        Err(wrong) => wrong,
+    };
     let come = match wrong.kind {
         Kind::Older { expected, .. } => look_again(ring, plan, volume, wrong.at, expected),
         _ => None,
     };
-    Some(failure::content(wrong, volume, &shared.volumes, come, &shared.data))
+    Err(failure::content(wrong, volume, &shared.volumes, come, &shared.data))
 }
 
 /// Whether the write of generation `expected`, or a later one, is there when the sector at `at` is read again.

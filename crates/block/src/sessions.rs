@@ -176,7 +176,7 @@ fn unopened(job: &Job, volume: &Volume, data: &DataSet) -> Result<Opened, OpenEr
     let label = Label { volume: 0, dials: crate::content::Dials::new(&job.content), set: data.set() };
     let alignment = Alignment { offset: 1, memory: 1 };
     let path = volume::path(volume)?.to_owned();
-    Ok(Opened { path, size: volume.size, label, table: None, alignment })
+    Ok(Opened { path, size: volume.size, label, is_filled: false, table: None, alignment })
 }
 
 /// Bytes of memory that can be had, as the kernel estimates (`MemAvailable`).

@@ -3,6 +3,7 @@
 use crate::content::{Dials, Label, table::Table, volume_id};
 use crate::data::DataSet;
 use crate::device;
+use crate::fill::is_filled;
 use crate::job::{Action, Job, Place, Volume};
 use crate::sessions::Use;
 use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags, fstat, ftruncate, open, statx};
@@ -21,6 +22,8 @@ pub(crate) struct Opened {
     pub(crate) size: u64,
     /// What its content has in common.
     pub(crate) label: Label,
+    /// Whether it is known to hold content with stamps, so that whatever lies in it should have one.
+    pub(crate) is_filled: bool,
     /// What this run wrote there, if that is followed.
     pub(crate) table: Option<Arc<Table>>,
     /// Alignment of direct I/O; 1 where it is not used.
@@ -101,7 +104,8 @@ pub(crate) fn opened(
     let id = volume_id(&real);
     let label = Label { volume: id, dials: Dials::new(&job.content), set: data.set() };
     let table = data.table(id, volume.size, job.unit);
-    Ok((file, Opened { path: path.to_owned(), size: volume.size, label, table, alignment }))
+    let is_filled = job.content.verify && is_filled(path, volume.size);
+    Ok((file, Opened { path: path.to_owned(), size: volume.size, label, is_filled, table, alignment }))
 }
 
 fn open_file(job: &Job, volume: &Volume, path: &Path, purpose: Use) -> Result<File, OpenError> {

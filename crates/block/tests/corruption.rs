@@ -11,6 +11,7 @@ use tempfile::TempDir;
 use tidemark_block::job::{Action, Job};
 use tidemark_block::sessions::DataSet;
 use tidemark_measure::fault::Fault;
+use tidemark_measure::verification::{Checked, Unchecked};
 
 struct Victim {
     _directory: TempDir,
@@ -114,4 +115,31 @@ fn small_writes_are_followed_one_by_one() {
     let (fault, text) = hand.verify(1 << 20, 512).unwrap();
     assert_eq!(fault, Fault::LostContent);
     assert!(text.contains("at byte 1536"), "{text}");
+}
+
+/// A volume that Tidemark has not filled: what lies in it is nobody's fault. What this run wrote there is its own.
+#[test]
+fn content_that_tidemark_did_not_write_is_of_unknown_origin() {
+    let directory = directory();
+    let path = directory.path().join("theirs");
+    std::fs::write(&path, vec![b'x'; SIZE as usize]).unwrap();
+    let job = job(&[file(&path, SIZE)], 4096, &[Action::Read, Action::Write]);
+    let mut hand = hand(&job, &data(), 1, 4096);
+    let unknown = Checked::Not(Unchecked::UnknownOrigin);
+    let read = |hand: &mut Hand, item| {
+        let outcome = hand.act(0, item, 4096);
+        (outcome.fault, outcome.checked)
+    };
+    assert_eq!(read(&mut hand, 5), (None, unknown));
+    meddle(&path, 6 * 4096, |block| block.fill(0));
+    assert_eq!(read(&mut hand, 6), (None, unknown), "holes say nothing either");
+    assert_eq!(hand.act(1, 5, 4096).fault, None);
+    assert_eq!(read(&mut hand, 5), (None, Checked::Verified));
+    meddle(&path, 5 * 4096, |block| block.fill(b'x'));
+    assert_eq!(read(&mut hand, 5).0, Some(Fault::WrongContent), "this run wrote it");
+    // A block that an earlier run wrote, of which half is left.
+    hand.act(1, 7, 4096);
+    meddle(&path, 7 * 4096, |block| block[..2048].fill(b'x'));
+    let mut later = self::hand(&job, &data(), 1, 4096);
+    assert_eq!(read(&mut later, 7).0, Some(Fault::WrongContent));
 }

@@ -11,9 +11,10 @@ use tidemark_block::job::{self, Action};
 use tidemark_load::engine::OpenError;
 use tidemark_load::pacing::Pacing;
 use tidemark_load::thread_pool::{EXAMPLES_PER_FAULT, Result as Outcome, Watch};
+use tidemark_measure::counts::FaultCounts;
 use tidemark_measure::fault::Fault;
 use tidemark_measure::record::{Example, WorkerCount};
-use tidemark_measure::tally::{FaultCounts, Tally};
+use tidemark_measure::tally::Tally;
 use tidemark_plan::plan::Work;
 
 const MS: u64 = 1_000_000;

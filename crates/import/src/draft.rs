@@ -4,12 +4,13 @@ use crate::Options;
 use crate::source::Source;
 use std::collections::BTreeMap;
 use std::path::Path;
+use tidemark_measure::counts::FaultCounts;
 use tidemark_measure::fault::Fault;
 use tidemark_measure::kind::OperationClass;
 use tidemark_measure::record::{
     Example, Note, Operation, Provenance, Reported, Run, Second, SecondOfOperation, Stage, State, Work,
 };
-use tidemark_measure::tally::{FaultCounts, Tally};
+use tidemark_measure::tally::Tally;
 
 /// What failures are counted as whose class no tool has recorded: most of theirs come from the server. A note of the
 /// run states that it is unknown.

@@ -1,9 +1,9 @@
 //! One work of a run, with the sums that several rules need.
 
 use crate::{Finding, Severity, What};
+use tidemark_measure::counts::FaultCounts;
 use tidemark_measure::histogram::Histogram;
 use tidemark_measure::record::{Operation, Run, Second, Share, ShareSecond, Stage, State, Work};
-use tidemark_measure::tally::FaultCounts;
 
 /// Nanoseconds in a second.
 pub(crate) const SECOND_NS: u64 = 1_000_000_000;

@@ -8,6 +8,7 @@
 use std::time::Instant;
 use tidemark_measure::fault::Fault;
 use tidemark_measure::record::Example;
+use tidemark_measure::verification::Checked;
 
 /// Nanoseconds since the work's start, on one monotonic clock.
 pub type Tick = u64;
@@ -90,6 +91,8 @@ pub struct Outcome {
     pub retries: u32,
     /// Why it failed; `None` for success.
     pub fault: Option<Fault>,
+    /// Of a success: whether its content was verified.
+    pub checked: Checked,
 }
 
 impl Outcome {

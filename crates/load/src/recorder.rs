@@ -5,6 +5,7 @@ use crate::engine::{Outcome, Tick};
 use crossbeam_channel::{Receiver, Sender};
 use tidemark_measure::record::WorkerCount;
 use tidemark_measure::tally::Interval;
+use tidemark_measure::verification::Checked;
 
 /// Length of an interval, nanoseconds.
 pub const INTERVAL_NS: u64 = 1_000_000_000;
@@ -144,6 +145,11 @@ impl Recorder {
                 if timing.done > window_end {
                     tally.late += 1;
                     tally.late_bytes += outcome.bytes;
+                }
+                match outcome.checked {
+                    Checked::NotAsked => {}
+                    Checked::Verified => tally.verified += 1,
+                    Checked::Not(why) => tally.unchecked.count(why),
                 }
                 tally.response.record(response);
                 if self.open_loop {

@@ -4,6 +4,7 @@
 //! are counted on the hot path and described off it; the first few of each class are kept word for word
 //! as [`crate::record::Example`]s.
 
+use crate::counts::Class;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -63,8 +64,8 @@ faults! {
     StaleContent = "stale_content", "the content read is older than an acknowledged write";
     /// The content ended before its declared size.
     TruncatedContent = "truncated_content", "the content read is shorter than what was written";
-    /// The content belongs to another object, or was not written by Tidemark.
-    ForeignContent = "foreign_content", "the content read belongs to another object or writer";
+    /// The content belongs to another object.
+    ForeignContent = "foreign_content", "the content read belongs to another object";
     /// An acknowledged write is not there: what was before it is, and still is when read again.
     LostContent = "lost_content", "an acknowledged write is lost: the block still has its earlier content";
     /// Parts of the block are from different writes.
@@ -78,11 +79,20 @@ faults! {
     /// The device or file is gone.
     Gone = "gone", "the device or file no longer exists";
     /// A transfer moved fewer bytes than requested.
-    ShortTransfer = "short_transfer", "the transfer was shorter than requested: the file or device ends there";
+    ShortTransfer = "short_transfer", "the transfer was shorter than requested: the object, file or device ends there";
     /// Something on this machine failed: a file could not be read, no local port was left.
     Local = "local", "the load generator's own machine failed";
     /// The run was stopped while the operation was in flight.
     Abandoned = "abandoned", "the operation was still in flight when the run was stopped";
+}
+
+impl Class for Fault {
+    const ALL: &'static [Self] = Fault::ALL;
+
+    #[inline]
+    fn number(self) -> usize {
+        self as usize
+    }
 }
 
 impl Fault {

@@ -8,6 +8,8 @@
 //! | [`rng`] | the seeded random stream that every choice comes from |
 //! | [`pick`] | distributions and selectors over whole numbers, and how workers share them |
 //! | [`think`] | how long workers pause between operations |
+//! | [`verification`] | whether content was compared with what had been written, and if not, why |
+//! | [`counts`] | how often each class of something occurred |
 //! | [`fault`] | the closed list of ways in which an operation can fail |
 //! | [`histogram`] | HdrHistograms of nanoseconds: recorded, merged, stored |
 //! | [`tally`] | one operation's numbers over any span of time, and one second of them |
@@ -20,6 +22,7 @@
 //! | [`record`] | what a run leaves behind, for the store, the judge and the report |
 
 pub mod axis;
+pub mod counts;
 pub mod evaluation;
 pub mod fault;
 pub mod histogram;
@@ -34,4 +37,5 @@ pub mod steady;
 pub mod tally;
 pub mod think;
 pub mod units;
+pub mod verification;
 pub mod wire;

@@ -3,7 +3,7 @@
 //! A tally is the sum of its parts: tallies of threads, seconds and drivers merge by addition and
 //! nothing else, so a percentile is always read from merged counts.
 
-use crate::fault::Fault;
+use crate::counts::{FaultCounts, UncheckedCounts};
 use crate::histogram::Histogram;
 use serde::{Deserialize, Serialize};
 
@@ -32,8 +32,12 @@ pub struct Tally {
     pub outside_bytes: u64,
     /// Attempts beyond the first, over all operations; their time is inside the operation's latency.
     pub retries: u64,
-    /// Failed operations by [`Fault`], indexed by its number.
+    /// Failed operations by [`Fault`](crate::fault::Fault).
     pub faults: FaultCounts,
+    /// Successful operations whose content was compared with what had been written, and was right.
+    pub verified: u64,
+    /// Successful operations whose content was to be verified and could not be, by [`Unchecked`](crate::verification::Unchecked).
+    pub unchecked: UncheckedCounts,
     /// From due to done, of the successful ones. In a closed loop an operation is due when it is sent.
     pub response: Histogram,
     /// From sent to done, of the successful ones. Kept in an open loop only; see [`Tally::service`].
@@ -44,64 +48,6 @@ pub struct Tally {
     pub first_byte: Histogram,
     /// From due to done, of the failed ones.
     pub failure: Histogram,
-}
-
-/// How many operations failed, by class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Vec<(Fault, u64)>", into = "Vec<(Fault, u64)>")]
-pub struct FaultCounts([u64; Fault::COUNT]);
-
-impl Default for FaultCounts {
-    fn default() -> Self {
-        Self([0; Fault::COUNT])
-    }
-}
-
-impl FaultCounts {
-    /// Counts one fault.
-    #[inline]
-    pub fn count(&mut self, fault: Fault) {
-        self.0[fault as usize] += 1;
-    }
-
-    /// How many faults of this class there were.
-    pub fn of(&self, fault: Fault) -> u64 {
-        self.0[fault as usize]
-    }
-
-    /// How many faults there were in all.
-    pub fn total(&self) -> u64 {
-        self.0.iter().fold(0, |sum, count| sum.saturating_add(*count))
-    }
-
-    /// The classes that occurred, with their counts.
-    pub fn iter(&self) -> impl Iterator<Item = (Fault, u64)> + '_ {
-        Fault::ALL.iter().map(|fault| (*fault, self.of(*fault))).filter(|(_, count)| *count > 0)
-    }
-
-    /// Adds the counts of `other`.
-    pub fn add(&mut self, other: &FaultCounts) {
-        for (own, other) in self.0.iter_mut().zip(other.0) {
-            *own = own.saturating_add(other);
-        }
-    }
-}
-
-impl From<Vec<(Fault, u64)>> for FaultCounts {
-    fn from(pairs: Vec<(Fault, u64)>) -> Self {
-        let mut counts = Self::default();
-        for (fault, count) in pairs {
-            let own = &mut counts.0[fault as usize];
-            *own = own.saturating_add(count);
-        }
-        counts
-    }
-}
-
-impl From<FaultCounts> for Vec<(Fault, u64)> {
-    fn from(counts: FaultCounts) -> Self {
-        counts.iter().collect()
-    }
 }
 
 impl Tally {
@@ -116,6 +62,8 @@ impl Tally {
         self.outside_bytes = self.outside_bytes.saturating_add(other.outside_bytes);
         self.retries = self.retries.saturating_add(other.retries);
         self.faults.add(&other.faults);
+        self.verified = self.verified.saturating_add(other.verified);
+        self.unchecked.add(&other.unchecked);
         for (own, other) in self.histograms_mut().into_iter().zip(other.histograms()) {
             own.add(other);
         }
@@ -125,8 +73,8 @@ impl Tally {
     pub fn reset(&mut self) {
         (self.ok, self.bytes, self.retries) = (0, 0, 0);
         (self.late, self.late_bytes, self.early, self.early_bytes) = (0, 0, 0, 0);
-        self.outside_bytes = 0;
-        self.faults = FaultCounts::default();
+        (self.outside_bytes, self.verified) = (0, 0);
+        (self.faults, self.unchecked) = (FaultCounts::default(), UncheckedCounts::default());
         for histogram in self.histograms_mut() {
             histogram.reset();
         }
@@ -234,9 +182,12 @@ impl Interval {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fault::Fault;
+    use crate::verification::Unchecked;
 
     fn tally(ok: u64, fault: Fault) -> Tally {
-        let mut tally = Tally { ok, bytes: ok * 10, ..Tally::default() };
+        let mut tally = Tally { ok, bytes: ok * 10, verified: ok - 1, ..Tally::default() };
+        tally.unchecked.count(Unchecked::TooShort);
         (0..ok).for_each(|i| tally.response.record(1_000 + i));
         tally.faults.count(fault);
         tally.failure.record(5);
@@ -251,7 +202,12 @@ mod tests {
         assert_eq!(sum.response.count(), 7);
         assert_eq!(sum.service().count(), 7, "a closed loop's service time is its response time");
         assert_eq!(sum.faults.iter().collect::<Vec<_>>(), [(Fault::Reset, 1), (Fault::Timeout, 1)]);
+        assert_eq!(
+            (sum.verified, sum.unchecked.iter().collect::<Vec<_>>()),
+            (5, vec![(Unchecked::TooShort, 2)])
+        );
         sum.reset();
+        assert_eq!((sum.verified, sum.unchecked.total()), (0, 0));
         assert_eq!((sum.total(), sum.success_ratio(), sum.response.count()), (0, None, 0));
     }
 
@@ -260,6 +216,7 @@ mod tests {
         let before = tally(5, Fault::ServerError);
         let after: Tally = serde_json::from_str(&serde_json::to_string(&before).unwrap()).unwrap();
         assert_eq!((after.ok, after.faults), (before.ok, before.faults));
+        assert_eq!((after.verified, after.unchecked), (4, before.unchecked));
         assert!(after.response.buckets().eq(before.response.buckets()));
     }
 }

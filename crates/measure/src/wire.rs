@@ -7,13 +7,17 @@
 //! The numbers around them are in postcard's format. The steps are read by code of our own, straight from the message:
 //! a controller of a thousand drivers reads millions of them a second.
 
+use crate::counts::{FaultCounts, UncheckedCounts};
 use crate::histogram::Histogram;
 use crate::record::ShareSecond;
-use crate::tally::{FaultCounts, Interval, Tally};
+use crate::tally::{Interval, Tally};
 use serde::{Deserialize, Serialize};
 
-/// The first byte: the encoding's number. Others are refused.
-pub const VERSION: u8 = 1;
+/// The first byte: the encoding's number. Those from [`OLDEST`] on are read, others refused.
+pub const VERSION: u8 = 2;
+
+/// The oldest encoding that is read: it does not tell what was verified.
+pub const OLDEST: u8 = 1;
 
 /// More operations than any driver does in a second. Sums over a thousand drivers and a day of seconds stay within
 /// 64 bits, which HdrHistogram takes for granted.
@@ -33,9 +37,9 @@ const STEPS: u32 = 54_272;
 #[error("a second of load is damaged: {0}")]
 pub struct Damaged(pub String);
 
-/// An interval as it travels; a histogram is `H`, bytes.
+/// An interval as it travels, with tallies `T`.
 #[derive(Serialize, Deserialize)]
-struct Packed<H> {
+struct Packed<T> {
     index: u32,
     unmeasured: u64,
     in_flight: u32,
@@ -46,10 +50,18 @@ struct Packed<H> {
     cpu_ns: u64,
     wall_ns: u64,
     stalled_ns: u64,
-    actions: Vec<PackedTally<H>>,
+    actions: Vec<T>,
 }
 
-/// A tally as it travels.
+/// A tally as it travels since version 2.
+#[derive(Serialize, Deserialize)]
+struct PackedChecked<H> {
+    tally: PackedTally<H>,
+    verified: u64,
+    unchecked: UncheckedCounts,
+}
+
+/// A tally as it travels in version 1; a histogram is `H`, bytes.
 #[derive(Serialize, Deserialize)]
 struct PackedTally<H> {
     ok: u64,
@@ -106,7 +118,7 @@ pub fn encode(interval: &Interval) -> Vec<u8> {
     postcard::to_extend(&packed, vec![VERSION]).expect("writing to memory does not fail")
 }
 
-fn pack(tally: &Tally) -> PackedTally<Vec<u8>> {
+fn pack(tally: &Tally) -> PackedChecked<Vec<u8>> {
     let histograms = tally.histograms().map(|histogram| {
         let (mut bytes, mut last) = (Vec::new(), 0);
         for (value, count) in histogram.buckets() {
@@ -116,7 +128,7 @@ fn pack(tally: &Tally) -> PackedTally<Vec<u8>> {
         }
         bytes
     });
-    PackedTally {
+    let counted = PackedTally {
         ok: tally.ok,
         bytes: tally.bytes,
         late: tally.late,
@@ -127,7 +139,8 @@ fn pack(tally: &Tally) -> PackedTally<Vec<u8>> {
         retries: tally.retries,
         faults: tally.faults,
         histograms,
-    }
+    };
+    PackedChecked { tally: counted, verified: tally.verified, unchecked: tally.unchecked }
 }
 
 /// Adds an encoded interval to `to`, which must be the same second of a work with as many actions. When it is damaged,
@@ -149,18 +162,16 @@ pub fn summary(bytes: &[u8]) -> Result<ShareSecond, Damaged> {
 
 /// Reads an encoded interval and checks all of it. What it takes of memory is proportional to its length.
 pub fn read(bytes: &[u8]) -> Result<Sparse<'_>, Damaged> {
-    let body = match bytes.split_first() {
-        Some((&VERSION, body)) => body,
+    let packed: Packed<PackedChecked<&[u8]>> = match bytes.split_first() {
+        Some((&VERSION, body)) => taken(body)?,
+        Some((&OLDEST, body)) => older(taken(body)?),
         Some((version, _)) => {
-            return Err(Damaged(format!("its encoding is number {version}, not {VERSION}")));
+            return Err(Damaged(format!(
+                "its encoding is number {version}, and {OLDEST} to {VERSION} can be read"
+            )));
         }
         None => return Err(Damaged("it is empty".into())),
     };
-    let (packed, rest) =
-        postcard::take_from_bytes::<Packed<&[u8]>>(body).map_err(|error| Damaged(error.to_string()))?;
-    if !rest.is_empty() {
-        return Err(Damaged(format!("{} bytes follow its end", rest.len())));
-    }
     within("operations", packed.unmeasured.max(packed.backlog), MOST_COUNT)?;
     let mut sparse = Sparse {
         numbers: Interval {
@@ -181,19 +192,49 @@ pub fn read(bytes: &[u8]) -> Result<Sparse<'_>, Damaged> {
     };
     for action in packed.actions {
         sparse.numbers.actions.push(unpack(&action)?);
-        let [response, others @ ..] = action.histograms;
+        let [response, others @ ..] = action.tally.histograms;
         others.into_iter().try_for_each(|histogram| check(histogram).map(drop))?;
         sparse.responses = match (sparse.responses, check(response)?) {
             (Some((lowest, highest)), Some((low, high))) => Some((lowest.min(low), highest.max(high))),
             (before, own) => own.or(before),
         };
-        sparse.histograms.push(action.histograms);
+        sparse.histograms.push(action.tally.histograms);
     }
     Ok(sparse)
 }
 
-fn unpack(packed: &PackedTally<&[u8]>) -> Result<Tally, Damaged> {
+/// All of a message.
+fn taken<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Damaged> {
+    let (taken, rest) = postcard::take_from_bytes(body).map_err(|error| Damaged(error.to_string()))?;
+    match rest.len() {
+        0 => Ok(taken),
+        more => Err(Damaged(format!("{more} bytes follow its end"))),
+    }
+}
+
+/// An interval of version 1, which tells of nothing that was verified.
+fn older<H>(packed: Packed<PackedTally<H>>) -> Packed<PackedChecked<H>> {
+    let checked = |tally| PackedChecked { tally, verified: 0, unchecked: UncheckedCounts::default() };
+    Packed {
+        actions: packed.actions.into_iter().map(checked).collect(),
+        index: packed.index,
+        unmeasured: packed.unmeasured,
+        in_flight: packed.in_flight,
+        oldest_in_flight_ns: packed.oldest_in_flight_ns,
+        backlog: packed.backlog,
+        first_ok_ns: packed.first_ok_ns,
+        last_ok_ns: packed.last_ok_ns,
+        cpu_ns: packed.cpu_ns,
+        wall_ns: packed.wall_ns,
+        stalled_ns: packed.stalled_ns,
+    }
+}
+
+fn unpack(checked: &PackedChecked<&[u8]>) -> Result<Tally, Damaged> {
+    let packed = &checked.tally;
     let tally = Tally {
+        verified: checked.verified,
+        unchecked: checked.unchecked,
         ok: packed.ok,
         bytes: packed.bytes,
         late: packed.late,
@@ -209,7 +250,9 @@ fn unpack(packed: &PackedTally<&[u8]>) -> Result<Tally, Damaged> {
         first_byte: Histogram::new(),
         failure: Histogram::new(),
     };
-    for count in [tally.ok, tally.late, tally.early, tally.retries, tally.failed()] {
+    let verification = [tally.verified, tally.unchecked.total()];
+    let counts = [tally.ok, tally.late, tally.early, tally.retries, tally.failed()];
+    for count in counts.into_iter().chain(verification) {
         within("operations", count, MOST_COUNT)?;
     }
     for bytes in [tally.bytes, tally.late_bytes, tally.early_bytes, tally.outside_bytes] {

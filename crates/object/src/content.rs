@@ -15,9 +15,11 @@
 //! - The stamps are mostly zeroes to a compressor: about 1 % of "incompressible" content can be removed.
 //!   A compressor whose window exceeds the pool (4 MiB) finds the pool again in larger objects.
 //! - Objects of less than 64 bytes have no room for a stamp: their bytes are pseudo-random, of object and
-//!   size. In these, the amount of difference distinguishes wrong from foreign content, and stale content is not
-//!   noticed. An empty object is always right.
-//! - A range that holds no stamp shows wrong content, but not stale or foreign content by name.
+//!   size, and stale content is not noticed in them. Those of less than 4 bytes say nothing.
+//! - A range that holds no stamp shows wrong content, but not stale or misplaced content by name.
+//! - Content that differs is wrong if it should have been Tidemark's: this run wrote the object, or a part of what
+//!   was read is recognisably Tidemark's. Anything else is of unknown origin, and no fault of the storage.
+//! - A copy that the server made (`-copy`) has the content of its source.
 
 mod check;
 mod pool;
@@ -35,7 +37,7 @@ use std::ops::{Deref, Range};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Instant, SystemTime};
 use tidemark_measure::rng::mix;
-use versions::{Place, Versions};
+use versions::{End, Place, Versions};
 
 /// Bytes of a block.
 const BLOCK: usize = 4096;
@@ -59,6 +61,8 @@ pub struct DataSet {
     origin_ns: u64,
     versions: Versions,
     pools: Mutex<Vec<([u64; 2], Arc<Pool>)>>,
+    /// The sets of the run so far, each with the hash of its names.
+    sets: Mutex<Vec<(u64, u64)>>,
 }
 
 impl DataSet {
@@ -74,6 +78,7 @@ impl DataSet {
             origin_ns: since_1970.as_nanos() as u64,
             versions: Versions::new(followed),
             pools: Mutex::default(),
+            sets: Mutex::default(),
         })
     }
 
@@ -89,18 +94,19 @@ impl DataSet {
             Form::Hashed => Shape::Hashed(self.pool(dials)),
             Form::Zero => Shape::Zero,
         };
-        let names = [
-            &naming.container_prefix,
-            &naming.container_suffix,
-            &naming.object_prefix,
-            &naming.object_suffix,
-        ];
-        let named = names.iter().fold(0, |hash, name| {
-            let bytes = name.bytes().fold(name.len() as u64, |hash, byte| mix(hash, &[u64::from(byte)]));
-            mix(hash, &[bytes])
-        });
-        let set = mix(self.seed, &[dials[0], dials[1], named]);
-        ContentPlan { data: Arc::clone(self), shape, set, verify: content.verify }
+        let source = naming.object_suffix.trim_end_matches(COPY);
+        let named = named(naming, source);
+        let set = |named| mix(self.seed, &[dials[0], dials[1], named]);
+        let plain = Twin { set: set(named), tracked: set(self::named(naming, &naming.object_suffix)) };
+        let own = if content.form == Form::Hashed { plain.hashed() } else { plain };
+        let kin = {
+            let mut sets = self.sets.lock().unwrap_or_else(PoisonError::into_inner);
+            if !sets.contains(&(own.set, named)) {
+                sets.push((own.set, named));
+            }
+            sets.as_slice().into()
+        };
+        ContentPlan { data: Arc::clone(self), shape, plain, own, named, kin, verify: content.verify }
     }
 
     /// The pool for these dials, made if there is none yet.
@@ -121,6 +127,60 @@ impl DataSet {
     }
 }
 
+/// What a copy's name ends in.
+pub(crate) const COPY: &str = "-copy";
+
+/// A hash of how objects are called.
+fn named(naming: &Naming, object_suffix: &str) -> u64 {
+    let names = [&naming.container_prefix, &naming.container_suffix, &naming.object_prefix, object_suffix];
+    names.iter().fold(0, |hash, name| {
+        let bytes = name.bytes().fold(name.len() as u64, |hash, byte| mix(hash, &[u64::from(byte)]));
+        mix(hash, &[bytes])
+    })
+}
+
+/// The objects of one form, of all that are called alike.
+#[derive(Clone, Copy)]
+struct Twin {
+    /// What their content comes from. Copies have that of their sources.
+    set: u64,
+    /// What their writes are followed by: a copy is an object of its own.
+    tracked: u64,
+}
+
+impl Twin {
+    /// The same objects with hashes.
+    fn hashed(self) -> Self {
+        let hashed = |set| mix(set, &[u64::from_le_bytes(*b"hashed\0\0")]);
+        Self { set: hashed(self.set), tracked: hashed(self.tracked) }
+    }
+
+    /// One number for an object; it decides where in the pool its content begins.
+    #[inline]
+    fn hash(self, key: Key) -> u64 {
+        mix(self.set, &[key.space, key.item])
+    }
+
+    /// One number for an object, by which its writes are followed.
+    #[inline]
+    fn tracked(self, key: Key) -> u64 {
+        mix(self.tracked, &[key.space, key.item])
+    }
+}
+
+/// Whose content carries a stamp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kin {
+    /// It is of these objects.
+    Own,
+    /// Of objects that are called so, in another form.
+    OtherForm,
+    /// Of this run's objects that are called otherwise.
+    OtherName,
+    /// Of another seed, or of names or forms that this run has not used yet.
+    Unknown,
+}
+
 /// Which object: the numbers of its container and of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key {
@@ -134,7 +194,13 @@ pub struct Key {
 pub struct ContentPlan {
     data: Arc<DataSet>,
     shape: Shape,
-    set: u64,
+    /// The objects without hashes.
+    plain: Twin,
+    /// The objects in the form that is written.
+    own: Twin,
+    named: u64,
+    /// The sets that the run had when this plan was made.
+    kin: Box<[(u64, u64)]>,
     verify: bool,
 }
 
@@ -152,6 +218,7 @@ enum Shape {
 pub struct Write {
     place: Place,
     version: u64,
+    end: End,
 }
 
 impl ContentPlan {
@@ -160,32 +227,41 @@ impl ContentPlan {
         self.verify
     }
 
-    /// Begins a write or deletion of an object: once for an operation, before its first attempt is sent.
+    /// Begins a write of an object: once for an operation, before its first attempt is sent.
     pub fn write(&self, key: Key) -> Write {
+        self.begin(key, End::Wrote)
+    }
+
+    /// Begins the deletion of an object, likewise.
+    pub fn delete(&self, key: Key) -> Write {
+        self.begin(key, End::Deleted)
+    }
+
+    fn begin(&self, key: Key, end: End) -> Write {
         // In this order: a write that begins after another has ended must have a later version.
-        let place = self.data.versions.begin(self.hash(key));
-        Write { place, version: self.data.now_ns() }
+        let place = self.data.versions.begin(self.own.tracked(key));
+        Write { place, version: self.data.now_ns(), end }
     }
 
     /// A version for content that goes elsewhere than into the storage.
     pub fn untracked(&self) -> Write {
-        Write { place: None, version: self.data.now_ns() }
+        Write { place: None, version: self.data.now_ns(), end: End::Wrote }
     }
 
     /// The server acknowledged the write.
     pub fn acknowledge(&self, write: Write) {
-        self.data.versions.end(write.place, write.version, true);
+        self.data.versions.end(write.place, write.version, write.end);
     }
 
     /// The write certainly had no effect: it was not sent, or the server refused it (a status of 4xx).
     pub fn withdraw(&self, write: Write) {
-        self.data.versions.end(write.place, write.version, false);
+        self.data.versions.end(write.place, write.version, End::Nothing);
     }
 
     /// The bytes of an object of `size` bytes. With form `Hashed` this computes an MD5 over them.
     pub fn payload(&self, key: Key, write: Write, size: u64) -> Payload<'_> {
         let label = Label {
-            set: self.set,
+            set: self.own.set,
             space: key.space,
             item: key.item,
             version: write.version,
@@ -197,9 +273,23 @@ impl ContentPlan {
             Shape::Zero => None,
         };
         let base = label.base();
-        let mut payload =
-            Payload { pool, object: self.hash(key), label, base, tail: [0; STAMP], tail_from: size };
+        let mut payload = Payload {
+            pool,
+            object: self.own.hash(key),
+            label,
+            base,
+            tail: [0; STAMP + GUARD],
+            tail_from: size,
+        };
         match self.shape {
+            // No room for a stamp before the guard.
+            Shape::Hashed(_) if (GUARD as u64 + 1..(STAMP + GUARD) as u64).contains(&size) => {
+                payload.tail_from = 0;
+                let body = size as usize - GUARD;
+                payload.tail[..STAMP].copy_from_slice(&short(payload.object, size));
+                let guard = guard(Md5::digest(&payload.tail[..body]).into());
+                payload.tail[body..size as usize].copy_from_slice(&guard);
+            }
             Shape::Hashed(_) if size > GUARD as u64 => {
                 payload.tail_from = size - GUARD as u64;
                 let guard = guard(payload.md5(0..payload.tail_from));
@@ -207,7 +297,7 @@ impl ContentPlan {
             }
             Shape::Seeded(_) | Shape::Hashed(_) if size < STAMP as u64 => {
                 payload.tail_from = 0;
-                payload.tail = short(payload.object, size);
+                payload.tail[..STAMP].copy_from_slice(&short(payload.object, size));
             }
             _ => {}
         }
@@ -220,10 +310,17 @@ impl ContentPlan {
         Check::new(self, key, range)
     }
 
-    /// One number for the object; it decides where in the pool its content begins.
-    #[inline]
-    fn hash(&self, key: Key) -> u64 {
-        mix(self.set, &[key.space, key.item])
+    /// Whose content carries a stamp of this set.
+    fn kin(&self, set: u64) -> Kin {
+        if set == self.own.set || set == self.plain.set {
+            return Kin::Own;
+        }
+        match self.kin.iter().find(|(known, _)| *known == set) {
+            Some((_, named)) if *named == self.named => Kin::OtherForm,
+            Some(_) => Kin::OtherName,
+            None if set == self.plain.hashed().set => Kin::OtherForm,
+            None => Kin::Unknown,
+        }
     }
 }
 
@@ -236,7 +333,7 @@ pub struct Payload<'a> {
     label: Label,
     base: u64,
     /// The bytes from `tail_from` on: a guard, or the whole of a short object.
-    tail: [u8; STAMP],
+    tail: [u8; STAMP + GUARD],
     tail_from: u64,
 }
 

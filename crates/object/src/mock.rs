@@ -9,6 +9,7 @@ use tidemark_load::engine::{
 };
 use tidemark_measure::fault::Fault;
 use tidemark_measure::record::Example;
+use tidemark_measure::verification::{Checked, Unchecked};
 
 /// How much later than requested a sleeping thread may wake (the kernel's default slack is 50 us): the rest
 /// of a wait is spent looking at the clock.
@@ -17,8 +18,15 @@ const OVERSLEEP_NS: u64 = 80_000;
 /// The engine of both kinds: every operation takes the same time.
 pub(crate) struct MockEngine {
     mock: Mock,
-    /// Bytes that each action moves.
-    moves: Vec<Moves>,
+    /// What the operations of each action come to.
+    results: Vec<Success>,
+}
+
+/// A success of an action.
+#[derive(Clone, Copy)]
+struct Success {
+    bytes: Moves,
+    checked: Checked,
 }
 
 /// How many bytes an operation moves.
@@ -33,15 +41,23 @@ enum Moves {
 impl MockEngine {
     /// The kind `mock`.
     pub(crate) fn new(mock: Mock, actions: &[Action]) -> Self {
-        let moves = actions.iter().map(|action| match action.verb {
+        let moves = |action: &Action| match action.verb {
             Verb::Put { .. } | Verb::PutMultipart { .. } | Verb::PutFile { .. } | Verb::WriteLocal { .. } => {
                 Moves::Asked
             }
             Verb::Get => Moves::Fixed(mock.size),
             Verb::GetRange { length, .. } => Moves::Fixed(length.min(mock.size)),
             _ => Moves::Fixed(0),
-        });
-        Self { mock, moves: moves.collect() }
+        };
+        let success = |action: &Action| {
+            let reads = matches!(action.verb, Verb::Get | Verb::GetRange { .. });
+            let checked = match reads && action.content.verify {
+                true => Checked::Not(Unchecked::NoContent),
+                false => Checked::NotAsked,
+            };
+            Success { bytes: moves(action), checked }
+        };
+        Self { mock, results: actions.iter().map(success).collect() }
     }
 
     /// The kind `none`: no delay, no failures, and reads bring nothing.
@@ -55,7 +71,7 @@ impl Sessions for MockEngine {
         Ok(Box::new(MockSession {
             clock: thread.clock,
             mock: self.mock,
-            moves: self.moves.clone(),
+            results: self.results.clone(),
             in_flight: VecDeque::with_capacity(thread.slots as usize),
             failed: false,
             told: false,
@@ -66,7 +82,7 @@ impl Sessions for MockEngine {
 struct MockSession {
     clock: Clock,
     mock: Mock,
-    moves: Vec<Moves>,
+    results: Vec<Success>,
     /// Slots, when they are due, and how they will end. All take the same time, so they end in the order
     /// in which they began.
     in_flight: VecDeque<(Tick, u32, Outcome)>,
@@ -84,11 +100,15 @@ impl MockSession {
             self.failed = true;
             return Outcome::failure(Fault::ServerError);
         }
-        Outcome::success(match self.moves.get(usize::from(operation.action)) {
-            Some(Moves::Fixed(bytes)) => *bytes,
-            Some(Moves::Asked) => operation.bytes,
-            None => 0,
-        })
+        let Some(Success { bytes, checked }) = self.results.get(usize::from(operation.action)).copied()
+        else {
+            return Outcome::success(0);
+        };
+        let bytes = match bytes {
+            Moves::Fixed(bytes) => bytes,
+            Moves::Asked => operation.bytes,
+        };
+        Outcome { checked, ..Outcome::success(bytes) }
     }
 }
 

@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use tidemark_load::engine::{OpenError, Operation, Outcome, Tick};
 use tidemark_measure::fault::Fault;
+use tidemark_measure::verification::Checked;
 
 /// How much of a refusal's body is kept: its words are at the beginning.
 const REFUSAL_MOST: usize = 4 << 10;
@@ -56,17 +57,30 @@ pub(crate) struct Done {
     pub(crate) bytes: u64,
     /// When the first byte of the content read came; of other replies, when the head did.
     pub(crate) first_byte: Option<Tick>,
+    /// Whether the content was verified.
+    pub(crate) checked: Checked,
 }
 
 impl Done {
+    /// An operation that moved this many bytes of content, and had no reply or many.
+    pub(crate) fn at(at: Tick, bytes: u64) -> Self {
+        Self { at, bytes, first_byte: None, checked: Checked::NotAsked }
+    }
+
     /// A request with a reply that mattered for its status only.
     pub(crate) fn after(reply: &Reply, bytes: u64) -> Self {
-        Self { at: reply.done, bytes, first_byte: Some(reply.head_at) }
+        Self { first_byte: Some(reply.head_at), ..Self::at(reply.done, bytes) }
     }
 
     /// A request whose reply's body is what was wanted.
     pub(crate) fn reading(reply: &Reply) -> Self {
-        Self { at: reply.done, bytes: reply.received, first_byte: reply.body_at.or(Some(reply.head_at)) }
+        let first_byte = reply.body_at.or(Some(reply.head_at));
+        Self { first_byte, ..Self::at(reply.done, reply.received) }
+    }
+
+    /// With what was found out about the content.
+    pub(crate) fn checked(self, checked: Checked) -> Self {
+        Self { checked, ..self }
     }
 }
 
@@ -101,9 +115,13 @@ impl Prepared {
         actions.iter().map(prepare).collect()
     }
 
-    /// Whether it changes an object whose versions are followed.
-    fn is_write(&self) -> bool {
-        matches!(self.verb, Verb::Put { .. } | Verb::PutMultipart { .. } | Verb::Delete | Verb::Clear)
+    /// Begins what it does to an object whose versions are followed, if it changes one.
+    fn write(&self, key: Key) -> Option<Write> {
+        match self.verb {
+            Verb::Put { .. } | Verb::PutMultipart { .. } => Some(self.content.write(key)),
+            Verb::Delete | Verb::Clear => Some(self.content.delete(key)),
+            _ => None,
+        }
     }
 }
 
@@ -279,14 +297,14 @@ impl Intake<'_> {
         Self { wanted: header, ..self }
     }
 
-    /// The verdict on the content.
+    /// The verdict on the content, if it is to be verified.
     ///
     /// # Errors
     /// How it differs from what was written.
-    pub(crate) fn verify(&mut self) -> Result<(), Failure> {
+    pub(crate) fn verify(&mut self) -> Result<Checked, Failure> {
         self.check
             .take()
-            .map_or(Ok(()), Check::finish)
+            .map_or(Ok(Checked::NotAsked), Check::finish)
             .map_err(|mismatch| Failure::without_effect(mismatch.fault(), mismatch.to_string()))
     }
 }
@@ -334,7 +352,7 @@ pub(crate) async fn serve(
             continue;
         };
         let mut task = Task { action, operation, now: sent, write: None };
-        task.write = action.is_write().then(|| action.content.write(task.key()));
+        task.write = action.write(task.key());
         let (mut retry, mut recoveries, mut in_doubt) = (Retry::new(&http), 0, false);
         let result = loop {
             let result = match &action.verb {
@@ -352,7 +370,7 @@ pub(crate) async fn serve(
         };
         let result = match result {
             Err(failure) if action.verb == Verb::Clear && protocol.tells_gone(&failure) => {
-                Ok(Done { at: reactor.now(), bytes: 0, first_byte: None })
+                Ok(Done::at(reactor.now(), 0))
             }
             result => result,
         };
@@ -364,8 +382,8 @@ pub(crate) async fn serve(
         }
         let retries = retry.made + recoveries;
         match result {
-            Ok(Done { at, bytes, first_byte }) => {
-                mailbox.complete(at, Outcome { bytes, first_byte, retries, fault: None });
+            Ok(Done { at, bytes, first_byte, checked }) => {
+                mailbox.complete(at, Outcome { bytes, first_byte, retries, fault: None, checked });
             }
             Err(failure) => {
                 let done = reactor.now();
@@ -382,7 +400,7 @@ fn write_local(directory: &std::path::Path, task: &Task<'_>, reactor: &Reactor) 
     task.action.names.push_object(&mut object, task.operation.item);
     let [container, object] = [&container, &object].map(|name| String::from_utf8_lossy(name));
     let bytes = local::write(directory, &container, &object, &task.payload())?;
-    Ok(Done { at: reactor.now(), bytes, first_byte: None })
+    Ok(Done::at(reactor.now(), bytes))
 }
 
 /// Does `parts` things, counted from 0, over several clients at once; after the first failure no more are

@@ -19,7 +19,7 @@ pub(crate) mod preflight;
 mod refusal;
 
 use crate::client::{Client, Content, Reply};
-use crate::content::DataSet;
+use crate::content::{COPY, DataSet};
 use crate::endpoint::{Endpoint, Resolver};
 use crate::failure::{Examples, Failure};
 use crate::job::{Action, S3, Verb};
@@ -188,8 +188,8 @@ impl Slot {
         let mut intake = task.reading();
         let Some(range) = task.range() else {
             let reply = self.send(task, &Request::get(), &mut intake).await?;
-            intake.verify()?;
-            return Ok(Done::reading(&reply));
+            let checked = intake.verify()?;
+            return Ok(Done::reading(&reply).checked(checked));
         };
         self.value.clear();
         self.value.extend_from_slice(b"bytes=");
@@ -205,12 +205,13 @@ impl Slot {
             let text = format!("{} instead of 206: the server ignored the range", reply.status);
             return Err(Failure::without_effect(Fault::Protocol, text));
         }
-        intake.verify()?;
+        let checked = intake.verify()?;
         if reply.received != wanted {
+            // Whether the object ends there, only its content could tell.
             let text = format!("{} bytes came of the {wanted} at {}", reply.received, range.start);
-            return Err(Failure::without_effect(Fault::TruncatedContent, text));
+            return Err(Failure::without_effect(Fault::ShortTransfer, text));
         }
-        Ok(Done::reading(&reply))
+        Ok(Done::reading(&reply).checked(checked))
     }
 
     #[inline]
@@ -252,7 +253,7 @@ impl Slot {
         names.push_object(&mut source, task.operation.item);
         self.address.object(|name| {
             names.push_object(name, task.operation.item);
-            name.extend_from_slice(b"-copy");
+            name.extend_from_slice(COPY.as_bytes());
         });
         let header: [(&str, &[u8]); 1] = [("x-amz-copy-source", &source)];
         let request = Request::put(Content::Bytes(&[]), 0..0).signed(&header).stored();

@@ -20,7 +20,7 @@ mod segments;
 pub(crate) mod preflight;
 
 use crate::client::{Body, Client, Content, PlainChunks, Reply};
-use crate::content::DataSet;
+use crate::content::{COPY, DataSet};
 use crate::endpoint::{Endpoint, Resolver};
 use crate::failure::{Examples, Failure};
 use crate::job::{Action, Swift, Verb};
@@ -258,8 +258,8 @@ impl Slot {
         let request = Request::new("GET", |out| object_path(task, out));
         let Some(range) = task.range() else {
             let reply = self.send(task.now, &request, &mut intake).await?;
-            intake.verify()?;
-            return Ok(Done::reading(&reply));
+            let checked = intake.verify()?;
+            return Ok(Done::reading(&reply).checked(checked));
         };
         let mut value = std::mem::take(&mut self.value);
         value.clear();
@@ -275,13 +275,14 @@ impl Slot {
             let text = format!("{} instead of 206: the server ignored the range", reply.status);
             return Err(Failure::without_effect(Fault::Protocol, text));
         }
-        intake.verify()?;
+        let checked = intake.verify()?;
         let wanted = range.end - range.start;
         if reply.received != wanted {
+            // Whether the object ends there, only its content could tell.
             let text = format!("{} bytes came of the {wanted} at {}", reply.received, range.start);
-            return Err(Failure::without_effect(Fault::TruncatedContent, text));
+            return Err(Failure::without_effect(Fault::ShortTransfer, text));
         }
-        Ok(Done::reading(&reply))
+        Ok(Done::reading(&reply).checked(checked))
     }
 
     #[inline]
@@ -323,7 +324,7 @@ impl Slot {
         let header: [(&str, &[u8]); 1] = [("X-Copy-From", &source)];
         let request = Request::new("PUT", |out| {
             object_path(task, out);
-            out.extend_from_slice(b"-copy");
+            out.extend_from_slice(COPY.as_bytes());
         });
         let mut body = Body::bytes(&[]);
         let reply =

@@ -238,7 +238,7 @@ fn ranges_must_be_what_was_asked_for() {
     let ignored = always(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello");
     assert_eq!(run(target(ignored)).one(&RANGE, 1, 1, 0).fault, Some(Fault::Protocol));
     let short = always(b"HTTP/1.1 206 Partial Content\r\nContent-Length: 5\r\n\r\nhello");
-    assert_eq!(run(target(short)).one(&RANGE, 1, 1, 0).fault, Some(Fault::TruncatedContent));
+    assert_eq!(run(target(short)).one(&RANGE, 1, 1, 0).fault, Some(Fault::ShortTransfer));
 }
 
 /// A server that sends every head it gets to the test, and answers with a greeting.

@@ -333,6 +333,9 @@ pub(crate) fn conduct(stage: &Stage, work: &Work) -> Table {
     for (name, count, meaning) in counts.into_iter().filter(|(_, count, _)| *count > 0) {
         fact(Tone::Plain, name, format!("{} ({meaning})", units::count(count)));
     }
+    for operation in work.operations.iter().filter(|one| one.verifies && one.tally.ok > 0) {
+        fact(Tone::Plain, &format!("Content of {}", operation.label), verification(&operation.tally));
+    }
     if work.allowed_failures_per_million > 0 {
         let allowed = units::count(u64::from(work.allowed_failures_per_million));
         fact(Tone::Plain, "Allowed failures", format!("{allowed} per million operations"));
@@ -353,6 +356,14 @@ pub(crate) fn conduct(stage: &Stage, work: &Work) -> Table {
         fact(Tone::Plain, &format!("Settings of {}", operation.label), operation.config.clone());
     }
     table
+}
+
+/// How many of an operation's successes were verified, and why the others were not.
+fn verification(tally: &Tally) -> String {
+    let of = units::count(tally.ok);
+    let reasons =
+        tally.unchecked.iter().map(|(why, count)| format!("; {} not: {}", units::count(count), why.clause()));
+    format!("{} of {of} verified{}", units::count(tally.verified), reasons.collect::<String>())
 }
 
 fn generator(work: &Work) -> String {

@@ -43,7 +43,7 @@ const NUMBERS: [&str; 23] = [
 
 /// Cells about the sweep and the devices, after everything else: columns before them keep their places. Axes stand
 /// as `name=value`, with `;` between them; what devices counted is the stage's, over all of them.
-const CELL: [&str; 9] = [
+const CELL: [&str; 11] = [
     "sweep",
     "axes",
     "repeat",
@@ -53,6 +53,8 @@ const CELL: [&str; 9] = [
     "stage_device_read_bytes",
     "stage_device_written_bytes",
     "stage_device_discarded_bytes",
+    "verified",
+    "unchecked",
 ];
 
 /// The distributions of an operation, in the order of their groups of columns.
@@ -218,6 +220,12 @@ fn cell_cells(stage: &Stage, own: Option<(&Work, &Operation)>) -> Vec<String> {
     let devices: [fn(&DeviceUse) -> u64; 3] =
         [|device| device.read_bytes, |device| device.written_bytes, |device| device.discarded_bytes];
     cells.extend(devices.map(counted));
+    cells.extend(match own {
+        Some((_, operation)) => {
+            [operation.tally.verified, operation.tally.unchecked.total()].map(|n| n.to_string())
+        }
+        None => [String::new(), String::new()],
+    });
     cells
 }
 
@@ -288,7 +296,10 @@ mod tests {
         let device = &run.stages[0].proof.as_ref().unwrap().devices[0];
         let (read_bytes, written) = (device.read_bytes.to_string(), device.written_bytes.to_string());
         let axes = "pattern=randread;block_size=4 KiB;clients=4";
-        assert_eq!(last(&rows[1]), ["points", axes, "1", "native", "16", "0", &read_bytes, &written, "0"]);
+        assert_eq!(
+            last(&rows[1]),
+            ["points", axes, "1", "native", "16", "0", &read_bytes, &written, "0", "0", "0"]
+        );
     }
 
     #[test]

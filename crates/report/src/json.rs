@@ -118,6 +118,12 @@ struct RunOperation<'a> {
     /// Bytes of successes that count in neither; all that was moved is `bytes`, `early_bytes` and these.
     outside_bytes: u64,
     retries: u64,
+    /// Whether the document asks for the content of its reads to be verified.
+    verifies: bool,
+    /// Successes whose content was compared with what had been written, and was right.
+    verified: u64,
+    /// Successes whose content was to be verified and could not be, by reason.
+    unchecked: BTreeMap<&'static str, u64>,
     throughput_per_s: f64,
     bandwidth_bytes_per_s: f64,
     /// Failures by class.
@@ -240,6 +246,9 @@ fn operation(operation: &record::Operation, window_seconds: f64) -> RunOperation
         early_bytes: tally.early_bytes,
         outside_bytes: tally.outside_bytes,
         retries: tally.retries,
+        verifies: operation.verifies,
+        verified: tally.verified,
+        unchecked: tally.unchecked.iter().map(|(why, count)| (why.name(), count)).collect(),
         throughput_per_s: operation.throughput(window_seconds),
         bandwidth_bytes_per_s: operation.bandwidth(window_seconds),
         faults: tally.faults.iter().map(|(fault, count)| (fault.name(), count)).collect(),

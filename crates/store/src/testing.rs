@@ -1,12 +1,14 @@
 //! Runs and seconds for tests.
 
 use proptest::prelude::*;
+use tidemark_measure::counts::Class;
 use tidemark_measure::fault::Fault;
 use tidemark_measure::histogram::Histogram;
 use tidemark_measure::record::{
     Example, LongestGap, Note, Operation, Provenance, Run, Second, Stage, State, Work, WorkerCount,
 };
 use tidemark_measure::tally::{Interval, Tally};
+use tidemark_measure::verification::Unchecked;
 
 /// A second with two actions and some of everything.
 pub(crate) fn interval(index: u32) -> Interval {
@@ -77,11 +79,12 @@ prop_compose! {
     fn tally()(
         [ok, bytes, late, late_bytes, retries] in prop::array::uniform5(any::<u64>()),
         faults in prop::collection::vec((prop::sample::select(Fault::ALL), 1u64..1_000_000), 0..4),
+        unchecked in prop::collection::vec((prop::sample::select(<Unchecked as Class>::ALL), 1u64..1_000_000), 0..3),
         [response, service_open, lag, first_byte, failure] in prop::array::uniform5(histogram()),
     ) -> Tally {
         let (early, early_bytes) = (retries / 2, retries);
-        let faults = faults.into();
-        Tally { ok, bytes, late, late_bytes, early, early_bytes, outside_bytes: late_bytes, retries, faults, response, service_open, lag, first_byte, failure }
+        let (faults, unchecked) = (faults.into(), unchecked.into());
+        Tally { verified: late, unchecked, ok, bytes, late, late_bytes, early, early_bytes, outside_bytes: late_bytes, retries, faults, response, service_open, lag, first_byte, failure }
     }
 }
 

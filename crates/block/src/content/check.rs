@@ -1,9 +1,10 @@
 //! Judges what a read returned by its stamps and by the table.
 
-use super::sector::{Reading, SECTOR, Stamp, read};
+use super::sector::{Reading, SECTOR, Stamp, bears_mark, read};
 use super::table::{Cell, Moment, Table};
 use super::{Dials, Label};
 use std::ops::Range;
+use tidemark_measure::verification::{Checked, Unchecked};
 
 /// Something wrong in what was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +67,8 @@ pub(crate) struct Check<'a> {
     pub(crate) bytes: &'a [u8],
     /// Where, in whole sectors.
     pub(crate) offset: u64,
+    /// Whether the volume is known to be filled with Tidemark's content: whatever is found there should be that.
+    pub(crate) is_filled: bool,
     /// What this run wrote, if that is followed.
     pub(crate) table: Option<&'a Table>,
     /// When the read was about to be sent.
@@ -77,19 +80,49 @@ pub(crate) struct Check<'a> {
 impl<'a> Check<'a> {
     /// What can be judged by the stamps alone.
     pub(crate) fn without_table(label: Label, bytes: &'a [u8], offset: u64) -> Self {
-        Self { label, bytes, offset, table: None, moment: Moment::UNKNOWN, before: &[] }
+        Self { label, bytes, offset, is_filled: true, table: None, moment: Moment::UNKNOWN, before: &[] }
     }
 
-    /// The first fault; must be called as soon as the read has ended.
-    pub(crate) fn run(&self) -> Option<Wrong> {
+    /// The verdict; must be called as soon as the read has ended.
+    ///
+    /// # Errors
+    /// The first fault.
+    pub(crate) fn run(&self) -> Result<Checked, Wrong> {
         let range = self.offset..self.offset + self.bytes.len() as u64;
-        let Some(table) = self.table else {
-            return self.cell(range, Cell::default(), Cell::default());
+        let mut checked = Checked::Verified;
+        let mut judge = |part, before: Cell, after| match self.cell(part, before, after) {
+            Ok(true) => Ok(()),
+            Ok(false) => {
+                checked = Checked::Not(Unchecked::WriteInFlight);
+                Ok(())
+            }
+            Err(wrong) => Err((wrong, before)),
         };
-        table.cells(&range).zip(self.before).find_map(|(cell, before)| {
-            let wrong = self.cell(table.part(cell, &range), *before, table.state(cell))?;
-            Some(self.beyond_one_cell(wrong))
-        })
+        let judged = match self.table {
+            None => judge(range, Cell::default(), Cell::default()),
+            Some(table) => table
+                .cells(&range)
+                .zip(self.before)
+                .try_for_each(|(cell, before)| judge(table.part(cell, &range), *before, table.state(cell))),
+        };
+        match judged {
+            Ok(()) => Ok(checked),
+            Err((wrong, before)) if self.is_of_unknown_origin(wrong, before) => {
+                Ok(Checked::Not(Unchecked::UnknownOrigin))
+            }
+            Err((wrong, _)) if self.table.is_some() => Err(self.beyond_one_cell(wrong)),
+            Err((wrong, _)) => Err(wrong),
+        }
+    }
+
+    /// Whether nothing shows that what was found there should have been Tidemark's: the volume is not known to be filled
+    /// with its content, this run has not written the cell, and no sector of the read carries a mark.
+    fn is_of_unknown_origin(&self, wrong: Wrong, before: Cell) -> bool {
+        let bears_no_mark = matches!(wrong.kind, Kind::Foreign | Kind::Zeroes);
+        !self.is_filled
+            && bears_no_mark
+            && before.floor() == 0
+            && !self.bytes.as_chunks::<SECTOR>().0.iter().any(bears_mark)
     }
 
     /// Whether a later read of the sector at `at` shows the write of generation `expected`, or a later one.
@@ -106,19 +139,20 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Judges the sectors of one cell.
-    fn cell(&self, part: Range<u64>, before: Cell, after: Cell) -> Option<Wrong> {
+    /// Judges the sectors of one cell. Gives whether all of them could be judged.
+    fn cell(&self, part: Range<u64>, before: Cell, after: Cell) -> Result<bool, Wrong> {
         let settled = before.is_settled(after);
         let trims = self.table.is_some_and(Table::trims);
         let met = self.table.is_some_and(|table| table.may_have_met(self.moment, before, after));
         let floor = before.floor();
         // The first sector, and the first that stands otherwise.
         let (mut first, mut odd): (Option<Age>, Option<(u64, Age)>) = (None, None);
-        let mut outdated = None;
+        let (mut outdated, mut all_judged) = (None, true);
         for at in part.step_by(SECTOR) {
             let sector = at / SECTOR as u64;
-            let wrong = |kind| Some(Wrong { at, kind });
-            let age = match read(self.sector(at)?, sector) {
+            let wrong = |kind| Err(Wrong { at, kind });
+            let Some(bytes) = self.sector(at) else { break };
+            let age = match read(bytes, sector) {
                 Reading::Stamped(stamp)
                     if stamp.label.volume != self.label.volume || stamp.sector != sector =>
                 {
@@ -134,7 +168,10 @@ impl<'a> Check<'a> {
                 Reading::Zeroes if before.allows_zeroes(after, trims) => Age::Right,
                 Reading::Zeroes => return wrong(Kind::Zeroes),
                 // Bytes of a write that came meanwhile beside bytes of what was there before: nobody can judge them.
-                Reading::Damaged | Reading::Foreign if met => continue,
+                Reading::Damaged | Reading::Foreign if met => {
+                    all_judged = false;
+                    continue;
+                }
                 Reading::Damaged => return wrong(Kind::Damaged),
                 Reading::Foreign => return wrong(Kind::Foreign),
             };
@@ -149,7 +186,7 @@ impl<'a> Check<'a> {
                 Some(_) => {}
             }
         }
-        self.conclude(floor, outdated, odd)
+        self.conclude(floor, outdated, odd).map_or(Ok(all_judged), Err)
     }
 
     fn conclude(&self, floor: u64, outdated: Option<(u64, Age)>, odd: Option<(u64, Age)>) -> Option<Wrong> {

@@ -126,6 +126,11 @@ fn dials_word(Label { dials, set, .. }: Label) -> u64 {
     u64::from(dials.noise) | u64::from(dials.duplicate) << 16 | u64::from(set) << 32
 }
 
+/// Whether a sector begins as those of Tidemark's do, whole or damaged.
+pub(crate) fn bears_mark(bytes: &[u8; SECTOR]) -> bool {
+    [MAGIC, COMMON].iter().any(|magic| bytes.starts_with(&magic.to_le_bytes()))
+}
+
 /// Says what a sector is, by making it anew from its stamp. `sector` is where it was found, for common ones.
 pub(crate) fn read(bytes: &[u8; SECTOR], sector: u64) -> Reading {
     let words: [u64; 6] = std::array::from_fn(|index| {

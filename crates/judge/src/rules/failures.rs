@@ -4,10 +4,10 @@ use super::Findings;
 use crate::Severity;
 use crate::context::{WorkContext, sum};
 use crate::words::failures::{Causes, Failures as Found, Latencies, OperationFailures};
+use tidemark_measure::counts::FaultCounts;
 use tidemark_measure::fault::Fault;
 use tidemark_measure::histogram::Histogram;
 use tidemark_measure::record::{Operation, State};
-use tidemark_measure::tally::FaultCounts;
 use tidemark_measure::units;
 
 /// From this share of repeated attempts on, retries change what the latencies mean: a p99 then consists of

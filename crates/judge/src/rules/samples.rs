@@ -1,4 +1,4 @@
-//! Whether there were enough samples for what is shown, and whether reads were verified.
+//! Whether there were enough samples for what is shown, and how many reads were verified.
 
 use super::Findings;
 use crate::Severity;
@@ -7,6 +7,7 @@ use crate::words::samples::{Samples, Shaky};
 use tidemark_measure::fault::Fault;
 use tidemark_measure::histogram::PERCENTILES;
 use tidemark_measure::record::Operation;
+use tidemark_measure::verification::Unchecked;
 
 /// Samples that must lie above a percentile for it to mean something. Their number is binomial: from ten expected
 /// ones its standard deviation is below a third, so that the percentile is not one or two operations' luck.
@@ -40,15 +41,30 @@ pub(super) fn percentiles(context: &WorkContext<'_>, out: &mut Findings) {
     }
 }
 
-/// What every successful read of a verifying operation returned was compared with what had been written.
+/// What became of the reads whose content was to be verified: what was compared counts, not what the document asks for.
 pub(super) fn verified(context: &WorkContext<'_>, out: &mut Findings) {
-    let wrong = |operation: &Operation| {
-        operation.tally.faults.iter().any(|(fault, _)| Fault::CONTENT.contains(&fault))
-    };
-    let verified = context.work.operations.iter().filter(|operation| operation.verifies && !wrong(operation));
-    for operation in verified.filter(|operation| operation.tally.ok > 0) {
-        let what = Samples::Verified { operation: operation.label.clone(), reads: operation.tally.ok };
-        out.say(context.finding(Severity::Good, what));
+    for operation in &context.work.operations {
+        let tally = &operation.tally;
+        let (reads, verified) = (tally.ok, tally.verified);
+        let unchecked: Vec<(Unchecked, u64)> = tally.unchecked.iter().collect();
+        let asked = operation.verifies || verified > 0 || !unchecked.is_empty();
+        if !asked || reads == 0 {
+            continue;
+        }
+        let operation = operation.label.clone();
+        // Records of before do not count what was compared.
+        let untold = reads.saturating_sub(verified).saturating_sub(tally.unchecked.total());
+        if unchecked.is_empty() && untold == 0 {
+            let wrong = tally.faults.iter().any(|(fault, _)| Fault::CONTENT.contains(&fault));
+            if !wrong {
+                out.say(context.finding(Severity::Good, Samples::Verified { operation, reads }));
+            }
+            continue;
+        }
+        let expected = unchecked.iter().all(|(why, _)| why.is_expected());
+        let severity = if expected { Severity::Note } else { Severity::Warning };
+        let what = Samples::NotVerified { operation, reads, verified, unchecked, untold };
+        out.say(context.finding(severity, what));
     }
 }
 
@@ -83,10 +99,42 @@ mod tests {
         let mut run = healthy();
         assert_eq!(said(&run, "verified"), None);
         work(&mut run).operations[0].verifies = true;
+        work(&mut run).operations[0].tally.verified = 8_000;
         assert!(said(&run, "verified").is_some());
         fail(&mut run, Fault::Timeout, 1);
+        work(&mut run).operations[0].tally.verified = 7_999;
         assert!(said(&run, "verified").is_some(), "what failed otherwise returned nothing");
         fail(&mut run, Fault::WrongContent, 1);
+        work(&mut run).operations[0].tally.verified = 7_998;
         assert_eq!(said(&run, "verified"), None);
+    }
+
+    #[test]
+    fn what_was_only_to_be_verified_is_never_proven() {
+        let mut run = healthy();
+        work(&mut run).operations[0].verifies = true;
+        let untold = said(&run, "not-verified").unwrap();
+        assert_eq!((said(&run, "verified"), untold.severity), (None, Severity::Note));
+        assert!(untold.title().contains("does not tell whether"), "{}", untold.title());
+
+        let tally = &mut work(&mut run).operations[0].tally;
+        tally.verified = 6_000;
+        tally.unchecked = vec![(Unchecked::WriteInFlight, 2_000)].into();
+        assert_eq!(said(&run, "not-verified").unwrap().severity, Severity::Note);
+        let tally = &mut work(&mut run).operations[0].tally;
+        tally.unchecked = vec![(Unchecked::TooShort, 1_500), (Unchecked::UnknownOrigin, 500)].into();
+        let some = said(&run, "not-verified").unwrap();
+        assert_eq!((said(&run, "verified"), some.severity), (None, Severity::Warning));
+        let expected = "6\u{202f}000 of 8\u{202f}000 successful \"read\" operations were verified; 2\u{202f}000 could \
+                        not be, mostly because their content is too short to carry a mark or a hash";
+        assert_eq!(some.title(), expected);
+        assert!(some.evidence()[1].starts_with("500 x unknown_origin: "), "{:?}", some.evidence());
+
+        let tally = &mut work(&mut run).operations[0].tally;
+        (tally.verified, tally.unchecked) = (0, vec![(Unchecked::NoContent, 8_000)].into());
+        let none = said(&run, "not-verified").unwrap();
+        let expected = "none of 8\u{202f}000 successful \"read\" operations could be verified, because there is no \
+                        content to compare";
+        assert_eq!(none.title(), expected);
     }
 }

@@ -5,6 +5,7 @@ use super::phrase::{Phrase, count, phrase};
 use crate::rules::samples_needed;
 use serde::Serialize;
 use tidemark_measure::units;
+use tidemark_measure::verification::Unchecked;
 
 /// An operation with too few samples for a percentile.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -21,8 +22,22 @@ pub struct Shaky {
 #[serde(untagged)]
 #[allow(missing_docs, reason = "the names of facts are their documentation")]
 pub enum Samples {
-    Few { operations: Vec<Shaky> },
-    Verified { operation: String, reads: u64 },
+    Few {
+        operations: Vec<Shaky>,
+    },
+    Verified {
+        operation: String,
+        reads: u64,
+    },
+    NotVerified {
+        operation: String,
+        /// Those that succeeded.
+        reads: u64,
+        verified: u64,
+        unchecked: Vec<(Unchecked, u64)>,
+        /// Of which the record does not tell whether they were.
+        untold: u64,
+    },
 }
 
 impl Tell for Samples {
@@ -30,6 +45,7 @@ impl Tell for Samples {
         match self {
             Samples::Few { .. } => "few-samples",
             Samples::Verified { .. } => "verified",
+            Samples::NotVerified { .. } => "not-verified",
         }
     }
 
@@ -45,6 +61,9 @@ impl Tell for Samples {
                     "\" operations were verified: no wrong data"
                 ]
             }
+            Samples::NotVerified { operation, reads, verified, unchecked, .. } => {
+                not_verified(operation, *reads, *verified, unchecked)
+            }
         }
     }
 
@@ -55,6 +74,9 @@ impl Tell for Samples {
                     .into()
             }
             Samples::Verified { .. } => String::new(),
+            Samples::NotVerified { unchecked, .. } => {
+                unchecked.iter().map(|(why, _)| remedy(*why)).collect::<Vec<_>>().join(" ")
+            }
         }
     }
 
@@ -72,6 +94,58 @@ impl Tell for Samples {
         match self {
             Samples::Few { operations } => operations.iter().map(line).collect(),
             Samples::Verified { .. } => Vec::new(),
+            Samples::NotVerified { unchecked, untold, .. } => {
+                let reasons = unchecked.iter().map(|(why, number)| {
+                    format!("{} x {}: {}", units::count(*number), why.name(), why.clause())
+                });
+                let untold = (*untold > 0).then(|| format!("{} x not recorded", units::count(*untold)));
+                reasons.chain(untold).collect()
+            }
         }
+    }
+}
+
+/// `6 000 of 8 000 successful "read" operations were verified; 2 000 could not be, because ...`.
+fn not_verified(operation: &str, reads: u64, verified: u64, unchecked: &[(Unchecked, u64)]) -> Phrase {
+    let what = ["\"", operation, "\" operations"].concat();
+    let Some((main, _)) = unchecked.iter().max_by_key(|(_, number)| *number) else {
+        return phrase![
+            "the record does not tell whether ",
+            count(reads),
+            " successful ",
+            what,
+            " were verified"
+        ];
+    };
+    let because = if unchecked.len() > 1 { ", mostly because " } else { ", because " };
+    let begins = match verified {
+        0 => phrase!["none of ", count(reads), " successful ", what, " could be verified"],
+        verified => phrase![
+            count(verified),
+            " of ",
+            count(reads),
+            " successful ",
+            what,
+            " were verified; ",
+            count(reads.saturating_sub(verified)),
+            " could not be"
+        ],
+    };
+    Phrase([begins.0, phrase![because, main.clause()].0].concat())
+}
+
+/// What to do about reads that could not be verified.
+fn remedy(why: Unchecked) -> &'static str {
+    match why {
+        Unchecked::TooShort => {
+            "Larger objects can be verified: from 64 bytes on, or from 41 on with `hashCheck`."
+        }
+        Unchecked::Part => "Read whole objects, or use `fill: seeded`, whose parts can be verified.",
+        Unchecked::UnknownOrigin => {
+            "Such content is neither right nor wrong: to have it verified, write the objects with the same seed, names \
+             and `content` as they are read with."
+        }
+        Unchecked::NoContent => "Such reads show nothing of the content.",
+        Unchecked::WriteInFlight => "Such reads may return bytes of either write.",
     }
 }

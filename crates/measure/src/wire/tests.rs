@@ -1,8 +1,10 @@
 //! What arrives is what was sent, or nothing.
 
 use super::*;
+use crate::counts::Class;
 use crate::fault::Fault;
 use crate::histogram::LONGEST_NS;
+use crate::verification::Unchecked;
 use proptest::prelude::*;
 
 /// Which of a tally's histograms, and what is recorded in it how often.
@@ -42,6 +44,8 @@ fn interval(
         (tally.early, tally.early_bytes, tally.outside_bytes, tally.retries) =
             (number(at + 4), number(at + 5), number(at + 6), number(at + 7));
         (0..number(at) % 4).for_each(|fault| tally.faults.count(Fault::ALL[fault as usize * 7]));
+        tally.verified = number(at + 8);
+        (0..number(at) % 5).for_each(|why| tally.unchecked.count(<Unchecked as Class>::ALL[why as usize]));
     }
     for (action, histogram, value, count) in recorded {
         if let Some(tally) = interval.actions.get_mut(*action) {
@@ -115,6 +119,22 @@ proptest! {
             Err(_) => prop_assert_eq!(all_of(&to), all_of(&Interval::new(3, 2))),
         }
     }
+}
+
+#[test]
+fn a_second_of_the_encoding_before_is_read() {
+    // Second 3; one operation: 2 successes of 200 bytes, 1 timeout, 2 responses in step 77.
+    let old = [
+        &[1, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1][..],
+        &[2, 0xc8, 0x01, 0, 0, 0, 0, 0, 0, 1, Fault::Timeout as u8, 1],
+        &[2, 77, 2, 0, 0, 0, 0],
+    ];
+    let mut to = Interval::new(3, 1);
+    add(&old.concat(), &mut to).unwrap();
+    let tally = &to.actions[0];
+    assert_eq!((tally.ok, tally.bytes, tally.faults.of(Fault::Timeout)), (2, 200, 1));
+    assert_eq!((tally.response.count(), tally.response.max()), (2, 77));
+    assert_eq!((tally.verified, tally.unchecked.total()), (0, 0), "it does not tell");
 }
 
 #[test]

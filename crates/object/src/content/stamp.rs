@@ -74,9 +74,10 @@ pub(crate) fn resembles(bytes: &[u8; STAMP], set: u64) -> bool {
     word(bytes, 0) == MAGIC || word(bytes, 2) == set
 }
 
-/// Whether content begins with the magic: it is, or is cut from, something with stamps.
-pub(crate) fn begins_with_magic(bytes: &[u8]) -> bool {
-    bytes.starts_with(&MAGIC.to_le_bytes())
+/// Whether content begins with the magic, or with as much of it as there is: it is cut from something with stamps.
+pub(crate) fn begins_as_stamp(bytes: &[u8]) -> bool {
+    let magic = MAGIC.to_le_bytes();
+    bytes.starts_with(&magic) || magic.starts_with(bytes)
 }
 
 /// Keeps what of a writer's number fits into a stamp.

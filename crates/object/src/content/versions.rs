@@ -17,6 +17,12 @@ const PROBES: usize = 16;
 /// Set in `Slot::flight` when writes overlapped, until none is in flight.
 const OVERLAPPED: u32 = 1 << 31;
 
+/// Set in `Slot::flight` when content was written, until it is deleted.
+const WRITTEN: u32 = 1 << 30;
+
+/// The writes in flight.
+const COUNT: u32 = WRITTEN - 1;
+
 /// The floors of a run's keys.
 pub(crate) struct Versions {
     slots: Box<[Slot]>,
@@ -29,8 +35,28 @@ struct Slot {
     key: AtomicU64,
     /// Versions below are stale.
     floor: AtomicU64,
-    /// Writes in flight, and [`OVERLAPPED`].
+    /// Writes in flight, [`OVERLAPPED`] and [`WRITTEN`].
     flight: AtomicU32,
+}
+
+/// What is known of a key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Known {
+    /// The least version that a read sent from now on may see.
+    pub(crate) floor: u64,
+    /// Content was written, and that was acknowledged; it was not deleted since.
+    pub(crate) written: bool,
+}
+
+/// What became of a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// It put content there.
+    Wrote,
+    /// It deleted what was there.
+    Deleted,
+    /// It certainly had no effect.
+    Nothing,
 }
 
 /// Where a key is in the table, if anywhere.
@@ -56,31 +82,42 @@ impl Versions {
         // The closure never declines, so the update cannot fail.
         let _ =
             self.slots[place as usize].flight.fetch_update(Ordering::AcqRel, Ordering::Acquire, |flight| {
-                let overlapped = if flight == 0 { 0 } else { OVERLAPPED };
+                let overlapped = if flight & COUNT == 0 { 0 } else { OVERLAPPED };
                 Some(((flight & !OVERLAPPED) + 1) | overlapped)
             });
         Some(place)
     }
 
-    /// Notes that a write ended: `applied`, or certainly never applied.
-    pub(crate) fn end(&self, place: Place, version: u64, applied: bool) {
+    /// Notes that a write ended.
+    pub(crate) fn end(&self, place: Place, version: u64, end: End) {
         let Some(slot) = place.and_then(|place| self.slots.get(place as usize)) else { return };
         let before = slot.flight.fetch_update(Ordering::AcqRel, Ordering::Acquire, |flight| {
-            let left = (flight & !OVERLAPPED).saturating_sub(1);
-            Some(if left == 0 { 0 } else { left | (flight & OVERLAPPED) })
+            let left = (flight & COUNT).saturating_sub(1);
+            let overlapped = if left == 0 { 0 } else { flight & OVERLAPPED };
+            let written = match end {
+                End::Wrote => WRITTEN,
+                End::Deleted => 0,
+                End::Nothing => flight & WRITTEN,
+            };
+            Some(left | overlapped | written)
         });
-        if applied && before == Ok(1) {
+        let alone = before.is_ok_and(|flight| flight & !WRITTEN == 1);
+        if end != End::Nothing && alone {
             slot.floor.fetch_max(version, Ordering::AcqRel);
         }
     }
 
-    /// The least version that a read of the key sent from now on may see.
-    pub(crate) fn floor(&self, key: u64) -> u64 {
+    /// What is known of a key now.
+    #[inline]
+    pub(crate) fn known(&self, key: u64) -> Known {
         let key = key.max(1);
         self.probe(key)
             .map(|place| &self.slots[place as usize])
             .find(|slot| slot.key.load(Ordering::Relaxed) == key)
-            .map_or(0, |slot| slot.floor.load(Ordering::Acquire))
+            .map_or(Known::default(), |slot| Known {
+                floor: slot.floor.load(Ordering::Acquire),
+                written: slot.flight.load(Ordering::Acquire) & WRITTEN != 0,
+            })
     }
 
     fn probe(&self, key: u64) -> impl Iterator<Item = u32> {
@@ -98,22 +135,22 @@ mod tests {
     fn a_write_alone_raises_the_floor() {
         let versions = Versions::new(10);
         let place = versions.begin(7);
-        assert_eq!(versions.floor(7), 0);
-        versions.end(place, 100, true);
-        assert_eq!(versions.floor(7), 100);
-        assert_eq!(versions.floor(8), 0);
+        assert_eq!(versions.known(7).floor, 0);
+        versions.end(place, 100, End::Wrote);
+        assert_eq!(versions.known(7).floor, 100);
+        assert_eq!(versions.known(8).floor, 0);
     }
 
     #[test]
     fn overlapping_writes_leave_it() {
         let versions = Versions::new(10);
         let (first, second) = (versions.begin(7), versions.begin(7));
-        versions.end(second, 101, true);
-        versions.end(first, 100, true);
-        assert_eq!(versions.floor(7), 0);
+        versions.end(second, 101, End::Wrote);
+        versions.end(first, 100, End::Wrote);
+        assert_eq!(versions.known(7).floor, 0);
         let alone = versions.begin(7);
-        versions.end(alone, 102, true);
-        assert_eq!(versions.floor(7), 102);
+        versions.end(alone, 102, End::Wrote);
+        assert_eq!(versions.known(7).floor, 102);
     }
 
     #[test]
@@ -121,19 +158,19 @@ mod tests {
         let versions = Versions::new(10);
         let _lost = versions.begin(7);
         let later = versions.begin(7);
-        versions.end(later, 101, true);
-        assert_eq!(versions.floor(7), 0);
+        versions.end(later, 101, End::Wrote);
+        assert_eq!(versions.known(7).floor, 0);
     }
 
     #[test]
     fn a_write_that_was_refused_changes_nothing() {
         let versions = Versions::new(10);
         let refused = versions.begin(7);
-        versions.end(refused, 100, false);
-        assert_eq!(versions.floor(7), 0);
+        versions.end(refused, 100, End::Nothing);
+        assert_eq!(versions.known(7).floor, 0);
         let place = versions.begin(7);
-        versions.end(place, 101, true);
-        assert_eq!(versions.floor(7), 101);
+        versions.end(place, 101, End::Wrote);
+        assert_eq!(versions.known(7).floor, 101);
     }
 
     #[test]
@@ -142,7 +179,21 @@ mod tests {
         let versions = Versions::new(1);
         let places: Vec<_> = (1..=100).map(|key| versions.begin(key)).collect();
         assert_eq!(places.iter().flatten().count(), PROBES);
-        versions.end(places[50], 5, true);
-        assert_eq!(versions.floor(51), 0);
+        versions.end(places[50], 5, End::Wrote);
+        assert_eq!(versions.known(51).floor, 0);
+    }
+
+    #[test]
+    fn what_was_written_counts_as_written_until_it_is_deleted() {
+        let versions = Versions::new(10);
+        let written = |key| versions.known(key).written;
+        let place = versions.begin(7);
+        assert!(!written(7), "not acknowledged");
+        versions.end(place, 100, End::Wrote);
+        versions.end(versions.begin(7), 101, End::Nothing);
+        let _lost = versions.begin(7);
+        assert!(written(7) && !written(8));
+        versions.end(versions.begin(7), 102, End::Deleted);
+        assert!(!written(7));
     }
 }

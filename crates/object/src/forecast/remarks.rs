@@ -26,8 +26,8 @@ pub(super) fn of_action(touch: &Touch<'_>, stage: &str, remarks: &mut Remarks) {
     let least = touch.size.pick.bounds().0.saturating_mul(touch.size.unit);
     if writes && least <= GUARD && touch.has_form(|form| form == Form::Hashed) {
         let text = format!(
-            "the {label} of stage {stage} writes objects of {least} B: hashed content of up to {GUARD} B \
-                            carries no hash and is not checked"
+            "the {label} of stage {stage} writes objects of {least} B: hashed content of up to {GUARD} B carries no \
+             hash, and is verified only when it is read with the seed that it was written with"
         );
         remarks.add("too-small-for-hash", text);
     }

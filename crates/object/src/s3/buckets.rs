@@ -41,14 +41,14 @@ impl Slot {
         if empty {
             match self.empty_bucket().await {
                 Err(failure) if gone(&failure) => {
-                    return Ok(Done { at: self.sender.now(), bytes: 0, first_byte: None });
+                    return Ok(Done::at(self.sender.now(), 0));
                 }
                 emptied => emptied?,
             }
         }
         let mut intake = Intake::default();
         match self.request(&Request::delete(), &mut intake).await {
-            Err(failure) if gone(&failure) => Ok(Done { at: self.sender.now(), bytes: 0, first_byte: None }),
+            Err(failure) if gone(&failure) => Ok(Done::at(self.sender.now(), 0)),
             Err(failure) if failure.fault == Fault::Conflict && !empty => {
                 Err(not_empty(&failure, "s3", &name))
             }
@@ -146,7 +146,7 @@ impl Slot {
             bytes += read.bytes;
             token = xml::next_page(&intake.body);
             if token.is_none() {
-                return Ok(Done { at: read.at, bytes, first_byte });
+                return Ok(Done { first_byte, ..Done::at(read.at, bytes) });
             }
         }
     }

@@ -48,7 +48,7 @@ impl Slot {
                 Ok(reply) => return Ok(Done::after(&reply, 0)),
                 Err(failure) if failure.fault == Fault::NotFound => {
                     let at = self.now();
-                    return Ok(Done { at, bytes: 0, first_byte: None });
+                    return Ok(Done::at(at, 0));
                 }
                 Err(failure) if failure.fault == Fault::Conflict && rounds > 1 => rounds -= 1,
                 Err(failure) if failure.fault == Fault::Conflict && !empty => {
@@ -86,7 +86,7 @@ impl Slot {
         for names in names.chunks(PAGE as usize) {
             self.delete_all(task, names).await?;
         }
-        Ok(Done { at: self.now(), bytes: 0, first_byte: None })
+        Ok(Done::at(self.now(), 0))
     }
 
     /// Deletes objects by their encoded names; those that do not exist are no failure.
@@ -157,7 +157,7 @@ impl Slot {
             first_byte = first_byte.or(Done::reading(&reply).first_byte);
             let last = intake.body.trim_ascii_end().rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
             if !all || last.is_empty() {
-                return Ok(Done { at: reply.done, bytes, first_byte });
+                return Ok(Done { first_byte, ..Done::at(reply.done, bytes) });
             }
             marker = encode(&String::from_utf8_lossy(last), false);
             now = reply.done;

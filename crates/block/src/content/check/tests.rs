@@ -106,7 +106,9 @@ impl Disk {
         (0..read.seen.len()).for_each(|piece| self.see(&mut read, piece));
         let Read { range, moment, before, bytes, .. } = &read;
         let (label, table) = (self.label, Some(&self.table));
-        Check { label, bytes, offset: range.start, table, moment: *moment, before }.run()
+        Check { label, bytes, offset: range.start, is_filled: true, table, moment: *moment, before }
+            .run()
+            .err()
     }
 
     fn read(&self, range: Range<u64>) -> Option<Wrong> {
@@ -317,7 +319,7 @@ fn old_common_blocks_are_found_where_this_run_wrote() {
 fn without_a_table_only_what_the_stamps_say_is_judged() {
     let mut bytes = vec![0; 8192];
     label(0).fill(&mut bytes, 4096, 5);
-    let check = |bytes: &[u8]| Check::without_table(label(0), bytes, 4096).run();
+    let check = |bytes: &[u8]| Check::without_table(label(0), bytes, 4096).run().err();
     assert_eq!(check(&bytes), None);
     bytes[600] ^= 4;
     assert_eq!(check(&bytes), Some(Wrong { at: 4608, kind: Kind::Damaged }));
