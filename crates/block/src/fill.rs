@@ -3,11 +3,12 @@
 use crate::content::sector::{Reading, SECTOR, read};
 use crate::content::{BLOCK, Dials, volume_id};
 use crate::job::{Job, Place, Volume};
-use crate::owner::{self, Owner};
+use crate::owner::{self, Owner, is_whole};
 use crate::{device, volume};
 use rustix::fs::{SeekFrom, seek};
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
+use std::path::Path;
 use tidemark_measure::rng::Rng;
 
 /// Blocks that are looked at besides the first and the last.
