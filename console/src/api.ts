@@ -156,6 +156,7 @@ export interface DeviceUse {
   written_bytes: number;
 }
 
+/** A distribution in a few numbers. */
 export interface Distribution {
   count: number;
   max_ns: number;
@@ -163,45 +164,28 @@ export interface Distribution {
   min_ns: number;
   /** By name: `p50` to `p99.99`. */
   percentiles_ns: Record<string, number>;
-  /** HdrHistogram V2, base 64. */
-  v2: string;
 }
 
 /** A driver. */
-export interface Driver {
-  /** Address it connects from. */
-  address: string;
-  /** Uncertainty of its clock offset (half the round-trip time), microseconds. */
-  clock_error_us: number;
-  /** CPUs. */
-  cores: number;
-  /** CPU model. */
-  cpu: string;
-  /** CPU utilization, 0 to 1. */
-  cpu_busy: number;
-  /** Host name. */
-  host: string;
-  /** When it joined. */
-  joined_unix_ms: number;
-  /** Memory, bytes. */
-  memory_bytes: number;
-  /** Memory in use, bytes. */
-  memory_used_bytes: number;
-  /** Its name. */
-  name: string;
-  /** Network bytes received per second. */
-  received_per_s: number;
-  /** Network bytes sent per second. */
-  sent_per_s: number;
-  /** Milliseconds since its last message. */
-  silent_ms: number;
-  /** Its state. */
-  state: DriverState;
-  /** The submission it runs, if any. */
-  submission: number | null;
-  /** Tidemark's version there. */
-  version: string;
-}
+export type Driver = Host &
+  Utilization & {
+    /** Address it connects from. */
+    address: string;
+    /** Uncertainty of its clock offset (half the round-trip time), microseconds. */
+    clock_error_us: number;
+    /** When it joined. */
+    joined_unix_ms: number;
+    /** Its name. */
+    name: string;
+    /** Milliseconds since its last message. */
+    silent_ms: number;
+    /** Its state. */
+    state: DriverState;
+    /** The submission it runs, if any. */
+    submission: number | null;
+    /** Tidemark's version there. */
+    version: string;
+  };
 
 /** The state of a driver. */
 export type DriverState = 'idle' | 'busy' | 'silent' | 'gone';
@@ -218,8 +202,8 @@ export interface EvaluationRow {
   runs: number;
   /** When it started. */
   started_unix_ms: number;
-  /** `completed`, `failed`, `interrupted`, `running`. */
-  state: string;
+  /** Its state. */
+  state: RunState;
   /** Whether it is VALID. */
   valid: boolean | null;
 }
@@ -334,6 +318,20 @@ export interface FormKey {
   value: string;
 }
 
+/** What a machine is, as far as its load and results depend on it. What is not known is empty or zero. */
+export interface Host {
+  /** Processors that Tidemark may use. */
+  cores: number;
+  /** Processor model. */
+  cpu: string;
+  /** Its host name. */
+  host: string;
+  /** Operating system and kernel release. */
+  kernel: string;
+  /** Memory, bytes. */
+  memory_bytes: number;
+}
+
 /** The controller, and the caller's role. */
 export interface Info {
   /** Largest document accepted, bytes. */
@@ -384,22 +382,14 @@ export type Live =
     };
 
 /** A node in one second. */
-export interface LiveNode {
-  /** CPU utilization, 0 to 1. */
-  cpu_busy: number;
+export type LiveNode = Utilization & {
   /** Whether it generates load. */
   generates: boolean;
-  /** Memory in use, bytes. */
-  memory_used_bytes: number;
   /** Its name. */
   name: string;
-  /** Network bytes received per second. */
-  received_per_s: number;
-  /** Network bytes sent per second. */
-  sent_per_s: number;
   /** When. */
   unix_ms: number;
-}
+};
 
 /** One operation in one second. Latencies are response times, microseconds. */
 export interface LiveOperation {
@@ -499,8 +489,8 @@ export interface LiveStage {
   reason: string;
   /** When it started. */
   started_unix_ms: number | null;
-  /** `waiting`, `running`, `completed`, `failed`, `interrupted`. */
-  state: string;
+  /** Its state. */
+  state: RunState;
   /** Its works. */
   works: LiveWork[];
 }
@@ -568,7 +558,7 @@ export interface MatrixRow {
   /** When it started. */
   started_unix_ms: number;
   /** The run's state. */
-  state: string;
+  state: RunState;
   /** Share of the operations that succeeded, 0 to 1. */
   success_ratio: number;
   /** Operations per second. */
@@ -653,23 +643,13 @@ export interface Proof {
 }
 
 /** Everything needed to say what was run, and to run it again. */
-export interface Provenance {
+export type Provenance = Host & {
   /** The command line, secrets redacted. */
   command: string;
-  /** Processors that the generator may use. */
-  cores: number;
-  /** Processor model. */
-  cpu: string;
   /** The document, secrets redacted. */
   document: string;
   /** `COSBench XML` or `Tidemark YAML`. */
   format: string;
-  /** The generator's host name. */
-  host: string;
-  /** Operating system and kernel release. */
-  kernel: string;
-  /** Memory of the generator's host, bytes. */
-  memory_bytes: number;
   /** The document's path as given, or empty for a one-liner. */
   path: string;
   /** The seed that all random choices came from. */
@@ -678,7 +658,7 @@ export interface Provenance {
   targets: string[];
   /** Tidemark's version. */
   tidemark: string;
-}
+};
 
 /** Numbers that another tool has worked out of samples that it did not keep whole: they count. Every field may be missing. */
 export interface Reported {
@@ -696,25 +676,15 @@ export interface Reported {
 export type Role = 'viewer' | 'operator' | 'driver';
 
 /** A process that generates load, commanded by a controller. */
-export interface RunDriver {
+export type RunDriver = Host & {
   /** Half of the shortest round trip by which the offset was measured, nanoseconds: the most that it can be wrong. */
   clock_error_ns: number;
   /** How far its clock was ahead of the controller's when the run began, nanoseconds; both are monotonic clocks with origins of their own, so only changes of it mean something. */
   clock_offset_ns: number;
-  /** Processors that it may use. */
-  cores: number;
-  /** Processor model. */
-  cpu: string;
-  /** Its host. */
-  host: string;
-  /** Operating system and kernel release. */
-  kernel: string;
   lost: Lost | null;
-  /** Memory of its host, bytes. */
-  memory_bytes: number;
   /** Its name, unique among the drivers of its controller. */
   name: string;
-}
+};
 
 /** One node, from the run's start to its end. */
 export interface RunNode {
@@ -742,24 +712,24 @@ export interface RunOperation {
   early: number;
   early_bytes: number;
   failed: number;
-  failure: Distribution | null;
+  failure: WholeDistribution | null;
   /** Failures by class. */
   faults: Record<string, number>;
-  first_byte: Distribution | null;
+  first_byte: WholeDistribution | null;
   kind: string;
   label: string;
-  lag: Distribution | null;
+  lag: WholeDistribution | null;
   /** Successes after the end of the window: in the latencies, not in the throughput. */
   late: number;
   late_bytes: number;
   ok: number;
   /** Bytes of successes that count in neither; all that was moved is `bytes`, `early_bytes` and these. */
   outside_bytes: number;
-  response: Distribution | null;
+  response: WholeDistribution | null;
   retries: number;
   said: Reported | null;
   sample: string;
-  service: Distribution | null;
+  service: WholeDistribution | null;
   /** Null when there were no operations. */
   success_ratio: number | null;
   throughput_per_s: number;
@@ -782,6 +752,8 @@ export interface RunRecord {
   id: number;
   /** Why it is not valid. */
   invalid_reasons: string[];
+  /** The short stable names of those reasons, in the same order. */
+  invalid_rules: string[];
   member: Member | null;
   name: string;
   /** What the nodes did meanwhile. */
@@ -815,8 +787,8 @@ export interface RunRow {
   operations: number;
   /** When it started. */
   started_unix_ms: number;
-  /** `completed`, `failed`, `interrupted`, `running`. */
-  state: string;
+  /** Its state. */
+  state: RunState;
   /** The submission it came from. */
   submission: number | null;
   /** Whether its result is VALID; null until judged. */
@@ -902,7 +874,10 @@ export interface RunWork {
   settling: Settling | null;
   silence: LongestGap | null;
   silence_ns: number;
+  /** Whether no storage is behind it: its numbers are the load generator's own. */
+  simulated: boolean;
   started_ns: number;
+  think: Think | null;
   threads: number;
   undone: number;
   unsent: number;
@@ -1053,6 +1028,32 @@ export interface TargetForm {
   subject: string;
 }
 
+/** A distribution of pauses. */
+export type Think =
+  | {
+      /** Always the same. */
+      constant: {
+        /** Nanoseconds; 0: no pause. */
+        ns: number;
+      };
+    }
+  | {
+      /** All lengths between two bounds are equally likely. */
+      uniform: {
+        /** The longest. */
+        high_ns: number;
+        /** The shortest, nanoseconds. */
+        low_ns: number;
+      };
+    }
+  | {
+      /** Exponential: many short pauses and a few long ones, as between the requests of independent users. */
+      exponential: {
+        /** The mean, nanoseconds. */
+        mean_ns: number;
+      };
+    };
+
 /** An error reply. */
 export interface Trouble {
   /** What happened, and what to do next. */
@@ -1060,6 +1061,24 @@ export interface Trouble {
   /** Errors and warnings in a submitted document, in text order. */
   problems: Problem[];
 }
+
+/** How busy a machine is. */
+export interface Utilization {
+  /** Share of all processors that are busy, 0 to 1. */
+  cpu_busy: number;
+  /** Memory in use, bytes. */
+  memory_used_bytes: number;
+  /** Received by all network interfaces but loopback, bytes per second. */
+  received_per_s: number;
+  /** Sent by them, bytes per second. */
+  sent_per_s: number;
+}
+
+/** The same with all that was counted. */
+export type WholeDistribution = Distribution & {
+  /** HdrHistogram V2, base 64. */
+  v2: string;
+};
 
 /** What one worker did with one operation, over the window. */
 export interface WorkerCount {
