@@ -14,14 +14,18 @@ const SECONDS_LEAST: usize = 10;
 /// repeats to say how far the number can be trusted.
 const ROUND_LEAST_S: f64 = 10.0;
 
+/// A line that rises or falls by as much as the mean ends at a third of where it began, or at three times that: no single
+/// number describes such a window, however short it is.
+const TREND_MOST: f64 = 1.0;
+
 /// Differences below this many standard deviations of counts of independent events are chance.
 const DEVIATIONS: f64 = 4.0;
 
 /// Whether throughput drifted or jumped: the fifths of the window may lie as far apart, and the line through its
 /// seconds rise as much, as the SNIA's steady state allows.
 ///
-/// On block storage it makes the numbers of rounds of a fair length invalid, and those of a load that was to be
-/// steady before its window; elsewhere it is noted.
+/// On block storage it makes the numbers of rounds of a fair length invalid, those of a load that was to be steady
+/// before its window, and those of a trend as large as the mean; elsewhere it is noted.
 pub(super) fn steadiness(context: &WorkContext<'_>, out: &mut Findings) {
     // Operations that began in the ramp-up and ended in the window are part of the throughput's course.
     let counts: Vec<f64> = context
@@ -61,7 +65,8 @@ pub(super) fn steadiness(context: &WorkContext<'_>, out: &mut Findings) {
         return out.say(context.finding(Severity::Good, what));
     }
     let long = counts.len() as f64 / PARTS as f64 >= ROUND_LEAST_S;
-    let demanded = block && (long || context.work.settling.is_some());
+    let vast = drifted && change.abs() >= TREND_MOST;
+    let demanded = block && (long || vast || context.work.settling.is_some());
     let severity = match (block, demanded) {
         (_, true) => Severity::Critical,
         (true, false) => Severity::Warning,
@@ -168,6 +173,28 @@ mod tests {
         own.series.extend((last.index + 1..60).map(|index| Second { index, ..last.clone() }));
         own.series.iter_mut().for_each(rise);
         assert!(invalid_for(&run, "steadiness"), "rounds of twelve seconds");
+    }
+
+    #[test]
+    fn a_trend_as_large_as_the_mean_is_invalid_however_short_the_window() {
+        let falling = |last: u64| {
+            let mut run = healthy();
+            run.stages[0].proof = Some(Default::default());
+            let own = work(&mut run);
+            let seconds = own.series.len() as u64 - 1;
+            let fall = |second: &mut Second| {
+                second.operations[0].ok = 2_000 - (2_000 - last) * u64::from(second.index) / seconds;
+            };
+            own.series.iter_mut().for_each(fall);
+            run
+        };
+        assert!(invalid_for(&falling(200), "steadiness"), "a tenth of the beginning");
+        assert!(invalid_for(&falling(600), "steadiness"));
+        assert!(!invalid_for(&falling(800), ""), "a warning");
+        assert_eq!(said(&falling(800), "steadiness").unwrap().severity, Severity::Warning);
+        let mut objects = falling(200);
+        objects.stages[0].proof = None;
+        assert!(!invalid_for(&objects, ""), "elsewhere a note");
     }
 
     #[test]
