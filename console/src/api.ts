@@ -31,6 +31,18 @@ export type AxisScalar = number | string;
 /** What the numbers on an axis count. */
 export type AxisUnit = 'count' | 'bytes' | 'operations_per_second';
 
+/** What is under the file of a loop device. */
+export interface Behind {
+  /** The kernel name of the device that it lies on. */
+  device: string;
+  /** The file. */
+  file: string;
+  /** Bytes of that device's reads. */
+  read_bytes: number;
+  /** Bytes of that device's writes. */
+  written_bytes: number;
+}
+
 /** The state of the page cache that a document declares for the start of the load. */
 export type Cache = 'cold' | 'warm';
 
@@ -132,6 +144,7 @@ export interface ComparisonRow {
 
 /** Differences of one device's counters in `/proc/diskstats` (Linux, Documentation/admin-guide/iostats). */
 export interface DeviceUse {
+  behind: Behind | null;
   /** Time with at least one request in flight, nanoseconds. */
   busy_ns: number;
   /** Its kernel name: `vda`, `loop3`. */
@@ -613,6 +626,14 @@ export interface Overview {
   troubles: string[];
 }
 
+/** What a process and the programs that it ran moved between storage and memory (`/proc/PID/io`). Writes count when they go to the page cache, reads when they come from a device. */
+export interface OwnIo {
+  /** Bytes that it had read from devices. */
+  read_bytes: number;
+  /** Bytes that it wrote to files and devices. */
+  written_bytes: number;
+}
+
 /** An error or warning in a document. */
 export interface Problem {
   /** Column, from 1. */
@@ -632,10 +653,11 @@ export interface Problem {
 /** What was done around the load so that its numbers are evidence, and what the devices counted meanwhile. */
 export interface Proof {
   cache: Cache | null;
-  /** What the devices under the volumes counted from the stage's start to its end. */
+  /** What the devices under the volumes counted from the stage's start to its end, whoever caused it. */
   devices: DeviceUse[];
   /** Whether reads and writes bypassed the page cache. */
   direct: boolean;
+  own: OwnIo | null;
   /** What was done before the load, in words: `page cache of 1 volume dropped`. */
   setup: string[];
   /** What could not be checked, and why: whole sentences. */

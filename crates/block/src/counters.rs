@@ -1,10 +1,11 @@
-//! What the devices under the volumes count, before a stage and after it: `/proc/diskstats`.
+//! What the devices under the volumes count, before a stage and after it (`/proc/diskstats`), and what this process caused
+//! (`/proc/self/io`): devices count everybody's requests.
 
 use rustix::fs::{FileType, major, makedev, minor, stat};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use tidemark_measure::record::DeviceUse;
+use tidemark_measure::record::{Behind, DeviceUse, OwnIo};
 
 /// Bytes of a sector in `/proc/diskstats`, whatever the device's own (Documentation/block/stat).
 const SECTOR: u64 = 512;
@@ -15,12 +16,25 @@ type Number = (u32, u32);
 /// The counters of the devices under some volumes, at one moment.
 pub(crate) struct Counters {
     devices: BTreeMap<Number, Device>,
+    own: Option<OwnIo>,
     unchecked: Vec<String>,
 }
 
 struct Device {
     volumes: Vec<String>,
     counts: DeviceUse,
+    /// Of a loop device: its file, the number of the device under that, and its counters.
+    behind: Option<(String, Number, DeviceUse)>,
+}
+
+/// What was counted between two moments.
+pub(crate) struct Counted {
+    /// Device by device.
+    pub(crate) devices: Vec<DeviceUse>,
+    /// By the kernel for this process and the programs that it ran and that have ended.
+    pub(crate) own: Option<OwnIo>,
+    /// What could not be checked.
+    pub(crate) unchecked: Vec<String>,
 }
 
 impl Counters {
@@ -38,31 +52,39 @@ impl Counters {
                 };
                 row(&table, number).map(|counts| (number, counts)).ok_or_else(missing)
             });
-            if let Some(file) = found.as_ref().ok().and_then(|(_, counts)| backing_file(&counts.device)) {
-                unchecked.push(format!(
-                    "{name} is on a loop device: Tidemark did not check whether the I/O of its file {file} reached a disk."
-                ));
-            }
             match found {
                 Ok((number, counts)) => devices
                     .entry(number)
-                    .or_insert_with(|| Device { volumes: Vec::new(), counts })
+                    .or_insert_with(|| {
+                        let behind = behind(&table, &counts.device, &mut unchecked);
+                        Device { volumes: Vec::new(), counts, behind }
+                    })
                     .volumes
                     .push(name),
                 Err(why) => unchecked.push(format!("Tidemark did not check {name} against a device: {why}.")),
             }
         }
-        Self { devices, unchecked }
+        Self { devices, own: own_io(), unchecked }
     }
 
-    /// What was counted since they were read, device by device, and what could not be checked.
-    pub(crate) fn since(self) -> (Vec<DeviceUse>, Vec<String>) {
+    /// What was counted since they were read.
+    pub(crate) fn since(self) -> Counted {
+        let own = self.own.zip(own_io()).map(|(before, after)| OwnIo {
+            read_bytes: after.read_bytes.saturating_sub(before.read_bytes),
+            written_bytes: after.written_bytes.saturating_sub(before.written_bytes),
+        });
         let table = fs::read_to_string("/proc/diskstats").unwrap_or_default();
         let (mut used, mut unchecked) = (Vec::new(), self.unchecked);
         for (number, before) in self.devices {
             match row(&table, number) {
                 Some(after) => {
-                    used.push(DeviceUse { volumes: before.volumes, ..difference(&before.counts, after) });
+                    let behind = before.behind.and_then(|(file, number, counts)| {
+                        let under = difference(&counts, row(&table, number)?);
+                        let (read_bytes, written_bytes) = (under.read_bytes, under.written_bytes);
+                        Some(Behind { file, device: under.device, read_bytes, written_bytes })
+                    });
+                    let counts = difference(&before.counts, after);
+                    used.push(DeviceUse { volumes: before.volumes, behind, ..counts });
                 }
                 None => unchecked.push(format!(
                     "{} disappeared during the load: its counters are lost.",
@@ -70,7 +92,34 @@ impl Counters {
                 )),
             }
         }
-        (used, unchecked)
+        Counted { devices: used, own, unchecked }
+    }
+}
+
+/// What the kernel has counted for this process by now, its threads and the children that it has waited for (Linux,
+/// Documentation/filesystems/proc, `/proc/PID/io`).
+fn own_io() -> Option<OwnIo> {
+    let text = fs::read_to_string("/proc/self/io").ok()?;
+    let field = |name: &str| {
+        text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": ")?.trim().parse::<u64>().ok())
+    };
+    Some(OwnIo { read_bytes: field("read_bytes")?, written_bytes: field("write_bytes")? })
+}
+
+/// What is under the file of a loop device, or why it is not known.
+fn behind(table: &str, device: &str, unchecked: &mut Vec<String>) -> Option<(String, Number, DeviceUse)> {
+    let file = backing_file(device)?;
+    let found = device_of(Path::new(&file)).and_then(|number| {
+        row(table, number).map(|row| (number, row)).ok_or_else(|| "it is not counted".to_owned())
+    });
+    match found {
+        Ok((number, counts)) => Some((file, number, counts)),
+        Err(why) => {
+            unchecked.push(format!(
+                "Tidemark did not check {file}, the file of {device}, against a device: {why}."
+            ));
+            None
+        }
     }
 }
 
@@ -135,6 +184,7 @@ fn row(table: &str, (major, minor): Number) -> Option<DeviceUse> {
         discards: field(14),
         discarded_bytes: field(16).saturating_mul(SECTOR),
         flushes: field(18),
+        behind: None,
     })
 }
 
@@ -181,12 +231,39 @@ mod tests {
         let mut file = fs::File::create(&path).unwrap();
         std::io::Write::write_all(&mut file, &vec![7; 4 << 20]).unwrap();
         file.sync_all().unwrap();
-        let (used, unchecked) = counters.since();
-        match used.as_slice() {
-            [device] => assert!(device.written_bytes >= 4 << 20, "{device:?}"),
+        let Counted { devices, own, unchecked } = counters.since();
+        match devices.as_slice() {
+            [device] => {
+                assert!(device.written_bytes >= 4 << 20, "{device:?}");
+                assert!(own.is_none_or(|own| own.written_bytes >= 4 << 20), "{own:?}");
+            }
             _ => assert!(unchecked[0].contains("no device"), "{unchecked:?}"),
         }
-        let (used, unchecked) = Counters::read(&[PathBuf::from("/proc/self/stat")]).since();
-        assert!(used.is_empty() && unchecked[0].contains("type proc"), "{unchecked:?}");
+        let Counted { devices, unchecked, .. } = Counters::read(&[PathBuf::from("/proc/self/stat")]).since();
+        assert!(devices.is_empty() && unchecked[0].contains("type proc"), "{unchecked:?}");
+    }
+
+    #[test]
+    fn what_others_do_is_not_our_own() {
+        let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let path = directory.path().join("others");
+        let counters = Counters::read(std::slice::from_ref(&path));
+        // A child's I/O becomes its parent's when it is waited for: until then it is somebody else's.
+        let mut other = std::process::Command::new("dd")
+            .args(["if=/dev/zero", "bs=1M", "count=64", "conv=fsync", "status=none"])
+            .arg(format!("of={}", path.display()))
+            .spawn()
+            .unwrap();
+        let ended = format!("/proc/{}/stat", other.id());
+        while !fs::read_to_string(&ended).unwrap().contains(") Z ") {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        let Counted { devices, own, .. } = counters.since();
+        other.wait().unwrap();
+        if let ([device], Some(own)) = (devices.as_slice(), own) {
+            assert!(device.written_bytes >= 64 << 20, "{device:?}");
+            // Other tests of this process write a little.
+            assert!(own.written_bytes < 48 << 20, "{own:?}");
+        }
     }
 }

@@ -2,7 +2,7 @@
 //! are read before and after.
 
 use crate::cache;
-use crate::counters::Counters;
+use crate::counters::{Counted, Counters};
 use crate::external::External;
 use crate::job::{Action, Cache, Job, Place, Volume};
 use crate::owner;
@@ -101,8 +101,8 @@ impl Method {
                 Place::File(_) | Place::Device(_) => crate::mark(volume),
             }
         }
-        let (devices, unchecked) = self.counters.since();
-        let mut proof = Proof { devices, ..self.proof };
+        let Counted { devices, own, unchecked } = self.counters.since();
+        let mut proof = Proof { devices, own, ..self.proof };
         proof.unchecked.extend(unchecked);
         for remark in remarks.cloned().chain(unmarked) {
             if !proof.setup.contains(&remark) {

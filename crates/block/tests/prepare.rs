@@ -7,7 +7,7 @@ mod support;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use support::{Quiet, directory};
+use support::{Loop, Quiet, directory};
 use tidemark_block::job::Volume;
 use tidemark_block::{Blocks, External, Image, Program};
 use tidemark_load::engine::{OpenError, Sessions};
@@ -296,4 +296,23 @@ fn images_of_somebody_else_are_neither_overwritten_nor_removed_unasked() {
     assert!(run(&stages(removes), &blank).err().unwrap().contains("--allow-destroy p/i-1"));
     let ours = Arc::new(Other { image: Image::Ours, ..Other::default() });
     assert!(run(&stages(&format!("{fills}{writes}{removes}")), &ours).is_ok());
+}
+
+#[test]
+fn what_is_behind_a_loop_device_is_counted_too() {
+    let directory = directory();
+    let Some(disk) = Loop::new(directory.path(), 32 << 20, 512) else { return };
+    let stages = "- prepare: {}\n- load: {pattern: read, block_size: 1MiB, total_bytes: 32MiB}\n";
+    let text = format!("name: t\ntarget: {{kind: device, path: {}}}\nstages:\n{stages}", disk.name());
+    let mut run = run(&text, &Arc::new(Other::default())).unwrap();
+    run.stage(0);
+    let proof = run.stage(1).1.unwrap();
+    let device = &proof.devices[0];
+    assert!(device.read_bytes >= 32 << 20, "{device:?}");
+    assert!(proof.own.is_none_or(|own| own.read_bytes >= 32 << 20), "{:?}", proof.own);
+    let file = std::fs::canonicalize(&disk.file).unwrap().display().to_string();
+    match &device.behind {
+        Some(behind) => assert!(behind.file == file && !behind.device.is_empty(), "{behind:?}"),
+        None => assert!(proof.unchecked.iter().any(|text| text.contains(&file)), "{:?}", proof.unchecked),
+    }
 }

@@ -30,8 +30,15 @@ const RUN_RULES: &[fn(&Run, &mut Findings)] =
     &[conduct::states, drivers::lost, repeats::repeats, repeats::cross_check];
 
 /// Rules about one stage that was started and that has a proof.
-const STAGE_RULES: &[fn(&Evidence<'_>, &mut Findings)] =
-    &[proof::reads, proof::writes, proof::trims, proof::unchecked, proof::buffered];
+const STAGE_RULES: &[fn(&Evidence<'_>, &mut Findings)] = &[
+    proof::reads,
+    proof::writes,
+    proof::trims,
+    proof::foreign,
+    proof::merged,
+    proof::unchecked,
+    proof::buffered,
+];
 
 /// Rules about one work that was started.
 const WORK_RULES: &[fn(&WorkContext<'_>, &mut Findings)] = &[

@@ -241,8 +241,11 @@ pub struct Proof {
     pub cache: Option<Cache>,
     /// Whether reads and writes bypassed the page cache.
     pub direct: bool,
-    /// What the devices under the volumes counted from the stage's start to its end.
+    /// What the devices under the volumes counted from the stage's start to its end, whoever caused it.
     pub devices: Vec<DeviceUse>,
+    /// What this process and the programs that it ran caused meanwhile, on any device; `None` where the kernel does not
+    /// count it.
+    pub own: Option<OwnIo>,
     /// What could not be checked, and why: whole sentences.
     pub unchecked: Vec<String>,
 }
@@ -259,6 +262,8 @@ impl Proof {
         }
         add(&mut self.setup, other.setup);
         add(&mut self.unchecked, other.unchecked);
+        // Both have asked for the same process.
+        self.own = self.own.or(other.own);
         // Each engine has read the counters of its own volumes' devices: of one that both have, once is enough.
         let known: Vec<String> = self.devices.iter().map(|device| device.device.clone()).collect();
         self.devices.extend(other.devices.into_iter().filter(|device| !known.contains(&device.device)));
@@ -296,6 +301,33 @@ pub struct DeviceUse {
     pub busy_ns: u64,
     /// Time summed over all requests, nanoseconds.
     pub waited_ns: u64,
+    /// Of a loop device: what the device under its file counted.
+    pub behind: Option<Behind>,
+}
+
+/// What a process and the programs that it ran moved between storage and memory (`/proc/PID/io`). Writes count when they
+/// go to the page cache, reads when they come from a device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct OwnIo {
+    /// Bytes that it had read from devices.
+    pub read_bytes: u64,
+    /// Bytes that it wrote to files and devices.
+    pub written_bytes: u64,
+}
+
+/// What is under the file of a loop device.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct Behind {
+    /// The file.
+    pub file: String,
+    /// The kernel name of the device that it lies on.
+    pub device: String,
+    /// Bytes of that device's reads.
+    pub read_bytes: u64,
+    /// Bytes of that device's writes.
+    pub written_bytes: u64,
 }
 
 /// One work of a stage.

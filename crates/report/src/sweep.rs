@@ -152,15 +152,21 @@ pub(crate) fn proofs(run: &Run, judgement: &Judgement) -> Table {
             "Claimed read",
             "Devices read",
             "Share",
+            "Mean request",
             "Claimed written",
             "Devices wrote",
             "Share",
+            "Mean request",
         ])
         .words(["Before the load", "Not checked"]);
     let missed = |finding: &Finding| {
         let of_devices = matches!(
             finding.what,
-            What::Proof(Proven::Bytes { compared: Compared::Missing, way: Way::Read | Way::Write, .. })
+            What::Proof(Proven::Bytes {
+                compared: Compared::Missing | Compared::NotBehind,
+                way: Way::Read | Way::Write,
+                ..
+            })
         );
         of_devices && finding.severity >= Severity::Warning
     };
@@ -175,7 +181,9 @@ pub(crate) fn proofs(run: &Run, judgement: &Judgement) -> Table {
         ];
         cells.push(busy(stage, proof));
         cells.extend(seen(stage, proof, &OperationClass::Read, |device| device.read_bytes));
+        cells.push(mean_request(proof, |device| (device.read_bytes, device.reads)));
         cells.extend(seen(stage, proof, &OperationClass::Write, |device| device.written_bytes));
+        cells.push(mean_request(proof, |device| (device.written_bytes, device.writes)));
         cells.push(or_none(proof.setup.join("; ")));
         cells.push(or_none(proof.unchecked.join(" ")));
         table.row(if doubted(stage) { Tone::Bad } else { Tone::Plain }, cells);
@@ -193,6 +201,17 @@ fn seen(stage: &Stage, proof: &Proof, class: &OperationClass, bytes: fn(&DeviceU
     };
     let shown = |bytes: u64| if bytes == 0 { NONE.into() } else { units::binary_bytes(bytes) };
     [shown(claimed), shown(seen), ratio]
+}
+
+/// Mean size of the requests that the devices served; operations that lie side by side may have been joined.
+fn mean_request(proof: &Proof, of: fn(&DeviceUse) -> (u64, u64)) -> String {
+    let all = proof.devices.iter().map(of).fold((0u64, 0u64), |(bytes, requests), (more, count)| {
+        (bytes.saturating_add(more), requests.saturating_add(count))
+    });
+    match all {
+        (_, 0) => NONE.into(),
+        (bytes, requests) => units::binary_bytes(bytes / requests),
+    }
 }
 
 /// In whole percent; never nothing unless it is.

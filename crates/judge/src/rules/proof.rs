@@ -2,10 +2,10 @@
 
 use super::Findings;
 use crate::context::{SECOND_NS, WorkContext, sum};
-use crate::words::proof::{Compared, Proof as Found, Way};
+use crate::words::proof::{Compared, Proof as Found, Seen, Way, not_behind, seen};
 use crate::{Finding, Severity};
 use tidemark_measure::kind::{Cache, OperationClass};
-use tidemark_measure::record::{DeviceUse, Proof, Run, Stage, State};
+use tidemark_measure::record::{DeviceUse, OwnIo, Proof, Run, Stage, State};
 
 /// The devices must have seen this share of what the load claims. The rest is room for what is at the ends: bytes
 /// of operations that failed half-way, and blocks that a file system keeps in memory for itself.
@@ -13,6 +13,12 @@ const SEEN_LEAST: f64 = 0.9;
 
 /// From here on the devices did more than the load can have asked for: read-ahead, amplification, another user.
 const SEEN_MOST: f64 = 1.5;
+
+/// Traffic of others that is this share of the devices' or more is worth a warning, and is named from half of it on.
+const FOREIGN_MUCH: f64 = 0.1;
+
+/// Requests that are this many times as large as the operations are said to be.
+const MERGED_LEAST: f64 = 1.5;
 
 /// Less than this says nothing: a file system's own reads and writes are as much.
 const CLAIMED_LEAST: u64 = 16 << 20;
@@ -47,40 +53,75 @@ impl<'a> Evidence<'a> {
         })
     }
 
-    /// What the load says to have moved and the share of it that the devices saw; nothing where there is nothing to compare.
-    fn seen(&self, class: &OperationClass, bytes: fn(&DeviceUse) -> u64) -> Option<(u64, f64)> {
-        let claimed = claimed(self.stage, class);
-        let devices = &self.proof.devices;
-        let compares = claimed > 0 && !devices.is_empty();
-        compares.then(|| (claimed, sum(devices.iter().map(bytes)) as f64 / claimed as f64))
+    /// What the load says to have moved; nothing where there is nothing to compare it with.
+    fn claimed(&self, class: &OperationClass) -> Option<u64> {
+        Some(claimed(self.stage, class)).filter(|claimed| *claimed > 0 && !self.proof.devices.is_empty())
+    }
+
+    /// What each device saw of one way.
+    fn devices(&self, way: Way) -> Vec<Seen> {
+        let one = |device: &DeviceUse| {
+            let (bytes, requests) = match way {
+                Way::Read => (device.read_bytes, device.reads),
+                Way::Write => (device.written_bytes, device.writes),
+                Way::Trim => (device.discarded_bytes, device.discards),
+            };
+            let behind = device.behind.as_ref().and_then(|behind| {
+                let bytes = match way {
+                    Way::Read => behind.read_bytes,
+                    Way::Write => behind.written_bytes,
+                    Way::Trim => return None,
+                };
+                Some((behind.file.clone(), behind.device.clone(), bytes))
+            });
+            Seen { device: device.device.clone(), bytes, requests, behind }
+        };
+        self.proof.devices.iter().map(one).collect()
+    }
+
+    /// What this run itself had moved in one way, where the kernel counts that.
+    fn own(&self, way: Way) -> Option<u64> {
+        let own = self.proof.own?;
+        match way {
+            Way::Read => Some(own.read_bytes),
+            Way::Write => Some(own.written_bytes),
+            Way::Trim => None,
+        }
+    }
+
+    fn device_names(&self) -> Vec<String> {
+        self.proof.devices.iter().map(|device| device.device.clone()).collect()
     }
 
     fn finding(&self, severity: Severity, what: Found) -> Finding {
         Finding::about_stage(self.stage, severity, what)
     }
 
-    fn bytes(&self, way: Way, compared: Compared, claimed: u64, bytes: fn(&DeviceUse) -> u64) -> Found {
-        let each = self.proof.devices.iter().map(|device| (device.device.clone(), bytes(device)));
+    fn bytes(&self, way: Way, compared: Compared, claimed: u64) -> Found {
         Found::Bytes {
             way,
             compared,
             claimed_bytes: claimed,
-            devices: each.collect(),
+            devices: self.devices(way),
+            own_bytes: self.own(way),
             cache: self.proof.cache.unwrap_or_default(),
             direct: self.proof.direct,
             needed_bytes: CLAIMED_LEAST,
         }
     }
 
-    /// Compares bytes that must reach the devices. Too few make the run invalid if the devices of all volumes were counted:
-    /// the bytes of the others are missing otherwise.
-    fn compare(&self, way: Way, class: &OperationClass, bytes: fn(&DeviceUse) -> u64) -> Option<Finding> {
-        let (claimed, share) = self.seen(class, bytes)?;
+    /// Compares bytes that must reach the devices, and that this run must have caused: others' requests prove nothing. Too
+    /// few make the run invalid if the devices of all volumes were counted: the bytes of the others are missing otherwise.
+    fn compare(&self, way: Way, class: &OperationClass) -> Option<Finding> {
+        let claimed = self.claimed(class)?;
+        let devices = self.devices(way);
+        let share = seen(&devices, self.own(way)) as f64 / claimed as f64;
         let warm = way == Way::Read && self.proof.cache == Some(Cache::Warm);
         let compared = match share {
             _ if claimed < CLAIMED_LEAST => Compared::TooLittle,
             few if few < SEEN_LEAST && warm => Compared::MissingAsDeclared,
             few if few < SEEN_LEAST => Compared::Missing,
+            _ if not_behind(&devices, SEEN_LEAST).is_some() => Compared::NotBehind,
             many if many > SEEN_MOST => Compared::TooMuch,
             _ => Compared::Seen,
         };
@@ -88,33 +129,89 @@ impl<'a> Evidence<'a> {
         let severity = match compared {
             Compared::Seen => Severity::Good,
             Compared::Missing if certain => Severity::Critical,
-            Compared::Missing => Severity::Warning,
+            Compared::Missing | Compared::NotBehind => Severity::Warning,
             _ => Severity::Note,
         };
-        let finding = self.finding(severity, self.bytes(way, compared, claimed, bytes));
+        let finding = self.finding(severity, self.bytes(way, compared, claimed));
         Some(finding.invalidating(certain && compared == Compared::Missing))
     }
 }
 
 /// Whether what was read came from the devices.
 pub(crate) fn reads(evidence: &Evidence<'_>, out: &mut Findings) {
-    let found = evidence.compare(Way::Read, &OperationClass::Read, |device| device.read_bytes);
-    found.into_iter().for_each(|finding| out.say(finding));
+    evidence.compare(Way::Read, &OperationClass::Read).into_iter().for_each(|finding| out.say(finding));
 }
 
 /// Whether what was written reached the devices.
 pub(crate) fn writes(evidence: &Evidence<'_>, out: &mut Findings) {
-    let found = evidence.compare(Way::Write, &OperationClass::Write, |device| device.written_bytes);
-    found.into_iter().for_each(|finding| out.say(finding));
+    evidence.compare(Way::Write, &OperationClass::Write).into_iter().for_each(|finding| out.say(finding));
 }
 
 /// Whether the devices were told of trims. A file system may keep what it gets back to itself: no fault of anybody.
 pub(crate) fn trims(evidence: &Evidence<'_>, out: &mut Findings) {
-    let bytes = |device: &DeviceUse| device.discarded_bytes;
-    let Some((claimed, share)) = evidence.seen(&OperationClass::Trim, bytes) else { return };
+    let Some(claimed) = evidence.claimed(&OperationClass::Trim) else { return };
+    let share = seen(&evidence.devices(Way::Trim), None) as f64 / claimed as f64;
     let compared = if share > 0.0 { Compared::Seen } else { Compared::Missing };
     let severity = if share < SEEN_LEAST { Severity::Note } else { Severity::Good };
-    out.say(evidence.finding(severity, evidence.bytes(Way::Trim, compared, claimed, bytes)));
+    out.say(evidence.finding(severity, evidence.bytes(Way::Trim, compared, claimed)));
+}
+
+/// What the devices did for others. Writes may be the file system's own, reads hardly.
+pub(crate) fn foreign(evidence: &Evidence<'_>, out: &mut Findings) {
+    let (Some(own), true) = (evidence.proof.own, evidence.measures) else { return };
+    let Traffic { read, written, share } = Traffic::of(evidence, own);
+    if read + written < CLAIMED_LEAST || share < FOREIGN_MUCH / 2.0 {
+        return;
+    }
+    let much = share >= FOREIGN_MUCH && read >= written;
+    let severity = if much { Severity::Warning } else { Severity::Note };
+    let devices = evidence.device_names();
+    let what = Found::Foreign { devices, read_bytes: read, written_bytes: written, share, own };
+    out.say(evidence.finding(severity, what));
+}
+
+/// Bytes that the devices moved for others, and their share of all.
+struct Traffic {
+    read: u64,
+    written: u64,
+    share: f64,
+}
+
+impl Traffic {
+    fn of(evidence: &Evidence<'_>, own: OwnIo) -> Self {
+        let total = |way| seen(&evidence.devices(way), None);
+        let (all_read, all_written) = (total(Way::Read), total(Way::Write));
+        let read = all_read.saturating_sub(own.read_bytes);
+        let written = all_written.saturating_sub(own.written_bytes);
+        let share = (read + written) as f64 / (all_read + all_written).max(1) as f64;
+        Self { read, written, share }
+    }
+}
+
+/// Whether the requests that reached the devices are larger than the operations. Others' requests would make the mean
+/// meaningless, and so would a page cache.
+pub(crate) fn merged(evidence: &Evidence<'_>, out: &mut Findings) {
+    let Some(own) = evidence.proof.own.filter(|_| evidence.proof.direct && evidence.measures) else { return };
+    if Traffic::of(evidence, own).share >= FOREIGN_MUCH / 2.0 {
+        return;
+    }
+    for (way, class) in [(Way::Read, OperationClass::Read), (Way::Write, OperationClass::Write)] {
+        let works = evidence.stage.works.iter().flat_map(|work| &work.operations);
+        let tallies = || works.clone().filter(|one| one.class == class).map(|one| &one.tally);
+        let (bytes, operations) =
+            (sum(tallies().map(|tally| tally.bytes)), sum(tallies().map(|tally| tally.ok)));
+        let devices = evidence.devices(way);
+        let (moved, requests) = (seen(&devices, None), sum(devices.iter().map(|one| one.requests)));
+        if bytes < CLAIMED_LEAST || operations == 0 || requests == 0 {
+            continue;
+        }
+        let (operation_bytes, request_bytes) = (bytes / operations, moved / requests);
+        if request_bytes as f64 >= operation_bytes as f64 * MERGED_LEAST {
+            let devices = evidence.device_names();
+            let what = Found::Merged { way, devices, operation_bytes, request_bytes };
+            out.say(evidence.finding(Severity::Note, what));
+        }
+    }
 }
 
 /// What could not be checked.
@@ -170,7 +267,7 @@ mod tests {
     use super::super::testing::{MS, healthy, invalid_for, invalid_with, said, sweep_run, work};
     use super::*;
     use tidemark_measure::kind::WorkKind;
-    use tidemark_measure::record::Operation;
+    use tidemark_measure::record::{Behind, Operation};
 
     const GIB: u64 = 1 << 30;
 
@@ -203,6 +300,86 @@ mod tests {
         );
         assert_eq!(finding.evidence()[0], "claimed 8.00 GiB, vda read 8.02 GiB: 100 %");
         assert_eq!(said(&with("read", 13 * GIB, |_| ()), "reads-proven").unwrap().severity, Severity::Note);
+    }
+
+    #[test]
+    fn a_neighbour_s_traffic_proves_nothing_and_is_named() {
+        let own = |read_bytes| {
+            move |proof: &mut Proof| proof.own = Some(OwnIo { read_bytes, written_bytes: 16 * GIB })
+        };
+        // The device read more than was claimed, but hardly for this run.
+        let cached = with("read", 9 * GIB, own(GIB / 50));
+        assert!(
+            invalid_with(&cached, "over 99 % of the bytes read came from memory"),
+            "{:?}",
+            said(&cached, "reads-proven")
+        );
+        let named = said(&cached, "foreign-traffic").unwrap();
+        assert_eq!(named.severity, Severity::Warning);
+        assert!(
+            named.title().starts_with("others read 9.64 GB from vda and wrote 0 B to it meanwhile: 50 % of"),
+            "{}",
+            named.title()
+        );
+        // Beside a load that did read what it claims.
+        let beside = with("read", 10 * GIB, own(8 * GIB));
+        assert_eq!(
+            said(&beside, "reads-proven").unwrap().title(),
+            "device counters confirm the bytes read: 100 %"
+        );
+        assert!(said(&beside, "foreign-traffic").unwrap().title().starts_with("others read 2.15 GB"));
+        assert_eq!(said(&with("read", 8 * GIB + GIB / 100, own(8 * GIB)), "foreign-traffic"), None);
+        assert_eq!(said(&with("read", 9 * GIB, |_| ()), "foreign-traffic"), None, "not known");
+    }
+
+    #[test]
+    fn a_loop_device_is_not_proof_where_the_file_s_device_saw_nothing() {
+        let behind = |bytes| {
+            with("read", 8 * GIB, move |proof| {
+                let behind = Behind {
+                    file: "/d/disk".into(),
+                    device: "sda".into(),
+                    read_bytes: bytes,
+                    written_bytes: 0,
+                };
+                proof.devices[0].behind = Some(behind);
+            })
+        };
+        assert_eq!(said(&behind(8 * GIB), "reads-proven").unwrap().severity, Severity::Good);
+        let cached = behind(GIB);
+        assert_eq!(said(&cached, "reads-proven"), None);
+        let finding = said(&cached, "reads-from-cache").unwrap();
+        assert_eq!(
+            (finding.severity, finding.title()),
+            (
+                Severity::Warning,
+                "of the bytes that vda read, only 12 % come from sda, which its file /d/disk lies on"
+                    .to_owned()
+            )
+        );
+        assert!(!invalid_for(&cached, ""));
+    }
+
+    #[test]
+    fn requests_that_are_larger_than_the_operations_are_said() {
+        let with_requests = |reads| {
+            let mut run = with("read", 8 * GIB, move |proof| {
+                proof.own = Some(OwnIo { read_bytes: 8 * GIB, written_bytes: 8 * GIB });
+                proof.devices[0].reads = reads;
+            });
+            work(&mut run).operations[0].tally.ok = 7 * GIB / 4096;
+            run
+        };
+        assert_eq!(said(&with_requests(8 * GIB / 4096), "requests-merged"), None);
+        let merged = said(&with_requests(8 * GIB / (96 << 10)), "requests-merged").unwrap();
+        assert_eq!(merged.severity, Severity::Note);
+        assert!(
+            merged
+                .title()
+                .contains("vda read in requests of 96.0 KiB on average, for operations of 4.00 KiB"),
+            "{}",
+            merged.title()
+        );
     }
 
     #[test]

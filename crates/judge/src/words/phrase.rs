@@ -18,6 +18,8 @@ pub(crate) enum Measure {
     Cores,
     /// Bytes, decimal units.
     Bytes,
+    /// Bytes of a block, binary units.
+    Block,
 }
 
 /// A number in a title.
@@ -36,6 +38,7 @@ impl Quantity {
             Measure::Decimal => format!("{value:.1}"),
             Measure::Cores => format!("{value:.2}"),
             Measure::Bytes => units::bytes(value as u64),
+            Measure::Block => units::binary_bytes(value as u64),
         }
     }
 }
@@ -70,6 +73,10 @@ pub(crate) fn cores(cores: f64) -> Quantity {
 
 pub(crate) fn bytes(bytes: f64) -> Quantity {
     Quantity(bytes, Measure::Bytes)
+}
+
+pub(crate) fn block(bytes: u64) -> Quantity {
+    Quantity(bytes as f64, Measure::Block)
 }
 
 /// A share in whole percent; never nothing and never all unless it is.

@@ -1,9 +1,10 @@
 //! Whether the devices under the volumes saw the bytes that the load claims.
 
 use super::Tell;
-use super::phrase::{Phrase, count, decimal, duration, phrase, share, whole_percent};
+use super::phrase::{Phrase, block, bytes, count, decimal, duration, phrase, share, whole_percent};
 use serde::Serialize;
 use tidemark_measure::kind::Cache;
+use tidemark_measure::record::OwnIo;
 use tidemark_measure::units;
 
 /// Devices named in a title.
@@ -47,14 +48,27 @@ pub enum Compared {
     /// From a page cache that the document declares warm.
     MissingAsDeclared,
     Seen,
+    /// By a loop device, but not by the device under its file.
+    NotBehind,
     TooMuch,
 }
 
 impl Compared {
     /// Whether the devices saw less than the load claims.
     pub(crate) const fn is_missing(self) -> bool {
-        matches!(self, Compared::Missing | Compared::MissingAsDeclared)
+        matches!(self, Compared::Missing | Compared::MissingAsDeclared | Compared::NotBehind)
     }
+}
+
+/// What a device saw of one way.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[allow(missing_docs, reason = "the names of facts are their documentation")]
+pub struct Seen {
+    pub device: String,
+    pub bytes: u64,
+    pub requests: u64,
+    /// Of a loop device: its file, the device under that, and the bytes which that saw.
+    pub behind: Option<(String, String, u64)>,
 }
 
 /// What there is to say of them.
@@ -66,11 +80,27 @@ pub enum Proof {
         way: Way,
         compared: Compared,
         claimed_bytes: u64,
-        /// Each device and what it saw.
-        devices: Vec<(String, u64)>,
+        devices: Vec<Seen>,
+        /// Bytes that this run itself had moved, on any device, where that is known.
+        own_bytes: Option<u64>,
         cache: Cache,
         direct: bool,
         needed_bytes: u64,
+    },
+    /// What the devices did that this run did not ask for.
+    Foreign {
+        devices: Vec<String>,
+        read_bytes: u64,
+        written_bytes: u64,
+        share: f64,
+        own: OwnIo,
+    },
+    /// Requests that are larger than the operations.
+    Merged {
+        way: Way,
+        devices: Vec<String>,
+        operation_bytes: u64,
+        request_bytes: u64,
     },
     Unchecked {
         reasons: Vec<String>,
@@ -86,8 +116,8 @@ pub enum Proof {
     },
 }
 
-fn names(devices: &[(String, u64)]) -> String {
-    let names: Vec<_> = devices.iter().map(|(device, _)| device.as_str()).collect();
+fn names<'a>(devices: impl Iterator<Item = &'a String>) -> String {
+    let names: Vec<_> = devices.map(String::as_str).collect();
     match names.as_slice() {
         [] => "the device".into(),
         all if all.len() <= NAMED_MOST => super::list(all),
@@ -95,8 +125,19 @@ fn names(devices: &[(String, u64)]) -> String {
     }
 }
 
-fn seen(devices: &[(String, u64)]) -> u64 {
-    devices.iter().fold(0, |sum, (_, bytes)| sum.saturating_add(*bytes))
+/// Bytes that the devices saw and, where that is known, this run itself had moved.
+pub(crate) fn seen(devices: &[Seen], own_bytes: Option<u64>) -> u64 {
+    let all = devices.iter().fold(0u64, |sum, one| sum.saturating_add(one.bytes));
+    own_bytes.map_or(all, |own| own.min(all))
+}
+
+/// The first loop device whose file's device saw less of what it read or wrote than `least`, and that share.
+pub(crate) fn not_behind(devices: &[Seen], least: f64) -> Option<(&Seen, &str, &str, f64)> {
+    devices.iter().find_map(|one| {
+        let (file, device, bytes) = one.behind.as_ref()?;
+        let part = *bytes as f64 / one.bytes.max(1) as f64;
+        (one.bytes > 0 && part < least).then_some((one, file.as_str(), device.as_str(), part))
+    })
 }
 
 impl Tell for Proof {
@@ -107,6 +148,8 @@ impl Tell for Proof {
             Proof::Bytes { way: Way::Write, compared, .. } if compared.is_missing() => "writes-in-memory",
             Proof::Bytes { way: Way::Write, .. } => "writes-proven",
             Proof::Bytes { way: Way::Trim, .. } => "trims-proven",
+            Proof::Foreign { .. } => "foreign-traffic",
+            Proof::Merged { .. } => "requests-merged",
             Proof::Unchecked { .. } => "not-proven",
             Proof::Buffered {} => "buffered",
             Proof::SyncAfterLoad { .. } => "sync-after-load",
@@ -115,10 +158,30 @@ impl Tell for Proof {
 
     fn title(&self) -> Phrase {
         match self {
-            Proof::Bytes { way, compared, claimed_bytes, devices, .. } => {
-                let part = seen(devices) as f64 / *claimed_bytes as f64;
-                let (missing, names) = (share(1.0 - part), names(devices));
+            Proof::Bytes { way, compared, claimed_bytes, devices, own_bytes, .. } => {
+                let part = seen(devices, *own_bytes) as f64 / *claimed_bytes as f64;
+                let (missing, names) = (share(1.0 - part), names(devices.iter().map(|one| &one.device)));
                 match (way, compared) {
+                    (_, Compared::NotBehind) => match not_behind(devices, f64::INFINITY) {
+                        Some((one, file, device, part)) => {
+                            let verb = if *way == Way::Read { " come from " } else { " reach " };
+                            let part = share(part);
+                            phrase![
+                                "of the bytes that ",
+                                one.device.as_str(),
+                                " ",
+                                way.past(),
+                                ", only ",
+                                part,
+                                verb,
+                                device,
+                                ", which its file ",
+                                file,
+                                " lies on"
+                            ]
+                        }
+                        None => phrase!["the file behind ", names, " was not counted"],
+                    },
                     (_, Compared::TooLittle) => {
                         phrase!["too little was ", way.participle(), " to compare with the device counters"]
                     }
@@ -145,6 +208,32 @@ impl Tell for Proof {
                     }
                 }
             }
+            Proof::Foreign { devices, read_bytes, written_bytes, share: part, .. } => {
+                let [read, written] = [*read_bytes, *written_bytes].map(|moved| bytes(moved as f64));
+                phrase![
+                    "others read ",
+                    read,
+                    " from ",
+                    names(devices.iter()),
+                    " and wrote ",
+                    written,
+                    " to it meanwhile: ",
+                    share(*part),
+                    " of all its traffic"
+                ]
+            }
+            Proof::Merged { way, devices, operation_bytes, request_bytes } => {
+                let [operations, requests] = [*operation_bytes, *request_bytes].map(block);
+                phrase![
+                    names(devices.iter()),
+                    " ",
+                    way.past(),
+                    " in requests of ",
+                    requests,
+                    " on average, for operations of ",
+                    operations
+                ]
+            }
             Proof::Unchecked { reasons } => match reasons.as_slice() {
                 [only] if !only.trim_end().trim_end_matches('.').is_empty() => {
                     phrase![only.trim_end().trim_end_matches('.')]
@@ -169,6 +258,9 @@ impl Tell for Proof {
                 (Way::Write, Compared::Missing) => {
                     "They were still in the page cache when the stage ended, or were overwritten there before they reached the device. Write with direct I/O, or sync at the end of the load."
                 }
+                (_, Compared::NotBehind) => {
+                    "The rest is in the page cache of this machine: these are numbers of its memory. Attach the file with `losetup --direct-io=on`, or put the load on the device itself."
+                }
                 (Way::Trim, Compared::Missing) => "The file system took the space back and did not pass the trim on.",
                 (Way::Read, Compared::TooMuch) => "Read-ahead, or something else reads from the same device.",
                 (_, Compared::TooMuch) => {
@@ -176,6 +268,12 @@ impl Tell for Proof {
                 }
                 _ => "",
             },
+            Proof::Foreign { .. } => {
+                "Other processes' requests delay those of the load. What a file system reads and writes for itself (its journal, metadata) counts as others'."
+            }
+            Proof::Merged { .. } => {
+                "The kernel joins operations that are submitted together and lie side by side. The throughput is that of larger requests: set `batch: 1` to submit one at a time, as fio does by default."
+            }
             Proof::Unchecked { .. } => "The numbers are not known to be wrong, but they are not proven either.",
             Proof::Buffered {} => {
                 "Reads may come from memory, and writes go there first: check the device counters and the sync at the end."
@@ -189,17 +287,29 @@ impl Tell for Proof {
 
     fn evidence(&self) -> Vec<String> {
         match self {
-            Proof::Bytes { way, compared, claimed_bytes, devices, cache, direct, needed_bytes } => {
+            Proof::Bytes {
+                way,
+                compared,
+                claimed_bytes,
+                devices,
+                own_bytes,
+                cache,
+                direct,
+                needed_bytes,
+            } => {
                 let each: Vec<String> = devices
                     .iter()
-                    .map(|(device, bytes)| format!("{device} {} {}", way.past(), units::binary_bytes(*bytes)))
+                    .map(|one| format!("{} {} {}", one.device, way.past(), units::binary_bytes(one.bytes)))
                     .collect();
+                let own = own_bytes.map_or(String::new(), |own| {
+                    format!(", of which this run caused at most {}", units::binary_bytes(own))
+                });
                 let mut lines = vec![
                     format!(
-                        "claimed {}, {}: {}",
+                        "claimed {}, {}{own}: {}",
                         units::binary_bytes(*claimed_bytes),
                         each.join(", "),
-                        whole_percent(seen(devices) as f64 / *claimed_bytes as f64)
+                        whole_percent(seen(devices, *own_bytes) as f64 / *claimed_bytes as f64)
                     ),
                     format!(
                         "page cache: declared {}, {}",
@@ -212,8 +322,14 @@ impl Tell for Proof {
                 }
                 lines
             }
+            Proof::Foreign { own, .. } => {
+                let [read, written] = [own.read_bytes, own.written_bytes].map(units::binary_bytes);
+                vec![format!(
+                    "this run had {read} read and wrote {written}, by the kernel's count for its processes"
+                )]
+            }
             Proof::Unchecked { reasons } if reasons.len() > 1 => reasons.clone(),
-            Proof::Unchecked { .. } | Proof::Buffered {} => Vec::new(),
+            Proof::Merged { .. } | Proof::Unchecked { .. } | Proof::Buffered {} => Vec::new(),
             Proof::SyncAfterLoad {
                 window_ns, bandwidth, bandwidth_with_sync, limit, limit_invalid, ..
             } => {
