@@ -132,10 +132,8 @@ fn an_image_of_somebody_else_s_is_neither_overwritten_nor_removed_unasked() {
     let again = run(&write, &["--json"]);
     assert_eq!(Record::from(&again).state(), "completed", "{}", again.stderr);
     // Until somebody else uses it.
-    let job = format!(
-        "[a]\nioengine=rbd\nrbdname=disk-1\npool=rbd\nclientname=admin\nrw=write\nbs=64k\nio_size=64k\nthread\n"
-    );
-    let script = place.write("foreign.fio", &job);
+    let job = "[a]\nioengine=rbd\nrbdname=disk-1\npool=rbd\nclientname=admin\nrw=write\nbs=64k\nio_size=64k\nthread\n";
+    let script = place.write("foreign.fio", job);
     let output = Command::new("fio").arg(&script).env("CEPH_CONF", &cluster.conf).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     for stages in [&write, remove] {

@@ -20,8 +20,8 @@ impl Action {
     /// What it does, to how much, in how many operations: `reads up to 8 000 objects, up to 131 MB, in as many operations
     /// as the target allows`.
     pub fn describe(&self) -> String {
-        let (verb, object) = self.does.code.split_once('_').unwrap_or((self.does.code, self.does.counts));
-        let object = object.replace('_', " ");
+        let (verb, object) = self.does.code.rsplit_once('_').unwrap_or((self.does.code, self.does.counts));
+        let verb = verb.replace('_', " ");
         let thing = object.trim_end_matches('s');
         let counts = self.does.counts;
         let mut text = match self.count {
