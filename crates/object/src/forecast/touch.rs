@@ -11,6 +11,11 @@ const fn does(code: &'static str, moves_bytes: bool) -> Does {
     Does { code, counts: "", moves_bytes }
 }
 
+/// What is done to a part of each object.
+const fn of_objects(code: &'static str, moves_bytes: bool) -> Does {
+    Does { code, counts: "object", moves_bytes }
+}
+
 pub(super) const DELETES_CONTAINERS: Does = does("deletes_containers", false);
 
 /// One action with what it is done to.
@@ -64,11 +69,11 @@ impl Touch<'_> {
             Verb::Delete | Verb::Clear | Verb::DeleteMany { .. } => does("deletes_objects", true),
             Verb::WriteLocal { .. } => does("writes_files", true),
             Verb::Get => does("reads_objects", true),
-            Verb::GetRange { .. } => does("reads_parts_of_objects", true),
-            Verb::Head => does("reads_headers_of_objects", false),
+            Verb::GetRange { .. } => of_objects("reads_ranges", true),
+            Verb::Head => of_objects("reads_headers", false),
             Verb::Copy => does("copies_objects", false),
             Verb::PutTags => does("tags_objects", false),
-            Verb::GetTags => does("reads_tags_of_objects", false),
+            Verb::GetTags => of_objects("reads_tags", false),
             Verb::Restore { .. } => does("restores_objects", false),
         }
     }

@@ -17,8 +17,8 @@ impl Work {
 }
 
 impl Action {
-    /// What it does, to how much, in how many operations: `reads up to 8 000 objects, up to 131 MB, in as many operations
-    /// as the target allows`.
+    /// What it does, to how much, in how many operations: `reads 10 objects (150 MB), 50.0 MB, in 10 operations`. In
+    /// parentheses stands how much is stored of these, behind the comma how much is moved.
     pub fn describe(&self) -> String {
         let (verb, object) = self.does.code.rsplit_once('_').unwrap_or((self.does.code, self.does.counts));
         let verb = verb.replace('_', " ");
