@@ -306,3 +306,12 @@ fn huge_plans_are_forecast_without_overflow_or_delay() {
     let hard = stages(&format!("- load: {{for: 1s, operations: [{all}]}}\n"));
     assert_eq!(topics(&hard).first(), Some(&"too-complex"));
 }
+
+#[test]
+fn times_beyond_all_bounds_are_no_reason_to_stop() {
+    let forecast = stages(
+        "- load: {containers: 1, objects: 1, for: 1s, warm_up: 18446744073s, ramp_down: 18446744073s, \
+         operations: [get: {}]}\n",
+    );
+    assert_eq!(forecast.stages[0].works[0].actions[0].operations, Amount::Open);
+}

@@ -300,7 +300,8 @@ pub fn operations(load: &Load) -> Amount {
     if let Some(number) = load.source.operations() {
         return Amount::Exactly(number);
     }
-    let unmeasured = load.stop.ramp_up_ns + load.stop.warm_up_ns + load.stop.ramp_down_ns;
+    let unmeasured = [load.stop.ramp_up_ns, load.stop.warm_up_ns, load.stop.ramp_down_ns];
+    let unmeasured = unmeasured.into_iter().fold(0, u64::saturating_add);
     match (load.stop.operations, unmeasured) {
         (Some(number), 0) if load.stop.window_ns.is_none() && load.stop.bytes.is_none() => {
             Amount::Exactly(number)

@@ -98,9 +98,6 @@ fn the_same_again_is_no_different_and_a_fifth_less_is_worse() {
     evaluate(&place, &file, &["--again"]);
     place.write("gate.yaml", &text(400));
     evaluate(&place, &file, &["--again"]);
-    let same = place.tidemark(&["compare", "e1", "e2"]);
-    assert_eq!(same.code, 0, "{}", same.stdout);
-    assert!(same.stdout.contains("no significant difference"), "{}", same.stdout);
     let worse = place.tidemark(&["compare", "e1", "e3", "--gate"]);
     assert_eq!(worse.code, WORSE, "{}", worse.stdout);
     let better = place.tidemark(&["compare", "e3/server", "e1/server", "--json"]);
@@ -115,6 +112,18 @@ fn the_same_again_is_no_different_and_a_fifth_less_is_worse() {
     let twice = place.tidemark(&["compare", "1,1,1", "9,9,9"]);
     assert!(twice.code == 2 && twice.stderr.contains("listed twice"), "{}", twice.stderr);
     assert_eq!(place.tidemark(&["compare", "e1/nobody", "e2"]).code, 2);
+    // A test at 5 % is wrong once in twenty times by chance, but not three times in a row.
+    place.write("gate.yaml", &text(500));
+    let mut said = String::new();
+    let same = ["e2", "e4", "e5"].into_iter().any(|again| {
+        if again != "e2" {
+            evaluate(&place, &file, &["--again"]);
+        }
+        let compared = place.tidemark(&["compare", "e1", again]);
+        said += &compared.stdout;
+        compared.code == 0 && compared.stdout.contains("no significant difference")
+    });
+    assert!(same, "{said}");
 }
 
 #[test]

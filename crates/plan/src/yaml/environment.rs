@@ -61,6 +61,9 @@ fn read_document(path: &Path) -> std::io::Result<String> {
 }
 
 fn read_file(path: &Path) -> std::io::Result<String> {
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(std::io::Error::other("it is not a file"));
+    }
     let mut content = String::new();
     std::fs::File::open(path)?.take(LARGEST_SECRET).read_to_string(&mut content)?;
     Ok(content)
