@@ -112,8 +112,8 @@ export function comparison(a, b) {
     const better = more ? ratio > 1 : ratio < 1;
     const outcome = !repeats
       ? 'too few repeats'
-      : Math.abs(ratio - 1) < 0.03
-        ? 'no significant difference'
+      : ratio * 0.94 < 1 && ratio * 1.06 > 1
+        ? 'cannot tell below 9.0 %'
         : better
           ? 'better'
           : 'worse';
@@ -124,10 +124,12 @@ export function comparison(a, b) {
       b: other,
       ratio,
       interval: repeats ? [ratio * 0.94, ratio * 1.06] : null,
+      detectable: repeats ? 0.09 : null,
       outcome,
     };
   });
-  const outcome = rows[0].outcome.startsWith('one') ? 'no significant difference' : rows[0].outcome;
+  const outcome =
+    { better: 'better', worse: 'worse', 'too few repeats': 'not tested' }[rows[0].outcome] ?? 'cannot tell';
   return {
     outcome,
     sentence: `Runs ${b.join(', ')} against ${a.join(', ')}: read throughput is ${rows[0].ratio.toFixed(2)} times as high: ${outcome}.`,

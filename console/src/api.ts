@@ -116,7 +116,7 @@ export interface Comparison {
   figures: [string, string][];
   /** Why the numbers are unreliable, if they are. */
   invalid: string[];
-  /** `better`, `worse`, `mixed`, `no significant difference`, `not comparable`. */
+  /** `better`, `worse`, `better in part, worse in part`, `cannot tell`, `not tested`. */
   outcome: string;
   /** One row per load and metric. */
   rows: ComparisonRow[];
@@ -130,13 +130,15 @@ export interface ComparisonRow {
   a: number;
   /** Of the second. */
   b: number;
-  /** 95 % confidence interval of the ratio; null without repeats. */
+  /** The smallest difference that would be found in four of five cases, as a share; null without repeats. */
+  detectable: number | null;
+  /** Confidence interval of the ratio, all rows together 95 %; null without repeats. */
   interval: [number, number] | null;
   /** Which load. */
   load: string;
   /** Which metric, with its unit: `read throughput (op/s)`. */
   metric: string;
-  /** `better`, `worse`, `no significant difference`, `too few repeats`. */
+  /** `better`, `worse`, `cannot tell below 4.2 %`, `too few repeats`. */
   outcome: string;
   /** b divided by a. */
   ratio: number;
@@ -454,6 +456,8 @@ export interface LiveSecond {
   in_flight: number;
   /** Which second since the work's start. */
   index: number;
+  /** Drivers that are silent: what they did in this second is not in it. The same second comes again when it is complete. */
+  missing: string[];
   /** One entry per operation of the work. */
   operations: LiveOperation[];
   /** Which stage, from 0. */
@@ -708,6 +712,16 @@ export type RunDriver = Host & {
   name: string;
 };
 
+export interface RunEndpoint {
+  bytes: number;
+  endpoint: string;
+  failed: number;
+  /** Failures by class. */
+  faults: Record<string, number>;
+  ok: number;
+  response: WholeDistribution | null;
+}
+
 /** One node, from the run's start to its end. */
 export interface RunNode {
   /** When each sample was taken, nanoseconds since the run's start. A rate is over the time since the sample before. */
@@ -747,6 +761,9 @@ export interface RunOperation {
   ok: number;
   /** Bytes of successes that count in neither; all that was moved is `bytes`, `early_bytes` and these. */
   outside_bytes: number;
+  own_lag: WholeDistribution | null;
+  /** Of these, successes whose content is in its place and Tidemark's, though nobody knew which write it must be of. */
+  placed: number;
   response: WholeDistribution | null;
   retries: number;
   said: Reported | null;
@@ -831,7 +848,7 @@ export interface RunSecond {
   oldest_in_flight_ns: number;
   /** One entry per operation of the work. */
   operations: SecondOfOperation[];
-  /** By how much the generator thread that was latest missed the end of the second, nanoseconds. */
+  /** For how long a generator thread stood still that was due to run, at most, nanoseconds. */
   stalled_ns: number;
   /** Operations that ended and were not measured (ramp-up, ramp-down). */
   unmeasured: number;
@@ -884,6 +901,8 @@ export interface RunWork {
   allowed_failures_per_million: number;
   /** Operations of each worker in flight at once. */
   depth: number;
+  /** What was done at each of the target's endpoints; none where there is only one. */
+  endpoints: RunEndpoint[];
   examples: Example[];
   given_up: string;
   kind: string;
@@ -902,6 +921,8 @@ export interface RunWork {
   think: Think | null;
   threads: number;
   undone: number;
+  /** Planned operations of which nothing is known: a lost driver's. */
+  unknown: number;
   unsent: number;
   window_end_ns: number;
   window_start_ns: number;

@@ -1,6 +1,7 @@
 //! A client process: one kind of request by our engine on one processor, and what it cost.
 
 use crate::null::{Blind, mix};
+use crate::processor::Time;
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 use tidemark_load::pacing::{Arrivals, Pacing, Rate};
@@ -45,6 +46,10 @@ pub(crate) struct Cost {
     pub(crate) failed: u64,
     /// Processor time of the whole process from the start of the load to its end, nanoseconds.
     pub(crate) cpu_ns: u64,
+    /// The same, by who spent it.
+    pub(crate) time: Time,
+    /// Bytes of the operations that succeeded.
+    pub(crate) bytes: u64,
     /// Wall time of the same, nanoseconds.
     pub(crate) wall_ns: u64,
     /// Response time.
@@ -70,6 +75,11 @@ impl Cost {
     pub(crate) fn cpu_us(&self) -> f64 {
         self.cpu_ns as f64 / 1e3 / self.ok.max(1) as f64
     }
+
+    /// Seconds of processor time per gigabyte.
+    pub(crate) fn cpu_s_per_gb(&self) -> f64 {
+        self.cpu_ns as f64 / self.bytes.max(1) as f64
+    }
 }
 
 /// Does `task` in this process.
@@ -81,7 +91,7 @@ pub(crate) fn run(task: &Task) -> Result<Cost, String> {
     };
     let verb = if task.put { Verb::Put { chunked: false, if_absent: false } } else { Verb::Get };
     let target = Target::S3(S3 {
-        http: Http { endpoints: vec![task.endpoint.clone()], ..Http::default() },
+        http: Http { endpoints: vec![task.endpoint.clone()], insecure: true, ..Http::default() },
         access_key: "TIDEMARKBENCH0000000".into(),
         secret_key: Secret::new("0123456789abcdef0123456789abcdef01234567"),
         session_token: None,
@@ -115,7 +125,7 @@ pub(crate) fn run(task: &Task) -> Result<Cost, String> {
     if let Some(rate) = task.rate {
         work.pacing = Pacing::Open { rate: Rate::constant(rate), arrivals: Arrivals::Constant };
     }
-    let (cpu, wall) = (process_cpu_ns(), Instant::now());
+    let (cpu, time, wall) = (process_cpu_ns(), Time::own().unwrap_or_default(), Instant::now());
     let result = thread_pool::run(&work, &*engine, 1, &mut Blind).map_err(|error| error.to_string())?;
     let (cpu_ns, wall_ns) = (process_cpu_ns() - cpu, wall.elapsed().as_nanos() as u64);
     let mut all = Tally::default();
@@ -127,6 +137,8 @@ pub(crate) fn run(task: &Task) -> Result<Cost, String> {
         ok: all.ok,
         failed: all.failed(),
         cpu_ns,
+        time: Time::own().unwrap_or_default() - time,
+        bytes: all.bytes,
         wall_ns,
         response_p50_ns: all.response.quantile(0.5),
         response_p99_ns: all.response.quantile(0.99),

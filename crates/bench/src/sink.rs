@@ -2,10 +2,13 @@
 //! 200, so that what is measured is the client.
 
 use rustix::event::epoll;
+use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use std::collections::HashMap;
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How the server behaves.
@@ -15,15 +18,65 @@ pub(crate) struct Sink {
     pub(crate) body: Vec<u8>,
     /// Stop answering for `.1` every `.0`.
     pub(crate) freeze: Option<(Duration, Duration)>,
+    /// Talk TLS, with a certificate that nobody vouches for.
+    pub(crate) tls: bool,
+}
+
+enum Connection {
+    Plain(TcpStream),
+    Tls(Box<StreamOwned<ServerConnection, TcpStream>>),
+}
+
+impl Read for Connection {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(stream) => stream.read(into),
+            Self::Tls(stream) => stream.read(into),
+        }
+    }
+}
+
+impl Write for Connection {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(stream) => stream.write(bytes),
+            Self::Tls(stream) => stream.write(bytes),
+        }
+    }
+
+    fn write_vectored(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        match self {
+            Self::Plain(stream) => stream.write_vectored(slices),
+            Self::Tls(stream) => stream.write_vectored(slices),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Plain(stream) => stream.flush(),
+            Self::Tls(stream) => stream.flush(),
+        }
+    }
+}
+
+/// The keys of a server that talks TLS.
+fn keys() -> io::Result<Arc<ServerConfig>> {
+    let own = rcgen::generate_simple_self_signed(vec!["127.0.0.1".into()]).map_err(io::Error::other)?;
+    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(own.signing_key.serialize_der()));
+    let config = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .and_then(|config| config.with_no_client_auth().with_single_cert(vec![own.cert.der().clone()], key));
+    config.map(Arc::new).map_err(io::Error::other)
 }
 
 struct Peer {
-    stream: TcpStream,
+    stream: Connection,
     head: Vec<u8>,
     /// Bytes of a request's body still to be thrown away.
     skip: usize,
-    /// What could not be sent yet.
+    /// What could not be sent at once, and how much of it has been sent since.
     unsent: Vec<u8>,
+    sent: usize,
     /// The body of the first PUT, while it is wanted.
     learned: Vec<u8>,
 }
@@ -35,6 +88,7 @@ impl Sink {
         let epoll_fd = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let listening = u64::MAX;
         epoll::add(&epoll_fd, listener, epoll::EventData::new_u64(listening), epoll::EventFlags::IN)?;
+        let keys = if self.tls { Some(keys()?) } else { None };
         let mut peers: HashMap<u64, Peer> = HashMap::new();
         let mut reply = self.get_reply();
         let mut learning = self.body.is_empty();
@@ -63,8 +117,16 @@ impl Sink {
                         let key = stream.as_raw_fd() as u64;
                         let flags = epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::ET;
                         epoll::add(&epoll_fd, &stream, epoll::EventData::new_u64(key), flags)?;
+                        let stream = match &keys {
+                            None => Connection::Plain(stream),
+                            Some(keys) => {
+                                let connection = ServerConnection::new(Arc::clone(keys));
+                                let connection = connection.map_err(io::Error::other)?;
+                                Connection::Tls(Box::new(StreamOwned::new(connection, stream)))
+                            }
+                        };
                         let (head, unsent, learned) = (Vec::new(), Vec::new(), Vec::new());
-                        peers.insert(key, Peer { stream, head, skip: 0, unsent, learned });
+                        peers.insert(key, Peer { stream, head, skip: 0, unsent, sent: 0, learned });
                     }
                 } else if let Some(peer) = peers.get_mut(&key) {
                     if !peer.turn(&mut scratch, &reply, &self.body, learning).unwrap_or(false) {
@@ -96,9 +158,21 @@ const PUT_REPLY: &[u8] = b"HTTP/1.1 200 OK\r\nServer: sink\r\nETag: \"0123456789
 impl Peer {
     /// Reads what has come and answers it; false when the connection is over.
     fn turn(&mut self, scratch: &mut [u8], get_reply: &[u8], body: &[u8], learn: bool) -> io::Result<bool> {
-        if !self.unsent.is_empty() {
-            let unsent = std::mem::take(&mut self.unsent);
-            self.send(&unsent, &[])?;
+        while self.sent < self.unsent.len() {
+            match self.stream.write(&self.unsent[self.sent..]) {
+                Ok(count) => self.sent += count,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
+            }
+        }
+        if self.sent == self.unsent.len() {
+            self.unsent.clear();
+            self.sent = 0;
+        }
+        // What TLS has encrypted and not yet sent.
+        match self.stream.flush() {
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
+            _ => {}
         }
         loop {
             let count = match self.stream.read(scratch) {
@@ -133,7 +207,8 @@ impl Peer {
                     (false, _) => self.send(get_reply, body)?,
                 }
             }
-            if count < scratch.len() {
+            // TLS gives one record at a time: there may be more.
+            if count < scratch.len() && matches!(self.stream, Connection::Plain(_)) {
                 return Ok(true);
             }
         }

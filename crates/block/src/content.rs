@@ -11,10 +11,11 @@
 //!   where it belongs nor when it was written. In these, misplaced and old content shows only in blocks that this
 //!   run wrote.
 //! - Volumes are known by a hash of their real path: after a file has been renamed, its content is misplaced.
-//! - Which generation a reader must find is kept in a table (`table`); what was not written in this run may be of any
-//!   generation (`check`).
+//! - Which generation a reader must find is kept in a table (`table`). What was not written in this run may be of any
+//!   generation (`check`), unless the target has a `journal`: then the table outlives the run (`journal`).
 
 pub(crate) mod check;
+pub(crate) mod journal;
 pub(crate) mod sector;
 pub(crate) mod table;
 

@@ -40,17 +40,17 @@ pub(crate) struct Counted {
 impl Counters {
     /// Reads them. Volumes of which no device is known are remembered with the reason.
     pub(crate) fn read(volumes: &[PathBuf]) -> Self {
-        let mut unchecked = Vec::new();
+        let (mut unchecked, mut missing) = (Vec::new(), BTreeMap::<String, Vec<String>>::new());
         let table = fs::read_to_string("/proc/diskstats").unwrap_or_default();
         let mut devices: BTreeMap<Number, Device> = BTreeMap::new();
         for path in volumes {
             let name = path.display().to_string();
             let found = device_of(path).and_then(|number| {
-                let missing = || match table.is_empty() {
+                let absent = || match table.is_empty() {
                     true => "cannot read /proc/diskstats".to_owned(),
                     false => format!("/proc/diskstats has no device {}:{}", number.0, number.1),
                 };
-                row(&table, number).map(|counts| (number, counts)).ok_or_else(missing)
+                row(&table, number).map(|counts| (number, counts)).ok_or_else(absent)
             });
             match found {
                 Ok((number, counts)) => devices
@@ -61,9 +61,10 @@ impl Counters {
                     })
                     .volumes
                     .push(name),
-                Err(why) => unchecked.push(format!("Tidemark did not check {name} against a device: {why}.")),
+                Err(why) => missing.entry(why).or_default().push(name),
             }
         }
+        unchecked.extend(missing.iter().map(|(why, names)| not_checked(names, why)));
         Self { devices, own: own_io(), unchecked }
     }
 
@@ -94,6 +95,15 @@ impl Counters {
         }
         Counted { devices: used, own, unchecked }
     }
+}
+
+/// Volumes that no device's counters prove, all for one reason.
+fn not_checked(names: &[String], why: &str) -> String {
+    let them = match names {
+        [] | [_] => names.concat(),
+        [first, .., last] => format!("{} volumes, {first} to {last},", names.len()),
+    };
+    format!("Tidemark did not check {them} against a device: {why}.")
 }
 
 /// What the kernel has counted for this process by now, its threads and the children that it has waited for (Linux,
@@ -241,6 +251,10 @@ mod tests {
         }
         let Counted { devices, unchecked, .. } = Counters::read(&[PathBuf::from("/proc/self/stat")]).since();
         assert!(devices.is_empty() && unchecked[0].contains("type proc"), "{unchecked:?}");
+        let three = ["/proc/self/stat", "/proc/self/io", "/proc/self/maps"].map(PathBuf::from);
+        let Counted { unchecked, .. } = Counters::read(&three).since();
+        assert_eq!(unchecked.len(), 1, "one remark for one reason: {unchecked:?}");
+        assert!(unchecked[0].contains("check 3 volumes, /proc/self/stat to /proc/self/maps, against"));
     }
 
     #[test]

@@ -37,6 +37,8 @@ pub struct Job {
     pub cache: Cache,
     /// What is written and what is checked.
     pub content: Content,
+    /// The directory that keeps which write each block of the volumes must hold; `None`: that is forgotten with the run.
+    pub journal: Option<PathBuf>,
     /// Of a prefill: a volume that already holds what it would write is left as it is.
     pub reuse: bool,
     /// The actions, in the order in which operations refer to them.

@@ -136,6 +136,7 @@ fn drop_caches(volumes: &[Volume], proof: &mut Proof) {
         }
     }
     if dropped > 0 {
-        proof.setup.push(format!("the page cache of {dropped} volumes was written back and dropped"));
+        let what = if dropped == 1 { "the volume" } else { &format!("{dropped} volumes") };
+        proof.setup.push(format!("the page cache of {what} was written back and dropped"));
     }
 }

@@ -5,6 +5,7 @@ use tidemark_plan::policy::Policy;
 
 /// Whether all volumes of a job are where a plan may be.
 pub(crate) fn check(policy: &Policy, who: &str, job: &Job) -> Result<(), String> {
+    job.journal.iter().try_for_each(|directory| policy.allow(who, directory))?;
     job.volumes.iter().try_for_each(|volume| match &volume.place {
         Place::File(path) | Place::Device(path) => policy.allow(who, path),
         Place::Rbd(Rbd { conf: Some(conf), .. }) => policy.allow(who, conf),

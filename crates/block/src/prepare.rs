@@ -6,7 +6,9 @@ use crate::job::{Action, IoEngine, Job, Place, Volume};
 use crate::method::{Method, Touch};
 use crate::sessions::{DataSet, Use, sessions};
 use crate::{claim, device, filled, is_ours};
-use std::path::PathBuf;
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tidemark_measure::record::{Note, Proof};
 use tidemark_plan::engine::{Carrier, Prepared, Process, Setup};
@@ -38,6 +40,7 @@ pub(crate) fn prepare(
         (setup.ready)(program.description);
         process = Some(program.process);
     }
+    check_same(jobs().flat_map(|(_, job)| &job.volumes))?;
     let (mut images, mut kept) = (Vec::new(), Vec::new());
     for usage in Usage::all(jobs()) {
         let volume = usage.volume;
@@ -65,10 +68,61 @@ pub(crate) fn prepare(
         }
     }
     jobs().filter(refills).try_for_each(|(_, job)| check_fill(job, &kept))?;
-    let verifies = jobs().any(|(_, job)| job.content.verify);
+    let verifies = jobs().any(|(_, job)| job.content.verify || job.journal.is_some());
+    make_directories(jobs())?;
     let data = Arc::new(DataSet::new(plan.seed, verifies));
     let allow = setup.allow_destroy.to_vec();
     Ok(Box::new(Ready { external, process, data, method: None, allow, kept }))
+}
+
+/// Refuses one file or device under several names: what is written by one name would be called misplaced by another.
+fn check_same<'a>(volumes: impl Iterator<Item = &'a Volume>) -> Result<(), String> {
+    let mut known: BTreeMap<Identity, &Path> = BTreeMap::new();
+    for volume in volumes {
+        let (Place::File(path) | Place::Device(path)) = &volume.place else { continue };
+        let Some(identity) = Identity::of(path) else { continue };
+        let other = *known.entry(identity).or_insert(path);
+        if other != path {
+            return Err(format!(
+                "{} and {} are one and the same, under two names: use each volume by one name only (for two clients on one \
+                 volume, use `clients: 2`)",
+                other.display(),
+                path.display()
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// What tells a file or a device from all others, whatever its names.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Identity {
+    File {
+        device: u64,
+        inode: u64,
+    },
+    Device(u64),
+    /// A file that does not exist yet.
+    New(PathBuf),
+}
+
+impl Identity {
+    fn of(path: &Path) -> Option<Self> {
+        match std::fs::metadata(path) {
+            Ok(found) if found.file_type().is_block_device() => Some(Self::Device(found.rdev())),
+            Ok(found) => Some(Self::File { device: found.dev(), inode: found.ino() }),
+            Err(_) => Some(Self::New(path.parent()?.canonicalize().ok()?.join(path.file_name()?))),
+        }
+    }
+}
+
+/// Makes the directories of journals.
+fn make_directories<'a>(jobs: impl Iterator<Item = (&'a Work, &'a Job)>) -> Result<(), String> {
+    let directories: BTreeSet<_> = jobs.filter_map(|(_, job)| job.journal.as_deref()).collect();
+    directories.into_iter().try_for_each(|directory| {
+        std::fs::create_dir_all(directory)
+            .map_err(|error| format!("cannot make the journal's directory {}: {error}", directory.display()))
+    })
 }
 
 /// What a plan does to one volume.
@@ -245,6 +299,8 @@ impl Ready {
         let volumes = || jobs.iter().flat_map(|(_, job)| &job.volumes);
         let (all, kept) = (volumes().count(), volumes().filter(is_kept).count());
         Some(match kept {
+            0 if all == 1 => "the volume already holds Tidemark's content and was kept".to_owned(),
+            _ if all == 1 => "the volume holds data that Tidemark did not write: it is only read".to_owned(),
             0 => format!("{all} volumes already hold Tidemark's content and were kept"),
             _ => format!("{kept} of {all} volumes hold data that Tidemark did not write: they are only read"),
         })
@@ -265,4 +321,32 @@ fn changed_since<'a>(jobs: &'a [(&Work, &Job)]) -> impl Iterator<Item = String> 
         Place::Device(_) | Place::Rbd(_) => false,
     });
     changed.map(|(_, volume)| volume.name())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_file_under_two_names_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        let check = |names: [&str; 2]| {
+            let volumes = names.map(|name| Volume { place: Place::File(at(name)), size: 4096 });
+            check_same(volumes.iter())
+        };
+        std::fs::write(at("b"), "x").unwrap();
+        std::fs::write(at("c"), "x").unwrap();
+        std::fs::create_dir(at("d")).unwrap();
+        std::fs::hard_link(at("b"), at("bh")).unwrap();
+        std::os::unix::fs::symlink(at("b"), at("bs")).unwrap();
+        std::os::unix::fs::symlink(at("d"), at("ds")).unwrap();
+        for names in [["b", "bh"], ["b", "bs"], ["b", "d/../b"], ["d/new", "ds/new"]] {
+            let refused = check(names).unwrap_err();
+            assert!(names.iter().all(|name| refused.contains(&at(name).display().to_string())), "{refused}");
+        }
+        for names in [["b", "c"], ["b", "b"], ["d/new", "d/newer"]] {
+            assert_eq!(check(names), Ok(()), "{names:?}");
+        }
+    }
 }

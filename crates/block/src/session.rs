@@ -1,6 +1,7 @@
 //! One thread's session: the hot path. It allocates nothing, locks nothing, and reads one clock per reap.
 
 use crate::content::check::{Check, Kind};
+use crate::content::journal;
 use crate::content::sector::SECTOR;
 use crate::content::table::{Cell, Change, Moment};
 use crate::examples::Examples;
@@ -10,6 +11,7 @@ use crate::ring::{Request, Ring};
 use crate::sessions::Shared;
 use crate::volume::Opened;
 use rustix::io::Errno;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tidemark_load::engine::{Begin, Clock, Completion, Operation, Outcome, Session, ThreadContext, Tick};
@@ -108,7 +110,7 @@ impl BlockSession {
         let length = operation.bytes.min(volume.size.saturating_sub(offset));
         let mut plan = Slot { action, volume: index as u32, offset, length, ..IDLE };
         let request = match action {
-            Action::Remove => return Err(remove(volume, &mut self.examples)),
+            Action::Remove => return Err(remove(volume, shared.job.journal.as_deref(), &mut self.examples)),
             Action::Fsync => Request::Sync { data: false },
             Action::Fdatasync => Request::Sync { data: true },
             _ if length == 0 || length as usize > self.ring.buffer_bytes() && action != Action::Trim => {
@@ -328,8 +330,12 @@ fn sleep(nanoseconds: u64) {
     }
 }
 
-/// Removes a file. One that does not exist is a success.
-fn remove(volume: &Opened, examples: &mut Examples) -> Outcome {
+/// Removes a file, and its journal. One that does not exist is a success.
+fn remove(volume: &Opened, journal: Option<&Path>, examples: &mut Examples) -> Outcome {
+    if let Some(directory) = journal {
+        // Left behind, it would speak of a file that is no more: what is written to a new one is later than all of it.
+        let _ = std::fs::remove_file(journal::path(directory, volume.label.volume));
+    }
     match std::fs::remove_file(&volume.path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             let errno = Errno::from_io_error(&error).unwrap_or(Errno::IO);

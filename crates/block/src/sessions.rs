@@ -2,7 +2,7 @@
 
 pub use crate::data::DataSet;
 
-use crate::content::Label;
+use crate::content::{Label, volume_id};
 use crate::device;
 use crate::job::{Action, Job, Place, Volume};
 use crate::ring::{MOST_SLOTS, Ring};
@@ -173,9 +173,10 @@ fn check_size(volumes: &[Opened], largest: u64) -> Result<(), OpenError> {
 
 /// A volume that is only to be removed.
 fn unopened(job: &Job, volume: &Volume, data: &DataSet) -> Result<Opened, OpenError> {
-    let label = Label { volume: 0, dials: crate::content::Dials::new(&job.content), set: data.set() };
-    let alignment = Alignment { offset: 1, memory: 1 };
     let path = volume::path(volume)?.to_owned();
+    let id = std::fs::canonicalize(&path).map_or(0, |real| volume_id(&real));
+    let label = Label { volume: id, dials: crate::content::Dials::new(&job.content), set: data.set() };
+    let alignment = Alignment { offset: 1, memory: 1 };
     Ok(Opened { path, size: volume.size, label, is_filled: false, table: None, alignment })
 }
 

@@ -5,6 +5,7 @@ use crate::data::DataSet;
 use crate::device;
 use crate::fill::is_filled;
 use crate::job::{Action, Job, Place, Volume};
+use crate::owner::{self, Owner};
 use crate::sessions::Use;
 use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags, fstat, ftruncate, open, statx};
 use rustix::io::Errno;
@@ -103,7 +104,20 @@ pub(crate) fn opened(
     let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let id = volume_id(&real);
     let label = Label { volume: id, dials: Dials::new(&job.content), set: data.set() };
-    let table = data.table(id, volume.size, job.unit);
+    let journal = job.journal.as_deref();
+    let table = data.table(id, volume.size, job.unit, journal).map_err(|error| {
+        OpenError(format!(
+            "cannot use the journal of {} in {}: {error}",
+            path.display(),
+            journal.unwrap_or(Path::new("")).display()
+        ))
+    })?;
+    if let Some(table) = table.as_ref().filter(|_| job.actions.contains(&Action::Trim)) {
+        table.note_trims();
+    }
+    if let (Some(_), Use::Load, Owner::Foreign(reason)) = (journal, purpose, owner::of_file(path)) {
+        data.note(format!("{}: {reason}; what is called lost or wrong there may be that.", path.display()));
+    }
     let is_filled = job.content.verify && is_filled(path, volume.size);
     Ok((file, Opened { path: path.to_owned(), size: volume.size, label, is_filled, table, alignment }))
 }

@@ -153,7 +153,7 @@ fn a_volume_is_filled_once_and_again_when_it_was_changed() {
 
     let mut second = run(&text, &other).unwrap();
     let (done, proof) = second.stage(0);
-    let why = "1 volumes already hold Tidemark's content and were kept";
+    let why = "the volume already holds Tidemark's content and was kept";
     assert_eq!(done, [Some(why.to_owned())]);
     assert!(proof.is_none(), "nothing was moved");
 

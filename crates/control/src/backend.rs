@@ -5,11 +5,12 @@ use crate::event::EventSink;
 use crate::execute::{ExecuteError, Options};
 use crate::runner::Runner;
 use std::time::Instant;
-use tidemark_measure::record::{Note, Run, Stage as Record};
+use tidemark_measure::observation::Node;
+use tidemark_measure::record::{Driver, Note, Share, Stage as Record};
 use tidemark_plan::plan::{Plan, Stage};
 
-/// Where the stages of one run are carried out. Its methods are called in this order: `prepare`, then `open` and `close`
-/// for every stage, then `finish`.
+/// Where the stages of one run are carried out. Its methods are called in this order: `prepare`, then `open`, `shares` and
+/// `close` for every stage, then `finish`; `drivers` at any time.
 pub trait Backend {
     /// Makes the plan's targets ready: returns one line for each of them. Errors mean that no load has started.
     fn prepare(
@@ -28,11 +29,22 @@ pub trait Backend {
         sink: &mut dyn EventSink,
     ) -> Opened<'a>;
 
+    /// What each driver has of the stage that was opened, before it has done anything; none where there are no drivers.
+    fn shares(&self) -> Vec<Share> {
+        Vec::new()
+    }
+
+    /// The drivers, as far as they are known now; none where there are none. The run began at `run_start`.
+    fn drivers(&self, run_start: Instant) -> Vec<Driver> {
+        let _ = run_start;
+        Vec::new()
+    }
+
     /// The load of the stage has ended: adds what is known besides its works. The engines remarked `remarks`.
     fn close(&mut self, stage: &Stage, remarks: Vec<String>, record: &mut Record);
 
-    /// The run has ended: adds what is known besides its stages.
-    fn finish(&mut self, run: &mut Run);
+    /// The run has ended, and these nodes were observed from here: adds what was observed elsewhere.
+    fn finish(&mut self, run_start: Instant, nodes: &mut Vec<Node>);
 }
 
 /// Makes a backend for each run.

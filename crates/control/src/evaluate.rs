@@ -12,9 +12,9 @@ use arm::Arm;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
-use tidemark_judge::evaluation::is_within;
-use tidemark_judge::knee::{self, Seen};
-use tidemark_measure::evaluation::{self as record, Member};
+use tidemark_judge::evaluation::{counts, half_width, side};
+use tidemark_judge::knee::{self, Expected, Seen, Side};
+use tidemark_measure::evaluation::{self as record, Member, REPEATS_LEAST, Search};
 use tidemark_measure::record::{Provenance, Run, State};
 use tidemark_plan::evaluation::{CellPlace, Evaluation, Levels, Order};
 use tidemark_plan::plan::Plan;
@@ -175,6 +175,7 @@ fn begun(document: &Evaluation, provenance: Provenance) -> record::Evaluation {
         arms: document.arms.iter().map(arm).collect(),
         loads: document.loads.iter().map(load).collect(),
         repeats: document.repeats,
+        until: document.until,
         order: document.order.name().into(),
         notes: document.notes.clone(),
         ..record::Evaluation::default()
@@ -216,7 +217,7 @@ impl Evaluator<'_> {
             )));
         }
         let document = self.document;
-        let holds = |run: &Run| run.state == State::Completed && is_wanted(document, run);
+        let holds = |run: &Run| is_wanted(document, run);
         let (kept, stale): (Vec<Run>, Vec<Run>) =
             store.runs_of(earlier.id).map_err(trouble)?.into_iter().partition(holds);
         inherit_labels(&mut self.record.arms, &earlier.arms, &kept);
@@ -277,11 +278,28 @@ impl Evaluator<'_> {
         let left: Vec<&CellPlace> = cells.iter().filter(is_left).collect();
         let all = self.runs.len() + left.len();
         for cell in left {
+            if self.is_narrow(cell) {
+                continue;
+            }
             if self.measure(cell, Some(all), sink)?.is_none() {
                 return Ok(false);
             }
         }
         Ok(true)
+    }
+
+    /// Whether a cell is known exactly enough without this repeat: on all arms that alternate with it. Only earlier repeats decide,
+    /// so that either all arms get this one or none.
+    fn is_narrow(&self, cell: &CellPlace) -> bool {
+        let Some(until) = self.document.until.filter(|_| cell.repeat > REPEATS_LEAST) else { return false };
+        let (arm, load) = (&self.document.arms[cell.arm].name, &self.document.loads[cell.load].name);
+        let alone = self.document.order == Order::Blocks;
+        let before = |member: &Member| {
+            member.repeat < cell.repeat
+                && (&member.load, &member.level) == (load, &cell.level)
+                && (!alone || member.arm == *arm)
+        };
+        half_width(&self.record, &self.runs, before).is_some_and(|widest| widest <= until)
     }
 
     /// Searches for knees, one step of each search in turn, so that drift affects all arms alike.
@@ -295,33 +313,21 @@ impl Evaluator<'_> {
             for ((arm, load), seen) in searches.iter().zip(&mut searched) {
                 let Some(so_far) = seen else { continue };
                 let Levels::Searched(range) = &self.document.loads[*load].levels else { continue };
-                match knee::next(range, so_far) {
-                    knee::Step::Measure(level) => {
-                        let again = so_far.iter().filter(|seen| seen.level == level).count();
-                        let Some(within) = self.probe(*arm, *load, level, again as u32 + 1, sink)? else {
-                            return Ok(false);
-                        };
-                        so_far.push(Seen { level, within });
-                    }
-                    knee::Step::Done { knee, beyond } => {
-                        // The levels that the answer rests on get as many repeats as any other cell.
-                        for level in [knee, beyond].into_iter().flatten() {
-                            let done = so_far.iter().filter(|seen| seen.level == level).count() as u32;
-                            for repeat in done + 1..=self.document.repeats {
-                                if self.probe(*arm, *load, level, repeat, sink)?.is_none() {
-                                    return Ok(false);
-                                }
-                            }
-                        }
-                        *seen = None;
-                    }
-                }
+                let Some(level) = next_level(range, so_far, self.document.repeats_least()) else {
+                    *seen = None;
+                    continue;
+                };
+                let again = times(so_far, level);
+                let Some(side) = self.probe(*arm, *load, level, again as u32 + 1, sink)? else {
+                    return Ok(false);
+                };
+                so_far.push(Seen { level, side });
             }
         }
         Ok(true)
     }
 
-    /// Measures a level of a search. Returns whether it meets the service level; `None` when the user stopped it.
+    /// Measures a level of a search. Returns on which side of the service level it is; `None` when the user stopped it.
     fn probe(
         &mut self,
         arm: usize,
@@ -329,12 +335,12 @@ impl Evaluator<'_> {
         level: f64,
         repeat: u32,
         sink: &mut dyn EvaluationSink,
-    ) -> Result<Option<bool>, ExecuteError> {
+    ) -> Result<Option<Side>, ExecuteError> {
         let Levels::Searched(range) = &self.document.loads[load].levels else { return Ok(None) };
         let cell = CellPlace { arm, load, level: range.level(level), repeat };
         let Some(index) = self.measure(&cell, None, sink)? else { return Ok(None) };
         let level = self.document.loads[load].service_level.as_ref();
-        Ok(Some(level.is_some_and(|level| is_within(&self.runs[index], level) == Some(true))))
+        Ok(Some(level.map_or(Side::Unclear, |level| side(&self.runs[index], level))))
     }
 
     /// Measures a cell unless it is already measured. Returns the index of its run; `None` when the user stopped it.
@@ -442,6 +448,68 @@ impl Evaluator<'_> {
     }
 }
 
+/// What earlier starts have measured of the cells that a document asks for, as a new start would take it over; and the record
+/// that it belongs to.
+///
+/// # Errors
+/// A store that cannot be read.
+pub fn measured(
+    document: &Evaluation,
+    format: &str,
+    store: Option<&Store>,
+) -> Result<(record::Evaluation, Vec<Run>), ExecuteError> {
+    let mut record = begun(document, Provenance { format: format.into(), ..Provenance::default() });
+    let trouble = |error: tidemark_store::StoreError| ExecuteError(error.to_string());
+    let Some(store) = store else { return Ok((record, Vec::new())) };
+    let Some(earlier) = earlier(store, &record, false).map_err(trouble)? else {
+        return Ok((record, Vec::new()));
+    };
+    record.id = earlier.id;
+    let runs = store.runs_of(earlier.id).map_err(trouble)?;
+    let holds = |run: &Run| run.state == State::Completed && is_wanted(document, run);
+    Ok((record, runs.into_iter().filter(holds).collect()))
+}
+
+/// How many runs the searches of a document will take on all arms together; `None` without a search.
+pub fn expected_searches(document: &Evaluation) -> Option<Expected> {
+    let searched = document.loads.iter().filter_map(|load| match &load.levels {
+        Levels::Searched(range) => Some(knee::expected(range)),
+        Levels::Listed(_) => None,
+    });
+    let arms = document.arms.len() as u32;
+    let sum = searched.reduce(|sum, own| Expected {
+        least: sum.least.saturating_add(own.least),
+        undisturbed: sum.undisturbed.saturating_add(own.undisturbed),
+        most: sum.most.saturating_add(own.most),
+    })?;
+    let on_all_arms = |runs: u32| runs.saturating_mul(arms);
+    Some(Expected {
+        least: on_all_arms(sum.least),
+        undisturbed: on_all_arms(sum.undisturbed),
+        most: on_all_arms(sum.most),
+    })
+}
+
+/// The level that a search measures next; `None` at its end. The levels that the answer rests on get as many repeats as any
+/// other cell, as far as the search may have more runs; should they change the answer, it goes on.
+fn next_level(range: &Search, seen: &[Seen], repeats: u32) -> Option<f64> {
+    match knee::next(range, seen) {
+        knee::Step::Measure(level) => Some(level),
+        knee::Step::Done(answer) if answer.end == knee::End::Budget || seen.len() >= range.runs as usize => {
+            None
+        }
+        knee::Step::Done(answer) => {
+            let mut rests_on = [answer.knee, answer.beyond].into_iter().flatten();
+            rests_on.find(|level| times(seen, *level) < repeats as usize)
+        }
+    }
+}
+
+/// How often a level was seen.
+fn times(seen: &[Seen], level: f64) -> usize {
+    seen.iter().filter(|seen| seen.level == level).count()
+}
+
 /// The newest evaluation of the same name that was carried out here, if it can be resumed.
 fn earlier(
     store: &Store,
@@ -470,7 +538,7 @@ fn inherit_labels(arms: &mut [record::Arm], earlier: &[record::Arm], kept: &[Run
     }
 }
 
-/// Whether the document still asks for the cell of a stored run, and describes it as it was measured. Searches may ask for any
+/// Whether a stored run measured its cell, and the document still asks for that and describes it as it was. Searches may ask for any
 /// level.
 fn is_wanted(document: &Evaluation, run: &Run) -> bool {
     let Some(Member { arm, load, level, repeat, fingerprint, .. }) = &run.member else { return false };
@@ -481,12 +549,33 @@ fn is_wanted(document: &Evaluation, run: &Run) -> bool {
         Levels::Listed(levels) => levels.contains(level) && *repeat <= document.repeats,
         Levels::Searched(search) => level.iter().all(|axis| axis.name == search.axis),
     };
-    asked && document.fingerprint(arm, load, level, *repeat) == *fingerprint
+    let measured = counts(run, document.loads[load].service_level.is_some());
+    measured && asked && document.fingerprint(arm, load, level, *repeat) == *fingerprint
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_levels_of_an_answer_get_their_repeats_as_far_as_the_search_may_run() {
+        let unit = tidemark_measure::axis::Unit::OperationsPerSecond;
+        let range = Search { axis: "rate".into(), unit, from: 100.0, to: 3_000.0, within: 0.05, runs: 40 };
+        let to_its_end = |range: &Search, repeats| {
+            let mut seen = Vec::new();
+            while let Some(level) = next_level(range, &seen, repeats) {
+                let side = if level <= 780.0 { Side::Within } else { Side::Outside };
+                seen.push(Seen { level, side });
+            }
+            seen
+        };
+        let seen = to_its_end(&range, 6);
+        let answer = knee::answer(&range, &seen);
+        for level in [answer.knee, answer.beyond] {
+            assert_eq!(times(&seen, level.unwrap()), 6, "{seen:?}");
+        }
+        assert_eq!(to_its_end(&range, 1_000).len(), 40, "no more than it may");
+    }
 
     #[test]
     fn an_arm_that_is_not_brought_up_again_keeps_what_its_lab_said() {

@@ -27,6 +27,18 @@ pub enum Event<'a> {
         /// The second, merged over all threads.
         interval: &'a Interval,
     },
+    /// A second of a work that waits for drivers which are silent: what the others did. The whole second follows when they
+    /// are back, or lost.
+    SecondSoFar {
+        /// Which stage.
+        stage: usize,
+        /// Which work of it.
+        work: usize,
+        /// What is known of the second.
+        interval: &'a Interval,
+        /// The drivers that are missing.
+        missing: &'a [String],
+    },
     /// What one driver did in a second of a work; the second itself follows.
     DriverSecond {
         /// Which stage.

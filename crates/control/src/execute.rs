@@ -113,6 +113,7 @@ pub fn execute(
         notes: plan.notes.clone(),
         stages: plan.stages.iter().enumerate().map(waiting).collect(),
         member: options.member.clone(),
+        drivers: backend.drivers(start),
         ..Run::default()
     };
     let observer = Observer::start(&observed(plan, options), start);
@@ -146,13 +147,18 @@ pub fn execute(
         record.started_ns = start.elapsed().as_nanos() as u64;
         record.state = State::Running;
         writer.progress(&run, index, sink);
-        run.stages[index].state = State::Completed;
         let trigger = start_trigger(stage.trigger.as_deref(), options, sink);
         let opened = {
             let place = StagePlace { index, run_start: start };
             backend.open(place, stage, &mut run.notes, sink)
         };
+        // If this process dies, the result is put together from this and from the seconds.
+        let now_ns = start.elapsed().as_nanos() as u64;
+        run.stages[index].works.iter_mut().for_each(|work| work.started_ns = now_ns);
+        run.stages[index].shares = backend.shares();
+        writer.progress(&run, index, sink);
         let record = &mut run.stages[index];
+        record.state = State::Completed;
         match opened {
             Opened::Nothing(why) => record.reason = why,
             Opened::Failed(_) if sink.stop_request() > asked => {
@@ -173,11 +179,13 @@ pub fn execute(
         sink.event(Event::StageEnded { index, stage: record });
         only_cleaning |= record.state == State::Failed && stage.on_failure == OnFailure::Stop;
         run.elapsed_ns = start.elapsed().as_nanos() as u64;
+        run.drivers = backend.drivers(start);
         writer.progress(&run, index, sink);
     }
     end_trigger(around, sink);
     run.nodes = observer.finish();
-    backend.finish(&mut run);
+    backend.finish(start, &mut run.nodes);
+    run.drivers = backend.drivers(start);
     run.elapsed_ns = start.elapsed().as_nanos() as u64;
     run.state = state_of(&run.stages, sink.stop_request());
     let stored = writer.finish(&run, sink);

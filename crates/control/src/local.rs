@@ -6,8 +6,10 @@ use crate::execute::{ExecuteError, Options};
 use crate::provenance;
 use crate::runner::{Carrier, Runner};
 use std::collections::BTreeMap;
+use std::time::Instant;
 use tidemark_load::open_files;
-use tidemark_measure::record::{Note, Proof, Run, Stage as Record};
+use tidemark_measure::observation::Node;
+use tidemark_measure::record::{Note, Proof, Stage as Record};
 use tidemark_plan::engine::{self, Prepared, Setup};
 use tidemark_plan::plan::{Plan, Stage, Work};
 
@@ -125,5 +127,5 @@ impl Backend for LocalBackend {
         record.proof = self.proof(&remarks);
     }
 
-    fn finish(&mut self, _run: &mut Run) {}
+    fn finish(&mut self, _run_start: Instant, _nodes: &mut Vec<Node>) {}
 }

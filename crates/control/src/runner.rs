@@ -56,8 +56,10 @@ pub(crate) struct WorkResult<'a> {
 pub(crate) enum Update {
     /// A second is complete.
     Second(Box<Interval>),
+    /// A second that waits for drivers that are silent, as far as it is known, and their names.
+    SecondSoFar(Box<Interval>, Vec<String>),
     /// What one driver did in a second.
-    Share(String, ShareSecond),
+    Share { driver: u32, name: String, second: ShareSecond },
     /// A problem for the user.
     Trouble(String),
 }
@@ -215,9 +217,14 @@ impl Reporter<'_> {
         self.started_ns = since_run_ns;
     }
 
-    /// Reports what one driver did in a second; before the second itself.
-    pub fn share(&mut self, driver: &str, summary: ShareSecond) {
-        self.send(Update::Share(driver.to_owned(), summary));
+    /// Reports what a driver, by its number and name, did in a second; before the second itself.
+    pub fn share(&mut self, driver: u32, name: String, second: ShareSecond) {
+        self.send(Update::Share { driver, name, second });
+    }
+
+    /// Reports a second that waits for these drivers, which are silent. The whole second follows.
+    pub fn second_so_far(&mut self, interval: &Interval, missing: Vec<String>) {
+        self.send(Update::SecondSoFar(Box::new(interval.clone()), missing));
     }
 
     /// Reports a problem that does not stop the run.

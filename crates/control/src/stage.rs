@@ -58,9 +58,14 @@ pub(crate) fn run(
                 sink.event(Event::Nodes(&observer.latest()));
             }
             match updates.recv_timeout(Duration::from_millis(50)) {
-                Ok((work, Update::Share(driver, summary))) => {
-                    let (stage, driver, summary) = (place.index, driver.as_str(), &summary);
+                Ok((work, Update::Share { driver, name, second })) => {
+                    writer.share(place.index, work, driver, second);
+                    let (stage, driver, summary) = (place.index, name.as_str(), &second);
                     sink.event(Event::DriverSecond { stage, work, driver, summary });
+                }
+                Ok((work, Update::SecondSoFar(interval, missing))) => {
+                    let (stage, interval, missing) = (place.index, &*interval, missing.as_slice());
+                    sink.event(Event::SecondSoFar { stage, work, interval, missing });
                 }
                 Ok((_, Update::Trouble(text))) => sink.event(Event::Trouble(&text)),
                 Ok((work, Update::Second(interval))) => {
@@ -144,13 +149,21 @@ pub(crate) fn planned(plan: &plan::Work) -> Work {
         tally: Tally::default(),
         reported: None,
     });
+    let known = plan.load.planned();
+    let window = known.window_start_ns.unwrap_or(0)..known.window_end_ns.unwrap_or(0);
     Work {
         name: plan.name.clone(),
         kind: plan.kind,
+        offered_rate: known.rate.as_ref().map(|rate| match window.is_empty() {
+            true => rate.at(window.start),
+            false => rate.mean_between(window.start, window.end),
+        }),
+        planned: known,
         workers: plan.load.workers,
         depth: plan.load.depth,
         think: plan.load.pacing.think(),
         simulated: plan.job.is_simulated(),
+        in_process: plan.job.is_in_process(),
         operations: operations.collect(),
         allowed_failures_per_million: plan.allowed_failures_per_million,
         ..Work::default()
@@ -165,11 +178,16 @@ fn record_work(result: WorkResult<'_>) -> Ended {
     };
     let planned = planned(plan);
     let tallies = result.tallies.into_iter().chain(std::iter::repeat_with(Tally::default));
-    let operations = planned.operations.into_iter().zip(tallies);
+    // Runs of thousands of stages are kept in memory as a whole.
+    let packed = tallies.map(|mut tally| {
+        tally.pack();
+        tally
+    });
+    let operations = planned.operations.into_iter().zip(packed);
     let work = Work {
         operations: operations.map(|(operation, tally)| Operation { tally, ..operation }).collect(),
         threads: result.threads,
-        offered_rate: result.offered_rate,
+        offered_rate: result.offered_rate.or(planned.offered_rate),
         window_start_ns: result.window_start_ns,
         window_end_ns: result.window_end_ns,
         last_done_ns: result.last_done_ns,
@@ -178,8 +196,10 @@ fn record_work(result: WorkResult<'_>) -> Ended {
         longest_gap: result.longest_gap,
         unsent: result.unsent,
         undone: result.undone,
+        unknown: result.unknown,
         examples: result.examples,
         workers_counts: result.workers,
+        endpoints: result.endpoints,
         settling: result.settling,
         given_up: result.given_up,
         ..planned

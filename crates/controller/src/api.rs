@@ -443,6 +443,9 @@ pub struct LiveSecond {
     pub busy: f32,
     /// Each driver's share.
     pub drivers: Vec<LiveShare>,
+    /// Drivers that are silent: what they did in this second is not in it. The same second comes again when it is complete.
+    #[serde(default)]
+    pub missing: Vec<String>,
 }
 
 /// One operation in one second. Latencies are response times, microseconds.
@@ -611,7 +614,7 @@ pub struct MatrixRow {
 /// A comparison of two groups of runs.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct Comparison {
-    /// `better`, `worse`, `mixed`, `no significant difference`, `not comparable`.
+    /// `better`, `worse`, `better in part, worse in part`, `cannot tell`, `not tested`.
     pub outcome: String,
     /// The outcome in one sentence.
     pub sentence: String,
@@ -636,9 +639,11 @@ pub struct ComparisonRow {
     pub b: f64,
     /// b divided by a.
     pub ratio: f64,
-    /// 95 % confidence interval of the ratio; null without repeats.
+    /// Confidence interval of the ratio, all rows together 95 %; null without repeats.
     pub interval: Option<(f64, f64)>,
-    /// `better`, `worse`, `no significant difference`, `too few repeats`.
+    /// The smallest difference that would be found in four of five cases, as a share; null without repeats.
+    pub detectable: Option<f64>,
+    /// `better`, `worse`, `cannot tell below 4.2 %`, `too few repeats`.
     pub outcome: String,
 }
 

@@ -55,7 +55,9 @@ impl Core {
         let lock = controller_lock(&options.store, &since).map_err(sentence)?;
         let seal = Seal::beside(&options.store)?;
         let writer = StoreWriter::open(&options.store).map_err(sentence)?;
-        // What it cannot add now is added at another start; nothing but lists over all runs needs it.
+        // What cannot be written now is written at another start: runs are rebuilt whenever they are read, and nothing but
+        // lists over all runs needs their operations.
+        let _ = writer.write(|store| store.salvage(tidemark_control::listing::of_run));
         let _ = writer.write(tidemark_store::Store::index_operations);
         let core = Arc::new(Self {
             reader: Reader::new(options.secrets.clone(), options.registry.clone()),

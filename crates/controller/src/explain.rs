@@ -2,6 +2,8 @@
 
 use crate::api::{Check, CheckedStage, Problem};
 use crate::reading::{ReadFailure, Reading, What};
+use tidemark_control::evaluate::expected_searches;
+use tidemark_judge::knee::Expected;
 use tidemark_measure::units;
 use tidemark_plan::evaluation::{Evaluation, Levels};
 use tidemark_plan::forecast::{Forecast, Stage, Time, Work};
@@ -103,13 +105,14 @@ fn evaluation(evaluation: &Evaluation, loads: &[Forecast]) -> Vec<String> {
         lines.push(format!("One run of {}: {}.", load.name, forecast.time.summary()));
     }
     let (runs, repeats) = (evaluation.cells().len() as u64, u64::from(evaluation.repeats));
-    let searched = |levels: &Levels| matches!(levels, Levels::Searched(_));
-    let more = if evaluation.loads.iter().any(|load| searched(&load.levels)) {
-        ", plus those of the searches"
-    } else {
-        ""
+    let more = match expected_searches(evaluation) {
+        Some(Expected { least, undisturbed, most }) => {
+            format!(", and {least} to {most} for the searches, about {undisturbed} if no run misleads")
+        }
+        None => String::new(),
     };
-    lines.push(format!("{} ({}){more}.", counted(runs, "run"), counted(repeats, "repeat")));
+    let most = if evaluation.until.is_some() { "at most " } else { "" };
+    lines.push(format!("{most}{} ({}){more}.", counted(runs, "run"), counted(repeats, "repeat")));
     lines
 }
 

@@ -198,7 +198,7 @@ impl Live {
         let place = (stage as u32, work as u32);
         let mut state = self.state();
         let shares = state.shares.remove(&(place.0, place.1, interval.index)).unwrap_or_default();
-        let second = live_second(place, interval, shares);
+        let second = live_second(place, interval, shares, &[]);
         let done: u64 =
             interval.actions.iter().map(Tally::total).fold(interval.unmeasured, u64::saturating_add);
         let elapsed = state.begun.map(|begun| begun.elapsed());
@@ -206,14 +206,34 @@ impl Live {
             stage.operations = stage.operations.saturating_add(done);
             estimate(stage, elapsed);
         }
-        state.seconds.retain(|(own, _), _| *own == place.0);
-        let kept = state.seconds.entry(place).or_default();
-        kept.push_back(second.clone());
-        shorten(kept);
-        self.publish(api::Live::Second(Box::new(second)));
+        self.put(&mut state, second);
         if state.told.is_none_or(|told| told.elapsed() >= STAGES_EVERY) {
             self.publish_stages(&mut state);
         }
+    }
+}
+
+impl Live {
+    /// A second without what these drivers did in it.
+    fn second_so_far(&self, stage: usize, work: usize, interval: &Interval, missing: &[String]) {
+        let place = (stage as u32, work as u32);
+        let mut state = self.state();
+        let shares = state.shares.get(&(place.0, place.1, interval.index)).cloned().unwrap_or_default();
+        let second = live_second(place, interval, shares, missing);
+        self.put(&mut state, second);
+    }
+
+    /// Keeps a second in the place of what was known of it before, and tells it.
+    fn put(&self, state: &mut State, second: LiveSecond) {
+        state.seconds.retain(|(own, _), _| *own == second.stage);
+        let kept = state.seconds.entry((second.stage, second.work)).or_default();
+        let at = kept.iter().rposition(|other| other.index < second.index).map_or(0, |before| before + 1);
+        match kept.get_mut(at).filter(|other| other.index == second.index) {
+            Some(known) => *known = second.clone(),
+            None => kept.insert(at, second.clone()),
+        }
+        shorten(kept);
+        self.publish(api::Live::Second(Box::new(second)));
     }
 }
 
@@ -301,7 +321,12 @@ fn shorten(seconds: &mut VecDeque<LiveSecond>) {
     }
 }
 
-fn live_second((stage, work): (u32, u32), interval: &Interval, drivers: Vec<LiveShare>) -> LiveSecond {
+fn live_second(
+    (stage, work): (u32, u32),
+    interval: &Interval,
+    drivers: Vec<LiveShare>,
+    missing: &[String],
+) -> LiveSecond {
     let second = Second::from(interval);
     LiveSecond {
         stage,
@@ -314,6 +339,7 @@ fn live_second((stage, work): (u32, u32), interval: &Interval, drivers: Vec<Live
         backlog: second.backlog,
         busy: second.busy as f32,
         drivers,
+        missing: missing.to_vec(),
     }
 }
 
@@ -372,6 +398,9 @@ impl EventSink for Follower<'_> {
             Event::StageStarted { index, .. } => self.live.stage_started(index),
             Event::StageEnded { index, stage } => self.live.stage_ended(index, stage),
             Event::Second { stage, work, interval } => self.live.second(stage, work, interval),
+            Event::SecondSoFar { stage, work, interval, missing } => {
+                self.live.second_so_far(stage, work, interval, missing);
+            }
             Event::DriverSecond { stage, work, driver, summary } => {
                 let share = LiveShare {
                     driver: driver.to_owned(),

@@ -99,10 +99,10 @@ fn carry_out(
     }
 }
 
-/// What stands for a command line: `submitted as w7 by anna to lab-1`.
+/// The command that repeats a submission: `tidemark submit FILE  # the document; first submitted as w7 by anna to lab-1`.
 fn submitted(stored: &Submission, controller: &str) -> String {
     let by = if stored.by.is_empty() { String::new() } else { format!(" by {}", stored.by) };
-    format!("submitted as w{}{by} to {controller}", stored.id)
+    format!("tidemark submit FILE  # the document; first submitted as w{}{by} to {controller}", stored.id)
 }
 
 fn read_failure(read_failure: ReadFailure) -> String {

@@ -28,6 +28,12 @@ impl Entry<'_> {
         self.place(0..self.value.len())
     }
 
+    /// Whether a variable or a placeholder has yet to be given a value: an error that is reported elsewhere.
+    fn is_unfilled(&self) -> bool {
+        let own = self.value_at..=self.value_at + self.value.len();
+        self.source.unfilled.iter().any(|at| own.contains(at)) || template::first(self.value, true).is_some()
+    }
+
     /// Where a part of the value stands in the document.
     pub(super) fn place(&self, part: Range<usize>) -> Range<usize> {
         self.source.place(self.value_at + part.start..self.value_at + part.end)
@@ -105,10 +111,10 @@ impl<'a> Settings<'a> {
         entries
     }
 
-    /// The entry under any of the keys, if it has a value; a placeholder is none.
+    /// The entry under any of the keys, if it has a value; one that has yet to be filled in has none.
     pub(super) fn find(&self, keys: &[&str]) -> Option<&Entry<'a>> {
         let entry = self.entries.iter().rfind(|entry| keys.contains(&entry.key))?;
-        (!entry.value.is_empty() && template::first(entry.value, true).is_none()).then_some(entry)
+        (!entry.value.is_empty() && !entry.is_unfilled()).then_some(entry)
     }
 
     /// Whether any of the keys is present, even without a value or with a placeholder.
@@ -121,7 +127,7 @@ impl<'a> Settings<'a> {
         self.entries
             .iter()
             .rfind(|entry| keys.contains(&entry.key))
-            .is_some_and(|entry| entry.value.is_empty())
+            .is_some_and(|entry| entry.value.is_empty() && !entry.is_unfilled())
     }
 
     /// The text under any of the keys, or `default`.

@@ -41,7 +41,12 @@ impl Element {
 
     /// Sets an attribute; it stands where the old one does, or the element.
     pub(super) fn set(&mut self, name: &str, text: &str) {
-        let value = |span: Range<usize>| Value { text: text.to_owned(), span, steps: Vec::new() };
+        let value = |span: Range<usize>| Value {
+            text: text.to_owned(),
+            span,
+            steps: Vec::new(),
+            unfilled: Vec::new(),
+        };
         match self.attributes.iter_mut().find(|attribute| attribute.name == name) {
             Some(known) => known.value = value(known.value.span.clone()),
             None => {
@@ -95,9 +100,15 @@ pub(super) struct Value {
     pub(super) span: Range<usize>,
     /// Before and after every reference: offsets in `text` and in the document.
     steps: Vec<(usize, usize)>,
+    /// Offsets in `text` at which the value of a variable is missing.
+    pub(super) unfilled: Vec<usize>,
 }
 
 impl Value {
+    fn empty(span: Range<usize>) -> Self {
+        Self { text: String::new(), span, steps: Vec::new(), unfilled: Vec::new() }
+    }
+
     /// Where a range of `text` stands in the document.
     pub(super) fn place(&self, range: Range<usize>) -> Range<usize> {
         self.offset(range.start)..self.offset(range.end)
@@ -110,7 +121,7 @@ impl Value {
     }
 
     fn new(raw: &str, start: usize, name: &str, remarks: &mut Remarks) -> Self {
-        let mut value = Self { text: String::new(), span: start..start + raw.len(), steps: Vec::new() };
+        let mut value = Self::empty(start..start + raw.len());
         let mut rest = raw;
         while let Some(reference) = rest.find('&') {
             value.push(&rest[..reference]);
@@ -142,8 +153,7 @@ impl Value {
         told: &mut HashSet<String>,
         remarks: &mut Remarks,
     ) {
-        let old =
-            std::mem::replace(self, Self { text: String::new(), span: self.span.clone(), steps: vec![] });
+        let old = std::mem::replace(self, Self::empty(self.span.clone()));
         let mut at = 0;
         while let Some(start) = old.text[at..].find("${").map(|found| at + found) {
             let Some(end) = old.text[start..].find('}').map(|found| start + found + 1) else { break };
@@ -166,6 +176,9 @@ impl Value {
                     Code::UnsetVariable(name.to_owned()),
                 )),
             };
+            if problem.is_some() {
+                self.unfilled.push(self.text.len());
+            }
             if let Some((message, help, code)) = problem
                 && told.insert(name.to_owned())
             {

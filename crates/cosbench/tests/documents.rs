@@ -374,6 +374,18 @@ fn variables_that_are_not_set_are_told_once() {
 }
 
 #[test]
+fn what_a_variable_leaves_empty_is_not_called_missing() {
+    let text = "<workload name=\"w\"><auth type=\"swauth\" \
+        config=\"username=${TIDEMARK_UNSET};password=${TIDEMARK_UNSET_2};auth_url=http://${TIDEMARK_UNSET_3}/a\"/>\n\
+        <storage type=\"swift\"/><workflow><workstage name=\"s\"><work type=\"init\" workers=\"1\" \
+        config=\"containers=r(1,2)\"/></workstage></workflow></workload>";
+    let found: Vec<_> = errors(text).into_iter().map(|(_, _, message)| message).collect();
+    let unset =
+        ["", "_2", "_3"].map(|number| format!("the environment variable TIDEMARK_UNSET{number} is not set"));
+    assert_eq!(found, unset);
+}
+
+#[test]
 fn works_without_a_storage_are_told() {
     let init = "<work type=\"init\" workers=\"1\" config=\"containers=r(1,2)\"/>";
     let warned = |text: &str| remarks(text).into_iter().map(|(_, _, _, message)| message).collect::<Vec<_>>();

@@ -57,7 +57,7 @@ impl Faults {
         self.change(|plan| plan.remove(id));
     }
 
-    /// Removes faults, freezes and the rate cap. Frozen requests continue immediately.
+    /// Removes faults, freezes, the rate cap and the limit of slots. Frozen requests continue immediately.
     pub fn clear(&self) {
         self.change(Plan::clear);
     }
@@ -86,6 +86,12 @@ impl Faults {
         let interval = requests_per_second.filter(|rate| *rate > 0.0).map(|rate| 1.0 / rate);
         let interval = interval.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         self.change(|plan| plan.cap(interval, Instant::now()));
+    }
+
+    /// Serves at most this many requests at once, each for `service`; the others wait for their turn. The capacity is
+    /// `slots` divided by `service`, whatever else the machine does, as long as requests are waiting. 0 slots lift the limit.
+    pub fn limit_slots(&self, slots: usize, service: Duration) {
+        self.change(|plan| plan.serve(slots, service, Instant::now()));
     }
 
     /// Inverts the byte at `offset` of a stored object. Its ETag, size and date stay as they are.

@@ -37,6 +37,7 @@ pub(super) struct Plan {
     frozen_until: Option<Instant>,
     stutter: Option<Stutter>,
     cap: Option<Cap>,
+    slots: Option<Slots>,
     /// The state of the generator that draws chances.
     chance: u64,
 }
@@ -63,6 +64,26 @@ struct Stutter {
 struct Cap {
     interval: Duration,
     next: Instant,
+}
+
+/// So many requests are served at once, each for `service`; the others wait in the order in which they came. `free` is when
+/// each slot is free again.
+///
+/// It is reckoned with the times at which service should begin and end, not with those at which a busy machine wakes this
+/// process up: a late timer delays an answer, and takes nothing from the capacity.
+#[derive(Debug)]
+struct Slots {
+    service: Duration,
+    free: Vec<Instant>,
+}
+
+impl Slots {
+    /// How long a request that arrives now takes from now on.
+    fn take(&mut self, now: Instant) -> Duration {
+        let Some(first) = self.free.iter_mut().min() else { return Duration::ZERO };
+        *first = (*first).max(now) + self.service;
+        first.saturating_duration_since(now)
+    }
 }
 
 impl Plan {
@@ -102,14 +123,20 @@ impl Plan {
         self.cap = interval.map(|interval| Cap { interval, next: now });
     }
 
+    pub(super) fn serve(&mut self, slots: usize, service: Duration, now: Instant) {
+        self.slots = (slots > 0).then(|| Slots { service, free: vec![now; slots] });
+    }
+
     /// Whether no request has to be judged.
     pub(super) fn is_empty(&self) -> bool {
-        self.rules.is_empty() && self.frozen_until.is_none() && self.stutter.is_none() && self.cap.is_none()
+        let open = self.cap.is_none() && self.slots.is_none();
+        open && self.rules.is_empty() && self.frozen_until.is_none() && self.stutter.is_none()
     }
 
     /// Decides about a request that arrives now.
     pub(super) fn judge(&mut self, request: &Seen<'_>, now: Instant) -> Verdict {
-        let mut verdict = Verdict { wait: self.queue(now), ..Verdict::default() };
+        let served = self.slots.as_mut().map_or(Duration::ZERO, |slots| slots.take(now));
+        let mut verdict = Verdict { wait: self.queue(now).max(served), ..Verdict::default() };
         for rule in &mut self.rules {
             if !rule.fault.matches(request) {
                 continue;
@@ -242,6 +269,22 @@ mod tests {
         let later = now + Duration::from_secs(10);
         let waits: Vec<u128> = (0..3).map(|_| plan.judge(&GET, later).wait.as_millis()).collect();
         assert_eq!(waits, [0, 0, 10], "a long silence earns 10 ms of credit, not 10 s");
+    }
+
+    #[test]
+    fn slots_serve_so_many_at_once_and_the_others_wait() {
+        let now = Instant::now();
+        let ms = Duration::from_millis;
+        let mut plan = Plan::default();
+        plan.serve(2, ms(10), now);
+        let waits = |plan: &mut Plan, at, count: usize| -> Vec<u128> {
+            (0..count).map(|_| plan.judge(&GET, at).wait.as_millis()).collect()
+        };
+        assert_eq!(waits(&mut plan, now, 5), [10, 10, 20, 20, 30]);
+        assert_eq!(waits(&mut plan, now + ms(25), 1), [10], "one slot has been free since 20 ms");
+        assert_eq!(waits(&mut plan, now + ms(1_000), 3), [10, 10, 20], "an idle slot saves nothing up");
+        plan.serve(0, ms(10), now);
+        assert!(plan.is_empty());
     }
 
     #[test]

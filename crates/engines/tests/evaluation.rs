@@ -115,7 +115,7 @@ fn the_full_evaluation_gives_what_it_says() {
     assert_eq!(found.loads[0].service_level.as_ref().unwrap().limits[0].base_ns, 200_000_000);
     let Levels::Searched(search) = &found.loads[3].levels else { panic!() };
     let unit = Unit::OperationsPerSecond;
-    let expected = Search { axis: "rate".into(), unit, from: 100.0, to: 20_000.0, within: 0.1 };
+    let expected = Search { axis: "rate".into(), unit, from: 100.0, to: 20_000.0, within: 0.1, runs: 40 };
     assert_eq!(*search, expected);
     let topics: Vec<_> = found.notes.iter().map(|note| note.topic.as_str()).collect();
     assert_eq!(topics, ["fio", "set-up"]);

@@ -70,6 +70,8 @@ pub struct Direction {
     pub total_ios: u64,
     /// Bytes moved.
     pub io_bytes: u64,
+    /// Operations a second, by fio's own reckoning.
+    pub iops: f64,
     /// Milliseconds from the job's (or the longest job's) start to its end.
     pub runtime: u64,
     /// Operations that moved fewer bytes than requested. fio 3.33 counts every `fdatasync` among the reads' (see

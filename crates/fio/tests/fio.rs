@@ -367,6 +367,7 @@ fn cell(volumes: Vec<Volume>, actions: &[Action], source: SourcePlan, kind: Work
         batch: None,
         cache: Cache::Cold,
         content: Content::default(),
+        journal: None,
         reuse: false,
         actions: actions.to_vec(),
     };

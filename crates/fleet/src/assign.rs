@@ -2,7 +2,7 @@
 
 use crate::protocol::Part;
 use tidemark_load::work;
-use tidemark_measure::record::Note;
+use tidemark_measure::record::{Note, Share};
 use tidemark_plan::engine::Placement;
 use tidemark_plan::plan::{Plan, Stage, Work};
 use tidemark_plan::registry::Registry;
@@ -18,6 +18,12 @@ pub(crate) struct Assignment {
 impl Assignment {
     pub(crate) fn part(&self, work: u32) -> Part {
         Part { work, first: self.first, count: self.count }
+    }
+
+    /// What the record says of it before anything was done.
+    pub(crate) fn share(&self, work: u32) -> Share {
+        let (driver, first_worker, workers) = (self.driver as u32, self.first, self.count);
+        Share { driver, work, first_worker, workers, ..Share::default() }
     }
 }
 

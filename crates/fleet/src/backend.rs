@@ -11,8 +11,8 @@ use tidemark_control::backend::{self, Backend, BackendFactory, StagePlace};
 use tidemark_control::event::{Event, EventSink, StopRequest};
 use tidemark_control::execute::{ExecuteError, Options};
 use tidemark_control::runner::{Carrier, Runner};
-use tidemark_measure::observation::Node;
-use tidemark_measure::record::{Driver, Note, Proof, Run, Stage as Record};
+use tidemark_measure::observation::{CONTROLLER, Node, of_driver};
+use tidemark_measure::record::{Driver, Note, Proof, Share, Stage as Record};
 use tidemark_plan::engine::Engine;
 use tidemark_plan::plan::{OnLoss, Plan, Stage};
 use tidemark_plan::registry::Registry;
@@ -54,8 +54,8 @@ impl BackendFactory for FleetBackends {
             listener: None,
             on_loss: OnLoss::Stop,
             registry: Registry::default(),
-            run_start: None,
             participants: Vec::new(),
+            planned: Vec::new(),
         })
     }
 }
@@ -66,9 +66,10 @@ struct DriversBackend {
     listener: Option<Listener>,
     on_loss: OnLoss,
     registry: Registry,
-    run_start: Option<Instant>,
     /// Drivers that have a share of the current stage.
     participants: Vec<usize>,
+    /// The shares of the current stage before anything was done.
+    planned: Vec<Share>,
 }
 
 impl DriversBackend {
@@ -178,7 +179,7 @@ impl Backend for DriversBackend {
         notes: &mut Vec<Note>,
         sink: &mut dyn EventSink,
     ) -> backend::Opened<'a> {
-        self.run_start = Some(place.run_start);
+        self.planned.clear();
         // One that was lost before a stage in which it has a part is one that the stage loses, unless a stage has failed
         // for it already. Whatever cleans up is done by those who are left.
         let cleans = stage.works.iter().all(|work| work.kind.cleans());
@@ -200,6 +201,8 @@ impl Backend for DriversBackend {
         let (index, works) = (place.index as u32, assigned.works);
         let of: Vec<_> = all.filter(|driver| takes_part(&works, *driver)).collect();
         let receivers = self.run_drivers.open(index, &works);
+        let shares = (0..).zip(&works).flat_map(|(work, own)| own.iter().map(move |one| one.share(work)));
+        self.planned.extend(shares);
         self.participants.clone_from(&of);
         for driver in &of {
             let parts = works.iter().enumerate().flat_map(|(work, assignments)| {
@@ -300,7 +303,15 @@ impl Backend for DriversBackend {
         record.proof.iter_mut().for_each(|proof| proof.unchecked.append(&mut missing));
     }
 
-    fn finish(&mut self, run: &mut Run) {
+    fn shares(&self) -> Vec<Share> {
+        self.planned.clone()
+    }
+
+    fn drivers(&self, run_start: Instant) -> Vec<Driver> {
+        (0..self.run_drivers.drivers()).map(|driver| self.run_drivers.record(driver, run_start)).collect()
+    }
+
+    fn finish(&mut self, run_start: Instant, nodes: &mut Vec<Node>) {
         let living = self.living();
         living
             .iter()
@@ -313,18 +324,15 @@ impl Backend for DriversBackend {
         {
             self.run_drivers.wait_for_change(Duration::from_millis(50));
         }
-        let start = self.run_start.unwrap_or_else(Instant::now);
-        run.drivers =
-            (0..self.run_drivers.drivers()).map(|driver| self.run_drivers.record(driver, start)).collect();
-        run.nodes.iter_mut().for_each(|node| node.generates = false);
+        for node in nodes.iter_mut() {
+            // What was observed from here is this process's, which puts no load on.
+            node.generates = false;
+            rename_own(node, CONTROLLER);
+        }
         for driver in living {
-            if let Some((nodes, shift_ns)) = self.run_drivers.released(driver) {
-                add_nodes(
-                    run,
-                    nodes,
-                    shift_ns.saturating_sub(self.run_drivers.clock_of(start)),
-                    &self.run_drivers.name(driver),
-                );
+            if let Some((own, shift_ns)) = self.run_drivers.released(driver) {
+                let shift_ns = shift_ns.saturating_sub(self.run_drivers.clock_of(run_start));
+                add_nodes(nodes, own, shift_ns, &self.run_drivers.name(driver));
             }
         }
         self.listener = None;
@@ -372,20 +380,31 @@ fn join(mut proofs: Vec<(String, Proof)>, remarks: Vec<String>) -> Option<Proof>
     Some(all)
 }
 
-/// Adds what a driver observed of its own node, on the run's clock. A node of a known name is the same machine.
-fn add_nodes(run: &mut Run, nodes: Vec<Node>, shift_ns: i64, driver: &str) {
-    for mut node in nodes.into_iter().filter(|node| node.generates) {
-        if let Some(known) = run.nodes.iter_mut().find(|known| known.name == node.name) {
-            known.generates = true;
-            continue;
-        }
+/// Adds what a driver observed of its own node, on the run's clock. Of a node of a known name, which is the same machine,
+/// only what is about the driver's own process is new.
+fn add_nodes(all: &mut Vec<Node>, own: Vec<Node>, shift_ns: i64, driver: &str) {
+    for mut node in own.into_iter().filter(|node| node.generates) {
         // Samples from before the run, while other drivers were getting ready, are dropped.
         let early = node.at_ns.iter().filter(|at| at.checked_add_signed(shift_ns).is_none()).count();
         node.at_ns.drain(..early);
         node.at_ns.iter_mut().for_each(|at| *at = at.saturating_add_signed(shift_ns));
         node.series.iter_mut().for_each(|series| drop(series.values.drain(..early.min(series.values.len()))));
+        rename_own(&mut node, &of_driver(driver));
+        if let Some(known) = all.iter_mut().find(|known| known.name == node.name) {
+            known.generates = true;
+            let own = node.series.into_iter().filter(|series| series.subject == of_driver(driver));
+            own.for_each(|series| known.add_series(&node.at_ns, series));
+            continue;
+        }
         node.source = format!("driver {driver}");
-        run.nodes.push(node);
+        all.push(node);
+    }
+}
+
+/// What a node's observer saw of its own process is that of this one.
+fn rename_own(node: &mut Node, subject: &str) {
+    for series in node.series.iter_mut().filter(|series| series.is_own()) {
+        subject.clone_into(&mut series.subject);
     }
 }
 
@@ -397,5 +416,46 @@ pub(crate) fn record(member: &crate::fleet::Member) -> Driver {
         clock_offset_ns: member.clock_offset_ns,
         clock_error_ns: member.clock_error_ns,
         lost: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidemark_measure::observation::{Kind, OWN, Series};
+
+    fn node(name: &str, cores: f32) -> Node {
+        let series = |kind, subject: &str, metric: &str, value| Series {
+            kind,
+            subject: subject.into(),
+            metric: metric.into(),
+            values: vec![value; 3],
+        };
+        Node {
+            name: name.into(),
+            generates: true,
+            at_ns: vec![1_000_000_000, 2_000_000_000, 3_000_000_000],
+            series: vec![series(Kind::Cpu, "all", "busy", 0.9), series(Kind::Process, OWN, "cpu", cores)],
+            ..Node::default()
+        }
+    }
+
+    #[test]
+    fn every_driver_s_own_process_is_in_the_record_wherever_it_runs() {
+        let mut all = vec![Node { generates: false, ..node("here", 0.01) }];
+        rename_own(&mut all[0], CONTROLLER);
+        add_nodes(&mut all, vec![node("here", 0.6)], 200_000_000, "a");
+        add_nodes(&mut all, vec![node("here", 0.7)], -400_000_000, "b");
+        add_nodes(&mut all, vec![node("there", 0.8)], 0, "c");
+        let cores = |node: &Node, subject: &str| {
+            node.mean(node.find(Kind::Process, subject, "cpu")?, 0, u64::MAX)
+                .map(|cores| (cores * 100.0).round())
+        };
+        assert_eq!(all.len(), 2);
+        let here = ["controller", "driver a", "driver b"].map(|subject| cores(&all[0], subject));
+        assert_eq!(here, [Some(1.0), Some(60.0), Some(70.0)]);
+        assert_eq!(cores(&all[1], "driver c"), Some(80.0));
+        assert!(all.iter().all(|node| node.generates && node.find(Kind::Process, OWN, "cpu").is_none()));
+        assert_eq!(all[0].all(Kind::Cpu, "busy").count(), 1, "the machine is there once");
     }
 }

@@ -12,6 +12,7 @@ use tidemark_load::merge::{Decision, Merge};
 use tidemark_load::stop::StopRequest;
 use tidemark_load::thread_pool::{self, Ending, Watch as _};
 use tidemark_measure::record::{Share, ShareSecond};
+use tidemark_measure::tally::Tally;
 use tidemark_plan::plan::{OnLoss, Work};
 
 /// Time from the decision to open the window to its opening: the order has to reach every driver.
@@ -59,6 +60,7 @@ impl RemoteWork for Remote {
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             active.merge.emit(reporter);
+            active.show_overdue(reporter);
             active.decide(reporter.stop_request());
             active.check_silent();
         }
@@ -124,14 +126,7 @@ impl<'a> ActiveWork<'a> {
             if idle {
                 merge.gone(sources.len() as u32);
             }
-            let share = Share {
-                driver: assignments.driver as u32,
-                work: placement.work,
-                first_worker: assignments.first,
-                workers: assignments.count,
-                complete: idle,
-                ..Share::default()
-            };
+            let share = Share { complete: idle, ..assignments.share(placement.work) };
             sources.push(DriverShare { share, open: !idle, last_event: placement.started.at });
         }
         Self {
@@ -149,6 +144,15 @@ impl<'a> ActiveWork<'a> {
         }
     }
 
+    /// Shows seconds that only wait for drivers that are silent, as far as they are known.
+    fn show_overdue(&mut self, reporter: &mut Reporter<'_>) {
+        let (remote, assignments) = (self.remote, &self.remote.placement.assignments);
+        while let Some((interval, silent)) = self.merge.overdue() {
+            let name = |source: &u32| remote.run_drivers.name(assignments[*source as usize].driver);
+            reporter.second_so_far(interval, silent.iter().map(name).collect());
+        }
+    }
+
     /// Takes an event.
     fn receive(&mut self, event: DriverEvent, reporter: &mut Reporter<'_>) {
         let run_drivers = &self.remote.run_drivers;
@@ -158,7 +162,7 @@ impl<'a> ActiveWork<'a> {
                 match self.merge.take_encoded(index as u32, &bytes) {
                     Ok(summary) => {
                         self.sources[index].add(&summary);
-                        reporter.share(&run_drivers.name(driver), summary);
+                        reporter.share(driver as u32, run_drivers.name(driver), summary);
                         self.offsets.get_or_insert_with(|| run_drivers.offsets());
                     }
                     Err(error) => {
@@ -205,7 +209,8 @@ impl<'a> ActiveWork<'a> {
         if let Some(index) = self.open_of(*driver) {
             self.close(index);
             if does_each_once(self.work) {
-                self.trouble.get_or_insert(format!("{loss}, and some of its operations were never done"));
+                self.trouble
+                    .get_or_insert(format!("{loss}, and nothing is known of the rest of its operations"));
             }
             // No driver has ended the load, so its length is not known otherwise.
             if self.endings.is_empty() && self.sources.iter().all(|source| !source.open) {
@@ -332,10 +337,15 @@ impl<'a> ActiveWork<'a> {
     /// The result of the work.
     fn end(mut self, reporter: &mut Reporter<'_>) -> thread_pool::Result {
         self.merge.flush(reporter);
+        let is_whole = self.sources.iter().all(|source| source.share.complete);
         self.remote
             .run_drivers
             .close(self.remote.placement.work, self.sources.into_iter().map(|source| source.share).collect());
         let mut result = self.merge.result(self.endings);
+        if let (Some(planned), false) = (self.work.load.planned().operations, is_whole) {
+            let done = result.tallies.iter().map(Tally::total).fold(0, u64::saturating_add);
+            result.unknown = planned.saturating_sub(done).saturating_sub(result.undone);
+        }
         if let Some(trouble) = self.trouble {
             // The measurements are kept, with the reason.
             result.given_up = trouble;
@@ -351,10 +361,7 @@ impl<'a> ActiveWork<'a> {
 impl DriverShare {
     fn add(&mut self, summary: &ShareSecond) {
         self.last_event = Instant::now();
-        self.share.ok += summary.ok;
-        self.share.failed += summary.failed;
-        self.share.bytes += summary.bytes;
-        self.share.series.push(*summary);
+        self.share.add(*summary);
     }
 
     fn end(&mut self, ending: &Ending, late_ns: i64, started: &Started) {

@@ -28,6 +28,10 @@ struct State {
     windows: HashMap<u32, Instant>,
     away: Option<Instant>,
     given_up: bool,
+    /// When the load asked for instructions last.
+    asked: Option<Instant>,
+    /// Whether this process stood still for so long that the controller has given it up: nobody counts what it does now.
+    stood_still: bool,
 }
 
 impl Orders {
@@ -43,8 +47,8 @@ impl Orders {
     /// A stage is about to be opened: orders for the stage before are forgotten.
     pub(crate) fn open(&self, stage: u32) {
         let mut state = self.state();
-        let (away, given_up) = (state.away, state.given_up);
-        *state = State { stage: Some(stage), away, given_up, ..State::default() };
+        let (away, given_up, stood_still) = (state.away, state.given_up, state.stood_still);
+        *state = State { stage: Some(stage), away, given_up, stood_still, ..State::default() };
     }
 
     /// The load of a stage starts at `at`.
@@ -121,12 +125,20 @@ impl Orders {
         }
     }
 
-    /// The current instruction for a work.
+    /// The current instruction for a work, asked for about twenty times a second.
     pub(crate) fn instruction(&self, work: u32) -> Instruction {
-        let state = self.state();
+        self.instruction_at(work, Instant::now())
+    }
+
+    fn instruction_at(&self, work: u32, now: Instant) -> Instruction {
+        let mut state = self.state();
+        let asked = state.asked.replace(now);
+        // The link may not know yet that it was cut.
+        let patience = self.lost_after + TIMEOUT;
+        state.stood_still |= asked.is_some_and(|asked| now.saturating_duration_since(asked) > patience);
         let lost = state.away.is_some_and(|since| since.elapsed() > self.lost_after + TIMEOUT);
         let of_work = state.works.get(&work).copied().unwrap_or_default();
-        let own = match (state.given_up, lost) {
+        let own = match (state.given_up || state.stood_still, lost) {
             (true, _) => StopRequest::Stop,
             (false, true) => StopRequest::Finish,
             (false, false) => StopRequest::None,
@@ -177,6 +189,17 @@ mod tests {
         orders.open(2);
         orders.give_up();
         assert_eq!(orders.wait_for_start(), None);
+    }
+
+    #[test]
+    fn a_driver_that_stood_still_until_it_was_given_up_does_not_go_on() {
+        let (orders, start) = (Orders::new(Duration::from_secs(1)), Instant::now());
+        orders.open(0);
+        let after = |seconds| orders.instruction_at(0, start + Duration::from_secs(seconds)).stop_request;
+        assert_eq!([after(0), after(3)], [StopRequest::None; 2], "the controller still waits for it");
+        assert_eq!([after(7), after(7)], [StopRequest::Stop; 2]);
+        orders.open(1);
+        assert_eq!(orders.instruction_at(0, start + Duration::from_secs(8)).stop_request, StopRequest::Stop);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! fio's JSON: a stage for each group of jobs, a work for each job, or for each group with `group_reporting`.
 //!
+//! Terse output comes in by the same way (`terse`).
+//!
 //! Bins (json+) are kept as they are, in the middle of each; without them fio's own percentiles and means are.
 
 use crate::Options;
@@ -13,6 +15,11 @@ use tidemark_measure::fault::Fault;
 use tidemark_measure::record::{Example, Note, Operation, Reported, Run, State, Work};
 use tidemark_measure::tally::Tally;
 
+mod sane;
+mod terse;
+
+pub(crate) use terse::is_terse;
+
 const MS: u64 = 1_000_000;
 
 /// Run times under this do not tell how many jobs they are of.
@@ -20,11 +27,24 @@ const TELLS_LEAST_MS: u64 = 500;
 
 /// Reads the last report of a text: reports before it (`--status-interval`) count from the start, too.
 pub(crate) fn read(source: &Source, options: &Options) -> Result<Run, String> {
-    let document = last_document(&source.text)?;
+    // Where fio wrote both, its JSON tells more.
+    let (document, format, notes) = match stream(&source.text) {
+        (None, _) if terse::is_terse(&source.text)? => {
+            let (document, notes) = terse::read(&source.text)?;
+            let format = format!("fio terse ({})", document.version);
+            (document, format, notes)
+        }
+        (last, garbage) => {
+            let document = last.map_or_else(|| rewritten(&source.text, garbage), Ok)?;
+            let format = format(&document);
+            (document, format, Vec::new())
+        }
+    };
     if document.jobs.is_empty() {
         return Err("contains no job: `jobs` is empty".into());
     }
-    let mut run = draft::run(&source.path, draft::name(source, options), &format(&document));
+    document.jobs.iter().try_for_each(|job| sane::check(job, &document))?;
+    let mut run = draft::run(&source.path, draft::name(source, options), &format);
     run.provenance.document = tidemark_plan::redact::redact(&job_file(&document));
     let elapsed_ms = document.jobs.iter().map(|job| job.elapsed).max().unwrap_or(0).saturating_mul(1_000);
     let began_ms = began_ms(&document).unwrap_or_else(|| document.timestamp_ms.saturating_sub(elapsed_ms));
@@ -46,11 +66,13 @@ pub(crate) fn read(source: &Source, options: &Options) -> Result<Run, String> {
         run.stages.push(stage);
     }
     draft::close(&mut run);
+    run.notes.extend(notes.into_iter().map(|text| note("fio-terse", text)));
     run.notes.extend(remarks(&document));
     Ok(run)
 }
 
-fn last_document(text: &str) -> Result<Document, String> {
+/// The last report that fio wrote into a text, and why the last of those that cannot be read cannot.
+fn stream(text: &str) -> (Option<Document>, Option<String>) {
     let (mut stream, mut last, mut garbage) = (Stream::default(), None, None);
     for line in text.lines() {
         match stream.line(line) {
@@ -59,10 +81,11 @@ fn last_document(text: &str) -> Result<Document, String> {
             Some(Piece::Chatter(_)) | None => {}
         }
     }
-    if let Some(document) = last {
-        return Ok(document);
-    }
-    // What another program has rewritten is not indented as fio does it.
+    (last, garbage)
+}
+
+/// The report in a text that fio did not lay out.
+fn rewritten(text: &str, garbage: Option<String>) -> Result<Document, String> {
     let begins = text.find('{').ok_or("contains no JSON; run fio with `--output-format=json+`")?;
     serde_json::Deserializer::from_str(&text[begins..])
         .into_iter()
@@ -206,7 +229,10 @@ fn latency(direction: &Direction) -> &Latency {
 /// them.
 fn said(latency: &Latency) -> Reported {
     // Rounded: 99.9 / 100 is 0.9990000000000001.
-    let point = |(percent, ns): (&String, &u64)| Some(((number(percent)? * 1e7).round() / 1e9, *ns as f64));
+    // fio's are the middles of its bins, which may lie beyond the largest sample.
+    let point = |(percent, ns): (&String, &u64)| {
+        Some(((number(percent)? * 1e7).round() / 1e9, (*ns).min(latency.max) as f64))
+    };
     let mut percentiles: Vec<(f64, f64)> = match latency.bins.is_empty() {
         true => latency.percentile.iter().filter_map(point).collect(),
         false => Vec::new(),
@@ -297,6 +323,7 @@ mod tests {
     use std::path::PathBuf;
 
     const JSON: &str = include_str!("samples/fio.json");
+    const TERSE: &str = include_str!("samples/fio-terse.txt");
     const PLUS: &str = include_str!("samples/fio-plus.json");
 
     fn imported(text: &str) -> Result<Run, String> {
@@ -357,7 +384,7 @@ mod tests {
     fn the_run_time_of_a_group_tells_its_jobs() {
         // As fio 3.33 writes it for `group_reporting` without a value.
         let text = r#"{"global options":{"ioengine":"io_uring"},"jobs":[{"jobname":"a","job_runtime":8002,
-            "job options":{"rw":"randread","numjobs":"4","iodepth":"32"},"read":{"total_ios":161198,"runtime":2003}}]}"#;
+            "job options":{"rw":"randread","numjobs":"4","iodepth":"32"},"read":{"total_ios":161198,"io_bytes":660267008,"runtime":2003}}]}"#;
         let run = imported(text).unwrap();
         let work = &run.stages[0].works[0];
         assert_eq!((work.workers, work.depth), (4, 32));
@@ -414,9 +441,76 @@ mod tests {
 
     #[test]
     fn secrets_are_left_out() {
-        let text = r#"{"jobs":[{"jobname":"a","job options":{"http_s3_key":"hush","ioengine":"http"},"read":{"total_ios":1}}]}"#;
+        let text = r#"{"jobs":[{"jobname":"a","job options":{"http_s3_key":"hush","ioengine":"http"},"read":{"total_ios":1,"runtime":1}}]}"#;
         let run = imported(text).unwrap();
         assert!(!run.provenance.document.contains("hush"), "{}", run.provenance.document);
+    }
+
+    #[test]
+    fn terse_output_is_read_as_fio_means_it() {
+        // As fio 3.33 wrote it for 4 KiB operations: 496 reads and 528 writes, then 1,024 reads.
+        let run = imported(TERSE).unwrap();
+        assert_eq!(run.provenance.format, "fio terse (fio-3.33)");
+        let names: Vec<_> = run.stages.iter().map(|stage| stage.name.as_str()).collect();
+        assert_eq!(names, ["mix", "seq"]);
+        let [read, write] = &run.stages[0].works[0].operations[..] else { panic!("reads and writes") };
+        assert_eq!((read.kind.as_str(), write.kind.as_str()), ("read", "write"));
+        assert_eq!((read.tally.ok, read.tally.bytes), (496, 1984 * 1024));
+        assert_eq!((write.tally.ok, write.tally.bytes), (528, 2112 * 1024));
+        assert_eq!((read.mean_ns(), read.quantile_ns(1.0)), (Some(114654.573), Some(3914000.0)));
+        assert_eq!((read.quantile_ns(0.5), read.quantile_ns(0.99)), (Some(69000.0), Some(1728000.0)));
+        assert_eq!((write.quantile_ns(0.5), write.quantile_ns(0.999)), (Some(2000.0), Some(17000.0)));
+        let seq = &run.stages[1].works[0];
+        assert_eq!((seq.operations.len(), seq.window_end_ns), (1, 7 * MS));
+        assert_eq!((seq.operations[0].tally.ok, seq.operations[0].tally.bytes), (1024, 4 << 20));
+        assert!(run.notes.iter().any(|note| note.topic == "fio-terse"));
+    }
+
+    #[test]
+    fn the_json_of_a_file_with_terse_output_is_what_counts() {
+        let text = format!("{TERSE}\n{JSON}\n");
+        assert_eq!(imported(&text).unwrap().provenance.format, "fio JSON (fio-3.33)");
+        let cut = format!("{TERSE}\n{}", &JSON[..JSON.len() / 2]);
+        assert_eq!(imported(&cut).unwrap().provenance.format, "fio terse (fio-3.33)");
+    }
+
+    #[test]
+    fn terse_output_that_contradicts_itself_is_refused() {
+        let first = TERSE.lines().find(|line| line.starts_with("3;")).unwrap();
+        // KiB, operations a second, run time, largest completion latency, a percentile; of reads.
+        let cases = [
+            (5, "0", "0 KiB (field 6)"),
+            (7, "0", "0 operations a second (field 8)"),
+            (8, "0", "run time of 0 ms (field 9)"),
+            (14, "200", "beyond its max of 200000 ns"),
+            (17, "-5%=60", "a percentile `-5`"),
+            (33, "250%=60", "a percentile `250`"),
+        ];
+        for (field, value, expected) in cases {
+            let mut fields: Vec<&str> = first.split(';').collect();
+            fields[field] = value;
+            let why = imported(&fields.join(";")).err().unwrap_or_default();
+            assert!(why.contains("job `mix`: ") && why.contains(expected), "{field}: {why}");
+        }
+    }
+
+    #[test]
+    fn earlier_reports_and_other_versions_of_terse_output_do_not_count() {
+        let first = TERSE.lines().find(|line| line.starts_with("3;")).unwrap();
+        let mut fields: Vec<&str> = first.split(';').collect();
+        (fields[8], fields[49]) = ("2037", "2037");
+        let later = format!("{first}\n{}\n", fields.join(";"));
+        let run = imported(&later).unwrap();
+        assert_eq!((run.stages.len(), run.stages[0].works.len()), (1, 1));
+        assert_eq!(run.stages[0].works[0].window_end_ns, 2_037 * MS);
+        assert!(run.notes.iter().any(|note| note.text.starts_with("1 earlier report")));
+        fields[0] = "4";
+        assert!(imported(&fields.join(";")).unwrap_err().contains("--terse-version=3"));
+        fields[0] = "3";
+        assert!(imported(&fields[..40].join(";")).unwrap_err().contains("line 1: it has 40 fields"));
+        fields[13] = "x";
+        fields[15] = "x";
+        assert!(imported(&fields.join(";")).unwrap_err().contains("field 16 is 'x'"));
     }
 
     #[test]

@@ -20,6 +20,7 @@ pub(crate) fn of(text: &str) -> Result<Format, String> {
     }
     match of_json(text) {
         Some(format) => Ok(format),
+        None if crate::fio::is_terse(text)? => Ok(Format::Fio),
         None if text.trim_start().starts_with('{') => {
             Err("JSON of an unknown tool; fio's has `jobs`, warp's `by_op_type` or `operations`, elbencho's `phase_type`".into())
         }
@@ -95,6 +96,8 @@ mod tests {
         let kinds = [
             ("{\"fio version\" : \"fio-3.33\", \"jobs\" : []}", Format::Fio),
             ("fio: a warning\n{\n  \"jobs\" : [", Format::Fio),
+            ("4;fio-3.33;seq\n{\n  \"jobs\" : [", Format::Fio),
+            ("seq: Laying out IO file\n3;fio-3.33;seq;0;0;4096", Format::Fio),
             ("{\"v\":2,\"by_op_type\":{}}", Format::Warp),
             ("warp: Benchmark data written to x.json.zst\n{\"v\":2,\"by_op_type\":{}}\n", Format::Warp),
             ("warp-1 | {\"v\":2,\"by_op_type\":{}}", Format::Warp),

@@ -19,6 +19,7 @@ use std::collections::BTreeMap;
 use tidemark_measure::axis::{Axis, Value};
 use tidemark_measure::evaluation::{Arm, Evaluation, Level, Load, Member};
 use tidemark_measure::record::{Note, Provenance, Reported, Run, State};
+use tidemark_measure::service_level::Statistic;
 use tidemark_measure::tally::Tally;
 
 /// How long a row is taken to have measured where the table does not say, seconds: the shortest window that is not called
@@ -38,6 +39,7 @@ pub(crate) fn read(source: &Source, options: &Options) -> Result<Imported, Strin
         return Err(format!("has more than {ROWS_MOST} rows: a table of levels has one per level"));
     }
     let columns = Columns::of(&sheet.header)?;
+    check_service_level(&columns, options)?;
     let figures = Figures::new(delimiter(&source.text));
     let name = draft::name(source, options);
     let notes = remarks(&columns, options);
@@ -45,7 +47,7 @@ pub(crate) fn read(source: &Source, options: &Options) -> Result<Imported, Strin
         name: name.clone(),
         started_unix_ns: source.modified_unix_ns,
         state: State::Completed,
-        order: "blocks".into(),
+        order: "as in the table".into(),
         notes: notes.clone(),
         ..Evaluation::default()
     };
@@ -83,6 +85,30 @@ pub(crate) fn read(source: &Source, options: &Options) -> Result<Imported, Strin
     };
     evaluation.provenance = Provenance { document: source.text.clone(), ..first.provenance.clone() };
     Ok(Imported { evaluation: Some(evaluation), runs })
+}
+
+/// Refuses a service level on something that the table has no column for: nothing could ever be told from it.
+fn check_service_level(columns: &Columns, options: &Options) -> Result<(), String> {
+    let Some(level) = &options.service_level else { return Ok(()) };
+    let has = |wanted: Statistic| {
+        columns.any(|column| match (column, wanted) {
+            (Column::Mean { .. }, Statistic::Mean) => true,
+            (Column::Quantile { share, .. }, Statistic::Quantile(wanted)) => (share - wanted).abs() < 1e-9,
+            _ => false,
+        })
+    };
+    match level.limits.iter().find(|limit| !has(limit.statistic)) {
+        Some(limit) => Err(format!(
+            "the service level `{}` is about the {}, for which the table has no column; it has {}",
+            level.text,
+            match limit.statistic {
+                Statistic::Mean => "mean response time".to_owned(),
+                Statistic::Quantile(share) => format!("p{}", (share * 1e6).round() / 1e4),
+            },
+            columns.titles().join(", ")
+        )),
+        None => Ok(()),
+    }
 }
 
 /// Adds a row's arm, load and level where they are new.

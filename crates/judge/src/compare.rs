@@ -1,7 +1,16 @@
 //! Two stored results beside each other: an evaluation of two arms is made of them, and judged like any other.
 
+use std::collections::BTreeSet;
 use tidemark_measure::evaluation::{Arm, Evaluation, Load, Member};
 use tidemark_measure::record::{Run, State};
+
+/// The order of stored results that are compared: nobody chose it.
+const ORDER: &str = "as they were done";
+
+/// Whether an evaluation is made of stored results: nobody asked for its repeats, nor for its order.
+pub(crate) fn is_of_stored(evaluation: &Evaluation) -> bool {
+    evaluation.order == ORDER
+}
 
 /// One side: its loads as evaluations know them, and its runs with their places.
 pub struct Side {
@@ -44,6 +53,12 @@ impl Side {
         Self { loads, is_evaluation: true, runs }
     }
 
+    /// Whether two sides are the same runs: there is nothing to compare then.
+    pub fn is(&self, other: &Self) -> bool {
+        let ids = |side: &Self| side.ids().collect::<BTreeSet<u64>>();
+        !self.runs.is_empty() && ids(self) == ids(other)
+    }
+
     /// The numbers of its runs.
     pub fn ids(&self) -> impl Iterator<Item = u64> + '_ {
         self.runs.iter().map(|run| run.id)
@@ -67,7 +82,7 @@ pub fn compare(names: [&str; 2], sides: [Side; 2]) -> (Evaluation, Vec<Run>) {
         name: format!("{} compared with {}", names[1], names[0]),
         state: State::Completed,
         arms: names.iter().map(|name| Arm { name: name.clone(), ..Arm::default() }).collect(),
-        order: "as they were done".into(),
+        order: ORDER.into(),
         ..Evaluation::default()
     };
     let mut runs = Vec::new();

@@ -98,20 +98,14 @@ impl<'a> WorkContext<'a> {
 
     /// The seconds that lie wholly in the window.
     pub(crate) fn whole_seconds(&self) -> impl Iterator<Item = &'a Second> {
-        let (start, end) = (self.work.window_start_ns, self.work.window_end_ns);
-        self.work.series.iter().filter(move |second| {
-            let from = u64::from(second.index) * SECOND_NS;
-            from >= start && from + SECOND_NS <= end
-        })
+        let work = self.work;
+        work.series.iter().filter(|second| work.measures_second(second.index))
     }
 
     /// The seconds of a driver's share that lie wholly in the window.
     pub(crate) fn seconds_of(&self, share: &'a Share) -> impl Iterator<Item = &'a ShareSecond> + use<'a> {
-        let (start, end) = (self.work.window_start_ns, self.work.window_end_ns);
-        share.series.iter().filter(move |second| {
-            let from = u64::from(second.index) * SECOND_NS;
-            from >= start && from + SECOND_NS <= end
-        })
+        let work = self.work;
+        share.series.iter().filter(|second| work.measures_second(second.index))
     }
 
     /// The seconds that a span of the work's clock touches.

@@ -7,8 +7,10 @@
 //! |---|---|
 //! | `members` | which runs count |
 //! | `parts`, `together`, `cells` | runs into cells |
-//! | `service`, `knees` | service levels, and the best load within; [`is_within`] for a single run |
-//! | `compare` | arms beside the baseline; [`sentence`] |
+//! | `service`, `knees` | service levels, and the best load within; [`side`] of a single run |
+//! | `compare` | arms beside the baseline, and beside each other |
+//! | `power` | which differences would be seen, and when repeats are enough |
+//! | `shown` | which level stands for a load |
 //! | `bottlenecks`, `findings`, `drift` | what single runs say, together; what else there is to know |
 //! | `validity`, `verdict`, `words` | what it comes to |
 
@@ -21,13 +23,17 @@ mod knees;
 mod members;
 mod parts;
 mod pooled;
+mod power;
 mod service;
+mod shown;
 mod validity;
 mod verdict;
 mod words;
 
 pub(crate) use words::probability;
+pub use words::{decimals, difference, plus_minus};
 
+use crate::knee::End;
 use crate::{Finding, Validity};
 use serde::Serialize;
 use tidemark_measure::axis::Unit;
@@ -35,8 +41,11 @@ use tidemark_measure::evaluation::{Evaluation, Level};
 use tidemark_measure::histogram::Histogram;
 use tidemark_measure::record::Run;
 
-pub use compare::sentence;
-pub use service::is_within;
+pub use members::counts;
+pub use pooled::{Totals, totals};
+pub use power::{Power, finds_nothing, half_width, power};
+pub use service::side;
+pub use shown::shown;
 
 /// All that there is to say about an evaluation.
 #[derive(Clone, Debug, Serialize)]
@@ -47,10 +56,17 @@ pub struct Assessment {
     pub cells: Vec<Cell>,
     /// Every arm beside the baseline, cell by cell.
     pub comparisons: Vec<Comparison>,
+    /// The means over several cells: every arm beside the baseline, over all loads and over each; then the arms beside each
+    /// other. Empty where there is one cell only.
+    pub overall: Vec<Comparison>,
+    /// The share within which arms count as equal, if one was asked for.
+    pub margin: Option<f64>,
     /// The highest load within the service level, arm by arm.
     pub knees: Vec<Knee>,
     /// What limited each arm under each load, the likeliest first.
     pub bottlenecks: Vec<Bottleneck>,
+    /// What was busy there without being shown to be the limit, and why nothing can be told.
+    pub not_limits: Vec<Bottleneck>,
     /// Everything else: drift, outliers, cells that lack repeats, what single runs' rules found. The gravest first.
     pub findings: Vec<Finding>,
     /// What it comes to for the arm after the baseline, or for all of them together.
@@ -72,8 +88,17 @@ pub enum Outcome {
     Worse,
     /// Better here and worse there.
     Mixed,
-    /// No significant difference.
-    NoDifference,
+    /// Within the margin that was asked for.
+    Equal,
+    /// Not worse by more than the margin that was asked for.
+    NotWorse,
+    /// Neither within the margin nor outside: more repeats would tell.
+    Inconclusive,
+    /// Different, but one arm was measured after the other: a drift would look the same.
+    Confounded,
+    /// No difference was found, and no margin was asked for: what is smaller than [`Comparison::detectable`] would not be
+    /// seen.
+    CannotTell,
     /// Nothing was compared: one arm, or too few repeats for any test.
     NotCompared,
 }
@@ -109,7 +134,8 @@ pub struct Cell {
     pub total: u64,
     /// Those of them that failed.
     pub failed: u64,
-    /// Whether it meets the service level, in the mean of its repeats; `None` without one.
+    /// Whether it meets the service level; `None` without one, or where its repeats cannot tell: they contradict each other, or
+    /// the 95 % interval of their mean is on both sides. In a search all runs decide together: what is below the knee meets it.
     pub meets: Option<bool>,
     /// Whether a rule says that its numbers are not what they seem.
     pub invalid: bool,
@@ -159,36 +185,48 @@ pub struct Estimate {
     pub median: f64,
     /// Ends of the 95 % confidence interval of the mean (Student's t); `None` with fewer than two values.
     pub interval: Option<(f64, f64)>,
-    /// Coefficient of variation: the sample's standard deviation as a share of the mean.
+    /// Coefficient of variation: the sample's standard deviation as a share of the mean. What is told of spread is
+    /// [`Estimate::half_width`].
     pub variation: f64,
     /// Which repeats lie apart from the others, as places in `values`: reported, never dropped.
     pub outliers: Vec<usize>,
 }
 
-/// One number of one arm beside the baseline's.
+impl Estimate {
+    /// How far the interval reaches to each side, as a share of the mean: the `±` of all tables and sentences.
+    pub fn half_width(&self) -> Option<f64> {
+        let (low, high) = self.interval?;
+        (self.mean.abs() > 0.0).then(|| (high - low).abs() / 2.0 / self.mean.abs())
+    }
+}
+
+/// One number of one arm beside that of another, of one cell or in the mean of several. Interval, probability and outcome are
+/// one: see `compare`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
     /// The arm.
     pub arm: String,
-    /// What it is compared with.
+    /// What it is compared with: the baseline, or in the means also another arm.
     pub baseline: String,
-    /// The load.
+    /// The load; empty for the mean over several.
     pub load: String,
     /// What of the load, or empty.
     pub subject: String,
-    /// The level.
+    /// The level; empty in the means.
     pub level: Level,
+    /// How many cells it is the mean of.
+    pub cells: usize,
     /// Which number.
     pub metric: Metric,
-    /// The arm's as a multiple of the baseline's: 1.20 is 20 % more.
+    /// The arm's as a multiple of the other's: 1.20 is 20 % more. A geometric mean.
     pub ratio: f64,
-    /// Ends of its 95 % confidence interval; `None` with too few repeats.
+    /// Ends of its interval; all intervals of an assessment hold at once with 95 %. `None` with too few repeats.
     pub interval: Option<(f64, f64)>,
-    /// The difference in pooled standard deviations (Hedges' g); `None` with too few repeats, or without spread.
-    pub effect: Option<f64>,
-    /// Probability of a difference this large or larger if there were none (Welch's test on logarithms), corrected for the
-    /// number of comparisons (Holm); `None` with too few repeats.
+    /// Probability of a difference this large or larger if there were none, corrected for the number of comparisons;
+    /// `None` with too few repeats.
     pub p: Option<f64>,
+    /// The smallest difference that would be found in four of five evaluations like this one, as a share.
+    pub detectable: Option<f64>,
     /// What it comes to.
     pub outcome: Outcome,
 }
@@ -226,17 +264,31 @@ pub struct Knee {
     pub level: Option<f64>,
     /// What was achieved there, operations per second; 0 without a level.
     pub throughput: f64,
-    /// The highest level that is within, as are all measured lower ones; `None` without a service level, or when even
-    /// the lowest is outside.
+    /// The highest level within, where the fewest levels contradict it; `None` without a service level, or when none is.
     pub highest_within: Option<f64>,
-    /// The lowest level that was measured to be outside; `None` without a service level, or when even the highest is within.
+    /// The lowest level above it that was measured to be outside; `None` without a service level, or when there is none.
     pub next: Option<f64>,
+    /// What a search came to; `None` where the levels are listed.
+    pub search: Option<Searched>,
     /// The level with the highest throughput of all, within or without, and that throughput.
     pub peak: (f64, f64),
     /// How many levels were measured.
     pub levels: usize,
     /// What happens at the knee, between it and the peak, and beyond, in whole sentences.
     pub story: Vec<String>,
+}
+
+/// What a search for a knee came to.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Searched {
+    /// How many runs it took.
+    pub runs: u64,
+    /// How many it may take; `None` where nobody limited them.
+    pub most_runs: Option<u32>,
+    /// Between which levels the knee is, with 95 %.
+    pub between: (f64, f64),
+    /// Why it is over.
+    pub end: End,
 }
 
 /// What limited an arm under a load.
@@ -254,24 +306,55 @@ pub struct Bottleneck {
 /// Judges an evaluation. Runs that are no member of it are ignored; of several that are of the same arm, load, level and
 /// repeat the latest completed one counts.
 pub fn assess(evaluation: &Evaluation, runs: &[Run]) -> Assessment {
-    let members = members::choose(evaluation, runs);
-    let measured = cells::measure(evaluation, &members.used);
+    assess_within(evaluation, runs, None)
+}
+
+/// The same, with a margin: a share within which arms count as equal.
+pub fn assess_within(evaluation: &Evaluation, runs: &[Run], margin: Option<f64>) -> Assessment {
+    let members = members::choose(evaluation, runs, |_| true);
+    let mut measured = cells::measure(evaluation, &members.used);
+    knees::settle(evaluation, &mut measured);
     let knees = knees::find(evaluation, &measured);
-    let comparisons = compare::compare(evaluation, &measured, &knees);
+    let (comparisons, overall) = compare::compare(evaluation, &measured, &knees, margin);
+    let found = bottlenecks::name(evaluation, &members.used, &measured);
     let mut assessment = Assessment {
         validity: validity::validity(evaluation, &members.used, &measured, &knees),
-        bottlenecks: bottlenecks::name(evaluation, &members.used),
+        bottlenecks: found.limits,
+        not_limits: found.others,
         findings: findings::findings(evaluation, &members, &measured, &knees),
         knees,
-        outcome: compare::outcome(&comparisons),
+        outcome: Outcome::NotCompared,
         comparisons,
+        overall,
+        margin,
         verdict: Vec::new(),
         headline: 0,
         cells: Vec::new(),
     };
+    assessment.outcome = assessment.outcome_of(None);
     (assessment.verdict, assessment.headline) = verdict::sentences(&assessment, &measured);
     assessment.cells = measured.into_iter().map(|one| one.cell).collect();
     assessment
+}
+
+impl Assessment {
+    /// What the comparisons of an arm with the baseline come to; of all arms without one.
+    pub fn outcome_of(&self, arm: Option<&str>) -> Outcome {
+        let baseline = self.comparisons.first().map_or("", |one| one.baseline.as_str());
+        let own = |one: &&Comparison| arm.is_none_or(|arm| one.arm == arm);
+        compare::outcome(baseline, self.comparisons.iter().filter(own), self.overall.iter().filter(own))
+    }
+
+    /// The arms that are compared with the baseline, in their order.
+    pub fn compared(&self) -> Vec<&str> {
+        let mut arms: Vec<&str> = Vec::new();
+        for one in &self.comparisons {
+            if !arms.contains(&one.arm.as_str()) {
+                arms.push(&one.arm);
+            }
+        }
+        arms
+    }
 }
 
 #[cfg(test)]

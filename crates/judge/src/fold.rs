@@ -1,18 +1,20 @@
 //! Many stages of a sweep show the same: one finding says it for all of them.
 
 use crate::words::phrase::Alike;
-use crate::{Finding, Occurrence};
+use crate::words::proof::Proof;
+use crate::{Finding, Occurrence, What};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Stages that may say the same one by one.
 const APART_MOST: usize = 3;
 
-/// Folds what is found in more than three of these stages and differs in its quantities only. The folded finding stands
-/// where the first of them stood.
+/// Folds what is found in more than three of these stages and differs in its quantities only; and why something was not
+/// checked, which is the same for every stage on the same volumes, from the second stage on, whatever the stages are. The
+/// folded finding stands where the first of them stood.
 pub(crate) fn fold(found: Vec<Finding>, stages: &BTreeSet<String>) -> Vec<Finding> {
     let mut families: HashMap<(Alike, _, bool), Vec<usize>> = HashMap::new();
     for (index, finding) in found.iter().enumerate() {
-        if finding.stage.as_ref().is_some_and(|stage| stages.contains(stage)) {
+        if finding.stage.as_ref().is_some_and(|stage| is_unchecked(finding) || stages.contains(stage)) {
             let key = (finding.alike(), finding.severity, finding.invalidates);
             families.entry(key).or_default().push(index);
         }
@@ -22,7 +24,8 @@ pub(crate) fn fold(found: Vec<Finding>, stages: &BTreeSet<String>) -> Vec<Findin
     for members in families.into_values() {
         let family: Vec<&Finding> = members.iter().map(|index| &found[*index]).collect();
         let own: BTreeSet<_> = family.iter().filter_map(|finding| finding.stage.as_ref()).collect();
-        if own.len() > APART_MOST {
+        let apart_most = if is_unchecked(family[0]) { 1 } else { APART_MOST };
+        if own.len() > apart_most {
             folded.insert(members[0], together(&family));
             gone.extend(members);
         }
@@ -32,6 +35,11 @@ pub(crate) fn fold(found: Vec<Finding>, stages: &BTreeSet<String>) -> Vec<Findin
         folded.remove(&index).or_else(|| (!gone.contains(&index)).then_some(finding))
     })
     .collect()
+}
+
+/// Whether it says why there is no proof.
+fn is_unchecked(finding: &Finding) -> bool {
+    matches!(finding.what, What::Proof(Proof::Unchecked { .. }))
 }
 
 fn together(family: &[&Finding]) -> Finding {
@@ -99,5 +107,17 @@ mod tests {
         };
         assert_eq!(folded((0..5).map(named).collect()).len(), 5);
         assert_eq!(fold(some(5), &BTreeSet::new()).len(), 5, "stages of no sweep");
+    }
+
+    #[test]
+    fn why_there_is_no_proof_is_said_once() {
+        let remark = |stage: &str, reason: &str| {
+            let what = Proof::Unchecked { reasons: vec![reason.to_owned()] };
+            Finding { stage: Some(stage.into()), ..Finding::about_run(Severity::Note, what) }
+        };
+        let all = vec![remark("s1", "no device"), remark("s2", "no device"), remark("s2", "it disappeared")];
+        let all = fold(all, &BTreeSet::new());
+        assert_eq!(all.iter().map(Finding::title).collect::<Vec<_>>(), ["no device", "it disappeared"]);
+        assert_eq!((all[0].place().as_str(), all[1].place().as_str()), ("2 stages", "s2"));
     }
 }

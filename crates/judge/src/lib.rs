@@ -13,6 +13,7 @@
 //! | [`knee`] | where to look next for the highest load within a service level |
 //! | [`statistics`] | estimates, ratios and tests for few repeats |
 //! | [`words`] | what findings are about, family by family, and the words for it |
+//! | `growth` | whether more load brought more |
 //! | `fold` | what is said of many stages of a sweep, said once |
 //! | `verdict` | the sentences at the top of reports and at the end of a run |
 
@@ -24,6 +25,7 @@ pub mod compare;
 mod context;
 pub mod evaluation;
 mod fold;
+mod growth;
 pub mod knee;
 mod rules;
 pub mod statistics;

@@ -9,6 +9,7 @@ use tidemark_measure::record::Run;
 mod bottleneck;
 mod conduct;
 mod drivers;
+mod endpoints;
 mod failures;
 mod generator;
 mod outage;
@@ -49,6 +50,7 @@ const WORK_RULES: &[fn(&WorkContext<'_>, &mut Findings)] = &[
     failures::own,
     failures::throttled,
     failures::retries,
+    endpoints::unequal,
     outage::outage,
     outage::operation_outage,
     outage::stuck,

@@ -5,12 +5,25 @@
 
 use crate::evaluation::Estimate;
 use statrs::distribution::{ContinuousCDF, StudentsT};
+use tidemark_measure::evaluation::Evaluation;
 
 /// Confidence of all intervals.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// A probability below this, after correction, is called significant.
+/// A probability below this, after correction, is called significant: what intervals miss.
 pub const SIGNIFICANT: f64 = 0.05;
+
+/// The same where repeats went on until their interval was narrow: that prefers samples that happen to vary little, and makes the
+/// error larger than it seems, 7 % instead of 5 % at worst in the simulations of `evaluation::tests::differences`.
+pub const SIGNIFICANT_UNTIL: f64 = 0.025;
+
+/// What all intervals of an evaluation's comparisons may miss together.
+pub fn error_of(evaluation: &Evaluation) -> f64 {
+    if evaluation.until.is_some() { SIGNIFICANT_UNTIL } else { SIGNIFICANT }
+}
+
+/// Share of cases in which a difference has to be found to be called detectable.
+const POWER: f64 = 0.8;
 
 /// A sample's standard deviation is taken for no less than this share: histograms are exact to 0.1 %, and numbers of other
 /// tools are rounded to about as much. Values that happen to be alike would otherwise prove any difference.
@@ -45,107 +58,110 @@ pub fn estimate(mut values: Vec<f64>) -> Estimate {
     Estimate { mean, median: median(&values), interval, variation, outliers: outliers(&values), values }
 }
 
-/// How one sample compares with another.
+/// How one sample compares with another, as the difference of their means of logarithms.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Ratio {
+pub struct Difference {
+    log: f64,
+    /// Its standard error, and the degrees of freedom of that.
+    error: f64,
+    freedom: f64,
+    /// How much lower and how much higher it may be for reasons that repeats do not show.
+    slack: (f64, f64),
+}
+
+impl Difference {
+    /// The difference of two samples, tested as Welch does (Biometrika 34, 1947; degrees of freedom by Satterthwaite,
+    /// Biometrics Bulletin 2, 1946). Each side's standard deviation is taken for at least 0.1 %. `None` with fewer than two
+    /// values on a side, or where one has no logarithm.
+    pub fn between(sample: &[f64], other: &[f64]) -> Option<Self> {
+        let side = |values: &[f64]| {
+            let positive = values.iter().all(|value| *value > 0.0 && value.is_finite());
+            let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
+            let (mean, deviation) = moments(&logs);
+            let count = values.len() as f64;
+            let squared = deviation.max(RESOLUTION).powi(2) / count;
+            (positive && values.len() > 1).then_some((mean, squared, count - 1.0))
+        };
+        let ((left, left_squared, left_freedom), (right, right_squared, right_freedom)) =
+            (side(sample)?, side(other)?);
+        let (error, freedom) = together(&[(left_squared, left_freedom), (right_squared, right_freedom)]);
+        Some(Self { log: left - right, error, freedom, slack: (0.0, 0.0) })
+    }
+
+    /// The mean of several that are independent: the geometric mean of the ratios, with the error that follows from theirs
+    /// (degrees of freedom by Satterthwaite). It is about just these, not about others that might have been measured.
+    /// `None` without any.
+    pub fn mean(all: &[Self]) -> Option<Self> {
+        let count = all.len() as f64;
+        let mean = |value: fn(&Self) -> f64| all.iter().map(value).sum::<f64>() / count;
+        let (error, freedom) =
+            together(&all.iter().map(|one| (one.error.powi(2), one.freedom)).collect::<Vec<_>>());
+        let slack = (mean(|one| one.slack.0), mean(|one| one.slack.1));
+        (!all.is_empty()).then(|| Self { log: mean(|one| one.log), error: error / count, freedom, slack })
+    }
+
+    /// The same, of which it is only known that the ratio is between `1 / lower` and `higher` times what was measured.
+    pub fn widened(self, lower: f64, higher: f64) -> Self {
+        Self { slack: (self.slack.0 + lower.max(1.0).ln(), self.slack.1 + higher.max(1.0).ln()), ..self }
+    }
+
     /// The first sample's geometric mean as a multiple of the second's.
-    pub ratio: f64,
-    /// Ends of the ratio's 95 % interval; `None` with fewer than two values on a side.
-    pub interval: Option<(f64, f64)>,
-    /// Hedges' g of the values as they are; see [`hedges_g`].
-    pub effect: Option<f64>,
-    /// Probability of a ratio as far from 1 or further if there were no difference; `None` as the interval.
-    pub p: Option<f64>,
+    pub fn ratio(&self) -> f64 {
+        self.log.exp()
+    }
+
+    /// Ends of the ratio's interval, which misses the truth with this probability.
+    pub fn interval(&self, miss: f64) -> Option<(f64, f64)> {
+        let half = t_quantile(1.0 - miss / 2.0, self.freedom)? * self.error;
+        Some(((self.log - self.slack.0 - half).exp(), (self.log + self.slack.1 + half).exp()))
+    }
+
+    /// Probability of a ratio as far from 1 or further if there were no difference: it is below `miss` exactly where
+    /// [`Difference::interval`] does not contain 1.
+    pub fn p(&self) -> Option<f64> {
+        let (lower, higher) = self.slack;
+        let apart = (self.log - lower).max(0.0) + (self.log + higher).min(0.0);
+        two_sided(apart / self.error, self.freedom)
+    }
+
+    /// The smallest difference that four of five such comparisons find, as a share: the interval then has to be left by
+    /// what 80 % of samples exceed (the usual sum of two quantiles; Cohen, Statistical Power Analysis, 1988, 2.1).
+    pub fn detectable(&self, miss: f64) -> Option<f64> {
+        let quantiles = t_quantile(1.0 - miss / 2.0, self.freedom)? + t_quantile(POWER, self.freedom)?;
+        Some((quantiles * self.error + self.slack.0.max(self.slack.1)).exp_m1())
+    }
 }
 
-/// Compares two samples by Welch's test on logarithms (Welch, Biometrika 34, 1947; degrees of freedom by Satterthwaite,
-/// 1946). Each side's standard deviation is taken for at least 0.1 %.
-///
-/// Logarithms need positive values: where one is zero or negative the ratio is that of the arithmetic means, and nothing is
-/// tested. `None` where there is no ratio at all: an empty sample, or a second one whose mean is not above zero.
-pub fn ratio(sample: &[f64], other: &[f64]) -> Option<Ratio> {
-    let logs = |values: &[f64]| -> Option<Vec<f64>> {
-        values.iter().map(|value| (*value > 0.0 && value.is_finite()).then(|| value.ln())).collect()
+/// The first sample's geometric mean as a multiple of the second's; of arithmetic means where a value has no logarithm.
+/// `None` where there is no ratio: an empty sample, or a second one whose mean is not above zero.
+pub fn ratio(sample: &[f64], other: &[f64]) -> Option<f64> {
+    let positive = sample.iter().chain(other).all(|value| *value > 0.0);
+    let middle = |values: &[f64]| match positive {
+        true => moments(&values.iter().map(|value| value.ln()).collect::<Vec<_>>()).0.exp(),
+        false => moments(values).0,
     };
-    if sample.is_empty() || other.is_empty() {
-        return None;
-    }
-    let effect = hedges_g(sample, other);
-    let (Some(sample_logs), Some(other_logs)) = (logs(sample), logs(other)) else {
-        let (above, below) = (moments(sample).0, moments(other).0);
-        let ratio = above / below;
-        return (below > 0.0 && ratio.is_finite()).then_some(Ratio {
-            ratio,
-            interval: None,
-            effect,
-            p: None,
-        });
-    };
-    let difference = moments(&sample_logs).0 - moments(&other_logs).0;
-    let test = welch(&sample_logs, &other_logs);
-    Some(Ratio {
-        ratio: difference.exp(),
-        interval: test
-            .as_ref()
-            .map(|test| ((difference - test.half_width).exp(), (difference + test.half_width).exp())),
-        effect,
-        p: test.map(|test| test.p),
-    })
+    let below = middle(other);
+    let ratio = middle(sample) / below;
+    (below > 0.0 && ratio.is_finite()).then_some(ratio)
 }
 
-struct Welch {
-    half_width: f64,
-    p: f64,
+/// The error of a sum of independent parts, each with its squared error and degrees of freedom (Satterthwaite).
+fn together(parts: &[(f64, f64)]) -> (f64, f64) {
+    let squared: f64 = parts.iter().map(|(squared, _)| squared).sum();
+    let apart: f64 = parts.iter().map(|(squared, freedom)| squared.powi(2) / freedom).sum();
+    (squared.sqrt(), squared.powi(2) / apart)
 }
 
-/// Welch's test on two samples of logarithms; `None` with fewer than two values on a side.
-fn welch(left: &[f64], right: &[f64]) -> Option<Welch> {
-    let side = |values: &[f64]| {
-        let (mean, deviation) = moments(values);
-        let count = values.len() as f64;
-        (mean, deviation.max(RESOLUTION).powi(2) / count, count - 1.0)
-    };
-    if left.len() < 2 || right.len() < 2 {
-        return None;
-    }
-    let ((left, left_share, left_freedom), (right, right_share, right_freedom)) = (side(left), side(right));
-    let squared = left_share + right_share;
-    let freedom = squared.powi(2) / (left_share.powi(2) / left_freedom + right_share.powi(2) / right_freedom);
-    let error = squared.sqrt();
-    Some(Welch {
-        half_width: t_quantile((1.0 + CONFIDENCE) / 2.0, freedom)? * error,
-        p: two_sided((left - right) / error, freedom)?,
-    })
-}
-
-/// The difference of two means in pooled standard deviations, corrected for small samples (Hedges, Journal of Educational
-/// Statistics 6, 1981): with f = n + m - 2, g = (1 - 3 / (4 f - 1)) (mean - mean) / s. `None` with fewer than two values on a
-/// side, or without spread.
-pub fn hedges_g(sample: &[f64], other: &[f64]) -> Option<f64> {
-    if sample.len() < 2 || other.len() < 2 {
-        return None;
-    }
-    let ((above, above_deviation), (below, below_deviation)) = (moments(sample), moments(other));
-    let (above_freedom, below_freedom) = ((sample.len() - 1) as f64, (other.len() - 1) as f64);
-    let freedom = above_freedom + below_freedom;
-    let squares = above_freedom * above_deviation.powi(2) + below_freedom * below_deviation.powi(2);
-    let pooled = (squares / freedom).sqrt();
-    let g = (1.0 - 3.0 / (4.0 * freedom - 1.0)) * (above - below) / pooled;
-    (pooled > 0.0 && g.is_finite()).then_some(g)
-}
-
-/// Probabilities corrected for their number (Holm, Scandinavian Journal of Statistics 6, 1979), in the order given: that
-/// any of the equal pairs is called different stays below what a single one's probability is compared with.
-pub fn holm(probabilities: &[f64]) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..probabilities.len()).collect();
-    order.sort_by(|left, right| probabilities[*left].total_cmp(&probabilities[*right]));
-    let mut corrected = vec![1.0; probabilities.len()];
-    let mut largest = 0.0f64;
-    for (rank, index) in order.into_iter().enumerate() {
-        largest = largest.max(probabilities[index] * (probabilities.len() - rank) as f64).min(1.0);
-        corrected[index] = largest;
-    }
-    corrected
+/// The smallest difference of two arms, in the mean of so many cells, that is found in four of five cases, as a share: cells of so many
+/// repeats, whose coefficient of variation is this, and intervals that miss with this probability. Welch's degrees of freedom lie
+/// between those of one arm and those of both: one less than those of both is about what they are. `None` with fewer than two
+/// repeats.
+pub fn detectable(repeats: u32, cells: usize, variation: f64, miss: f64) -> Option<f64> {
+    let (count, cells, spread) = (f64::from(repeats), cells as f64, variation.max(RESOLUTION));
+    let error = (2.0 / count / cells).sqrt() * spread;
+    let freedom = (2.0 * count - 3.0) * cells;
+    let difference = Difference { log: 0.0, error, freedom, slack: (0.0, 0.0) };
+    (repeats > 1).then(|| difference.detectable(miss)).flatten()
 }
 
 /// The places of values that lie apart from the others: those whose modified z-score, 0.6745 (value - median) / MAD, is above
@@ -190,7 +206,7 @@ pub fn two_sided(t: f64, freedom: f64) -> Option<f64> {
 }
 
 /// Mean and sample standard deviation, which is 0 for a single value.
-fn moments(values: &[f64]) -> (f64, f64) {
+pub(crate) fn moments(values: &[f64]) -> (f64, f64) {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
@@ -259,7 +275,8 @@ mod tests {
             let covers = |_: &u64| {
                 let (fast, slow) =
                     (sample(&mut rng, repeats, 1_200.0, 0.03), sample(&mut rng, repeats, 1_000.0, 0.03));
-                ratio(&fast, &slow).unwrap().interval.is_some_and(|(low, high)| (low..=high).contains(&1.2))
+                let found = Difference::between(&fast, &slow).unwrap().interval(SIGNIFICANT);
+                found.is_some_and(|(low, high)| (low..=high).contains(&1.2))
             };
             let share = (0..TRIALS).filter(covers).count() as f64 / TRIALS as f64;
             println!(
@@ -270,40 +287,45 @@ mod tests {
         }
     }
 
-    /// Share of trials in which any of `family` comparisons is significant after correction.
-    fn called_different(seed: u64, repeats: usize, family: usize, truth: f64, noise: f64) -> f64 {
-        let mut rng = Rng::new(seed, &[repeats as u64, family as u64]);
-        let significant = |_: &u64| {
-            let p: Vec<f64> = (0..family)
-                .map(|_| {
-                    let arm = sample(&mut rng, repeats, 1_000.0 * truth, noise);
-                    ratio(&arm, &sample(&mut rng, repeats, 1_000.0, noise)).unwrap().p.unwrap()
-                })
-                .collect();
-            holm(&p).iter().any(|p| *p < SIGNIFICANT)
+    /// The family's difference of two arms, cell by cell.
+    fn family(rng: &mut Rng, repeats: usize, cells: usize, truth: f64, noise: f64) -> Vec<Difference> {
+        let difference = |_| {
+            let arm = sample(rng, repeats, 1_000.0 * truth, noise);
+            Difference::between(&arm, &sample(rng, repeats, 1_000.0, noise)).unwrap()
         };
-        (0..TRIALS).filter(significant).count() as f64 / TRIALS as f64
+        (0..cells).map(difference).collect()
     }
 
     #[test]
-    fn equal_arms_are_seldom_called_different() {
-        for (repeats, family) in [(3, 1), (5, 1), (10, 1), (3, 6), (5, 6), (10, 6)] {
-            let share = called_different(2, repeats, family, 1.0, 0.03);
-            println!("{repeats} repeats, {family} comparisons: false significant in {:.2} %", share * 100.0);
-            assert!(share <= 0.05, "{share}");
+    fn a_difference_called_detectable_is_found_in_four_of_five_cases() {
+        for (repeats, noise) in [(3, 0.02), (5, 0.05), (10, 0.05)] {
+            let truth = 1.0 + detectable(repeats as u32, 1, noise, SIGNIFICANT).unwrap();
+            let mut rng = Rng::new(3, &[repeats as u64]);
+            let found = |_: &u64| family(&mut rng, repeats, 1, truth, noise)[0].p().unwrap() < SIGNIFICANT;
+            let share = (0..TRIALS).filter(found).count() as f64 / TRIALS as f64;
+            println!("{repeats} repeats, noise {noise}: x{truth:.3} found in {:.1} %", share * 100.0);
+            assert!((0.72..=0.88).contains(&share), "{share}");
         }
     }
 
     #[test]
-    fn a_fifth_is_found() {
-        for (repeats, family, least) in [(5, 1, 0.999), (5, 6, 0.999), (3, 1, 0.95)] {
-            let share = called_different(3, repeats, family, 1.2, 0.03);
-            println!(
-                "{repeats} repeats, {family} comparisons: a difference of 20 % found in {:.2} %",
-                share * 100.0
-            );
-            assert!(share >= least, "{share}");
+    fn the_mean_of_cells_finds_what_no_cell_does() {
+        let mut rng = Rng::new(8, &[]);
+        let (mut single, mut all, mut wrong) = (0, 0, 0);
+        for _ in 0..TRIALS {
+            let cells = family(&mut rng, 5, 6, 0.95, 0.05);
+            let mean = Difference::mean(&cells).unwrap();
+            single += u64::from(cells[0].p().unwrap() < SIGNIFICANT);
+            all += u64::from(mean.p().unwrap() < SIGNIFICANT);
+            let equal = Difference::mean(&family(&mut rng, 3, 6, 1.0, 0.05)).unwrap();
+            wrong += u64::from(equal.p().unwrap() < SIGNIFICANT);
         }
+        println!(
+            "5 % less, noise 5 %, 5 repeats: found in one cell {single}, in the mean of six {all}, of {TRIALS}"
+        );
+        assert!(all > 2 * single && all > TRIALS * 8 / 10, "{single} {all}");
+        assert!(wrong <= TRIALS * 6 / 100, "{wrong}: six standard errors above 5 % would be 7.9 %");
+        assert_eq!(Difference::mean(&[]), None);
     }
 
     #[test]
@@ -332,38 +354,28 @@ mod tests {
     }
 
     #[test]
-    fn corrections_are_holms() {
-        let corrected = holm(&[0.01, 0.04, 0.03, 0.005]);
-        let wanted = [0.03, 0.06, 0.06, 0.02];
-        assert!(
-            corrected.iter().zip(wanted).all(|(is, should)| (is - should).abs() < 1e-12),
-            "{corrected:?}"
-        );
-        assert_eq!(holm(&[0.9, 0.8]), [1.0, 1.0]);
-        assert_eq!(holm(&[]), [0.0; 0]);
-    }
-
-    #[test]
-    fn effects_are_in_standard_deviations() {
-        let g = hedges_g(&[12.0, 14.0, 16.0], &[8.0, 10.0, 12.0]).unwrap();
-        assert!((g - 2.0 * (1.0 - 3.0 / 15.0)).abs() < 1e-12, "{g}");
-        assert_eq!(hedges_g(&[1.0, 1.0], &[2.0, 2.0]), None);
-        assert_eq!(hedges_g(&[1.0], &[2.0, 3.0]), None);
-    }
-
-    #[test]
     fn values_without_spread_or_without_logarithms_do_not_break_it() {
-        let same = ratio(&[5.0, 5.0, 5.0], &[5.0, 5.0, 5.0]).unwrap();
-        assert_eq!((same.ratio, same.p, same.effect), (1.0, Some(1.0), None));
-        let close = ratio(&[5.004, 5.004, 5.004], &[5.0, 5.0, 5.0]).unwrap();
-        assert!(close.p.unwrap() > SIGNIFICANT, "less than what histograms resolve: {close:?}");
-        assert!(ratio(&[6.0, 6.0, 6.0], &[5.0, 5.0, 5.0]).unwrap().p.unwrap() < 1e-6);
-        let zero = ratio(&[0.0, 0.0], &[5.0, 5.0]).unwrap();
-        assert_eq!((zero.ratio, zero.interval, zero.p), (0.0, None, None));
-        assert_eq!(ratio(&[1.0, 2.0], &[0.0, 0.0]), None);
-        assert_eq!(ratio(&[], &[1.0]), None);
-        let single = ratio(&[6.0], &[5.0, 5.0]).unwrap();
-        assert_eq!((single.interval, single.p), (None, None));
+        let p = |sample: &[f64], other: &[f64]| Difference::between(sample, other)?.p();
+        assert_eq!(p(&[5.0, 5.0, 5.0], &[5.0, 5.0, 5.0]), Some(1.0));
+        let close = p(&[5.004, 5.004, 5.004], &[5.0, 5.0, 5.0]).unwrap();
+        assert!(close > SIGNIFICANT, "less than what histograms resolve: {close}");
+        assert!(p(&[6.0, 6.0, 6.0], &[5.0, 5.0, 5.0]).unwrap() < 1e-6);
+        assert_eq!(p(&[0.0, 0.0], &[5.0, 5.0]), None);
+        assert_eq!(p(&[], &[1.0]), None);
+        assert_eq!(p(&[6.0], &[5.0, 5.0]), None);
+        assert_eq!(ratio(&[0.0, 0.0], &[5.0, 5.0]), Some(0.0));
+        assert!((ratio(&[8.0], &[2.0, 8.0]).unwrap() - 2.0).abs() < 1e-9, "geometric");
+        assert_eq!((ratio(&[1.0, 2.0], &[0.0, 0.0]), ratio(&[], &[1.0])), (None, None));
+    }
+
+    #[test]
+    fn what_repeats_do_not_show_widens_interval_and_probability_alike() {
+        let found = Difference::between(&[105.0, 106.0, 104.0], &[100.0, 101.0, 99.0]).unwrap();
+        assert!(found.p().unwrap() < SIGNIFICANT);
+        let known = found.widened(1.05, 1.0);
+        let (low, _) = known.interval(SIGNIFICANT).unwrap();
+        assert!(known.p().unwrap() > SIGNIFICANT && low < 1.0, "{low}");
+        assert_eq!(found.widened(1.0, 1.05).p(), found.p(), "higher, not lower");
     }
 
     #[test]
@@ -379,8 +391,10 @@ mod tests {
         fn no_numbers_break_it(left in prop::collection::vec(any::<f64>(), 0..8), right in prop::collection::vec(any::<f64>(), 0..8)) {
             let own = estimate(left.clone());
             prop_assert!(own.outliers.iter().all(|index| *index < own.values.len()));
-            if let Some(found) = ratio(&left, &right) {
-                prop_assert!(found.p.is_none_or(|p| (0.0..=1.0).contains(&p)), "{found:?}");
+            if let Some(found) = Difference::between(&left, &right) {
+                prop_assert!(found.p().is_none_or(|p| (0.0..=1.0).contains(&p)), "{found:?}");
+                let excludes = found.interval(SIGNIFICANT).map(|(low, high)| low > 1.0 || high < 1.0);
+                prop_assert_eq!(found.p().map(|p| p < SIGNIFICANT), excludes, "{:?}", found);
             }
         }
     }

@@ -2,11 +2,12 @@
 //! puts a finding into words, and nothing reads these words back.
 
 use crate::Finding;
-use phrase::{Alike, Phrase, merged, phrase};
+use phrase::{Alike, Phrase, merged};
 use serde::Serialize;
 
 pub mod conduct;
 pub mod drivers;
+pub mod endpoints;
 pub mod evaluation;
 pub mod failures;
 pub mod generator;
@@ -17,6 +18,7 @@ pub mod proof;
 pub mod repeats;
 pub mod samples;
 pub mod stalls;
+pub mod standing;
 pub mod steadiness;
 
 /// Stages of a finding about many that are quoted.
@@ -45,14 +47,6 @@ macro_rules! families {
         #[serde(untagged)]
         pub enum What {
             $($(#[$doc])* $family($facts),)*
-            /// What limited a stage.
-            Limit {
-                /// The node where it was seen, if there are several.
-                node: Option<String>,
-                /// What it was.
-                #[serde(flatten)]
-                limit: limits::Limit,
-            },
         }
 
         $(impl From<$facts> for What {
@@ -65,7 +59,6 @@ macro_rules! families {
             fn facts(&self) -> &dyn Tell {
                 match self {
                     $(What::$family(facts) => facts,)*
-                    What::Limit { limit, .. } => limit,
                 }
             }
         }
@@ -77,12 +70,16 @@ families! {
     Conduct(conduct::Conduct),
     /// Whether drivers put the load on together.
     Drivers(drivers::Drivers),
+    /// Whether a target's endpoints served alike.
+    Endpoints(endpoints::Endpoints),
     /// An evaluation as a whole.
     Evaluation(evaluation::OfEvaluation),
     /// What failed.
     Failures(failures::Failures),
     /// The load generator.
     Generator(generator::Generator),
+    /// What limited a stage.
+    Limit(standing::Limited),
     /// Times without success.
     Outage(outage::Outage),
     /// What the devices saw.
@@ -110,6 +107,12 @@ impl What {
         matches!(self, What::Generator(SendLag { .. } | Reserve { .. } | Slow { .. }))
     }
 
+    /// Whether it says that the load generator had too little processor time, or nearly so.
+    pub(crate) fn is_of_little_reserve(&self) -> bool {
+        use generator::{Generator, Reserve};
+        matches!(self, What::Generator(Generator::Reserve { reserve, .. }) if *reserve != Reserve::Enough)
+    }
+
     /// Whether it is a check that makes numbers evidence when it passes: of what the devices saw, of content, of a steady
     /// state, of a second engine.
     pub fn is_evidence(&self) -> bool {
@@ -127,11 +130,7 @@ impl What {
     }
 
     pub(crate) fn title(&self) -> Phrase {
-        let mut title = self.facts().title();
-        if let What::Limit { node: Some(node), .. } = self {
-            title.0.extend(phrase![" (on ", node, ")"].0);
-        }
-        title
+        self.facts().title()
     }
 }
 

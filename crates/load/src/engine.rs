@@ -153,6 +153,12 @@ pub struct OpenError(pub String);
 pub trait Sessions: Send + Sync {
     /// Opens a session on the calling thread. Connections may be made here or on first use.
     fn open(&self, thread: ThreadContext) -> Result<Box<dyn Session>, OpenError>;
+
+    /// The servers that the slots are spread over, as reports name them: slot `s` of the work talks to number `s` modulo
+    /// their count ([`crate::endpoints::endpoint_of`]). None where that is not so.
+    fn endpoints(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// One thread's share of an engine: the hot path. Not `Send`: it stays on the thread that opened it.

@@ -8,12 +8,13 @@
 //! | when is the next operation due? | [`pacing`] |
 //! | when is it over? | [`stopping`] |
 //! | which operation is it, and on what? | [`source`] (what it *means* is the [`engine`]'s business) |
-//! | what is kept of it? | [`recorder`] |
+//! | what is kept of it? | [`recorder`], [`endpoints`] |
 //!
 //! [`work`] describes a work in these terms; [`thread`] is the loop that runs a share of its workers on one
 //! thread; [`thread_pool`] runs all threads that a process has of a work; [`merge`] adds up what all processes record,
 //! and decides when the load is steady and when it is given up. [`open_files`] is the limit that many workers run into.
 
+pub mod endpoints;
 pub mod engine;
 pub mod merge;
 pub mod open_files;

@@ -3,6 +3,7 @@
 //! It uses neither threads nor connections nor a clock: its owner passes in the input, reads its
 //! [`Decision`]s, carries them out, and reports when. All times are nanoseconds since the work's start.
 
+use crate::endpoints::merged;
 use crate::pacing::Pacing;
 use crate::recorder::INTERVAL_NS;
 use crate::seconds::Seconds;
@@ -124,6 +125,12 @@ impl Merge {
         }
     }
 
+    /// The next second that waits only for sources which are far behind the others, as far as it is known, and those sources.
+    /// It is returned once, and given to the watch when it is complete.
+    pub fn overdue(&mut self) -> Option<(&Interval, Vec<u32>)> {
+        self.seconds.overdue()
+    }
+
     /// What to do now: each decision is returned once.
     pub fn decision(&mut self) -> Option<Decision> {
         self.decisions.pop_front()
@@ -224,9 +231,8 @@ impl Merge {
         let offered_rate = match &self.pacing {
             Pacing::Closed { .. } => None,
             Pacing::Open { rate, .. } => {
-                let seconds = (window_end_ns - phases.window_start).max(1) as f64 / 1e9;
                 let ramped = rate.with_ramp(self.stop.ramp_up_ns);
-                Some(ramped.due_between(phases.window_start, window_end_ns) / seconds)
+                Some(ramped.mean_between(phases.window_start, window_end_ns))
             }
         };
         let is_interrupted = endings.iter().any(|ending| ending.interrupted);
@@ -238,12 +244,14 @@ impl Merge {
             last_done_ns: latest(|ending| ending.last_done_ns),
             offered_rate,
             workers,
+            endpoints: merged(endings.iter().flat_map(|ending| &ending.endpoints)),
             examples: first_examples(endings.iter().flat_map(|ending| &ending.examples)),
             unsent: sum(|ending| ending.unsent),
             undone: match is_interrupted || !self.given_up.is_empty() {
                 true => sum(|ending| ending.undone),
                 false => 0,
             },
+            unknown: 0,
             threads: endings.iter().map(|ending| ending.threads).fold(0, u32::saturating_add),
             // To the sources giving up looks like the user's stop request.
             interrupted: is_interrupted && self.given_up.is_empty(),

@@ -1,9 +1,10 @@
 //! What is kept of every operation. One recorder per thread; nothing is shared, locked or allocated while it
 //! records. Once a second the finished [`Interval`] goes to the thread pool, which merges and returns it for reuse.
 
+use crate::endpoints::Endpoints;
 use crate::engine::{Outcome, Tick};
 use crossbeam_channel::{Receiver, Sender};
-use tidemark_measure::record::WorkerCount;
+use tidemark_measure::record::{EndpointUse, WorkerCount};
 use tidemark_measure::tally::Interval;
 use tidemark_measure::verification::Checked;
 
@@ -17,6 +18,8 @@ pub struct Timing {
     pub due: Tick,
     /// When it was sent.
     pub sent: Tick,
+    /// For how long of the time between the two it waited for the generator, because a slot was free, nanoseconds.
+    pub own_lag: u64,
     /// When it ended.
     pub done: Tick,
 }
@@ -28,6 +31,8 @@ pub struct Who {
     pub worker: u32,
     /// Which action.
     pub action: u16,
+    /// The slot that carried it.
+    pub slot: u32,
 }
 
 /// What a thread reports at the end of a second besides the operations that ended in it.
@@ -59,10 +64,12 @@ pub struct Recorder {
     open_loop: bool,
     workers: Vec<WorkerCount>,
     actions: usize,
+    endpoints: Endpoints,
     outlet: Outlet,
     cut_at: Tick,
     cpu_at_cut: u64,
     last_cut: Tick,
+    looked_up: Tick,
     load_is_over: bool,
 }
 
@@ -75,6 +82,7 @@ impl Recorder {
         first_worker: u32,
         workers: u32,
         open_loop: bool,
+        endpoints: Endpoints,
         outlet: Outlet,
     ) -> Self {
         let count = |worker| {
@@ -87,10 +95,12 @@ impl Recorder {
             open_loop,
             workers: (first_worker..first_worker + workers).flat_map(count).collect(),
             actions: usize::from(actions),
+            endpoints,
             outlet,
             cut_at: origin + INTERVAL_NS,
             cpu_at_cut: thread_cpu_ns(),
             last_cut: origin,
+            looked_up: origin,
             load_is_over: false,
         }
     }
@@ -138,6 +148,10 @@ impl Recorder {
         let response = timing.done.saturating_sub(if self.open_loop { timing.due } else { timing.sent });
         tally.retries += u64::from(outcome.retries);
         tally.lag.record(timing.sent.saturating_sub(timing.due));
+        if self.open_loop {
+            tally.own_lag_open.record(timing.own_lag);
+        }
+        self.endpoints.record(who.slot, response, outcome);
         match outcome.fault {
             None => {
                 tally.ok += 1;
@@ -149,6 +163,10 @@ impl Recorder {
                 match outcome.checked {
                     Checked::NotAsked => {}
                     Checked::Verified => tally.verified += 1,
+                    Checked::Placed => {
+                        tally.verified += 1;
+                        tally.placed += 1;
+                    }
                     Checked::Not(why) => tally.unchecked.count(why),
                 }
                 tally.response.record(response);
@@ -174,6 +192,13 @@ impl Recorder {
         worker.last_done_ns = worker.last_done_ns.max(timing.done.saturating_sub(self.origin));
     }
 
+    /// The thread looks up at `now`, which it does within `within` of the last time unless it stands still.
+    pub fn look_up(&mut self, now: Tick, within: Tick) {
+        let before = std::mem::replace(&mut self.looked_up, now);
+        let late = now.saturating_sub(before).saturating_sub(within);
+        self.current.stalled_ns = self.current.stalled_ns.max(late);
+    }
+
     /// Ends the current interval and sends it off.
     pub fn cut(&mut self, now: Tick, standing: Standing) {
         let cpu = thread_cpu_ns();
@@ -182,7 +207,7 @@ impl Recorder {
         self.current.backlog = standing.backlog;
         self.current.cpu_ns = cpu.saturating_sub(self.cpu_at_cut);
         self.current.wall_ns = now.saturating_sub(self.last_cut);
-        self.current.stalled_ns = now.saturating_sub(self.cut_at);
+        self.current.stalled_ns = self.current.stalled_ns.max(now.saturating_sub(self.cut_at));
         (self.cpu_at_cut, self.last_cut) = (cpu, now);
 
         let next_index = now.saturating_sub(self.origin) / INTERVAL_NS;
@@ -196,11 +221,11 @@ impl Recorder {
         let _ = self.outlet.full.send((self.outlet.thread, Some(full)));
     }
 
-    /// Ends the last interval and gives the workers' counts.
-    pub fn finish(mut self, now: Tick) -> Vec<WorkerCount> {
+    /// Ends the last interval and gives the counts of the workers and of the endpoints.
+    pub fn finish(mut self, now: Tick) -> (Vec<WorkerCount>, Vec<EndpointUse>) {
         self.cut(now, Standing::default());
         let _ = self.outlet.full.send((self.outlet.thread, None));
-        self.workers
+        (self.workers, self.endpoints.finish())
     }
 }
 

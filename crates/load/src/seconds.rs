@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use tidemark_measure::tally::{Interval, Tally};
 
+/// A source that is so many seconds behind the foremost one is silent: those who look on do not wait for it.
+const BEHIND: u32 = 3;
+
 /// Emptied intervals kept for reuse: their histograms are large.
 const SPARES: usize = 4;
 
@@ -13,6 +16,8 @@ pub(crate) struct Seconds {
     spare: Vec<Interval>,
     /// The first second that was not given out.
     next: u32,
+    /// The first second that was not shown although it was not complete.
+    shown: u32,
     sources: Vec<Source>,
 }
 
@@ -31,6 +36,7 @@ impl Seconds {
             pending: BTreeMap::new(),
             spare: Vec::new(),
             next: 0,
+            shown: 0,
             sources: vec![Source::default(); sources as usize],
         }
     }
@@ -76,6 +82,22 @@ impl Seconds {
         Some(kept.unwrap_or_else(|| empty(&mut self.spare, index, self.actions)))
     }
 
+    /// The next second that is not complete only because some sources are far behind the foremost one, and those sources.
+    /// Each is returned once.
+    pub(crate) fn overdue(&mut self) -> Option<(&Interval, Vec<u32>)> {
+        self.shown = self.shown.max(self.next);
+        let foremost = self.sources.iter().filter_map(|source| source.passed).max()?;
+        let index = Some(self.shown).filter(|shown| shown.saturating_add(BEHIND) <= foremost)?;
+        let is_silent =
+            |source: &Source| !source.is_gone && source.passed.is_none_or(|passed| passed < index);
+        let silent = (0..).zip(&self.sources).filter(|(_, source)| is_silent(source));
+        let silent: Vec<u32> = silent.map(|(number, _)| number).collect();
+        self.shown += 1;
+        let (spare, actions) = (&mut self.spare, self.actions);
+        let interval = self.pending.entry(index).or_insert_with(|| empty(spare, index, actions));
+        Some((interval, silent))
+    }
+
     /// Takes a second back when it has been looked at.
     pub(crate) fn recycle(&mut self, interval: Interval) {
         if self.spare.len() < SPARES {
@@ -91,4 +113,38 @@ fn empty(spare: &mut Vec<Interval>, index: u32, actions: usize) -> Interval {
     let mut interval = spare.pop().unwrap_or_else(fresh);
     interval.reset(index);
     interval
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn add(seconds: &mut Seconds, source: u32, indices: std::ops::Range<u32>) {
+        for index in indices {
+            seconds.of(source, index).unwrap().actions[0].ok += 1;
+        }
+    }
+
+    #[test]
+    fn seconds_that_wait_for_a_silent_source_are_shown_once_and_given_out_when_they_are_whole() {
+        let mut seconds = Seconds::new(1, 3);
+        add(&mut seconds, 0, 0..6);
+        add(&mut seconds, 1, 0..6);
+        add(&mut seconds, 2, 0..2);
+        assert_eq!([seconds.pop(false), seconds.pop(false)].map(|one| one.unwrap().actions[0].ok), [3, 3]);
+        assert!(seconds.pop(false).is_none(), "it waits for the third");
+        let (second, silent) = seconds.overdue().unwrap();
+        assert_eq!((second.index, second.actions[0].ok, silent), (2, 2, vec![2]));
+        assert!(seconds.overdue().is_none(), "one that is a little behind is waited for");
+        add(&mut seconds, 0, 6..8);
+        let shown =
+            std::iter::from_fn(|| seconds.overdue().map(|(second, _)| second.index)).collect::<Vec<_>>();
+        assert_eq!(shown, [3, 4]);
+        add(&mut seconds, 2, 2..6);
+        let whole = std::iter::from_fn(|| seconds.pop(false)).map(|one| (one.index, one.actions[0].ok));
+        assert_eq!(whole.collect::<Vec<_>>(), [(2, 3), (3, 3), (4, 3), (5, 3)], "nothing of it is lost");
+        add(&mut seconds, 1, 6..10);
+        seconds.gone(2);
+        assert_eq!(seconds.pop(false).map(|one| one.index), Some(6));
+    }
 }

@@ -186,6 +186,12 @@ impl Source {
         }
     }
 
+    /// Whether the next operation is one that follows those before it, as a sync does.
+    #[inline]
+    pub fn owes(&self) -> bool {
+        matches!(&self.kind, Kind::Mix(Mix { due: Some(_), .. }))
+    }
+
     /// Takes note of how an operation ended.
     #[inline]
     pub fn ended(&mut self, receipt: Receipt, outcome: &Outcome) {

@@ -4,6 +4,10 @@
 //! is what carries one operation at a time. In a closed loop a stream is due again when its operation has
 //! ended, so there is always a slot for it. In an open loop a stream is due at times fixed in advance, and
 //! takes any slot of its thread; when none is idle it waits, and the wait is part of its response time.
+//!
+//! What is sent late was kept waiting by the storage, if no slot was idle, or by the thread, which came late to an idle one.
+//! Only the thread can tell them apart, so it does, for every operation. A completion that a late thread finds is noted when it
+//! is found: that part of its lateness is in service times, and nobody can tell.
 
 use crate::engine::{Begin, Clock, Completion, Operation, Outcome, Session, Tick};
 use crate::pacing::{Pacing, Schedule};
@@ -16,7 +20,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use tidemark_measure::fault::Fault;
 use tidemark_measure::pick::Part;
-use tidemark_measure::record::{Example, WorkerCount};
+use tidemark_measure::record::{EndpointUse, Example, WorkerCount};
 use tidemark_measure::rng::Rng;
 
 /// How long the loop sleeps at most, so that it notices when the user ends the run.
@@ -39,6 +43,8 @@ const ROUNDING: f64 = 1e-6;
 pub struct ThreadResult {
     /// Counts of its workers.
     pub workers: Vec<WorkerCount>,
+    /// Counts of the target's endpoints, where there are several.
+    pub endpoints: Vec<EndpointUse>,
     /// Its first failures of each class.
     pub examples: Vec<Example>,
     /// Open loop: operations due in the window and never sent.
@@ -72,6 +78,10 @@ struct Slot {
     receipt: Receipt,
     due: Tick,
     sent: Tick,
+    /// The generator's part of the time between the two.
+    own_lag: u64,
+    /// When its operation before this one ended: since then it is idle, if it is.
+    freed: Tick,
 }
 
 /// One thread of a work.
@@ -93,6 +103,9 @@ pub struct LoadThread<'a> {
     ready: VecDeque<(Tick, u32)>,
     /// Streams that will be due.
     later: BinaryHeap<Reverse<(Tick, u32)>>,
+    /// Since when due operations outnumber the slots, or `Tick::MAX` while they do not: what becomes due in such a time finds no
+    /// slot because of the storage.
+    exhausted: Tick,
     in_flight: u32,
     first_sent: Tick,
     last_done: Tick,
@@ -137,6 +150,7 @@ impl<'a> LoadThread<'a> {
             idle: (0..slots).collect(),
             ready: VecDeque::with_capacity(slots as usize),
             later: BinaryHeap::with_capacity(slots as usize),
+            exhausted: Tick::MAX,
             in_flight: 0,
             first_sent: Tick::MAX,
             last_done: origin,
@@ -177,6 +191,7 @@ impl<'a> LoadThread<'a> {
         let (mut abandoned_at, mut backlog_dropped_at) = (None, None);
         loop {
             let now = self.clock.now();
+            self.recorder.look_up(now, LOOK_UP_NS);
             self.heed(now);
             if self.in_flight == 0 && self.nothing_due() {
                 break;
@@ -238,8 +253,9 @@ impl<'a> LoadThread<'a> {
                 let operation = Operation { action, space, ..Operation::default() };
                 let (receipt, sent) = (Receipt::default(), self.clock.now());
                 let (due, measured) = (sent, true);
+                let (own_lag, freed) = (0, sent);
                 self.slots[slot as usize] =
-                    Slot { busy: true, measured, stream, operation, receipt, due, sent };
+                    Slot { busy: true, measured, stream, operation, receipt, due, sent, own_lag, freed };
                 match self.session.begin(slot, &operation, sent) {
                     Begin::Started => self.in_flight += 1,
                     Begin::Done(done, outcome) => self.end(slot, done, &outcome),
@@ -311,10 +327,15 @@ impl<'a> LoadThread<'a> {
                 Some(at) => sent = at,
                 None => self.idle.push_back(slot),
             }
+            // Where operations end as they begin, a thread is here for whole seconds, and does not stand still.
+            self.recorder.look_up(sent, LOOK_UP_NS);
             // The second's cut and the end of the load are the outer loop's business.
             if sent >= self.recorder.cut_at() {
-                break;
+                return sent;
             }
+        }
+        if !self.idle.is_empty() {
+            self.exhausted = Tick::MAX;
         }
         sent
     }
@@ -349,7 +370,8 @@ impl<'a> LoadThread<'a> {
         let own = &mut self.streams[stream as usize];
         let since_start = due - self.origin;
         let measured = since_start >= self.phases.window_start && since_start < self.phases.window_end;
-        if measured {
+        // What follows another operation (a sync) is done for it, and no operation of its own that was asked for.
+        if measured && !own.source.owes() {
             match &mut own.left {
                 Some(0) => return self.retire(stream),
                 Some(left) => *left -= 1,
@@ -362,12 +384,27 @@ impl<'a> LoadThread<'a> {
         }
         let sent = self.clock.now();
         self.first_sent = self.first_sent.min(sent);
-        self.slots[slot as usize] = Slot { busy: true, measured, stream, operation, receipt, due, sent };
+        let own_lag = self.own_lag(slot, due, sent);
+        let freed = self.slots[slot as usize].freed;
+        self.slots[slot as usize] =
+            Slot { busy: true, measured, stream, operation, receipt, due, sent, own_lag, freed };
         match self.session.begin(slot, &operation, sent) {
             Begin::Started => self.in_flight += 1,
             Begin::Done(done, outcome) => self.end(slot, done, &outcome),
         }
         Some(sent)
+    }
+
+    /// For how long of the time between `due` and `sent` a slot was idle: until all were taken, if they were, and since this one
+    /// is free. Slots are taken in the order in which they became idle, so no other has been idle for longer.
+    #[inline]
+    fn own_lag(&mut self, slot: u32, due: Tick, sent: Tick) -> u64 {
+        let freed = self.slots[slot as usize].freed;
+        let before = self.exhausted.min(freed).saturating_sub(due);
+        if self.idle.is_empty() {
+            self.exhausted = self.exhausted.min(sent);
+        }
+        before + sent.saturating_sub(due.max(freed))
     }
 
     /// Takes a stream out of an open loop's schedule for good.
@@ -386,10 +423,10 @@ impl<'a> LoadThread<'a> {
 
     #[inline]
     fn end(&mut self, slot: u32, done: Tick, outcome: &Outcome) {
-        let Slot { measured, stream, operation, receipt, due, sent, .. } = self.slots[slot as usize];
-        self.slots[slot as usize].busy = false;
-        let who = Who { worker: stream, action: operation.action };
-        self.recorder.record(who, Timing { due, sent, done }, outcome, measured);
+        let Slot { measured, stream, operation, receipt, due, sent, own_lag, .. } = self.slots[slot as usize];
+        (self.slots[slot as usize].busy, self.slots[slot as usize].freed) = (false, done);
+        let who = Who { worker: stream, action: operation.action, slot };
+        self.recorder.record(who, Timing { due, sent, own_lag, done }, outcome, measured);
         self.streams[stream as usize].source.ended(receipt, outcome);
         self.idle.push_back(slot);
         self.last_done = self.last_done.max(done);
@@ -413,7 +450,8 @@ impl<'a> LoadThread<'a> {
 
     /// Until when there is nothing to do but to wait for completions.
     fn wait_until(&self, now: Tick) -> Tick {
-        if !self.idle.is_empty() && !self.ready.is_empty() {
+        let is_over = self.in_flight == 0 && self.nothing_due();
+        if is_over || (!self.idle.is_empty() && !self.ready.is_empty()) {
             return now;
         }
         let soon = self.recorder.cut_at().min(now + LOOK_UP_NS);
@@ -454,10 +492,11 @@ impl<'a> LoadThread<'a> {
 
     fn result(mut self) -> ThreadResult {
         let undone = self.streams.iter().map(|stream| stream.source.left() + stream.left.unwrap_or(0)).sum();
-        let now = self.clock.now();
+        let (workers, endpoints) = self.recorder.finish(self.clock.now());
         ThreadResult {
             examples: self.session.examples(),
-            workers: self.recorder.finish(now),
+            workers,
+            endpoints,
             unsent: self.unsent,
             undone,
             first_sent: self.first_sent,

@@ -1,5 +1,6 @@
 //! All threads that a process has of a work: opened, started together, their seconds put together.
 
+use crate::endpoints::{Endpoints, merged};
 use crate::engine::{Clock, OpenError, Sessions, ThreadContext, Tick};
 use crate::merge::{Decision, Merge, first_examples};
 use crate::pacing::Pacing;
@@ -12,7 +13,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use tidemark_measure::record::{Example, LongestGap, Settling, WorkerCount};
+use tidemark_measure::record::{EndpointUse, Example, LongestGap, Settling, WorkerCount};
 use tidemark_measure::tally::{Interval, Tally};
 
 /// How long operations in flight may take when the work is ended early.
@@ -108,6 +109,8 @@ pub struct Result {
     pub offered_rate: Option<f64>,
     /// Counts of each worker.
     pub workers: Vec<WorkerCount>,
+    /// Counts of each of the target's endpoints; none where there is only one.
+    pub endpoints: Vec<EndpointUse>,
     /// The first failures of each class.
     pub examples: Vec<Example>,
     /// The longest time without a success.
@@ -116,6 +119,8 @@ pub struct Result {
     pub unsent: u64,
     /// Asked for by the plan, never begun.
     pub undone: u64,
+    /// Asked for by the plan; nobody knows whether they were done.
+    pub unknown: u64,
     /// Generator threads.
     pub threads: u32,
     /// How the load became steady, where the stop rule waits for that.
@@ -134,6 +139,8 @@ pub struct Result {
 pub struct Ending {
     /// Counts of its workers.
     pub workers: Vec<WorkerCount>,
+    /// Its counts of the target's endpoints; none where there is only one.
+    pub endpoints: Vec<EndpointUse>,
     /// Its first failures of each class.
     pub examples: Vec<Example>,
     /// Open loop: due in the window, never sent.
@@ -336,6 +343,7 @@ fn ending(results: &[ThreadResult], origin: Tick) -> Ending {
     let first_sent = results.iter().map(|result| result.first_sent).min();
     Ending {
         workers: results.iter().flat_map(|result| result.workers.iter().copied()).collect(),
+        endpoints: merged(results.iter().flat_map(|result| &result.endpoints)),
         examples: first_examples(results.iter().flat_map(|result| &result.examples)),
         unsent: results.iter().map(|result| result.unsent).sum(),
         undone: results.iter().map(|result| result.undone).sum(),
@@ -380,7 +388,8 @@ fn run_thread(
     let session = opened?;
     let Ok(origin) = gate.start.recv() else { return Ok(None) };
     let open_loop = matches!(work.pacing, Pacing::Open { .. });
-    let recorder = Recorder::new(origin, work.actions, first, count, open_loop, outlet);
+    let endpoints = Endpoints::new(engine.endpoints(), first.saturating_mul(work.depth.max(1)));
+    let recorder = Recorder::new(origin, work.actions, first, count, open_loop, endpoints, outlet);
     Ok(Some(LoadThread::new(work, control, clock, origin, (first, count), session, recorder).run()))
 }
 

@@ -4,6 +4,7 @@ use crate::pacing::Pacing;
 use crate::source::SourcePlan;
 use crate::stopping::Stop;
 use serde::{Deserialize, Serialize};
+use tidemark_measure::record::Planned;
 
 /// Everything that the load core needs to know of a work. Times are nanoseconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,6 +28,23 @@ pub struct Work {
     pub seed: u64,
     /// Numbers that name this work's random streams within the run: stage and work.
     pub stream: [u64; 2],
+}
+
+impl Work {
+    /// What is fixed of it before it begins.
+    pub fn planned(&self) -> Planned {
+        let phases = self.stop.phases();
+        let fixed = |at: u64| (at != u64::MAX).then_some(at);
+        Planned {
+            rate: match &self.pacing {
+                Pacing::Closed { .. } => None,
+                Pacing::Open { rate, .. } => Some(rate.with_ramp(self.stop.ramp_up_ns)),
+            },
+            window_start_ns: fixed(phases.window_start),
+            window_end_ns: fixed(phases.window_end),
+            operations: self.stop.operations.into_iter().chain(self.source.operations()).min(),
+        }
+    }
 }
 
 /// An operation done once on every space of a range after the end of the load, divided among the workers: an

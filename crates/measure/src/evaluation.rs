@@ -27,8 +27,10 @@ pub struct Evaluation {
     pub arms: Vec<Arm>,
     /// The loads that run on each of them.
     pub loads: Vec<Load>,
-    /// How often each cell is measured.
+    /// How often each cell is measured, or at most with `until`.
     pub repeats: u32,
+    /// How far the interval of a cell's mean may reach to each side, as a share of it, until its repeats end.
+    pub until: Option<f64>,
     /// The order of the runs: `interleaved`, `blocks`, `random`.
     pub order: String,
     /// Remarks on the document.
@@ -36,6 +38,9 @@ pub struct Evaluation {
     /// Cells that could not be measured, or not at all, and why: whole sentences.
     pub missing: Vec<String>,
 }
+
+/// Repeats of a cell before its spread may end them: from fewer nobody can tell.
+pub const REPEATS_LEAST: u32 = 5;
 
 /// One thing compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,8 +94,10 @@ pub struct Search {
     pub from: f64,
     /// The highest.
     pub to: f64,
-    /// How exactly: 0.05 looks until two levels that enclose the knee are at most 5 % apart (or are neighbours).
+    /// How exactly: 0.05 looks until the knee is, with 95 %, at most 5 % away (or between neighbours).
     pub within: f64,
+    /// How many runs it may take on each arm; 0 in records of old, which means that nobody limited them.
+    pub runs: u32,
 }
 
 impl Search {
@@ -115,10 +122,11 @@ impl<'de> Deserialize<'de> for Search {
             from: f64,
             to: f64,
             within: f64,
+            runs: u32,
         }
-        let Stored { axis, unit, from, to, within } = Stored::deserialize(deserializer)?;
+        let Stored { axis, unit, from, to, within, runs } = Stored::deserialize(deserializer)?;
         let before = if axis == "rate" { Unit::OperationsPerSecond } else { Unit::Count };
-        Ok(Self { axis, unit: unit.unwrap_or(before), from, to, within })
+        Ok(Self { axis, unit: unit.unwrap_or(before), from, to, within, runs })
     }
 }
 
@@ -165,6 +173,9 @@ mod tests {
         let unit = |text: &str| serde_json::from_str::<Search>(text).unwrap().unit;
         assert_eq!(unit(r#"{"axis":"rate","from":1.0,"to":9.0,"within":0.05}"#), Unit::OperationsPerSecond);
         assert_eq!(unit(r#"{"axis":"workers","from":1.0,"to":9.0,"within":0.05}"#), Unit::Count);
+        let old: Search =
+            serde_json::from_str(r#"{"axis":"rate","from":1.0,"to":9.0,"within":0.05}"#).unwrap();
+        assert_eq!(old.runs, 0, "nobody limited them");
         let again = serde_json::to_string(&Search {
             axis: "ops".into(),
             unit: Unit::OperationsPerSecond,

@@ -4,6 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
 use serde::{Deserialize, Serialize};
+use std::sync::LazyLock;
 
 /// Up to here a histogram has its memory from the start, nanoseconds: one hour. It grows by 8 KiB for every doubling when
 /// something took longer.
@@ -22,9 +23,29 @@ pub const PERCENTILES: [f64; 9] = [0.50, 0.60, 0.80, 0.90, 0.95, 0.99, 0.999, 0.
 ///
 /// Its memory (about 270 kB) is taken when it counts for the first time, or is made [`ready`](Self::ready) to: records of
 /// runs are full of histograms that never counted anything. After that recording does not allocate, but for an operation
-/// of more than an hour that is the longest so far.
+/// of more than an hour that is the longest so far. Where counting is over, [`pack`](Self::pack) gives most of it back.
 #[derive(Clone, Debug, Default)]
-pub struct Histogram(Option<hdrhistogram::Histogram<u64>>);
+pub struct Histogram(Counts);
+
+#[derive(Clone, Debug, Default)]
+enum Counts {
+    #[default]
+    None,
+    /// To count: an array of all buckets.
+    Dense(hdrhistogram::Histogram<u64>),
+    /// To keep: the buckets that counted something, as (lowest value, count), ascending.
+    Packed(Box<[(u64, u64)]>),
+}
+
+/// Knows the bounds of every bucket, and counts nothing.
+static BUCKETS: LazyLock<hdrhistogram::Histogram<u64>> = LazyLock::new(dense);
+
+fn dense() -> hdrhistogram::Histogram<u64> {
+    let inner = hdrhistogram::Histogram::new_with_bounds(1, ROOM_NS, DIGITS);
+    let mut inner = inner.expect("the bounds are constants that HdrHistogram accepts");
+    inner.auto(true);
+    inner
+}
 
 /// A stored histogram could not be read back.
 #[derive(Debug, thiserror::Error)]
@@ -42,13 +63,44 @@ impl Histogram {
         self.inner();
     }
 
+    /// Gives back the memory that only counting needs. It can count again: then it takes it once more.
+    pub fn pack(&mut self) {
+        if let Counts::Dense(inner) = &self.0 {
+            *self = Self::packed(inner);
+        }
+    }
+
+    fn packed(inner: &hdrhistogram::Histogram<u64>) -> Self {
+        let mut buckets: Vec<(u64, u64)> = Vec::new();
+        for step in inner.iter_recorded() {
+            // Other programs may have had other buckets.
+            let value_ns = lowest(inner.lowest_equivalent(step.value_iterated_to()));
+            match buckets.last_mut() {
+                Some((last, times)) if *last == value_ns => {
+                    *times = times.saturating_add(step.count_at_value());
+                }
+                _ => buckets.push((value_ns, step.count_at_value())),
+            }
+        }
+        Self(if buckets.is_empty() { Counts::None } else { Counts::Packed(buckets.into()) })
+    }
+
+    #[inline]
     fn inner(&mut self) -> &mut hdrhistogram::Histogram<u64> {
-        self.0.get_or_insert_with(|| {
-            let inner = hdrhistogram::Histogram::new_with_bounds(1, ROOM_NS, DIGITS);
-            let mut inner = inner.expect("the bounds are constants that HdrHistogram accepts");
-            inner.auto(true);
-            inner
-        })
+        if !matches!(self.0, Counts::Dense(_)) {
+            self.0 = Counts::Dense(self.unpacked());
+        }
+        let Counts::Dense(inner) = &mut self.0 else { unreachable!("it has just been made dense") };
+        inner
+    }
+
+    #[cold]
+    fn unpacked(&self) -> hdrhistogram::Histogram<u64> {
+        let mut inner = dense();
+        if let Counts::Packed(buckets) = &self.0 {
+            buckets.iter().for_each(|(value_ns, times)| count(&mut inner, *value_ns, *times));
+        }
+        inner
     }
 
     /// Counts one value, in nanoseconds.
@@ -73,87 +125,153 @@ impl Histogram {
 
     /// Adds every count of `other` to this histogram.
     pub fn add(&mut self, other: &Histogram) {
-        if let Some(other) = other.recorded() {
-            add(self.inner(), other);
+        match &other.0 {
+            Counts::None => {}
+            Counts::Dense(other) if other.is_empty() => {}
+            Counts::Dense(other) => add(self.inner(), other),
+            Counts::Packed(buckets) => self.record_all(buckets.iter().copied()),
         }
     }
 
     /// Forgets every count and keeps the memory.
     pub fn reset(&mut self) {
-        if let Some(inner) = self.0.as_mut().filter(|inner| !inner.is_empty()) {
-            inner.reset();
+        match &mut self.0 {
+            Counts::Dense(inner) if !inner.is_empty() => inner.reset(),
+            Counts::Dense(_) | Counts::None => {}
+            Counts::Packed(_) => self.0 = Counts::None,
         }
-    }
-
-    /// What was recorded, if anything was.
-    fn recorded(&self) -> Option<&hdrhistogram::Histogram<u64>> {
-        self.0.as_ref().filter(|inner| !inner.is_empty())
     }
 
     /// How many values were recorded.
     pub fn count(&self) -> u64 {
-        self.0.as_ref().map_or(0, hdrhistogram::Histogram::len)
+        match &self.0 {
+            Counts::None => 0,
+            Counts::Dense(inner) => inner.len(),
+            Counts::Packed(buckets) => buckets.iter().fold(0, |sum, (_, times)| sum.saturating_add(*times)),
+        }
     }
 
     /// Whether nothing was recorded.
     pub fn is_empty(&self) -> bool {
-        self.recorded().is_none()
+        self.count() == 0
     }
 
     /// The value, in nanoseconds, that a `fraction` (0 to 1) of the values do not exceed; 0 when empty.
     pub fn quantile(&self, fraction: f64) -> u64 {
-        self.recorded().map_or(0, |inner| inner.value_at_quantile(fraction).min(inner.max()))
+        match &self.0 {
+            Counts::None => 0,
+            Counts::Dense(inner) if inner.is_empty() => 0,
+            Counts::Dense(inner) => inner.value_at_quantile(fraction).min(inner.max()),
+            Counts::Packed(buckets) => {
+                // As HdrHistogram does it, of which the same answers are expected.
+                let wanted = ((fraction.min(1.0) * self.count() as f64).ceil() as u64).max(1);
+                let mut sum = 0u64;
+                let found = buckets.iter().find(|(_, times)| {
+                    sum = sum.saturating_add(*times);
+                    sum >= wanted
+                });
+                let ends = if fraction == 0.0 { lowest } else { highest };
+                found.or(buckets.last()).map_or(0, |(value_ns, _)| ends(*value_ns))
+            }
+        }
     }
 
     /// The arithmetic mean in nanoseconds; 0 when empty.
     pub fn mean(&self) -> f64 {
-        self.recorded().map_or(0.0, hdrhistogram::Histogram::mean)
+        match &self.0 {
+            Counts::None => 0.0,
+            Counts::Dense(inner) => inner.mean(),
+            Counts::Packed(buckets) => {
+                let count = self.count() as f64;
+                let share = |(value_ns, times): &(u64, u64)| {
+                    BUCKETS.median_equivalent(*value_ns) as f64 * *times as f64 / count
+                };
+                buckets.iter().map(share).sum()
+            }
+        }
     }
 
     /// The largest value in nanoseconds, to three digits; 0 when empty.
     pub fn max(&self) -> u64 {
-        self.recorded().map_or(0, hdrhistogram::Histogram::max)
+        match &self.0 {
+            Counts::None => 0,
+            Counts::Dense(inner) => inner.max(),
+            Counts::Packed(buckets) => buckets.last().map_or(0, |(value_ns, _)| highest(*value_ns)),
+        }
     }
 
     /// The smallest value in nanoseconds, to three digits; 0 when empty.
     pub fn min(&self) -> u64 {
-        self.recorded().map_or(0, hdrhistogram::Histogram::min)
+        match &self.0 {
+            Counts::None => 0,
+            Counts::Dense(inner) if inner.is_empty() => 0,
+            Counts::Dense(inner) => inner.min(),
+            Counts::Packed(buckets) => buckets.first().map_or(0, |(value_ns, _)| lowest(*value_ns)),
+        }
     }
 
     /// How many values were at most `value_ns`.
     pub fn count_up_to(&self, value_ns: u64) -> u64 {
-        self.recorded().map_or(0, |inner| inner.count_between(0, value_ns))
+        match &self.0 {
+            Counts::None => 0,
+            Counts::Dense(inner) => inner.count_between(0, value_ns),
+            Counts::Packed(buckets) => {
+                let up_to = buckets.iter().take_while(|(lowest_ns, _)| *lowest_ns <= value_ns);
+                up_to.fold(0, |sum, (_, times)| sum.saturating_add(*times))
+            }
+        }
     }
 
     /// The recorded buckets as (highest value in nanoseconds, count), ascending, empty ones left out.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        let steps = self.recorded().into_iter().flat_map(hdrhistogram::Histogram::iter_recorded);
-        steps.map(|step| (step.value_iterated_to(), step.count_at_value()))
+        let (dense, packed) = match &self.0 {
+            Counts::None => (None, None),
+            Counts::Dense(inner) => (Some(inner), None),
+            Counts::Packed(buckets) => (None, Some(buckets)),
+        };
+        let steps = dense.into_iter().flat_map(hdrhistogram::Histogram::iter_recorded);
+        let dense = steps.map(|step| (step.value_iterated_to(), step.count_at_value()));
+        let packed = packed.into_iter().flatten().map(|(value_ns, times)| (highest(*value_ns), *times));
+        dense.chain(packed)
     }
 
     /// The standard HdrHistogram V2 encoding; of an empty one, nothing.
     pub fn to_v2(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
-        if let Some(inner) = self.recorded() {
+        let mut write = |inner: &hdrhistogram::Histogram<u64>| {
             V2Serializer::new().serialize(inner, &mut bytes).expect("writing to memory does not fail");
+        };
+        match &self.0 {
+            Counts::None => {}
+            Counts::Dense(inner) if inner.is_empty() => {}
+            Counts::Dense(inner) => write(inner),
+            Counts::Packed(_) => write(&self.unpacked()),
         }
         bytes
     }
 
     /// Reads the V2 encoding back.
     pub fn from_v2(mut bytes: &[u8]) -> Result<Self, Damaged> {
-        let mut own = Self::new();
         if bytes.is_empty() {
-            return Ok(own);
+            return Ok(Self::new());
         }
         let read: hdrhistogram::Histogram<u64> =
             Deserializer::new().deserialize(&mut bytes).map_err(|error| Damaged(error.to_string()))?;
         if read.max() > LONGEST_NS {
             return Err(Damaged("it counts latencies of centuries".into()));
         }
-        add(own.inner(), &read);
-        Ok(own)
+        Ok(Self::packed(&read))
     }
+}
+
+/// The lowest value of a value's bucket.
+fn lowest(value_ns: u64) -> u64 {
+    BUCKETS.lowest_equivalent(value_ns)
+}
+
+/// The highest value of a value's bucket.
+fn highest(value_ns: u64) -> u64 {
+    BUCKETS.highest_equivalent(value_ns)
 }
 
 #[inline]
@@ -219,6 +337,37 @@ mod tests {
         let mut bytes = Vec::new();
         V2Serializer::new().serialize(&beyond, &mut bytes).unwrap();
         assert!(Histogram::from_v2(&bytes).is_err());
+    }
+
+    #[test]
+    fn a_packed_histogram_answers_as_it_did() {
+        let mut dense = Histogram::new();
+        for value in 1..3_000u64 {
+            dense.record_many(value.pow(3), value % 7);
+        }
+        dense.record(30 * ROOM_NS);
+        dense.record(0);
+        let mut packed = dense.clone();
+        packed.pack();
+        assert!(matches!(packed.0, Counts::Packed(_)));
+        let fractions = [0.0, 1e-9, 0.1, 0.5, 0.75, 0.99, 0.999, 1.0];
+        let answers = |one: &Histogram| {
+            let up_to = [0, 1, 2_047, 5_000_000, ROOM_NS, u64::MAX].map(|value| one.count_up_to(value));
+            (one.count(), one.min(), one.max(), fractions.map(|at| one.quantile(at)), up_to, one.to_v2())
+        };
+        assert_eq!(answers(&packed), answers(&dense));
+        assert!((packed.mean() / dense.mean() - 1.0).abs() < 1e-9, "{} {}", packed.mean(), dense.mean());
+        assert!(packed.buckets().eq(dense.buckets()));
+        let (mut once_more, mut twice) = (packed.clone(), dense.clone());
+        once_more.add(&packed);
+        twice.add(&dense);
+        assert_eq!(answers(&once_more), answers(&twice));
+        let again = Histogram::from_v2(&dense.to_v2()).unwrap();
+        assert_eq!(answers(&again), answers(&dense));
+        let mut empty = Histogram::new();
+        empty.ready();
+        empty.pack();
+        assert!(matches!(empty.0, Counts::None), "nothing was counted: nothing is kept");
     }
 
     #[test]

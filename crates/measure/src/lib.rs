@@ -7,6 +7,7 @@
 //! | [`axis`] | what a sweep varies: names and values with units |
 //! | [`rng`] | the seeded random stream that every choice comes from |
 //! | [`pick`] | distributions and selectors over whole numbers, and how workers share them |
+//! | [`rate`] | rates of operations over time |
 //! | [`think`] | how long workers pause between operations |
 //! | [`verification`] | whether content was compared with what had been written, and if not, why |
 //! | [`counts`] | how often each class of something occurred |
@@ -30,6 +31,7 @@ pub mod host;
 pub mod kind;
 pub mod observation;
 pub mod pick;
+pub mod rate;
 pub mod record;
 pub mod rng;
 pub mod service_level;

@@ -7,6 +7,20 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+/// The subject of the process that observes its own node.
+pub const OWN: &str = "tidemark";
+
+/// The subject of a driver's process, in the record of a run on drivers.
+pub fn of_driver(name: &str) -> String {
+    format!("driver {name}")
+}
+
+/// The subject of the controller's process in such a record: it puts no load on.
+pub const CONTROLLER: &str = "controller";
+
+/// The most that a sample may be away from the time for which it stands, nanoseconds: samples are taken once a second.
+const NEAR_NS: u64 = 1_000_000_000;
+
 /// One node, from the run's start to its end.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
@@ -81,6 +95,17 @@ impl Node {
         self.series.iter().filter(move |series| series.is(kind, metric))
     }
 
+    /// Adds a series that was sampled at times of its own: each of this node's times has the sample that is nearest to it.
+    pub fn add_series(&mut self, at_ns: &[u64], series: Series) {
+        let nearest = |own: &u64| {
+            let all = at_ns.iter().zip(&series.values);
+            let (at, value) = all.min_by_key(|(at, _)| at.abs_diff(*own))?;
+            (at.abs_diff(*own) <= NEAR_NS).then_some(*value)
+        };
+        let values = self.at_ns.iter().map(|own| nearest(own).unwrap_or(f32::NAN)).collect();
+        self.series.push(Series { values, ..series });
+    }
+
     /// The mean of a series over the samples that end within a span of the run's clock; `None` without any.
     pub fn mean(&self, series: &Series, from_ns: u64, to_ns: u64) -> Option<f64> {
         let within = self.at_ns.iter().zip(&series.values);
@@ -92,6 +117,11 @@ impl Node {
 }
 
 impl Series {
+    /// Whether it is about the process that observed its own node.
+    pub fn is_own(&self) -> bool {
+        matches!(self.kind, Kind::Process | Kind::Cgroup) && self.subject == OWN
+    }
+
     fn is(&self, kind: Kind, metric: &str) -> bool {
         self.kind == kind && self.metric == metric
     }
@@ -124,6 +154,19 @@ mod tests {
         assert!(text.contains("[0.0,1.235,98770.0,null]"), "{text}");
         let read: Series = serde_json::from_str(&text).unwrap();
         assert!(read.values[3].is_nan() && read.values[1] == 1.235);
+    }
+
+    #[test]
+    fn a_series_with_times_of_its_own_takes_its_place_among_the_others() {
+        let mut node = Node {
+            at_ns: vec![1_000_000_000, 2_000_000_000, 3_000_000_000, 9_000_000_000],
+            ..Node::default()
+        };
+        let series = Series { subject: "driver a".into(), values: vec![0.1, 0.2, 0.3], ..Series::default() };
+        node.add_series(&[1_400_000_000, 2_400_000_000, 3_400_000_000], series);
+        let added = &node.series[0];
+        assert_eq!((added.subject.as_str(), &added.values[..3]), ("driver a", &[0.1, 0.2, 0.3][..]));
+        assert!(added.values[3].is_nan(), "it was not sampled then");
     }
 
     #[test]

@@ -6,15 +6,24 @@
 //! Fields that a stored record lacks take their default values: runs of older versions stay readable.
 
 use crate::axis::Axis;
+use crate::counts::FaultCounts;
 use crate::evaluation::Member;
 use crate::fault::Fault;
+use crate::histogram::Histogram;
 use crate::host::Host;
 use crate::kind::{Cache, OperationClass, WorkKind};
 use crate::observation::Node;
+use crate::rate::Rate;
 use crate::tally::{Interval, Tally};
 use crate::think::Think;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+mod drivers;
+
+pub use drivers::{Driver, Lost, Share, ShareSecond};
 
 /// One execution of one document.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -133,84 +142,6 @@ pub struct Stage {
     pub proof: Option<Proof>,
     /// What each driver did of it; none where there were no drivers.
     pub shares: Vec<Share>,
-}
-
-/// A process that generates load, commanded by a controller.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
-#[schema(as = RunDriver)]
-pub struct Driver {
-    /// Its name, unique among the drivers of its controller.
-    pub name: String,
-    /// Its machine.
-    #[serde(flatten)]
-    pub host: Host,
-    /// How far its clock was ahead of the controller's when the run began, nanoseconds; both are monotonic clocks with
-    /// origins of their own, so only changes of it mean something.
-    pub clock_offset_ns: i64,
-    /// Half of the shortest round trip by which the offset was measured, nanoseconds: the most that it can be wrong.
-    pub clock_error_ns: u64,
-    /// When it was lost and why, if it was.
-    pub lost: Option<Lost>,
-}
-
-/// How a driver was lost.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
-pub struct Lost {
-    /// When it was given up.
-    pub at_ns: u64,
-    /// Why, as a clause: `it said nothing for 10 s`.
-    pub reason: String,
-}
-
-/// What one driver did of one work.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
-#[schema(as = RunShare)]
-pub struct Share {
-    /// Which driver of the run.
-    pub driver: u32,
-    /// Which work of the stage.
-    pub work: u32,
-    /// Its first worker within the work.
-    pub first_worker: u32,
-    /// How many workers it had.
-    pub workers: u32,
-    /// Generator threads.
-    pub threads: u32,
-    /// Measured operations that succeeded.
-    pub ok: u64,
-    /// Measured operations that failed.
-    pub failed: u64,
-    /// Bytes that the successful ones moved.
-    pub bytes: u64,
-    /// When its first operation was sent, measured or not, on the controller's clock.
-    pub first_sent_ns: Option<u64>,
-    /// Whether all that it did arrived here. If not, the driver was lost, and what it did after its last second is missing.
-    pub complete: bool,
-    /// Second by second.
-    pub series: Vec<ShareSecond>,
-}
-
-/// One second of a driver's share of a work, over all operations.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
-pub struct ShareSecond {
-    /// Which second since the work's start.
-    pub index: u32,
-    /// Successes.
-    pub ok: u64,
-    /// Failures.
-    pub failed: u64,
-    /// Bytes moved by the successes.
-    pub bytes: u64,
-    /// Median of the response times, nanoseconds.
-    pub p50_ns: u64,
-    /// 99th percentile of the response times, nanoseconds.
-    pub p99_ns: u64,
-    /// Share of the generator threads' time that they spent on a processor, 0 to 1.
-    pub busy: f64,
 }
 
 /// One point of a sweep, and which of its repeats.
@@ -346,10 +277,14 @@ pub struct Work {
     pub threads: u32,
     /// Operations per second that an open loop offered on average over the window; `None` in a closed loop.
     pub offered_rate: Option<f64>,
+    /// What was fixed of it before it began.
+    pub planned: Planned,
     /// Pauses of a worker between its operations.
     pub think: Think,
     /// Whether no storage is behind it: its operations only pretend, and its numbers are the generator's own.
     pub simulated: bool,
+    /// Whether what serves it runs in the load generator's own process, and is observed with it.
+    pub in_process: bool,
     /// Where the window began, since the work's start; operations due before it are not measured.
     pub window_start_ns: u64,
     /// Where it ended: the planned end, or the last completion when a count or a volume ended the work.
@@ -368,16 +303,35 @@ pub struct Work {
     pub unsent: u64,
     /// Planned operations that were never begun, because the work was given up.
     pub undone: u64,
+    /// Planned operations of which nothing is known: they were a lost driver's, who may have done some of them after its last
+    /// report.
+    pub unknown: u64,
     /// The first few failures of each class, word for word.
     pub examples: Vec<Example>,
     /// Counts of each worker and operation.
     pub workers_counts: Vec<WorkerCount>,
+    /// What it did at each of its target's endpoints; none where there is only one.
+    pub endpoints: Vec<EndpointUse>,
     /// How the load became steady before the window began, where the document requires it.
     pub settling: Option<Settling>,
     /// Why the work was given up before its end, or empty.
     pub given_up: String,
     /// Failures that the document allows, per million operations.
     pub allowed_failures_per_million: u32,
+}
+
+/// What is fixed of a work before it begins. Its result is rebuilt from it if the process that keeps the record dies.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Planned {
+    /// Operations per second that an open loop is to offer, its ramp-up included; `None` in a closed loop.
+    pub rate: Option<Rate>,
+    /// Where the window begins, since the work's start; `None` where that depends on when the load becomes steady.
+    pub window_start_ns: Option<u64>,
+    /// Where it ends; `None` where that depends on the load.
+    pub window_end_ns: Option<u64>,
+    /// How many operations there are, where they are counted.
+    pub operations: Option<u64>,
 }
 
 /// The rounds before the window, until throughput was steady by the SNIA's rule (SSS PTS 2.0.2, 2.1.24): over five
@@ -450,7 +404,7 @@ pub struct Second {
     pub backlog: u64,
     /// Share of the generator threads' time that they spent on a processor, 0 to 1.
     pub busy: f64,
-    /// By how much the generator thread that was latest missed the end of the second, nanoseconds.
+    /// For how long a generator thread stood still that was due to run, at most, nanoseconds.
     pub stalled_ns: u64,
 }
 
@@ -530,6 +484,37 @@ pub struct Example {
     pub text: String,
 }
 
+/// What a work did at one of its target's endpoints, over all its operations: those due within the window.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct EndpointUse {
+    /// Scheme, host and port.
+    pub endpoint: String,
+    /// Successes.
+    pub ok: u64,
+    /// Bytes of the successes.
+    pub bytes: u64,
+    /// Failures by class.
+    pub faults: FaultCounts,
+    /// From due to done, of the successes.
+    pub response: Histogram,
+}
+
+impl EndpointUse {
+    /// Adds what was done at the same endpoint elsewhere.
+    pub fn add(&mut self, other: &EndpointUse) {
+        self.ok = self.ok.saturating_add(other.ok);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.faults.add(&other.faults);
+        self.response.add(&other.response);
+    }
+
+    /// Operations that ended, well or not.
+    pub fn total(&self) -> u64 {
+        self.ok.saturating_add(self.faults.total())
+    }
+}
+
 /// What one worker did with one operation, over the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
@@ -561,6 +546,13 @@ impl Work {
     /// Length of the window in seconds; never zero.
     pub fn window_seconds(&self) -> f64 {
         (self.window_end_ns.saturating_sub(self.window_start_ns)).max(1) as f64 / 1e9
+    }
+
+    /// Whether the second with this index lies wholly in the window. What is left of a second at an end of the load is too
+    /// short to say how busy anything was.
+    pub fn measures_second(&self, index: u32) -> bool {
+        let from = u64::from(index).saturating_mul(SECOND_NS);
+        from >= self.window_start_ns && from.saturating_add(SECOND_NS) <= self.window_end_ns
     }
 }
 

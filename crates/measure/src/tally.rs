@@ -36,14 +36,19 @@ pub struct Tally {
     pub faults: FaultCounts,
     /// Successful operations whose content was compared with what had been written, and was right.
     pub verified: u64,
+    /// Of the verified ones, those of which nobody knew which write they must be of: in their place and Tidemark's, perhaps stale.
+    pub placed: u64,
     /// Successful operations whose content was to be verified and could not be, by [`Unchecked`](crate::verification::Unchecked).
     pub unchecked: UncheckedCounts,
     /// From due to done, of the successful ones. In a closed loop an operation is due when it is sent.
     pub response: Histogram,
     /// From sent to done, of the successful ones. Kept in an open loop only; see [`Tally::service`].
     pub service_open: Histogram,
-    /// From due to sent, of all of them: how late the generator was.
+    /// From due to sent, of all of them: how late they were, whoever's doing it was.
     pub lag: Histogram,
+    /// The part of the lag in which a slot was free, so that the generator could have sent. Kept in an open loop only; see
+    /// [`Tally::own_lag`].
+    pub own_lag_open: Histogram,
     /// From sent to the first byte of the reply's body, where the engine knows it.
     pub first_byte: Histogram,
     /// From due to done, of the failed ones.
@@ -63,6 +68,7 @@ impl Tally {
         self.retries = self.retries.saturating_add(other.retries);
         self.faults.add(&other.faults);
         self.verified = self.verified.saturating_add(other.verified);
+        self.placed = self.placed.saturating_add(other.placed);
         self.unchecked.add(&other.unchecked);
         for (own, other) in self.histograms_mut().into_iter().zip(other.histograms()) {
             own.add(other);
@@ -73,7 +79,7 @@ impl Tally {
     pub fn reset(&mut self) {
         (self.ok, self.bytes, self.retries) = (0, 0, 0);
         (self.late, self.late_bytes, self.early, self.early_bytes) = (0, 0, 0, 0);
-        (self.outside_bytes, self.verified) = (0, 0);
+        (self.outside_bytes, self.verified, self.placed) = (0, 0, 0);
         (self.faults, self.unchecked) = (FaultCounts::default(), UncheckedCounts::default());
         for histogram in self.histograms_mut() {
             histogram.reset();
@@ -105,12 +111,35 @@ impl Tally {
         if self.service_open.is_empty() { &self.response } else { &self.service_open }
     }
 
-    pub(crate) fn histograms(&self) -> [&Histogram; 5] {
-        [&self.response, &self.service_open, &self.lag, &self.first_byte, &self.failure]
+    /// Gives back the memory that only counting needs: see [`Histogram::pack`].
+    pub fn pack(&mut self) {
+        self.histograms_mut().into_iter().for_each(Histogram::pack);
     }
 
-    pub(crate) fn histograms_mut(&mut self) -> [&mut Histogram; 5] {
-        [&mut self.response, &mut self.service_open, &mut self.lag, &mut self.first_byte, &mut self.failure]
+    /// How late the generator was by its own doing; in a closed loop, where a free slot is what makes an operation due, that is
+    /// all of the lag. `None` for an open loop of a record that does not tell it from waiting for a slot.
+    pub fn own_lag(&self) -> Option<&Histogram> {
+        match (self.own_lag_open.is_empty(), self.service_open.is_empty()) {
+            (false, _) => Some(&self.own_lag_open),
+            (true, true) => Some(&self.lag),
+            (true, false) => None,
+        }
+    }
+
+    /// In the order in which they travel; see [`wire`](crate::wire).
+    pub(crate) fn histograms(&self) -> [&Histogram; 6] {
+        [&self.response, &self.service_open, &self.lag, &self.first_byte, &self.failure, &self.own_lag_open]
+    }
+
+    pub(crate) fn histograms_mut(&mut self) -> [&mut Histogram; 6] {
+        [
+            &mut self.response,
+            &mut self.service_open,
+            &mut self.lag,
+            &mut self.first_byte,
+            &mut self.failure,
+            &mut self.own_lag_open,
+        ]
     }
 }
 
@@ -140,8 +169,7 @@ pub struct Interval {
     pub cpu_ns: u64,
     /// Wall time of the generator's threads in this second, summed over the threads, nanoseconds.
     pub wall_ns: u64,
-    /// By how much the thread that was latest missed the end of the second, nanoseconds: so long it did not run, though it
-    /// had to. What it notes of operations in that time is its own lateness, not the storage's.
+    /// For how long a thread stood still that was due to run, at most, nanoseconds. What it notes of operations in that time is its own lateness, not the storage's.
     pub stalled_ns: u64,
 }
 

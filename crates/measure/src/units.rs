@@ -18,7 +18,7 @@ fn error<T>(message: impl Into<String>, advice: impl Into<String>) -> Result<T, 
     Err(UnitError { message: message.into(), advice: advice.into() })
 }
 
-/// Unit names in lower case, bytes in each. The names are read in any case.
+/// Unit names in lower case, bytes in each. The names are read in any case, but for `Kb` and the like, which are bits.
 const BYTE_UNITS: [(&str, u64); 9] = [
     ("b", 1),
     ("kb", 1_000),
@@ -84,7 +84,15 @@ pub fn parse_bytes(text: &str) -> Result<u64, UnitError> {
     let Some((number, unit)) = Decimal::read(text.trim()) else {
         return error(format!("'{text}' is not a number of bytes"), advice);
     };
-    let unit = unit.trim().to_lowercase();
+    let unit = unit.trim();
+    if unit.ends_with('b') && unit.starts_with(|first: char| first.is_ascii_uppercase()) {
+        let prefix = &unit[..unit.len() - 1];
+        return error(
+            format!("'{text}' is in {prefix}bits: a small b stands for bits"),
+            format!("write {prefix}B if bytes are meant"),
+        );
+    }
+    let unit = unit.to_lowercase();
     let bytes_in_unit = match unit.as_str() {
         "" => 1,
         "k" | "m" | "g" | "t" => {
@@ -305,6 +313,8 @@ mod tests {
     fn what_cannot_be_read_is_refused_with_advice() {
         assert_eq!(parse_bytes("4k").unwrap_err().advice, "write KB or KiB");
         assert_eq!(parse_bytes("1.5M").unwrap_err().advice, "write MB or MiB");
+        assert_eq!(parse_bytes("4096Kb").unwrap_err().advice, "write KB if bytes are meant");
+        assert!(parse_bytes("4Mib").is_err());
         for wrong in ["", "KB", "-1", "1.", ".5KB", "1.2.3KB", "1.0005KB", "20000000TB", "4KQ", "1e3", "∞"]
         {
             assert!(parse_bytes(wrong).is_err(), "{wrong}");

@@ -15,6 +15,9 @@ pub enum Checked {
     NotAsked,
     /// All of it that says anything was compared, and was right.
     Verified,
+    /// It was compared and is right, as far as it says itself where it belongs and whose it is. Of which write it must be is not
+    /// known: an older content that once was right there would pass.
+    Placed,
     /// It was to be verified, and could not be.
     Not(Unchecked),
 }
@@ -58,6 +61,8 @@ reasons! {
     NoContent = "no_content", "there is no content to compare";
     /// A write of the same place was in flight: bytes of either may be returned.
     WriteInFlight = "write_in_flight", "a write of the same block was in flight";
+    /// Newer than the journal knows: another run wrote there, and did not note it.
+    OtherWriter = "other_writer", "they are of a write that the journal does not know";
 }
 
 impl Unchecked {

@@ -14,9 +14,9 @@ use crate::tally::{Interval, Tally};
 use serde::{Deserialize, Serialize};
 
 /// The first byte: the encoding's number. Those from [`OLDEST`] on are read, others refused.
-pub const VERSION: u8 = 2;
+pub const VERSION: u8 = 3;
 
-/// The oldest encoding that is read: it does not tell what was verified.
+/// The oldest encoding that is read: it does not tell what was verified. The second does not tell the generator's own lag.
 pub const OLDEST: u8 = 1;
 
 /// More operations than any driver does in a second. Sums over a thousand drivers and a day of seconds stay within
@@ -53,7 +53,15 @@ struct Packed<T> {
     actions: Vec<T>,
 }
 
-/// A tally as it travels since version 2.
+/// A tally as it travels since version 3.
+#[derive(Serialize, Deserialize)]
+struct PackedWhole<H> {
+    checked: PackedChecked<H>,
+    own_lag_open: H,
+    placed: u64,
+}
+
+/// A tally as it travels in version 2.
 #[derive(Serialize, Deserialize)]
 struct PackedChecked<H> {
     tally: PackedTally<H>,
@@ -81,7 +89,7 @@ pub struct Sparse<'a> {
     /// Everything but the histograms, which are empty here.
     numbers: Interval,
     /// The histograms of every action, in the order of [`Tally::histograms`]; all of their steps can be read.
-    histograms: Vec<[&'a [u8]; 5]>,
+    histograms: Vec<[&'a [u8]; 6]>,
     /// The lowest and the highest step of all responses; `None` when there are none.
     responses: Option<(u32, u32)>,
 }
@@ -118,16 +126,17 @@ pub fn encode(interval: &Interval) -> Vec<u8> {
     postcard::to_extend(&packed, vec![VERSION]).expect("writing to memory does not fail")
 }
 
-fn pack(tally: &Tally) -> PackedChecked<Vec<u8>> {
-    let histograms = tally.histograms().map(|histogram| {
-        let (mut bytes, mut last) = (Vec::new(), 0);
-        for (value, count) in histogram.buckets() {
-            let step = step_of(value);
-            write_number(&mut bytes, u64::from(step - std::mem::replace(&mut last, step)));
-            write_number(&mut bytes, count);
-        }
-        bytes
-    });
+fn pack(tally: &Tally) -> PackedWhole<Vec<u8>> {
+    let [response, service_open, lag, first_byte, failure, own_lag_open] =
+        tally.histograms().map(|histogram| {
+            let (mut bytes, mut last) = (Vec::new(), 0);
+            for (value, count) in histogram.buckets() {
+                let step = step_of(value);
+                write_number(&mut bytes, u64::from(step - std::mem::replace(&mut last, step)));
+                write_number(&mut bytes, count);
+            }
+            bytes
+        });
     let counted = PackedTally {
         ok: tally.ok,
         bytes: tally.bytes,
@@ -138,9 +147,10 @@ fn pack(tally: &Tally) -> PackedChecked<Vec<u8>> {
         outside_bytes: tally.outside_bytes,
         retries: tally.retries,
         faults: tally.faults,
-        histograms,
+        histograms: [response, service_open, lag, first_byte, failure],
     };
-    PackedChecked { tally: counted, verified: tally.verified, unchecked: tally.unchecked }
+    let checked = PackedChecked { tally: counted, verified: tally.verified, unchecked: tally.unchecked };
+    PackedWhole { checked, own_lag_open, placed: tally.placed }
 }
 
 /// Adds an encoded interval to `to`, which must be the same second of a work with as many actions. When it is damaged,
@@ -162,9 +172,10 @@ pub fn summary(bytes: &[u8]) -> Result<ShareSecond, Damaged> {
 
 /// Reads an encoded interval and checks all of it. What it takes of memory is proportional to its length.
 pub fn read(bytes: &[u8]) -> Result<Sparse<'_>, Damaged> {
-    let packed: Packed<PackedChecked<&[u8]>> = match bytes.split_first() {
+    let packed: Packed<PackedWhole<&[u8]>> = match bytes.split_first() {
         Some((&VERSION, body)) => taken(body)?,
-        Some((&OLDEST, body)) => older(taken(body)?),
+        Some((2, body)) => of_version_2(taken(body)?),
+        Some((&OLDEST, body)) => of_version_2(of_version_1(taken(body)?)),
         Some((version, _)) => {
             return Err(Damaged(format!(
                 "its encoding is number {version}, and {OLDEST} to {VERSION} can be read"
@@ -192,13 +203,14 @@ pub fn read(bytes: &[u8]) -> Result<Sparse<'_>, Damaged> {
     };
     for action in packed.actions {
         sparse.numbers.actions.push(unpack(&action)?);
-        let [response, others @ ..] = action.tally.histograms;
+        let [response, service_open, lag, first_byte, failure] = action.checked.tally.histograms;
+        let others = [service_open, lag, first_byte, failure, action.own_lag_open];
         others.into_iter().try_for_each(|histogram| check(histogram).map(drop))?;
         sparse.responses = match (sparse.responses, check(response)?) {
             (Some((lowest, highest)), Some((low, high))) => Some((lowest.min(low), highest.max(high))),
             (before, own) => own.or(before),
         };
-        sparse.histograms.push(action.tally.histograms);
+        sparse.histograms.push([response, service_open, lag, first_byte, failure, action.own_lag_open]);
     }
     Ok(sparse)
 }
@@ -213,27 +225,39 @@ fn taken<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Damaged> {
 }
 
 /// An interval of version 1, which tells of nothing that was verified.
-fn older<H>(packed: Packed<PackedTally<H>>) -> Packed<PackedChecked<H>> {
-    let checked = |tally| PackedChecked { tally, verified: 0, unchecked: UncheckedCounts::default() };
-    Packed {
-        actions: packed.actions.into_iter().map(checked).collect(),
-        index: packed.index,
-        unmeasured: packed.unmeasured,
-        in_flight: packed.in_flight,
-        oldest_in_flight_ns: packed.oldest_in_flight_ns,
-        backlog: packed.backlog,
-        first_ok_ns: packed.first_ok_ns,
-        last_ok_ns: packed.last_ok_ns,
-        cpu_ns: packed.cpu_ns,
-        wall_ns: packed.wall_ns,
-        stalled_ns: packed.stalled_ns,
+fn of_version_1<H>(packed: Packed<PackedTally<H>>) -> Packed<PackedChecked<H>> {
+    packed.with(|tally| PackedChecked { tally, verified: 0, unchecked: UncheckedCounts::default() })
+}
+
+/// An interval of version 2, which does not tell the generator's own lag.
+fn of_version_2(packed: Packed<PackedChecked<&[u8]>>) -> Packed<PackedWhole<&[u8]>> {
+    packed.with(|checked| PackedWhole { checked, own_lag_open: &[], placed: 0 })
+}
+
+impl<T> Packed<T> {
+    /// The same with other tallies.
+    fn with<U>(self, convert: impl Fn(T) -> U) -> Packed<U> {
+        Packed {
+            actions: self.actions.into_iter().map(convert).collect(),
+            index: self.index,
+            unmeasured: self.unmeasured,
+            in_flight: self.in_flight,
+            oldest_in_flight_ns: self.oldest_in_flight_ns,
+            backlog: self.backlog,
+            first_ok_ns: self.first_ok_ns,
+            last_ok_ns: self.last_ok_ns,
+            cpu_ns: self.cpu_ns,
+            wall_ns: self.wall_ns,
+            stalled_ns: self.stalled_ns,
+        }
     }
 }
 
-fn unpack(checked: &PackedChecked<&[u8]>) -> Result<Tally, Damaged> {
+fn unpack(PackedWhole { checked, placed, .. }: &PackedWhole<&[u8]>) -> Result<Tally, Damaged> {
     let packed = &checked.tally;
     let tally = Tally {
         verified: checked.verified,
+        placed: *placed,
         unchecked: checked.unchecked,
         ok: packed.ok,
         bytes: packed.bytes,
@@ -247,10 +271,11 @@ fn unpack(checked: &PackedChecked<&[u8]>) -> Result<Tally, Damaged> {
         response: Histogram::new(),
         service_open: Histogram::new(),
         lag: Histogram::new(),
+        own_lag_open: Histogram::new(),
         first_byte: Histogram::new(),
         failure: Histogram::new(),
     };
-    let verification = [tally.verified, tally.unchecked.total()];
+    let verification = [tally.verified, tally.placed, tally.unchecked.total()];
     let counts = [tally.ok, tally.late, tally.early, tally.retries, tally.failed()];
     for count in counts.into_iter().chain(verification) {
         within("operations", count, MOST_COUNT)?;

@@ -30,6 +30,10 @@ impl JobData for Job {
     fn is_simulated(&self) -> bool {
         matches!(self.target, Target::Mock(_) | Target::Nothing)
     }
+
+    fn is_in_process(&self) -> bool {
+        matches!(self.target, Target::Embedded(_))
+    }
 }
 
 impl Job {

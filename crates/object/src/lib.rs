@@ -10,6 +10,7 @@
 //! | `prepare` | targets made ready: embedded servers started, the others checked |
 //! | [`sessions`] | from a job to the sessions that do it |
 //! | [`preflight`] | one cheap request before the load: problems are reported once, in a sentence |
+//! | [`conditions`] | whether a storage heeds the conditions of writes |
 //! | [`content`] | what the bytes of an object are, and whether bytes read are those written |
 //! | `s3`, `swift`, `mock` | the storage kinds: single attempts at operations |
 //! | `operate` | what is around an attempt, whatever the protocol: content, retries, verification, words |
@@ -24,6 +25,7 @@
 //! | [`text`] | numbers and names as bytes |
 
 mod client;
+pub mod conditions;
 pub mod content;
 mod document;
 mod endpoint;

@@ -47,6 +47,8 @@ pub struct OneLiner {
     pub workers: u32,
     /// Operations per second of an open loop; `None`: a closed loop.
     pub rate: Option<f64>,
+    /// How the due times of an open loop spread.
+    pub arrivals: Arrivals,
     /// Length of the measured window.
     pub window_ns: u64,
     /// Load before the window.
@@ -211,7 +213,7 @@ impl OneLiner {
         let (spaces, items) = ((1, self.containers), (1, self.objects));
         let pool = pooled.then_some(PoolPlan { spaces, items, existing: Some(items) });
         let pacing = match self.rate {
-            Some(rate) => Pacing::Open { rate: Rate::constant(rate), arrivals: Arrivals::Constant },
+            Some(rate) => Pacing::Open { rate: Rate::constant(rate), arrivals: self.arrivals },
             None => Pacing::BACK_TO_BACK,
         };
         let stop = Stop { warm_up_ns: self.warm_up_ns, window_ns: Some(self.window_ns), ..self.stop() };
@@ -295,6 +297,7 @@ mod tests {
             objects: 500,
             workers: 32,
             rate: None,
+            arrivals: Arrivals::Constant,
             window_ns: 60_000_000_000,
             warm_up_ns: 2_000_000_000,
             verify: true,
@@ -325,11 +328,14 @@ mod tests {
 
     #[test]
     fn what_is_asked_for_is_in_the_plan() {
-        let asked = OneLiner { rate: Some(500.0), keep: true, ..one(Mix::Mixed(0.7)) };
+        let asked =
+            OneLiner { rate: Some(500.0), arrivals: Arrivals::Poisson, keep: true, ..one(Mix::Mixed(0.7)) };
         let plan = asked.plan().unwrap();
         assert_eq!(plan.stages.last().map(|stage| stage.name.as_str()), Some("main"));
         let work = &plan.stages[2].works[0];
-        assert!(matches!(&work.load.pacing, Pacing::Open { rate, .. } if rate.at(0) == 500.0));
+        assert!(
+            matches!(&work.load.pacing, Pacing::Open { rate, arrivals: Arrivals::Poisson } if rate.at(0) == 500.0)
+        );
         assert_eq!(
             (work.load.stop.window_ns, work.load.stop.warm_up_ns),
             (Some(60_000_000_000), 2_000_000_000)

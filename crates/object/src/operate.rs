@@ -177,6 +177,11 @@ pub(crate) struct Task<'a> {
 }
 
 impl<'a> Task<'a> {
+    /// An attempt of its own, at something that no version is followed of.
+    pub(crate) fn untracked(action: &'a Prepared, operation: Operation, now: Tick) -> Self {
+        Self { action, operation, now, write: None }
+    }
+
     fn key(&self) -> Key {
         Key { space: self.operation.space, item: self.operation.item }
     }

@@ -1,5 +1,6 @@
 //! Prepares targets: starts embedded servers, checks the others against what the plan expects.
 
+use crate::conditions::{heeded, relies_on_conditions};
 use crate::content::DataSet;
 use crate::job::{Doomed, Embedded, Emptied, Http, Job, Place, REGION, S3, Target, Verb};
 use crate::preflight::preflight;
@@ -23,6 +24,10 @@ pub(crate) struct Servers {
     scratch: PathBuf,
     data: Arc<DataSet>,
     given_up: GivenUp,
+    /// Whether targets are asked anything before the load.
+    asks: bool,
+    /// Targets that are known to heed conditions.
+    heeding: Vec<Target>,
 }
 
 /// The containers whose content the user has given up for this run, by `--allow-destroy`.
@@ -76,7 +81,8 @@ impl Servers {
         let scratch = setup.scratch.unwrap_or(Path::new(".")).to_owned();
         let data = DataSet::new(plan.seed, setup.writer, followed_keys(plan));
         let given_up = GivenUp::read(setup.allow_destroy)?;
-        let mut servers = Self { running: Vec::new(), scratch, data, given_up };
+        let asks = !setup.skip_preflight;
+        let mut servers = Self { running: Vec::new(), scratch, data, given_up, asks, heeding: Vec::new() };
         // A plan that makes containers may begin without them; any other needs them to be there.
         let makes_containers = works(plan).any(|(work, _)| work.kind == WorkKind::Init);
         let mut asked: Vec<&Target> = Vec::new();
@@ -92,6 +98,11 @@ impl Servers {
                 false => preflight(&resolved, container).map_err(|error| error.to_string())?,
             };
             (setup.ready)([describe(&job.target), told].join(" ").trim().to_owned());
+        }
+        // Where containers are yet to be made, that is asked when a work begins.
+        for (work, job) in works(plan).filter(|(_, job)| !makes_containers && relies_on_conditions(job)) {
+            let resolved = servers.resolve(job)?;
+            servers.check_conditions(work, &resolved)?;
         }
         Ok(servers)
     }
@@ -121,10 +132,23 @@ impl Servers {
         Ok(Job { target, actions: job.actions.clone() })
     }
 
+    /// Makes sure that the target of a work that writes on conditions does not ignore them, as far as that can be seen.
+    fn check_conditions(&mut self, work: &Work, job: &Job) -> Result<(), String> {
+        let container = first_container(&work.load.source).filter(|_| self.asks && relies_on_conditions(job));
+        let Some(container) = container.filter(|_| !self.heeding.contains(&job.target)) else {
+            return Ok(());
+        };
+        if heeded(job, container).map_err(|error| error.to_string())? {
+            self.heeding.push(job.target.clone());
+        }
+        Ok(())
+    }
+
     fn sessions(&mut self, work: &Work) -> Result<Carrier, String> {
         let job = Job::of(work).ok_or("its job is not one on objects")?;
         let mut job = self.resolve(job)?;
         self.given_up.apply(&mut job);
+        self.check_conditions(work, &job)?;
         sessions::open(&job, &self.data).map(Carrier::Sessions).map_err(|error| error.to_string())
     }
 }

@@ -30,6 +30,7 @@ use crate::text::{encode, push_decimal};
 use request::{Address, Request, Sender};
 use std::rc::Rc;
 use std::sync::Arc;
+use tidemark_load::endpoints::endpoint_of;
 use tidemark_load::engine::{OpenError, Session, Sessions, ThreadContext};
 use tidemark_measure::fault::Fault;
 
@@ -84,6 +85,16 @@ pub(crate) fn resolve(target: &S3) -> Result<Vec<Arc<Endpoint>>, OpenError> {
     Ok(endpoints)
 }
 
+/// A slot for each endpoint of a target, with its address: for what is asked before the load.
+pub(crate) fn slots(target: &Arc<S3>, reactor: &Rc<Reactor>) -> Result<Vec<(String, Slot)>, OpenError> {
+    let sender = Rc::new(Sender::new(target, reactor));
+    let slot = |endpoint: &Arc<Endpoint>| {
+        let client = Client::new(reactor, endpoint, &target.http);
+        (endpoint.url(), Slot::new(Rc::clone(&sender), client))
+    };
+    Ok(resolve(target)?.iter().map(slot).collect())
+}
+
 impl Sessions for S3Engine {
     fn open(&self, thread: ThreadContext) -> Result<Box<dyn Session>, OpenError> {
         let reactor = Reactor::new(thread.clock, self.target.http.timeout_ns)?;
@@ -93,13 +104,17 @@ impl Sessions for S3Engine {
             (Arc::clone(&self.actions), self.endpoints.clone(), Arc::clone(&self.target));
         let (own_reactor, own_examples) = (Rc::clone(&reactor), Rc::clone(&examples));
         let spawn: Spawn = Box::new(move |slot, mailbox| {
-            let endpoint = &endpoints[(thread.first_slot as usize + slot as usize) % endpoints.len()];
+            let endpoint = &endpoints[endpoint_of(thread.first_slot, slot, endpoints.len())];
             let client = Client::new(&own_reactor, endpoint, &target.http);
             let protocol = Slot::new(Rc::clone(&sender), client);
             let (reactor, examples) = (Rc::clone(&own_reactor), Rc::clone(&own_examples));
             Box::pin(serve(protocol, Arc::clone(&actions), target.http.clone(), mailbox, reactor, examples))
         });
         Ok(Box::new(Slots::new(&reactor, &examples, thread.slots, spawn)))
+    }
+
+    fn endpoints(&self) -> Vec<String> {
+        self.endpoints.iter().map(|endpoint| endpoint.url()).collect()
     }
 }
 

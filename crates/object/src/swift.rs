@@ -34,6 +34,7 @@ use link::{Link, Request};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
+use tidemark_load::endpoints::endpoint_of;
 use tidemark_load::engine::{Clock, OpenError, Session, Sessions, ThreadContext, Tick};
 use tidemark_measure::fault::Fault;
 
@@ -97,6 +98,17 @@ fn in_words(refusal: Refusal, timeout_ns: u64) -> OpenError {
     }
 }
 
+/// A slot for each place of a target's account, with its address: for what is asked before the load. Logs in.
+pub(crate) fn slots(
+    target: &Arc<Swift>,
+    reactor: &Rc<Reactor>,
+) -> Result<Vec<(String, impl Protocol)>, OpenError> {
+    let (account, places) = enter(target)?;
+    let account = Arc::new(account);
+    let slot = |place: &Place| (place.endpoint.url(), Slot::new(target, &account, place, reactor));
+    Ok(places.iter().map(slot).collect())
+}
+
 impl Sessions for SwiftEngine {
     fn open(&self, thread: ThreadContext) -> Result<Box<dyn Session>, OpenError> {
         let reactor = Reactor::new(thread.clock, self.target.http.timeout_ns)?;
@@ -105,12 +117,16 @@ impl Sessions for SwiftEngine {
         let (account, places) = (Arc::clone(&self.account), self.places.clone());
         let (own_reactor, own_examples) = (Rc::clone(&reactor), Rc::clone(&examples));
         let spawn: Spawn = Box::new(move |slot, mailbox| {
-            let place = &places[(thread.first_slot as usize + slot as usize) % places.len()];
+            let place = &places[endpoint_of(thread.first_slot, slot, places.len())];
             let protocol = Slot::new(&target, &account, place, &own_reactor);
             let (reactor, examples) = (Rc::clone(&own_reactor), Rc::clone(&own_examples));
             Box::pin(serve(protocol, Arc::clone(&actions), target.http.clone(), mailbox, reactor, examples))
         });
         Ok(Box::new(Slots::new(&reactor, &examples, thread.slots, spawn)))
+    }
+
+    fn endpoints(&self) -> Vec<String> {
+        self.places.iter().map(|place| place.endpoint.url()).collect()
     }
 }
 

@@ -1,6 +1,11 @@
 //! The engine as Tidemark asks it: where works run, how their jobs travel, and how a run is prepared.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod support;
+
 use std::sync::Arc;
+use support::swift::Server;
 use tidemark_object::Objects;
 use tidemark_object::job::{Job, Target};
 use tidemark_plan::engine::{Carrier, Engine as _, Placement, Setup};
@@ -95,4 +100,25 @@ fn a_plan_from_the_network_touches_only_what_is_allowed() {
         let error = check(target, stages).unwrap_err();
         assert!(error.contains(&format!("would use {path}, which this driver does not allow")), "{error}");
     }
+}
+
+#[test]
+fn a_target_that_ignores_conditions_is_refused_by_name_before_or_when_a_work_relies_on_them() {
+    let server = Server::start();
+    let target = format!(
+        "{{kind: swift, auth: {{kind: tempauth, url: '{}/auth/v1.0', user: 'test:tester', key: testing}}}}",
+        server.url
+    );
+    let put = "- load: {total_operations: 5, containers: 1-1, objects: 1-5, sizes: 1KB, operations: [put: {if_absent: true}]}\n";
+    let init = "- init: {containers: 1-1}\n";
+    server.state.lock().unwrap().containers.insert("mycontainers1".into());
+    let of = |stages: &str, skip| prepare(&plan(&target, stages), skip).1.map(|carriers| carriers.len());
+    assert_eq!(of(put, false), Ok(1));
+    server.state.lock().unwrap().unconditional = true;
+    let early = of(put, false).unwrap_err();
+    assert!(early.contains(&server.url) && early.contains("ignores `If-None-Match: *`"), "{early}");
+    let late = of(&[init, put].concat(), false).unwrap_err();
+    assert!(late.starts_with("work `") && late.contains("ignores `If-None-Match: *`"), "{late}");
+    assert_eq!(of(put, true), Ok(1), "nobody asks");
+    assert!(server.state.lock().unwrap().objects.is_empty(), "nothing is left behind");
 }

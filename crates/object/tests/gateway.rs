@@ -8,6 +8,7 @@ mod support;
 use support::{PUT, Run, actions};
 use tidemark_lab::{self as lab, Lab, LabOptions};
 use tidemark_measure::fault::Fault;
+use tidemark_object::conditions::heeded;
 use tidemark_object::job::{Emptied, Job, S3, Swift, SwiftAuth, Target, Verb};
 use tidemark_object::preflight::preflight;
 use tidemark_plan::secret::Secret;
@@ -94,6 +95,10 @@ fn swift_verbs_work_on_a_real_gateway() {
     let mut run = Run::of(Target::Swift(target.clone()), actions(&verbs), 1);
     run.well(&create, 1, 0, 0);
     run.well(&create, 1, 0, 0);
+    let absent = Verb::Put { chunked: false, if_absent: true };
+    let conditional = Job { target: Target::Swift(target.clone()), actions: actions(&[absent]) };
+    let ignored = heeded(&conditional, 1).unwrap_err().to_string();
+    assert!(ignored.contains("ignores `If-None-Match: *`"), "the gateway's Swift: {ignored}");
     for (item, size) in [(1, 0), (2, 1), (3, 63), (4, 4096), (5, 100_000), (6, 3 << 20)] {
         assert_eq!(run.well(&PUT, 1, item, size).bytes, size);
         assert_eq!(run.well(&Verb::Get, 1, item, 0).bytes, size);
@@ -174,6 +179,8 @@ fn s3_verbs_work_on_a_real_gateway() {
         let mut run = Run::s3(&S3 { sign_payload, ..target.clone() }, &verbs, 1);
         run.well(&create, 1, 0, 0);
         run.well(&create, 1, 0, 0);
+        let job = Job { target: Target::S3(target.clone()), actions: actions(std::slice::from_ref(&absent)) };
+        assert!(heeded(&job, 1).unwrap(), "the gateway's S3 heeds conditions");
         for (item, size) in [(1, 0), (2, 1), (3, 63), (4, 4096), (5, 100_000), (6, 3 << 20)] {
             assert_eq!(run.well(&PUT, 1, item, size).bytes, size);
             assert_eq!(run.well(&Verb::Get, 1, item, 0).bytes, size);

@@ -12,6 +12,7 @@ use std::time::Duration;
 use support::{MS, PUT, Run, actions, s3};
 use tidemark_load::engine::{Begin, Operation};
 use tidemark_measure::fault::Fault;
+use tidemark_object::conditions::heeded;
 use tidemark_object::job::{Action, Content, Form, Job, S3, Target, Verb};
 use tidemark_object::preflight::preflight;
 
@@ -394,4 +395,29 @@ mod tls {
         let fault = run(plain).one(&Verb::Get, 1, 1, 0).fault;
         assert!(matches!(fault, Some(Fault::Tls | Fault::Timeout)), "{fault:?}");
     }
+}
+
+#[test]
+fn an_s3_server_that_ignores_conditions_is_found_out_and_one_that_knows_none_is_left_to_the_load() {
+    let if_absent = Verb::Put { chunked: false, if_absent: true };
+    let heeds = |address| {
+        heeded(
+            &Job { target: Target::S3(target(address)), actions: actions(std::slice::from_ref(&if_absent)) },
+            1,
+        )
+    };
+    let told = heeds(always(HELLO)).unwrap_err().to_string();
+    assert!(told.contains("ignores `If-None-Match: *`") && told.contains("remove `if_absent`"), "{told}");
+    let answering = |to_conditional: &'static [u8]| {
+        server(move |mut stream, _| {
+            while let Some(head) = request(&mut stream) {
+                let reply = if head.contains("If-None-Match: *") { to_conditional } else { HELLO };
+                stream.write_all(reply).unwrap();
+            }
+        })
+    };
+    let heeding = answering(b"HTTP/1.1 412 Precondition Failed\r\nContent-Length: 0\r\n\r\n");
+    assert!(heeds(heeding).unwrap());
+    let unable = answering(b"HTTP/1.1 501 Not Implemented\r\nContent-Length: 0\r\n\r\n");
+    assert!(!heeds(unable).unwrap(), "its operations will fail and say why");
 }

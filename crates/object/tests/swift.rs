@@ -8,6 +8,7 @@ use support::swift::{Server, target};
 use support::{PUT, Run, actions};
 use tidemark_load::engine::{Begin, Operation};
 use tidemark_measure::fault::Fault;
+use tidemark_object::conditions::heeded;
 use tidemark_object::content::DataSet;
 use tidemark_object::job::{Emptied, Job, Swift, SwiftAuth, Target, Verb};
 use tidemark_object::preflight::preflight;
@@ -235,4 +236,21 @@ fn objects_are_written_to_files_too() {
     let mut run = run(&server.temp_auth(), std::slice::from_ref(&write), 1);
     assert_eq!(run.well(&write, 1, 2, 5000).bytes, 5000);
     assert_eq!(std::fs::read(place.path().join("box1/o2")).unwrap().len(), 5000);
+}
+
+#[test]
+fn a_server_that_ignores_conditions_is_found_out() {
+    let server = Server::start();
+    let target = server.temp_auth();
+    run(&target, &[CREATE], 1).well(&CREATE, 1, 0, 0);
+    let if_absent = Verb::Put { chunked: false, if_absent: true };
+    let job = Job { target: Target::Swift(target), actions: actions(&[PUT, if_absent]) };
+    assert!(heeded(&job, 1).unwrap());
+    assert!(!heeded(&job, 2).unwrap(), "without a container nothing is known");
+    server.state.lock().unwrap().unconditional = true;
+    let told = heeded(&job, 1).unwrap_err().to_string();
+    assert!(told.contains(&server.url) && told.contains("ignores `If-None-Match: *`"), "{told}");
+    let unconditional = Job { actions: actions(&[PUT]), ..job };
+    assert!(heeded(&unconditional, 1).unwrap(), "it does not matter");
+    assert!(server.state.lock().unwrap().objects.is_empty(), "nothing is left behind");
 }

@@ -58,9 +58,21 @@ struct Member {
     path: PathBuf,
 }
 
+/// The group with the tightest limit.
 struct Memory {
+    path: PathBuf,
     limit: u64,
     used: Reader,
+    counts: Option<Short>,
+}
+
+/// How often a group had no memory left, since it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Short {
+    /// Times that it was at its limit.
+    hits: u64,
+    /// Pages that it gave back and read again.
+    refaults: u64,
 }
 
 /// A group with a quota of processor time.
@@ -107,13 +119,18 @@ impl Cgroups {
             let cpu = chain("cpu");
             self.find_quotas(&cpu);
             let own = cpu.first().cloned().unwrap_or_default();
-            // Pressure counters are kept while the process stays in its group.
+            // Counters are kept while the process stays in its groups.
             let same = kept.iter().position(|member| member.subject == process.subject && member.path == own);
-            let pressures = same.map(|index| kept.swap_remove(index).pressures);
+            let same = same.map(|index| kept.swap_remove(index));
+            let (pressures, counted) = same.map(|member| (member.pressures, member.memory)).unzip();
+            let mut memory = memory(&self.chain(&text, "memory"));
+            if let (Some(now), Some(before)) = (&mut memory, counted.flatten()) {
+                now.counts = before.counts.filter(|_| before.path == now.path);
+            }
             self.members.push(Member {
                 subject: process.subject.clone(),
                 quotas: cpu.into_iter().filter(|path| self.quotas.contains_key(path)).collect(),
-                memory: memory(&self.chain(&text, "memory")),
+                memory,
                 pressures: pressures.unwrap_or_else(|| pressures_of(&self.chain(&text, ""))),
                 path: own,
             });
@@ -173,6 +190,13 @@ impl Cgroups {
                 out.put(Kind::Cgroup, subject, "memory_limit", memory.limit as f64);
                 let used = memory.used.read_line().ok().and_then(|text| text.trim().parse().ok());
                 used.into_iter().for_each(|used| out.put(Kind::Cgroup, subject, "memory_used", used));
+                let now = short(&memory.path);
+                if let Some(before) = memory.counts.replace(now) {
+                    let pages =
+                        |short: Short| short.refaults.saturating_mul(rustix::param::page_size() as u64);
+                    out.put_rate(Kind::Cgroup, subject, "memory_limit_hits", (before.hits, now.hits));
+                    out.put_rate(Kind::Cgroup, subject, "refault_bytes", (pages(before), pages(now)));
+                }
             }
             for (metric, reader, before) in &mut member.pressures {
                 let now = reader.read().ok().and_then(|text| stalled(&text)).map(|stalled| stalled.some);
@@ -284,11 +308,7 @@ fn cpu_max(text: &str) -> Option<f64> {
 }
 
 fn throttled(text: &str) -> Throttled {
-    let row = |name: &str| {
-        let mut numbers =
-            text.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok());
-        numbers.next().unwrap_or(0u64)
-    };
+    let row = |name: &str| row(text, name).unwrap_or(0);
     // Nanoseconds in version 1, microseconds in version 2.
     let time_ns = row("throttled_time").max(row("throttled_usec").saturating_mul(1000));
     Throttled { periods: row("nr_periods"), throttled: row("nr_throttled"), time_ns }
@@ -301,10 +321,29 @@ fn memory(chain: &[PathBuf]) -> Option<Memory> {
             || number_in(path.join("memory.limit_in_bytes")).map(|limit| (limit, "memory.usage_in_bytes"));
         let (limit, used) =
             number_in(path.join("memory.max")).map(|limit| (limit, "memory.current")).or_else(version1)?;
-        (limit < NO_LIMIT).then(|| (limit, path.join(used)))
+        (limit < NO_LIMIT).then(|| (limit, path, path.join(used)))
     });
-    let (limit, used) = limits.min_by_key(|(limit, _)| *limit)?;
-    Some(Memory { limit, used: Reader::open(used).ok()? })
+    let (limit, path, used) = limits.min_by_key(|(limit, ..)| *limit)?;
+    Some(Memory { path: path.clone(), limit, used: Reader::open(used).ok()?, counts: None })
+}
+
+/// Reads `memory.failcnt`, or the row `max` of `memory.events`, and the refaults of `memory.stat`, which version 1 adds up
+/// over the groups below in rows that begin with `total_`.
+fn short(path: &Path) -> Short {
+    let text = |file: &str| fs::read_to_string(path.join(file)).unwrap_or_default();
+    let hits = number_in(path.join("memory.failcnt"));
+    let hits = hits.or_else(|| row(&text("memory.events"), "max")).unwrap_or(0);
+    let stat = text("memory.stat");
+    let refaults = |kind: &str| {
+        let name = format!("workingset_refault_{kind}");
+        row(&stat, &format!("total_{name}")).or_else(|| row(&stat, &name)).unwrap_or(0)
+    };
+    Short { hits, refaults: refaults("file").saturating_add(refaults("anon")) }
+}
+
+/// A row of a name and a number.
+fn row(text: &str, name: &str) -> Option<u64> {
+    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok())
 }
 
 /// The pressure files of a group of version 2; the root's are the node's.
@@ -441,6 +480,18 @@ mod tests {
         assert_eq!(quota(&own), Some(0.5));
         fs::write(own.join("memory.max"), "max\n").unwrap();
         assert!(memory(&chain).is_none());
+    }
+
+    #[test]
+    fn a_shortage_of_memory_is_counted_in_both_versions() {
+        let directory = tempfile::tempdir().unwrap();
+        let write = |file: &str, text: &str| fs::write(directory.path().join(file), text).unwrap();
+        write("memory.events", "low 0\nhigh 0\nmax 7\noom 0\n");
+        write("memory.stat", "anon 1\nworkingset_refault_anon 2\nworkingset_refault_file 40\n");
+        assert_eq!(short(directory.path()), Short { hits: 7, refaults: 42 });
+        write("memory.failcnt", "9\n");
+        write("memory.stat", "workingset_refault_file 1\ntotal_workingset_refault_file 50\n");
+        assert_eq!(short(directory.path()), Short { hits: 9, refaults: 50 });
     }
 
     #[test]

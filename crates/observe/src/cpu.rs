@@ -15,6 +15,8 @@ pub(crate) struct Cpu {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Times {
     user: u64,
+    /// The part of it at low priority.
+    nice: u64,
     system: u64,
     irq: u64,
     steal: u64,
@@ -53,6 +55,7 @@ impl Cpu {
 fn put_shares(name: &str, before: &Times, after: &Times, out: &mut Sample) {
     let rise = |of: fn(&Times) -> u64| of(after).saturating_sub(of(before)) as f64;
     let user = rise(|times| times.user);
+    let nice = rise(|times| times.nice);
     let system = rise(|times| times.system);
     let irq = rise(|times| times.irq);
     let steal = rise(|times| times.steal);
@@ -62,6 +65,7 @@ fn put_shares(name: &str, before: &Times, after: &Times, out: &mut Sample) {
     let all = busy + iowait + idle;
     let shares = [
         ("user", user),
+        ("nice", nice),
         ("system", system),
         ("irq", irq),
         ("steal", steal),
@@ -83,6 +87,7 @@ fn times(text: &str) -> Vec<(String, Times)> {
         let field = |index: usize| fields.get(index).copied().unwrap_or(0);
         let times = Times {
             user: field(0).saturating_add(field(1)),
+            nice: field(1),
             system: field(2),
             idle: field(3),
             iowait: field(4),
@@ -107,14 +112,15 @@ mod tests {
         let rows = times(BEFORE);
         let names: Vec<&str> = rows.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["all", "cpu0", "cpu1"]);
-        let all = Times { user: 108_840, system: 6610, irq: 105, steal: 52, iowait: 506, idle: 98_295 };
+        let all =
+            Times { user: 108_840, nice: 3, system: 6610, irq: 105, steal: 52, iowait: 506, idle: 98_295 };
         assert_eq!(rows[0].1, all);
     }
 
     #[test]
     fn shares_are_of_the_time_between_two_looks() {
         let before = Times::default();
-        let after = Times { user: 40, system: 20, irq: 10, steal: 5, iowait: 15, idle: 10 };
+        let after = Times { user: 40, nice: 10, system: 20, irq: 10, steal: 5, iowait: 15, idle: 10 };
         let mut out = Sample::default();
         put_shares("all", &before, &after, &mut out);
         let value = |metric: &str| out.values.iter().find(|value| value.metric == metric).unwrap().value;

@@ -23,6 +23,8 @@ struct Known {
     /// Whether it is a device rather than a part of one.
     whole: bool,
     before: Counts,
+    /// Bytes per second that it read and wrote in the last second.
+    moved: f64,
 }
 
 /// A row; times in milliseconds. Kernels before 5.5 count no flushes.
@@ -52,10 +54,11 @@ impl Disks {
                     if known.whole {
                         put(name, &known.before, &now, out);
                     }
+                    known.moved = known.before.moved(&now) / out.seconds.unwrap_or(f64::INFINITY);
                     (known.before, known.number) = (now, number);
                 }
                 None => {
-                    let known = Known { number, whole: is_whole(name), before: now };
+                    let known = Known { number, whole: is_whole(name), before: now, moved: 0.0 };
                     self.known.insert(name.to_owned(), known);
                 }
             }
@@ -67,10 +70,29 @@ impl Disks {
         self.known.iter().find(|(_, known)| known.number == number).map(|(name, _)| name.as_str())
     }
 
+    /// Bytes per second that the device with this number read and wrote in the last second.
+    pub(crate) fn moved(&self, number: Number) -> f64 {
+        self.known.values().find(|known| known.number == number).map_or(0.0, |known| known.moved)
+    }
+
+    /// The devices that moved something in the last second: number, name, bytes per second.
+    pub(crate) fn busy(&self) -> impl Iterator<Item = (Number, &str, f64)> {
+        let busy = self.known.iter().filter(|(_, known)| known.whole && known.moved > 0.0);
+        busy.map(|(name, known)| (known.number, name.as_str(), known.moved))
+    }
+
     /// What the devices are, for those that have ever done something and have not been taken away since.
     pub(crate) fn facts(&self) -> Vec<(String, String)> {
         let used = self.known.iter().filter(|(_, known)| known.whole && known.before != Counts::default());
         used.filter_map(|(name, _)| Some((format!("disk {name}"), description(name)?))).collect()
+    }
+}
+
+impl Counts {
+    /// Bytes read and written between two rows.
+    fn moved(&self, after: &Counts) -> f64 {
+        let sectors = |counts: &Counts| counts.read_sectors.saturating_add(counts.write_sectors);
+        rise((sectors(self), sectors(after))) * SECTOR as f64
     }
 }
 

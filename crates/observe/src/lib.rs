@@ -14,6 +14,7 @@
 //! | kind | subject | metric | unit | what it is | source |
 //! |---|---|---|---|---|---|
 //! | cpu | `all`, `cpu0` ... | `user` | share | in programs, with low priority too | `/proc/stat` |
+//! | | | `nice` | share | of it with low priority: gives way to everybody else | |
 //! | | | `system` | share | in the kernel | |
 //! | | | `irq` | share | in hard and soft interrupts | |
 //! | | | `steal` | share | taken by the hypervisor | |
@@ -38,6 +39,7 @@
 //! | | | `queue` | requests | in flight on average | |
 //! | | | `busy` | share | of the time with a request in flight; no limit for a device that works on many at once | |
 //! | | | `flush_ops` | 1/s | flushes completed | |
+//! | | | `observed_bytes`, `observed_bytes_most` | bytes/s | moved by the observed processes, at least and at most | `/proc/PID/io`, `/proc/PID/fd` |
 //! | | | `read_ops_limit`, `write_ops_limit` | 1/s | allowed by the control groups of the processes | cgroup `blkio.throttle.*`, `io.max` |
 //! | | | `read_ops_metered`, `write_ops_metered` | 1/s | let through by the groups with these limits; devices merge them later | cgroup `io_serviced`, `io.stat` |
 //! | | | `read_bytes_limit`, `write_bytes_limit` | bytes/s | likewise | |
@@ -45,6 +47,16 @@
 //! | | | `rx_packets`, `tx_packets` | 1/s | | |
 //! | | | `rx_drops`, `tx_drops`, `rx_errors`, `tx_errors` | 1/s | | |
 //! | | | `speed` | bytes/s | of the link, each way | `/sys/class/net/*/speed` |
+//! | | | `shaper_rate` | bytes/s | that the traffic shaper of the interface lets out: tbf, or the classes of htb at most | netlink, `RTM_GETQDISC` |
+//! | | | `shaped_bytes` | bytes/s | that it let out | |
+//! | | | `shaper_backlog` | bytes | that wait in it | |
+//! | | | `shaper_drops` | 1/s | packets that found it full | |
+//! | network | `connections` | `count` | connections | of this process, over TCP; the first thousand | netlink, `SOCK_DIAG` |
+//! | | | `sent_bytes`, `received_bytes` | bytes/s | acknowledged by the other side; received | |
+//! | | | `retransmitted_segments`, `sent_segments` | 1/s | sent again; sent, with these | |
+//! | | | `sending` | connections | with data on their way or waiting, on average (`tcpi_busy_time`) | |
+//! | | | `receiver_limited` | connections | of these, that wait for the receiver's window (`tcpi_rwnd_limited`) | |
+//! | | | `buffer_limited` | connections | of these, that wait for the own send buffer (`tcpi_sndbuf_limited`) | |
 //! | network | `tcp` | `sent_segments` | 1/s | without those sent again | `/proc/net/snmp` |
 //! | | | `retransmitted_segments` | 1/s | | |
 //! | | | `listen_drops` | 1/s | connections dropped because nobody accepted them | `/proc/net/netstat` |
@@ -53,15 +65,20 @@
 //! | process | `tidemark`, `ceph-osd.0` ... | `cpu` | cores | | `/proc/PID/stat` |
 //! | | | `busiest_thread` | share | of a core, by the thread that used most in this second | `/proc/PID/task/*/schedstat` |
 //! | | | `waiting` | threads | ready on average, without a processor; of its 16 busiest threads | |
+//! | | | `load_waiting` | threads | the same of threads that put load on; not there where none is among them | |
 //! | | | `context_switches` | 1/s | times put on a processor; of its 16 busiest threads | |
 //! | | | `allowed` | cores | processors that it may run on | `sched_getaffinity` |
 //! | | | `memory` | bytes | resident | `/proc/PID/stat` |
 //! | | | `threads` | threads | | |
 //! | | | `read_bytes`, `write_bytes` | bytes/s | that it made disks read and write | `/proc/PID/io` |
+//! | | | `open_files` | files | that were looked at, for the disks on which they lie; a thousand at most | `/proc/PID/fd` |
+//! | | | `major_faults` | 1/s | pages for which it waited until they had been read from a disk | `/proc/PID/stat` |
 //! | cgroup | as for process | `cpu_limit` | cores | the tightest quota above it | `cpu.cfs_quota_us`, `cpu.max` |
 //! | | | `throttled_periods` | share | of the quota's periods that ended in a stop | `cpu.stat` |
 //! | | | `throttled_time` | threads | stopped on average (run queues of the processors) | |
 //! | | | `memory_used`, `memory_limit` | bytes | of the control group with the tightest limit | `memory.*` |
+//! | | | `memory_limit_hits` | 1/s | times that this group was at its limit and had to give memory back | `memory.failcnt`, `memory.events` |
+//! | | | `refault_bytes` | bytes/s | that this group gave back and had to read again soon after | `memory.stat` |
 //! | | | `cpu_pressure`, `io_pressure`, `memory_pressure` | share | as `some`, in its control group; version 2 only | `*.pressure` |
 //! | ceph | `osd.0` ... | `op`, `op_r`, `op_w`, `op_rw` | 1/s | operations of clients: all, reads, writes, both in one | admin socket, `perf dump`: `osd` |
 //! | | | `op_in_bytes`, `op_out_bytes` | bytes/s | of clients | |
@@ -96,7 +113,8 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `cpu`, `pressure`, `memory`, `disk`, `network` | one source each: open files, a pure parser, rates |
-//! | `process`, `threads`, `cgroup` | likewise, for the named processes |
+//! | `process`, `threads`, `cgroup`, `files` | likewise, for the named processes |
+//! | `shaper`, `connections`, `netlink` | traffic shapers and the own TCP connections, which the kernel tells over netlink only |
 //! | `ceph` | admin sockets of daemons, with a thread of their own |
 //! | `host` | processors, memory and network only, on request |
 //! | `sampler` | one sample of all of them; `recorder` turns samples into series |
@@ -106,11 +124,14 @@
 mod catalog;
 mod ceph;
 mod cgroup;
+mod connections;
 mod cpu;
 mod disk;
+mod files;
 mod host;
 mod memory;
 mod metered;
+mod netlink;
 mod network;
 mod observer;
 mod openmetrics;
@@ -122,6 +143,7 @@ mod remote;
 mod sample;
 mod sampler;
 pub mod server;
+mod shaper;
 mod stop;
 mod threads;
 mod wire;

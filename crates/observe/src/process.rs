@@ -6,10 +6,7 @@ use crate::threads::Threads;
 use rustix::thread::{Pid, sched_getaffinity};
 use std::collections::HashMap;
 use std::fs;
-use tidemark_measure::observation::Kind;
-
-/// The subject of this process.
-pub(crate) const OWN: &str = "tidemark";
+use tidemark_measure::observation::{Kind, OWN};
 
 /// Samples between two searches for processes.
 const SEARCH: u64 = 5;
@@ -42,6 +39,8 @@ pub(crate) struct Process {
     io: Option<Reader>,
     threads: Threads,
     before: Option<Used>,
+    /// Disk bytes per second in the last second.
+    moved: f64,
 }
 
 /// What a process used since its start.
@@ -49,6 +48,7 @@ pub(crate) struct Process {
 struct Used {
     /// Clock ticks on a processor.
     ticks: u64,
+    major_faults: u64,
     read_bytes: u64,
     write_bytes: u64,
 }
@@ -57,6 +57,7 @@ struct Used {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Stat {
     ticks: u64,
+    major_faults: u64,
     threads: u64,
     resident_pages: u64,
 }
@@ -133,10 +134,15 @@ impl Processes {
 }
 
 impl Process {
+    /// Bytes per second that it made disks read and write in the last second.
+    pub(crate) fn moved(&self) -> f64 {
+        self.moved
+    }
+
     fn open(pid: u32, subject: String) -> Option<Self> {
         let stat = Reader::open(format!("/proc/{pid}/stat")).ok()?;
         let io = Reader::open(format!("/proc/{pid}/io")).ok();
-        Some(Self { pid, subject, stat, io, threads: Threads::new(pid), before: None })
+        Some(Self { pid, subject, stat, io, threads: Threads::new(pid), before: None, moved: 0.0 })
     }
 
     /// `None` when it has ended.
@@ -144,12 +150,15 @@ impl Process {
         let stat = stat(&self.stat.read().ok()?)?;
         let (read_bytes, write_bytes) =
             self.io.as_mut().and_then(|io| io.read().ok().map(|text| bytes(&text))).unwrap_or_default();
-        let now = Used { ticks: stat.ticks, read_bytes, write_bytes };
+        let now = Used { ticks: stat.ticks, major_faults: stat.major_faults, read_bytes, write_bytes };
         let subject = self.subject.as_str();
         if let (Some(before), Some(seconds)) = (self.before, out.seconds) {
             out.put(Kind::Process, subject, "cpu", rise((before.ticks, now.ticks)) / ticks / seconds);
             out.put_rate(Kind::Process, subject, "read_bytes", (before.read_bytes, now.read_bytes));
             out.put_rate(Kind::Process, subject, "write_bytes", (before.write_bytes, now.write_bytes));
+            out.put_rate(Kind::Process, subject, "major_faults", (before.major_faults, now.major_faults));
+            let both = |used: Used| used.read_bytes.saturating_add(used.write_bytes);
+            self.moved = rise((both(before), both(now))) / seconds;
         }
         self.before = Some(now);
         out.put(Kind::Process, subject, "memory", stat.resident_pages as f64 * page);
@@ -209,9 +218,10 @@ fn stat(text: &str) -> Option<Stat> {
     let (_, rest) = text.rsplit_once(')')?;
     let mut words = rest.split_ascii_whitespace();
     let mut number = |skip: usize| words.nth(skip)?.parse::<u64>().ok();
-    // Fields 14 and 15 (utime, stime), 20 (threads) and 24 (rss); the third is the first after the name.
-    let (user, system, threads) = (number(11)?, number(0)?, number(4)?);
-    Some(Stat { ticks: user.saturating_add(system), threads, resident_pages: number(3)? })
+    // Fields 12 (majflt), 14 and 15 (utime, stime), 20 (threads) and 24 (rss); the third is the first after the name.
+    let (major_faults, user, system, threads) = (number(9)?, number(1)?, number(0)?, number(4)?);
+    let ticks = user.saturating_add(system);
+    Some(Stat { ticks, major_faults, threads, resident_pages: number(3)? })
 }
 
 /// What it made disks read and write: `/proc/PID/io`.
@@ -230,9 +240,9 @@ mod tests {
 
     #[test]
     fn a_line_is_read_with_any_process_name() {
-        let line = "19597 (a) R ) R 19578 19578 16778 0 -1 4194304 101 0 0 0 7 8 0 0 20 0 3 0 107463 3133440 \
+        let line = "19597 (a) R ) R 19578 19578 16778 0 -1 4194304 101 0 5 0 7 8 0 0 20 0 3 0 107463 3133440 \
             414 18446744073709551615 93";
-        assert_eq!(stat(line), Some(Stat { ticks: 15, threads: 3, resident_pages: 414 }));
+        assert_eq!(stat(line), Some(Stat { ticks: 15, major_faults: 5, threads: 3, resident_pages: 414 }));
         assert_eq!(stat("1 (x) R 2"), None);
         let io =
             "rchar: 6976\nwchar: 0\nread_bytes: 368640\nwrite_bytes: 5730304\ncancelled_write_bytes: 9\n";

@@ -12,8 +12,8 @@ const MOST: usize = 20_000;
 const NAME_MOST: usize = 200;
 
 /// Properties rather than activity: they alone do not make a disk or a link worth keeping.
-const GIVEN: [&str; 5] =
-    ["speed", "read_ops_limit", "write_ops_limit", "read_bytes_limit", "write_bytes_limit"];
+const GIVEN: [&str; 6] =
+    ["speed", "shaper_rate", "read_ops_limit", "write_ops_limit", "read_bytes_limit", "write_bytes_limit"];
 
 /// The series of one node.
 #[derive(Default)]

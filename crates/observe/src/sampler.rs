@@ -3,13 +3,16 @@
 use crate::Options;
 use crate::ceph::Ceph;
 use crate::cgroup::Cgroups;
+use crate::connections::Connections;
 use crate::cpu::Cpu;
 use crate::disk::Disks;
+use crate::files::Files;
 use crate::memory::{Memory, bytes_of};
 use crate::network::Network;
 use crate::pressure::Pressure;
 use crate::process::Processes;
 use crate::sample::{Gaps, Sample};
+use crate::shaper::Shapers;
 use std::time::Instant;
 
 /// All sources of this node.
@@ -21,6 +24,9 @@ pub(crate) struct Sampler {
     network: Network,
     processes: Processes,
     cgroups: Cgroups,
+    files: Files,
+    shapers: Shapers,
+    connections: Connections,
     ceph: Option<Ceph>,
     before: Option<Instant>,
     gaps: Gaps,
@@ -37,6 +43,9 @@ impl Sampler {
             network: Network::new(),
             processes: Processes::new(&options.processes),
             cgroups: Cgroups::new(&mut gaps),
+            files: Files::default(),
+            shapers: Shapers::default(),
+            connections: Connections::default(),
             ceph: (!options.ceph_sockets.is_empty()).then(|| Ceph::start(&options.ceph_sockets)),
             before: None,
             gaps,
@@ -60,8 +69,12 @@ impl Sampler {
         self.network.sample(&mut out, gaps);
         if self.processes.sample(&mut out, gaps) {
             self.cgroups.find(self.processes.observed());
+            self.files.find(self.processes.observed(), gaps);
         }
         self.cgroups.sample(&self.disks, &mut out);
+        self.files.sample(self.processes.observed(), &self.disks, &mut out);
+        self.shapers.sample(&mut out, gaps);
+        self.connections.sample(&mut out, gaps);
         if let Some(ceph) = &mut self.ceph {
             ceph.take(&mut out, gaps);
         }

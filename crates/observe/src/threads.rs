@@ -18,6 +18,9 @@ const MOST: usize = 4096;
 /// Looks between two searches for the busiest.
 const SEARCH: u64 = 10;
 
+/// How the threads of a load generator are named, apart from their numbers.
+const LOAD: &str = "load-";
+
 /// The threads of one process.
 pub(crate) struct Threads {
     directory: PathBuf,
@@ -28,6 +31,7 @@ pub(crate) struct Threads {
 
 struct Watched {
     reader: Reader,
+    puts_load_on: bool,
     before: Option<Scheduled>,
 }
 
@@ -57,7 +61,7 @@ impl Threads {
             self.search();
         }
         self.looks += 1;
-        let (mut busiest, mut all) = (None::<u64>, Scheduled::default());
+        let (mut busiest, mut all, mut load) = (None::<u64>, Scheduled::default(), None::<u64>);
         self.watched.retain(|_, thread| {
             let Some(now) = thread.reader.read_line().ok().and_then(|text| scheduled(&text)) else {
                 return false;
@@ -65,7 +69,11 @@ impl Threads {
             if let Some(before) = thread.before.replace(now) {
                 let on_ns = now.on_ns.saturating_sub(before.on_ns);
                 busiest = Some(busiest.map_or(on_ns, |most| most.max(on_ns)));
-                all.waiting_ns += now.waiting_ns.saturating_sub(before.waiting_ns);
+                let waiting_ns = now.waiting_ns.saturating_sub(before.waiting_ns);
+                all.waiting_ns += waiting_ns;
+                if thread.puts_load_on {
+                    load = Some(load.unwrap_or(0) + waiting_ns);
+                }
                 all.times += now.times.saturating_sub(before.times);
             }
             true
@@ -74,6 +82,9 @@ impl Threads {
             let per_second = |ns: u64| ns as f64 / 1e9 / seconds;
             out.put(Kind::Process, subject, "busiest_thread", per_second(busiest).min(1.0));
             out.put(Kind::Process, subject, "waiting", per_second(all.waiting_ns));
+            if let Some(waiting_ns) = load {
+                out.put(Kind::Process, subject, "load_waiting", per_second(waiting_ns));
+            }
             out.put(Kind::Process, subject, "context_switches", all.times as f64 / seconds);
         }
     }
@@ -97,7 +108,9 @@ impl Threads {
         self.watched.retain(|id, _| busiest.iter().any(|(_, busy)| busy == id));
         for (_, id) in busiest {
             if let Ok(reader) = Reader::open(self.directory.join(format!("{id}/schedstat"))) {
-                self.watched.entry(id).or_insert(Watched { reader, before: None });
+                let name = std::fs::read_to_string(self.directory.join(format!("{id}/comm")));
+                let puts_load_on = name.is_ok_and(|name| name.starts_with(LOAD));
+                self.watched.entry(id).or_insert(Watched { reader, puts_load_on, before: None });
             }
         }
         self.used = used;

@@ -16,7 +16,7 @@ use crate::provisioner::Request;
 use crate::registry::Registry;
 use crate::yaml::{Documents, Environment};
 use std::path::Path;
-use tidemark_measure::evaluation::{Level, Search};
+use tidemark_measure::evaluation::{Level, REPEATS_LEAST, Search};
 use tidemark_measure::record::Note;
 use tidemark_measure::rng;
 use tidemark_measure::service_level::ServiceLevel;
@@ -34,8 +34,10 @@ pub struct Evaluation {
     pub arms: Vec<Arm>,
     /// The loads that run on each of them, at least one.
     pub loads: Vec<Load>,
-    /// How often each cell is measured, at least once.
+    /// How often each cell is measured, at least once; with `until`, at most.
     pub repeats: u32,
+    /// A cell's repeats end when the interval of its mean reaches no further to each side than this share of it.
+    pub until: Option<f64>,
     /// The order of the runs.
     pub order: Order,
     /// Notes on behaviour that the author may not expect.
@@ -137,6 +139,11 @@ impl Levels {
 }
 
 impl Evaluation {
+    /// How often each cell is measured at least.
+    pub fn repeats_least(&self) -> u32 {
+        if self.until.is_some() { self.repeats.min(REPEATS_LEAST) } else { self.repeats }
+    }
+
     /// The plan of one cell: the load's document for the arm, at the level, with the seed of the repeat (from 1). What
     /// is observed is what the document, the arm and the evaluation name. With it come warnings.
     ///

@@ -13,6 +13,11 @@ pub trait JobData: Clone + PartialEq + fmt::Debug + Serialize + Send + Sync + 's
     fn is_simulated(&self) -> bool {
         false
     }
+
+    /// Whether what serves it runs in the load generator's own process.
+    fn is_in_process(&self) -> bool {
+        false
+    }
 }
 
 /// The job of a work, whatever its engine.
@@ -31,6 +36,7 @@ pub(crate) struct Packed {
 trait Erased: Send + Sync {
     fn engine(&self) -> &str;
     fn is_simulated(&self) -> bool;
+    fn is_in_process(&self) -> bool;
     fn duplicate(&self) -> Box<dyn Erased>;
     fn equals(&self, other: &dyn Erased) -> bool;
     fn debug(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result;
@@ -46,6 +52,10 @@ impl<T: JobData> Erased for T {
 
     fn is_simulated(&self) -> bool {
         JobData::is_simulated(self)
+    }
+
+    fn is_in_process(&self) -> bool {
+        JobData::is_in_process(self)
     }
 
     fn duplicate(&self) -> Box<dyn Erased> {
@@ -79,6 +89,10 @@ impl Erased for Packed {
     }
 
     fn is_simulated(&self) -> bool {
+        false
+    }
+
+    fn is_in_process(&self) -> bool {
         false
     }
 
@@ -122,6 +136,11 @@ impl Job {
     /// Whether no storage is behind it; of a job that is still packed nobody knows.
     pub fn is_simulated(&self) -> bool {
         self.0.is_simulated()
+    }
+
+    /// Whether what serves it runs in the load generator's own process; of a job that is still packed nobody knows.
+    pub fn is_in_process(&self) -> bool {
+        self.0.is_in_process()
     }
 
     /// The job as its engine sees it; `None` if it is of another engine or still packed.

@@ -7,7 +7,7 @@ use crate::registry::Registry;
 use crate::yaml::scope::{self, TARGET};
 use crate::yaml::timing::TIMING;
 use crate::yaml::works::{self, KINDS, WORK};
-use crate::yaml::{ARM, ARMS, EVALUATION, EVALUATION_LOAD, LEVELS, SEARCH, STAGE, WITHIN, WORKLOAD};
+use crate::yaml::{ARM, ARMS, EVALUATION, EVALUATION_LOAD, LEVELS, RUNS, SEARCH, STAGE, WITHIN, WORKLOAD};
 use serde_json::{Value, json};
 use tidemark_keys::reference::Reference;
 use tidemark_keys::schema::{Definitions, definition, exactly_one, of_kinds, required};
@@ -25,7 +25,7 @@ pub fn schema(registry: &Registry) -> Value {
     definitions.add(&EVALUATION);
     let (values, ranges) = levels(registry);
     definitions.put(LEVELS.name, definition(LEVELS.about, &values, &[]));
-    let mut search = definition(SEARCH.about, &[&ranges[..], &[&WITHIN]].concat(), &[]);
+    let mut search = definition(SEARCH.about, &[&ranges[..], &[&WITHIN, &RUNS]].concat(), &[]);
     search["oneOf"] = exactly_one(&ranges);
     definitions.put(SEARCH.name, search);
     for (key, _) in &KINDS {
@@ -73,7 +73,7 @@ fn of_engines(registry: &Registry, kind: &str) -> Vec<&'static Mapping> {
 pub fn reference(registry: &Registry) -> Reference {
     let mut reference = Reference::default();
     let (values, mut ranges) = levels(registry);
-    ranges.push(&WITHIN);
+    ranges.extend([&WITHIN as &AnyKey, &RUNS]);
     reference.keys("scope", &scope::keys(registry));
     reference.keys("provisioners", &provisioners(registry));
     reference.keys(LEVELS.name, &values);

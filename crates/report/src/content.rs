@@ -6,7 +6,7 @@ use tidemark_judge::words::conduct::Conduct;
 use tidemark_judge::{Finding, Judgement, Severity, Validity, What};
 use tidemark_measure::histogram::{Histogram, PERCENTILES};
 use tidemark_measure::observation::Node;
-use tidemark_measure::record::{Operation, Provenance, Run, Stage, State, Work};
+use tidemark_measure::record::{EndpointUse, Operation, Provenance, Run, Stage, State, Work};
 use tidemark_measure::tally::Tally;
 use tidemark_measure::units;
 
@@ -191,7 +191,9 @@ pub(crate) fn general_report(stage: &Stage) -> Table {
     if operations(stage).count() > 1 {
         table.row(Tone::Total, total(stage));
     }
-    table.without_if_same("Work")
+    let knows_first_byte = operations(stage).any(|(_, operation)| !operation.tally.first_byte.is_empty());
+    let table = table.without_if_same("Work");
+    if knows_first_byte { table } else { table.without_if_same("Avg to first byte") }
 }
 
 /// The sum of a stage's operations. Its mean response time is that of all successes together.
@@ -229,6 +231,7 @@ pub(crate) fn percentiles(stage: &Stage) -> Table {
         let mut rows = vec![("response", &tally.response)];
         if work.offered_rate.is_some() {
             rows.extend([("service", tally.service()), ("sent late by", &tally.lag)]);
+            rows.extend(tally.own_lag().map(|own| ("late with a worker free", own)));
         }
         rows.push(("to first byte", &tally.first_byte));
         if operation.reported.as_ref().is_some_and(|said| !said.percentiles.is_empty())
@@ -262,6 +265,26 @@ pub(crate) fn failures(stage: &Stage) -> Table {
             cells.push(units::percent(count as f64 / total.max(1) as f64));
             table.row(Tone::Plain, cells);
         }
+    }
+    table.without_if_same("Work")
+}
+
+/// What was done at each of a target's endpoints; empty where no work has several.
+pub(crate) fn endpoints(stage: &Stage) -> Table {
+    let fractions = [0.5, 0.99, 1.0];
+    let mut table = Table::new(format!("Endpoints of {}", stage.id))
+        .words(["Endpoint", "Work"])
+        .numbers(["Op-Count", "Failed", "Byte-Count", "Share of the operations", "mean"])
+        .numbers(fractions.map(crate::text::percentile_name));
+    for (work, one) in stage.works.iter().flat_map(|work| work.endpoints.iter().map(move |one| (work, one))) {
+        let tone = if one.ok == 0 && one.total() > 0 { Tone::Bad } else { Tone::Plain };
+        let mut cells = vec![one.endpoint.clone(), work.name.clone()];
+        cells.extend([one.ok, one.faults.total()].map(units::count));
+        let all = work.endpoints.iter().map(EndpointUse::total).fold(0, u64::saturating_add);
+        cells.extend([units::bytes(one.bytes), units::percent(one.total() as f64 / all.max(1) as f64)]);
+        cells.push(mean(&one.response));
+        cells.extend(fractions.map(|fraction| percentile(&one.response, fraction)));
+        table.row(tone, cells);
     }
     table.without_if_same("Work")
 }
@@ -329,6 +352,7 @@ pub(crate) fn conduct(stage: &Stage, work: &Work) -> Table {
         ("Ended after the window", sum(|tally| tally.late), "in the response times, not in the throughput"),
         ("Due and never sent", work.unsent, "the load fell behind its schedule"),
         ("Planned but never started", work.undone, "the work was abandoned"),
+        ("Planned, and nothing is known of them", work.unknown, "their driver was lost"),
     ];
     for (name, count, meaning) in counts.into_iter().filter(|(_, count, _)| *count > 0) {
         fact(Tone::Plain, name, format!("{} ({meaning})", units::count(count)));
@@ -363,15 +387,23 @@ fn verification(tally: &Tally) -> String {
     let of = units::count(tally.ok);
     let reasons =
         tally.unchecked.iter().map(|(why, count)| format!("; {} not: {}", units::count(count), why.clause()));
-    format!("{} of {of} verified{}", units::count(tally.verified), reasons.collect::<String>())
+    let placed = match tally.placed {
+        0 => String::new(),
+        placed => format!(
+            "; {} of them in their place only: of which write they must be is unknown",
+            units::count(placed)
+        ),
+    };
+    format!("{} of {of} verified{placed}{}", units::count(tally.verified), reasons.collect::<String>())
 }
 
 fn generator(work: &Work) -> String {
-    let busiest = work.series.iter().map(|second| second.busy).fold(0.0, f64::max);
+    let seconds = work.series.iter().filter(|second| work.measures_second(second.index));
+    let busiest = seconds.map(|second| second.busy).fold(0.0, f64::max);
     let plural = if work.threads == 1 { "" } else { "s" };
     let threads = format!("{} thread{plural}", work.threads);
     if busiest > 0.0 {
-        format!("{threads}, at most {:.0} % busy in any second", (busiest * 100.0).min(999.0))
+        format!("{threads}, at most {:.0} % busy in any second of the window", (busiest * 100.0).min(999.0))
     } else {
         threads
     }
@@ -399,8 +431,17 @@ pub(crate) fn longest_silence(work: &Work) -> String {
 }
 
 /// The same as a sentence that says when.
+///
+/// Of every second the first and the last success are known: a gap from one second into another is known exactly, one within a
+/// second is not seen. A second is as much longer as a thread that ended it came late.
 fn silence_sentence(work: &Work) -> String {
     let Some(longest_gap) = work.longest_gap else { return NONE.into() };
+    let stalled = work.series.iter().map(|second| second.stalled_ns).max().unwrap_or(0);
+    let unseen = stalled.saturating_add(1_000_000_000);
+    if longest_gap.length_ns() < unseen {
+        let (least, most) = (units::duration_ns(longest_gap.length_ns()), units::duration_ns(unseen));
+        return format!("less than {most}; {least} or more");
+    }
     let (length, from, to) = (
         units::duration_ns(longest_gap.length_ns()),
         instant(longest_gap.from_ns),

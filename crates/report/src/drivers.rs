@@ -62,7 +62,12 @@ fn numbers(stage: &Stage, shares: &[&Share], first_ns: Option<u64>) -> [String; 
     let mut tails: Vec<u64> = seconds().map(|second| second.p99_ns).filter(|p99| *p99 > 0).collect();
     tails.sort_unstable();
     let tail = tails.get(tails.len() / 2).map_or(NONE.into(), |p99| units::duration_ns(*p99));
-    let busiest = seconds().map(|second| second.busy).filter(|busy| busy.is_finite()).fold(0.0, f64::max);
+    let measured = shares.iter().filter_map(|share| {
+        let work = stage.works.get(share.work as usize)?;
+        Some(share.series.iter().filter(|second| work.measures_second(second.index)))
+    });
+    let busiest =
+        measured.flatten().map(|second| second.busy).filter(|busy| busy.is_finite()).fold(0.0, f64::max);
     let sent = shares.iter().filter_map(|share| share.first_sent_ns).min();
     let after = sent.zip(first_ns).map(|(sent, first)| match sent - first {
         0 => "first".to_owned(),

@@ -262,6 +262,11 @@ fn main_stage(stage: &Stage, points: usize) -> Markup {
         }
         h3 { "Response times" } "\n"
         (percentiles(stage))
+        @let endpoints = content::endpoints(stage);
+        @if !endpoints.is_empty() {
+            h3 { "Endpoints" } "\n"
+            (endpoints.html())
+        }
         (drawings(stage, points))
         h3 { "Failures" } "\n"
         (failures(stage))

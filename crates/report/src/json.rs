@@ -9,6 +9,7 @@
 use serde::Serialize;
 use std::collections::BTreeMap;
 use tidemark_judge::{Finding, Judgement};
+use tidemark_measure::counts::FaultCounts;
 use tidemark_measure::histogram::{Histogram, PERCENTILES};
 use tidemark_measure::record::{self, Run};
 use utoipa::ToSchema;
@@ -87,6 +88,8 @@ struct RunWork<'a> {
     silence_ns: u64,
     unsent: u64,
     undone: u64,
+    /// Planned operations of which nothing is known: a lost driver's.
+    unknown: u64,
     given_up: &'a str,
     allowed_failures_per_million: u32,
     /// The rounds before the window, where the document asks for a steady state.
@@ -94,7 +97,20 @@ struct RunWork<'a> {
     operations: Vec<RunOperation<'a>>,
     examples: &'a [record::Example],
     workers_counts: &'a [record::WorkerCount],
+    /// What was done at each of the target's endpoints; none where there is only one.
+    endpoints: Vec<RunEndpoint<'a>>,
     series: &'a [record::Second],
+}
+
+#[derive(Serialize, ToSchema)]
+struct RunEndpoint<'a> {
+    endpoint: &'a str,
+    ok: u64,
+    failed: u64,
+    bytes: u64,
+    /// Failures by class.
+    faults: BTreeMap<&'static str, u64>,
+    response: Option<WholeDistribution<'a>>,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -122,6 +138,8 @@ struct RunOperation<'a> {
     verifies: bool,
     /// Successes whose content was compared with what had been written, and was right.
     verified: u64,
+    /// Of these, successes whose content is in its place and Tidemark's, though nobody knew which write it must be of.
+    placed: u64,
     /// Successes whose content was to be verified and could not be, by reason.
     unchecked: BTreeMap<&'static str, u64>,
     throughput_per_s: f64,
@@ -132,6 +150,8 @@ struct RunOperation<'a> {
     service: Option<WholeDistribution<'a>>,
     first_byte: Option<WholeDistribution<'a>>,
     lag: Option<WholeDistribution<'a>>,
+    /// The part of the lag in which a worker was free: the load generator's own.
+    own_lag: Option<WholeDistribution<'a>>,
     failure: Option<WholeDistribution<'a>>,
     /// What another tool says that measured it and kept no distribution; null otherwise.
     #[serde(rename = "said")]
@@ -218,14 +238,31 @@ fn work(work: &record::Work) -> RunWork<'_> {
         silence_ns: work.longest_gap.map_or(0, |longest_gap| longest_gap.length_ns()),
         unsent: work.unsent,
         undone: work.undone,
+        unknown: work.unknown,
         given_up: &work.given_up,
         allowed_failures_per_million: work.allowed_failures_per_million,
         settling: work.settling.as_ref(),
         operations: work.operations.iter().map(|one| operation(one, work.window_seconds())).collect(),
         examples: &work.examples,
         workers_counts: &work.workers_counts,
+        endpoints: work.endpoints.iter().map(endpoint).collect(),
         series: &work.series,
     }
+}
+
+fn endpoint(one: &record::EndpointUse) -> RunEndpoint<'_> {
+    RunEndpoint {
+        endpoint: &one.endpoint,
+        ok: one.ok,
+        failed: one.faults.total(),
+        bytes: one.bytes,
+        faults: faults(&one.faults),
+        response: distribution(&one.response),
+    }
+}
+
+fn faults(counts: &FaultCounts) -> BTreeMap<&'static str, u64> {
+    counts.iter().map(|(fault, count)| (fault.name(), count)).collect()
 }
 
 fn operation(operation: &record::Operation, window_seconds: f64) -> RunOperation<'_> {
@@ -248,14 +285,16 @@ fn operation(operation: &record::Operation, window_seconds: f64) -> RunOperation
         retries: tally.retries,
         verifies: operation.verifies,
         verified: tally.verified,
+        placed: tally.placed,
         unchecked: tally.unchecked.iter().map(|(why, count)| (why.name(), count)).collect(),
         throughput_per_s: operation.throughput(window_seconds),
         bandwidth_bytes_per_s: operation.bandwidth(window_seconds),
-        faults: tally.faults.iter().map(|(fault, count)| (fault.name(), count)).collect(),
+        faults: faults(&tally.faults),
         response: distribution(&tally.response),
         service: distribution(tally.service()),
         first_byte: distribution(&tally.first_byte),
         lag: distribution(&tally.lag),
+        own_lag: tally.own_lag().and_then(distribution),
         failure: distribution(&tally.failure),
         reported: operation.reported.as_ref(),
     }

@@ -101,6 +101,7 @@ pub(crate) fn main_stage(stage: &Stage) -> String {
     text += &table(&content::general_report(stage), "There were no operations.");
     text += "### Response times\n\n";
     text += &table(&content::percentiles(stage), "No operation succeeded.");
+    text += &table(&content::endpoints(stage), "");
     text += "### Failures\n\n";
     text += &failures(stage);
     text += "### Course of the load\n\n";

@@ -275,6 +275,7 @@ fn simulate(load: &Load) -> Work {
         tally.response.record(done - due);
         if load.rate.is_some() {
             tally.service_open.record(done - sent);
+            tally.own_lag_open.record(0);
         }
         tally.first_byte.record((done - sent) * 9 / 10);
         second.latencies[kind].push(done - due);

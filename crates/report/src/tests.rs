@@ -440,3 +440,17 @@ fn nodes_are_shown_under_the_load() {
         assert!(page.contains(text), "{text}");
     }
 }
+
+#[test]
+fn what_is_left_of_a_second_after_the_window_does_not_say_how_busy_a_generator_was() {
+    let mut run = sample::healthy(3);
+    let work = &mut run.stages[2].works[0];
+    work.series.iter_mut().for_each(|second| second.busy = 0.2);
+    let last = work.series.last().unwrap();
+    let index = (work.window_end_ns / 1_000_000_000) as u32;
+    let fragment = Second { index, busy: 0.96, ..last.clone() };
+    work.series.push(fragment);
+    let text = html(&run, &judge(&run));
+    assert!(text.contains("at most 20 % busy in any second of the window"));
+    assert!(!text.contains("96 % busy"));
+}

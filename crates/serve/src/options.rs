@@ -1,5 +1,6 @@
 //! How the server is set up, and why it may not start.
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -98,7 +99,7 @@ pub enum ServeError {
     )]
     Insecure(SocketAddr, &'static str),
     /// The address cannot be listened on.
-    #[error("cannot listen on {address}: {source}; is another controller running there?")]
+    #[error("cannot listen on {address}: {source}{}", remedy(.source))]
     Listen {
         /// Where.
         address: SocketAddr,
@@ -116,6 +117,20 @@ pub enum ServeError {
     /// The threads of the server cannot be made.
     #[error("cannot start the server's threads: {0}")]
     Threads(std::io::Error),
+}
+
+/// What to do about an address that cannot be listened on, where that is known.
+fn remedy(error: &std::io::Error) -> &'static str {
+    match error.kind() {
+        ErrorKind::AddrInUse => {
+            "; another program listens there, perhaps another controller: use another port"
+        }
+        ErrorKind::AddrNotAvailable => {
+            "; this machine does not have that address: 0.0.0.0 stands for all that it has"
+        }
+        ErrorKind::PermissionDenied => "; ports below 1024 are for the system: use a higher one",
+        _ => "",
+    }
 }
 
 impl Options {

@@ -44,7 +44,7 @@ pub use error::StoreError;
 pub use evaluations::EvaluationSummary;
 pub use lock::{Lock, controller_lock};
 pub use operations::OperationRow;
-pub use store::{Listing, RunSummary, Store};
+pub use store::{DriverSecond, Listing, RunSummary, Store};
 pub use submissions::Submission;
 pub use tokens::Token;
 

@@ -240,7 +240,7 @@ mod tests {
     fn a_run_whose_process_died_is_added_with_its_seconds() {
         let (_directory, mut store) = new();
         let id = store.begin(&begun("crashed")).unwrap();
-        store.append(id, 1, 0, &[interval(0)]).unwrap();
+        store.append(id, 1, 0, &[interval(0)], &[]).unwrap();
         assert_eq!(store.index_operations().unwrap(), 0, "its process lives");
         store.connection().execute("UPDATE runs SET owner = 'another-boot 1 1'", []).unwrap();
         assert_eq!(store.index_operations().unwrap(), 1);

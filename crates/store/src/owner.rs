@@ -27,16 +27,34 @@ fn boot() -> Option<String> {
 }
 
 /// When a process started, in clock ticks since boot: field 22 of proc(5) `stat`, the 20th after the command's
-/// closing parenthesis, which is the last one of the line.
+/// closing parenthesis, which is the last one of the line. One that has ended and still waits to be collected by its parent
+/// (field 3 is `Z` or `X`) does nothing any more.
 fn start_of(pid: u32) -> Option<String> {
     let stat = read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, rest) = stat.rsplit_once(')')?;
-    rest.split_whitespace().nth(19).map(str::to_owned)
+    let mut fields = rest.split_whitespace();
+    let state = fields.next()?;
+    (!matches!(state, "Z" | "X")).then(|| fields.nth(18).map(str::to_owned))?
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_process_that_nobody_has_collected_is_dead() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let pid = child.id();
+        let name = format!("{} {pid} {}", boot().unwrap(), start_of(pid).unwrap());
+        assert!(lives(&name));
+        child.kill().unwrap();
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        while lives(&name) && std::time::Instant::now() < until {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        assert!(std::path::Path::new(&format!("/proc/{pid}/stat")).exists() && !lives(&name));
+        child.wait().unwrap();
+    }
 
     #[test]
     fn only_this_process_is_alive() {

@@ -1,6 +1,6 @@
-//! Puts a run whose process died together from its stored seconds.
+//! Puts a run whose process died together from what was known of it at the start and from its stored seconds.
 
-use tidemark_measure::record::{Operation, Run, Second, Stage, State, Work};
+use tidemark_measure::record::{LongestGap, Operation, Run, Second, Share, ShareSecond, Stage, State, Work};
 use tidemark_measure::tally::Interval;
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -18,8 +18,8 @@ pub(crate) fn interrupt(run: &mut Run) {
 
 /// Adds a stored second to a run that was not finished. Seconds of a work come in order.
 ///
-/// What only the end of a work tells (workers, exact window, verbatim failures) stays unknown. The window is assumed
-/// to reach from the first second with a measured operation to the end of the last one.
+/// What only the end of a work tells (counts of each worker, verbatim failures, what the nodes did) stays unknown. So does
+/// what came after the last stored second: the window ends there, if it was to end later.
 pub(crate) fn add(run: &mut Run, stage: usize, work: usize, interval: &Interval) {
     while run.stages.len() <= stage {
         let name = format!("stage {}", run.stages.len() + 1);
@@ -42,15 +42,58 @@ pub(crate) fn add(run: &mut Run, stage: usize, work: usize, interval: &Interval)
     for (operation, tally) in work.operations.iter_mut().zip(&interval.actions) {
         operation.tally.add(tally);
     }
-    let start = u64::from(interval.index) * SECOND_NS;
-    if interval.actions.iter().any(|tally| tally.total() > 0) {
-        if work.window_end_ns == 0 {
-            work.window_start_ns = start;
-        }
-        work.window_end_ns = start + SECOND_NS;
-    }
+    let (start, end) = second(interval.index);
+    widen(work, interval, start, end);
+    hear(work, interval, end);
     work.last_done_ns = work.last_done_ns.max(interval.last_ok_ns.unwrap_or(0));
-    stage.ended_ns = stage.ended_ns.max(stage.started_ns + start + SECOND_NS);
+    stage.ended_ns = stage.ended_ns.max(stage.started_ns + end);
     run.elapsed_ns = run.elapsed_ns.max(stage.ended_ns);
     work.series.push(Second::from(interval));
+}
+
+/// When a second of a work begins and ends.
+fn second(index: u32) -> (u64, u64) {
+    let start = u64::from(index) * SECOND_NS;
+    (start, start + SECOND_NS)
+}
+
+/// The window so far: it begins where it was planned to. Where that depended on the load becoming steady, it is assumed to
+/// reach from the first second with a measured operation to the end of the last one.
+fn widen(work: &mut Work, interval: &Interval, start: u64, end: u64) {
+    let is_measured = interval.actions.iter().any(|tally| tally.total() > 0);
+    match work.planned.window_start_ns {
+        Some(planned) => {
+            work.window_start_ns = planned;
+            work.window_end_ns = end.min(work.planned.window_end_ns.unwrap_or(u64::MAX)).max(planned);
+        }
+        None if is_measured => {
+            if work.window_end_ns == 0 {
+                work.window_start_ns = start;
+            }
+            work.window_end_ns = end;
+        }
+        None => {}
+    }
+    if let Some(rate) = &work.planned.rate
+        && work.window_end_ns > work.window_start_ns
+    {
+        work.offered_rate = Some(rate.mean_between(work.window_start_ns, work.window_end_ns));
+    }
+}
+
+/// The longest time without a success so far.
+fn hear(work: &mut Work, interval: &Interval, end: u64) {
+    let gap = LongestGap { from_ns: work.last_done_ns, to_ns: interval.first_ok_ns.unwrap_or(end) };
+    if work.longest_gap.is_none_or(|longest| gap.length_ns() > longest.length_ns()) {
+        work.longest_gap = Some(gap);
+    }
+}
+
+/// Adds what one driver did in a stored second. The shares of a stage are known since it was opened; of a driver that is not
+/// among them nothing is.
+pub(crate) fn add_share(run: &mut Run, stage: usize, work: u32, driver: u32, second: ShareSecond) {
+    let shares = run.stages.get_mut(stage).map(|stage| &mut stage.shares);
+    let own = |share: &&mut Share| share.work == work && share.driver == driver;
+    let Some(share) = shares.and_then(|shares| shares.iter_mut().find(own)) else { return };
+    share.add(second);
 }

@@ -145,6 +145,19 @@ const STEPS: &[&str] = &[
         PRIMARY KEY (run, stage)
     ) WITHOUT ROWID;
 ",
+    "
+    -- Of runs in progress on drivers: what each driver did in the seconds above. The record has it when the run has ended.
+    CREATE TABLE shares (
+        run INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+        stage INTEGER NOT NULL,
+        work INTEGER NOT NULL,
+        second INTEGER NOT NULL,
+        driver INTEGER NOT NULL,
+        -- JSON, deflated.
+        record BLOB NOT NULL,
+        PRIMARY KEY (run, stage, work, driver, second)
+    ) WITHOUT ROWID;
+",
 ];
 
 /// The newest schema known here.

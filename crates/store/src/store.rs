@@ -4,12 +4,12 @@ use crate::codec;
 use crate::error::StoreError;
 use crate::{operations, owner, recover, schema};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use tidemark_measure::record::{Note, Run, Stage, State};
+use tidemark_measure::record::{Driver, Note, Run, ShareSecond, Stage, State};
 use tidemark_measure::tally::Interval;
 
 /// How long to wait for another process that is writing. Writes take milliseconds: a run writes at its start, every
@@ -55,6 +55,24 @@ pub struct Listing {
     pub valid: bool,
     /// The verdict's first sentence.
     pub headline: String,
+}
+
+/// What a driver did in a second of a work.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DriverSecond {
+    /// Which driver of the run.
+    pub driver: u32,
+    /// What it did.
+    pub second: ShareSecond,
+}
+
+/// What is kept of a run in progress with each of its stages.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Kept {
+    stage: Stage,
+    notes: Vec<Note>,
+    drivers: Vec<Driver>,
 }
 
 impl Store {
@@ -110,38 +128,41 @@ impl Store {
         Ok(id)
     }
 
-    /// Stores seconds of a work: all of them or none. `stage` and `work` are places in the run's lists. Parts of a second
-    /// that come later (from other drivers) are added up when they are read.
+    /// Stores seconds of a work, and what drivers did in them: all of it or nothing. `stage` and `work` are places in the
+    /// run's lists. Parts of a second that come later are added up when they are read.
     pub fn append(
         &mut self,
         id: u64,
         stage: usize,
         work: usize,
         intervals: &[Interval],
+        shares: &[DriverSecond],
     ) -> Result<(), StoreError> {
         let mut blobs = Vec::with_capacity(intervals.len());
         for interval in intervals {
             blobs.push((interval.index, codec::encode(interval).map_err(|error| self.damaged(&error))?));
         }
-        self.append_encoded(id, stage, work, &blobs).map_err(|error| self.trouble_with(id, error))
-    }
-
-    fn append_encoded(
-        &mut self,
-        id: u64,
-        stage: usize,
-        work: usize,
-        blobs: &[(u32, Vec<u8>)],
-    ) -> rusqlite::Result<()> {
-        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        {
-            let sql = "INSERT INTO seconds (run, stage, work, second, interval) VALUES (?, ?, ?, ?, ?)";
-            let mut insert = transaction.prepare_cached(sql)?;
-            for (second, blob) in blobs {
-                insert.execute(params![signed(id), stage as i64, work as i64, second, blob])?;
-            }
+        let mut of_drivers = Vec::with_capacity(shares.len());
+        for DriverSecond { driver, second } in shares {
+            let blob = codec::encode(second).map_err(|error| self.damaged(&error))?;
+            of_drivers.push((*driver, second.index, blob));
         }
-        transaction.commit()
+        let write = || -> rusqlite::Result<()> {
+            let transaction = Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)?;
+            let place = (signed(id), stage as i64, work as i64);
+            let sql = "INSERT INTO seconds (run, stage, work, second, interval) VALUES (?, ?, ?, ?, ?)";
+            for (second, blob) in &blobs {
+                let values = params![place.0, place.1, place.2, second, blob];
+                transaction.prepare_cached(sql)?.execute(values)?;
+            }
+            let sql = "INSERT OR REPLACE INTO shares (run, stage, work, driver, second, record) VALUES (?, ?, ?, ?, ?, ?)";
+            for (driver, second, blob) in &of_drivers {
+                let values = params![place.0, place.1, place.2, driver, second, blob];
+                transaction.prepare_cached(sql)?.execute(values)?;
+            }
+            transaction.commit()
+        };
+        write().map_err(|error| self.trouble_with(id, error))
     }
 
     /// Stores a run that has ended, replacing what [`Store::begin`] stored, and how to list it.
@@ -169,6 +190,7 @@ impl Store {
             let changed = transaction.execute(sql, values)?;
             if changed > 0 {
                 transaction.execute("DELETE FROM stages WHERE run = ?", [signed(id)])?;
+                transaction.execute("DELETE FROM shares WHERE run = ?", [signed(id)])?;
                 operations::write(&transaction, id, run)?;
             }
             transaction.commit()?;
@@ -199,8 +221,30 @@ impl Store {
                 }
                 self.seconds(id, stage, work, |interval| recover::add(&mut run, stage, work, interval))?;
             }
+            self.add_shares(id, &mut run, &is_whole)?;
         }
         Ok(run)
+    }
+
+    /// Rebuilds the runs whose processes died and stores them as they are found, so that lists and reports say the same.
+    /// `listing` says how to list one. Returns how many there were; it costs next to nothing when there are none.
+    ///
+    /// # Errors
+    /// When the store cannot be written; such runs are rebuilt again whenever they are read.
+    pub fn salvage(&mut self, listing: impl Fn(&Run) -> Listing) -> Result<u64, StoreError> {
+        let sql = "SELECT id, owner FROM runs WHERE state = ?";
+        let row = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)? as u64, row.get::<_, String>(1)?));
+        let mut salvaged = 0;
+        for (id, owner) in self.rows(sql, [State::Running.name()], row)? {
+            if owner::lives(&owner) {
+                continue;
+            }
+            // A run that cannot be read is skipped: reading it later reports the error.
+            let Ok(run) = self.load(id) else { continue };
+            self.finish(id, &run, &listing(&run))?;
+            salvaged += 1;
+        }
+        Ok(salvaged)
     }
 
     /// Visits a work's stored seconds in order, with the histograms of every operation, for heat maps and for percentiles
@@ -279,7 +323,8 @@ impl Store {
     /// As [`Store::append`].
     pub fn keep(&mut self, id: u64, run: &Run, stage: usize) -> Result<(), StoreError> {
         let Some(known) = run.stages.get(stage) else { return Ok(()) };
-        let record = codec::encode(&(known, &run.notes)).map_err(|error| self.damaged(&error))?;
+        let known = (known, &run.notes, &run.drivers);
+        let record = codec::encode(&known).map_err(|error| self.damaged(&error))?;
         let write = || -> rusqlite::Result<()> {
             let transaction = Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)?;
             let sql = "INSERT OR REPLACE INTO stages (run, stage, record) VALUES (?, ?, ?)";
@@ -296,11 +341,25 @@ impl Store {
         let sql = "SELECT stage, record FROM stages WHERE run = ? ORDER BY stage";
         let row = |row: &rusqlite::Row<'_>| Ok((row.get::<_, u32>(0)? as usize, row.get::<_, Vec<u8>>(1)?));
         for (place, record) in self.rows(sql, [signed(id)], row)? {
-            let (stage, notes): (Stage, Vec<Note>) =
-                codec::decode(&record).map_err(|error| self.damaged(&error))?;
+            let kept: Kept = codec::decode(&record).map_err(|error| self.damaged(&error))?;
             if let Some(known) = run.stages.get_mut(place) {
-                *known = stage;
-                (run.notes, run.elapsed_ns) = (notes, elapsed_ns);
+                *known = kept.stage;
+                (run.notes, run.drivers, run.elapsed_ns) = (kept.notes, kept.drivers, elapsed_ns);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds what drivers did in the stored seconds of the stages that had not ended.
+    fn add_shares(&self, id: u64, run: &mut Run, is_whole: &[bool]) -> Result<(), StoreError> {
+        let sql = "SELECT stage, work, driver, record FROM shares WHERE run = ? ORDER BY stage, work, driver, second";
+        let row = |row: &rusqlite::Row<'_>| {
+            Ok((row.get::<_, u32>(0)? as usize, row.get(1)?, row.get(2)?, row.get::<_, Vec<u8>>(3)?))
+        };
+        for (stage, work, driver, record) in self.rows(sql, [signed(id)], row)? {
+            if is_whole.get(stage) != Some(&true) {
+                let second = codec::decode(&record).map_err(|error| self.damaged(&error))?;
+                recover::add_share(run, stage, work, driver, second);
             }
         }
         Ok(())

@@ -80,11 +80,11 @@ prop_compose! {
         [ok, bytes, late, late_bytes, retries] in prop::array::uniform5(any::<u64>()),
         faults in prop::collection::vec((prop::sample::select(Fault::ALL), 1u64..1_000_000), 0..4),
         unchecked in prop::collection::vec((prop::sample::select(<Unchecked as Class>::ALL), 1u64..1_000_000), 0..3),
-        [response, service_open, lag, first_byte, failure] in prop::array::uniform5(histogram()),
+        [response, service_open, lag, own_lag_open, first_byte, failure] in prop::array::uniform6(histogram()),
     ) -> Tally {
         let (early, early_bytes) = (retries / 2, retries);
         let (faults, unchecked) = (faults.into(), unchecked.into());
-        Tally { verified: late, unchecked, ok, bytes, late, late_bytes, early, early_bytes, outside_bytes: late_bytes, retries, faults, response, service_open, lag, first_byte, failure }
+        Tally { verified: late, placed: late / 2, unchecked, ok, bytes, late, late_bytes, early, early_bytes, outside_bytes: late_bytes, retries, faults, response, service_open, lag, own_lag_open, first_byte, failure }
     }
 }
 

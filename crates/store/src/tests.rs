@@ -1,11 +1,14 @@
 //! The store as a whole, on real files.
 
 use crate::testing::{any_run, begun, ended, interval, json, same_interval};
-use crate::{Listing, Store, StoreError, path_from};
+use crate::{DriverSecond, Listing, Store, StoreError, codec, path_from};
 use proptest::prelude::*;
 use std::path::PathBuf;
 use tempfile::TempDir;
-use tidemark_measure::record::{Operation, Run, Stage, State, Work};
+use tidemark_measure::rate::Rate;
+use tidemark_measure::record::{
+    Driver, Lost, Operation, Planned, Run, Share, ShareSecond, Stage, State, Work,
+};
 use tidemark_measure::rng::Rng;
 use tidemark_measure::tally::Interval;
 
@@ -29,7 +32,7 @@ fn a_run_is_stored_from_start_to_end() {
     assert_eq!(store.list().unwrap()[0].state, State::Running);
     assert_eq!(store.load(id).unwrap().state, State::Running, "its process lives");
     let seconds: Vec<_> = (0..20).map(interval).collect();
-    store.append(id, 1, 0, &seconds).unwrap();
+    store.append(id, 1, 0, &seconds, &[]).unwrap();
     let run = ended("first", &seconds);
     let listing = Listing { valid: true, headline: "main: read".into() };
     store.finish(id, &run, &listing).unwrap();
@@ -55,7 +58,7 @@ fn lists_are_newest_first_and_numbers_are_not_reused() {
     assert_eq!(store.list().unwrap().iter().map(|run| run.id).rev().collect::<Vec<_>>(), ids);
     assert!(matches!(store.delete(ids[2]), Err(StoreError::StillRunning { .. })));
     store.finish(ids[2], &ended("c", &[]), &Listing::default()).unwrap();
-    store.append(ids[2], 0, 0, &[interval(0)]).unwrap();
+    store.append(ids[2], 0, 0, &[interval(0)], &[]).unwrap();
     store.delete(ids[2]).unwrap();
     let mut left = 0;
     store.seconds(ids[2], 0, 0, |_| left += 1).unwrap();
@@ -71,7 +74,7 @@ fn missing_runs_are_named() {
         store.load(7).map(|_| ()).unwrap_err(),
         store.finish(7, &run, &Listing::default()).unwrap_err(),
         store.delete(7).unwrap_err(),
-        store.append(7, 0, 0, &[interval(0)]).unwrap_err(),
+        store.append(7, 0, 0, &[interval(0)], &[]).unwrap_err(),
     ];
     for error in errors {
         assert!(error.to_string().contains("there is no run 7"), "{error}");
@@ -82,10 +85,10 @@ fn missing_runs_are_named() {
 fn seconds_come_back_in_order_and_parts_add_up() {
     let (_directory, _, mut store) = new();
     let id = store.begin(&begun("x")).unwrap();
-    store.append(id, 1, 0, &[interval(1), interval(2)]).unwrap();
-    store.append(id, 1, 0, &[interval(0)]).unwrap();
-    store.append(id, 1, 0, &[interval(1)]).unwrap();
-    store.append(id, 0, 0, &[interval(9)]).unwrap();
+    store.append(id, 1, 0, &[interval(1), interval(2)], &[]).unwrap();
+    store.append(id, 1, 0, &[interval(0)], &[]).unwrap();
+    store.append(id, 1, 0, &[interval(1)], &[]).unwrap();
+    store.append(id, 0, 0, &[interval(9)], &[]).unwrap();
     let mut seen: Vec<Interval> = Vec::new();
     store.seconds(id, 1, 0, |second| seen.push(second.clone())).unwrap();
     let mut twice = interval(1);
@@ -100,7 +103,7 @@ fn seconds_come_back_in_order_and_parts_add_up() {
 fn a_run_whose_process_died_is_interrupted_and_keeps_what_was_measured() {
     let (_directory, path, mut store) = new();
     let id = store.begin(&begun("crashed")).unwrap();
-    store.append(id, 1, 0, &(2..12).map(interval).collect::<Vec<_>>()).unwrap();
+    store.append(id, 1, 0, &(2..12).map(interval).collect::<Vec<_>>(), &[]).unwrap();
     sql(&path, "UPDATE runs SET owner = 'another-boot 1 1'");
     assert_eq!(store.list().unwrap()[0].state, State::Interrupted);
     let run = store.load(id).unwrap();
@@ -123,7 +126,7 @@ fn a_newer_schema_is_refused_with_advice() {
     drop(store);
     sql(&path, "PRAGMA user_version = 99");
     let error = Store::open(&path).err().unwrap();
-    assert!(matches!(error, StoreError::NewerSchema { found: 99, known: 4, .. }), "{error}");
+    assert!(matches!(error, StoreError::NewerSchema { found: 99, known: 5, .. }), "{error}");
     assert!(error.to_string().contains("TIDEMARK_STORE"));
 }
 
@@ -169,11 +172,11 @@ fn a_read_only_file_is_named() {
 fn a_full_disk_is_reported_and_stored_data_stay() {
     let (_directory, path, mut store) = new();
     let id = store.begin(&begun("x")).unwrap();
-    store.append(id, 1, 0, &[interval(0)]).unwrap();
+    store.append(id, 1, 0, &[interval(0)], &[]).unwrap();
     let pages: i64 = store.connection().query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap();
     store.connection().query_row(&format!("PRAGMA max_page_count = {}", pages + 2), [], |_| Ok(())).unwrap();
     let seconds: Vec<_> = (1..200).map(interval).collect();
-    let error = store.append(id, 1, 0, &seconds).unwrap_err();
+    let error = store.append(id, 1, 0, &seconds, &[]).unwrap_err();
     assert!(matches!(error, StoreError::Full { .. }), "{error}");
     assert!(error.to_string().contains("no space left"));
     drop(store);
@@ -196,7 +199,8 @@ fn damaged_records_are_reported() {
 fn readers_and_a_writer_do_not_disturb_each_other() {
     let (_directory, path, mut store) = new();
     let id = store.begin(&begun("x")).unwrap();
-    let write = |store: &mut Store| (0..50).for_each(|at| store.append(id, 1, 0, &[interval(at)]).unwrap());
+    let write =
+        |store: &mut Store| (0..50).for_each(|at| store.append(id, 1, 0, &[interval(at)], &[]).unwrap());
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| write(&mut store));
         let reader = Store::open(&path).unwrap();
@@ -226,7 +230,7 @@ fn two_writers_take_turns_even_when_the_file_is_new() {
             scope.spawn(|| {
                 let mut store = Store::open(&path).unwrap();
                 let id = store.begin(&begun("x")).unwrap();
-                (0..10).for_each(|index| store.append(id, 0, 0, &[interval(index)]).unwrap());
+                (0..10).for_each(|index| store.append(id, 0, 0, &[interval(index)], &[]).unwrap());
                 store.finish(id, &ended("x", &[]), &Listing::default()).unwrap();
             });
         }
@@ -276,7 +280,7 @@ fn a_minute_takes_little_room() {
         let mut seconds: Vec<_> = (0..6).map(|index| realistic(index, rate)).collect();
         for minute in 0..10 {
             seconds.iter_mut().zip(minute * 6..).for_each(|(second, index)| second.index = index);
-            store.append(id, 1, 0, &seconds).unwrap();
+            store.append(id, 1, 0, &seconds, &[]).unwrap();
         }
         store.finish(id, &ended("x", &seconds), &Listing::default()).unwrap();
         drop(store);
@@ -317,14 +321,14 @@ fn ended_stages_are_complete_even_if_the_process_died() {
     let id = store.begin(&run).unwrap();
     let second = interval(0);
     let in_second: u64 = second.actions.iter().take(1).map(|tally| tally.ok).sum();
-    store.append(id, 0, 0, std::slice::from_ref(&second)).unwrap();
+    store.append(id, 0, 0, std::slice::from_ref(&second), &[]).unwrap();
     (run.stages[0].state, run.stages[0].ended_ns) = (State::Completed, 9_000_000_000);
     run.stages[0].works[0].operations[0].tally.ok = 77;
     (run.stages[1].state, run.stages[1].started_ns) = (State::Running, 9_000_000_000);
     store.keep(id, &run, 0).unwrap();
     store.keep(id, &run, 1).unwrap();
     store.keep(id, &run, 2).unwrap();
-    store.append(id, 1, 0, std::slice::from_ref(&second)).unwrap();
+    store.append(id, 1, 0, std::slice::from_ref(&second), &[]).unwrap();
     sql(&path, "UPDATE runs SET owner = 'another-boot 1 1'");
     let left = store.load(id).unwrap();
     assert_eq!((left.stages[0].state, left.stages[1].state), (State::Completed, State::Interrupted));
@@ -332,4 +336,93 @@ fn ended_stages_are_complete_even_if_the_process_died() {
     assert_eq!(left.stages[1].works[0].operations[0].tally.ok, in_second);
     assert!(left.stages[1].reason.contains("died"), "{}", left.stages[1].reason);
     assert_eq!((left.stages[1].ended_ns, left.elapsed_ns), (10_000_000_000, 10_000_000_000));
+}
+
+/// The record of a run that began with an open loop of 400 op/s from second 2 to second 20 on two drivers.
+fn paced() -> Run {
+    let mut run = begun("paced");
+    let planned = Planned {
+        rate: Some(Rate { points: vec![(0, 0.0), (2_000_000_000, 400.0)] }),
+        window_start_ns: Some(2_000_000_000),
+        window_end_ns: Some(20_000_000_000),
+        operations: None,
+    };
+    let work = Work { name: "w".into(), workers: 8, planned, ..Work::default() };
+    let share = |driver| Share { driver, workers: 4, ..Share::default() };
+    run.drivers = ["a", "b"].map(|name| Driver { name: name.into(), ..Driver::default() }).into();
+    (run.stages[1].works, run.stages[1].state) = (vec![work], State::Running);
+    run.stages[1].shares = vec![share(0), share(1)];
+    run
+}
+
+#[test]
+fn a_rebuilt_run_has_the_pacing_and_the_drivers_that_it_began_with() {
+    let (_directory, path, mut store) = new();
+    let mut run = paced();
+    let id = store.begin(&run).unwrap();
+    run.drivers[0].lost = Some(Lost { at_ns: 5, reason: "it said nothing".into() });
+    store.keep(id, &run, 1).unwrap();
+    let share = |driver, index| DriverSecond {
+        driver,
+        second: ShareSecond { index, ok: 7, failed: 1, bytes: 70, ..ShareSecond::default() },
+    };
+    for index in 0..6 {
+        // The first driver has said nothing of the last two.
+        let shares: Vec<_> = (u32::from(index > 3)..2).map(|driver| share(driver, index)).collect();
+        store.append(id, 1, 0, &[interval(index)], &shares).unwrap();
+    }
+    sql(&path, "UPDATE runs SET owner = 'another-boot 1 1'");
+    let left = store.load(id).unwrap();
+    let work = &left.stages[1].works[0];
+    assert_eq!((work.window_start_ns, work.window_end_ns), (2_000_000_000, 6_000_000_000));
+    assert_eq!(work.offered_rate, Some(400.0));
+    assert_eq!(left.drivers, run.drivers);
+    let shares: Vec<_> =
+        left.stages[1].shares.iter().map(|one| (one.ok, one.failed, one.series.len())).collect();
+    assert_eq!(shares, [(28, 4, 4), (42, 6, 6)]);
+    assert!(left.stages[1].shares.iter().all(|share| !share.complete));
+}
+
+#[test]
+fn the_window_of_a_rebuilt_run_ends_where_it_was_planned_to() {
+    let (_directory, path, mut store) = new();
+    let id = store.begin(&paced()).unwrap();
+    store.append(id, 1, 0, &(0..25).map(interval).collect::<Vec<_>>(), &[]).unwrap();
+    sql(&path, "UPDATE runs SET owner = 'another-boot 1 1'");
+    let left = store.load(id).unwrap();
+    let work = &left.stages[1].works[0];
+    assert_eq!((work.window_end_ns, work.offered_rate), (20_000_000_000, Some(400.0)));
+}
+
+#[test]
+fn lists_say_of_a_salvaged_run_what_its_record_says() {
+    let (_directory, path, mut store) = new();
+    let id = store.begin(&paced()).unwrap();
+    store.append(id, 1, 0, &(0..6).map(interval).collect::<Vec<_>>(), &[]).unwrap();
+    let listing =
+        |run: &Run| Listing { valid: true, headline: format!("{} s", run.elapsed_ns / 1_000_000_000) };
+    assert_eq!(store.salvage(listing).unwrap(), 0, "its process lives");
+    sql(&path, "UPDATE runs SET owner = 'another-boot 1 1'");
+    let rebuilt = json(&store.load(id).unwrap());
+    assert_eq!(store.salvage(listing).unwrap(), 1);
+    assert_eq!(store.salvage(listing).unwrap(), 0, "once");
+    let listed = &store.list().unwrap()[0];
+    assert_eq!((listed.elapsed_ns, listed.headline.as_str()), (6_000_000_000, "6 s"));
+    assert_eq!((listed.state, listed.valid), (State::Interrupted, Some(true)));
+    assert!(listed.operations > 0);
+    assert_eq!(json(&store.load(id).unwrap()), rebuilt);
+}
+
+#[test]
+fn what_an_older_version_kept_of_a_stage_in_progress_is_read() {
+    let (_directory, path, mut store) = new();
+    let mut run = paced();
+    let id = store.begin(&run).unwrap();
+    run.stages[1].reason = "kept".into();
+    let record = codec::encode(&(&run.stages[1], &run.notes)).unwrap();
+    let keep = "INSERT INTO stages (run, stage, record) VALUES (?, 1, ?)";
+    store.connection().execute(keep, rusqlite::params![id as i64, record]).unwrap();
+    sql(&path, "UPDATE runs SET owner = 'another-boot 1 1', elapsed_ns = 7");
+    assert_eq!(store.load(id).unwrap().stages[1].works.len(), 1);
+    assert_eq!(store.load(id).unwrap().elapsed_ns, 7);
 }

@@ -15,14 +15,16 @@ Exit codes:
   2    the command line or the document is wrong
   3    not started: the target, the lab or the result store is not ready
   4    done, but the run is INVALID: do not trust its numbers
+  9    an output could not be written: the standard output, a report or an archive
   130  stopped by the user; what was measured is stored
 
 Exit codes of `tidemark compare`:
-  0    no significant difference (with --gate: or better)
+  0    no significant difference (with --margin: equal within it, or not worse by more; with --gate: or better)
   4    a side is INVALID
   5    the second result is better than the first
   6    the second result is worse, in part or everywhere
-  7    nothing to compare: too few repeats, or nothing in common";
+  7    nothing to compare: too few repeats, or nothing in common
+  8    inconclusive (with --margin): too few repeats to tell";
 
 /// Find your storage's high-water mark.
 ///
@@ -63,7 +65,7 @@ pub(crate) enum Command {
     Report(Report),
     /// List stored evaluations and runs
     Runs(Runs),
-    /// Compare two stored runs or evaluations: better, worse, or no significant difference
+    /// Compare two stored runs or evaluations: better, worse, equal within a margin, or which difference would not be seen
     Compare(Compare),
     /// Import results of other tools: COSBench, fio, warp, elbencho, tables
     Import(Import),
@@ -169,6 +171,10 @@ pub(crate) struct Check {
     /// Print the forecast as JSON
     #[arg(long)]
     pub(crate) json: bool,
+    /// How much repeats of an evaluation vary (their standard deviation), to tell which differences would be found [default: as
+    /// earlier runs of the same cells did]
+    #[arg(long, value_name = "SHARE", value_parser = margin)]
+    pub(crate) noise: Option<f64>,
 }
 
 #[derive(Args, Debug)]
@@ -212,6 +218,10 @@ pub(crate) struct Compare {
     /// Also exit 0 when better, so CI fails only on regressions
     #[arg(long)]
     pub(crate) gate: bool,
+    /// Share within which results count as equal, such as `5%`: exit 0 when equal or not worse by more, 6 when worse by more,
+    /// 8 when the repeats are too few to tell
+    #[arg(long, value_name = "SHARE", value_parser = margin)]
+    pub(crate) margin: Option<f64>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -348,6 +358,25 @@ pub(crate) enum System {
     Ceph,
 }
 
+/// When the operations of an open loop are due.
+#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arrivals {
+    /// At equal distances
+    Constant,
+    /// At random, as from many independent users
+    Poisson,
+}
+
+impl Arrivals {
+    /// The word in documents.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Arrivals::Constant => "constant",
+            Arrivals::Poisson => "poisson",
+        }
+    }
+}
+
 #[derive(Args, Debug)]
 pub(crate) struct Object {
     /// The operations
@@ -397,6 +426,9 @@ pub(crate) struct Object {
     /// Operations per second in an open loop, such as `2000/s` [default: closed loop]
     #[arg(long)]
     pub(crate) rate: Option<String>,
+    /// When the operations of an open loop are due: evenly, or at random as from many independent users
+    #[arg(long, requires = "rate", value_name = "HOW")]
+    pub(crate) arrivals: Option<Arrivals>,
     /// Length of the measured window
     #[arg(long = "for", value_name = "TIME", default_value = "30s")]
     pub(crate) duration: String,
@@ -467,6 +499,9 @@ pub(crate) struct Block {
     /// Operations per second in an open loop, such as `2000/s` [default: closed loop]
     #[arg(long)]
     pub(crate) rate: Option<String>,
+    /// When the operations of an open loop are due: evenly, or at random as from many independent users
+    #[arg(long, requires = "rate", value_name = "HOW")]
+    pub(crate) arrivals: Option<Arrivals>,
     /// Fsync after this many writes
     #[arg(long, value_name = "N")]
     pub(crate) fsync: Option<String>,
@@ -515,4 +550,13 @@ pub(crate) struct Block {
     pub(crate) seed: u64,
     #[command(flatten)]
     pub(crate) running: Running,
+}
+
+/// A share above nothing and below all.
+fn margin(text: &str) -> Result<f64, String> {
+    let share = tidemark_measure::units::parse_share(text).map_err(|error| error.to_string())?;
+    match share > 0.0 && share < 1.0 {
+        true => Ok(share),
+        false => Err("write a share between 0 and 100 %, such as `5%`".into()),
+    }
 }

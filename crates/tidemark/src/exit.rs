@@ -19,6 +19,10 @@ pub(crate) enum Exit {
     Worse = 6,
     /// Nothing could be compared.
     NotCompared = 7,
+    /// A comparison within a margin was inconclusive: more repeats would tell.
+    Inconclusive = 8,
+    /// An output could not be written.
+    NotWritten = 9,
     /// Stopped by the user.
     Interrupted = 130,
 }

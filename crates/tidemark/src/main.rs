@@ -12,7 +12,7 @@ mod terminal;
 
 use clap::Parser;
 use cli::{Cli, Command};
-use exit::Stop;
+use exit::{Exit, Stop};
 use std::process::ExitCode;
 use terminal::Terminal;
 
@@ -24,7 +24,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => commands::run::run(&arguments, store, terminal),
         Command::Object(arguments) => commands::object::run(&arguments, store, terminal),
         Command::Block(arguments) => commands::block::block(&arguments, store, terminal),
-        Command::Check(arguments) => commands::check::check(&arguments, terminal),
+        Command::Check(arguments) => commands::check::check(&arguments, store, terminal),
         Command::Report(arguments) => commands::report::report(&arguments, store, terminal),
         Command::Runs(arguments) => commands::runs::runs(&arguments, store, terminal),
         Command::Compare(arguments) => commands::compare::compare(&arguments, store, terminal),
@@ -48,5 +48,6 @@ fn main() -> ExitCode {
         }
         exit
     });
+    let exit = if terminal::is_unwritten() { Exit::NotWritten } else { exit };
     ExitCode::from(exit as u8)
 }

@@ -2,9 +2,24 @@
 
 use crate::cli::When;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
-use std::io::{IsTerminal, Write};
+use std::borrow::Cow;
+use std::io::{ErrorKind, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use tidemark_plan::diagnostic::{Diagnostic, Severity};
 use tidemark_plan::redact;
+
+/// Whether an output could not be written: a program that was told to write something has not done it then.
+static UNWRITTEN: AtomicBool = AtomicBool::new(false);
+
+/// An output could not be written, which its user was told.
+pub(crate) fn unwritten() {
+    UNWRITTEN.store(true, Ordering::Relaxed);
+}
+
+/// Whether an output could not be written.
+pub(crate) fn is_unwritten() -> bool {
+    UNWRITTEN.load(Ordering::Relaxed)
+}
 
 /// The terminal's abilities.
 #[derive(Clone, Copy, Debug)]
@@ -30,15 +45,25 @@ impl Terminal {
         Self { colour_out: may(out), colour_err: may(err), live: err, unicode_out: out }
     }
 
-    /// Prints to standard output. A closed pipe (`| head`) is not an error.
+    /// Prints to standard output. A closed pipe (`| head`) is not an error; other failures are told once, see
+    /// [`is_unwritten`].
     pub(crate) fn print(self, text: &str) {
         let mut out = std::io::stdout().lock();
-        let _ = writeln!(out, "{}", plain(text.trim_end_matches('\n'), self.unicode_out));
+        let text = text.trim_end_matches('\n');
+        let text = if self.unicode_out { visible(text) } else { plain(text) };
+        let written = writeln!(out, "{text}").and_then(|()| out.flush());
+        if let Err(error) = written.or_else(unless_closed)
+            && !is_unwritten()
+        {
+            unwritten();
+            self.remark(&format!("tidemark: cannot write to the standard output: {error}"));
+        }
     }
 
     /// Prints a remark to standard error.
     pub(crate) fn remark(self, text: &str) {
-        let _ = writeln!(std::io::stderr().lock(), "{}", plain(text, self.live));
+        let text = if self.live { visible(text) } else { plain(text) };
+        let _ = writeln!(std::io::stderr().lock(), "{text}");
     }
 
     /// Text in a style, where output takes colour.
@@ -66,7 +91,7 @@ impl Terminal {
                 Severity::Error => Level::ERROR,
                 Severity::Warning => Level::WARNING,
             };
-            let mut group = Group::with_title(level.primary_title(diagnostic.message.as_str()));
+            let mut group = Group::with_title(level.primary_title(visible(&diagnostic.message)));
             // A point in the text is shown as the character there; 0..0 means the whole document.
             let mut span = diagnostic.span.clone();
             if span.is_empty() && span.start > 0 {
@@ -81,16 +106,54 @@ impl Terminal {
                 group = group.element(Snippet::source(text.as_str()).path(path).annotation(place));
             }
             if !diagnostic.help.is_empty() {
-                group = group.element(Level::HELP.message(diagnostic.help.as_str()));
+                group = group.element(Level::HELP.message(visible(&diagnostic.help)));
             }
-            self.remark(&renderer.render(&[group]));
+            // It has made control characters of the source visible, and has colours of its own.
+            let _ = writeln!(std::io::stderr().lock(), "{}", renderer.render(&[group]));
         }
     }
 }
 
+/// Nobody reads any more.
+fn unless_closed(error: std::io::Error) -> std::io::Result<()> {
+    if error.kind() == ErrorKind::BrokenPipe { Ok(()) } else { Err(error) }
+}
+
+/// Text for a terminal: names come from documents and servers, and must not move its cursor, hide text or change its direction.
+/// Lines, tabulators and the styles of [`Terminal::paint`] stay.
+pub(crate) fn visible(text: &str) -> Cow<'_, str> {
+    let acts = |one: char| {
+        let turns =
+            matches!(one, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        turns || (one.is_control() && !matches!(one, '\n' | '\t'))
+    };
+    if !text.contains(acts) {
+        return text.into();
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    let mut rest = text;
+    while let Some(one) = rest.chars().next() {
+        let style = STYLES.iter().map(|code| format!("\x1b[{code}m")).find(|style| rest.starts_with(style));
+        match style {
+            Some(style) => {
+                rest = &rest[style.len()..];
+                shown.push_str(&style);
+                continue;
+            }
+            None if acts(one) => shown.extend(one.escape_default()),
+            None => shown.push(one),
+        }
+        rest = &rest[one.len_utf8()..];
+    }
+    shown.into()
+}
+
+/// The codes of styles, and of their end.
+const STYLES: [&str; 6] = ["1", "2", "32", "33", "1;31", "0"];
+
 /// Outside a terminal, non-ASCII characters of units would disturb other programs.
-fn plain(text: &str, unicode: bool) -> std::borrow::Cow<'_, str> {
-    if unicode || text.is_ascii() {
+fn plain(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
         return text.into();
     }
     text.replace('\u{202f}', ",").replace('µ', "u").into()
@@ -104,4 +167,21 @@ pub(crate) enum Style {
     Good,
     Warning,
     Bad,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_cannot_command_a_terminal() {
+        let plain = "main: 70 % read\n\tµs";
+        assert!(matches!(visible(plain), Cow::Borrowed(text) if text == plain));
+        assert_eq!(visible("a\x1b[2Jb\x07\r\u{9b}1m\u{202e}c"), "a\\u{1b}[2Jb\\u{7}\\r\\u{9b}1m\\u{202e}c");
+        let terminal = Terminal { colour_out: true, colour_err: true, live: true, unicode_out: true };
+        for style in [Style::Strong, Style::Faint, Style::Good, Style::Warning, Style::Bad] {
+            let painted = terminal.paint(style, "x\x1b[8m");
+            assert_eq!(visible(&painted), painted.replace("x\x1b", "x\\u{1b}"), "its own styles stay");
+        }
+    }
 }

@@ -119,3 +119,29 @@ fn a_store_that_cannot_be_written_is_explained() {
     assert_eq!(output.code, 3);
     assert!(output.stderr.contains("/proc/nowhere"), "{}", output.stderr);
 }
+
+#[test]
+fn output_that_cannot_be_written_is_an_error() {
+    let place = Place::new();
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = place.command(&["schema"]).stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(9));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("cannot write to the standard output"), "{said}");
+    assert_eq!(place.tidemark(&["schema"]).code, 0);
+}
+
+#[test]
+fn tokens_are_made_only_where_somebody_can_use_them() {
+    let place = Place::new();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let refused = place.tidemark(&["serve", "--secure", "--no-driver", "--listen", &address]);
+    assert_eq!((refused.code, refused.stdout.as_str()), (3, ""), "{}", refused.stderr);
+    assert!(refused.stderr.contains("another program listens there"), "{}", refused.stderr);
+    assert!(!refused.stderr.contains("token"), "{}", refused.stderr);
+    for (wrong, right) in [("0.0.0.0", "0.0.0.0:19088"), ("::1", "[::1]:19088"), ("8080", "127.0.0.1:8080")] {
+        let told = place.tidemark(&["serve", "--listen", wrong]);
+        assert!(told.code == 2 && told.stderr.contains(&format!("write {right}")), "{}", told.stderr);
+    }
+}

@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::fleet::{Controller, wait};
+use common::fleet::{Controller, Process, wait};
 use common::{Place, Record};
 use std::time::Duration;
 use tidemark_embedded::{EmbeddedOptions, EmbeddedServer, Operation};
@@ -93,6 +93,42 @@ fn three_drivers_do_what_one_does() {
     let done: u64 = shares.iter().map(|share| share["ok"].as_u64().unwrap()).sum();
     assert_eq!((shares.len(), workers, done), (3, 7, 3000), "{shares:?}");
     assert!(shares.iter().all(|share| share["complete"] == true));
+    // Each driver's process is observed as its own; the controller's is not taken for one of them.
+    let nodes = together.value["nodes"].as_array().unwrap();
+    let of_processes = nodes.iter().flat_map(|node| node["series"].as_array().unwrap());
+    let subjects: std::collections::BTreeSet<&str> = of_processes
+        .filter(|series| series["kind"] == "process")
+        .map(|series| series["subject"].as_str().unwrap())
+        .collect();
+    assert_eq!(Vec::from_iter(subjects), ["controller", "driver a", "driver b", "driver c"]);
+}
+
+#[test]
+fn operations_that_a_lost_driver_may_have_done_are_said_to_be_unknown() {
+    let server = EmbeddedServer::start(EmbeddedOptions::default()).unwrap();
+    let place = Place::new();
+    let controller = Controller::start(&place, &["--no-driver"]);
+    let total = 60_000;
+    for on_loss in ["stop", "continue"] {
+        let mut lost = controller.driver("lost", &[]);
+        let _kept = controller.driver("kept", &[]);
+        controller.wait_for_drivers(2);
+        let drivers = format!("drivers: {{on_loss: {on_loss}, lost_after: 2s}}\n");
+        let id = controller.submit(&(drivers + &counted(&server, total)), &[]);
+        wait("load", || (controller.submission(id)["stage"].as_str()?.ends_with("main")).then_some(()));
+        std::thread::sleep(Duration::from_secs(2));
+        lost.kill();
+        let record = controller.run_of(&controller.wait_for_end(id));
+        let work = &record.stage("main")["works"][0];
+        let sum = |key: &str| {
+            work["operations"].as_array().unwrap().iter().map(|one| one[key].as_u64().unwrap()).sum::<u64>()
+        };
+        let (unknown, undone) = (work["unknown"].as_u64().unwrap(), work["undone"].as_u64().unwrap());
+        assert!(unknown > 0, "{on_loss}: {work}");
+        assert_eq!(sum("ok") + sum("failed") + unknown + undone, u64::from(total), "{on_loss}");
+        let findings = record.value["findings"].to_string();
+        assert!(findings.contains("of which nothing is known"), "{findings}");
+    }
 }
 
 #[test]
@@ -152,6 +188,24 @@ fn a_killed_controller_keeps_its_queue_and_what_was_measured() {
     let record = controller.run_of(&interrupted);
     let ok = record.operation("main", "put")["ok"].as_u64().unwrap();
     assert!(ok > done / 4, "{ok} of {done}: {}", record.value);
+    // Rebuilt from the seconds, it is still the open loop that was asked for, on the driver that did it.
+    let work = &record.stage("main")["works"][0];
+    assert_eq!(work["offered_per_s"], 400.0, "{work}");
+    let reasons = &record.value["invalid_reasons"];
+    assert!(!reasons.to_string().contains("waited"), "judged as a closed loop: {reasons}");
+    assert_eq!(record.value["drivers"][0]["name"], "d1");
+    let shares = record.stage("main")["shares"].as_array().unwrap();
+    assert_eq!((shares.len(), shares[0]["ok"].as_u64()), (1, Some(ok)), "{shares:?}");
+    // Lists and the report say the same of it.
+    let listed: serde_json::Value =
+        serde_json::from_str(&place.tidemark(&["runs", "--json"]).stdout).unwrap();
+    let listed =
+        listed["runs"].as_array().unwrap().iter().find(|run| run["id"] == interrupted["run"]).unwrap();
+    assert_eq!(
+        (&listed["elapsed_ns"], &listed["state"]),
+        (&record.value["elapsed_ns"], &"interrupted".into())
+    );
+    assert!(listed["headline"].as_str().unwrap().contains("offered"), "{listed}");
     for id in [second, third] {
         controller.wait_for_state(id, "completed");
     }
@@ -261,11 +315,14 @@ fn a_driver_that_stands_still_is_no_slow_storage() {
     let frozen = controller.driver("frozen", &[]);
     let _other = controller.driver("other", &[]);
     controller.wait_for_drivers(2);
-    let id = controller.submit(&timed(&server, 9, "drivers: {lost_after: 60s}\n"), &[]);
+    let id = controller.submit(&timed(&server, 15, "drivers: {lost_after: 60s}\n"), &[]);
     wait("load", || (controller.submission(id)["stage"].as_str()?.ends_with("main")).then_some(()));
     std::thread::sleep(Duration::from_secs(2));
+    let watch =
+        Process::start(place.command(&["watch", &id.to_string(), "--json", "--controller", &controller.url]));
     signal(&frozen, "-STOP");
-    std::thread::sleep(Duration::from_secs(4));
+    // Those who look on see what the other does, and who is missing.
+    wait("seconds without it", || watch.said().contains("\"missing\":[\"frozen\"]").then_some(()));
     signal(&frozen, "-CONT");
     let record = controller.run_of(&controller.wait_for_state(id, "completed"));
     assert!(!record.findings("generator-standstill").is_empty(), "{}", record.value["findings"]);

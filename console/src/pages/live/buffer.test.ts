@@ -20,6 +20,7 @@ const second = (index: number, ok = 100, stage = 2, work = 0): LiveSecond => ({
   operations: [operation(ok, 1)],
   unmeasured: 0,
   in_flight: 5,
+  missing: [],
   backlog: 2,
   busy: 0,
   drivers: [],

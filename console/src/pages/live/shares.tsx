@@ -52,6 +52,7 @@ export function Shares({ work, span, turn }: { work: WorkSeconds; span: number; 
   const now = useMemo(() => driversNow(work.seconds), [work, turn]);
   const drawn = useMemo(() => strips(work.seconds, span, metric), [work, turn, span, metric]);
   if (now.length === 0) return null;
+  const missing = work.seconds[work.seconds.length - 1]?.missing ?? [];
   const slow = now.filter((one) => one.ofMedian < little);
   return (
     <Panel
@@ -72,6 +73,7 @@ export function Shares({ work, span, turn }: { work: WorkSeconds; span: number; 
         </span>
       }
     >
+      {missing.length > 0 && <p class="slow warn">▼ Silent, and not in these numbers: {missing.join(', ')}</p>}
       {slow.length > 0 && (
         <p class="slow warn">
           ▼{' '}

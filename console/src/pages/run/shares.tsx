@@ -46,7 +46,11 @@ export function Shares({ stage, drivers }: { stage: RunStage; drivers: RunDriver
                   <td class={share.failed > 0 ? 'n bad' : 'n'}>{count(share.failed)}</td>
                   <td class="n">{bytes(share.bytes)}</td>
                   <td class="n">
-                    {share.first_sent_ns === null ? 'never' : latency((share.first_sent_ns - first) / 1000)}
+                    {share.first_sent_ns === null
+                      ? share.complete
+                        ? 'never'
+                        : 'not reported'
+                      : latency((share.first_sent_ns - first) / 1000)}
                   </td>
                   <td class="n">{driver ? latency(driver.clock_error_ns / 1000) : '–'}</td>
                   <td>

@@ -57,6 +57,8 @@ enum Age {
     Old(Option<u64>),
     /// From after it, though this run has not written since: from another writer.
     New(u64),
+    /// As another writer may have left it, of whom the table need not know.
+    Unknown,
 }
 
 /// A read, and what there is to judge it by.
@@ -91,9 +93,12 @@ impl<'a> Check<'a> {
         let range = self.offset..self.offset + self.bytes.len() as u64;
         let mut checked = Checked::Verified;
         let mut judge = |part, before: Cell, after| match self.cell(part, before, after) {
-            Ok(true) => Ok(()),
-            Ok(false) => {
-                checked = Checked::Not(Unchecked::WriteInFlight);
+            Ok(Checked::Verified) => Ok(()),
+            // What says less stands for the whole read.
+            Ok(less) => {
+                if !matches!(checked, Checked::Not(_)) {
+                    checked = less;
+                }
                 Ok(())
             }
             Err(wrong) => Err((wrong, before)),
@@ -139,15 +144,17 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Judges the sectors of one cell. Gives whether all of them could be judged.
-    fn cell(&self, part: Range<u64>, before: Cell, after: Cell) -> Result<bool, Wrong> {
+    /// Judges the sectors of one cell. Gives how much of them could be judged.
+    fn cell(&self, part: Range<u64>, before: Cell, after: Cell) -> Result<Checked, Wrong> {
         let settled = before.is_settled(after);
         let trims = self.table.is_some_and(Table::trims);
         let met = self.table.is_some_and(|table| table.may_have_met(self.moment, before, after));
         let floor = before.floor();
         // The first sector, and the first that stands otherwise.
         let (mut first, mut odd): (Option<Age>, Option<(u64, Age)>) = (None, None);
-        let (mut outdated, mut all_judged) = (None, true);
+        // Without a floor the stamps say where a sector belongs, and nothing says which write it must be of.
+        let mut judged = if floor == 0 { Checked::Placed } else { Checked::Verified };
+        let (mut outdated, is_own) = (None, self.table.is_none_or(|table| table.is_own(floor)));
         for at in part.step_by(SECTOR) {
             let sector = at / SECTOR as u64;
             let wrong = |kind| Err(Wrong { at, kind });
@@ -159,22 +166,30 @@ impl<'a> Check<'a> {
                     let belongs = stamp.sector.saturating_mul(SECTOR as u64);
                     return wrong(Kind::Misplaced { volume: stamp.label.volume, at: belongs });
                 }
-                Reading::Stamped(stamp) => self.age(stamp.generation, floor, settled),
+                Reading::Stamped(stamp) => self.age(stamp.generation, floor, settled, is_own),
                 Reading::Common(number, dials) => {
                     let due = self.table.map_or(0, |table| table.generation(floor));
                     let right = !settled || number == self.common(dials, sector, due);
-                    if right { Age::Right } else { Age::Old(None) }
+                    match (right, is_own) {
+                        (true, _) => Age::Right,
+                        (false, true) => Age::Old(None),
+                        (false, false) => Age::Unknown,
+                    }
                 }
                 Reading::Zeroes if before.allows_zeroes(after, trims) => Age::Right,
                 Reading::Zeroes => return wrong(Kind::Zeroes),
                 // Bytes of a write that came meanwhile beside bytes of what was there before: nobody can judge them.
                 Reading::Damaged | Reading::Foreign if met => {
-                    all_judged = false;
+                    judged = Checked::Not(Unchecked::WriteInFlight);
                     continue;
                 }
                 Reading::Damaged => return wrong(Kind::Damaged),
                 Reading::Foreign => return wrong(Kind::Foreign),
             };
+            if age == Age::Unknown {
+                judged = Checked::Not(Unchecked::OtherWriter);
+                continue;
+            }
             if outdated.is_none() && matches!(age, Age::Old(_)) {
                 outdated = Some((at, age));
             }
@@ -186,7 +201,7 @@ impl<'a> Check<'a> {
                 Some(_) => {}
             }
         }
-        self.conclude(floor, outdated, odd).map_or(Ok(all_judged), Err)
+        self.conclude(floor, outdated, odd).map_or(Ok(judged), Err)
     }
 
     fn conclude(&self, floor: u64, outdated: Option<(u64, Age)>, odd: Option<(u64, Age)>) -> Option<Wrong> {
@@ -194,7 +209,7 @@ impl<'a> Check<'a> {
         let found = |age| match age {
             Age::Old(found) => found,
             Age::New(found) => Some(found),
-            Age::Right => Some(expected),
+            Age::Right | Age::Unknown => Some(expected),
         };
         let (at, kind) = match (outdated, odd) {
             (Some((at, age)), Some(_)) => (at, Kind::Torn { found: found(age), expected }),
@@ -205,10 +220,11 @@ impl<'a> Check<'a> {
         Some(Wrong { at, kind })
     }
 
-    fn age(&self, generation: u64, floor: u64, settled: bool) -> Age {
+    fn age(&self, generation: u64, floor: u64, settled: bool, is_own: bool) -> Age {
         let count = self.table.map_or(0, |table| table.count(generation));
         match count.cmp(&floor) {
             std::cmp::Ordering::Less => Age::Old(Some(generation)),
+            std::cmp::Ordering::Greater if settled && !is_own => Age::Unknown,
             std::cmp::Ordering::Greater if settled => Age::New(generation),
             _ => Age::Right,
         }

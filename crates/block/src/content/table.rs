@@ -13,7 +13,10 @@
 //!
 //! What lies beyond the table's size is one more cell, of which nothing but its changes is known. Memory: 8 bytes per cell, 2 GiB for a volume of 1 TiB in cells of 4 KiB. Nothing locks.
 
-use std::ops::Range;
+use super::journal::{End, Head, Journal};
+use std::io;
+use std::ops::{Deref, Range};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Bits of a cell: from the lowest, writes in flight; three flags; the floor.
@@ -25,8 +28,13 @@ const MIXED: u64 = 1 << 12;
 /// Zeroes are right, too: the cell was trimmed.
 const TRIMMED: u64 = 1 << 13;
 const FLOOR_SHIFT: u32 = 14;
-/// The largest floor: 13 days in nanoseconds. Later ones count as this one: less is found, nothing is invented.
+/// Nanoseconds that a floor counts by. Generations are multiples of it.
+pub(crate) const UNIT: u64 = 1_000;
+/// The largest floor: 35 years. Later ones count as this one: less is found, nothing is invented.
 const MOST: u64 = u64::MAX >> FLOOR_SHIFT;
+
+/// A year, as floors count.
+const YEAR: u64 = 365 * 86_400 * 1_000_000_000 / UNIT;
 
 /// What changes a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,14 +48,37 @@ pub(crate) enum Change {
 /// The cells of one volume.
 pub(crate) struct Table {
     cell: u64,
-    /// Generations are nanoseconds since then; before it is 0.
+    /// Generations count from then; before it is 0.
     origin: u64,
+    /// Floors below this one are an earlier run's: others may have written since who did not note it here.
+    own_from: u64,
     /// Whether anything was trimmed.
     trims: AtomicBool,
     /// Changes that have ended and left their cell mixed: its state may be the same as before them.
     mixes: AtomicU64,
     /// The last one stands for all that lies beyond the others.
-    cells: Box<[AtomicU64]>,
+    cells: Cells,
+}
+
+/// Where the cells are.
+enum Cells {
+    Memory(Box<[AtomicU64]>),
+    File(Journal),
+}
+
+impl Deref for Cells {
+    type Target = [AtomicU64];
+
+    fn deref(&self) -> &[AtomicU64] {
+        match self {
+            Cells::Memory(cells) => cells,
+            Cells::File(journal) => journal,
+        }
+    }
+}
+
+fn count_cells(size: u64, cell: u64) -> usize {
+    size.div_ceil(cell) as usize + 1
 }
 
 /// What a read notes before it is sent, apart from the states of its cells; taken first.
@@ -86,8 +117,77 @@ impl Cell {
 impl Table {
     /// A table for a volume of `size` bytes in which nothing has been written since `origin` (nanoseconds since 1970).
     pub(crate) fn new(size: u64, cell: u64, origin: u64) -> Self {
-        let cells = (0..=size.div_ceil(cell)).map(|_| AtomicU64::new(0)).collect();
-        Self { cell, origin, trims: AtomicBool::new(false), mixes: AtomicU64::new(0), cells }
+        let cells = (0..count_cells(size, cell)).map(|_| AtomicU64::new(0)).collect();
+        Self::of(Cells::Memory(cells), cell, origin, 0)
+    }
+
+    fn of(cells: Cells, cell: u64, origin: u64, own_from: u64) -> Self {
+        Self { cell, origin, own_from, trims: AtomicBool::new(false), mixes: AtomicU64::new(0), cells }
+    }
+
+    /// A table that is kept in a file: with what earlier runs noted there, and how the last of them ended, if there was one.
+    ///
+    /// # Errors
+    /// When the file cannot be made or used.
+    pub(crate) fn kept(
+        path: &Path,
+        volume: u64,
+        size: u64,
+        cell: u64,
+        now: u64,
+    ) -> io::Result<(Self, Option<End>)> {
+        let Some((journal, head, end)) = Journal::open(path, volume)? else {
+            let head = Head { volume, cell, origin: now };
+            let journal = Journal::create(path, head, count_cells(size, cell))?;
+            return Ok((Self::of(Cells::File(journal), cell, now, 0), None));
+        };
+        let restarted = end == End::Restarted;
+        let (mut newest, mut noted, mut absurd) = (0, 0_u64, 0_u64);
+        let latest = now.saturating_sub(head.origin) / UNIT;
+        let trimmed = if restarted && journal.has_trims() { TRIMMED } else { 0 };
+        for own in journal.iter() {
+            let state = own.load(Ordering::Relaxed);
+            // What was in flight has landed by now, or never will: nobody knows. The same holds for all that came after what is
+            // noted, if the machine stopped.
+            let mixed = if state & FLIGHT != 0 || restarted { MIXED | trimmed } else { 0 };
+            own.store(state & !(FLIGHT | OVERLAP) | mixed, Ordering::Relaxed);
+            let floor = state >> FLOOR_SHIFT;
+            newest = newest.max(floor);
+            noted += u64::from(state != 0);
+            absurd += u64::from(floor > latest.saturating_add(YEAR));
+        }
+        // Writes of now would count as older than those of then, and what they replaced as lost.
+        if head.origin.saturating_add(newest.saturating_mul(UNIT)) > now {
+            let text = match head.origin <= now && absurd > noted / 2 {
+                true => {
+                    "it is damaged: most of its entries are of writes a year and more from now; remove the file (if it is \
+                     sound, this machine's clock is wrong: set it)"
+                }
+                false => {
+                    "it notes writes that lie in the future of this machine's clock: set the clock; if the clock is right, the \
+                     file is damaged: remove it"
+                }
+            };
+            return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+        }
+        let own_from = now.saturating_sub(head.origin) / UNIT;
+        let table = Self::of(Cells::File(journal), head.cell, head.origin, own_from);
+        match size > table.size() || cell < head.cell {
+            true => Ok((table.refined(size, cell)?, Some(end))),
+            false => Ok((table, Some(end))),
+        }
+    }
+
+    /// Whether a floor was set by this run.
+    pub(crate) fn is_own(&self, floor: u64) -> bool {
+        floor >= self.own_from
+    }
+
+    /// Notes, where the table is kept, that something is going to be trimmed.
+    pub(crate) fn note_trims(&self) {
+        if let Cells::File(journal) = &self.cells {
+            journal.note_trims();
+        }
     }
 
     /// Bytes of a cell.
@@ -111,23 +211,38 @@ impl Table {
     }
 
     /// The same knowledge in cells that divide these, or over a larger volume.
-    pub(crate) fn refined(&self, size: u64, cell: u64) -> Self {
-        let table = Self::new(size.max(self.size()), cell, self.origin);
+    ///
+    /// # Errors
+    /// When the file in which the table is kept cannot be made anew.
+    pub(crate) fn refined(&self, size: u64, cell: u64) -> io::Result<Self> {
+        let (size, cell) = (size.max(self.size()), cell.min(self.cell));
+        let cells = match &self.cells {
+            Cells::Memory(_) => Self::new(size, cell, self.origin).cells,
+            Cells::File(journal) => {
+                let head = Head { volume: journal.volume(), cell, origin: self.origin };
+                let new = Journal::create(journal.path(), head, count_cells(size, cell))?;
+                if journal.has_trims() {
+                    new.note_trims();
+                }
+                Cells::File(new)
+            }
+        };
+        let table = Self::of(cells, cell, self.origin, self.own_from);
         table.trims.store(self.trims(), Ordering::Release);
         for (index, new) in table.cells.iter().enumerate() {
             new.store(self.state((index as u64 * cell / self.cell) as usize).0, Ordering::Release);
         }
-        table
+        Ok(table)
     }
 
     /// A generation as the table counts.
     pub(crate) fn count(&self, generation: u64) -> u64 {
-        generation.saturating_sub(self.origin)
+        generation.saturating_sub(self.origin) / UNIT
     }
 
     /// A floor as a generation.
     pub(crate) fn generation(&self, floor: u64) -> u64 {
-        floor + self.origin
+        floor.saturating_mul(UNIT).saturating_add(self.origin)
     }
 
     /// The cells that a range of bytes touches.
@@ -219,7 +334,7 @@ mod tests {
     const ONE: Range<u64> = 0..4096;
 
     fn table() -> Table {
-        Table::new(16_384, 4096, 1000)
+        Table::new(16_384, 4096, 1000 * UNIT)
     }
 
     #[test]
@@ -227,10 +342,10 @@ mod tests {
         let table = table();
         table.begin(&(0..8192), Change::Write);
         assert_eq!(table.state(0).floor(), 0, "not before it is acknowledged");
-        table.end(&(0..8192), Change::Write, 1007);
+        table.end(&(0..8192), Change::Write, 1007 * UNIT);
         assert_eq!([0, 1, 2].map(|cell| table.state(cell).floor()), [7, 7, 0]);
         assert!(table.state(0).is_settled(table.state(0)) && !table.state(2).is_settled(table.state(2)));
-        assert_eq!(table.generation(7), 1007);
+        assert_eq!(table.generation(7), 1007 * UNIT);
     }
 
     #[test]
@@ -238,16 +353,16 @@ mod tests {
         let table = table();
         table.begin(&ONE, Change::Write);
         table.begin(&ONE, Change::Write);
-        table.end(&ONE, Change::Write, 1009);
-        table.end(&ONE, Change::Write, 1008);
+        table.end(&ONE, Change::Write, 1009 * UNIT);
+        table.end(&ONE, Change::Write, 1008 * UNIT);
         table.begin(&(4096..4608), Change::Write);
-        table.end(&(4096..4608), Change::Write, 1010);
+        table.end(&(4096..4608), Change::Write, 1010 * UNIT);
         for cell in [0, 1] {
             assert_eq!(table.state(cell).floor(), 0);
             assert!(!table.state(cell).is_settled(table.state(cell)));
         }
         table.begin(&ONE, Change::Write);
-        table.end(&ONE, Change::Write, 1011);
+        table.end(&ONE, Change::Write, 1011 * UNIT);
         assert_eq!(table.state(0).floor(), 11);
         assert!(table.state(0).is_settled(table.state(0)));
     }
@@ -257,7 +372,7 @@ mod tests {
         let table = table();
         table.begin(&ONE, Change::Write);
         table.begin(&ONE, Change::Write);
-        table.end(&ONE, Change::Write, 1005);
+        table.end(&ONE, Change::Write, 1005 * UNIT);
         assert_eq!(table.state(0).floor(), 0);
         assert!(!table.state(0).is_settled(table.state(0)));
     }
@@ -268,10 +383,10 @@ mod tests {
         let allows = || table.state(0).allows_zeroes(table.state(0), false);
         table.begin(&ONE, Change::Trim);
         assert!(allows());
-        table.end(&ONE, Change::Trim, 1005);
+        table.end(&ONE, Change::Trim, 1005 * UNIT);
         assert!(allows());
         table.begin(&ONE, Change::Write);
-        table.end(&ONE, Change::Write, 1006);
+        table.end(&ONE, Change::Write, 1006 * UNIT);
         assert!(!allows());
     }
 
@@ -282,7 +397,7 @@ mod tests {
             table.begin(&ONE, Change::Write);
         }
         for _ in 0..FLIGHT + 5 {
-            table.end(&ONE, Change::Write, 1005);
+            table.end(&ONE, Change::Write, 1005 * UNIT);
         }
         assert_eq!(table.state(0).floor(), 0);
         assert_eq!((table.count(5), table.cells(&(0..u64::MAX))), (0, 0..5));
@@ -292,8 +407,8 @@ mod tests {
     fn refining_keeps_what_is_known() {
         let table = table();
         table.begin(&ONE, Change::Write);
-        table.end(&ONE, Change::Write, 1005);
-        let finer = table.refined(32_768, 512);
+        table.end(&ONE, Change::Write, 1005 * UNIT);
+        let finer = table.refined(32_768, 512).unwrap();
         assert_eq!((finer.state(7).floor(), finer.state(8).floor(), finer.size()), (5, 0, 32_768));
     }
 
@@ -303,7 +418,7 @@ mod tests {
         let (part, all) = (0..512, 0..4096);
         let change = |bytes: &Range<u64>, generation| {
             table.begin(bytes, Change::Write);
-            table.end(bytes, Change::Write, generation);
+            table.end(bytes, Change::Write, generation * UNIT);
         };
         change(&part, 1001);
         let look = || (table.moment(), table.state(0));
@@ -340,7 +455,50 @@ mod tests {
         );
         table.begin(&beyond, Change::Write);
         assert!(table.may_have_met(table.moment(), table.state(4), table.state(4)));
-        table.end(&beyond, Change::Write, 1009);
+        table.end(&beyond, Change::Write, 1009 * UNIT);
         assert_eq!((table.state(4).floor(), table.state(4).is_settled(table.state(4))), (0, false));
+    }
+    #[test]
+    fn what_an_earlier_run_noted_is_known_and_what_was_in_flight_is_not() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("journal");
+        let kept = |now: u64| Table::kept(&path, 7, 16_384, 4096, now * UNIT).unwrap();
+        let (table, end) = kept(1000);
+        assert_eq!(end, None);
+        table.begin(&(0..8192), Change::Write);
+        table.end(&(0..8192), Change::Write, 1007 * UNIT);
+        table.begin(&ONE, Change::Write);
+        drop(table);
+        let (table, end) = kept(2000);
+        assert_eq!((end, table.state(0).floor(), table.state(1).floor()), (Some(End::Closed), 7, 7));
+        assert!(!table.state(0).is_settled(table.state(0)) && table.state(1).is_settled(table.state(1)));
+        assert!(!table.is_own(7) && table.is_own(table.count(2001 * UNIT)));
+        table.begin(&ONE, Change::Write);
+        table.end(&ONE, Change::Write, 2009 * UNIT);
+        assert!(table.state(0).is_settled(table.state(0)), "a write of unknown fate is over with its run");
+        drop(table);
+        // A clock that was set back: its writes would seem older than those that they replace.
+        let earlier = Table::kept(&path, 7, 16_384, 4096, 2005 * UNIT).err().unwrap().to_string();
+        assert!(earlier.contains("in the future of this machine's clock"), "{earlier}");
+        // In smaller cells, over a larger volume, and again.
+        for now in [3000, 4000] {
+            let (table, _) = Table::kept(&path, 7, 32_768, 512, now * UNIT).unwrap();
+            assert_eq!((table.cell(), table.size()), (512, 32_768));
+            assert_eq!([0, 8, 16].map(|cell| table.state(cell).floor()), [1009, 7, 0]);
+        }
+    }
+
+    #[test]
+    fn a_journal_of_nonsense_is_called_damaged() {
+        use std::os::unix::fs::FileExt;
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("journal");
+        let kept = || Table::kept(&path, 7, 1 << 20, 4096, 1000 * UNIT);
+        drop(kept().unwrap());
+        let mut random = tidemark_measure::rng::Rng::new(5, &[]);
+        let nonsense: Vec<u8> = (0..257).flat_map(|_| random.bits().to_le_bytes()).collect();
+        std::fs::File::options().write(true).open(&path).unwrap().write_all_at(&nonsense, 4096).unwrap();
+        let refused = kept().err().unwrap().to_string();
+        assert!(refused.starts_with("it is damaged") && refused.contains("clock"), "{refused}");
     }
 }

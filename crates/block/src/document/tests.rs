@@ -153,6 +153,7 @@ fn the_full_document_gives_what_it_says() {
         batch: None,
         cache: Cache::Cold,
         content,
+        journal: None,
         reuse: false,
         actions: vec![Action::Write, Action::Fsync],
     };

@@ -32,6 +32,8 @@ pub(crate) struct Volumes {
     pub(crate) direct: bool,
     /// Whether completions are polled for.
     pub(crate) polled: bool,
+    /// The directory that keeps which write each block must hold.
+    pub(crate) journal: Option<PathBuf>,
 }
 
 impl Volumes {
@@ -71,7 +73,7 @@ static RBD: Mapping = Mapping::kind(
 );
 /// What the native engine offers.
 static NATIVE: Mapping =
-    Mapping::new("native", "How the operations are issued", &[&ENGINE, &DIRECT, &POLLED]);
+    Mapping::new("native", "How the operations are issued", &[&ENGINE, &DIRECT, &POLLED, &JOURNAL]);
 
 static FILE_PATH: Key<Paths> = Key::new("path", "Path; with a `count`, `path-1`, `path-2` and so on", PATH)
     .example("/mnt/data/tidemark")
@@ -97,6 +99,15 @@ static DIRECT: Key<Flag> = Key::new("direct", "Bypass the page cache", Flag).def
 static POLLED: Key<Flag> =
     Key::new("polled", "Poll for completions; requires `direct` and a device that supports it", Flag)
         .default("false");
+static JOURNAL: Key<Text> = Key::new(
+    "journal",
+    "Directory in which every run on these volumes notes which write each block must hold, so that a later one tells stale \
+     content and lost writes, after a kill too; 8 bytes for 4 KiB",
+    Text,
+)
+.example("/var/lib/tidemark/journal")
+.otherwise("nothing is kept: a later run verifies that blocks are in their place, not of which write they are")
+.expanded();
 static POOL: Key<Text> = Key::new("pool", "Pool of the images", Text).default("rbd").expanded();
 static IMAGE: Key<Text> =
     Key::new("image", "Name of the images, before their numbers", Text).default("tidemark").expanded();
@@ -153,7 +164,20 @@ pub(crate) fn volumes(kind: &str, table: &mut Table<'_>, environment: &Environme
         table.log().error(&entry.key_span, message, "remove `direct: false` or `polled`");
     }
     let volumes = places.into_iter().map(|place| Volume { place, size }).collect();
-    Some(Volumes { volumes, io_engine, direct, polled })
+    let journal = if kind == "rbd" { None } else { journal(table, io_engine) };
+    Some(Volumes { volumes, io_engine, direct, polled, journal })
+}
+
+/// The journal's directory, which only the native engine keeps.
+fn journal(table: &mut Table<'_>, engine: IoEngine) -> Option<PathBuf> {
+    let directory = table.get(&JOURNAL).map(PathBuf::from);
+    if engine == IoEngine::Fio
+        && let Some(entry) = table.entry(&JOURNAL)
+    {
+        let message = "`journal` requires the native engine: fio's content has no generations";
+        table.log().error(&entry.key_span, message, "remove `journal`, or `engine: fio`");
+    }
+    directory
 }
 
 fn files(table: &mut Table<'_>) -> Vec<Place> {

@@ -159,6 +159,7 @@ impl Ground<'_> {
             batch: None,
             cache: Cache::default(),
             content: self.content,
+            journal: self.target.journal.clone(),
             reuse: false,
             actions: Vec::new(),
         }

@@ -48,6 +48,7 @@ pub(crate) fn job(volumes: &[Volume], unit: u64, actions: &[Action]) -> Job {
         batch: None,
         cache: Cache::Cold,
         content: Content { verify: true, ..Content::default() },
+        journal: None,
         reuse: false,
         actions: actions.to_vec(),
     }

@@ -22,6 +22,7 @@ fn job(volumes: u64, actions: Vec<Action>) -> Job {
         batch: Some(1),
         cache: Cache::Cold,
         content: Content::default(),
+        journal: None,
         reuse: false,
         actions,
     }

@@ -46,7 +46,11 @@ fn one_that_does_not_say_whether_it_is_ready_is_given_up() {
     assert!(run.stages[0].reason.contains("did not say within"), "{}", run.stages[0].reason);
     let run = with_b(&losing(&two(), OnLoss::Continue), silent);
     assert_eq!(states(&run), [State::Failed, State::Waiting], "operations that had to be done are missing");
-    assert!(run.stages[0].reason.contains("were never done"), "{}", run.stages[0].reason);
+    assert!(
+        run.stages[0].reason.contains("nothing is known of the rest of its operations"),
+        "{}",
+        run.stages[0].reason
+    );
 }
 
 #[test]

@@ -80,7 +80,7 @@ fn operations_that_had_to_be_done_are_missing_however_it_goes_on() {
     let run = host.execute(&losing(&text, OnLoss::Continue), &["a", "b"], &mut cutting(b, 0)).unwrap();
     assert_eq!(states(&run), [State::Failed]);
     let reason = &run.stages[0].reason;
-    assert!(reason.contains("some of its operations were never done"), "{reason}");
+    assert!(reason.contains("nothing is known of the rest of its operations"), "{reason}");
     assert_eq!(run.stages[0].shares[0].ok, 8000, "those who are left do theirs");
 }
 

@@ -127,6 +127,16 @@ pub(super) struct Columns {
 }
 
 impl Columns {
+    /// Whether any column is like this.
+    pub(super) fn any(&self, is: impl Fn(Column) -> bool) -> bool {
+        self.columns.iter().any(|column| is(*column))
+    }
+
+    /// The names of all columns.
+    pub(super) fn titles(&self) -> &[String] {
+        &self.titles
+    }
+
     /// The columns with these names.
     pub(super) fn of(header: &Row<'_>) -> Result<Self, String> {
         let titles: Vec<String> = header.cells.iter().map(|cell| cell.trim().to_owned()).collect();

@@ -105,3 +105,19 @@ fn mistakes_are_told_with_line_column_and_remedy() {
         assert!(error.contains(expected), "{text}: {error}");
     }
 }
+
+#[test]
+fn a_service_level_on_a_column_that_is_not_there_is_an_error() {
+    let level = |text: &str| Options {
+        service_level: Some(tidemark_measure::service_level::ServiceLevel::parse(text).unwrap()),
+        ..Options::default()
+    };
+    let error = imported(TALK, &level("p95 <= 200ms and p99 <= 1s")).unwrap_err();
+    assert!(
+        error.starts_with("the service level `p95 <= 200ms and p99 <= 1s` is about the p99, for which"),
+        "{error}"
+    );
+    let error = imported(TALK, &level("mean <= 200ms")).unwrap_err();
+    assert!(error.contains("is about the mean response time"), "{error}");
+    assert!(imported(TALK, &level("p95 <= 200ms and failures <= 1%")).is_ok());
+}

@@ -2,9 +2,10 @@
 
 use super::members::Entry;
 use super::pooled::{Pooled, labels};
-use super::service::{Check, checks, falls_behind, meets};
+use super::service::{Check, checks, concerning, side_of, side_of_cell};
 use super::{Cell, Estimate, OperationEstimates};
 use crate::Finding;
+use crate::knee::Side;
 use crate::statistics::estimate;
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -21,10 +22,13 @@ pub(super) struct Measured<'a> {
     pub(super) load: usize,
     /// Whether it is an open loop.
     pub(super) open: bool,
-    /// The turn of every repeat.
+    /// The turn of every repeat, and when its run was begun: nanoseconds since 1970 UTC, or 0.
     pub(super) turns: Vec<u32>,
+    pub(super) begun: Vec<u64>,
     /// The conditions of the service level.
     pub(super) checks: Vec<Check>,
+    /// On which side of it every repeat was; none without one.
+    pub(super) sides: Vec<Side>,
     /// What makes it invalid, once for each run.
     pub(super) faults: Vec<&'a Finding>,
 }
@@ -37,6 +41,11 @@ impl Measured<'_> {
             Some(mean_ns) if self.open => mean_ns,
             _ => &self.cell.throughput,
         }
+    }
+
+    /// Whether that number is a response time.
+    pub(super) fn has_time_as_main(&self) -> bool {
+        self.open && self.cell.mean_ns.is_some()
     }
 }
 
@@ -131,25 +140,35 @@ fn by_level(evaluation: &Evaluation, left: &Gathered<'_, '_>, right: &Gathered<'
     order.then_with(by_number).then_with(|| left.first.cmp(&right.first))
 }
 
-fn weigh<'r>(evaluation: &Evaluation, gathered: Gathered<'r, '_>) -> Measured<'r> {
+fn weigh<'r>(evaluation: &Evaluation, mut gathered: Gathered<'r, '_>) -> Measured<'r> {
     let load = &evaluation.loads[gathered.load];
-    let repeats = repeats(evaluation, &gathered);
-    let all: Vec<Pooled<'_>> = repeats.iter().map(|(_, stages)| Pooled::new(stages, |_| true)).collect();
+    let level = load.service_level.as_ref();
+    let mut repeats = repeats(evaluation, &gathered);
+    let side = |level| repeats.iter().map(move |one| side_of(level, &one.stages, &one.findings));
+    let sides: Vec<Side> = level.into_iter().flat_map(side).collect();
+    // A search does again what cannot tell: its numbers are those of the generator.
+    if load.search.is_some() && sides.iter().any(|side| *side != Side::Unclear) {
+        let unclear =
+            |run: u64| repeats.iter().zip(&sides).any(|(one, side)| one.run == run && *side == Side::Unclear);
+        gathered.runs.retain(|(entry, _)| !unclear(entry.run.id));
+        let mut side = sides.iter();
+        repeats.retain(|_| side.next() != Some(&Side::Unclear));
+    }
+    let all: Vec<Pooled<'_>> = repeats.iter().map(|one| Pooled::new(&one.stages, |_| true)).collect();
     let (total, failed) = all
         .iter()
         .map(Pooled::counts)
         .fold((0u64, 0u64), |sum, count| (sum.0.saturating_add(count.0), sum.1.saturating_add(count.1)));
     let mut response = Histogram::new();
     all.iter().for_each(|one| one.add_to(&mut response));
-    let stages: Vec<Vec<&Stage>> = repeats.iter().map(|(_, stages)| stages.clone()).collect();
+    let stages: Vec<Vec<&Stage>> = repeats.iter().map(|one| one.stages.clone()).collect();
     let faults = faults(&gathered);
-    let unreached = faults.iter().any(|finding| is_unreached(finding));
-    let checks = load.service_level.as_ref().map(|level| (level, checks(level, &stages)));
-    let meets = checks.as_ref().and_then(|(level, checks)| {
-        let within = meets(level, checks.as_ref()?, total, failed);
-        let behind = stages.iter().flatten().any(|stage| stage.works.iter().any(falls_behind));
-        Some(within && !unreached && !behind)
-    });
+    let checks = level.and_then(|level| checks(level, &stages)).unwrap_or_default();
+    let meets = match side_of_cell(&sides, &checks) {
+        Side::Within => Some(true),
+        Side::Outside => Some(false),
+        Side::Unclear => None,
+    };
     let cell = Cell {
         arm: evaluation.arms[gathered.arm].name.clone(),
         load: load.name.clone(),
@@ -174,21 +193,40 @@ fn weigh<'r>(evaluation: &Evaluation, gathered: Gathered<'r, '_>) -> Measured<'r
         arm: gathered.arm,
         load: gathered.load,
         open: all.iter().any(Pooled::is_open),
-        turns: repeats.iter().map(|(turn, _)| *turn).collect(),
-        checks: checks.and_then(|(_, checks)| checks).unwrap_or_default(),
+        turns: repeats.iter().map(|one| one.turn).collect(),
+        begun: repeats.iter().map(|one| one.begun).collect(),
+        checks,
+        sides,
         faults,
     }
 }
 
-/// The stages of every repeat, with its turn. Repeats within a run count as such only when the evaluation has none of its
-/// own: they share whatever was particular to their run.
-fn repeats<'a>(evaluation: &Evaluation, gathered: &Gathered<'_, 'a>) -> Vec<(u32, Vec<&'a Stage>)> {
-    let runs = gathered.runs.iter().map(|(entry, stages)| (entry.member.turn, stages));
+/// One measurement of a cell.
+struct Repeat<'r, 'a> {
+    /// The run's number.
+    run: u64,
+    turn: u32,
+    /// When the run was begun: nanoseconds since 1970 UTC, or 0.
+    begun: u64,
+    stages: Vec<&'a Stage>,
+    /// What the rules say of it.
+    findings: Vec<&'r Finding>,
+}
+
+/// Every repeat. Repeats within a run count as such only when the evaluation has none of its own: they share whatever was
+/// particular to their run.
+fn repeats<'r, 'a>(evaluation: &Evaluation, gathered: &Gathered<'r, 'a>) -> Vec<Repeat<'r, 'a>> {
+    let repeat = |entry: &'r Entry<'a>, stages: Vec<&'a Stage>| {
+        let findings = stages.iter().flat_map(|stage| concerning(&entry.findings, stage)).collect();
+        let (run, begun) = (entry.run.id, entry.run.started_unix_ns);
+        Repeat { run, turn: entry.member.turn, begun, stages, findings }
+    };
+    let runs = gathered.runs.iter();
     match evaluation.repeats {
         0 | 1 => {
-            runs.flat_map(|(turn, stages)| stages.iter().map(move |stage| (turn, vec![*stage]))).collect()
+            runs.flat_map(|(entry, stages)| stages.iter().map(|stage| repeat(entry, vec![*stage]))).collect()
         }
-        _ => runs.map(|(turn, stages)| (turn, stages.clone())).collect(),
+        _ => runs.map(|(entry, stages)| repeat(entry, stages.clone())).collect(),
     }
 }
 

@@ -1,51 +1,102 @@
-//! Every arm beside the baseline, cell by cell.
+//! Arms beside each other: cell by cell beside the baseline, and with the mean of all cells beside every other arm.
+//!
+//! What is shown of a comparison, that is interval, probability and word, is one thing seen three ways: the interval of its
+//! [`Difference`] that misses the truth with the comparison's share of 5 %. All shares of an evaluation are 5 % together, so that
+//! all intervals hold at once (Bonferroni's inequality; Dunn, Journal of the American Statistical Association 56, 1961) and a
+//! word is wrong anywhere in at most one of twenty evaluations. Half of it goes to the means, which the answer rests on, and half to
+//! the single cells. Stepwise corrections (Holm's) find a little more, but the intervals that go with them end at 1 exactly where
+//! something was found (Strassburger and Bretz, Statistics in Medicine 27, 2008), and say nothing of its size.
 
 use super::cells::Measured;
-use super::{Comparison, Estimate, Knee, Metric, Outcome, words};
-use crate::statistics::{SIGNIFICANT, holm, ratio};
+use super::{Comparison, Estimate, Knee, Metric, Outcome};
+use crate::statistics::{Difference, SIGNIFICANT, error_of, ratio};
 use tidemark_measure::evaluation::{Evaluation, number_on};
 
-/// All comparisons, in the order of the cells; then those of knees. Their probabilities are corrected for their number.
-pub(super) fn compare(evaluation: &Evaluation, measured: &[Measured<'_>], knees: &[Knee]) -> Vec<Comparison> {
-    let mut comparisons = Vec::new();
-    let mut baseline: Option<&Measured<'_>> = None;
-    // Arms come last in the order of cells: the baseline's stands right before those that are compared with it. The levels
-    // that a search went through are stations on its way, not what is asked for.
-    for one in measured.iter().filter(|one| evaluation.loads[one.load].search.is_none()) {
-        match baseline {
-            _ if one.arm == 0 => baseline = Some(one),
-            Some(baseline) if same_place(baseline, one) => {
-                let metrics = metrics(baseline).into_iter();
-                comparisons.extend(metrics.filter_map(|metric| comparison(one, baseline, metric)));
-            }
-            _ => {}
-        }
-    }
-    comparisons.extend(of_knees(evaluation, measured, knees));
-    correct(&mut comparisons);
-    comparisons
+/// Two cells by one number.
+struct Pair<'m, 'a> {
+    one: &'m Measured<'a>,
+    baseline: &'m Measured<'a>,
+    metric: Metric,
+    ratio: f64,
+    /// `None` with too few repeats.
+    difference: Option<Difference>,
+    /// Whether one of them was measured before the other: a drift would look like a difference.
+    apart: bool,
 }
 
-/// What each arm does at its own knee beside what the baseline does at its own, for loads with a search.
-fn of_knees(evaluation: &Evaluation, measured: &[Measured<'_>], knees: &[Knee]) -> Vec<Comparison> {
-    let mut comparisons = Vec::new();
-    for (load, _) in evaluation.loads.iter().enumerate().filter(|(_, load)| load.search.is_some()) {
-        let mut baseline: Option<&Measured<'_>> = None;
-        let at_knee =
-            measured.iter().filter(|one| one.load == load && knees.iter().any(|knee| is_at(knee, one)));
-        let mut at_knee: Vec<_> = at_knee.collect();
-        at_knee.sort_by(|left, right| (&left.cell.subject, left.arm).cmp(&(&right.cell.subject, right.arm)));
-        for one in at_knee {
-            match baseline {
-                _ if one.arm == 0 => baseline = Some(one),
-                Some(baseline) if baseline.cell.subject == one.cell.subject => {
-                    comparisons.extend(comparison(one, baseline, Metric::Throughput));
-                }
-                _ => {}
-            }
+/// A comparison that has no word yet.
+struct Open {
+    comparison: Comparison,
+    difference: Option<Difference>,
+    apart: bool,
+}
+
+/// Every cell beside the baseline's, in the order of the cells, then those of knees; and the means over cells.
+pub(super) fn compare(
+    evaluation: &Evaluation,
+    measured: &[Measured<'_>],
+    knees: &[Knee],
+    margin: Option<f64>,
+) -> (Vec<Comparison>, Vec<Comparison>) {
+    let pairs: Vec<Pair<'_, '_>> = pairs(evaluation, measured, knees, 0);
+    let mut overall = means(&pairs, evaluation);
+    for arm in 1..evaluation.arms.len() {
+        let others = self::pairs(evaluation, measured, knees, arm);
+        overall.extend(means(&others, evaluation).into_iter().filter(Open::ranks));
+    }
+    let mut cells: Vec<Open> = pairs.iter().map(Pair::open).collect();
+    let tested = |all: &[Open]| all.iter().filter(|one| one.difference.is_some()).count().max(1) as f64;
+    let error = error_of(evaluation);
+    let share = if overall.is_empty() { error } else { error / 2.0 };
+    let misses = [share / tested(&cells), share / tested(&overall)];
+    let closed = |all: &mut Vec<Open>, miss| all.drain(..).map(|one| one.close(miss, margin)).collect();
+    (closed(&mut cells, misses[0]), closed(&mut overall, misses[1]))
+}
+
+/// All cells beside those of one arm: of the arms that come after it.
+fn pairs<'m, 'a>(
+    evaluation: &Evaluation,
+    measured: &'m [Measured<'a>],
+    knees: &[Knee],
+    baseline: usize,
+) -> Vec<Pair<'m, 'a>> {
+    let mut pairs = Vec::new();
+    // The levels that a search went through are stations on its way, not what is asked for.
+    let listed: Vec<_> = measured.iter().filter(|one| evaluation.loads[one.load].search.is_none()).collect();
+    for place in listed.chunk_by(|one, other| same_place(one, other)) {
+        let Some(base) = place.iter().find(|one| one.arm == baseline) else { continue };
+        for one in place.iter().filter(|one| one.arm > baseline) {
+            pairs.extend(metrics(base).into_iter().filter_map(|metric| pair(evaluation, one, base, metric)));
         }
     }
-    comparisons
+    pairs.extend(of_knees(evaluation, measured, knees, baseline));
+    pairs
+}
+
+/// What each arm does at its own knee beside what another does at its own, for loads with a search. A knee lies between two levels of
+/// the search, and nobody knows where.
+fn of_knees<'m, 'a>(
+    evaluation: &Evaluation,
+    measured: &'m [Measured<'a>],
+    knees: &[Knee],
+    baseline: usize,
+) -> Vec<Pair<'m, 'a>> {
+    let searched = |one: &&Measured<'_>| evaluation.loads[one.load].search.is_some();
+    let at_knee = measured.iter().filter(searched);
+    let at_knee = at_knee.filter_map(|one| Some((one, knees.iter().find(|knee| is_at(knee, one))?)));
+    let at_knee: Vec<(&Measured<'_>, &Knee)> = at_knee.collect();
+    let mut pairs = Vec::new();
+    for (base, base_knee) in at_knee.iter().filter(|(one, _)| one.arm == baseline) {
+        let same = |one: &Measured<'_>| one.load == base.load && one.cell.subject == base.cell.subject;
+        for (one, knee) in at_knee.iter().filter(|(one, _)| one.arm > baseline && same(one)) {
+            let step = |knee: &Knee| knee.next.zip(knee.level).map_or(1.0, |(next, level)| next / level);
+            pairs.extend(pair(evaluation, one, base, Metric::Throughput).map(|pair| Pair {
+                difference: pair.difference.map(|difference| difference.widened(step(base_knee), step(knee))),
+                ..pair
+            }));
+        }
+    }
+    pairs
 }
 
 /// Whether a cell is where an arm's knee is.
@@ -76,86 +127,148 @@ fn estimate<'a>(one: &'a Measured<'_>, metric: Metric) -> Option<&'a Estimate> {
     }
 }
 
-/// Two cells by one number, not corrected yet.
-fn comparison(one: &Measured<'_>, baseline: &Measured<'_>, metric: Metric) -> Option<Comparison> {
+fn pair<'m, 'a>(
+    evaluation: &Evaluation,
+    one: &'m Measured<'a>,
+    baseline: &'m Measured<'a>,
+    metric: Metric,
+) -> Option<Pair<'m, 'a>> {
     let (own, other) = (estimate(one, metric)?, estimate(baseline, metric)?);
     let ratio = ratio(&own.values, &other.values)?;
-    let cell = &one.cell;
-    Some(Comparison {
-        arm: cell.arm.clone(),
-        baseline: baseline.cell.arm.clone(),
-        load: cell.load.clone(),
-        subject: cell.subject.clone(),
-        level: cell.level.clone(),
-        metric,
-        ratio: ratio.ratio,
-        interval: ratio.interval,
-        effect: ratio.effect,
-        p: ratio.p,
-        outcome: Outcome::NotCompared,
-    })
+    let difference = Difference::between(&own.values, &other.values);
+    let apart = is_in_time(evaluation) && is_apart(one, baseline);
+    Some(Pair { one, baseline, metric, ratio, difference, apart })
 }
 
-fn correct(comparisons: &mut [Comparison]) {
-    let tested: Vec<f64> = comparisons.iter().filter_map(|one| one.p).collect();
-    let mut corrected = holm(&tested).into_iter();
-    for one in comparisons.iter_mut().filter(|one| one.p.is_some()) {
-        one.p = corrected.next();
-        one.outcome = outcome_of(one);
+/// Whether the order of turns was that of time, and was chosen: two stored results are apart by nature, and tables say nothing of it.
+pub(super) fn is_in_time(evaluation: &Evaluation) -> bool {
+    ["interleaved", "random", "blocks"].contains(&evaluation.order.as_str())
+}
+
+/// Whether all repeats of one cell were measured before those of the other.
+pub(super) fn is_apart(one: &Measured<'_>, other: &Measured<'_>) -> bool {
+    let ends = |of: &Measured<'_>| of.turns.iter().copied().min().zip(of.turns.iter().copied().max());
+    let several = one.turns.len() > 1 && other.turns.len() > 1;
+    let ends = ends(one).zip(ends(other)).filter(|_| several);
+    ends.is_some_and(|((first, last), (other_first, other_last))| last < other_first || other_last < first)
+}
+
+/// The means over all cells and, with several loads, over those of each: of every arm and number. Nothing where a mean would be of
+/// one cell. Cells that a rule objects to are left out.
+fn means(pairs: &[Pair<'_, '_>], evaluation: &Evaluation) -> Vec<Open> {
+    let mut means = Vec::new();
+    let mut loads: Vec<Option<&str>> = evaluation.loads.iter().map(|load| Some(load.name.as_str())).collect();
+    if loads.len() > 1 {
+        loads.insert(0, None);
+    }
+    for arm in evaluation.arms.iter().map(|arm| &arm.name) {
+        for load in &loads {
+            for metric in [Metric::Throughput, Metric::MeanLatency, Metric::TailLatency] {
+                let own = pairs.iter().filter(|pair| pair.one.cell.arm == *arm && pair.metric == metric);
+                let own = own.filter(|pair| load.is_none_or(|load| pair.one.cell.load == load));
+                means.extend(mean(&own.collect::<Vec<_>>(), load.unwrap_or_default()));
+            }
+        }
+    }
+    means
+}
+
+fn mean(pairs: &[&Pair<'_, '_>], load: &str) -> Option<Open> {
+    let sound = pairs.iter().filter(|pair| !pair.one.cell.invalid && !pair.baseline.cell.invalid);
+    let tested: Vec<(&Pair<'_, '_>, Difference)> =
+        sound.filter_map(|pair| Some((*pair, pair.difference?))).collect();
+    let (first, _) = tested.first().filter(|_| tested.len() > 1)?;
+    let difference = Difference::mean(&tested.iter().map(|(_, difference)| *difference).collect::<Vec<_>>())?;
+    let mut open = first.open();
+    open.comparison.load = load.to_owned();
+    (open.comparison.subject, open.comparison.level) = (String::new(), Vec::new());
+    (open.comparison.cells, open.comparison.ratio) = (tested.len(), difference.ratio());
+    let apart = tested.iter().any(|(pair, _)| pair.apart);
+    Some(Open { difference: Some(difference), apart, ..open })
+}
+
+impl Pair<'_, '_> {
+    fn open(&self) -> Open {
+        let cell = &self.one.cell;
+        let comparison = Comparison {
+            arm: cell.arm.clone(),
+            baseline: self.baseline.cell.arm.clone(),
+            load: cell.load.clone(),
+            subject: cell.subject.clone(),
+            level: cell.level.clone(),
+            cells: 1,
+            metric: self.metric,
+            ratio: self.ratio,
+            interval: None,
+            p: None,
+            detectable: None,
+            outcome: Outcome::NotCompared,
+        };
+        Open { comparison, difference: self.difference, apart: self.apart }
     }
 }
 
-/// Significant is what has a small probability after correction, and an interval without 1.
-fn outcome_of(one: &Comparison) -> Outcome {
-    let (Some(p), Some((low, high))) = (one.p, one.interval) else { return Outcome::NotCompared };
-    let differs = p < SIGNIFICANT && !(low..=high).contains(&1.0);
-    match (differs, (one.ratio > 1.0) == one.metric.more_is_better()) {
-        (false, _) => Outcome::NoDifference,
-        (true, true) => Outcome::Better,
-        (true, false) => Outcome::Worse,
+impl Open {
+    /// Whether it belongs to a ranking of all arms.
+    fn ranks(&self) -> bool {
+        self.comparison.metric != Metric::TailLatency
+    }
+
+    /// The comparison at its share of the error.
+    fn close(self, miss: f64, margin: Option<f64>) -> Comparison {
+        let Some(difference) = self.difference else { return self.comparison };
+        let interval = difference.interval(miss);
+        let p = difference.p().map(|p| (p * SIGNIFICANT / miss).min(1.0));
+        let metric = self.comparison.metric;
+        let outcome = interval.map(|ends| outcome_of(metric, ends, margin));
+        let outcome = match outcome {
+            Some(Outcome::Better | Outcome::Worse) if self.apart => Outcome::Confounded,
+            outcome => outcome.unwrap_or(Outcome::NotCompared),
+        };
+        Comparison { interval, p, detectable: difference.detectable(miss), outcome, ..self.comparison }
     }
 }
 
-/// What all comparisons together come to.
-pub(super) fn outcome(comparisons: &[Comparison]) -> Outcome {
-    let any = |outcome| comparisons.iter().any(|one| one.outcome == outcome);
+/// What an interval says. Within a margin of 5 % is what is at most 1.05 times as much, and at least one 1.05th.
+fn outcome_of(metric: Metric, (low, high): (f64, f64), margin: Option<f64>) -> Outcome {
+    let (low, high) = if metric.more_is_better() { (low, high) } else { (1.0 / high, 1.0 / low) };
+    let Some(margin) = margin else {
+        return match () {
+            () if low > 1.0 => Outcome::Better,
+            () if high < 1.0 => Outcome::Worse,
+            () => Outcome::CannotTell,
+        };
+    };
+    let (least, most) = (1.0 / (1.0 + margin), 1.0 + margin);
+    match () {
+        () if high < least => Outcome::Worse,
+        () if least <= low && high <= most => Outcome::Equal,
+        () if low > 1.0 => Outcome::Better,
+        () if least <= low => Outcome::NotWorse,
+        () => Outcome::Inconclusive,
+    }
+}
+
+/// What all comparisons with the baseline together come to. Where no single one is better or worse, the means decide, if there are
+/// any.
+pub(super) fn outcome<'c>(
+    baseline: &str,
+    cells: impl Iterator<Item = &'c Comparison>,
+    overall: impl Iterator<Item = &'c Comparison>,
+) -> Outcome {
+    let [cells, overall]: [Vec<Outcome>; 2] = [
+        cells.map(|one| one.outcome).collect(),
+        overall.filter(|one| one.baseline == baseline).map(|one| one.outcome).collect(),
+    ];
+    let any = |wanted: Outcome| cells.iter().chain(&overall).any(|outcome| *outcome == wanted);
+    let deciding = if overall.is_empty() { &cells } else { &overall };
+    let weakest =
+        [Outcome::Confounded, Outcome::Inconclusive, Outcome::CannotTell, Outcome::NotWorse, Outcome::Equal];
+    let among = weakest.into_iter().find(|wanted| deciding.contains(wanted));
     match (any(Outcome::Better), any(Outcome::Worse)) {
         (true, true) => Outcome::Mixed,
         (true, false) => Outcome::Better,
         (false, true) => Outcome::Worse,
-        (false, false) if any(Outcome::NoDifference) => Outcome::NoDifference,
-        (false, false) => Outcome::NotCompared,
+        (false, false) => among.unwrap_or(Outcome::NotCompared),
     }
-}
-
-/// A comparison in one sentence with its full stop: `reference-2 is better than baseline in throughput for small-objects at
-/// workers 320: 2.41 x (95 % interval 2.20 to 2.60, p < 0.001).`
-pub fn sentence(one: &Comparison) -> String {
-    let place = words::place(&one.load, &one.subject, &one.level);
-    let (arm, baseline, metric) = (&one.arm, &one.baseline, one.metric.name());
-    let word = match one.outcome {
-        Outcome::Better => "better",
-        Outcome::Worse => "worse",
-        Outcome::NoDifference | Outcome::Mixed => {
-            return format!(
-                "{arm} and {baseline}: no significant difference in {metric} for {place}: {}.",
-                figures(one)
-            );
-        }
-        Outcome::NotCompared => {
-            return format!(
-                "{arm} has {}x the {metric} of {baseline} for {place}; not tested, which takes at least two repeats of each.",
-                words::ratio(one.ratio)
-            );
-        }
-    };
-    format!("{arm} is {word} than {baseline} in {metric} for {place}: {}.", figures(one))
-}
-
-/// `2.41 x (95 % interval 2.20 to 2.60, p < 0.001)`.
-fn figures(one: &Comparison) -> String {
-    let interval = one.interval.map(|ends| words::interval(ends, words::ratio));
-    let p = one.p.map(words::probability);
-    let known: Vec<String> = interval.into_iter().chain(p).collect();
-    format!("{}x ({})", words::ratio(one.ratio), known.join(", "))
 }

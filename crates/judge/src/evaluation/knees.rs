@@ -2,13 +2,17 @@
 
 use super::cells::{Measured, is_unreached};
 use super::service::Check;
-use super::{Knee, words};
-use tidemark_measure::axis::{Axis, Unit};
-use tidemark_measure::evaluation::{Evaluation, Load};
+use super::{Knee, Searched, words};
+use crate::knee::{self, Answer, End, Seen, Side};
+use tidemark_measure::axis::{Axis, Unit, Value};
+use tidemark_measure::evaluation::{Evaluation, Load, Search, number_on};
 use tidemark_measure::units;
 
 /// Throughputs that differ by less than this share are equal, and by more where repeats vary more.
 const NOISE_LEAST: f64 = 0.01;
+
+/// Levels that contradict the others, at most as many as a sentence bears.
+const CONTRADICTIONS_MOST: usize = 4;
 
 /// One level of an arm under a load.
 struct Point<'p, 'a> {
@@ -23,8 +27,20 @@ impl Point<'_, '_> {
         self.measured.cell.throughput.mean
     }
 
-    fn within(&self) -> bool {
-        self.measured.cell.meets == Some(true)
+    fn side(&self) -> Side {
+        match self.measured.cell.meets {
+            Some(true) => Side::Within,
+            Some(false) => Side::Outside,
+            None => Side::Unclear,
+        }
+    }
+
+    fn is_within(&self) -> bool {
+        self.side() == Side::Within
+    }
+
+    fn runs(&self, side: Side) -> usize {
+        self.measured.sides.iter().filter(|own| **own == side).count()
     }
 
     /// Whether its throughput is as good as that of the best, noise aside.
@@ -33,6 +49,43 @@ impl Point<'_, '_> {
         let noise = NOISE_LEAST.max(spread(self)).max(spread(best));
         self.throughput() >= best.throughput() * (1.0 - noise)
     }
+}
+
+/// Gives the levels of searches the sides that the search puts them on: all runs decide together where the knee is. A level
+/// whose own runs all say the opposite is on neither side.
+pub(super) fn settle(evaluation: &Evaluation, measured: &mut [Measured<'_>]) {
+    for group in
+        measured.chunk_by_mut(|one, other| one.load == other.load && one.cell.subject == other.cell.subject)
+    {
+        let Some(search) = group.first().and_then(|one| evaluation.loads[one.load].search.as_ref()) else {
+            continue;
+        };
+        for arm in 0..evaluation.arms.len() {
+            let (answer, _) = searched(search, group.iter().filter(|one| one.arm == arm));
+            for one in group.iter_mut().filter(|one| one.arm == arm) {
+                let level = number_on(&one.cell.level, &search.axis);
+                one.cell.meets = match level {
+                    Some(level) if answer.knee.is_some_and(|knee| level <= knee) => {
+                        one.sides.contains(&Side::Within).then_some(true)
+                    }
+                    Some(level) if answer.beyond.is_some_and(|beyond| level >= beyond) => {
+                        one.sides.contains(&Side::Outside).then_some(false)
+                    }
+                    _ => None,
+                };
+            }
+        }
+    }
+}
+
+/// What a search comes to that saw these cells, and the number of its runs.
+fn searched<'m, 'a: 'm>(search: &Search, own: impl Iterator<Item = &'m Measured<'a>>) -> (Answer, usize) {
+    let sights = |one: &'m Measured<'a>| {
+        let level = number_on(&one.cell.level, &search.axis);
+        level.into_iter().flat_map(|level| one.sides.iter().map(move |side| Seen { level, side: *side }))
+    };
+    let seen: Vec<Seen> = own.flat_map(sights).collect();
+    (knee::answer(search, &seen), seen.len())
 }
 
 /// The knees of all arms under all loads whose levels vary in one intensity, in the order of loads, subjects and arms.
@@ -59,16 +112,25 @@ fn knee(load: &Load, own: &[&Measured<'_>]) -> Option<Knee> {
     });
     let mut points = points.collect::<Option<Vec<_>>>()?;
     points.sort_by(|left, right| left.level.total_cmp(&right.level));
-    let judged = points.iter().any(|point| point.measured.cell.meets.is_some());
-    let first_outside = points.iter().position(|point| !point.within()).filter(|_| judged);
-    let within = if judged { &points[..first_outside.unwrap_or(points.len())] } else { &points[..] };
+    let judged = load.service_level.is_some() && points.iter().any(|point| !point.measured.sides.is_empty());
+    let sides: Vec<Side> = points.iter().map(Point::side).collect();
+    let below = if judged { knee::divide(&sides) } else { points.len() };
+    let first_outside = (below..points.len()).find(|index| judged && sides[*index] == Side::Outside);
+    let within = points[..below].iter().filter(|point| !judged || point.is_within()).collect::<Vec<_>>();
     // A search asks for the highest load, whatever it brings.
     let is_rate = |point: &Point<'_, '_>| point.at.value.unit() == Some(Unit::OperationsPerSecond);
     let open = |point: &Point<'_, '_>| is_rate(point) || point.measured.open;
     let given = judged && (load.search.is_some() || points.iter().any(open));
-    let level = if given { within.last() } else { lowest_best(within) };
-    let peak = highest(&points)?;
-    let seen = Around { points: &points, level, within: within.last().filter(|_| judged), peak };
+    let level = if given { within.last().copied() } else { lowest_best(&within) };
+    let peak = highest(points.iter())?;
+    let search = load.search.as_ref().filter(|_| judged).map(|search| {
+        let (answer, runs) = searched(search, own.iter().copied());
+        let most_runs = Some(search.runs).filter(|runs| *runs > 0);
+        Searched { runs: runs as u64, most_runs, between: answer.between, end: answer.end }
+    });
+    let highest_within = within.last().copied().filter(|_| judged);
+    let seen =
+        Around { points: &points, below, level, within: highest_within, peak, search: search.as_ref() };
     Some(Knee {
         arm: own[0].cell.arm.clone(),
         load: own[0].cell.load.clone(),
@@ -78,6 +140,7 @@ fn knee(load: &Load, own: &[&Measured<'_>]) -> Option<Knee> {
         throughput: level.map_or(0.0, Point::throughput),
         highest_within: seen.within.map(|point| point.level),
         next: first_outside.map(|index| points[index].level),
+        search: search.clone(),
         peak: (peak.level, peak.throughput()),
         levels: points.len(),
         story: if judged {
@@ -106,22 +169,30 @@ fn varied(own: &[&Measured<'_>]) -> Option<String> {
 }
 
 /// The point with the highest throughput; the lowest level of several.
-fn highest<'p, 'q, 'a>(points: &'q [Point<'p, 'a>]) -> Option<&'q Point<'p, 'a>> {
-    points.iter().rev().max_by(|left, right| left.throughput().total_cmp(&right.throughput()))
+fn highest<'p, 'q, 'a: 'q>(
+    points: impl DoubleEndedIterator<Item = &'q Point<'p, 'a>>,
+) -> Option<&'q Point<'p, 'a>>
+where
+    'p: 'q,
+{
+    points.rev().max_by(|left, right| left.throughput().total_cmp(&right.throughput()))
 }
 
 /// The lowest level whose throughput is as good as the highest.
-fn lowest_best<'p, 'q, 'a>(points: &'q [Point<'p, 'a>]) -> Option<&'q Point<'p, 'a>> {
-    let best = highest(points)?;
-    points.iter().find(|point| point.equals(best))
+fn lowest_best<'p, 'q, 'a>(points: &[&'q Point<'p, 'a>]) -> Option<&'q Point<'p, 'a>> {
+    let best = highest(points.iter().copied())?;
+    points.iter().find(|point| point.equals(best)).copied()
 }
 
 /// A knee and what is around it, to be told of.
 struct Around<'s, 'p, 'a> {
     points: &'s [Point<'p, 'a>],
+    /// How many of them are below the knee, or at it.
+    below: usize,
     level: Option<&'s Point<'p, 'a>>,
     within: Option<&'s Point<'p, 'a>>,
     peak: &'s Point<'p, 'a>,
+    search: Option<&'s Searched>,
 }
 
 impl Around<'_, '_, '_> {
@@ -134,12 +205,23 @@ impl Around<'_, '_, '_> {
         let named =
             if text.is_empty() { "the service level".into() } else { format!("the service level ({text})") };
         let Some(level) = self.level else {
-            let lowest =
-                self.points.first().map(|point| format!("{}: {}", self.at(point), outside_words(point)));
-            let even = format!("Even the lowest load is outside {named}, {}.", lowest.unwrap_or_default());
+            let even = match self.points.first() {
+                Some(first) if first.side() == Side::Outside => {
+                    format!(
+                        "Even the lowest load is outside {named}, {}: {}.",
+                        self.at(first),
+                        outside_words(first)
+                    )
+                }
+                Some(first) => format!(
+                    "Even of the lowest load, {}, nobody can tell whether it is within {named}.",
+                    self.at(first)
+                ),
+                None => String::new(),
+            };
             let peak =
                 format!("The peak is {} at {}.", units::rate(self.peak.throughput()), self.at(self.peak));
-            return vec![even, peak];
+            return [vec![even], self.search_words(), self.contradictions(), vec![peak]].concat();
         };
         let is_peak = if level.level == self.peak.level { "; no level has more throughput" } else { "" };
         let is_highest = self.within.is_some_and(|within| within.level == level.level);
@@ -162,12 +244,139 @@ impl Around<'_, '_, '_> {
         let outside = match outside {
             Some(point) => {
                 let rate = units::rate(point.throughput());
-                format!("The first load outside is {}: {}, {rate}.", self.at(point), outside_words(point))
+                Some(format!(
+                    "The first load outside is {}: {}, {rate}.",
+                    self.at(point),
+                    outside_words(point)
+                ))
             }
-            None => "All measured loads are within it: the limit is higher.".into(),
+            // A search says itself why it ended.
+            None if self.search.is_some() => None,
+            None if self.points.iter().all(Point::is_within) => {
+                Some("All measured loads are within it: the limit is higher.".into())
+            }
+            None => Some("No higher load is known to be outside.".into()),
         };
-        let story = [Some(best), higher, Some(outside), self.peak_elsewhere(level), self.beyond(level)];
-        story.into_iter().flatten().collect()
+        let first = [Some(best), higher, outside].into_iter().flatten().collect();
+        let last = [self.peak_elsewhere(level), self.beyond(level)].into_iter().flatten().collect();
+        [first, self.search_words(), self.contradictions(), last].concat()
+    }
+
+    /// What a search did, how sure it is, and why it ended.
+    fn search_words(&self) -> Vec<String> {
+        let Some(search) = self.search else { return Vec::new() };
+        // Of whole numbers the knee is between two of them.
+        let level = |value: f64, whole: fn(f64) -> f64| match self.points.first() {
+            Some(Point { at: Axis { name, value: Value::Number { unit, .. } }, .. }) => {
+                let number = if *unit == Unit::Count { whole(value) } else { value };
+                words::load_level(&Axis { name: name.clone(), value: Value::Number { number, unit: *unit } })
+            }
+            _ => units::count(value as u64),
+        };
+        let runs = match search.runs {
+            1 => "one run".to_owned(),
+            runs => format!("{} runs", units::count(runs)),
+        };
+        let between = || {
+            let (low, high) = search.between;
+            format!("between {} and {}", level(low, f64::floor), level(high, f64::ceil))
+        };
+        let on_sides = || {
+            let count = |point: &Point<'_, '_>, side, word: &str| {
+                format!(
+                    "{} was {word} in {} of {} runs",
+                    self.at(point),
+                    point.runs(side),
+                    point.measured.sides.len()
+                )
+            };
+            let within = self.within.map(|point| count(point, Side::Within, "within"));
+            let outside = self.points[self.below..].iter().find(|point| point.side() == Side::Outside);
+            let outside = outside.map(|point| count(point, Side::Outside, "outside"));
+            within.into_iter().chain(outside).collect::<Vec<_>>().join(", ")
+        };
+        let sentence = match search.end {
+            End::Found => {
+                format!("After {runs} the limit is {} with 95 % probability: {}.", between(), on_sides())
+            }
+            End::Top => {
+                format!("After {runs} even the highest load of the search is within: the limit is higher.")
+            }
+            End::Bottom => format!("After {runs} the limit is below the lowest load of the search."),
+            End::Unclear(from) => format!(
+                "The search ended after {runs} because nobody can tell from {} on: what limited these runs was not the \
+                 storage alone (their findings say what did). To look further, use more load generators or processors.",
+                level(from, f64::round)
+            ),
+            End::Budget => format!(
+                "The search used up its {runs} before it could tell more exactly: the limit is {} with 95 % probability. \
+                 Longer runs vary less; `runs` allows more of them.",
+                between()
+            ),
+            End::Open => format!(
+                "The search was not finished: after {runs} the limit is {} with 95 % probability.",
+                between()
+            ),
+        };
+        vec![sentence]
+    }
+
+    /// Levels and runs that are not where the others say that they should be.
+    fn contradictions(&self) -> Vec<String> {
+        let (below, above) = self.points.split_at(self.below);
+        if self.search.is_some() {
+            let odd = |point: &Point<'_, '_>, side, word: &str| {
+                let (count, all) = (point.runs(side), point.measured.sides.len());
+                (count > 0).then(|| format!("{} was {word} in {count} of {all} runs", self.at(point)))
+            };
+            let odd: Vec<String> = (below.iter().filter_map(|point| odd(point, Side::Outside, "outside")))
+                .chain(above.iter().filter_map(|point| odd(point, Side::Within, "within")))
+                .collect();
+            let more = odd.len().saturating_sub(CONTRADICTIONS_MOST);
+            let mut told = odd;
+            told.truncate(CONTRADICTIONS_MOST);
+            told.extend((more > 0).then(|| format!("and so on at {more} more")));
+            return match told.is_empty() {
+                true => Vec::new(),
+                false => vec![format!("Runs that contradict the others: {}.", told.join("; "))],
+            };
+        }
+        let place = |point: &Point<'_, '_>| format!("{} ({})", self.at(point), outside_words(point));
+        let outside: Vec<String> =
+            below.iter().filter(|point| point.side() == Side::Outside).map(place).collect();
+        let met: Vec<String> = above
+            .iter()
+            .filter(|point| point.is_within())
+            .map(|point| {
+                format!(
+                    "{}{}",
+                    self.at(point),
+                    limits(point).map(|text| format!(" ({text})")).unwrap_or_default()
+                )
+            })
+            .collect();
+        let advice = "measure again, with more repeats, before relying on it";
+        let mut said = Vec::new();
+        if !outside.is_empty() {
+            said.push(format!(
+                "The levels contradict each other: outside although higher loads are within: {}; {advice}.",
+                outside.join("; ")
+            ));
+        }
+        if !met.is_empty() {
+            said.push(format!(
+                "The levels contradict each other: within although lower loads are outside: {}; {advice}.",
+                met.join("; ")
+            ));
+        }
+        let unclear =
+            |point: &&Point<'_, '_>| point.side() == Side::Unclear && !point.measured.sides.is_empty();
+        let unclear: Vec<String> =
+            self.points.iter().filter(unclear).map(|point| unclear_words(&self.at(point), point)).collect();
+        if !unclear.is_empty() {
+            said.push(format!("Whether these loads are within cannot be told: {}.", unclear.join("; ")));
+        }
+        said
     }
 
     /// Without one: where throughput stops growing, and what comes after.
@@ -259,6 +468,23 @@ fn outside_words(point: &Point<'_, '_>) -> String {
             "less was done than requested, and a queue grew".into()
         }
         _ => "its response times are unknown".into(),
+    }
+}
+
+/// Why nobody can tell on which side a level is: `400 op/s offered (2 of 3 runs within, p95 20.0 ms to 300 ms of 60.0 ms allowed)`.
+fn unclear_words(at: &str, point: &Point<'_, '_>) -> String {
+    let all = point.measured.sides.len();
+    let spread = tightest(point).map(|check| {
+        let (low, high) = check.range();
+        let [low, high, limit] = [low, high, check.limit].map(words::duration);
+        format!(", {} {low} to {high} of {limit} allowed", check.name)
+    });
+    let spread = spread.unwrap_or_default();
+    match point.runs(Side::Unclear) {
+        0 => format!("{at} ({} of {all} runs within{spread})", point.runs(Side::Within)),
+        count => format!(
+            "{at} (in {count} of {all} runs something other than the storage was the limit, or response times are unknown)"
+        ),
     }
 }
 

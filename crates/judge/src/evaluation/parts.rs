@@ -18,6 +18,15 @@ pub(super) struct Part<'a> {
 
 /// Everything that a run measured, in order; what measured nothing is left out.
 pub(super) fn parts(run: &Run) -> Vec<Part<'_>> {
+    parts_of(run, measured)
+}
+
+/// The same, with what was tried and failed without exception: to a search that is an answer.
+pub(super) fn attempted(run: &Run) -> Vec<Part<'_>> {
+    parts_of(run, |stage| measured(stage) || data_operations(stage).any(|(_, one)| one.tally.failed() > 0))
+}
+
+fn parts_of(run: &Run, measured: impl Fn(&Stage) -> bool) -> Vec<Part<'_>> {
     let plain: Vec<&Stage> =
         run.stages.iter().filter(|stage| stage.cell.is_none() && measured(stage)).collect();
     let shared = |name: &str| plain.iter().filter(|stage| stage.name == name).count() > 1;

@@ -2,7 +2,7 @@
 
 use crate::sweep::data_operations;
 use tidemark_measure::histogram::Histogram;
-use tidemark_measure::record::{Operation, Stage, Work};
+use tidemark_measure::record::{Operation, Run, Stage, Work};
 use tidemark_measure::service_level::Statistic;
 
 /// Some operations of the stages that make one repeat.
@@ -130,6 +130,24 @@ impl<'a> Pooled<'a> {
     }
 }
 
+/// What a run did in all, of everything that it measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Totals {
+    /// Operations per second, in the mean of the stages that measure.
+    pub throughput: f64,
+    /// The 99th percentile of all operations together; that of the worst one where they cannot be put together.
+    pub p99_ns: Option<f64>,
+    /// Operations that failed.
+    pub failed: u64,
+}
+
+/// A run in three numbers, as those of cells are made.
+pub fn totals(run: &Run) -> Totals {
+    let measuring = run.stages.iter().filter(|stage| data_operations(stage).next().is_some());
+    let all = Pooled::new(&measuring.collect::<Vec<_>>(), |_| true);
+    Totals { throughput: all.throughput(), p99_ns: all.quantile_ns(0.99), failed: all.counts().1 }
+}
+
 /// The labels of the operations that move data, in order.
 pub(super) fn labels<'a>(stages: impl Iterator<Item = &'a Stage>) -> Vec<&'a str> {
     let mut labels: Vec<&str> = Vec::new();
@@ -145,6 +163,22 @@ pub(super) fn labels<'a>(stages: impl Iterator<Item = &'a Stage>) -> Vec<&'a str
 mod tests {
     use super::*;
     use tidemark_measure::tally::Tally;
+
+    #[test]
+    fn the_percentile_of_a_run_is_that_of_all_its_operations() {
+        let operation = |ms: u64, count: u64| {
+            let mut tally = Tally { ok: count, ..Tally::default() };
+            tally.response.record_many(ms * 1_000_000, count);
+            let class = tidemark_measure::kind::OperationClass::Read;
+            Operation { class, label: format!("{ms} ms"), tally, ..Operation::default() }
+        };
+        let operations = vec![operation(1, 9_990), operation(500, 10)];
+        let works = vec![Work { window_end_ns: 1_000_000_000, operations, ..Work::default() }];
+        let run = Run { stages: vec![Stage { works, ..Stage::default() }], ..Run::default() };
+        let all = totals(&run);
+        assert!((all.p99_ns.unwrap() / 1e6 - 1.0).abs() < 0.01, "not that of the rare one: {all:?}");
+        assert_eq!((all.throughput, all.failed), (10_000.0, 0));
+    }
 
     #[test]
     fn rates_of_works_that_did_not_end_together_are_over_the_longer_window() {

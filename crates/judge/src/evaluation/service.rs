@@ -1,11 +1,15 @@
-//! Whether a cell is within its service level.
+//! Whether runs, and cells of them, are within a service level.
 
-use super::cells::is_unreached;
-use super::parts::parts;
+use super::members::counts;
+use super::parts::attempted;
 use super::pooled::{Pooled, labels};
-use crate::judge;
-use crate::statistics::estimate;
-use tidemark_measure::record::{Operation, Run, Stage, State, Work};
+use crate::knee::Side;
+use crate::statistics::{CONFIDENCE, estimate, moments, t_quantile};
+use crate::words::conduct::Conduct;
+use crate::words::failures::Failures;
+use crate::words::generator::{Generator, Reach};
+use crate::{Finding, What, judge};
+use tidemark_measure::record::{Operation, Run, Stage, Work};
 use tidemark_measure::service_level::{Limit, ServiceLevel, Statistic};
 
 /// One condition of a service level at one cell.
@@ -17,6 +21,8 @@ pub(super) struct Check {
     pub(super) value: f64,
     /// What it may be, nanoseconds.
     pub(super) limit: f64,
+    /// What it was in each repeat that knows it, nanoseconds.
+    values: Vec<f64>,
 }
 
 impl Check {
@@ -24,25 +30,126 @@ impl Check {
     pub(super) fn use_of_limit(&self) -> f64 {
         self.value / self.limit.max(1.0)
     }
+
+    /// The smallest and the largest of the repeats, nanoseconds.
+    pub(super) fn range(&self) -> (f64, f64) {
+        let ends = |(low, high): (f64, f64), value: &f64| (low.min(*value), high.max(*value));
+        self.values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), ends)
+    }
+
+    /// On which side of its limit it is: with several repeats their mean with 95 % (Student's t on logarithms, one-sided), or
+    /// nobody can tell.
+    fn side(&self) -> Side {
+        let logarithms: Vec<f64> =
+            self.values.iter().map(|value| (value.max(1.0) / self.limit.max(1.0)).ln()).collect();
+        let (mean, deviation) = moments(&logarithms);
+        let count = logarithms.len() as f64;
+        let half_width = t_quantile(CONFIDENCE, count - 1.0).map_or(0.0, |t| t * deviation / count.sqrt());
+        match mean {
+            mean if mean + half_width <= 0.0 => Side::Within,
+            mean if mean - half_width > 0.0 => Side::Outside,
+            _ => Side::Unclear,
+        }
+    }
 }
 
-/// Whether a single run is within a service level: all that it measured, and an open loop's rate reached. A run in which
-/// nothing succeeded is outside. `None` when it cannot be told: the run was not completed, or its record lacks a statistic
-/// or the size of an operation.
-pub fn is_within(run: &Run, level: &ServiceLevel) -> Option<bool> {
-    if run.state != State::Completed {
-        return None;
+/// On which side of a service level a run is: all that it measured. What it comes to is the storage's doing, or unclear.
+pub fn side(run: &Run, level: &ServiceLevel) -> Side {
+    if !counts(run, true) {
+        return Side::Unclear;
     }
-    let parts = parts(run);
-    let mut works = run.stages.iter().flat_map(|stage| &stage.works);
-    if parts.is_empty() || judge(run).findings.iter().any(is_unreached) || works.any(falls_behind) {
-        return Some(false);
+    let findings = judge(run).findings;
+    let stages = attempted(run).into_iter().flat_map(|part| part.stages);
+    let sides: Vec<Side> =
+        stages.map(|stage| side_of(level, &[stage], &concerning(&findings, stage))).collect();
+    if sides.is_empty() {
+        return side_by_findings(&findings.iter().collect::<Vec<_>>()).unwrap_or(Side::Unclear);
     }
-    parts.into_iter().try_fold(true, |within, part| {
-        let (total, failed) = Pooled::new(&part.stages, |_| true).counts();
-        let checks = checks(level, &[part.stages])?;
-        Some(within && meets(level, &checks, total, failed))
-    })
+    let any = |wanted| sides.contains(&wanted).then_some(wanted);
+    any(Side::Unclear).or(any(Side::Outside)).unwrap_or(Side::Within)
+}
+
+/// The findings that are about a stage, or about its whole run.
+pub(super) fn concerning<'f>(findings: &'f [Finding], stage: &Stage) -> Vec<&'f Finding> {
+    let of_run = |finding: &Finding| finding.stage.is_none() && finding.stages.is_empty();
+    findings.iter().filter(|finding| of_run(finding) || finding.concerns(stage)).collect()
+}
+
+/// On which side of a service level one repeat is, of which these findings are.
+pub(super) fn side_of(level: &ServiceLevel, stages: &[&Stage], findings: &[&Finding]) -> Side {
+    if let Some(side) = side_by_findings(findings) {
+        return side;
+    }
+    match (side_by_numbers(level, stages, findings), findings.iter().any(|finding| is_late(finding))) {
+        // Response times begin when an operation is due: what is within although the generator was late is within.
+        (Side::Outside, true) => Side::Unclear,
+        (side, _) => side,
+    }
+}
+
+/// The side of what is not what it seems: outside if the storage is to blame, unclear if anything else is.
+fn side_by_findings(findings: &[&Finding]) -> Option<Side> {
+    let mut faults = findings.iter().filter(|finding| finding.invalidates && !is_late(finding)).peekable();
+    faults.peek()?;
+    Some(if faults.all(|fault| is_overload(fault)) { Side::Outside } else { Side::Unclear })
+}
+
+fn side_by_numbers(level: &ServiceLevel, stages: &[&Stage], findings: &[&Finding]) -> Side {
+    let (total, failed) = Pooled::new(stages, |_| true).counts();
+    let Some(checks) = checks(level, &[stages.to_vec()]) else { return Side::Unclear };
+    if !meets(level, &checks, total, failed) {
+        return Side::Outside;
+    }
+    match stages.iter().flat_map(|stage| &stage.works).any(falls_behind) {
+        // Workers were free: operations were sent late, and so they ended late.
+        true if findings.iter().any(|finding| sends_late(finding)) => Side::Unclear,
+        true => Side::Outside,
+        false => Side::Within,
+    }
+}
+
+/// Whether a finding says that the generator was so late in an open loop that response times are largely its own.
+fn is_late(finding: &Finding) -> bool {
+    finding.invalidates && matches!(&finding.what, What::Generator(Generator::SendLag { .. }))
+}
+
+/// Whether a finding says that the storage could not do what was asked of it: beyond the knee that is what is looked for.
+pub(super) fn is_overload(finding: &Finding) -> bool {
+    match &finding.what {
+        What::Generator(Generator::OfferedRate { all_workers_waited, .. }) => *all_workers_waited,
+        What::Failures(
+            Failures::NothingSucceeded { .. } | Failures::NothingMeasured { .. } | Failures::Failed { .. },
+        )
+        | What::Conduct(Conduct::GivenUp { .. }) => true,
+        _ => false,
+    }
+}
+
+/// Whether the generator did not send all that was due although workers were free.
+fn sends_late(finding: &Finding) -> bool {
+    matches!(
+        &finding.what,
+        What::Generator(Generator::OfferedRate {
+            reach: Reach::Nearly | Reach::Missed,
+            all_workers_waited: false,
+            ..
+        })
+    )
+}
+
+/// On which side a cell is that has these repeats: they have to agree, and their mean has to be as clear.
+pub(super) fn side_of_cell(sides: &[Side], checks: &[Check]) -> Side {
+    let known: Vec<Side> = sides.iter().copied().filter(|side| *side != Side::Unclear).collect();
+    let Some(first) = known.first().filter(|first| known.iter().all(|side| side == *first)) else {
+        return Side::Unclear;
+    };
+    let of: Vec<Side> = checks.iter().map(Check::side).collect();
+    match first {
+        Side::Within if of.contains(&Side::Unclear) => Side::Unclear,
+        // Not by failures or by a queue that grew: by response times, of which none is clearly beyond its limit.
+        Side::Outside if of.contains(&Side::Unclear) && !of.contains(&Side::Outside) => Side::Unclear,
+        side => *side,
+    }
 }
 
 /// Share of an open loop's rate that has to be done within the window: below it a queue grows, and response times are those
@@ -50,7 +157,7 @@ pub fn is_within(run: &Run, level: &ServiceLevel) -> Option<bool> {
 const DONE_LEAST: f64 = 0.98;
 
 /// Whether an open loop did so much less than was asked of it that its queue grew.
-pub(super) fn falls_behind(work: &Work) -> bool {
+fn falls_behind(work: &Work) -> bool {
     let done: f64 = work.operations.iter().map(|operation| operation.throughput(work.window_seconds())).sum();
     let failed: u64 = work.operations.iter().map(|operation| operation.tally.failed()).sum();
     let done = done + failed as f64 / work.window_seconds();
@@ -86,12 +193,13 @@ fn concerns(limit: &Limit, operation: &Operation) -> bool {
 
 fn check(limit: &Limit, name: String, repeats: &[Pooled<'_>]) -> Option<Check> {
     let mean = |values: Vec<f64>| (!values.is_empty()).then(|| estimate(values).mean);
-    let value = mean(repeats.iter().filter_map(|one| one.statistic_ns(limit.statistic)).collect())?;
+    let values: Vec<f64> = repeats.iter().filter_map(|one| one.statistic_ns(limit.statistic)).collect();
+    let value = mean(values.clone())?;
     let bytes = match limit.ns_per_byte {
         0.0 => 0.0,
         _ => mean(repeats.iter().filter_map(Pooled::bytes_each).collect())?,
     };
-    Some(Check { name, value, limit: limit.at(bytes) })
+    Some(Check { name, value, limit: limit.at(bytes), values })
 }
 
 /// `p95`, `mean`, `largest`.
@@ -105,7 +213,7 @@ fn statistic_name(statistic: Statistic) -> String {
 }
 
 /// Whether all conditions hold, the share of failures among them.
-pub(super) fn meets(level: &ServiceLevel, checks: &[Check], total: u64, failed: u64) -> bool {
+fn meets(level: &ServiceLevel, checks: &[Check], total: u64, failed: u64) -> bool {
     let share = if total > 0 { failed as f64 / total as f64 } else { 0.0 };
     share <= level.failures && checks.iter().all(|check| check.value <= check.limit)
 }

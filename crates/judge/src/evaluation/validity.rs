@@ -1,8 +1,9 @@
 //! Whether the numbers of an evaluation are what they seem to be.
 
 use super::Knee;
-use super::cells::{Measured, is_unreached};
+use super::cells::Measured;
 use super::members::Entry;
+use super::service::is_overload;
 use super::words;
 use crate::words::phrase::Alike;
 use crate::{Finding, InRuns, Validity};
@@ -78,10 +79,9 @@ pub(super) fn matters(
     load.search.is_none() || value == knee.level || value == knee.next
 }
 
-/// Whether a cell's only fault is that an open loop's rate was more than the storage sustains, in a load that looks for
-/// just that.
+/// Whether a cell's only fault is that it was more than the storage sustains, in a load that looks for just that.
 fn excused(evaluation: &Evaluation, one: &Measured<'_>) -> bool {
-    one.faults.iter().all(|finding| is_unreached(finding)) && looks_for_limit(evaluation, one.load)
+    one.faults.iter().all(|finding| is_overload(finding)) && looks_for_limit(evaluation, one.load)
 }
 
 fn add<'r>(reasons: &mut Vec<Reason<'r>>, evaluation: &Evaluation, objection: &Objection<'r>) {

@@ -1,16 +1,13 @@
 //! The verdict: which arm is better, what limits it, and how sure all that is.
 
 use super::cells::Measured;
-use super::{Assessment, Comparison, Knee, Metric, Outcome, words};
+use super::{Assessment, Cell, Comparison, Knee, Metric, Outcome, shown, words};
 use crate::Severity;
 use crate::verdict::{invalid, valid};
 use tidemark_measure::units;
 
 /// Parts of one sentence, at most.
 const PARTS_MOST: usize = 4;
-
-/// Comparisons that the first sentence tells of with their intervals, at most.
-const WHOLE_MOST: usize = 2;
 
 /// Knees that are told of, at most.
 const KNEES_MOST: usize = 8;
@@ -29,7 +26,7 @@ pub(super) fn sentences(assessment: &Assessment, measured: &[Measured<'_>]) -> (
         return (vec!["Nothing was measured.".into()], 1);
     }
     let mut told = Vec::new();
-    let (mut sentences, details) = compared(&assessment.comparisons, measured);
+    let (mut sentences, details) = compared(assessment, measured);
     if sentences.is_empty() {
         sentences.push(results(assessment, measured, &mut told));
     }
@@ -42,7 +39,7 @@ pub(super) fn sentences(assessment: &Assessment, measured: &[Measured<'_>]) -> (
     let headline = sentences.len();
     sentences.extend(details);
     sentences.extend(limits);
-    sentences.extend(overview(&assessment.comparisons));
+    sentences.extend(overview(assessment));
     sentences.extend(assessment.knees.iter().take(KNEES_MOST).flat_map(|knee| match told.contains(&knee) {
         true => after(knee, told.len()),
         false => compared_knee(knee, &assessment.knees),
@@ -50,73 +47,182 @@ pub(super) fn sentences(assessment: &Assessment, measured: &[Measured<'_>]) -> (
     (sentences, headline)
 }
 
-/// A line for each arm compared with the baseline; and the same with intervals, where there is too much of it for a headline.
-fn compared(comparisons: &[Comparison], measured: &[Measured<'_>]) -> (Vec<String>, Vec<String>) {
-    let arms = by_arm(comparisons);
-    let lines = |intervals: bool| -> Vec<String> {
-        arms.iter().map(|(arm, own)| format!("{}.", arm_line(arm, own, measured, intervals))).collect()
-    };
-    match arms.iter().map(|(_, own)| headlines(own, measured).len()).sum::<usize>() {
-        0..=WHOLE_MOST => (lines(true), Vec::new()),
-        _ => (lines(false), lines(true)),
+/// A line for each arm compared with the baseline: the mean of all cells, where there is one, and what differs from it. Then, where
+/// there is a mean, a line for each arm with its loads, and the ranking.
+fn compared(assessment: &Assessment, measured: &[Measured<'_>]) -> (Vec<String>, Vec<String>) {
+    let (mut lines, mut details) = (Vec::new(), Vec::new());
+    for arm in assessment.compared() {
+        let own = assessment.comparisons.iter().filter(|one| one.arm == arm);
+        let loads = headlines(&own.collect::<Vec<_>>(), assessment, measured);
+        let means = means(arm, assessment);
+        let sentence = |told: &[&Comparison]| format!("{}.", arm_line(arm, told, assessment));
+        let headline = |told| sentence(&with_deciding(told, arm, assessment));
+        if means.is_empty() {
+            lines.push(headline(loads));
+            continue;
+        }
+        // Loads that go another way than the mean are told of with all that differ.
+        let differs = |one: &&&Comparison| matches!(one.outcome, Outcome::Better | Outcome::Worse);
+        let differing = || loads.iter().filter(differs).copied();
+        let is_new = |one: &Comparison| means.iter().all(|mean| mean.outcome != one.outcome);
+        let told: Vec<&Comparison> = if differing().any(is_new) { differing().collect() } else { Vec::new() };
+        lines.push(headline(means.iter().copied().chain(told).collect()));
+        details.push(sentence(&loads));
     }
+    details.extend(ranking(assessment));
+    (lines, details)
 }
 
-/// The comparisons of each arm, in order.
-fn by_arm(comparisons: &[Comparison]) -> Vec<(&str, Vec<&Comparison>)> {
-    let mut arms: Vec<(&str, Vec<&Comparison>)> = Vec::new();
-    for one in comparisons {
-        match arms.iter_mut().find(|(arm, _)| *arm == one.arm) {
-            Some((_, own)) => own.push(one),
-            None => arms.push((&one.arm, vec![one])),
+/// What is told of an arm, and with it what its outcome rests on: the first mean, or else cell, that came out so, where none
+/// that is told of did.
+fn with_deciding<'c>(
+    mut told: Vec<&'c Comparison>,
+    arm: &str,
+    assessment: &'c Assessment,
+) -> Vec<&'c Comparison> {
+    let wanted = match assessment.outcome_of(Some(arm)) {
+        Outcome::Mixed => vec![Outcome::Better, Outcome::Worse],
+        outcome => vec![outcome],
+    };
+    let Some(baseline) = assessment.comparisons.first().map(|one| &one.baseline) else { return told };
+    for outcome in wanted {
+        let decides =
+            |one: &&Comparison| one.arm == arm && one.baseline == *baseline && one.outcome == outcome;
+        if !told.iter().any(decides) {
+            told.extend(assessment.overall.iter().chain(&assessment.comparisons).find(decides));
         }
     }
-    arms
+    told
+}
+
+/// What is told of an arm over all cells: the main numbers, and the tail if it alone differs.
+fn means<'c>(arm: &str, assessment: &'c Assessment) -> Vec<&'c Comparison> {
+    let Some(baseline) = assessment.comparisons.first().map(|one| &one.baseline) else { return Vec::new() };
+    let own = || assessment.overall.iter().filter(|one| one.arm == arm && one.baseline == *baseline);
+    let Some(widest) = own().next().map(|one| &one.load) else { return Vec::new() };
+    let own = || own().filter(|one| one.load == *widest);
+    let mut told: Vec<&Comparison> = own().filter(|one| one.metric != Metric::TailLatency).collect();
+    let new = |tail: &&Comparison| told.iter().all(|main| main.outcome != tail.outcome);
+    let differs = |one: &&Comparison| matches!(one.outcome, Outcome::Better | Outcome::Worse);
+    let tail = own().find(|one| one.metric == Metric::TailLatency);
+    let tail = tail.filter(|tail| told.is_empty() || (differs(tail) && new(tail)));
+    told.extend(tail);
+    told
+}
+
+/// The arms from the best to the worst by their means over all cells, and which neighbours cannot be told apart.
+fn ranking(assessment: &Assessment) -> Vec<String> {
+    let arms = assessment.compared();
+    let Some(baseline) = assessment.comparisons.first().map(|one| one.baseline.as_str()) else {
+        return Vec::new();
+    };
+    let widest = assessment.overall.first().map_or("", |one| one.load.as_str());
+    let of = |metric| {
+        let find = |arm: &str, other: &str| {
+            let is = |one: &&Comparison| one.arm == arm && one.baseline == other && one.load == widest;
+            assessment.overall.iter().filter(|one| one.metric == metric).find(is)
+        };
+        let mut ranked: Vec<(&str, f64)> = vec![(baseline, 1.0)];
+        for arm in &arms {
+            ranked.push((*arm, find(arm, baseline)?.ratio));
+        }
+        ranked.sort_by(|left, right| right.1.total_cmp(&left.1));
+        if !metric.more_is_better() {
+            ranked.reverse();
+        }
+        let untold = ranked.windows(2).filter(|pair| {
+            let found = find(pair[0].0, pair[1].0).or_else(|| find(pair[1].0, pair[0].0));
+            !found.is_some_and(|one| matches!(one.outcome, Outcome::Better | Outcome::Worse))
+        });
+        let untold: Vec<String> = untold.map(|pair| format!("{} and {}", pair[0].0, pair[1].0)).collect();
+        let names: Vec<String> =
+            ranked.iter().map(|(arm, ratio)| format!("{arm} ({}x)", words::ratio(*ratio))).collect();
+        let untold = match untold.is_empty() {
+            true => String::new(),
+            false => format!("; not told apart: {}", some(&untold, ", ")),
+        };
+        let cells = find(arms.first()?, baseline)?.place();
+        Some(format!(
+            "Ranked by {} over {cells}, the best first: {}{untold}.",
+            metric.name(),
+            names.join(", ")
+        ))
+    };
+    let several = arms.len() > 1;
+    [Metric::Throughput, Metric::MeanLatency].into_iter().filter(|_| several).filter_map(of).collect()
 }
 
 /// `reference-2 is better than baseline: 2.41x throughput for small-objects at workers 320 (95 % interval 2.20 to 2.60)`.
-fn arm_line(arm: &str, own: &[&Comparison], measured: &[Measured<'_>], intervals: bool) -> String {
-    let told = headlines(own, measured);
-    let baseline = own.first().map_or("", |one| one.baseline.as_str());
-    let list = |outcome, print: fn(&Comparison, bool) -> String| {
-        let of = told.iter().filter(|one| one.outcome == outcome);
-        let parts: Vec<_> = of.map(|one| print(one, intervals)).collect();
-        (!parts.is_empty()).then(|| some(&parts, ", "))
+fn arm_line(arm: &str, told: &[&Comparison], assessment: &Assessment) -> String {
+    let baseline = told.first().map_or("", |one| one.baseline.as_str());
+    let margin = assessment.margin.map(words::difference).unwrap_or_default();
+    let part = |outcome: Outcome, lead: String, print: fn(&Comparison) -> String| {
+        let own = told.iter().filter(|one| one.outcome == outcome);
+        let places: Vec<_> = own.map(|one| print(one)).collect();
+        (!places.is_empty()).then(|| (outcome, format!("{lead} {}", some(&places, ", "))))
     };
-    let mut parts = Vec::new();
-    for (outcome, word) in [(Outcome::Better, "better"), (Outcome::Worse, "worse")] {
-        parts.extend(
-            list(outcome, figures).map(|places| format!("{arm} is {word} than {baseline}: {places}")),
-        );
-    }
-    if let Some(places) = list(Outcome::NoDifference, undecided) {
-        parts.push(match parts.is_empty() {
-            true => format!("{arm} and {baseline}: no significant difference {places}"),
-            false => format!("no significant difference {places}"),
-        });
-    }
-    let untested = list(Outcome::NotCompared, figures);
-    parts.extend(
-        untested
-            .map(|places| format!("{arm} compared with {baseline}: {places} (not tested: too few repeats)")),
-    );
-    parts.join("; ")
+    let parts = [
+        part(Outcome::Better, format!("{arm} is better than {baseline}:"), figures),
+        part(Outcome::Worse, format!("{arm} is worse than {baseline}:"), figures),
+        part(Outcome::Equal, format!("{arm} equals {baseline} within {margin}:"), figures),
+        part(
+            Outcome::NotWorse,
+            format!("{arm} is not worse than {baseline} by more than {margin}:"),
+            figures,
+        ),
+        part(
+            Outcome::Inconclusive,
+            format!("inconclusive whether {arm} is within {margin} of {baseline}:"),
+            figures,
+        ),
+        part(
+            Outcome::Confounded,
+            format!("{arm} was measured apart from {baseline}, and a drift would look the same:"),
+            figures,
+        ),
+        part(Outcome::CannotTell, format!("cannot tell whether {arm} differs from {baseline}:"), undecided),
+        part(
+            Outcome::NotCompared,
+            format!("{arm} compared with {baseline}, not tested (too few repeats):"),
+            figures,
+        ),
+    ];
+    let mut parts: Vec<(Outcome, String)> = parts.into_iter().flatten().collect();
+    let outcome = assessment.outcome_of(Some(arm));
+    parts.sort_by_key(|(own, _)| *own != outcome);
+    capitalised(parts.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join("; "), arm)
 }
 
-/// What is told of each load and subject: the main number at the level that matters, and the tail there if it alone
+/// A sentence begins with a capital letter, unless it begins with a name.
+fn capitalised(text: String, name: &str) -> String {
+    let mut letters = text.chars();
+    match letters.next() {
+        Some(first) if !text.starts_with(name) => first.to_uppercase().chain(letters).collect(),
+        _ => text,
+    }
+}
+
+/// What is told of each load and subject: the main number at the level that stands for it, and the tail there if it alone
 /// differs.
-fn headlines<'c>(own: &[&'c Comparison], measured: &[Measured<'_>]) -> Vec<&'c Comparison> {
+fn headlines<'c>(
+    own: &[&'c Comparison],
+    assessment: &Assessment,
+    measured: &[Measured<'_>],
+) -> Vec<&'c Comparison> {
     let same =
         |one: &&Comparison, other: &&Comparison| one.load == other.load && one.subject == other.subject;
     let mut told = Vec::new();
     for group in own.chunk_by(same) {
-        let mains = group.iter().filter(|one| one.metric != Metric::TailLatency).copied();
-        let main = mains.max_by(|left, right| {
-            let (left, right) = (weight(left, measured), weight(right, measured));
-            left.0.cmp(&right.0).then_with(|| left.1.total_cmp(&right.1))
-        });
-        let Some(main) = main.or(group.last().copied()) else { continue };
-        told.push(main);
+        let cells = measured.iter().map(|measured| &measured.cell);
+        let cells: Vec<&Cell> =
+            cells.filter(|cell| (&cell.load, &cell.subject) == (&group[0].load, &group[0].subject)).collect();
+        let level = shown(&cells, &assessment.knees);
+        let there = |one: &&&Comparison| Some(&one.level) == level;
+        let is_main = |one: &&&Comparison| one.metric != Metric::TailLatency;
+        // A search compares knees, which are not at one level.
+        let main = group.iter().filter(is_main).find(there).or_else(|| group.iter().find(is_main));
+        let Some(main) = main.or(group.last()) else { continue };
+        told.push(*main);
         let tail = group.iter().find(|one| one.metric == Metric::TailLatency && one.level == main.level);
         let differs = |one: &&&Comparison| matches!(one.outcome, Outcome::Better | Outcome::Worse);
         told.extend(tail.filter(differs).filter(|tail| tail.outcome != main.outcome));
@@ -124,46 +230,47 @@ fn headlines<'c>(own: &[&'c Comparison], measured: &[Measured<'_>]) -> Vec<&'c C
     told
 }
 
-/// Which level matters: the one at which the baseline does most, within the service level if it can be. It does not depend
-/// on how the other arm does there.
-fn weight(one: &Comparison, measured: &[Measured<'_>]) -> (bool, f64) {
-    let cells = measured.iter().map(|measured| &measured.cell).filter(|cell| cell.arm == one.baseline);
-    let mut here = cells.filter(|cell| cell.load == one.load && cell.subject == one.subject);
-    let cell = here.find(|cell| cell.level == one.level);
-    cell.map_or((false, 0.0), |cell| (cell.meets != Some(false), cell.throughput.mean))
-}
-
-/// How all comparisons of an arm came out, where there are more than the two of a single level.
-fn overview(comparisons: &[Comparison]) -> Vec<String> {
-    let sentence = |(arm, own): (&str, Vec<&Comparison>)| {
-        let count = |outcome| own.iter().filter(|one| one.outcome == outcome).count();
-        let counts = [
-            (count(Outcome::Better), "better"),
-            (count(Outcome::Worse), "worse"),
-            (count(Outcome::NoDifference), "without significant difference"),
-            (count(Outcome::NotCompared), "not tested"),
+/// How all comparisons of cells of an arm came out, where there are more than the two of a single level.
+fn overview(assessment: &Assessment) -> Vec<String> {
+    let sentence = |arm: &str| {
+        let own = assessment.comparisons.iter().filter(|one| one.arm == arm);
+        let outcomes: Vec<Outcome> = own.map(|one| one.outcome).collect();
+        let count = |wanted: Outcome| outcomes.iter().filter(|outcome| **outcome == wanted).count();
+        let all = [
+            Outcome::Better,
+            Outcome::Worse,
+            Outcome::Equal,
+            Outcome::NotWorse,
+            Outcome::Inconclusive,
+            Outcome::Confounded,
+            Outcome::CannotTell,
+            Outcome::NotCompared,
         ];
-        let counts = counts.iter().filter(|(count, _)| *count > 0);
-        let counts: Vec<_> = counts.map(|(count, word)| format!("{count} {word}")).collect();
-        let all = own.len();
-        (all > 2).then(|| format!("{arm}, all {all} comparisons: {}.", counts.join(", ")))
+        let counts = all.into_iter().map(|outcome| (count(outcome), outcome.name()));
+        let counts: Vec<_> =
+            counts.filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
+        let all = outcomes.len();
+        (all > 2).then(|| format!("{arm}, all {all} comparisons of single cells: {}.", counts.join(", ")))
     };
-    by_arm(comparisons).into_iter().filter_map(sentence).collect()
+    assessment.compared().into_iter().filter_map(sentence).collect()
 }
 
-fn figures(one: &Comparison, intervals: bool) -> String {
-    let place = words::place(&one.load, &one.subject, &one.level);
-    format!("{}x {} for {place}{}", words::ratio(one.ratio), one.metric.name(), interval(one, intervals))
+/// `2.41x throughput for small-objects at workers 320 (95 % interval 2.20 to 2.60)`.
+fn figures(one: &Comparison) -> String {
+    let over = if one.cells > 1 { "over" } else { "for" };
+    let decimals = words::decimals(one.ratio, one.interval, words::RATIO_DECIMALS);
+    let print = |ratio: f64| format!("{ratio:.decimals$}");
+    let interval = one.interval.map(|ends| format!(" ({})", words::interval(ends, print)));
+    let (ratio, metric) = (print(one.ratio), one.metric.name());
+    format!("{ratio}x {metric} {over} {}{}", one.place(), interval.unwrap_or_default())
 }
 
-fn undecided(one: &Comparison, intervals: bool) -> String {
-    let place = words::place(&one.load, &one.subject, &one.level);
-    format!("in {} for {place}{}", one.metric.name(), interval(one, intervals))
-}
-
-fn interval(one: &Comparison, wanted: bool) -> String {
-    let ends = one.interval.filter(|_| wanted);
-    ends.map(|ends| format!(" ({})", words::interval(ends, words::ratio))).unwrap_or_default()
+/// The same, and what would not be seen.
+fn undecided(one: &Comparison) -> String {
+    let unseen = one
+        .detectable
+        .map(|share| format!("; a difference below {} would not be seen", words::difference(share)));
+    format!("{}{}", figures(one), unseen.unwrap_or_default())
 }
 
 /// What was measured, where nothing is compared: the knees, and the plain numbers of loads without. Says which knees were
@@ -218,7 +325,7 @@ fn after(knee: &Knee, told: usize) -> Vec<String> {
     rest.map(|sentence| if told == 1 { sentence.clone() } else { told_of(knee, sentence) }).collect()
 }
 
-/// A knee, and how its throughput compares with that of the first arm at its own.
+/// A knee, and how its throughput compares with that of the baseline at its own.
 fn compared_knee(knee: &Knee, all: &[Knee]) -> Vec<String> {
     let first = all.iter().find(|other| other.load == knee.load && other.subject == knee.subject);
     let other = first.filter(|other| other.arm != knee.arm && other.throughput > 0.0 && knee.level.is_some());
@@ -236,13 +343,11 @@ fn limits(assessment: &Assessment) -> (Option<String>, Vec<String>) {
     for one in &assessment.bottlenecks {
         if !named.contains(&(&one.arm, &one.load)) {
             named.push((&one.arm, &one.load));
-            lines.push(format!("Limit of {} under {}: {}", one.arm, one.load, one.finding.title()));
+            lines.push(format!("What limited arm {} under {}: {}", one.arm, one.load, one.finding.title()));
         }
     }
-    let more = match lines.len() {
-        0 | 1 => String::new(),
-        several => format!("; {} more below", several - 1),
-    };
+    // Each line is of another arm or load.
+    let more = if lines.len() > 1 { "; what limited other arms and loads is below" } else { "" };
     let mut lines = lines.into_iter();
     let headline = lines.next().map(|line| format!("{line}{more}."));
     let others: Vec<String> = lines.map(|line| format!("{line}.")).collect();

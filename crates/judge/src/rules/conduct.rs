@@ -41,6 +41,7 @@ pub(super) fn given_up(context: &WorkContext<'_>, out: &mut Findings) {
         let what = Conduct::GivenUp {
             reason: work.given_up.clone(),
             undone: work.undone,
+            unknown: work.unknown,
             lasted_ns: work.last_done_ns.max(work.window_end_ns),
         };
         out.invalidate(context, context.finding(Severity::Critical, what));
@@ -128,6 +129,17 @@ mod tests {
         assert!(said(&run, "given-up").is_none() && said(&run, "undone").is_none());
         work(&mut run).undone = 7;
         assert_eq!(said(&run, "undone").unwrap().severity, Severity::Warning);
+        work(&mut run).unknown = 5_752;
+        work(&mut run).undone = 0;
+        work(&mut run).given_up = "driver a was lost".into();
+        let evidence = said(&run, "given-up").unwrap().evidence();
+        assert!(
+            evidence[0].starts_with("operations of which nothing is known")
+                && evidence[0].ends_with("5\u{202f}752"),
+            "{evidence:?}"
+        );
+        assert!(!evidence.iter().any(|line| line.starts_with("operations never started")), "{evidence:?}");
+        work(&mut run).undone = 7;
         work(&mut run).given_up = "no operation succeeded for 30 s".into();
         assert!(said(&run, "undone").is_none());
         assert!(invalid_with(&run, "abandoned: no operation succeeded for 30 s"));

@@ -4,7 +4,7 @@ use super::Findings;
 use crate::context::{SECOND_NS, WorkContext, stage_label};
 use crate::words::drivers::{Drivers as Found, Missing, Slow, Start};
 use crate::{Finding, Severity};
-use tidemark_measure::record::{Driver, Run, Share, Stage};
+use tidemark_measure::record::{Driver, Run, Share, Stage, State};
 
 #[cfg(test)]
 mod tests;
@@ -35,7 +35,11 @@ fn name(run: &Run, driver: u32) -> String {
 }
 
 /// What was missing of a work because a driver was lost with its share; nothing if it was not.
-fn missing(stage: &Stage, share: &Share) -> Option<Missing> {
+fn missing(stage: &Stage, share: &Share, driver: &Driver) -> Option<Missing> {
+    // Where the run's own process died no driver is to blame.
+    if stage.state == State::Interrupted && driver.lost.is_none() {
+        return None;
+    }
     let work = stage.works.get(share.work as usize).filter(|_| !share.complete && share.workers > 0)?;
     let last = share.series.iter().map(|second| u64::from(second.index) + 1).max();
     let from_ns = last.unwrap_or(0).saturating_mul(SECOND_NS);
@@ -59,7 +63,7 @@ pub(super) fn lost(run: &Run, out: &mut Findings) {
     for (index, driver) in run.drivers.iter().enumerate() {
         let own = |stage: &'_ Stage| -> Vec<Missing> {
             let shares = stage.shares.iter().filter(|share| share.driver as usize == index);
-            shares.filter_map(|share| missing(stage, share)).collect()
+            shares.filter_map(|share| missing(stage, share, driver)).collect()
         };
         let missing: Vec<Missing> = run.stages.iter().flat_map(own).collect();
         if driver.lost.is_some() || !missing.is_empty() {

@@ -39,6 +39,10 @@ pub(super) fn nothing_measured(context: &WorkContext<'_>, out: &mut Findings) {
     // A prefill that found its volumes filled has its reason, and has done what it was to do.
     let needless =
         !context.measures() && context.stage.state == State::Completed && !context.stage.reason.is_empty();
+    // What goes on has not failed yet.
+    if context.stage.state == State::Running {
+        return;
+    }
     // Another tool may say how fast it was, and not how many operations that were.
     let mut said =
         context.work.operations.iter().filter_map(|operation| operation.reported.as_ref()?.throughput);

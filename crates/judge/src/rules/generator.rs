@@ -7,7 +7,7 @@ use super::Findings;
 use super::usage::{BUSY_FULL, BUSY_HIGH, Use};
 use crate::Severity;
 use crate::context::WorkContext;
-use crate::words::generator::{Generator as Found, Lag, Reach, Reserve, WorkersTime};
+use crate::words::generator::{Fault, Generator as Found, Lag, Reach, Reserve, WorkersTime};
 use std::collections::BTreeMap;
 use tidemark_measure::histogram::Histogram;
 use tidemark_measure::record::WorkerCount;
@@ -60,6 +60,11 @@ pub(super) fn offered_rate(context: &WorkContext<'_>, out: &mut Findings) {
     }
     let last = context.seconds_touching(0, context.work.window_end_ns).last();
     let backlog = last.map_or(0, |second| second.backlog).max(context.work.unsent).min(due);
+    // What a lost driver was to send is not among what was due: that it is missing is said of the driver.
+    let planned = offered * context.work.window_seconds();
+    if !context.is_whole() && (due as f64) < OFFERED_GOOD * planned {
+        return;
+    }
     let share = (due - backlog) as f64 / due as f64;
     let reach = match share {
         good if good >= OFFERED_GOOD => Reach::Reached,
@@ -88,46 +93,54 @@ pub(super) fn offered_rate(context: &WorkContext<'_>, out: &mut Findings) {
 
 /// In an open loop: whether operations were sent when they were due.
 ///
-/// An operation is sent late because the generator was late, or because all workers were waiting. The second is
-/// the storage's doing, and it can be so only if a pause as long as the longest service time makes more
-/// operations due than there are workers.
+/// An operation is sent late because the generator was late, or because no worker was free. The second is the storage's
+/// doing, and no fault; the load loop tells them apart for every operation. Of a record of a version that did not, it is not
+/// known.
 pub(super) fn send_lag(context: &WorkContext<'_>, out: &mut Findings) {
-    let Some(offered) = context.work.offered_rate else { return };
-    let (mut lag, mut service) = (Histogram::new(), Histogram::new());
-    for operation in &context.work.operations {
-        lag.add(&operation.tally.lag);
-        service.add(operation.tally.service());
+    if context.work.offered_rate.is_none() {
+        return;
     }
-    let (lag_p99, service_p99) = (lag.quantile(0.99), service.quantile(0.99));
+    let tallies = || context.work.operations.iter().map(|operation| &operation.tally);
+    let (mut lag, mut own, mut service) = (Histogram::new(), Histogram::new(), Histogram::new());
+    for tally in tallies() {
+        lag.add(&tally.lag);
+        service.add(tally.service());
+        own.add(tally.own_lag().unwrap_or(&Histogram::new()));
+    }
     if lag.is_empty() || service.is_empty() {
         return;
     }
-    let share = lag_p99 as f64 / service_p99.max(1) as f64;
     let at = |histogram: &Histogram| [0.5, 0.99, 1.0].map(|fraction| histogram.quantile(fraction));
-    let lag = Lag { lag_ns: at(&lag), service_ns: at(&service) };
-    let told = |late| Found::SendLag {
+    let told_apart = tallies().all(|tally| tally.own_lag().is_some());
+    let lag = Lag { lag_ns: at(&lag), own_ns: told_apart.then(|| at(&own)), service_ns: at(&service) };
+    let share = |lag_ns: u64| match lag_ns {
+        0..=LAG_LEAST_NS => 0.0,
+        late => late as f64 / lag.service_ns[1].max(1) as f64,
+    };
+    let told = |fault| Found::SendLag {
         lag,
-        late,
+        fault,
         limit_ns: LAG_LEAST_NS,
         limit: LAG_SHARE,
         limit_invalid: LAG_SHARE_MOST,
     };
-    if lag_p99 <= LAG_LEAST_NS || share <= LAG_SHARE {
-        return out.say(context.finding(Severity::Good, told(false)));
-    }
-    let longest_s = service.max().max(context.failure.max()) as f64 / 1e9;
-    if offered * longest_s >= context.work.slots() as f64 {
-        let (workers, depth) = (context.work.workers, context.work.depth);
-        let what = Found::WorkersExhausted { lag, offered, longest_s, workers, depth };
-        return out.say(context.finding(Severity::Note, what));
-    }
-    match share >= LAG_SHARE_MOST {
-        true => blame(context, out, told(true)),
-        false => out.say(context.finding(weigh(context, Severity::Warning), told(true))),
+    let all = share(lag.lag_ns[1]);
+    match lag.own_ns.map(|own_ns| share(own_ns[1])) {
+        Some(own) if own >= LAG_SHARE_MOST => blame(context, out, told(Fault::Generator)),
+        Some(own) if own > LAG_SHARE => {
+            out.say(context.finding(weigh(context, Severity::Warning), told(Fault::Generator)));
+        }
+        _ if all <= LAG_SHARE => out.say(context.finding(Severity::Good, told(Fault::Nobody))),
+        Some(_) => {
+            let (workers, depth) = (context.work.workers, context.work.depth);
+            out.say(context.finding(Severity::Note, Found::WorkersExhausted { lag, workers, depth }));
+        }
+        None => out.say(context.finding(weigh(context, Severity::Warning), told(Fault::Unknown))),
     }
 }
 
-/// Whether the generator's threads had reserve.
+/// Whether the generator's threads had reserve: of their own time, and of their machines' processors. Where workers waited for
+/// the generator nobody says that it had any.
 ///
 /// In an open loop the send lag is the direct measure of what a busy generator does to the numbers, and a pacer
 /// may spin while it waits; being busy is only noted there.
@@ -141,8 +154,15 @@ pub(super) fn busy(context: &WorkContext<'_>, out: &mut Findings) {
         busy: some.iter().map(|one| one.facts()).collect(),
         of: all.len(),
     };
-    if high.is_empty() {
-        out.say(context.finding(Severity::Good, told(Reserve::Enough, &[busiest])));
+    let pressed: Vec<&Use<'_>> = all.iter().filter(|one| one.is_pressed()).collect();
+    if high.is_empty() && !pressed.is_empty() {
+        let severity = if context.work.offered_rate.is_some() { Severity::Note } else { Severity::Warning };
+        out.say(context.finding(weigh(context, severity), told(Reserve::Pressed, &pressed)));
+    } else if high.is_empty() {
+        let waited = workers_time(context).is_some_and(|time| time.waiting() > LITTLE_TOLERANCE);
+        if !waited || !context.measures() {
+            out.say(context.finding(Severity::Good, told(Reserve::Enough, &[busiest])));
+        }
     } else if context.work.offered_rate.is_some() {
         out.say(context.finding(Severity::Note, told(Reserve::Little, &high)));
     } else if !full.is_empty() {
@@ -160,26 +180,8 @@ pub(super) fn busy(context: &WorkContext<'_>, out: &mut Findings) {
 /// applied.
 pub(super) fn littles_law(context: &WorkContext<'_>, out: &mut Findings) {
     let closed = context.work.offered_rate.is_none();
-    let tallies = || context.work.operations.iter().map(|operation| &operation.tally);
-    let failed = if closed { sum_ns(&context.failure) } else { 0.0 };
-    let latencies = tallies().map(|tally| sum_ns(tally.service())).sum::<f64>() + failed;
-    let lags = if closed { tallies().map(|tally| sum_ns(&tally.lag)).sum::<f64>() } else { 0.0 };
-    let Span { elapsed_ns, available_ns } = span(context);
-    // A lost driver's operations are there, but not the time that its workers were at them.
-    if available_ns <= 0.0 || latencies <= 0.0 || !context.is_whole() {
-        return;
-    }
-    let in_operations = latencies / available_ns;
-    let time = WorkersTime {
-        in_operations_ns: latencies,
-        // A worker's wait for its first operation is in the lags too, though not in the time of which this is a part.
-        waiting_for_generator_ns: lags.min((available_ns - latencies).max(0.0)),
-        available_ns,
-        elapsed_ns,
-        think: context.work.think,
-        workers: context.work.workers,
-        depth: context.work.depth,
-    };
+    let Some(time) = workers_time(context) else { return };
+    let (in_operations, elapsed_ns) = (time.in_operations_ns / time.available_ns, time.elapsed_ns);
     let waits = time.waiting() > LITTLE_TOLERANCE && context.measures();
     if in_operations > 1.0 + LITTLE_TOLERANCE {
         let severity = weigh(context, Severity::Critical);
@@ -196,12 +198,37 @@ pub(super) fn littles_law(context: &WorkContext<'_>, out: &mut Findings) {
     }
 }
 
+/// Where the workers' time went; `None` where that is not known.
+fn workers_time(context: &WorkContext<'_>) -> Option<WorkersTime> {
+    let closed = context.work.offered_rate.is_none();
+    let tallies = || context.work.operations.iter().map(|operation| &operation.tally);
+    let failed = if closed { sum_ns(&context.failure) } else { 0.0 };
+    let latencies = tallies().map(|tally| sum_ns(tally.service())).sum::<f64>() + failed;
+    let lags = if closed { tallies().map(|tally| sum_ns(&tally.lag)).sum::<f64>() } else { 0.0 };
+    let Span { elapsed_ns, available_ns } = span(context);
+    // A lost driver's operations are there, but not the time that its workers were at them.
+    if available_ns <= 0.0 || latencies <= 0.0 || !context.is_whole() {
+        return None;
+    }
+    Some(WorkersTime {
+        in_operations_ns: latencies,
+        // A worker's wait for its first operation is in the lags too, though not in the time of which this is a part.
+        waiting_for_generator_ns: lags.min((available_ns - latencies).max(0.0)),
+        available_ns,
+        elapsed_ns,
+        think: context.work.think,
+        workers: context.work.workers,
+        depth: context.work.depth,
+    })
+}
+
 /// In a closed loop on block storage, which waits for nothing but its own operations: whether the queue was less
-/// full than asked for. A sync keeps other operations of its worker waiting; where there are syncs nothing is said.
+/// full than asked for. Where pauses are asked for, it never is full. A sync keeps other operations of its worker waiting; where there are syncs nothing is said.
 /// At the ends of the window a queue fills and empties once: a tenth of ten times its depth.
 fn queue_ran_dry(context: &WorkContext<'_>, in_operations: f64) -> bool {
     let few = context.total() < context.work.slots().saturating_mul(10);
-    let waits = few || context.failed() > 0 || context.syncs().next().is_some();
+    let pauses = !context.work.think.is_none();
+    let waits = few || pauses || context.failed() > 0 || context.syncs().next().is_some();
     context.stage.proof.is_some() && !waits && in_operations < 1.0 - LITTLE_TOLERANCE
 }
 
@@ -300,23 +327,37 @@ mod tests {
 
     #[test]
     fn late_sends_are_the_generators_fault_unless_workers_ran_out() {
-        let with = |lag_ns, service_ns| {
+        let waited = |lag_ns, own_ns, service_ns| {
             let mut run = healthy_open();
             let tally = &mut work(&mut run).operations[0].tally;
             tally.lag.record_many(lag_ns, 200);
+            tally.own_lag_open.record_many(own_ns, 200);
             tally.service_open.reset();
             tally.service_open.record_many(service_ns, 8_000);
             run
         };
+        let with = |lag_ns, service_ns| waited(lag_ns, lag_ns, service_ns);
         assert_eq!(severity(&with(999_000, MS), "send-lag"), Some(Severity::Good), "under a millisecond");
         assert_eq!(severity(&with(4 * MS, 50 * MS), "send-lag"), Some(Severity::Good), "8 %");
         assert_eq!(severity(&with(6 * MS, 50 * MS), "send-lag"), Some(Severity::Warning));
         assert!(!invalid_for(&with(6 * MS, 50 * MS), "send-lag"));
         assert!(invalid_for(&with(26 * MS, 50 * MS), "send-lag"));
-        // 400 op/s x 200 ms = 80 operations due meanwhile, and 64 workers.
-        let exhausted = with(150 * MS, 200 * MS);
+        let exhausted = waited(150 * MS, 90_000, 200 * MS);
         assert_eq!(said(&exhausted, "send-lag"), None);
         assert_eq!(severity(&exhausted, "workers-exhausted"), Some(Severity::Note));
+        // One operation that hangs for a second, in which 400 fall due for 64 workers, is no excuse for what waited while
+        // workers were free.
+        let mut excused = with(8 * MS, 9 * MS);
+        work(&mut excused).operations[0].tally.service_open.record(1_000 * MS);
+        assert!(invalid_for(&excused, "send-lag"));
+        assert_eq!(said(&excused, "workers-exhausted"), None);
+        // A record of before does not tell whose fault it was, and neither does the rule.
+        let mut older = with(150 * MS, 200 * MS);
+        work(&mut older).operations[0].tally.own_lag_open.reset();
+        assert_eq!(severity(&older, "send-lag"), Some(Severity::Warning));
+        assert!(!invalid_for(&older, "send-lag"));
+        let title = said(&older, "send-lag").unwrap().title();
+        assert!(title.contains("operations were sent late: p99 send lag 150 ms is 75"), "{title}");
     }
 
     #[test]
@@ -518,6 +559,9 @@ mod tests {
         let finding = said(&slack, "queue-not-full").unwrap();
         assert_eq!(finding.title(), "only 102.4 of 128 operations were in flight on average");
         assert!(!invalid_for(&slack, ""));
+        // Where the document asks for pauses, a queue that is not full is what it asks for.
+        work(&mut slack).think = Think::Constant { ns: MS };
+        assert_eq!(severity(&slack, "queue-not-full"), None);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::Severity;
 use crate::context::{SECOND_NS, WorkContext, failed_in, ok_in, sum};
 use crate::words::outage::{InFlight, Outage as Found};
 use tidemark_measure::fault::Fault;
-use tidemark_measure::record::Second;
+use tidemark_measure::record::{LongestGap, Second};
 
 /// A time without success is never called an outage below this length: scheduling, garbage collection and a
 /// failed-over connection stay under it.
@@ -30,7 +30,7 @@ const OPERATION_SECONDS: usize = 2;
 pub(super) fn outage(context: &WorkContext<'_>, out: &mut Findings) {
     let Some(longest_gap) = context.work.longest_gap.filter(|_| context.ok > 0) else { return };
     let (length, limit) = (longest_gap.length_ns(), longest_usual_ns(context, longest_gap.length_ns()));
-    if length < limit {
+    if length.saturating_sub(own_standstill_ns(context, longest_gap)) < limit {
         return;
     }
     let window = context.window_ns().max(1);
@@ -61,6 +61,16 @@ pub(super) fn outage(context: &WorkContext<'_>, out: &mut Findings) {
         whole_seconds: context.whole_seconds().count() as u64,
     };
     out.say(context.finding(severity, what));
+}
+
+/// For how long the generator itself stood still in a gap: nobody knows what the storage did meanwhile. A thread that block
+/// storage holds in a system call is no generator that stands still.
+fn own_standstill_ns(context: &WorkContext<'_>, gap: LongestGap) -> u64 {
+    if context.stage.proof.is_some() {
+        return 0;
+    }
+    let stalls = context.seconds_touching(gap.from_ns, gap.to_ns).map(|second| second.stalled_ns);
+    stalls.max().unwrap_or(0)
 }
 
 /// What hung at the end of a second, if anything did.
@@ -157,7 +167,7 @@ pub(super) fn late_tail(context: &WorkContext<'_>, out: &mut Findings) {
 mod tests {
     use super::super::testing::{MS, fail, healthy, said, work};
     use super::*;
-    use tidemark_measure::record::{LongestGap, Run, SecondOfOperation, State};
+    use tidemark_measure::record::{Run, SecondOfOperation, State};
 
     /// The healthy run with nothing from `from` to `to` seconds.
     fn silent(from: u64, to: u64) -> Run {
@@ -219,6 +229,20 @@ mod tests {
         assert_eq!(with(2 * SECOND_NS - 1, 10 * MS), Some(Severity::Warning));
         assert_eq!(with(2 * SECOND_NS, 10 * MS), Some(Severity::Critical), "a tenth of the window");
         assert_eq!(with(2 * SECOND_NS, 110 * MS), None, "20 x 110 ms = 2.2 s");
+    }
+
+    #[test]
+    fn a_gap_in_which_the_generator_stood_still_is_not_the_storage_s() {
+        let with = |length_ms, stalled_ms| {
+            let mut run = healthy();
+            let from_ns = 5 * SECOND_NS + 400 * MS;
+            work(&mut run).longest_gap = Some(LongestGap { from_ns, to_ns: from_ns + length_ms * MS });
+            work(&mut run).series[5].stalled_ns = stalled_ms * MS;
+            said(&run, "outage").is_some()
+        };
+        assert!(!with(1_210, 1_150));
+        assert!(with(1_210, 100), "it looked up nearly all the time");
+        assert!(with(4_000, 1_150), "the rest is long enough");
     }
 
     #[test]

@@ -57,7 +57,9 @@ pub(super) fn verified(context: &WorkContext<'_>, out: &mut Findings) {
         if unchecked.is_empty() && untold == 0 {
             let wrong = tally.faults.iter().any(|(fault, _)| Fault::CONTENT.contains(&fault));
             if !wrong {
-                out.say(context.finding(Severity::Good, Samples::Verified { operation, reads }));
+                let placed = tally.placed;
+                let severity = if placed > 0 { Severity::Note } else { Severity::Good };
+                out.say(context.finding(severity, Samples::Verified { operation, reads, placed }));
             }
             continue;
         }

@@ -78,6 +78,7 @@ pub(crate) fn healthy_open() -> Run {
     work.offered_rate = Some(400.0);
     work.workers = 64;
     work.operations[0].tally.service_open.record_many(10 * MS, 8_000);
+    work.operations[0].tally.own_lag_open.record_many(20_000, 8_000);
     run
 }
 

@@ -22,6 +22,7 @@ pub enum Conduct {
     GivenUp {
         reason: String,
         undone: u64,
+        unknown: u64,
         lasted_ns: u64,
     },
     Undone {
@@ -125,10 +126,20 @@ impl Tell for Conduct {
 
     fn evidence(&self) -> Vec<String> {
         match self {
-            Conduct::GivenUp { undone, lasted_ns, .. } => vec![
-                format!("operations never started: {}", units::count(*undone)),
-                format!("the work lasted {}", units::duration_ns(*lasted_ns)),
-            ],
+            Conduct::GivenUp { undone, unknown, lasted_ns, .. } => {
+                let mut lines = Vec::new();
+                if *undone > 0 || *unknown == 0 {
+                    lines.push(format!("operations never started: {}", units::count(*undone)));
+                }
+                if *unknown > 0 {
+                    let unknown = units::count(*unknown);
+                    lines.push(format!(
+                        "operations of which nothing is known, because their driver was lost: {unknown}"
+                    ));
+                }
+                lines.push(format!("the work lasted {}", units::duration_ns(*lasted_ns)));
+                lines
+            }
             Conduct::UnequalWorkers { first_ns, last_ns, window_ns, .. } => vec![format!(
                 "first worker done after {}, last one after {}; window: {}",
                 units::duration_ns(*first_ns),

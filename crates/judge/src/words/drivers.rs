@@ -168,12 +168,12 @@ impl Tell for Drivers {
     fn detail(&self) -> String {
         match self {
             Drivers::Lost { missing, .. } if Self::measured_missing(missing) => {
-                "The load was lighter than requested: nothing is known of its workers after that. Restart the driver, find out why it was lost, and run again."
+                "The load was lighter than requested: nothing is known of its workers after that. What the driver may still have done is in no number of this report, though the storage saw it. Restart the driver, find out why it was lost, and run again."
             }
             Drivers::Lost { missing, .. } if missing.is_empty() => {
                 "It had no part in any load at the time: nothing is missing."
             }
-            Drivers::Lost { .. } => "No measurement is missing, but what prepares or cleans up may be incomplete.",
+            Drivers::Lost { .. } => "No measurement is missing, but what prepares or cleans up may be incomplete. What the driver may still have done after its last report is in no number of this report.",
             Drivers::Start { start: Start::Together, .. } => "",
             Drivers::Start { start: Start::Staggered, .. } => {
                 "In a ramp-up or an open loop workers start one after the other, so the spread says nothing."

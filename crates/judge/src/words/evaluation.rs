@@ -1,7 +1,7 @@
 //! What there is to say of an evaluation as a whole.
 
 use super::Tell;
-use super::phrase::{Phrase, count, percent, phrase};
+use super::phrase::{Phrase, count, percent, phrase, plus_minus};
 use serde::Serialize;
 use tidemark_measure::units;
 
@@ -17,12 +17,20 @@ pub struct Short {
     pub of: usize,
 }
 
-/// A cell whose repeats vary.
+/// A cell whose repeats vary: how far the interval of its mean response time, or of its throughput, reaches to each side.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[allow(missing_docs, reason = "the names of facts are their documentation")]
 pub struct Varying {
     pub cell: String,
-    pub variation: f64,
+    pub is_duration: bool,
+    pub half_width: f64,
+}
+
+impl Varying {
+    /// The number that varies.
+    const fn number(&self) -> &'static str {
+        if self.is_duration { "mean response time" } else { "throughput" }
+    }
 }
 
 /// A cell with repeats that lie apart from the others: operations per second, or nanoseconds.
@@ -54,15 +62,34 @@ pub enum OfEvaluation {
     RepeatsDiffer {
         cells: Vec<Varying>,
         of: usize,
-        variation: f64,
-        open_loops: bool,
+        half_width: f64,
         grave: bool,
         repeats_needed: u64,
         repeats_unbounded: bool,
-        half_width: f64,
+        /// What the repeats are needed for.
+        wanted: f64,
+    },
+    /// Cells whose repeats ended with the budget.
+    NotNarrow {
+        cells: Vec<Varying>,
+        until: f64,
+        most: u32,
     },
     Outliers {
         cells: Vec<Apart>,
+    },
+    /// An arm was measured before another, by order or because runs of an earlier start are used again.
+    ArmsApart,
+    /// Runs that were begun long after one another: what cells that have runs of the last session and of earlier ones did in it
+    /// beside before; nothing where there is no such cell.
+    Sessions {
+        sessions: usize,
+        hours: f64,
+        cells: usize,
+        of: usize,
+        change: Option<f64>,
+        p: Option<f64>,
+        differs: bool,
     },
     /// The slope of log throughput per turn.
     Drift {
@@ -90,7 +117,10 @@ impl Tell for OfEvaluation {
             OfEvaluation::RunsNotCompleted { .. } => "runs-not-completed",
             OfEvaluation::RepeatsMissing { .. } => "repeats-missing",
             OfEvaluation::RepeatsDiffer { .. } => "repeats-differ",
+            OfEvaluation::NotNarrow { .. } => "repeats-not-enough",
             OfEvaluation::Outliers { .. } => "outliers",
+            OfEvaluation::ArmsApart => "arms-apart",
+            OfEvaluation::Sessions { .. } => "sessions",
             OfEvaluation::Drift { .. } => "drift",
         }
     }
@@ -119,19 +149,47 @@ impl Tell for OfEvaluation {
                 1 => phrase!["one cell has fewer repeats than requested"],
                 several => phrase![count(several as u64), " cells have fewer repeats than requested"],
             },
-            OfEvaluation::RepeatsDiffer { cells, of, variation, open_loops, .. } => {
-                let (cells, of, variation) =
-                    (count(cells.len() as u64), count(*of as u64), percent(*variation));
-                let what = match open_loops {
-                    true => " cells: throughput (mean response time in open loops) varies by up to ",
-                    false => " cells: throughput varies by up to ",
+            OfEvaluation::RepeatsDiffer { cells, of, half_width, .. } => {
+                let widest = cells.iter().max_by(|one, other| one.half_width.total_cmp(&other.half_width));
+                let (cells, of) = (count(cells.len() as u64), count(*of as u64));
+                let what = match widest.is_some_and(|one| one.is_duration) {
+                    true => " cells: mean response time is known to ",
+                    false => " cells: throughput is known to ",
                 };
-                phrase!["repeats differ in ", cells, " of ", of, what, variation]
+                phrase!["repeats differ in ", cells, " of ", of, what, plus_minus(*half_width)]
+            }
+            OfEvaluation::NotNarrow { cells, until, most } => {
+                let (cells, most) = (count(cells.len() as u64), count(u64::from(*most)));
+                let (before, after) = ("cells that are not known to ", " repeats: ");
+                phrase![before, plus_minus(*until), " after up to ", most, after, cells]
             }
             OfEvaluation::Outliers { cells } => match cells.len() {
                 1 => phrase!["one cell has outliers among its repeats"],
                 several => phrase![count(several as u64), " cells have outliers among their repeats"],
             },
+            OfEvaluation::ArmsApart => {
+                phrase!["arms were measured one after the other: a drift would look like a difference"]
+            }
+            OfEvaluation::Sessions { sessions, change: Some(change), differs: true, .. } => {
+                let (sessions, verb) = (count(*sessions as u64), if *change < 0.0 { "less" } else { "more" });
+                let change = percent(change.abs());
+                phrase![
+                    "runs are of ",
+                    sessions,
+                    " sessions, and the same cells did ",
+                    change,
+                    " ",
+                    verb,
+                    " in the last"
+                ]
+            }
+            OfEvaluation::Sessions { sessions, change, .. } => {
+                let rest = match change {
+                    Some(_) => " sessions; no difference between them was found",
+                    None => " sessions, and no cell tells whether they differ",
+                };
+                phrase!["runs are of ", count(*sessions as u64), rest]
+            }
             OfEvaluation::Drift { change, .. } => {
                 let verb = if *change < 0.0 { "throughput fell by " } else { "throughput rose by " };
                 phrase![verb, percent(change.abs()), " from the first run of the evaluation to the last"]
@@ -141,16 +199,28 @@ impl Tell for OfEvaluation {
 
     fn detail(&self) -> String {
         match self {
-            OfEvaluation::RepeatsDiffer { grave: true, repeats_needed, repeats_unbounded, half_width, .. } => format!(
+            OfEvaluation::RepeatsDiffer { grave: true, repeats_needed, repeats_unbounded, wanted, .. } => format!(
                 "Differences of that size cannot be detected. At this spread it takes {}{repeats_needed} repeats until the interval of a mean is within {} on each side; longer runs on otherwise idle machines need fewer.",
                 if *repeats_unbounded { "more than " } else { "" },
-                units::percent(*half_width)
+                units::percent(*wanted)
             ),
             OfEvaluation::RepeatsDiffer { .. } => {
                 "Small differences cannot be detected: more or longer repeats narrow the intervals.".into()
             }
             OfEvaluation::Outliers { .. } => {
                 "Nothing was left out: means and intervals include them. Check the findings of those runs, and the nodes at the time.".into()
+            }
+            OfEvaluation::ArmsApart => {
+                "No difference between such arms is called better or worse. Use `order: interleaved`; with arms that cannot be up at once, measure the baseline again at the end.".into()
+            }
+            OfEvaluation::Sessions { differs: true, .. } => {
+                "Comparisons of a run of one session with one of another include that. Measure all cells again in one go: `--again`.".into()
+            }
+            OfEvaluation::Sessions { change: None, .. } => {
+                "Every cell was measured in one session only, so that what changed in between looks like a difference of cells. Measure all cells again in one go: `--again`.".into()
+            }
+            OfEvaluation::Sessions { .. } => {
+                "Runs of an earlier start are used beside new ones. A difference smaller than the repeats vary would not be seen.".into()
             }
             OfEvaluation::Drift { one_after_the_other: true, .. } => {
                 "Arms were measured one after the other, so the drift is part of their difference. Interleave the runs, or measure the baseline again at the end.".into()
@@ -165,12 +235,19 @@ impl Tell for OfEvaluation {
     fn evidence(&self) -> Vec<String> {
         match self {
             OfEvaluation::CellsMissing { cells } => some(cells.clone()),
+            OfEvaluation::ArmsApart => Vec::new(),
             OfEvaluation::RunsNotCompleted { runs, .. } => some(runs.clone()),
             OfEvaluation::RepeatsMissing { cells } => {
                 some(cells.iter().map(|one| format!("{}: {} of {}", one.cell, one.repeats, one.of)).collect())
             }
-            OfEvaluation::RepeatsDiffer { cells, .. } => some(
-                cells.iter().map(|one| format!("{}: {}", one.cell, units::percent(one.variation))).collect(),
+            OfEvaluation::NotNarrow { cells, .. } | OfEvaluation::RepeatsDiffer { cells, .. } => some(
+                cells
+                    .iter()
+                    .map(|one| {
+                        let width = crate::evaluation::plus_minus(one.half_width);
+                        format!("{}: {} {width}", one.cell, one.number())
+                    })
+                    .collect(),
             ),
             OfEvaluation::Outliers { cells } => {
                 let line = |one: &Apart| {
@@ -191,6 +268,14 @@ impl Tell for OfEvaluation {
                         .into(),
                 );
                 lines
+            }
+            OfEvaluation::Sessions { hours, cells, of, p, .. } => {
+                let tested =
+                    p.map(|p| format!(", {}", crate::evaluation::probability(p))).unwrap_or_default();
+                let hours = units::duration_ns((hours * 3.6e12) as u64);
+                vec![format!(
+                    "the last session began {hours} after the first; {cells} of {of} cells have runs of both{tested}"
+                )]
             }
             OfEvaluation::Drift { slope, turns, repeats, cells, p, .. } => vec![format!(
                 "log throughput against turn, {repeats} repeats of {cells} cells, each relative to its cell's mean: {slope:+.5} per turn over {turns} turns, {}",

@@ -28,7 +28,45 @@ pub enum Reserve {
     /// In an open loop, where send lag is what counts.
     Little,
     Near,
+    /// Its threads had time left, and had to wait for processors that others used.
+    Pressed,
     None,
+}
+
+/// What was seen of the processors of a generator's machine over the window.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[allow(missing_docs, reason = "the names of facts are their documentation")]
+pub struct Processors {
+    /// Share of all processors that was in use, whoever used them.
+    pub busy: f64,
+    /// Cores that the generator's process used.
+    pub process: f64,
+    /// Share of the time that the generator's threads were ready and without a processor, where that is known.
+    pub waiting: Option<f64>,
+    pub limit: f64,
+    pub limit_busy: f64,
+}
+
+impl Processors {
+    fn line(&self) -> String {
+        let (busy, limit) = (units::percent(self.busy), units::percent(self.limit));
+        let all = format!(
+            "its machine's processors were {busy} in use; this process used {:.2} cores",
+            self.process
+        );
+        match self.waiting {
+            Some(waiting) => {
+                let waiting = units::percent(waiting);
+                format!(
+                    "{all}; its threads were ready and without a processor {waiting} of the time (limit: {limit})"
+                )
+            }
+            None => format!(
+                "{all}; how long its threads waited is not known (limit: {})",
+                units::percent(self.limit_busy)
+            ),
+        }
+    }
 }
 
 /// How busy the threads of one process were over the window.
@@ -45,12 +83,13 @@ pub struct Busy {
     pub high: f64,
     pub threads: u32,
     pub cores: u32,
+    pub processors: Option<Processors>,
 }
 
 impl Busy {
-    fn lines(&self) -> [String; 3] {
+    fn lines(&self) -> Vec<String> {
         let who = self.driver.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
-        [
+        let mut lines = vec![
             format!(
                 "{who}threads on a processor: {} of the time on average, {} in the busiest second",
                 units::percent(self.mean),
@@ -64,9 +103,25 @@ impl Busy {
                 units::percent(self.high),
                 self.seconds_high
             ),
-            format!("{who}threads in this stage: {}, processors: {}", self.threads, self.cores),
-        ]
+            match self.threads {
+                // A lost driver did not say.
+                0 => format!("{who}processors: {}", self.cores),
+                threads => format!("{who}threads in this stage: {threads}, processors: {}", self.cores),
+            },
+        ];
+        lines.extend(self.processors.map(|seen| format!("{who}{}", seen.line())));
+        lines
     }
+}
+
+/// Whose fault it is that operations were sent late.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the names of facts are their documentation")]
+pub enum Fault {
+    Nobody,
+    Generator,
+    Unknown,
 }
 
 /// Median, 99th percentile and largest of lag and service time, nanoseconds.
@@ -74,6 +129,8 @@ impl Busy {
 #[allow(missing_docs, reason = "the names of facts are their documentation")]
 pub struct Lag {
     pub lag_ns: [u64; 3],
+    /// Of the lag, the time in which a worker was free; `None` if the record does not tell.
+    pub own_ns: Option<[u64; 3]>,
     pub service_ns: [u64; 3],
 }
 
@@ -81,7 +138,9 @@ impl Lag {
     fn lines(&self) -> Vec<String> {
         let line = |(place, name): (usize, &str)| {
             let [lag, service] = [self.lag_ns[place], self.service_ns[place]].map(units::duration_ns);
-            format!("{name}: lag {lag}, service time {service}")
+            let own =
+                self.own_ns.map(|own| format!(" ({} with a worker free)", units::duration_ns(own[place])));
+            format!("{name}: lag {lag}{}, service time {service}", own.unwrap_or_default())
         };
         ["median", "p99", "largest"].into_iter().enumerate().map(line).collect()
     }
@@ -169,15 +228,13 @@ pub enum Generator {
     },
     SendLag {
         lag: Lag,
-        late: bool,
+        fault: Fault,
         limit_ns: u64,
         limit: f64,
         limit_invalid: f64,
     },
     WorkersExhausted {
         lag: Lag,
-        offered: f64,
-        longest_s: f64,
         workers: u32,
         depth: u32,
     },
@@ -250,15 +307,19 @@ impl Tell for Generator {
                     ],
                 }
             }
-            Generator::SendLag { lag, late: false, .. } => {
+            Generator::SendLag { lag, fault: Fault::Nobody, .. } => {
                 phrase!["operations were sent on time: p99 send lag ", duration(lag.lag_ns[1])]
             }
-            Generator::SendLag { lag, late: true, .. } => {
-                let share = lag.lag_ns[1] as f64 / lag.service_ns[1].max(1) as f64;
-                let p99 = duration(lag.lag_ns[1]);
+            Generator::SendLag { lag, fault, .. } => {
+                let (who, p99) = match lag.own_ns {
+                    Some(own) if *fault == Fault::Generator => ("the load generator was late", own[1]),
+                    _ => ("operations were sent late", lag.lag_ns[1]),
+                };
+                let share = p99 as f64 / lag.service_ns[1].max(1) as f64;
                 phrase![
-                    "the load generator was late: p99 send lag ",
-                    p99,
+                    who,
+                    ": p99 send lag ",
+                    duration(p99),
                     " is ",
                     percent(share),
                     " of the p99 service time"
@@ -286,6 +347,17 @@ impl Tell for Generator {
                 }
                 (Reserve::Little, all) => {
                     phrase!["the load generator had little reserve", Self::drivers(all)]
+                }
+                (Reserve::Pressed, all) => {
+                    let busiest = all.iter().filter_map(|one| one.processors).map(|seen| seen.busy);
+                    let most = percent(busiest.fold(0.0, f64::max));
+                    phrase![
+                        "the load generator had to wait for processors",
+                        Self::drivers(all),
+                        ": its machine was ",
+                        most,
+                        " busy"
+                    ]
                 }
                 (Reserve::Near, all) => phrase!["the load generator was near its limit", Self::drivers(all)],
                 (Reserve::None, all) => phrase!["the load generator was the bottleneck", Self::drivers(all)],
@@ -315,7 +387,7 @@ impl Tell for Generator {
     fn detail(&self) -> String {
         match self {
             Generator::OfferedRate { reach: Reach::Reached, .. }
-            | Generator::SendLag { late: false, .. }
+            | Generator::SendLag { fault: Fault::Nobody, .. }
             | Generator::Reserve { reserve: Reserve::Enough | Reserve::Little, .. }
             | Generator::Agree { .. } => "",
             Generator::OfferedRate { all_workers_waited: true, .. } => {
@@ -324,11 +396,17 @@ impl Tell for Generator {
             Generator::OfferedRate { .. } => {
                 "Workers were free: the load generator did not keep up. Response times grow with the backlog, and so with the length of the run."
             }
+            Generator::SendLag { fault: Fault::Unknown, .. } => {
+                "This record does not tell whether they waited for a free worker, which is the storage's doing, or for the load generator."
+            }
             Generator::SendLag { .. } => {
-                "Part of the response times is the generator's own. Use more threads, or a machine that does nothing else (an embedded or local server competes for its processors)."
+                "Workers were free meanwhile: part of the response times is the generator's own. Use more threads, or a machine that does nothing else (an embedded or local server competes for its processors)."
             }
             Generator::WorkersExhausted { .. } => {
-                "The storage made them wait. Response times include that wait, service times do not."
+                "No worker was free: the storage made them wait. Response times include that wait, service times do not."
+            }
+            Generator::Reserve { reserve: Reserve::Pressed, .. } => {
+                "Other programs on its machine, or a server in the same process, used the processors. Part of the response times is the load generator's own waiting, and so a closed loop put on less load than the storage would have taken. Measure from a machine that does nothing else."
             }
             Generator::Reserve { .. } => {
                 "These numbers show the generator's limit, not the storage's. Use more threads, or a larger machine."
@@ -369,7 +447,7 @@ impl Tell for Generator {
                 }
                 lines
             }
-            Generator::SendLag { lag, late: false, .. } => lag.lines(),
+            Generator::SendLag { lag, fault: Fault::Nobody, .. } => lag.lines(),
             Generator::SendLag { lag, limit_ns, limit, limit_invalid, .. } => {
                 let limits = format!(
                     "limits: {} and {} of the service time; invalid from {}",
@@ -379,15 +457,11 @@ impl Tell for Generator {
                 );
                 lag.lines().into_iter().chain([limits]).collect()
             }
-            Generator::WorkersExhausted { lag, offered, longest_s, workers, depth } => {
-                let due = offered * longest_s;
-                let line = format!(
-                    "{} x longest operation {longest_s:.3} s = {due:.0} operations due meanwhile, for {}",
-                    units::rate(*offered),
-                    pool(*workers, *depth)
-                );
-                lag.lines().into_iter().chain([line]).collect()
-            }
+            Generator::WorkersExhausted { lag, workers, depth } => lag
+                .lines()
+                .into_iter()
+                .chain([format!("in flight at most: {}", pool(*workers, *depth))])
+                .collect(),
             Generator::Reserve { busy, .. } => busy.iter().take(SHOWN_MOST).flat_map(Busy::lines).collect(),
             Generator::Agree { time }
             | Generator::Contradiction { time }

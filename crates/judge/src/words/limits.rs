@@ -1,7 +1,7 @@
 //! What the load ran into: the resource that had no reserve.
 
-use super::phrase::{Phrase, bytes, cores, percent, phrase};
-use super::{Tell, list};
+use super::list;
+use super::phrase::{Phrase, block, bytes, cores, percent, phrase};
 use serde::Serialize;
 use tidemark_measure::units;
 
@@ -119,6 +119,8 @@ pub enum Limit {
         iowait: f64,
         users: Vec<(String, f64)>,
         not_observed: Option<f64>,
+        /// Of what is not observed, with low priority: it gives way to the load.
+        gives_way: Option<f64>,
         waiting: f64,
         steal: Option<f64>,
     },
@@ -138,7 +140,17 @@ pub enum Limit {
         used: f64,
         speed: f64,
     },
+    Shaper {
+        link: String,
+        used: f64,
+        rate: f64,
+        backlog: f64,
+        drops: f64,
+        connections: Option<Sending>,
+    },
     Losses {
+        /// Whether these are the load's own connections, rather than all of the node's.
+        own: bool,
         sent: f64,
         sent_again: Option<f64>,
         dropped: Option<f64>,
@@ -149,7 +161,15 @@ pub enum Limit {
         swapped: f64,
         pressure: f64,
         available: f64,
-        group: Option<GroupMemory>,
+    },
+    GroupMemory {
+        process: String,
+        hits: f64,
+        read_again: f64,
+        faults: f64,
+        pressure: f64,
+        used: f64,
+        limit: f64,
     },
     GeneratorQuota {
         share: f64,
@@ -187,16 +207,40 @@ pub enum Limit {
         queued: f64,
         active: f64,
     },
+    OwnLatency {
+        nodes: Vec<Idle>,
+        waiting: f64,
+        in_flight: f64,
+        /// A share of its time below which a resource was not busy.
+        limit: f64,
+    },
+    Unobserved {},
+    TooFewSamples {
+        samples: u64,
+        needed: u64,
+    },
 }
 
-/// A control group that is short of memory.
+/// The load's own connections, and what those wait for that have data on their way.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[allow(missing_docs, reason = "the names of facts are their documentation")]
+pub struct Sending {
+    pub connections: f64,
+    pub sending: f64,
+    pub receiver_limited: f64,
+    pub buffer_limited: f64,
+}
+
+/// How busy a node was at most.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[allow(missing_docs, reason = "the names of facts are their documentation")]
-pub struct GroupMemory {
-    pub process: String,
-    pub pressure: f64,
-    pub used: f64,
-    pub limit: f64,
+pub struct Idle {
+    pub node: String,
+    pub processors: f64,
+    /// The busiest disk that the load used, or may have used.
+    pub disk: Option<(String, f64)>,
+    /// Of an observed process, the busiest thread.
+    pub thread: Option<(String, f64)>,
 }
 
 /// How long a daemon's transactions wait for commits of metadata.
@@ -212,25 +256,31 @@ pub struct Commits {
 
 const GENERATOR: &str = "These numbers show the load generator's limit, not the storage's. Give it more processors, or its own machine.";
 
-impl Tell for Limit {
-    fn rule(&self) -> &'static str {
+impl Limit {
+    /// The names of the rule: where the resource is the limit, and where it was busy.
+    pub(super) const fn rules(&self) -> (&'static str, &'static str) {
         match self {
-            Limit::DiskAtLimit { .. } | Limit::DiskBusy { .. } => "limit-disk",
-            Limit::Quota { .. } => "limit-cgroup",
-            Limit::Processors { .. } => "limit-processor",
-            Limit::OneThread { .. } | Limit::ProcessAtLimit { .. } => "limit-process",
-            Limit::Link { .. } | Limit::Losses { .. } => "limit-network",
-            Limit::Memory { .. } => "limit-memory",
+            Limit::DiskAtLimit { .. } | Limit::DiskBusy { .. } => ("limit-disk", "busy-disk"),
+            Limit::Quota { .. } => ("limit-cgroup", "busy-cgroup"),
+            Limit::Processors { .. } => ("limit-processor", "busy-processor"),
+            Limit::OneThread { .. } | Limit::ProcessAtLimit { .. } => ("limit-process", "busy-process"),
+            Limit::Link { .. } | Limit::Shaper { .. } | Limit::Losses { .. } => {
+                ("limit-network", "busy-network")
+            }
+            Limit::Memory { .. } | Limit::GroupMemory { .. } => ("limit-memory", "busy-memory"),
             Limit::GeneratorQuota { .. }
             | Limit::GeneratorFull { .. }
             | Limit::GeneratorStarved { .. }
-            | Limit::GeneratorNear { .. } => "limit-generator",
-            Limit::Flush { .. } => "limit-flush",
-            Limit::Queue { .. } | Limit::GatewayQueue { .. } => "limit-queue",
+            | Limit::GeneratorNear { .. } => ("limit-generator", "busy-generator"),
+            Limit::Flush { .. } => ("limit-flush", "busy-flush"),
+            Limit::Queue { .. } | Limit::GatewayQueue { .. } => ("limit-queue", "busy-queue"),
+            Limit::OwnLatency { .. } => ("limit-latency", "limit-latency"),
+            Limit::Unobserved {} | Limit::TooFewSamples { .. } => ("limit-unknown", "limit-unknown"),
         }
     }
 
-    fn title(&self) -> Phrase {
+    /// One plain sentence without a full stop.
+    pub(super) fn title(&self) -> Phrase {
         match self {
             Limit::DiskAtLimit { metered, disks, .. } => {
                 let names: Vec<&str> = disks.iter().map(|one| one.disk.as_str()).collect();
@@ -272,8 +322,28 @@ impl Tell for Limit {
                 let way = if *sends { " sending" } else { " receiving" };
                 phrase!["network link ", link, " was full: ", percent(used / speed), " of its speed", way]
             }
-            Limit::Losses { .. } => phrase!["the network lost packets or connections"],
+            Limit::Shaper { link, used, rate, .. } => {
+                phrase![
+                    "the traffic shaper of network link ",
+                    link,
+                    " was full: ",
+                    percent(used / rate),
+                    " of ",
+                    bytes(*rate),
+                    "/s"
+                ]
+            }
+            Limit::Losses { own: true, .. } => phrase!["the network lost packets of the load"],
+            Limit::Losses { own: false, .. } => phrase!["the network lost packets or connections"],
             Limit::Memory { .. } => phrase!["memory was short"],
+            Limit::GroupMemory { process, limit, .. } => {
+                phrase![
+                    "memory was short in the control group of ",
+                    process,
+                    ", which may use ",
+                    block(*limit as u64)
+                ]
+            }
             Limit::GeneratorQuota { share, .. } => {
                 phrase!["CPU quota throttled the load generator in ", percent(*share), " of its periods"]
             }
@@ -312,10 +382,20 @@ impl Tell for Limit {
             Limit::GatewayQueue { gateway, .. } => {
                 phrase!["requests queued in gateway ", gateway, " while processors and disks had headroom"]
             }
+            Limit::OwnLatency { .. } => {
+                phrase!["the target's own latency was the limit: nothing that the load uses was busy"]
+            }
+            Limit::Unobserved {} => {
+                phrase![
+                    "nothing that was observed was at its limit, and the target's processes were not observed"
+                ]
+            }
+            Limit::TooFewSamples { .. } => phrase!["too few samples to tell what limited the load"],
         }
     }
 
-    fn detail(&self) -> String {
+    /// What it means and what to do about it.
+    pub(super) fn detail(&self) -> String {
         match self {
             Limit::DiskAtLimit { .. } => {
                 "Requests wait in the control group before they reach the disk, which therefore looks idle. Raise the limit, or move part of the data (write-ahead log, metadata, cache) to another device, and run again: if this is the bottleneck, throughput follows the limit."
@@ -338,11 +418,17 @@ impl Tell for Limit {
             Limit::Link { .. } => {
                 "Use a faster link, or spread the load over more nodes or links: if this is the bottleneck, throughput follows. Replication between storage nodes on the same link counts too."
             }
+            Limit::Shaper { .. } => {
+                "A traffic shaper (tc) lets out less than the link could carry. Raise its rate and run again: if this is the bottleneck, throughput follows."
+            }
             Limit::Losses { .. } => {
                 "Losses cost waits of 200 ms and more, which show in the high percentiles. Check errors and drops on links and switches, and the listen queues of servers."
             }
             Limit::Memory { .. } => {
                 "Programs wait for their own pages to be read back. Give them more memory, or make caches smaller, and run again."
+            }
+            Limit::GroupMemory { .. } => {
+                "The control group gives pages back and reads them again soon after, while the machine may have memory left. Raise its limit, or make caches smaller, and run again: if this is the bottleneck, throughput follows."
             }
             Limit::GeneratorQuota { .. } | Limit::GeneratorFull { .. } | Limit::GeneratorStarved { .. } => GENERATOR,
             Limit::GeneratorNear { .. } => "A heavier load may hit the generator's limit before the storage's.",
@@ -358,11 +444,19 @@ impl Tell for Limit {
             Limit::GatewayQueue { .. } => {
                 "Give the gateway more threads (rgw_thread_pool_size), or add a gateway, and run again."
             }
+            Limit::OwnLatency { .. } => {
+                "Every operation waited for the target, and the target for nothing that was observed: a lock, a sleep, a limit of its own, or something behind it. More workers bring more only if it serves them side by side."
+            }
+            Limit::Unobserved {} => {
+                "Name the processes that serve the load under `observe`, and run `tidemark observe` on their nodes: otherwise the target's own latency cannot be told from what it waits for."
+            }
+            Limit::TooFewSamples { .. } => "Nodes are observed once a second. Measure for longer.",
         }
         .into()
     }
 
-    fn evidence(&self) -> Vec<String> {
+    /// Numbers with their units, and the arithmetic.
+    pub(super) fn evidence(&self) -> Vec<String> {
         let ns = |ns: f64| units::duration_ns(ns as u64);
         match self {
             Limit::DiskAtLimit { metered, disks, below } => {
@@ -405,6 +499,7 @@ impl Tell for Limit {
                 iowait,
                 users,
                 not_observed,
+                gives_way,
                 waiting,
                 steal,
             } => {
@@ -421,7 +516,9 @@ impl Tell for Limit {
                 if !users.is_empty() {
                     let mut all: Vec<String> =
                         users.iter().map(|(process, cores)| format!("{process} {cores:.2} cores")).collect();
-                    all.extend(not_observed.map(|cores| format!("not observed {cores:.2} cores")));
+                    let low = gives_way.map(|cores| format!(" ({cores:.2} of them with low priority)"));
+                    let low = low.unwrap_or_default();
+                    all.extend(not_observed.map(|cores| format!("not observed {cores:.2} cores{low}")));
                     lines.push(format!("used by: {}", all.join(", ")));
                 }
                 lines.push(format!(
@@ -454,11 +551,24 @@ impl Tell for Limit {
                 units::bytes(*speed as u64),
                 units::percent(used / speed)
             )],
-            Limit::Losses { sent, sent_again, dropped, not_accepted } => {
+            Limit::Shaper { used, rate, backlog, drops, connections, .. } => {
+                let per_second = |value: f64| units::bytes(value as u64);
+                let mut lines = vec![format!(
+                    "let out {}/s of {}/s = {}; {} waited in it, and {drops:.1} packets per second found it full",
+                    per_second(*used),
+                    per_second(*rate),
+                    units::percent(used / rate),
+                    units::binary_bytes(*backlog as u64)
+                )];
+                lines.extend(connections.as_ref().map(Sending::line));
+                lines
+            }
+            Limit::Losses { own, sent, sent_again, dropped, not_accepted } => {
+                let whose = if *own { "the load's" } else { "the node's" };
                 let again = sent_again.map(|again| {
                     let all = sent + again;
                     format!(
-                        "{again:.1} of {all:.1} TCP segments per second were retransmitted = {}",
+                        "{again:.1} of {whose} {all:.1} TCP segments per second were retransmitted = {}",
                         units::percent(again / all)
                     )
                 });
@@ -470,25 +580,31 @@ impl Tell for Limit {
                 });
                 again.into_iter().chain(dropped).chain(refused).collect()
             }
-            Limit::Memory { faults, swapped, pressure, available, group } => {
+            Limit::Memory { faults, swapped, pressure, available } => vec![
+                format!(
+                    "{faults:.1} pages per second had to be read from disk, {}/s from swap",
+                    units::bytes(*swapped as u64)
+                ),
+                format!("some task waited for memory {} of the time", units::percent(*pressure)),
+                format!("available: {}", units::binary_bytes(*available as u64)),
+            ],
+            Limit::GroupMemory { hits, read_again, faults, pressure, used, limit, .. } => {
                 let binary = |bytes: f64| units::binary_bytes(bytes as u64);
                 let mut lines = vec![
                     format!(
-                        "{faults:.1} pages per second had to be read from disk, {}/s from swap",
-                        units::bytes(*swapped as u64)
+                        "{} used of {}; at the limit {hits:.1} times per second",
+                        binary(*used),
+                        binary(*limit)
                     ),
-                    format!("some task waited for memory {} of the time", units::percent(*pressure)),
-                    format!("available: {}", binary(*available)),
-                ];
-                lines.extend(group.as_ref().map(|group| {
                     format!(
-                        "in the control group of {}: {} of the time; {} used of {}",
-                        group.process,
-                        units::percent(group.pressure),
-                        binary(group.used),
-                        binary(group.limit)
-                    )
-                }));
+                        "{}/s given back and read again; the process waited for {faults:.1} pages per second",
+                        units::bytes(*read_again as u64)
+                    ),
+                ];
+                let waited = Some(units::percent(*pressure)).filter(|_| *pressure > 0.0);
+                lines.extend(
+                    waited.map(|share| format!("some task in it waited for memory {share} of the time")),
+                );
                 lines
             }
             Limit::GeneratorQuota { cores, allowed, stopped_threads, limit, .. } => vec![format!(
@@ -541,6 +657,41 @@ impl Tell for Limit {
             Limit::GatewayQueue { queued, active, .. } => {
                 vec![format!("{queued:.1} requests queued and {active:.1} being served, on average")]
             }
+            Limit::OwnLatency { nodes, waiting, in_flight, limit } => {
+                let waited = format!(
+                    "observed processes waited for a processor with {waiting:.2} threads on average, for {in_flight:.0} operations in flight"
+                );
+                let all =
+                    format!("not busy is what is in use less than {} of the time", units::percent(*limit));
+                nodes.iter().map(Idle::line).chain([all, waited]).collect()
+            }
+            Limit::Unobserved {} => Vec::new(),
+            Limit::TooFewSamples { samples, needed } => {
+                vec![format!("samples of the nodes in the window: {samples}, needed: {needed}")]
+            }
         }
+    }
+}
+
+impl Sending {
+    fn line(&self) -> String {
+        let Sending { connections, sending, receiver_limited, buffer_limited } = self;
+        format!(
+            "of {connections:.0} connections {sending:.1} had data on their way on average: {receiver_limited:.1} waited for the receiver, {buffer_limited:.1} for their send buffer, the others for the network"
+        )
+    }
+}
+
+impl Idle {
+    fn line(&self) -> String {
+        let Idle { node, processors, disk, thread } = self;
+        let busiest =
+            |(name, share): &(String, f64), what: &str| format!("; {what} {name} {}", units::percent(*share));
+        format!(
+            "{node}: processors {} busy{}{}",
+            units::percent(*processors),
+            disk.as_ref().map(|disk| busiest(disk, "disk")).unwrap_or_default(),
+            thread.as_ref().map(|thread| busiest(thread, "the busiest thread of")).unwrap_or_default()
+        )
     }
 }

@@ -10,6 +10,8 @@ pub(crate) enum Measure {
     Duration,
     Rate,
     Percent,
+    /// How far the interval of a mean reaches to each side, as a share of it.
+    PlusMinus,
     /// A share in whole percent: never nothing and never all unless it is.
     WholePercent,
     /// With one decimal.
@@ -34,6 +36,7 @@ impl Quantity {
             Measure::Duration => units::duration_ns(value as u64),
             Measure::Rate => units::rate(value),
             Measure::Percent => units::percent(value),
+            Measure::PlusMinus => crate::evaluation::plus_minus(value),
             Measure::WholePercent => whole_percent(value),
             Measure::Decimal => format!("{value:.1}"),
             Measure::Cores => format!("{value:.2}"),
@@ -53,6 +56,10 @@ pub(crate) fn duration(ns: u64) -> Quantity {
 
 pub(crate) fn rate(per_second: f64) -> Quantity {
     Quantity(per_second, Measure::Rate)
+}
+
+pub(crate) fn plus_minus(half_width: f64) -> Quantity {
+    Quantity(half_width, Measure::PlusMinus)
 }
 
 pub(crate) fn percent(share: f64) -> Quantity {

@@ -72,21 +72,18 @@ impl Pair {
         }
     }
 
-    /// `+1.7 %, 95 % interval -0.2 % to +3.6 %`.
+    /// `+1.7 % (-0.2 % to +3.6 %)`, the 95 % interval in brackets.
     fn difference(&self) -> String {
         let percent = |ratio: f64| format!("{:+.1} %", (ratio - 1.0) * 100.0);
         match self.interval {
-            Some((low, high)) => {
-                format!("{}, 95 % interval {} to {}", percent(self.ratio), percent(low), percent(high))
-            }
-            None => format!("{}, not repeated", percent(self.ratio)),
+            Some((low, high)) => format!("{} ({} to {})", percent(self.ratio), percent(low), percent(high)),
+            None => format!("{} (not repeated)", percent(self.ratio)),
         }
     }
 
-    /// `p99 1.20 ms vs 1.18 ms (+1.7 %, 95 % interval -0.2 % to +3.6 %)`.
-    fn words(&self) -> String {
-        let [one, other] = [self.one, self.other].map(|side| self.print(side.mean));
-        format!("{} {one} vs {other} ({})", self.name(), self.difference())
+    /// `p99 +1.7 % (-0.2 % to +3.6 %)`.
+    fn short(&self) -> String {
+        format!("{} {}", self.name(), self.difference())
     }
 }
 
@@ -143,7 +140,7 @@ impl Tell for Repeats {
                 ]
             }
             Repeats::CrossCheck { engines: [one, other], point, outcome, pairs } => {
-                let own = pairs.iter().filter(|pair| pair.outcome == *outcome).map(Pair::words);
+                let own = pairs.iter().filter(|pair| pair.outcome == *outcome).map(Pair::short);
                 let own = own.collect::<Vec<_>>().join(", ");
                 match outcome {
                     Equivalence::Agree => phrase![one, " and ", other, " agree at ", point, ": ", own],
@@ -208,7 +205,9 @@ impl Tell for Repeats {
             Repeats::CrossCheck { engines: [one, other], pairs, .. } => {
                 let line = |pair: &Pair| {
                     let side = |side: Side| {
-                        format!("{} to {} over {}", pair.print(side.low), pair.print(side.high), side.repeats)
+                        let [mean, low, high] =
+                            [side.mean, side.low, side.high].map(|value| pair.print(value));
+                        format!("{mean} ({low} to {high} over {} repeats)", side.repeats)
                     };
                     let word = match pair.outcome {
                         Equivalence::Agree => "agree",
@@ -216,14 +215,14 @@ impl Tell for Repeats {
                         Equivalence::CannotTell => "cannot tell",
                     };
                     format!(
-                        "{word}: {}, margin {}; {one} {}, {other} {} repeats",
-                        pair.words(),
-                        units::percent(pair.margin),
+                        "{}: {word}: {one} {}, {other} {}; margin {}",
+                        pair.short(),
                         side(pair.one),
-                        side(pair.other)
+                        side(pair.other),
+                        units::percent(pair.margin)
                     )
                 };
-                let rule = "means over the repeats; they agree if all of the interval (Welch's, on logarithms) is within the margin, and disagree if all of it is outside";
+                let rule = "means over the repeats, and the 95 % interval of their ratio (Welch's, on logarithms): they agree if all of it is within the margin, and disagree if all of it is outside";
                 pairs.iter().map(line).chain([rule.to_owned()]).collect()
             }
         }

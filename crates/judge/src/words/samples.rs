@@ -28,6 +28,8 @@ pub enum Samples {
     Verified {
         operation: String,
         reads: u64,
+        /// Of them, those of which nobody knew which write they must be of.
+        placed: u64,
     },
     NotVerified {
         operation: String,
@@ -44,7 +46,8 @@ impl Tell for Samples {
     fn rule(&self) -> &'static str {
         match self {
             Samples::Few { .. } => "few-samples",
-            Samples::Verified { .. } => "verified",
+            Samples::Verified { placed: 0, .. } => "verified",
+            Samples::Verified { .. } => "verified-in-place",
             Samples::NotVerified { .. } => "not-verified",
         }
     }
@@ -52,7 +55,18 @@ impl Tell for Samples {
     fn title(&self) -> Phrase {
         match self {
             Samples::Few { .. } => phrase!["too few samples for the highest percentiles"],
-            Samples::Verified { operation, reads } => {
+            Samples::Verified { operation, reads, placed } if *placed > 0 => {
+                phrase![
+                    "all ",
+                    count(*reads),
+                    " successful \"",
+                    operation,
+                    "\" operations returned whole blocks of Tidemark's, in their place; of which write ",
+                    count(*placed),
+                    " of them must be is unknown"
+                ]
+            }
+            Samples::Verified { operation, reads, .. } => {
                 phrase![
                     "all ",
                     count(*reads),
@@ -73,7 +87,11 @@ impl Tell for Samples {
                 "Those percentiles and all higher ones rest on a handful of operations: do not compare them between runs."
                     .into()
             }
-            Samples::Verified { .. } => String::new(),
+            Samples::Verified { placed: 0, .. } => String::new(),
+            Samples::Verified { .. } => {
+                "They were written before this run: content that is stale would not have been noticed. With a `journal` on the target, runs know what earlier ones wrote."
+                    .into()
+            }
             Samples::NotVerified { unchecked, .. } => {
                 unchecked.iter().map(|(why, _)| remedy(*why)).collect::<Vec<_>>().join(" ")
             }
@@ -146,6 +164,9 @@ fn remedy(why: Unchecked) -> &'static str {
              and `content` as they are read with."
         }
         Unchecked::NoContent => "Such reads show nothing of the content.",
+        Unchecked::OtherWriter => {
+            "A run without the target's `journal` wrote there later: fill the volume again with it."
+        }
         Unchecked::WriteInFlight => "Such reads may return bytes of either write.",
     }
 }

@@ -20,7 +20,7 @@ pub enum Stalls {
         low_ns: u64,
         high_ns: u64,
     },
-    /// Seconds of the work and by how much their end was missed.
+    /// Seconds of the work and for how long a thread stood still in them.
     Standstill {
         longest_ns: u64,
         seconds: Vec<(u32, u64)>,
@@ -79,7 +79,7 @@ impl Tell for Stalls {
                 .iter()
                 .take(LISTED_MOST)
                 .map(|(index, late)| {
-                    format!("second {}: {} late", u64::from(*index) + 1, units::duration_ns(*late))
+                    format!("second {}: {}", u64::from(*index) + 1, units::duration_ns(*late))
                 })
                 .collect(),
         }

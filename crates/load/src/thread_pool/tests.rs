@@ -66,6 +66,8 @@ struct Slow {
     silent: bool,
     /// What operations with action 1 take on top.
     sync_ns: u64,
+    /// The thread itself does not run in the first so many nanoseconds of every 100 ms.
+    stall_ns: u64,
 }
 
 struct SlowSession {
@@ -96,6 +98,11 @@ impl Session for SlowSession {
     fn reap(&mut self, until: Tick, ended: &mut Vec<Completion>) {
         loop {
             let now = self.clock.now();
+            let into = now % (100 * MS);
+            if into < self.plan.stall_ns {
+                self.clock.wait(now - into + self.plan.stall_ns);
+                continue;
+            }
             let fault = match self.abandoned {
                 true => Some(Fault::Abandoned),
                 false => self.plan.fails.then_some(Fault::ServerError),
@@ -274,11 +281,11 @@ fn syncs_follow_writes_and_end_the_work() {
     choices[0].spaces = Pick::Uniform { low: 1, high: 2 };
     choices[0].division = Division::Spaces;
     choices[0].follow = Some(Follow { action: 1, every: 3 });
-    let stop = Stop { operations: Some(16), ..Stop::default() };
+    let stop = Stop { operations: Some(12), ..Stop::default() };
     let source = SourcePlan::Mix { choices, pool: None };
     let finale = Some(Finale { action: 1, spaces: (1, 2) });
     let (result, begun, _) = logged(&Work { finale, ..work(2, source, stop) });
-    // 16 operations on two workers: 3 writes, a sync, 3 writes, a sync each; then one sync of each space.
+    // 12 operations on two workers, and what follows them: 3 writes, a sync, 3 writes, a sync each; then one sync of each space.
     assert_eq!((result.tallies[0].ok, result.tallies[1].ok), (12, 6));
     let last: Vec<_> = begun[16..].iter().map(|operation| (operation.action, operation.space)).collect();
     assert_eq!(last, [(1, 1), (1, 2)]);
@@ -301,4 +308,40 @@ fn the_window_opens_when_the_load_is_steady() {
     let measured: u64 = result.tallies.iter().map(|tally| tally.ok).sum();
     // At most 2 workers x 200 operations a second; the five seconds before are not among them.
     assert!((1..=420).contains(&measured), "{measured}");
+}
+
+/// Does everything at once, and adds up for how long it is told to wait.
+#[derive(Default)]
+struct AtOnce(std::sync::Arc<AtomicU64>);
+
+impl Sessions for AtOnce {
+    fn open(&self, thread: ThreadContext) -> std::result::Result<Box<dyn Session>, OpenError> {
+        Ok(Box::new(AtOnceSession { clock: thread.clock, waits_ns: self.0.clone() }))
+    }
+}
+
+struct AtOnceSession {
+    clock: Clock,
+    waits_ns: std::sync::Arc<AtomicU64>,
+}
+
+impl Session for AtOnceSession {
+    fn begin(&mut self, _slot: u32, operation: &Operation, _sent: Tick) -> Begin {
+        Begin::Done(self.clock.now(), Outcome::success(operation.bytes))
+    }
+
+    fn reap(&mut self, until: Tick, _ended: &mut Vec<Completion>) {
+        self.waits_ns.fetch_add(until.saturating_sub(self.clock.now()), Ordering::Relaxed);
+    }
+
+    fn abandon(&mut self) {}
+}
+
+#[test]
+fn a_load_that_is_over_waits_for_nothing() {
+    let engine = AtOnce::default();
+    let stop = Stop { operations: Some(3), drain_ns: 1_000 * MS, ..Stop::default() };
+    let result = run(&work(1, mix(1), stop), &engine, 1, &mut Seen::default()).unwrap();
+    assert_eq!(result.tallies.iter().map(|tally| tally.ok).sum::<u64>(), 3);
+    assert_eq!(engine.0.load(Ordering::Relaxed), 0, "ns that the session was told to wait");
 }

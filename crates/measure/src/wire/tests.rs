@@ -45,6 +45,7 @@ fn interval(
             (number(at + 4), number(at + 5), number(at + 6), number(at + 7));
         (0..number(at) % 4).for_each(|fault| tally.faults.count(Fault::ALL[fault as usize * 7]));
         tally.verified = number(at + 8);
+        tally.placed = number(at + 9);
         (0..number(at) % 5).for_each(|why| tally.unchecked.count(<Unchecked as Class>::ALL[why as usize]));
     }
     for (action, histogram, value, count) in recorded {
@@ -71,8 +72,8 @@ proptest! {
         index: u32,
         actions in 0usize..4,
         numbers in prop::collection::vec(prop_oneof![0u64..100, 0..=MOST_COUNT], 0..12),
-        recorded in prop::collection::vec((0usize..4, 0usize..5, latency(), 1u64..1 << 34), 0..60),
-        others in prop::collection::vec((0usize..4, 0usize..5, latency(), 1u64..1 << 34), 0..60),
+        recorded in prop::collection::vec((0usize..4, 0usize..6, latency(), 1u64..1 << 34), 0..60),
+        others in prop::collection::vec((0usize..4, 0usize..6, latency(), 1u64..1 << 34), 0..60),
         times: (Option<u64>, u64),
     ) {
         let sent = interval(index, actions, &numbers, &recorded, times);
@@ -129,12 +130,17 @@ fn a_second_of_the_encoding_before_is_read() {
         &[2, 0xc8, 0x01, 0, 0, 0, 0, 0, 0, 1, Fault::Timeout as u8, 1],
         &[2, 77, 2, 0, 0, 0, 0],
     ];
-    let mut to = Interval::new(3, 1);
-    add(&old.concat(), &mut to).unwrap();
-    let tally = &to.actions[0];
-    assert_eq!((tally.ok, tally.bytes, tally.faults.of(Fault::Timeout)), (2, 200, 1));
-    assert_eq!((tally.response.count(), tally.response.max()), (2, 77));
-    assert_eq!((tally.verified, tally.unchecked.total()), (0, 0), "it does not tell");
+    // The second adds what was verified: one of the two.
+    let newer = [&[2][..], &old.concat()[1..], &[1, 0]].concat();
+    for (bytes, verified) in [(old.concat(), 0), (newer, 1)] {
+        let mut to = Interval::new(3, 1);
+        add(&bytes, &mut to).unwrap();
+        let tally = &to.actions[0];
+        assert_eq!((tally.ok, tally.bytes, tally.faults.of(Fault::Timeout)), (2, 200, 1));
+        assert_eq!((tally.response.count(), tally.response.max()), (2, 77));
+        assert_eq!((tally.verified, tally.unchecked.total()), (verified, 0), "what it does not tell is 0");
+        assert!(tally.own_lag_open.is_empty());
+    }
 }
 
 #[test]

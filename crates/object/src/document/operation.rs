@@ -161,7 +161,7 @@ pub(super) static EMPTY: Key<Flag> =
 static CHUNKED: Key<Flag> =
     Key::new("chunked", "Send in chunks, without a total length", Flag).default("false");
 static IF_ABSENT: Key<Flag> =
-    Key::new("if_absent", "Only if the object does not exist", Flag).default("false");
+    Key::new("if_absent", "Only if the object does not exist; a storage that ignores the condition is refused before the load, by means of an empty object that is written and deleted", Flag).default("false");
 static MULTIPART: Key<Map> = Key::of(&IN_PARTS);
 static IN_PARTS: Mapping = Mapping::new("multipart", "Upload in parts", &[&PART_BYTES, &PARALLEL]);
 static PART_BYTES: Key<Length> =

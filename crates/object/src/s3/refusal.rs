@@ -72,7 +72,6 @@ fn fault_of_code(code: &str) -> Option<Fault> {
         "RequestTimeout" => Fault::Timeout,
         "InternalError" => Fault::ServerError,
         "PreconditionFailed" => Fault::Precondition,
-        "BadDigest" | "XAmzContentSHA256Mismatch" => Fault::WrongContent,
         _ => return None,
     })
 }

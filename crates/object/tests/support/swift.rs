@@ -28,6 +28,8 @@ pub(crate) struct State {
     /// Whether logins are refused.
     pub(crate) locked: bool,
     pub(crate) no_bulk: bool,
+    /// Whether conditions of writes are ignored, as the RADOS gateway does.
+    pub(crate) unconditional: bool,
     /// Answers to the next requests on objects, instead of what is right.
     pub(crate) instead: Vec<(u16, &'static str)>,
 }
@@ -228,6 +230,7 @@ fn container(asked: &Asked, state: &mut State, name: &str) -> Answered {
     match asked.method.as_str() {
         "PUT" => (if state.containers.insert(name.to_owned()) { 201 } else { 202 }, vec![], vec![]),
         _ if !state.containers.contains(name) => (404, vec![], vec![]),
+        "HEAD" => (204, vec![], vec![]),
         "DELETE" if state.objects.keys().any(|key| key.starts_with(&inside)) => (409, vec![], vec![]),
         "DELETE" => {
             state.containers.remove(name);
@@ -248,7 +251,9 @@ fn container(asked: &Asked, state: &mut State, name: &str) -> Answered {
 fn object(asked: &Asked, state: &mut State, path: &str) -> Answered {
     let stored = state.objects.get(path).cloned();
     match (asked.method.as_str(), stored) {
-        ("PUT", Some(_)) if asked.header("If-None-Match").is_some() => (412, vec![], vec![]),
+        ("PUT", Some(_)) if asked.header("If-None-Match").is_some() && !state.unconditional => {
+            (412, vec![], vec![])
+        }
         ("PUT", _) => {
             let mut body = asked.body.clone();
             if let Some(source) = asked.header("X-Copy-From") {

@@ -14,11 +14,11 @@ use crate::registry::Registry;
 use std::ops::Range;
 use std::path::Path;
 use tidemark_keys::diagnostic::Diagnostic;
-use tidemark_keys::kinds::{Parsed, Text, Whole, Word};
-use tidemark_keys::shapes::{List, Map};
+use tidemark_keys::kinds::{Kind as _, Parsed, Share, Text, Whole, Word};
+use tidemark_keys::shapes::{Either, List, Map};
 use tidemark_keys::tree::{self, Entry, Node, Value};
 use tidemark_keys::{AnyKey, Document, Key, Mapping, Problem, Table};
-use tidemark_measure::evaluation::Level;
+use tidemark_measure::evaluation::{Level, REPEATS_LEAST};
 use tidemark_measure::record::Note;
 use tidemark_measure::service_level::ServiceLevel;
 use tidemark_measure::units;
@@ -39,12 +39,29 @@ pub(crate) static ARMS: Key<List<Map>> =
 static LOADS: Key<List<Map>> =
     Key::new("loads", "Loads to run on each arm, up to 1000", List(Map(&EVALUATION_LOAD)))
         .required("write a list of loads: `- {name: small-objects, document: small.xml}`");
-static REPEATS: Key<Whole<u32>> = Key::new(
+static REPEATS: Key<Either<Whole<u32>, Map>> = Key::new(
     "repeats",
-    "How many times to measure each cell (an arm, a load, a level); two give an interval, three or more a useful one",
-    Whole(1, 1000),
+    "How many times to measure each cell (an arm, a load, a level); two give an interval, three or more a useful one. Or until \
+     it is known exactly enough",
+    Either(Whole(1, 1000), Map(&UNTIL_NARROW)),
 )
 .default("1");
+
+static UNTIL_NARROW: Mapping =
+    Mapping::new("repeats", "Repeats until every cell is known exactly enough", &[&UNTIL, &MOST]);
+
+static UNTIL: Key<Parsed<f64>> = Key::new(
+    "until",
+    "How far the 95 % interval of a cell's throughput (mean response time of open loops) may reach to each side: at least five \
+     repeats, then one more of all arms at a level until that is so on each",
+    Parsed("share, 0.1 % to 50 %", |text| match Share.read(text)? {
+        share if (0.001..=0.5).contains(&share) => Ok(share),
+        _ => Err(Problem::new(format!("'{text}' is out of range"), "write from 0.1% to 50%, such as 3%")),
+    }),
+)
+.required("say how exactly: `repeats: {until: 3%, most: 20}`");
+static MOST: Key<Whole<u32>> =
+    Key::new("most", "The budget: no cell gets more repeats", Whole(REPEATS_LEAST, 1000)).default("20");
 static ORDER: Key<Word<Order>> = Key::new("order", "Order of the runs", Word(&ORDERS)).default("interleaved");
 static SERVICE_LEVEL: Key<Parsed<ServiceLevel>> = Key::new(
     "service_level",
@@ -149,7 +166,7 @@ fn top(mut table: Table<'_>, whole: &str, beside: &Beside<'_>) -> Evaluation {
     let shared = observe(&mut table);
     let drivers = drivers(&mut table);
     let (arms, arm_sources) = arms(&mut table, &shared, beside.environment);
-    let repeats = table.get(&REPEATS).unwrap_or(1);
+    let (repeats, until) = repeats(&mut table);
     let order = table.value(&ORDER);
     let axes = beside.environment.registry.axes();
     let common =
@@ -174,10 +191,23 @@ fn top(mut table: Table<'_>, whole: &str, beside: &Beside<'_>) -> Evaluation {
         arms,
         loads,
         repeats,
+        until,
         order,
         notes,
         documents: Documents { text: whole.to_owned(), drivers, arms: arm_sources, loads: load_sources },
     }
+}
+
+/// How often cells are measured, or at most, and until when.
+fn repeats(table: &mut Table<'_>) -> (u32, Option<f64>) {
+    let Some(entry) = table.entry(&REPEATS) else { return (1, None) };
+    if !matches!(entry.node.value, Value::Map(_)) {
+        return (table.scalar(&REPEATS, &entry.node, |text| Whole(1, 1000).read(text)).unwrap_or(1), None);
+    }
+    let mut own = table.below(&REPEATS, entry).of(&UNTIL_NARROW);
+    let (most, until) = (own.value(&MOST), own.value(&UNTIL));
+    own.finish();
+    (most, Some(until))
 }
 
 /// Notes the loads that the arms' targets and variables do not change.

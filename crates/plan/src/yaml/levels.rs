@@ -6,7 +6,7 @@ use crate::evaluation::Levels;
 use crate::level::{LevelAxis, not_taken};
 use crate::registry::Registry;
 use std::ops::Range;
-use tidemark_keys::kinds::{Kind as _, Parsed, Share};
+use tidemark_keys::kinds::{Kind as _, Parsed, Share, Whole};
 use tidemark_keys::shapes::Refer;
 use tidemark_keys::tree::{Entry, Node, Value};
 use tidemark_keys::{AnyKey, Key, Log, Problem, Table};
@@ -41,6 +41,14 @@ pub(crate) static WITHIN: Key<Parsed<f64>> = Key::new(
     }),
 )
 .default("5%");
+
+/// How many runs a search may take.
+pub(crate) static RUNS: Key<Whole<u32>> = Key::new(
+    "runs",
+    "Most runs on each arm; with fewer than it needs, the search says how far it came",
+    Whole(4, 1000),
+)
+.default("40");
 
 /// A value that the document gives for an axis.
 #[derive(Clone, Debug)]
@@ -137,9 +145,9 @@ fn values(table: &mut Table<'_>, axis: &LevelAxis) -> Places {
 
 fn search(mut table: Table<'_>, entry: &Entry, axes: &[&'static LevelAxis]) -> Option<Given> {
     table.declare(axes.iter().map(|axis| &axis.range as &AnyKey));
-    table.declare([&WITHIN as &AnyKey]);
+    table.declare([&WITHIN as &AnyKey, &RUNS]);
     let given: Vec<&LevelAxis> = axes.iter().copied().filter(|axis| table.has(&axis.range)).collect();
-    let within = table.value(&WITHIN);
+    let (within, runs) = (table.value(&WITHIN), table.value(&RUNS));
     let found = match given[..] {
         [axis] => {
             let entry = table.entry(&axis.range);
@@ -161,7 +169,7 @@ fn search(mut table: Table<'_>, entry: &Entry, axes: &[&'static LevelAxis]) -> O
     let place = given.first().and_then(|axis| table.entry(&axis.range)).map(|axis| axis.node.span.clone());
     table.finish();
     let (axis, (from, to)) = found?;
-    let search = Search { axis: axis.name().to_owned(), unit: axis.unit(), from, to, within };
+    let search = Search { axis: axis.name().to_owned(), unit: axis.unit(), from, to, within, runs };
     let levels = Levels::Searched(search);
     let ends = levels.known().into_iter().flatten();
     let placed =

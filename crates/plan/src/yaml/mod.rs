@@ -20,7 +20,7 @@ pub(crate) use arms::ARM;
 pub(crate) use documents::Documents;
 pub use environment::Environment;
 pub(crate) use evaluation::{ARMS, EVALUATION, EVALUATION_LOAD, evaluation, is_evaluation};
-pub(crate) use levels::{LEVELS, SEARCH, WITHIN};
+pub(crate) use levels::{LEVELS, RUNS, SEARCH, WITHIN};
 
 use crate::defaults;
 use crate::engine::{ReadWork, WorkPlace};

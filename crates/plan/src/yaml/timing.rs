@@ -22,8 +22,11 @@ pub static THINK: Key<Parsed<Think>> = Key::new(
 static FOR: Key<PositiveDuration> = Key::new("for", "Length of the measured window", PositiveDuration)
     .otherwise("one of these three is required")
     .also(&["runtime"]);
-static TOTAL_OPERATIONS: Key<Whole<u64>> =
-    Key::new("total_operations", "Measured operations of all workers, exactly", Whole(1, u64::MAX));
+static TOTAL_OPERATIONS: Key<Whole<u64>> = Key::new(
+    "total_operations",
+    "Measured operations of all workers, exactly; syncs of `fsync` and `fdatasync` come on top, as with fio's `number_ios`",
+    Whole(1, u64::MAX),
+);
 static TOTAL_BYTES: Key<Bytes> =
     Key::new("total_bytes", "End with the operation that reaches this total", Bytes(1));
 static WARM_UP: Key<Duration> = Key::new("warm_up", "Full load before the window, not measured", Duration)

@@ -1,18 +1,17 @@
 //! An evaluation for machines: CSV with a row for every cell, and JSON with everything but the seconds of its runs.
 
 use super::Subject;
-use super::tables::achieved;
 use crate::csv::text;
 use crate::json::Distribution;
 use csv::Terminator;
 use serde::Serialize;
-use tidemark_judge::evaluation::{Assessment, Cell, Comparison, Estimate, Metric};
+use tidemark_judge::evaluation::{Assessment, Cell, Comparison, Estimate, Metric, Totals, totals};
 use tidemark_judge::judge;
 use tidemark_measure::evaluation::{Evaluation, Member};
 use tidemark_measure::record::{Run, State};
 
 /// The version of the JSON form. Fields may be added within a schema; a change of meaning or a removal raises it.
-const SCHEMA: u32 = 1;
+const SCHEMA: u32 = 2;
 
 /// Cells that say which cell it is.
 const PLACE: [&str; 8] =
@@ -26,7 +25,7 @@ const PARTS: [&str; 5] = ["", "_low", "_high", "_variation_ratio", "_values"];
 /// Numbers that are compared, and the ends of their names.
 const METRICS: [(Metric, &str); 3] =
     [(Metric::Throughput, "throughput"), (Metric::MeanLatency, "mean"), (Metric::TailLatency, "p99")];
-const TESTS: [&str; 6] = ["_ratio", "_ratio_low", "_ratio_high", "_effect", "_p", "_outcome"];
+const TESTS: [&str; 6] = ["_ratio", "_ratio_low", "_ratio_high", "_p", "_detectable", "_outcome"];
 
 /// A row for every cell with its estimates and comparisons. Numbers are in base units, named in the headers; `_low` and
 /// `_high` are the ends of 95 % confidence intervals; `level` and `_values` are lists with `;` between.
@@ -83,8 +82,8 @@ fn tested(comparison: Option<&Comparison>) -> Vec<String> {
         one.ratio.to_string(),
         optional(low),
         optional(high),
-        optional(one.effect),
         optional(one.p),
+        optional(one.detectable),
         outcome.unwrap_or_default(),
     ]
 }
@@ -111,7 +110,7 @@ struct RunSummary<'a> {
     state: State,
     valid: bool,
     throughput_per_s: f64,
-    /// The highest of its operations; null where it is not known.
+    /// Of all its operations together; null where it is not known.
     p99_ns: Option<f64>,
     failed: u64,
 }
@@ -132,7 +131,7 @@ pub fn json(subject: &Subject<'_>) -> String {
 }
 
 fn summary(run: &Run) -> RunSummary<'_> {
-    let (throughput_per_s, p99_ns, failed) = achieved(run);
+    let Totals { throughput, p99_ns, failed } = totals(run);
     RunSummary {
         id: run.id,
         member: run.member.as_ref(),
@@ -140,7 +139,7 @@ fn summary(run: &Run) -> RunSummary<'_> {
         elapsed_ns: run.elapsed_ns,
         state: run.state,
         valid: judge(run).is_valid(),
-        throughput_per_s,
+        throughput_per_s: throughput,
         p99_ns,
         failed,
     }

@@ -119,8 +119,14 @@ pub(super) fn normalised(panels: &[Panel<'_>]) -> Vec<Figure> {
 /// An outcome in the few words that fit beside a bar.
 fn sign(outcome: Outcome) -> &'static str {
     match outcome {
-        Outcome::NoDifference => "≈ not significant",
-        other => super::tables::mark(other),
+        Outcome::Better => "✓ better",
+        Outcome::Worse => "✕ worse",
+        Outcome::Equal => "✓ equal",
+        Outcome::NotWorse => "✓ not worse",
+        Outcome::Inconclusive => "≈ inconclusive",
+        Outcome::Confounded => "≈ or a drift",
+        Outcome::Mixed | Outcome::CannotTell => "≈ cannot tell",
+        Outcome::NotCompared => "not tested",
     }
 }
 

@@ -27,9 +27,13 @@ pub fn markdown(subject: &Subject<'_>) -> String {
         }
         text += "\n";
     }
-    if !assessment.bottlenecks.is_empty() {
-        text += "## Bottlenecks\n\n";
-        for one in &assessment.bottlenecks {
+    let told = [
+        ("Bottlenecks", &assessment.bottlenecks),
+        ("Not the limit, or not to be told", &assessment.not_limits),
+    ];
+    for (title, all) in told.into_iter().filter(|(_, all)| !all.is_empty()) {
+        text += &format!("## {title}\n\n");
+        for one in all {
             text +=
                 &format!("{} under {}:\n\n{}\n", plain(&one.arm), plain(&one.load), finding(&one.finding));
         }
@@ -39,6 +43,7 @@ pub fn markdown(subject: &Subject<'_>) -> String {
         text += &assessment.findings.iter().map(finding).collect::<String>();
         text += "\n";
     }
+    text += &section("In the mean of all cells", &tables::overall(subject));
     text += &section("Comparisons and their tests", &tables::comparisons(subject, &panels));
     text += &section("Proofs", &tables::proofs(subject, &panels));
     text += &section("Arms", &tables::arms(subject));

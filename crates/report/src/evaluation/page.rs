@@ -10,6 +10,7 @@ use crate::html::parts::{
 use crate::text::utc;
 use maud::{Markup, html};
 use tidemark_judge::Finding;
+use tidemark_judge::evaluation::Bottleneck;
 use tidemark_measure::evaluation::{Arm, Load};
 
 /// Rows of a table that is shown unfolded.
@@ -29,7 +30,7 @@ pub fn html(subject: &Subject<'_>) -> String {
     let panels = panels(subject.evaluation, subject.assessment);
     let sections = [
         ("verdict", "Verdict", verdict(subject)),
-        ("comparison", "Loads and arms", comparison(&panels)),
+        ("comparison", "Loads and arms", comparison(&panels, subject)),
         ("levels", "Levels and knees", levels(&panels)),
         ("latencies", "Response times", latencies(&panels, subject)),
         ("bottlenecks", "Bottlenecks", bottlenecks(subject)),
@@ -111,19 +112,21 @@ fn verdict(subject: &Subject<'_>) -> Markup {
     }
 }
 
-fn comparison(panels: &[Panel<'_>]) -> Markup {
+fn comparison(panels: &[Panel<'_>], subject: &Subject<'_>) -> Markup {
     if panels.is_empty() {
         return paragraph("alarm", "Nothing was measured.");
     }
     let normalised = drawings::normalised(panels);
     let operations = tables::operations(panels);
+    let overall = tables::overall(subject);
     html! {
         (tables::main(panels).html())
         p class="legend" {
-            "Means over the repeats; ± is half of the 95 % confidence interval (Student's t) as a share of the mean; \
-             × is the multiple of the baseline's. Better and worse mark significant differences (Welch's test, \
-             corrected for the number of comparisons by Holm's method)."
+            "Means over the repeats; ± is half of the 95 % confidence interval of a mean (Student's t) as a share of it; \
+             × is the multiple of the baseline's. Better and worse are what an interval of the multiple without 1 says \
+             (all of them hold at once with 95 %); “cannot tell below 4 %” means that a smaller difference would not be seen."
         }
+        @if !overall.is_empty() { h3 { "In the mean of all cells" } "\n" (overall.html()) }
         @if !normalised.is_empty() {
             h3 { "Compared with the baseline" } "\n"
             (named(&normalised))
@@ -177,33 +180,37 @@ fn latencies(panels: &[Panel<'_>], subject: &Subject<'_>) -> Markup {
 }
 
 fn bottlenecks(subject: &Subject<'_>) -> Markup {
-    let found = &subject.assessment.bottlenecks;
-    if found.is_empty() {
+    let (limits, others) = (&subject.assessment.bottlenecks, &subject.assessment.not_limits);
+    if limits.is_empty() && others.is_empty() {
         return match subject.runs.iter().any(|run| !run.nodes.is_empty()) {
-            true => paragraph("", "No rule found a resource at its limit."),
+            true => paragraph("", "No resource is shown to be the limit."),
             false => paragraph(
                 "",
                 "No node was observed: only the load generator itself can be named as the limit.",
             ),
         };
     }
-    let of = |arm: &Arm, load: &Load| -> Vec<&Finding> {
-        let own = found.iter().filter(|one| one.arm == arm.name && one.load == load.name);
-        own.map(|one| &one.finding).collect()
-    };
     html! {
         @for arm in &subject.evaluation.arms {
             @for load in &subject.evaluation.loads {
-                @let own = of(arm, load);
-                @if !own.is_empty() {
-                    @let (likely, rest) = own.split_at(own.len().min(MOST_BOTTLENECKS));
+                @let [limits, others] = [limits, others].map(|all| of(all, arm, load));
+                @if !limits.is_empty() || !others.is_empty() {
+                    @let (likely, rest) = limits.split_at(limits.len().min(MOST_BOTTLENECKS));
                     h3 { (arm.name) " under " (load.name) } "\n"
+                    @if limits.is_empty() { (paragraph("", "No resource is shown to be the limit.")) }
                     div class="findings side" { @for one in likely { (finding(one)) } }
                     @if !rest.is_empty() { (folded("Less likely", rest)) }
+                    @if !others.is_empty() { (folded("Not the limit, or not to be told", &others)) }
                 }
             }
         }
     }
+}
+
+/// What is said of an arm under a load.
+fn of<'a>(all: &'a [Bottleneck], arm: &Arm, load: &Load) -> Vec<&'a Finding> {
+    let own = all.iter().filter(|one| one.arm == arm.name && one.load == load.name);
+    own.map(|one| &one.finding).collect()
 }
 
 fn nodes(panels: &[Panel<'_>], subject: &Subject<'_>) -> Markup {
@@ -226,9 +233,10 @@ fn all_findings(subject: &Subject<'_>, panels: &[Panel<'_>]) -> Markup {
             h3 { "Comparisons and their tests" } "\n"
             (maybe_folded("All comparisons", &table, MOST_ROWS))
             p class="legend" {
-                "Effect: the difference in pooled standard deviations (Hedges' g). p: the probability of a difference as \
-                 large if there were none (Welch's test on logarithms), corrected by Holm's method; below 0.05 a \
-                 difference counts as significant."
+                "Ratios are of geometric means over the repeats (Welch's test on logarithms). Intervals, p and results are \
+                 one procedure: all intervals of this page hold at once with 95 % (Bonferroni; half of the 5 % for the means \
+                 over cells, half for single cells), and p is below 0.05 exactly where the interval leaves 1 out. Seen from: \
+                 the smallest difference that four of five such evaluations would find."
             }
         }
     }

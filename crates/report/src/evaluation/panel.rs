@@ -1,6 +1,6 @@
 //! Cells put together by load, and what stands for a load where there is room for one level only.
 
-use tidemark_judge::evaluation::{Assessment, Cell, Comparison, Knee, Metric};
+use tidemark_judge::evaluation::{Assessment, Cell, Comparison, Knee, Metric, shown};
 use tidemark_measure::axis::{Axis, Value};
 pub(super) use tidemark_measure::evaluation::level_label as level_words;
 use tidemark_measure::evaluation::{Evaluation, Level, Load, number_on};
@@ -110,21 +110,9 @@ impl<'a> Panel<'a> {
         self.knees().any(|knee| knee.arm == arm && is_at(knee, level))
     }
 
-    /// The level that stands for the load: the baseline's knee if all arms were measured there, or else the highest
-    /// level at which they were.
+    /// The level that stands for the load, as in the headline.
     pub(super) fn shown(&self) -> Option<&'a Level> {
-        let present: Vec<&str> =
-            self.arms.iter().copied().filter(|arm| self.cells.iter().any(|cell| cell.arm == *arm)).collect();
-        let shared = |level: &&&Level| present.iter().all(|arm| self.cell(arm, level).is_some());
-        let ascending: Vec<&Level> = match self.ladders().into_iter().next_back() {
-            Some(ladder) => ladder.steps.into_iter().map(|(_, _, level)| level).collect(),
-            None => self.levels.clone(),
-        };
-        let knee = self.arms.iter().find_map(|arm| self.knees().find(|knee| knee.arm == *arm));
-        let at_knee =
-            ascending.iter().filter(shared).find(|level| knee.is_some_and(|knee| is_at(knee, level)));
-        let highest = ascending.iter().rfind(|level| shared(level));
-        at_knee.or(highest).or(ascending.last()).copied()
+        shown(&self.cells, &self.assessment.knees)
     }
 
     /// The levels that the main table shows.

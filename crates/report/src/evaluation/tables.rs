@@ -4,7 +4,9 @@ use super::Subject;
 use super::panel::{Panel, level_words};
 use crate::content::{self, NONE, bandwidth};
 use crate::table::{Table, Tone};
-use tidemark_judge::evaluation::{Cell, Comparison, Estimate, Metric, Outcome};
+use tidemark_judge::evaluation::{
+    Cell, Comparison, Estimate, Metric, Outcome, Totals, difference, plus_minus as words_of, totals,
+};
 use tidemark_judge::{claimed, judge};
 use tidemark_measure::evaluation::Level;
 use tidemark_measure::kind::OperationClass;
@@ -20,14 +22,17 @@ pub(super) fn badges(subject: &Subject<'_>) -> Vec<(Option<bool>, String)> {
     if subject.evaluation.state != State::Completed {
         words.push((Some(false), subject.evaluation.state.name().to_uppercase()));
     }
-    let (is_good, outcome) = match subject.assessment.outcome {
-        Outcome::Better => (Some(true), "better than the baseline"),
-        Outcome::Worse => (Some(false), "worse than the baseline"),
-        Outcome::Mixed => (None, "better in part, worse in part"),
-        Outcome::NoDifference => (None, "no significant difference"),
-        Outcome::NotCompared => (None, "not compared"),
-    };
-    words.push((is_good, outcome.to_owned()));
+    for arm in subject.assessment.compared() {
+        let outcome = subject.assessment.outcome_of(Some(arm));
+        let is_good = match outcome {
+            Outcome::Better | Outcome::Equal | Outcome::NotWorse => Some(true),
+            Outcome::Worse => Some(false),
+            _ => None,
+        };
+        let than =
+            if matches!(outcome, Outcome::Better | Outcome::Worse) { " than the baseline" } else { "" };
+        words.push((is_good, format!("{arm}: {}{than}", outcome.name())));
+    }
     words
 }
 
@@ -117,13 +122,10 @@ fn failed(cell: &Cell) -> Vec<String> {
 
 /// Half of the interval as a share of the mean; says when there is none.
 fn plus_minus(estimate: &Estimate) -> String {
-    match estimate.interval {
-        Some((low, high)) if estimate.mean.abs() > 0.0 => {
-            let share = (high - low).abs() / 2.0 / estimate.mean.abs() * 100.0;
-            if share >= 99.5 { format!("± {share:.0} %") } else { format!("± {share:.1} %") }
-        }
-        _ if estimate.values.len() == 1 => "one value".into(),
-        _ => String::new(),
+    match estimate.half_width() {
+        Some(half_width) => words_of(half_width),
+        None if estimate.values.len() == 1 => "one value".into(),
+        None => String::new(),
     }
 }
 
@@ -137,19 +139,23 @@ pub(super) fn times(ratio: f64) -> String {
     }
 }
 
-/// The sign and the words of an outcome.
-pub(super) fn mark(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Better => "✓ better",
-        Outcome::Worse => "✕ worse",
-        Outcome::NoDifference => "≈ no significant difference",
-        Outcome::Mixed => "better in part, worse in part",
-        Outcome::NotCompared => "not tested",
-    }
+/// The sign and the words of a comparison's outcome.
+pub(super) fn mark(comparison: &Comparison) -> String {
+    let sign = match comparison.outcome {
+        Outcome::Better | Outcome::Equal | Outcome::NotWorse => "✓ ",
+        Outcome::Worse => "✕ ",
+        Outcome::Inconclusive | Outcome::Confounded | Outcome::CannotTell => "≈ ",
+        Outcome::Mixed | Outcome::NotCompared => "",
+    };
+    format!("{sign}{}", comparison.words())
 }
 
 fn outcome(comparison: &Comparison) -> String {
-    format!("{}: {}", mark(comparison.outcome), times(comparison.ratio))
+    let ratio = times(comparison.ratio);
+    match comparison.outcome {
+        Outcome::CannotTell => format!("≈ {ratio}: {}", comparison.words()),
+        _ => format!("{}: {ratio}", mark(comparison)),
+    }
 }
 
 /// All levels of a load as COSBench lists them: an arm after the other. `None` for loads without levels.
@@ -235,15 +241,28 @@ pub(super) fn operations(panels: &[Panel<'_>]) -> Table {
     table
 }
 
+/// The means over cells: arms beside the baseline, and beside each other.
+pub(super) fn overall(subject: &Subject<'_>) -> Table {
+    let all = subject.assessment.overall.iter();
+    tested("In the mean of all cells", all.map(|one| (one.place(), one)))
+}
+
 /// Every comparison with what its test says.
 pub(super) fn comparisons(subject: &Subject<'_>, panels: &[Panel<'_>]) -> Table {
-    let mut table = Table::new("Comparisons with the baseline")
-        .words(["Load", "Arm", "Number"])
-        .numbers(["Ratio", "95 % interval", "Effect (g)", "p (Holm)"])
-        .words(["Result"]);
-    for one in &subject.assessment.comparisons {
+    let place = |one: &Comparison| {
         let panel = panels.iter().find(|panel| panel.load == one.load && panel.subject == one.subject);
-        let load = panel.map_or_else(|| one.load.clone(), |panel| panel.title_at(&one.level));
+        panel.map_or_else(|| one.load.clone(), |panel| panel.title_at(&one.level))
+    };
+    let all = subject.assessment.comparisons.iter();
+    tested("Comparisons with the baseline", all.map(|one| (place(one), one)))
+}
+
+fn tested<'c>(caption: &str, all: impl Iterator<Item = (String, &'c Comparison)>) -> Table {
+    let mut table = Table::new(caption)
+        .words(["Of", "Arm", "Beside", "Number"])
+        .numbers(["Ratio", "95 % interval", "p", "Seen from"])
+        .words(["Result"]);
+    for (place, one) in all {
         let metric = match one.metric {
             Metric::Throughput => "throughput",
             Metric::MeanLatency => "mean response",
@@ -253,14 +272,15 @@ pub(super) fn comparisons(subject: &Subject<'_>, panels: &[Panel<'_>]) -> Table 
             one.interval.map_or(NONE.into(), |(low, high)| format!("{} to {}", times(low), times(high)));
         let p = one.p.map_or(NONE.into(), |p| if p < 0.0005 { "< 0.001".into() } else { format!("{p:.3}") });
         let cells = vec![
-            load,
+            place,
             one.arm.clone(),
+            one.baseline.clone(),
             metric.into(),
             times(one.ratio),
             interval,
-            one.effect.map_or(NONE.into(), |effect| format!("{effect:+.1}")),
             p,
-            mark(one.outcome).into(),
+            one.detectable.map_or(NONE.into(), difference),
+            mark(one),
         ];
         table.row(if one.outcome == Outcome::Worse { Tone::Bad } else { Tone::Plain }, cells);
     }
@@ -390,11 +410,12 @@ pub(super) fn loads(subject: &Subject<'_>) -> Table {
         let levels = match (&load.search, levels.is_empty()) {
             (Some(search), _) => {
                 format!(
-                    "searched: {} {} to {}, within {:.0} %",
+                    "searched: {} {} to {}, within {:.0} %{}",
                     search.axis,
                     search.from,
                     search.to,
-                    search.within * 100.0
+                    search.within * 100.0,
+                    if search.runs > 0 { format!(", {} runs at most", search.runs) } else { String::new() }
                 )
             }
             (None, true) => "one".into(),
@@ -420,7 +441,7 @@ pub(super) fn runs(subject: &Subject<'_>) -> Table {
     for (run, member) in runs {
         let is_valid = judge(run).is_valid();
         let tone = if is_valid && run.state == State::Completed { Tone::Plain } else { Tone::Bad };
-        let (rate, tail, failed) = achieved(run);
+        let Totals { throughput, p99_ns, failed } = totals(run);
         let cells = vec![
             run.id.to_string(),
             member.arm.clone(),
@@ -431,26 +452,13 @@ pub(super) fn runs(subject: &Subject<'_>) -> Table {
             crate::text::utc(run.started_unix_ns),
             run.state.name().into(),
             if is_valid { "VALID" } else { "INVALID" }.into(),
-            units::rate(rate),
-            tail.map_or(NONE.into(), |ns| units::duration_ns(ns as u64)),
+            units::rate(throughput),
+            p99_ns.map_or(NONE.into(), |ns| units::duration_ns(ns as u64)),
             units::count(failed),
         ];
         table.row(tone, cells);
     }
     table.without_if_same("Level")
-}
-
-/// Throughput of all main stages' operations together, the highest 99th percentile of any, and how many failed.
-pub(super) fn achieved(run: &Run) -> (f64, Option<f64>, u64) {
-    let (mut rate, mut tail, mut failed) = (0.0, None::<f64>, 0u64);
-    for (work, operation) in
-        run.stages.iter().filter(|stage| content::is_main(stage)).flat_map(content::operations)
-    {
-        rate += operation.throughput(work.window_seconds());
-        failed = failed.saturating_add(operation.tally.failed());
-        tail = [tail, operation.quantile_ns(0.99)].into_iter().flatten().reduce(f64::max);
-    }
-    (rate, tail, failed)
 }
 
 /// What made the evaluation.
@@ -462,7 +470,21 @@ pub(super) fn provenance(subject: &Subject<'_>) -> Table {
         ("Started", crate::text::utc(evaluation.started_unix_ns)),
         (
             "Runs",
-            format!("{}, each cell {} times, {}", subject.runs.len(), evaluation.repeats, evaluation.order),
+            match evaluation.until {
+                Some(until) => format!(
+                    "{}, each cell until {}, at most {} times, {}",
+                    subject.runs.len(),
+                    words_of(until),
+                    evaluation.repeats,
+                    evaluation.order
+                ),
+                None => format!(
+                    "{}, each cell {} times, {}",
+                    subject.runs.len(),
+                    evaluation.repeats,
+                    evaluation.order
+                ),
+            },
         ),
     ];
     content::made_by("What made this evaluation", &evaluation.provenance, own)

@@ -69,6 +69,7 @@ pub(crate) fn evaluation(shape: &Shape) -> (Evaluation, Vec<Run>) {
             text: "The slow devices are throttled loop devices.".into(),
         }],
         missing: Vec::new(),
+        until: None,
     };
     let mut runs = Vec::new();
     for repeat in 1..=shape.repeats {
@@ -301,9 +302,10 @@ fn nodes(random: &mut Rng, shape: &Shape, arm: usize, rate: f64, response: f64) 
         ] {
             series.push(noisy(Kind::Disk, &disk, metric, mean));
         }
-        let values = vec![500.0; at_ns.len()];
-        let (subject, metric) = (disk, "write_ops_limit".into());
-        series.push(Series { kind: Kind::Disk, subject, metric, values });
+        for (metric, value) in [("write_ops_limit", 500.0), ("observed_bytes", writes * 9_000.0)] {
+            let (subject, metric, values) = (disk.clone(), metric.into(), vec![value as f32; at_ns.len()]);
+            series.push(Series { kind: Kind::Disk, subject, metric, values });
+        }
         let osd = format!("osd.{number}");
         for (metric, mean) in [
             ("op_w_latency_ns", response * 7e8),

@@ -43,12 +43,19 @@ pub(super) async fn compare(
     let (first, second) = (numbers("a", &sides.a)?, numbers("b", &sides.b)?);
     app.with_store(move |_, store| {
         let both = [side(store, &first)?, side(store, &second)?];
+        if both[0].is(&both[1]) {
+            return Ok(Reply(Comparison {
+                outcome: Outcome::NotCompared.name().into(),
+                sentence: "Both sides are the same runs: there is nothing to compare.".into(),
+                ..Comparison::default()
+            }));
+        }
         let (evaluation, runs) = judge_compare::compare([&sides.a, &sides.b], both);
         let assessment = assess(&evaluation, &runs);
         let subject = Subject { evaluation: &evaluation, assessment: &assessment, runs: &runs, heat: &[] };
         let drawn = figures(&subject).into_iter().map(|figure| (figure.title.clone(), figure.standalone()));
         Ok(Reply(Comparison {
-            outcome: outcome(assessment.outcome).into(),
+            outcome: assessment.outcome.name().into(),
             sentence: assessment.verdict.join(" "),
             invalid: assessment.validity.sentences(),
             rows: assessment.comparisons.iter().filter_map(|one| row(one, &assessment)).collect(),
@@ -81,16 +88,6 @@ fn side(store: &Store, ids: &[u64]) -> Result<Side, ApiError> {
     Ok(Side::of_runs(runs?))
 }
 
-fn outcome(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Better => "better",
-        Outcome::Worse => "worse",
-        Outcome::Mixed => "mixed",
-        Outcome::NoDifference => "no significant difference",
-        Outcome::NotCompared => "not comparable",
-    }
-}
-
 /// A comparison with the numbers of both sides.
 fn row(one: &judged::Comparison, assessment: &Assessment) -> Option<ComparisonRow> {
     let value = |arm: &str| {
@@ -116,11 +113,11 @@ fn row(one: &judged::Comparison, assessment: &Assessment) -> Option<ComparisonRo
         b: value(&one.arm)?,
         ratio: one.ratio,
         interval: one.interval,
+        detectable: one.detectable,
         outcome: match one.outcome {
-            Outcome::NotCompared => "too few repeats",
-            known => outcome(known),
-        }
-        .into(),
+            Outcome::NotCompared => "too few repeats".into(),
+            _ => one.words(),
+        },
     })
 }
 

@@ -39,7 +39,10 @@ impl Running {
         let Some(id) = event.submission else { return };
         match &event.live {
             Live::Stages(stages) => self.submissions.entry(id).or_default().stages.clone_from(stages),
-            Live::Second(second) => self.submissions.entry(id).or_default().add(second),
+            // One that misses drivers comes again, whole.
+            Live::Second(second) if second.missing.is_empty() => {
+                self.submissions.entry(id).or_default().add(second);
+            }
             // Its series end, so that nobody goes on showing its last second.
             Live::Ended(_) => drop(self.submissions.remove(&id)),
             _ => {}

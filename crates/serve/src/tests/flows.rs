@@ -200,7 +200,7 @@ fn stored_runs_are_listed_reported_compared_and_deleted() {
     let row = &compared["rows"][0];
     assert_eq!(
         (&compared["outcome"], &row["a"], &row["ratio"]),
-        (&json!("not comparable"), &row["b"], &json!(1.0)),
+        (&json!("not tested"), &row["b"], &json!(1.0)),
         "{compared}"
     );
     assert_eq!(server.get(&format!("/api/v1/compare?a={first},{first}&b={second}")).status, 400);

@@ -1,13 +1,30 @@
 //! The command line of controllers, drivers and their clients.
 
 use clap::{Args, Subcommand, ValueEnum};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+
+/// The port where nobody says another.
+const PORT: u16 = 19088;
+
+/// An address to listen on. What lacks a port is told how to write it.
+fn listen(text: &str) -> Result<SocketAddr, String> {
+    let bare = text.trim_start_matches('[').trim_end_matches(']');
+    text.parse().map_err(|_| match (bare.parse::<IpAddr>(), text.parse::<u16>()) {
+        (Ok(address), _) => format!("a port is missing: write {}", SocketAddr::new(address, PORT)),
+        (_, Ok(port)) => {
+            format!("an address is missing: write 127.0.0.1:{port}, or 0.0.0.0:{port} for all addresses")
+        }
+        _ => format!(
+            "write an IP address and a port, such as 0.0.0.0:{PORT} for all addresses of this machine"
+        ),
+    })
+}
 
 #[derive(Args, Debug)]
 pub(crate) struct Serve {
     /// Address to listen on; addresses other than loopback use TLS and tokens
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:19088")]
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:19088", value_parser = listen)]
     pub(crate) listen: SocketAddr,
     /// Name of the controller [default: this host's]
     #[arg(long)]

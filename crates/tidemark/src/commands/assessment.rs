@@ -1,11 +1,11 @@
 //! An evaluation's or comparison's assessment, on the terminal and as a report.
 
-use super::outcome::not_observed;
+use super::outcome::{head, not_observed};
 use super::table::aligned;
 use crate::terminal::{Style, Terminal};
 use std::path::Path;
-use tidemark_judge::evaluation::{Assessment, Cell, Comparison, Estimate, Metric, Outcome};
-use tidemark_judge::{Severity, Validity};
+use tidemark_judge::Severity;
+use tidemark_judge::evaluation::{Assessment, Cell, Estimate, Metric, decimals};
 use tidemark_measure::evaluation::Evaluation;
 use tidemark_measure::evaluation::level_label as level;
 use tidemark_measure::record::{Run, State};
@@ -71,12 +71,7 @@ pub(crate) fn failed(judged: &Judged<'_>) -> bool {
 pub(crate) fn show(judged: &Judged<'_>, terminal: Terminal) {
     let Judged { evaluation, assessment, .. } = judged;
     terminal.print("");
-    let (style, word) = match (&assessment.validity, evaluation.state) {
-        (Validity::Invalid(_), _) => (Style::Bad, "INVALID"),
-        (_, State::Failed) => (Style::Bad, "FAILED"),
-        (_, State::Interrupted) => (Style::Warning, "INTERRUPTED"),
-        _ => (Style::Good, "VALID"),
-    };
+    let (style, word) = head(evaluation.state, assessment.validity.is_valid());
     terminal.print(&format!(
         "{}  {}",
         terminal.paint(style, word),
@@ -85,9 +80,10 @@ pub(crate) fn show(judged: &Judged<'_>, terminal: Terminal) {
     for sentence in &assessment.verdict {
         terminal.print(&format!("  {sentence}"));
     }
-    for bottleneck in &assessment.bottlenecks {
+    let limits = assessment.bottlenecks.iter().map(|one| ("limit", one));
+    for (word, bottleneck) in limits.chain(assessment.not_limits.iter().map(|one| ("no limit", one))) {
         let place = terminal.paint(Style::Faint, &format!("({}, {})", bottleneck.arm, bottleneck.load));
-        terminal.print(&format!("  limit    {} {place}", bottleneck.finding.title()));
+        terminal.print(&format!("  {word:<8} {} {place}", bottleneck.finding.title()));
         bottleneck.finding.evidence().iter().for_each(|line| terminal.print(&format!("             {line}")));
     }
     for finding in &assessment.findings {
@@ -106,7 +102,7 @@ pub(crate) fn show(judged: &Judged<'_>, terminal: Terminal) {
     terminal.print(&cells(assessment));
     if !assessment.comparisons.is_empty() {
         terminal.print("");
-        terminal.print(&comparisons(&assessment.comparisons));
+        terminal.print(&comparisons(assessment));
     }
     not_observed(judged.runs, terminal);
     for note in &evaluation.notes {
@@ -202,41 +198,26 @@ fn row(cell: &Cell) -> Vec<String> {
 
 /// Half of a confidence interval's width, as a share of the mean.
 fn half_width(estimate: &Estimate) -> String {
-    match estimate.interval {
-        Some((low, high)) if estimate.mean > 0.0 => {
-            format!("{:.1} %", 50.0 * (high - low) / estimate.mean)
-        }
-        _ => "-".into(),
-    }
+    estimate.half_width().map_or("-".into(), |share| format!("{:.1} %", 100.0 * share))
 }
 
-/// A row per comparison.
-fn comparisons(all: &[Comparison]) -> String {
-    let heading =
-        ["compared with the first arm", "of", "level", "ratio", "95 % interval", "p, corrected", "result"];
+/// A row per comparison: the means first.
+fn comparisons(assessment: &Assessment) -> String {
+    let heading = ["compared", "with", "of", "ratio", "95 % interval", "p", "result"];
     let mut rows = vec![heading.map(str::to_owned).to_vec()];
-    for one in all {
-        let load = [one.load.as_str(), one.subject.as_str()];
+    for one in assessment.overall.iter().chain(&assessment.comparisons) {
+        let decimals = decimals(one.ratio, one.interval, 3);
         rows.push(vec![
             one.arm.clone(),
-            format!(
-                "{} {}",
-                load.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": "),
-                metric(one.metric)
-            ),
-            level(&one.level),
-            format!("{:.3}", one.ratio),
-            one.interval.map_or("-".into(), |(low, high)| format!("{low:.3} to {high:.3}")),
+            one.baseline.clone(),
+            format!("{}, {}", metric(one.metric), one.place()),
+            format!("{:.decimals$}", one.ratio),
+            one.interval.map_or("-".into(), |(low, high)| format!("{low:.decimals$} to {high:.decimals$}")),
             one.p.map_or("-".into(), |p| if p < 0.001 { "<0.001".into() } else { format!("{p:.3}") }),
-            outcome(one.outcome).to_owned(),
+            one.words(),
         ]);
     }
-    if rows[1..].iter().all(|row| row[2].is_empty()) {
-        rows.iter_mut().for_each(|row| {
-            row.remove(2);
-        });
-    }
-    aligned(&rows, 2)
+    aligned(&rows, 3)
 }
 
 /// The name of a metric.
@@ -245,16 +226,5 @@ fn metric(metric: Metric) -> &'static str {
         Metric::Throughput => "throughput",
         Metric::MeanLatency => "mean latency",
         Metric::TailLatency => "p99 latency",
-    }
-}
-
-/// A comparison's outcome in words.
-pub(crate) fn outcome(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Better => "better",
-        Outcome::Worse => "worse",
-        Outcome::Mixed => "better in part, worse in part",
-        Outcome::NoDifference => "no significant difference",
-        Outcome::NotCompared => "not compared",
     }
 }

@@ -73,6 +73,10 @@ fn write(arguments: &cli::Block) -> Result<String, Stop> {
     let mut key = |name: &str, value: String| {
         let _ = writeln!(text, "      {name}: {value}");
     };
+    // The stage is named by it in tables.
+    if arguments.pattern.chars().all(|c| c.is_ascii_alphanumeric()) {
+        key("name", quoted(&arguments.pattern));
+    }
     key("pattern", axis(&arguments.pattern));
     // Profiles bring their own.
     let plain = arguments.pattern.split(',').any(|pattern| PLAIN.contains(&pattern.trim()));
@@ -81,11 +85,13 @@ fn write(arguments: &cli::Block) -> Result<String, Stop> {
     }
     key("depth", axis(&arguments.depth));
     key("clients", axis(&arguments.clients.clone().unwrap_or_else(|| arguments.paths.len().to_string())));
-    let given: [(&str, &Option<String>); 6] = [
+    let arrivals = arguments.arrivals.map(|arrivals| arrivals.name().to_owned());
+    let given: [(&str, &Option<String>); 7] = [
         ("batch", &arguments.batch),
         ("reads", &arguments.reads),
         ("random", &arguments.random),
         ("rate", &arguments.rate),
+        ("arrivals", &arrivals),
         ("steady", &arguments.steady),
         ("fsync", &arguments.fsync),
     ];
@@ -176,7 +182,20 @@ mod tests {
         for words in [
             &["randread", "/data/a", "/data/b", "--size", "64MiB", "--cleanup", "--warm-cache", "--buffered"]
                 [..],
-            &["oltp", "/data/a", "--rate", "500/s", "--depth", "1,32", "--fsync", "32", "--steady", "5s"],
+            &[
+                "oltp",
+                "/data/a",
+                "--rate",
+                "500/s",
+                "--arrivals",
+                "poisson",
+                "--depth",
+                "1,32",
+                "--fsync",
+                "32",
+                "--steady",
+                "5s",
+            ],
             &["randrw", "/data/a", "--reads", "70%", "--batch", "4", "--verify", "--no-prepare"],
         ] {
             let text = written(words);
@@ -187,5 +206,13 @@ mod tests {
             assert!(read.is_ok(), "{text}\n{:?}", read.unwrap_err());
             assert_eq!(read.unwrap().warnings, [], "{text}");
         }
+    }
+
+    #[test]
+    fn arrivals_and_the_pattern_s_name_are_written() {
+        let text = written(&["randread", "/data/a", "--rate", "500/s", "--arrivals", "poisson"]);
+        assert!(text.contains("      name: randread\n      pattern: randread\n"), "{text}");
+        assert!(text.contains("      arrivals: poisson\n"), "{text}");
+        assert!(!written(&["read,write", "/data/a"]).contains("      name:"));
     }
 }

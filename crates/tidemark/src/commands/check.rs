@@ -1,13 +1,18 @@
 //! `tidemark check FILE`.
 
 use super::document::{self, Opened};
+use super::outcome::open_store;
 use crate::cli;
 use crate::exit::{Exit, Stop};
 use crate::terminal::{Style, Terminal};
-use tidemark_control::provenance;
+use std::path::PathBuf;
+use tidemark_control::evaluate::expected_searches;
+use tidemark_control::{evaluate, provenance};
+use tidemark_judge::evaluation::{Power, difference, finds_nothing, plus_minus, power};
+use tidemark_judge::knee::{Expected, expected};
 use tidemark_load::open_files;
 use tidemark_measure::evaluation::level_label as level;
-use tidemark_measure::record::Cell;
+use tidemark_measure::record::{Cell, Run};
 use tidemark_measure::units;
 use tidemark_plan::evaluation::{Arm, Evaluation, Levels};
 use tidemark_plan::forecast::{self, Forecast, Stage, Time};
@@ -17,10 +22,22 @@ use tidemark_plan::yaml::Environment;
 const MOST_POINTS: usize = 20;
 
 /// Shows what a document will do and require.
-pub(crate) fn check(arguments: &cli::Check, terminal: Terminal) -> Result<Exit, Stop> {
+pub(crate) fn check(
+    arguments: &cli::Check,
+    store: Option<PathBuf>,
+    terminal: Terminal,
+) -> Result<Exit, Stop> {
     let source = match document::read(&arguments.file, terminal)? {
         Opened::Workload(source) => source,
-        Opened::Evaluation(source) => return evaluation(&source.evaluation, arguments.json, terminal),
+        Opened::Evaluation(source) => {
+            let (record, runs) = measured(&source.evaluation, store)?;
+            let known = power(&record, &runs, arguments.noise);
+            evaluation(&source.evaluation, &known, arguments.json, terminal)?;
+            if !arguments.json {
+                tell_power(&record, &known, terminal);
+            }
+            return Ok(Exit::Done);
+        }
     };
     let registry = tidemark_engines::registry();
     let plan = &source.document.plan;
@@ -50,7 +67,7 @@ fn possible(forecast: &Forecast) -> Result<(), Stop> {
 }
 
 /// Shows what an evaluation will do: its arms with their commands, its loads, how many runs, how long.
-fn evaluation(document: &Evaluation, json: bool, terminal: Terminal) -> Result<Exit, Stop> {
+fn evaluation(document: &Evaluation, power: &[Power], json: bool, terminal: Terminal) -> Result<Exit, Stop> {
     let registry = tidemark_engines::registry();
     let environment = Environment::process(&registry);
     let cells = document.cells();
@@ -65,8 +82,15 @@ fn evaluation(document: &Evaluation, json: bool, terminal: Terminal) -> Result<E
     }
     if json {
         let loads: Vec<_> = forecasts.iter().map(|forecast| serde_json::json!(forecast)).collect();
-        let runs = cells.len();
-        terminal.print(&serde_json::json!({"name": document.name, "runs": runs, "loads": loads}).to_string());
+        let searches = expected_searches(document).map(|searches| {
+            let Expected { least, undisturbed, most } = searches;
+            serde_json::json!({"least": least, "undisturbed": undisturbed, "most": most})
+        });
+        let (name, runs) = (&document.name, cells.len());
+        let event = serde_json::json!({
+            "name": name, "runs": runs, "searches": searches, "loads": loads, "power": power
+        });
+        terminal.print(&event.to_string());
         return Ok(Exit::Done);
     }
     terminal.print(&terminal.paint(Style::Strong, &document.name));
@@ -92,7 +116,12 @@ fn evaluation(document: &Evaluation, json: bool, terminal: Terminal) -> Result<E
             Levels::Searched(search) => {
                 let ends: Vec<_> = load.levels.known().iter().map(level).collect();
                 let within = units::percent(search.within).replace(".00", "");
-                format!("search between {}, to within {within}", ends.join(" and "))
+                let Expected { least, undisturbed, most } = expected(search);
+                format!(
+                    "search between {}, to within {within}: {least} to {most} runs on each arm, about {undisturbed} if no run \
+                     misleads",
+                    ends.join(" and ")
+                )
             }
         };
         let service_level = load.service_level.as_ref().map(|level| format!("service level: {}", level.text));
@@ -101,20 +130,45 @@ fn evaluation(document: &Evaluation, json: bool, terminal: Terminal) -> Result<E
             terminal.print(&terminal.paint(Style::Faint, &format!("      {line}")));
         }
     }
-    let searches = document.loads.iter().any(|load| matches!(load.levels, Levels::Searched(_)));
-    let repeats = counted(document.repeats.into(), "repeat");
-    let runs = match (cells.len() as u64, searches) {
-        (0, true) => format!("as many as the searches need ({repeats} of each level)"),
-        (runs, true) => format!("{}, plus those of the searches ({repeats})", units::count(runs)),
-        (runs, false) => format!("{} ({repeats})", units::count(runs)),
+    let searches = expected_searches(document);
+    let repeats = match document.until {
+        Some(until) => {
+            let (least, most) = (document.repeats_least(), document.repeats);
+            format!("{least} to {most} repeats, until {} of each mean", plus_minus(until))
+        }
+        None => counted(document.repeats.into(), "repeat"),
     };
-    terminal.print(&format!("  runs      {runs}"));
+    let at_most = if document.until.is_some() { "at most " } else { "" };
+    let listed = match cells.len() as u64 {
+        0 if searches.is_some() => None,
+        runs => Some(format!("{at_most}{} ({repeats})", units::count(runs))),
+    };
+    let searched = searches.map(|Expected { least, most, .. }| match least == most {
+        true => format!("{} for the searches", units::count(least.into())),
+        false => format!("{} to {} for the searches", units::count(least.into()), units::count(most.into())),
+    });
+    let runs: Vec<String> = listed.into_iter().chain(searched).collect();
+    terminal.print(&format!("  runs      {}", runs.join(", and ")));
     let planned = cells.iter().map(|cell| forecasts[cell.load].time.planned_ns).fold(0, u64::saturating_add);
-    if planned > 0 {
+    let of_searches = |runs: fn(&Expected) -> u32| {
+        let loads = document.loads.iter().zip(&forecasts);
+        let each = loads.filter_map(|(load, forecast)| match &load.levels {
+            Levels::Searched(search) => {
+                Some(forecast.time.planned_ns.saturating_mul(runs(&expected(search)).into()))
+            }
+            Levels::Listed(_) => None,
+        });
+        each.fold(planned, |sum, own| sum.saturating_add(own.saturating_mul(document.arms.len() as u64)))
+    };
+    let (least, most) = (of_searches(|runs| runs.least), of_searches(|runs| runs.most));
+    if most > 0 {
         let until = forecasts.iter().flat_map(|forecast| forecast.time.until.clone()).collect();
-        let time = Time { planned_ns: planned, until, at_most: false };
-        let searched = if searches { ", plus the runs of the searches" } else { "" };
-        terminal.print(&format!("  in total  {}{searched}", load_time(&time)));
+        let at_most = (document.until.is_some() && !cells.is_empty())
+            || forecasts.iter().any(|forecast| forecast.time.at_most);
+        let has_least = least < most && !at_most;
+        let least = if has_least { format!("{} to ", units::duration_ns(least)) } else { String::new() };
+        let time = Time { planned_ns: most, until, at_most };
+        terminal.print(&format!("  in total  {least}{}", load_time(&time)));
     }
     if document.arms.iter().any(Arm::has_commands) {
         terminal.print("  commands  require --run-commands");
@@ -126,9 +180,55 @@ fn evaluation(document: &Evaluation, json: bool, terminal: Terminal) -> Result<E
     forecasts.iter().try_for_each(possible).map(|()| Exit::Done)
 }
 
+/// What earlier starts measured of the same cells; nothing where there is no store yet.
+fn measured(
+    document: &Evaluation,
+    store: Option<PathBuf>,
+) -> Result<(tidemark_measure::evaluation::Evaluation, Vec<Run>), Stop> {
+    let path = store.unwrap_or_else(tidemark_store::default_path);
+    let store = path.exists().then(|| open_store(Some(path))).transpose()?;
+    evaluate::measured(document, "Tidemark evaluation", store.as_ref()).map_err(Stop::not_ready)
+}
+
+/// Noise for which it is said what would be found where none is known.
+const ASSUMED: [f64; 2] = [0.01, 0.05];
+
+/// Which differences would be found.
+fn tell_power(record: &tidemark_measure::evaluation::Evaluation, known: &[Power], terminal: Terminal) {
+    if record.arms.len() < 2 {
+        return;
+    }
+    if finds_nothing(record) {
+        terminal.print(
+            "  power     none: in `order: blocks` the arms are measured one after the other, and no difference between them is called \
+             better or worse; `order: interleaved` tells them apart",
+        );
+        return;
+    }
+    let line = |one: &Power| {
+        let cell = match one.cell {
+            Some(share) => format!("{} in one cell", difference(share)),
+            None => "none without repeats".to_owned(),
+        };
+        let mean =
+            one.mean.map(|share| format!(", {} in the mean of {} cells", difference(share), one.cells));
+        let vary = units::percent(one.variation);
+        let source = match one.runs {
+            0 => format!("if repeats vary by {vary}"),
+            runs => format!("repeats varied by {vary} in {runs} earlier runs"),
+        };
+        let repeats = counted(one.repeats.into(), "repeat");
+        format!("    {}: {cell}{} ({repeats}, {source})", one.load, mean.unwrap_or_default())
+    };
+    let assumed: Vec<Power> = ASSUMED.into_iter().flat_map(|noise| power(record, &[], Some(noise))).collect();
+    let shown = if known.is_empty() { &assumed } else { known };
+    terminal.print("  power     differences that four of five such evaluations would find, from");
+    shown.iter().for_each(|one| terminal.print(&line(one)));
+}
+
 /// The planned time of runs, apart from what takes as long as it takes.
 fn load_time(time: &Time) -> String {
-    let planned = units::duration_ns(time.planned_ns);
+    let planned = Time { until: Vec::new(), ..time.clone() }.describe();
     match (time.until.is_empty(), time.planned_ns) {
         (true, _) => planned,
         (false, 0) => time.summary(),

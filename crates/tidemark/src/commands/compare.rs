@@ -1,6 +1,6 @@
 //! `tidemark compare A B`: two stored results as the two arms of an evaluation.
 
-use super::assessment::{self, Judged, outcome};
+use super::assessment::{self, Judged};
 use super::outcome::{open_store, write};
 use super::reference::{Reference, member_runs};
 use crate::cli;
@@ -9,10 +9,10 @@ use crate::terminal::Terminal;
 use serde_json::json;
 use std::path::PathBuf;
 use tidemark_judge::compare::{self as judge_compare, Side};
-use tidemark_judge::evaluation::{Outcome, assess};
+use tidemark_judge::evaluation::{Outcome, assess_within};
 use tidemark_store::Store;
 
-/// Reports whether the second is better or worse than the first, or not significantly different.
+/// Reports whether the second is better or worse than the first, or, with a margin, equal to it.
 pub(crate) fn compare(
     arguments: &cli::Compare,
     store: Option<PathBuf>,
@@ -21,13 +21,19 @@ pub(crate) fn compare(
     let store = open_store(store)?;
     let names = [&arguments.baseline, &arguments.other];
     let sides = [side(names[0], &store)?, side(names[1], &store)?];
+    if sides[0].is(&sides[1]) {
+        return Err(Stop::usage(format!(
+            "`{}` and `{}` are the same runs: there is nothing to compare; name two results, or two arms of one (`e3/disk e3/memory`)",
+            names[0], names[1]
+        )));
+    }
     let shared = sides[0].ids().filter(|id| sides[1].ids().any(|other| other == *id)).count();
     if shared > 0 {
         terminal
             .remark(&format!("note: {shared} runs are on both sides and do not contribute to a difference"));
     }
     let (evaluation, runs) = judge_compare::compare(names.map(String::as_str), sides);
-    let assessment = assess(&evaluation, &runs);
+    let assessment = assess_within(&evaluation, &runs, arguments.margin);
     let judged = Judged { evaluation: &evaluation, assessment: &assessment, runs: &runs };
     if let Some(path) = &arguments.report {
         write(path, judged.html(Some(&store)).as_bytes(), terminal);
@@ -37,13 +43,14 @@ pub(crate) fn compare(
         terminal.print(&json!({"outcome": assessment.outcome, "comparison": parsed}).to_string());
     } else {
         assessment::show(&judged, terminal);
-        terminal.print(&format!("\n{}: {}", arguments.other, outcome(assessment.outcome)));
+        terminal.print(&format!("\n{}: {}", arguments.other, assessment.outcome.name()));
     }
     if !assessment.validity.is_valid() {
         return Ok(Exit::Invalid);
     }
     Ok(match assessment.outcome {
-        Outcome::NoDifference => Exit::Done,
+        Outcome::Equal | Outcome::NotWorse | Outcome::CannotTell => Exit::Done,
+        Outcome::Inconclusive | Outcome::Confounded => Exit::Inconclusive,
         Outcome::Better if arguments.gate => Exit::Done,
         Outcome::Better => Exit::Better,
         Outcome::Worse | Outcome::Mixed => Exit::Worse,

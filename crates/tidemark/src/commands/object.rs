@@ -6,6 +6,7 @@ use crate::exit::{Exit, Stop};
 use crate::terminal::Terminal;
 use std::path::PathBuf;
 use tidemark_keys::Problem;
+use tidemark_load::pacing::Arrivals;
 use tidemark_measure::units;
 use tidemark_object::job::{Embedded, Http, Place, S3, Target};
 use tidemark_object::oneliner::{Mix, OneLiner};
@@ -34,6 +35,10 @@ pub(crate) fn run(arguments: &cli::Object, store: Option<PathBuf>, terminal: Ter
         objects: arguments.objects,
         workers: arguments.workers,
         rate,
+        arrivals: match arguments.arrivals {
+            Some(cli::Arrivals::Poisson) => Arrivals::Poisson,
+            Some(cli::Arrivals::Constant) | None => Arrivals::Constant,
+        },
         window_ns: duration(&arguments.duration)?,
         warm_up_ns: duration(&arguments.warm_up)?,
         verify: arguments.verify,

@@ -4,7 +4,7 @@ use crate::cli::Running;
 use crate::exit::{Exit, Stop};
 use crate::progress::{Progress, Show};
 use crate::signals::Signals;
-use crate::terminal::{Style, Terminal};
+use crate::terminal::{self, Style, Terminal};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use tidemark_control::execute::{self, Executed, Options};
@@ -31,10 +31,13 @@ pub(crate) struct Origin {
     pub(crate) trigger_directory: Option<PathBuf>,
 }
 
-/// Opens the requested result store, or the default one.
+/// Opens the requested result store, or the default one. Runs whose processes died are rebuilt first.
 pub(crate) fn open_store(path: Option<PathBuf>) -> Result<Store, Stop> {
     let path = path.unwrap_or_else(tidemark_store::default_path);
-    Store::open(&path).map_err(Stop::not_ready)
+    let mut store = Store::open(&path).map_err(Stop::not_ready)?;
+    // What cannot be written now is rebuilt whenever it is read.
+    let _ = store.salvage(tidemark_control::listing::of_run);
+    Ok(store)
 }
 
 /// Executes a plan; shows, stores and reports the result.
@@ -87,7 +90,10 @@ pub(crate) fn execute(
         match tidemark_report::cosbench_archive(&run, &run.provenance.document, directory) {
             Ok(()) if !running.json => terminal.remark(&format!("COSBench archive: {}", directory.display())),
             Ok(()) => {}
-            Err(error) => terminal.remark(&format!("tidemark: {error}")),
+            Err(error) => {
+                terminal::unwritten();
+                terminal.remark(&format!("tidemark: {error}"));
+            }
         }
     }
     if running.json {
@@ -154,20 +160,28 @@ pub(crate) fn write(path: &Path, content: &[u8], terminal: Terminal) -> bool {
     let written =
         path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(path, content));
     if let Err(error) = &written {
+        terminal::unwritten();
         terminal.remark(&format!("tidemark: cannot write the report to {}: {error}", path.display()));
     }
     written.is_ok()
 }
 
+/// How something ended, and whether its numbers hold, in a word or two. Both are said where both are news.
+pub(crate) fn head(state: State, is_valid: bool) -> (Style, &'static str) {
+    match (state, is_valid) {
+        (State::Failed, false) => (Style::Bad, "FAILED, INVALID"),
+        (State::Interrupted, false) => (Style::Bad, "INTERRUPTED, INVALID"),
+        (_, false) => (Style::Bad, "INVALID"),
+        (State::Failed, true) => (Style::Bad, "FAILED"),
+        (State::Interrupted, true) => (Style::Warning, "INTERRUPTED"),
+        (_, true) => (Style::Good, "VALID"),
+    }
+}
+
 /// The result on the terminal: the verdict, what was found, the numbers.
 pub(crate) fn summary(run: &Run, judgement: &Judgement, terminal: Terminal) {
     terminal.print("");
-    let (style, word) = match (&judgement.validity, run.state) {
-        (Validity::Invalid(_), _) => (Style::Bad, "INVALID"),
-        (_, State::Failed) => (Style::Bad, "FAILED"),
-        (_, State::Interrupted) => (Style::Warning, "INTERRUPTED"),
-        _ => (Style::Good, "VALID"),
-    };
+    let (style, word) = head(run.state, judgement.is_valid());
     let critical = judgement.findings.iter().filter(|finding| finding.severity == Severity::Critical).count();
     let (style, but) = match critical {
         0 => (style, String::new()),

@@ -3,11 +3,13 @@
 use super::assessment::Judged;
 use super::outcome::{open_store, write};
 use super::reference::{Reference, member_runs};
+use super::runs::moment;
 use crate::cli::{self, Format};
 use crate::exit::{Exit, Stop};
 use crate::terminal::Terminal;
 use std::path::PathBuf;
 use tidemark_judge::evaluation::assess;
+use tidemark_measure::record::State;
 use tidemark_report::figures::{self, Figure};
 use tidemark_store::Store;
 
@@ -56,7 +58,7 @@ pub(crate) fn report(
                 }
             };
             if !write(&path, text.as_bytes(), terminal) {
-                return Ok(Exit::NotReady);
+                return Ok(Exit::NotWritten);
             }
             terminal.remark(&format!("report: {}", path.display()));
         }
@@ -66,6 +68,9 @@ pub(crate) fn report(
 
 fn of_run(id: u64, format: Format, store: &Store) -> Result<Written, Stop> {
     let run = store.load(id).map_err(Stop::usage)?;
+    if run.state == State::Running {
+        return Err(Stop::not_ready(still_running(id, run.started_unix_ns)));
+    }
     let judgement = tidemark_judge::judge(&run);
     Ok(Written::Text(match format {
         Format::Html => tidemark_report::html(&run, &judgement),
@@ -75,6 +80,14 @@ fn of_run(id: u64, format: Format, store: &Store) -> Result<Written, Stop> {
         Format::Json => tidemark_report::json(&run, &judgement),
         Format::Svg | Format::Png => return Ok(Written::Figures(figures::of_run(&run))),
     }))
+}
+
+/// Nothing is judged before a run has ended.
+fn still_running(id: u64, started_unix_ns: u64) -> String {
+    let since = moment(started_unix_ns);
+    format!(
+        "run {id} is still running (since {since}), and nothing of it is judged yet: wait until it has ended"
+    )
 }
 
 fn of_evaluation(id: u64, format: Format, store: &Store) -> Result<Written, Stop> {
@@ -111,4 +124,20 @@ fn save(figures: &[Figure], format: Format, directory: &std::path::Path) -> Resu
         std::fs::write(&path, content).map_err(|error| failed(&path, error))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidemark_measure::record::Run;
+
+    #[test]
+    fn a_run_that_is_still_running_has_no_report() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut store = Store::open(&directory.path().join("store.db")).unwrap();
+        let begun = Run { name: "r".into(), state: State::Running, ..Run::default() };
+        let id = store.begin(&begun).unwrap();
+        let why = of_run(id, Format::Md, &store).err().unwrap().message;
+        assert!(why.starts_with(&format!("run {id} is still running (since ")), "{why}");
+    }
 }

@@ -7,8 +7,10 @@ use crate::terminal::Terminal;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::path::PathBuf;
+use std::time::SystemTime;
 use tidemark_measure::record::State;
 use tidemark_measure::units;
+use tidemark_store::RunSummary;
 
 /// Lists stored evaluations and runs, newest first.
 pub(crate) fn runs(arguments: &cli::Runs, store: Option<PathBuf>, terminal: Terminal) -> Result<Exit, Stop> {
@@ -24,11 +26,14 @@ pub(crate) fn runs(arguments: &cli::Runs, store: Option<PathBuf>, terminal: Term
         terminal.remark("no runs yet; use `tidemark run FILE`");
         return Ok(Exit::Done);
     }
-    let state =
-        |valid: Option<bool>, state: State| if valid == Some(false) { "INVALID" } else { state.name() };
+    let state = |valid: Option<bool>, state: State| match (valid, state) {
+        (Some(false), State::Completed) => "INVALID".to_owned(),
+        (Some(false), state) => format!("{}, INVALID", state.name()),
+        (_, state) => state.name().to_owned(),
+    };
     if !evaluations.is_empty() {
         terminal.print(&format!(
-            "{:>5}  {:16}  {:>9}  {:11}  {:28}  headline",
+            "{:>5}  {:16}  {:>9}  {:20}  {:28}  headline",
             "eval", "started", "runs", "state", "name"
         ));
     }
@@ -36,7 +41,7 @@ pub(crate) fn runs(arguments: &cli::Runs, store: Option<PathBuf>, terminal: Term
         let (id, started) = (format!("e{}", one.id), moment(one.started_unix_ns));
         let (state, name) = (state(one.valid, one.state), &one.name);
         terminal.print(&format!(
-            "{id:>5}  {started:16}  {:>9}  {state:11}  {name:28}  {}",
+            "{id:>5}  {started:16}  {:>9}  {state:20}  {name:28}  {}",
             one.runs, one.headline
         ));
     }
@@ -44,17 +49,19 @@ pub(crate) fn runs(arguments: &cli::Runs, store: Option<PathBuf>, terminal: Term
         terminal.print("");
     }
     terminal.print(&format!(
-        "{:>5}  {:16}  {:>9}  {:11}  {:28}  headline",
+        "{:>5}  {:16}  {:>9}  {:20}  {:28}  headline",
         "run", "started", "took", "state", "name"
     ));
+    let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let now_ns = since_1970.as_nanos() as u64;
     let shown = runs.iter().filter(|run| arguments.all || run.evaluation.is_none());
     for run in shown {
-        let (started, took) = (moment(run.started_unix_ns), units::duration_ns(run.elapsed_ns));
+        let (started, took) = (moment(run.started_unix_ns), units::duration_ns(took_ns(run, now_ns)));
         let state = state(run.valid, run.state);
         let of = run.evaluation.map(|id| format!(" (e{id})")).unwrap_or_default();
         let name = format!("{}{of}", run.name);
         terminal.print(&format!(
-            "{:>5}  {started:16}  {took:>9}  {state:11}  {name:28}  {}",
+            "{:>5}  {started:16}  {took:>9}  {state:20}  {name:28}  {}",
             run.id, run.headline
         ));
     }
@@ -65,7 +72,39 @@ pub(crate) fn runs(arguments: &cli::Runs, store: Option<PathBuf>, terminal: Term
     Ok(Exit::Done)
 }
 
-fn moment(unix_ns: u64) -> String {
+/// How long a run took; of one that is still running, the time since its start.
+fn took_ns(run: &RunSummary, now_ns: u64) -> u64 {
+    match run.state {
+        State::Running => now_ns.saturating_sub(run.started_unix_ns),
+        _ => run.elapsed_ns,
+    }
+}
+
+/// A time of day in words, by this machine's time zone.
+pub(crate) fn moment(unix_ns: u64) -> String {
     let moment = Timestamp::from_nanosecond(i128::from(unix_ns)).unwrap_or_default();
     moment.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_is_still_running_took_as_long_as_it_runs() {
+        let run = |state, elapsed_ns| RunSummary {
+            id: 1,
+            name: "r".into(),
+            started_unix_ns: 5_000,
+            elapsed_ns,
+            state,
+            operations: 0,
+            failed: 0,
+            valid: None,
+            headline: String::new(),
+            evaluation: None,
+        };
+        assert_eq!(took_ns(&run(State::Running, 0), 12_000), 7_000);
+        assert_eq!(took_ns(&run(State::Completed, 3_000), 12_000), 3_000);
+    }
 }

@@ -5,6 +5,7 @@ use crate::cli::{self, TokenRole};
 use crate::exit::{Exit, Stop};
 use crate::signals::Signals;
 use crate::terminal::Terminal;
+use std::cell::RefCell;
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::process::CommandExt as _;
@@ -56,13 +57,7 @@ pub(crate) fn serve(
     };
     let controller = Controller::start(options, Arc::clone(&fleet)).map_err(Stop::not_ready)?;
     let signals = Signals::listen();
-    let mut own_token = None;
-    if matches!(security, Security::Tokens { .. }) {
-        first_tokens(&path, terminal)?;
-        if !arguments.no_driver {
-            own_token = Some(token_of_own_driver(&path)?);
-        }
-    }
+    let wants_tokens = matches!(security, Security::Tokens { .. });
     let options = Options {
         listen: arguments.listen,
         security,
@@ -72,15 +67,28 @@ pub(crate) fn serve(
         origins: arguments.origin.clone(),
         limits: tidemark_serve::Limits::default(),
     };
-    let mut own = None;
+    let (mut own, trouble) = (None, RefCell::new(None));
+    // Not before: where nothing can listen, nobody needs a token.
     let ready = |ready: Ready| {
         announce(&ready, arguments, terminal);
-        if !arguments.no_driver {
-            own = Some(OwnDriver::start(arguments, &ready, own_token.take()));
+        let tokens = || {
+            if !wants_tokens {
+                return Ok(None);
+            }
+            first_tokens(&path, terminal)?;
+            (!arguments.no_driver).then(|| token_of_own_driver(&path)).transpose()
+        };
+        match tokens() {
+            Err(stop) => *trouble.borrow_mut() = Some(stop),
+            Ok(_) if arguments.no_driver => {}
+            Ok(token) => own = Some(OwnDriver::start(arguments, &ready, token)),
         }
     };
     let mut end = End { controller: Arc::clone(&controller), going: None };
     let stop = || {
+        if trouble.borrow().is_some() {
+            return true;
+        }
         signals.stop_request() > StopRequest::None
             && (end.is_over(terminal) || signals.stop_request() > StopRequest::Finish)
     };
@@ -88,7 +96,7 @@ pub(crate) fn serve(
     controller.shut_down();
     drop(own);
     served.map_err(Stop::not_ready)?;
-    Ok(Exit::Done)
+    trouble.into_inner().map_or(Ok(Exit::Done), Err)
 }
 
 fn security(arguments: &cli::Serve, store: &Path) -> Security {

@@ -5,8 +5,8 @@ use tidemark_measure::histogram::Histogram;
 use tidemark_measure::record::{Operation, Run, Stage, State, Work};
 use tidemark_measure::units;
 
-const HEADINGS: [&str; 11] =
-    ["stage", "operation", "ok", "failed", "rate", "bandwidth", "mean", "p50", "p95", "p99", "max"];
+const HEADINGS: [&str; 12] =
+    ["stage", "operation", "ok", "failed", "rate", "bandwidth", "mean", "p50", "p95", "p99", "p99.9", "max"];
 
 /// What stands behind the axes of a sweep.
 const MEASURED: [&str; 9] =
@@ -45,7 +45,7 @@ fn row(stage: &Stage, work: &Work, operation: &Operation) -> Vec<String> {
     ];
     let time = |ns: Option<f64>| ns.map_or("-".to_owned(), |ns| units::duration_ns(ns as u64));
     cells.push(time(operation.mean_ns()));
-    cells.extend([0.5, 0.95, 0.99, 1.0].map(|fraction| time(operation.quantile_ns(fraction))));
+    cells.extend([0.5, 0.95, 0.99, 0.999, 1.0].map(|fraction| time(operation.quantile_ns(fraction))));
     cells
 }
 

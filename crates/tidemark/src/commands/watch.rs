@@ -151,7 +151,10 @@ impl Watcher {
 /// Whether nothing happened in a second because there was nothing to do, as after the last operation.
 fn is_empty(second: &LiveSecond) -> bool {
     let none = second.operations.iter().all(|operation| operation.ok == 0 && operation.failed == 0);
-    none && second.unmeasured == 0 && second.in_flight == 0 && second.backlog == 0
+    none && second.missing.is_empty()
+        && second.unmeasured == 0
+        && second.in_flight == 0
+        && second.backlog == 0
 }
 
 /// A second in one line: operations, their rates and latencies.
@@ -177,6 +180,9 @@ fn line(second: &LiveSecond, stages: &[LiveStage]) -> String {
     if second.unmeasured > 0 {
         line += &format!("   {} not measured", units::count(second.unmeasured));
     }
+    if !second.missing.is_empty() {
+        line += &format!("   without {}, silent", second.missing.join(", "));
+    }
     line
 }
 
@@ -200,6 +206,8 @@ mod tests {
             line(&second, std::slice::from_ref(&stage)),
             "    5 s   read 12 op/s, 4.10 kB/s, p99 1.50 ms   write 0 op/s, 3 failed"
         );
+        let silent = LiveSecond { missing: vec!["d1".into(), "d2".into()], ..second.clone() };
+        assert!(line(&silent, std::slice::from_ref(&stage)).ends_with("3 failed   without d1, d2, silent"));
         let both = LiveStage { works: vec![work("main"), work("beside")], ..stage };
         assert!(line(&second, &[both]).starts_with("    5 s   main:   read"));
         assert!(line(&second, &[]).contains("operation 12 op/s"), "what is not known has no name");

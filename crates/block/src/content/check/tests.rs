@@ -1,7 +1,7 @@
 //! A model of a disk on which writes land sector by sector in any order, and from which reads come in smaller pieces
 //! in any order: what it may show is never called wrong, and each kind of damage is found and named.
 
-use super::super::table::Change;
+use super::super::table::{Change, UNIT};
 use super::*;
 use proptest::prelude::*;
 
@@ -57,7 +57,7 @@ impl Disk {
 
     fn begin(&mut self, range: Range<u64>, change: Change) -> Write {
         self.table.begin(&range, change);
-        self.clock += 1;
+        self.clock += UNIT;
         let mut content = vec![0; (range.end - range.start) as usize];
         if change == Change::Write {
             self.label.fill(&mut content, range.start, self.clock);
@@ -246,14 +246,14 @@ fn each_kind_of_damage_is_named_with_its_place() {
 
     let mut disk = filled();
     let other = Label { volume: 10, ..disk.label };
-    other.fill(&mut disk.bytes[4096..8192], 4096, ORIGIN + 1);
+    other.fill(&mut disk.bytes[4096..8192], 4096, ORIGIN + UNIT);
     assert_eq!(found(&disk), Wrong { at: 4096, kind: Kind::Misplaced { volume: 10, at: 4096 } });
 
     let mut disk = filled();
     let old = disk.bytes[4096..8192].to_vec();
     disk.write(4096..8192);
     disk.bytes[4096..8192].copy_from_slice(&old);
-    let kind = Kind::Older { found: Some(ORIGIN + 1), expected: ORIGIN + 2 };
+    let kind = Kind::Older { found: Some(ORIGIN + UNIT), expected: ORIGIN + 2 * UNIT };
     assert_eq!(found(&disk), Wrong { at: 4096, kind });
 }
 
@@ -289,14 +289,14 @@ fn a_torn_write_is_told_from_a_lost_one() {
     disk.write(0..SIZE);
     let old = disk.bytes.clone();
     disk.write(0..8192);
-    let torn = Kind::Torn { found: Some(ORIGIN + 1), expected: ORIGIN + 2 };
+    let torn = Kind::Torn { found: Some(ORIGIN + UNIT), expected: ORIGIN + 2 * UNIT };
     // Within a cell.
     disk.bytes[1024..4096].copy_from_slice(&old[1024..4096]);
     assert_eq!(disk.read(0..8192), Some(Wrong { at: 1024, kind: torn }));
     // Between the cells of one write.
     disk.write(0..8192);
     disk.bytes[4096..8192].copy_from_slice(&old[4096..8192]);
-    let kind = Kind::Torn { found: Some(ORIGIN + 1), expected: ORIGIN + 3 };
+    let kind = Kind::Torn { found: Some(ORIGIN + UNIT), expected: ORIGIN + 3 * UNIT };
     assert_eq!(disk.read(0..8192), Some(Wrong { at: 4096, kind }));
     // Whoever sees only the old part cannot know.
     assert!(matches!(disk.read(4096..8192).unwrap().kind, Kind::Older { .. }));

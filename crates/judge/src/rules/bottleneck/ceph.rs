@@ -1,8 +1,8 @@
 //! Where Ceph's latency goes when no resource is short.
 
 use super::View;
+use crate::Finding;
 use crate::words::limits::{Commits, Limit, Wait};
-use crate::{Finding, Severity};
 use tidemark_measure::observation::Kind;
 
 /// The part of a latency that is more than everything else together.
@@ -50,7 +50,7 @@ pub(super) fn flush(view: &View<'_>) -> Vec<Finding> {
         .collect();
     match slow.is_empty() {
         true => Vec::new(),
-        false => vec![view.finding(Severity::Warning, Limit::Flush { slow })],
+        false => vec![view.caused(Limit::Flush { slow })],
     }
 }
 
@@ -70,14 +70,14 @@ pub(super) fn queue(view: &View<'_>) -> Vec<Finding> {
             .map(|(daemon, part_ns, whole_ns)| Wait { daemon: daemon.to_owned(), part_ns, whole_ns })
             .collect();
         if !waits.is_empty() {
-            findings.push(view.finding(Severity::Warning, Limit::Queue { waits, throttle }));
+            findings.push(view.caused(Limit::Queue { waits, throttle }));
         }
     }
     let gateways = view.means(Kind::Ceph, "qlen");
     for (gateway, queued) in gateways.into_iter().filter(|(_, queued)| *queued >= QUEUED) {
         let active = view.level(Kind::Ceph, gateway, "qactive");
         let what = Limit::GatewayQueue { gateway: gateway.to_owned(), queued, active };
-        findings.push(view.finding(Severity::Warning, what));
+        findings.push(view.caused(what));
     }
     findings
 }

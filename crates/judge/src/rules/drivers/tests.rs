@@ -5,7 +5,7 @@ use super::*;
 use crate::judge;
 use tidemark_measure::host::Host;
 use tidemark_measure::kind::WorkKind;
-use tidemark_measure::record::{Lost, ShareSecond, State};
+use tidemark_measure::record::{Lost, ShareSecond};
 
 /// The healthy run (400 op/s for 20 s by 4 workers), put on by four drivers with a worker each.
 fn by_drivers(run: Run) -> Run {
@@ -199,4 +199,27 @@ fn damaged_records_make_no_panic() {
     judge(&run);
     run.drivers.clear();
     judge(&run);
+}
+
+#[test]
+fn no_driver_is_blamed_for_a_run_whose_process_died() {
+    let mut run = good();
+    run.stages[0].shares.iter_mut().for_each(|share| share.complete = false);
+    assert!(said(&run, "driver-lost").is_some());
+    (run.state, run.stages[0].state) = (State::Interrupted, State::Interrupted);
+    assert_eq!(said(&run, "driver-lost"), None);
+    run.drivers[1].lost = Some(Lost { at_ns: 5 * SECOND_NS, reason: "it said nothing".into() });
+    assert_eq!(
+        said(&run, "driver-lost").unwrap().title(),
+        "driver d2 was lost 5.00 s into the run: it said nothing"
+    );
+}
+
+#[test]
+fn a_rate_of_which_a_lost_driver_s_part_is_missing_is_not_said_to_be_reached() {
+    let mut run = by_drivers(healthy_open());
+    assert_eq!(said(&run, "offered-rate").unwrap().severity, Severity::Good);
+    run.stages[0].shares[2].complete = false;
+    work(&mut run).operations[0].tally.ok = 6_000;
+    assert_eq!(said(&run, "offered-rate"), None, "6000 of 8000 are known");
 }

@@ -1,6 +1,7 @@
 //! The worker loop in time that passes only while it waits: what it counts is exact, on any machine.
 
 use super::*;
+use crate::endpoints::Endpoints;
 
 /// Runs a work on one thread, in made time.
 fn run(work: &Work, engine: &dyn Sessions) -> Result {
@@ -20,7 +21,8 @@ fn run(work: &Work, engine: &dyn Sessions) -> Result {
     let session = engine.open(thread).unwrap();
     let open_loop = matches!(work.pacing, Pacing::Open { .. });
     let outlet = Outlet { full, empty, thread: 0 };
-    let recorder = Recorder::new(0, work.actions, 0, work.workers, open_loop, outlet);
+    let recorder =
+        Recorder::new(0, work.actions, 0, work.workers, open_loop, Endpoints::new(Vec::new(), 0), outlet);
     let mut merge = Merge::new(work, 1);
     let result = std::thread::scope(|scope| {
         // While the load goes on: hours of seconds would not fit into memory.
@@ -68,6 +70,31 @@ fn an_open_loop_counts_waiting_and_a_closed_loop_cannot() {
     // A fifth of the time is frozen: waiting must show at p90 although at most 4 in 100 were in service.
     assert!(all.response.quantile(0.90) > 50 * MS, "response p90 {}", all.response.quantile(0.90));
     assert!(all.service().quantile(0.90) < 50 * MS, "service p90 {}", all.service().quantile(0.90));
+    let own = all.own_lag().unwrap().max();
+    assert!(all.lag.max() > 100 * MS && own < MS, "no slot was free: lag {}, of it {own}", all.lag.max());
+}
+
+#[test]
+fn a_thread_that_comes_late_is_told_from_slots_that_are_all_taken() {
+    let stop = Stop { window_ns: Some(3_000 * MS), drain_ns: 2_000 * MS, ..Stop::default() };
+    // 20 operations fall due in each stall of 20 ms, which 32 slots could carry and 8 could not; without it 2 are in flight.
+    for workers in [32, 8] {
+        let mut plan = work(workers, mix(1), stop);
+        plan.pacing = Pacing::Open { rate: Rate::constant(1_000.0), arrivals: Arrivals::Constant };
+        let slow = Slow { service_ns: 2 * MS, stall_ns: 20 * MS, ..Slow::default() };
+        let result = run(&plan, &slow);
+        let mut all = Tally::default();
+        result.tallies.iter().for_each(|tally| all.add(tally));
+        let [lag, own] = [&all.lag, all.own_lag().unwrap()].map(|lag| lag.mean() * lag.count() as f64);
+        let share = own / lag;
+        match workers {
+            // All of the lag is in the 20 operations of each of 30 stalls, 10 ms on average.
+            32 => assert!((lag / (600 * 10 * MS) as f64 - 1.0).abs() < 0.1 && share > 0.999, "{lag} {share}"),
+            // Those that found no slot after it had waited for the thread first; the rest is the storage's.
+            _ => assert!((0.7..0.95).contains(&share), "{share}"),
+        }
+        assert_eq!(all.own_lag().unwrap().count(), all.total());
+    }
 }
 
 #[test]
@@ -141,6 +168,21 @@ fn a_backlog_that_is_too_much_fails_no_operation() {
     let ok: u64 = result.tallies.iter().map(|tally| tally.ok).sum();
     assert_eq!(ok + result.unsent, 500, "{ok} done");
     assert!((25..=35).contains(&ok), "a window of 25 rounds, and a drain of 10: {ok}");
+}
+
+#[test]
+fn syncs_come_on_top_of_the_operations_asked_for() {
+    let SourcePlan::Mix { mut choices, .. } = mix(1) else { unreachable!() };
+    choices.truncate(1);
+    choices[0].follow = Some(Follow { every: 10, action: 1 });
+    for depth in [1, 8] {
+        let source = SourcePlan::Mix { choices: choices.clone(), pool: None };
+        let stop = Stop { operations: Some(400), ..Stop::default() };
+        let slow = Slow { service_ns: MS, ..Slow::default() };
+        let result = run(&Work { depth, ..work(4, source, stop) }, &slow);
+        assert_eq!([0, 1].map(|action: usize| result.tallies[action].ok), [400, 40], "depth {depth}");
+        assert_eq!(result.undone, 0);
+    }
 }
 
 #[test]

@@ -1,0 +1,119 @@
+//! Whether a target's endpoints served alike.
+
+use super::Tell;
+use super::phrase::{Phrase, count, decimal, duration, percent, phrase};
+use crate::rules::success_percent;
+use serde::Serialize;
+use tidemark_measure::units;
+
+/// What one endpoint did.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[allow(missing_docs, reason = "the names of facts are their documentation")]
+pub struct Served {
+    pub endpoint: String,
+    pub ok: u64,
+    pub failed: u64,
+    /// Response times of the successes; 0 where there are none.
+    pub median_ns: u64,
+    pub p99_ns: u64,
+}
+
+impl Served {
+    fn line(&self) -> String {
+        let total = self.ok.saturating_add(self.failed);
+        let operations = units::count(total);
+        if self.ok == 0 {
+            return format!("{}: {operations} operations, none succeeded", self.endpoint);
+        }
+        format!(
+            "{}: {operations} operations, {} succeeded, median {}, p99 {}",
+            self.endpoint,
+            success_percent(self.ok, total),
+            units::duration_ns(self.median_ns),
+            units::duration_ns(self.p99_ns)
+        )
+    }
+}
+
+/// What there is to say of them; `all` are the work's endpoints.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+#[allow(missing_docs, reason = "the names of facts are their documentation")]
+pub enum Endpoints {
+    Dead {
+        endpoint: String,
+        failed: u64,
+        all: Vec<Served>,
+    },
+    Failing {
+        endpoint: String,
+        /// Shares of the operations, 0 to 1.
+        failed: f64,
+        failed_elsewhere: f64,
+        all: Vec<Served>,
+    },
+    Slow {
+        endpoint: String,
+        /// The percentile that is compared, as a fraction.
+        fraction: f64,
+        took_ns: u64,
+        took_elsewhere_ns: u64,
+        all: Vec<Served>,
+    },
+}
+
+impl Tell for Endpoints {
+    fn rule(&self) -> &'static str {
+        match self {
+            Endpoints::Dead { .. } => "endpoint-dead",
+            Endpoints::Failing { .. } => "endpoint-failing",
+            Endpoints::Slow { .. } => "endpoint-slow",
+        }
+    }
+
+    fn title(&self) -> Phrase {
+        match self {
+            Endpoints::Dead { endpoint, failed, .. } => {
+                phrase!["none of the ", count(*failed), " operations at ", endpoint, " succeeded"]
+            }
+            Endpoints::Failing { endpoint, failed, failed_elsewhere, .. } => phrase![
+                percent(*failed),
+                " of the operations at ",
+                endpoint,
+                " failed, ",
+                percent(*failed_elsewhere),
+                " at the other endpoints"
+            ],
+            Endpoints::Slow { endpoint, fraction, took_ns, took_elsewhere_ns, .. } => phrase![
+                endpoint,
+                " was ",
+                decimal(*took_ns as f64 / (*took_elsewhere_ns).max(1) as f64),
+                " times as slow as the other endpoints: ",
+                if *fraction == 0.5 { "median ".to_owned() } else { format!("p{:.0} ", fraction * 100.0) },
+                duration(*took_ns),
+                " against ",
+                duration(*took_elsewhere_ns)
+            ],
+        }
+    }
+
+    fn detail(&self) -> String {
+        match self {
+            Endpoints::Dead { .. } | Endpoints::Failing { .. } => {
+                "Look at that server and the way to it. The workers of an endpoint stay with it: their operations fail, and \
+                 do not go elsewhere."
+            }
+            Endpoints::Slow { .. } => {
+                "The result mixes the response times of unequal servers, and in a closed loop the workers of the slow one \
+                 do fewer operations."
+            }
+        }
+        .into()
+    }
+
+    fn evidence(&self) -> Vec<String> {
+        let (Endpoints::Dead { all, .. } | Endpoints::Failing { all, .. } | Endpoints::Slow { all, .. }) =
+            self;
+        all.iter().map(Served::line).collect()
+    }
+}
