@@ -107,10 +107,13 @@ impl Threads {
         busiest.truncate(WATCHED);
         self.watched.retain(|id, _| busiest.iter().any(|(_, busy)| busy == id));
         for (_, id) in busiest {
-            if let Ok(reader) = Reader::open(self.directory.join(format!("{id}/schedstat"))) {
-                let name = std::fs::read_to_string(self.directory.join(format!("{id}/comm")));
-                let puts_load_on = name.is_ok_and(|name| name.starts_with(LOAD));
-                self.watched.entry(id).or_insert(Watched { reader, puts_load_on, before: None });
+            // Read again each time: a thread may be found before it gives itself its name.
+            let name = std::fs::read_to_string(self.directory.join(format!("{id}/comm")));
+            let puts_load_on = name.is_ok_and(|name| name.starts_with(LOAD));
+            if let Some(thread) = self.watched.get_mut(&id) {
+                thread.puts_load_on = puts_load_on;
+            } else if let Ok(reader) = Reader::open(self.directory.join(format!("{id}/schedstat"))) {
+                self.watched.insert(id, Watched { reader, puts_load_on, before: None });
             }
         }
         self.used = used;
@@ -155,6 +158,30 @@ mod tests {
         let busiest = last.values.iter().find(|value| value.metric == "busiest_thread").unwrap();
         assert!(busiest.value > 0.0, "a thread spins: {busiest:?}");
         assert!(threads.watched.len() <= WATCHED);
+    }
+
+    #[test]
+    fn what_threads_that_put_load_on_wait_is_known_apart_from_the_others() {
+        let directory = tempfile::tempdir().unwrap();
+        let put = |id: u32, name: &str, on_ns: u64, waiting_ns: u64| {
+            let thread = directory.path().join(id.to_string());
+            std::fs::create_dir_all(&thread).unwrap();
+            std::fs::write(thread.join("comm"), name).unwrap();
+            std::fs::write(thread.join("schedstat"), format!("{on_ns} {waiting_ns} 1\n")).unwrap();
+        };
+        let mut threads = Threads { directory: directory.path().into(), ..Threads::new(0) };
+        let mut look = |seconds| {
+            let mut sample = Sample { seconds, values: Vec::new() };
+            threads.sample("tidemark", &mut sample);
+            sample.values.iter().find(|value| value.metric == "load_waiting").map(|value| value.value)
+        };
+        put(1, "main\n", 10, 0);
+        put(2, "tidemark\n", 10, 0);
+        assert_eq!(look(None), None);
+        // The second thread takes its name only after it was found.
+        put(1, "main\n", 20, 900_000_000);
+        put(2, "load-0\n", 20, 300_000_000);
+        assert_eq!(look(Some(1.0)), Some(0.3));
     }
 
     proptest! {
