@@ -616,6 +616,20 @@ export interface Note {
   topic: string;
 }
 
+/** Differences of counters of BlueStore, summed over the OSDs of a cluster (`ceph tell osd.* perf dump bluestore`). */
+export interface OsdUse {
+  /** Bytes that they read from their own caches. */
+  cache_read_bytes: number;
+  /** Copies that the pool of the volumes keeps of everything; 0 where it keeps no copies (erasure coding). */
+  copies: number;
+  /** Bytes that they read from their devices. */
+  device_read_bytes: number;
+  /** OSDs that were asked. */
+  osds: number;
+  /** Bytes that they were given to write, all copies together. */
+  written_bytes: number;
+}
+
 /** The overview page. */
 export interface Overview {
   /** Running submissions. */
@@ -661,6 +675,7 @@ export interface Proof {
   devices: DeviceUse[];
   /** Whether reads and writes bypassed the page cache. */
   direct: boolean;
+  osds: OsdUse | null;
   own: OwnIo | null;
   /** What was done before the load, in words: `page cache of 1 volume dropped`. */
   setup: string[];

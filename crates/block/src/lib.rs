@@ -38,7 +38,7 @@ mod signature;
 mod volume;
 
 pub use blocks::{Blocks, NAME};
-pub use external::{External, Image, Program};
+pub use external::{External, Image, OsdBytes, OsdCounters, Program};
 pub use fill::{claim, filled};
 pub use job::crosscheck::cross_check;
 pub use owner::{is_ours, mark};

@@ -3,7 +3,7 @@
 
 use crate::cache;
 use crate::counters::{Counted, Counters};
-use crate::external::External;
+use crate::external::{External, OsdCounters};
 use crate::job::{Action, Cache, Job, Place, Volume};
 use crate::owner;
 use std::path::PathBuf;
@@ -45,13 +45,16 @@ impl<'a> Touch<'a> {
 pub struct Method {
     proof: Proof,
     counters: Counters,
+    /// The images that are touched, and what their cluster's OSDs had counted before.
+    images: Vec<Volume>,
+    osds: Option<OsdCounters>,
     /// The volumes that the stage writes to.
     written: Vec<Volume>,
 }
 
 impl Method {
     /// Prepares a stage's volumes for its load and reads the devices' counters; `None` when nothing is touched.
-    pub fn begin(touches: &[Touch<'_>]) -> Option<Self> {
+    pub fn begin(external: &dyn External, touches: &[Touch<'_>]) -> Option<Self> {
         if touches.is_empty() {
             return None;
         }
@@ -72,24 +75,25 @@ impl Method {
                 Place::Rbd(_) => {}
             }
         }
-        if volumes.iter().any(|volume| matches!(volume.place, Place::Rbd(_))) {
-            let text =
-                "The volumes are images of a Ceph cluster: no device of this machine counts their I/O.";
-            proof.unchecked.push(text.into());
-        }
+        let is_image = |volume: &&Volume| matches!(volume.place, Place::Rbd(_));
+        let images: Vec<Volume> = volumes.iter().filter(is_image).cloned().collect();
+        let osds = match images.as_slice() {
+            [] => None,
+            images => external.osd_counters(images).map_err(|why| proof.unchecked.push(not_asked(&why))).ok(),
+        };
         for path in touches.iter().flat_map(|touch| touch.paths) {
             if !paths.contains(path) {
                 paths.push(path.clone());
             }
         }
-        if paths.is_empty() && proof.unchecked.is_empty() {
+        if paths.is_empty() && images.is_empty() {
             proof
                 .unchecked
                 .push("The job names no file or device, so there are no counters to compare with.".into());
         }
         let written = self::volumes(touches.iter().filter(|touch| touch.writes));
         written.iter().for_each(owner::begin_writing);
-        Some(Self { proof, counters: Counters::read(&paths), written })
+        Some(Self { proof, counters: Counters::read(&paths), images, osds, written })
     }
 
     /// The proof, with what the devices counted and the remarks of what carried the works out. Marks what was written to.
@@ -104,6 +108,10 @@ impl Method {
         let Counted { devices, own, unchecked } = self.counters.since();
         let mut proof = Proof { devices, own, ..self.proof };
         proof.unchecked.extend(unchecked);
+        if let Some(before) = self.osds {
+            let used = external.osd_counters(&self.images).and_then(|after| after.since(&before));
+            proof.osds = used.map_err(|why| proof.unchecked.push(not_asked(&why))).ok();
+        }
         for remark in remarks.cloned().chain(unmarked) {
             if !proof.setup.contains(&remark) {
                 proof.setup.push(remark);
@@ -111,6 +119,10 @@ impl Method {
         }
         proof
     }
+}
+
+fn not_asked(why: &str) -> String {
+    format!("The volumes are images of a Ceph cluster, and what its OSDs counted is not known: {why}.")
 }
 
 /// The distinct volumes that are touched.

@@ -252,7 +252,7 @@ impl Prepared for Ready {
         };
         let carriers = jobs.iter().map(carrier).collect::<Result<_, _>>()?;
         let touches = jobs.iter().filter_map(|(work, job)| Touch::of(work, job));
-        self.method = Method::begin(&touches.collect::<Vec<_>>());
+        self.method = Method::begin(&*self.external, &touches.collect::<Vec<_>>());
         Ok(carriers)
     }
 

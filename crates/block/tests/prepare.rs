@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use support::{Loop, Quiet, directory};
 use tidemark_block::job::Volume;
-use tidemark_block::{Blocks, External, Image, Program};
+use tidemark_block::{Blocks, External, Image, OsdCounters, Program};
 use tidemark_load::engine::{OpenError, Sessions};
 use tidemark_load::thread_pool::{self, Result as Outcome, Watch};
 use tidemark_measure::record::{Note, Proof};
@@ -67,6 +67,11 @@ impl External for Other {
     fn mark_image(&self, image: &Volume) -> Result<(), String> {
         self.hear(format!("mark {}", image.name()));
         Ok(())
+    }
+
+    fn osd_counters(&self, images: &[Volume]) -> Result<OsdCounters, String> {
+        self.hear(format!("count {} images", images.len()));
+        Err("there are none".into())
     }
 
     fn removal(&self, images: &[Volume], allow: &[PathBuf]) -> Box<dyn Sessions> {

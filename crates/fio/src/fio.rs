@@ -3,11 +3,11 @@
 use crate::file::FioFile;
 use crate::images::Images;
 use crate::program::Program;
-use crate::{policy, prepare, rbd};
+use crate::{osds, policy, prepare, rbd};
 use std::path::PathBuf;
 use std::sync::Arc;
 use tidemark_block::job::Volume;
-use tidemark_block::{External, Image, guard};
+use tidemark_block::{External, Image, OsdCounters, guard};
 use tidemark_keys::tree::Node;
 use tidemark_keys::{Mapping, Problem, Table};
 use tidemark_load::engine::{OpenError, Sessions};
@@ -135,6 +135,10 @@ impl External for Fio {
                 image.name()
             )
         })
+    }
+
+    fn osd_counters(&self, images: &[Volume]) -> Result<OsdCounters, String> {
+        osds::counters(images).map_err(|error| error.to_string())
     }
 
     fn removal(&self, images: &[Volume], allow: &[PathBuf]) -> Box<dyn Sessions> {

@@ -12,6 +12,7 @@
 //! | how do its cumulative reports become seconds and totals? | `import`, `ledger` |
 //! | who starts, follows and ends it? | [`run`](mod@run), `children` |
 //! | is the RBD image there, and who removes it? | [`rbd`], `images` |
+//! | what did its cluster's OSDs count? | `osds` |
 
 mod children;
 mod document;
@@ -23,6 +24,7 @@ mod import;
 pub mod jobfile;
 pub mod json;
 mod ledger;
+mod osds;
 mod policy;
 mod prepare;
 pub mod program;

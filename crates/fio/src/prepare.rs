@@ -74,7 +74,7 @@ fn is_device(path: &Path) -> bool {
 impl Prepared for Ready {
     fn open(&mut self, works: &[&Work], _notes: &mut Vec<Note>) -> Result<Vec<Carrier>, String> {
         let files: Vec<&FioFile> = works.iter().filter_map(|work| work.job.get()).collect();
-        self.method = Method::begin(&files.iter().map(|file| touch(file)).collect::<Vec<_>>());
+        self.method = Method::begin(&crate::Fio, &files.iter().map(|file| touch(file)).collect::<Vec<_>>());
         let runs = files.chunk_by(|one, other| one.shares_run(other));
         Ok(runs.map(|run| Carrier::Process(run.len(), Arc::clone(&self.program) as _)).collect())
     }

@@ -14,8 +14,8 @@ use tidemark_block::Image;
 use tidemark_block::job::{Place, Rbd, Volume};
 use tidemark_measure::rng::mix;
 
-/// How long one call of `rbd` may take; removing a large image takes its time.
-const TIMEOUT: Duration = Duration::from_secs(60);
+/// How long one call of `rbd` or `ceph` may take; removing a large image takes its time.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 const TIMEOUT_TO_REMOVE: Duration = Duration::from_secs(900);
 
 /// The metadata of images that Tidemark made or wrote to.
@@ -29,7 +29,7 @@ const HEAD: u64 = 1 << 20;
 pub enum RbdError {
     /// The program is not there.
     #[error(
-        "the program `rbd` is not installed: install the package `ceph-common` (apt install ceph-common)"
+        "the programs `rbd` and `ceph` are not installed: install the package `ceph-common` (apt install ceph-common)"
     )]
     Absent,
     /// The volume is no image.
@@ -56,7 +56,10 @@ pub enum RbdError {
         /// Whose it is.
         reason: String,
     },
-    /// `rbd` failed.
+    /// Images that no common counters cover.
+    #[error("{0}")]
+    Mixed(&'static str),
+    /// `rbd` or `ceph` failed.
     #[error("`{command}` failed: {stderr}")]
     Failed {
         /// The command without the program's options.
@@ -70,6 +73,9 @@ pub enum RbdError {
 #[derive(Debug, Deserialize)]
 struct Info {
     size: u64,
+    /// The pool of its data, where that is another one than its own.
+    #[serde(default)]
+    data_pool: Option<String>,
     #[serde(default)]
     modify_timestamp: String,
     #[serde(default)]
@@ -153,6 +159,15 @@ pub fn remove(volume: &Volume, allowed: bool) -> Result<(), RbdError> {
     }
 }
 
+/// The pool that an image's data lie in.
+///
+/// # Errors
+/// When the volume is no image, there is none, or the cluster does not answer.
+pub(crate) fn data_pool(volume: &Volume) -> Result<String, RbdError> {
+    let info = info(volume)?.ok_or_else(|| failed("info", volume, "there is no such image"))?;
+    Ok(info.data_pool.map_or_else(|| image(volume).map(|rbd| rbd.pool.clone()), Ok)?)
+}
+
 /// What `rbd info` tells; `None`: there is no such image.
 fn info(volume: &Volume) -> Result<Option<Info>, RbdError> {
     let info = call(volume, "info", &[], &["--format", "json"])?;
@@ -220,7 +235,7 @@ fn head(volume: &Volume, length: u64) -> Result<Vec<u8>, RbdError> {
     }
 }
 
-fn image(volume: &Volume) -> Result<&Rbd, RbdError> {
+pub(crate) fn image(volume: &Volume) -> Result<&Rbd, RbdError> {
     match &volume.place {
         Place::Rbd(rbd) => Ok(rbd),
         Place::File(_) | Place::Device(_) => Err(RbdError::NoImage(volume.name())),
@@ -236,7 +251,7 @@ fn failed(verb: &str, volume: &Volume, stderr: &str) -> RbdError {
 }
 
 /// The last lines of its stderr: `rbd` prints the cause before the consequence.
-fn words(output: &Output) -> String {
+pub(crate) fn words(output: &Output) -> String {
     let stderr = String::from_utf8_lossy(&output.stderr);
     let lines: Vec<&str> = stderr.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let last = &lines[lines.len().saturating_sub(4)..];
@@ -284,7 +299,7 @@ fn succeed(volume: &Volume, verb: &str, more: &[&str], options: &[&str]) -> Resu
 }
 
 /// Runs a program to its end, or kills it when that takes too long.
-fn run(mut command: Command, timeout: Duration) -> std::io::Result<Output> {
+pub(crate) fn run(mut command: Command, timeout: Duration) -> std::io::Result<Output> {
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let gather = |pipe: Option<Box<dyn std::io::Read + Send>>| {
         std::thread::spawn(move || {

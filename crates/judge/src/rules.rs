@@ -35,6 +35,7 @@ const STAGE_RULES: &[fn(&Evidence<'_>, &mut Findings)] = &[
     proof::reads,
     proof::writes,
     proof::trims,
+    proof::osds,
     proof::foreign,
     proof::merged,
     proof::unchecked,

@@ -177,6 +177,9 @@ pub struct Proof {
     /// What this process and the programs that it ran caused meanwhile, on any device; `None` where the kernel does not
     /// count it.
     pub own: Option<OwnIo>,
+    /// What the OSDs of the cluster under the volumes counted meanwhile, whoever caused it; `None` where there is no
+    /// cluster, or it could not be asked.
+    pub osds: Option<OsdUse>,
     /// What could not be checked, and why: whole sentences.
     pub unchecked: Vec<String>,
 }
@@ -195,6 +198,7 @@ impl Proof {
         add(&mut self.unchecked, other.unchecked);
         // Both have asked for the same process.
         self.own = self.own.or(other.own);
+        self.osds = self.osds.or(other.osds);
         // Each engine has read the counters of its own volumes' devices: of one that both have, once is enough.
         let known: Vec<String> = self.devices.iter().map(|device| device.device.clone()).collect();
         self.devices.extend(other.devices.into_iter().filter(|device| !known.contains(&device.device)));
@@ -234,6 +238,29 @@ pub struct DeviceUse {
     pub waited_ns: u64,
     /// Of a loop device: what the device under its file counted.
     pub behind: Option<Behind>,
+}
+
+/// Differences of counters of BlueStore, summed over the OSDs of a cluster (`ceph tell osd.* perf dump bluestore`).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct OsdUse {
+    /// OSDs that were asked.
+    pub osds: u32,
+    /// Copies that the pool of the volumes keeps of everything; 0 where it keeps no copies (erasure coding).
+    pub copies: u32,
+    /// Bytes that they read from their devices.
+    pub device_read_bytes: u64,
+    /// Bytes that they read from their own caches.
+    pub cache_read_bytes: u64,
+    /// Bytes that they were given to write, all copies together.
+    pub written_bytes: u64,
+}
+
+impl OsdUse {
+    /// Bytes written for each copy; `None` where the pool keeps no copies to divide by.
+    pub fn written_per_copy(&self) -> Option<u64> {
+        self.written_bytes.checked_div(self.copies.into())
+    }
 }
 
 /// What a process and the programs that it ran moved between storage and memory (`/proc/PID/io`). Writes count when they

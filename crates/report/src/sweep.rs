@@ -177,12 +177,14 @@ pub(crate) fn proofs(run: &Run, judgement: &Judgement) -> Table {
             stage.id.clone(),
             or_none(proof.cache.map(|cache| cache.name().into()).unwrap_or_default()),
             if proof.direct { "yes" } else { "no" }.into(),
-            or_none(proof.devices.iter().map(|device| device.device.as_str()).collect::<Vec<_>>().join(", ")),
+            or_none(devices(proof)),
         ];
         cells.push(busy(stage, proof));
-        cells.extend(seen(stage, proof, &OperationClass::Read, |device| device.read_bytes));
+        let from_osds = proof.osds.as_ref().map(|osds| osds.device_read_bytes);
+        cells.extend(seen(stage, proof, &OperationClass::Read, from_osds, |device| device.read_bytes));
         cells.push(mean_request(proof, |device| (device.read_bytes, device.reads)));
-        cells.extend(seen(stage, proof, &OperationClass::Write, |device| device.written_bytes));
+        let to_osds = proof.osds.as_ref().and_then(|osds| osds.written_per_copy());
+        cells.extend(seen(stage, proof, &OperationClass::Write, to_osds, |device| device.written_bytes));
         cells.push(mean_request(proof, |device| (device.written_bytes, device.writes)));
         cells.push(or_none(proof.setup.join("; ")));
         cells.push(or_none(proof.unchecked.join(" ")));
@@ -191,11 +193,27 @@ pub(crate) fn proofs(run: &Run, judgement: &Judgement) -> Table {
     table.without_if_same("Not checked").without_if_same("Before the load")
 }
 
-/// Claimed bytes, bytes that the devices saw, and their ratio.
-fn seen(stage: &Stage, proof: &Proof, class: &OperationClass, bytes: fn(&DeviceUse) -> u64) -> [String; 3] {
+/// What counted: devices of this machine, or the OSDs of a cluster.
+fn devices(proof: &Proof) -> String {
+    let devices = proof.devices.iter().map(|device| device.device.clone());
+    let osds = proof.osds.iter().map(|osds| match osds.osds {
+        1 => "1 OSD".to_owned(),
+        several => format!("{several} OSDs"),
+    });
+    devices.chain(osds).collect::<Vec<_>>().join(", ")
+}
+
+/// Claimed bytes, bytes that the devices or OSDs saw, and their ratio.
+fn seen(
+    stage: &Stage,
+    proof: &Proof,
+    class: &OperationClass,
+    by_osds: Option<u64>,
+    bytes: fn(&DeviceUse) -> u64,
+) -> [String; 3] {
     let claimed = claimed(stage, class);
-    let seen = proof.devices.iter().map(bytes).fold(0, u64::saturating_add);
-    let ratio = match (claimed, proof.devices.is_empty()) {
+    let seen = proof.devices.iter().map(bytes).fold(by_osds.unwrap_or(0), u64::saturating_add);
+    let ratio = match (claimed, proof.devices.is_empty() && by_osds.is_none()) {
         (0, _) | (_, true) => NONE.into(),
         _ => share(seen, claimed),
     };

@@ -81,6 +81,22 @@ fn clients_on_volumes_of_their_own() {
     assert_eq!(totals.len(), 4);
     assert!(totals.iter().all(|total| *total > 10), "{totals:?}");
     assert_eq!(left, "", "the clean-up removes the images");
+    // What the OSDs counted proves what fio claims to have written, copy by copy.
+    let written: Vec<_> =
+        stages.iter().filter(|stage| stage["cell"]["axes"].to_string().contains("randwrite")).collect();
+    assert!(!written.is_empty(), "{stages:?}");
+    for stage in written {
+        let osds = &stage["proof"]["osds"];
+        let number = |key: &str| osds[key].as_u64().unwrap_or_else(|| panic!("{key} of {}", stage["proof"]));
+        let claimed: u64 = stage["works"][0]["operations"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|operation| operation["bytes"].as_u64().unwrap())
+            .sum();
+        assert!(number("copies") > 0 && number("osds") > 0);
+        assert!(number("written_bytes") / number("copies") >= claimed / 10 * 9, "{osds} of {claimed}");
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Documents on block storage, and what is wrong with them.
 
 use crate::job::{Action, Cache, Content, FILL_BYTES, IoEngine, Job, Place, Rbd, Volume};
-use crate::{Blocks, External, Image, Program, cross_check};
+use crate::{Blocks, External, Image, OsdCounters, Program, cross_check};
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -44,6 +44,10 @@ impl External for Nobody {
     }
 
     fn mark_image(&self, _image: &Volume) -> Result<(), String> {
+        Err("nobody is here".into())
+    }
+
+    fn osd_counters(&self, _images: &[Volume]) -> Result<OsdCounters, String> {
         Err("nobody is here".into())
     }
 

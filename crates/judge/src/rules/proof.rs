@@ -147,6 +147,43 @@ pub(crate) fn writes(evidence: &Evidence<'_>, out: &mut Findings) {
     evidence.compare(Way::Write, &OperationClass::Write).into_iter().for_each(|finding| out.say(finding));
 }
 
+/// Whether what was read and written came from and reached the OSDs of a cluster, and not only its clients. They count for all
+/// clients, so that they may only show that something is missing.
+pub(crate) fn osds(evidence: &Evidence<'_>, out: &mut Findings) {
+    let Some(used) = &evidence.proof.osds else { return };
+    for (way, class) in [(Way::Read, OperationClass::Read), (Way::Write, OperationClass::Write)] {
+        let claimed = claimed(evidence.stage, &class);
+        let (from_cache, seen) = match way {
+            Way::Read => (used.cache_read_bytes, Some(used.device_read_bytes)),
+            _ => (0, used.written_per_copy()),
+        };
+        let Some(seen) = seen.filter(|_| claimed > 0) else { continue };
+        let share = seen as f64 / claimed as f64;
+        let compared = match share {
+            _ if claimed < CLAIMED_LEAST => Compared::TooLittle,
+            few if few < SEEN_LEAST => Compared::Missing,
+            many if many > SEEN_MOST => Compared::TooMuch,
+            _ => Compared::Seen,
+        };
+        let severity = match compared {
+            Compared::Seen => Severity::Good,
+            Compared::Missing => Severity::Warning,
+            _ => Severity::Note,
+        };
+        let what = Found::Osds {
+            way,
+            compared,
+            claimed_bytes: claimed,
+            seen_bytes: seen,
+            cached_bytes: from_cache,
+            osds: used.osds,
+            copies: used.copies,
+            needed_bytes: CLAIMED_LEAST,
+        };
+        out.say(evidence.finding(severity, what));
+    }
+}
+
 /// Whether the devices were told of trims. A file system may keep what it gets back to itself: no fault of anybody.
 pub(crate) fn trims(evidence: &Evidence<'_>, out: &mut Findings) {
     let Some(claimed) = evidence.claimed(&OperationClass::Trim) else { return };
@@ -267,7 +304,7 @@ mod tests {
     use super::super::testing::{MS, healthy, invalid_for, invalid_with, said, sweep_run, work};
     use super::*;
     use tidemark_measure::kind::WorkKind;
-    use tidemark_measure::record::{Behind, Operation};
+    use tidemark_measure::record::{Behind, Operation, OsdUse};
 
     const GIB: u64 = 1 << 30;
 
@@ -425,6 +462,49 @@ mod tests {
         work(&mut preparing).kind = WorkKind::Prepare;
         assert_eq!(said(&preparing, "writes-in-memory").unwrap().severity, Severity::Warning);
         assert!(!invalid_for(&preparing, ""));
+    }
+
+    #[test]
+    fn osds_prove_what_reached_them_and_say_what_did_not() {
+        let counted = |class: &str, device, cache, written| {
+            let used = OsdUse {
+                osds: 3,
+                copies: 2,
+                device_read_bytes: device,
+                cache_read_bytes: cache,
+                written_bytes: written,
+            };
+            with(class, 0, move |proof| {
+                proof.devices.clear();
+                proof.osds = Some(used.clone());
+            })
+        };
+        let good = said(&counted("write", 0, 0, 16 * GIB), "writes-proven").unwrap();
+        assert_eq!(
+            (good.severity, good.title()),
+            (Severity::Good, "the OSDs' counters confirm the bytes written: 100 %".to_owned())
+        );
+        assert_eq!(good.evidence()[0], "claimed 8.00 GiB, 3 OSDs wrote 8.00 GiB for each of 2 copies: 100 %");
+        let lost = said(&counted("write", 0, 0, 8 * GIB), "writes-in-memory").unwrap();
+        assert_eq!(
+            (lost.severity, lost.title()),
+            (Severity::Warning, "50 % of the bytes written did not reach the OSDs".to_owned())
+        );
+        let proven = said(&counted("read", 8 * GIB, GIB, 0), "reads-proven").unwrap();
+        assert_eq!(proven.title(), "the OSDs' counters confirm the bytes read: 100 %");
+        let cached = counted("read", 2 * GIB, 6 * GIB, 0);
+        let finding = said(&cached, "reads-from-cache").unwrap();
+        assert_eq!(finding.title(), "75 % of the bytes read did not come from the OSDs' devices");
+        assert!(finding.detail().starts_with("The OSDs had them in their caches"), "{}", finding.detail());
+        assert!(!invalid_for(&cached, ""));
+        let holes = said(&counted("read", 0, 0, 0), "reads-from-cache").unwrap();
+        assert!(holes.detail().starts_with("Nor did they come from the OSDs' caches"), "{}", holes.detail());
+        // Erasure-coded pools keep no copies to divide by.
+        let coded = with("write", 0, |proof| {
+            proof.devices.clear();
+            proof.osds = Some(OsdUse { osds: 3, written_bytes: GIB, ..OsdUse::default() });
+        });
+        assert_eq!(said(&coded, "writes-in-memory"), None);
     }
 
     #[test]

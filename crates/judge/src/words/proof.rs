@@ -87,6 +87,18 @@ pub enum Proof {
         direct: bool,
         needed_bytes: u64,
     },
+    /// What the OSDs of a cluster counted. Of writes: for one copy.
+    Osds {
+        way: Way,
+        compared: Compared,
+        claimed_bytes: u64,
+        seen_bytes: u64,
+        /// Bytes that they read from their own caches.
+        cached_bytes: u64,
+        osds: u32,
+        copies: u32,
+        needed_bytes: u64,
+    },
     /// What the devices did that this run did not ask for.
     Foreign {
         devices: Vec<String>,
@@ -143,11 +155,20 @@ pub(crate) fn not_behind(devices: &[Seen], least: f64) -> Option<(&Seen, &str, &
 impl Tell for Proof {
     fn rule(&self) -> &'static str {
         match self {
-            Proof::Bytes { way: Way::Read, compared, .. } if compared.is_missing() => "reads-from-cache",
-            Proof::Bytes { way: Way::Read, .. } => "reads-proven",
-            Proof::Bytes { way: Way::Write, compared, .. } if compared.is_missing() => "writes-in-memory",
-            Proof::Bytes { way: Way::Write, .. } => "writes-proven",
-            Proof::Bytes { way: Way::Trim, .. } => "trims-proven",
+            Proof::Bytes { way: Way::Read, compared, .. } | Proof::Osds { way: Way::Read, compared, .. }
+                if compared.is_missing() =>
+            {
+                "reads-from-cache"
+            }
+            Proof::Bytes { way: Way::Read, .. } | Proof::Osds { way: Way::Read, .. } => "reads-proven",
+            Proof::Bytes { way: Way::Write, compared, .. }
+            | Proof::Osds { way: Way::Write, compared, .. }
+                if compared.is_missing() =>
+            {
+                "writes-in-memory"
+            }
+            Proof::Bytes { way: Way::Write, .. } | Proof::Osds { way: Way::Write, .. } => "writes-proven",
+            Proof::Bytes { way: Way::Trim, .. } | Proof::Osds { way: Way::Trim, .. } => "trims-proven",
             Proof::Foreign { .. } => "foreign-traffic",
             Proof::Merged { .. } => "requests-merged",
             Proof::Unchecked { .. } => "not-proven",
@@ -206,6 +227,25 @@ impl Tell for Proof {
                     (_, Compared::Seen) => {
                         phrase!["device counters confirm the bytes ", way.participle(), ": ", share(part)]
                     }
+                }
+            }
+            Proof::Osds { way, compared, claimed_bytes, seen_bytes, .. } => {
+                let part = *seen_bytes as f64 / *claimed_bytes as f64;
+                let missing = share(1.0 - part);
+                match (compared, way) {
+                    (Compared::TooLittle, _) => {
+                        phrase!["too little was ", way.participle(), " to compare with the OSDs' counters"]
+                    }
+                    (Compared::TooMuch, _) => {
+                        phrase!["the OSDs ", way.past(), " ", decimal(part), " times as much as the load"]
+                    }
+                    (Compared::Seen, _) => {
+                        phrase!["the OSDs' counters confirm the bytes ", way.participle(), ": ", share(part)]
+                    }
+                    (_, Way::Read) => {
+                        phrase![missing, " of the bytes read did not come from the OSDs' devices"]
+                    }
+                    (_, _) => phrase![missing, " of the bytes written did not reach the OSDs"],
                 }
             }
             Proof::Foreign { devices, read_bytes, written_bytes, share: part, .. } => {
@@ -268,6 +308,20 @@ impl Tell for Proof {
                 }
                 _ => "",
             },
+            Proof::Osds { way, compared, claimed_bytes, seen_bytes, cached_bytes, .. } => match (compared, way) {
+                (Compared::TooMuch, Way::Read) => "Other clients of the cluster read as well, or it recovers or scrubs.",
+                (Compared::TooMuch, _) => "Other clients of the cluster write as well, or it recovers.",
+                (Compared::Missing, Way::Read) if seen_bytes.saturating_add(*cached_bytes) >= *claimed_bytes / 10 * 9 => {
+                    "The OSDs had them in their caches: these are in part numbers of memory. Use images larger than the OSDs' caches (`osd_memory_target`) if you want to measure their devices."
+                }
+                (Compared::Missing, Way::Read) => {
+                    "Nor did they come from the OSDs' caches: they were never written, or librbd had them in its own cache (`rbd_cache`). Fill the images first, or turn that cache off."
+                }
+                (Compared::Missing, _) => {
+                    "librbd kept them in its own cache (`rbd_cache`), or they were overwritten there. Turn that cache off, or sync at the end of the load."
+                }
+                _ => "",
+            },
             Proof::Foreign { .. } => {
                 "Other processes' requests delay those of the load. What a file system reads and writes for itself (its journal, metadata) counts as others'."
             }
@@ -316,6 +370,37 @@ impl Tell for Proof {
                         cache.name(),
                         if *direct { "bypassed" } else { "in use" }
                     ),
+                ];
+                if *compared == Compared::TooLittle {
+                    lines.push(format!("needed: {}", units::binary_bytes(*needed_bytes)));
+                }
+                lines
+            }
+            Proof::Osds {
+                way,
+                compared,
+                claimed_bytes,
+                seen_bytes,
+                cached_bytes,
+                osds,
+                copies,
+                needed_bytes,
+            } => {
+                let (claimed, moved) =
+                    (units::binary_bytes(*claimed_bytes), units::binary_bytes(*seen_bytes));
+                let of = match way {
+                    Way::Read => {
+                        format!(
+                            "read {moved} from devices and {} from caches",
+                            units::binary_bytes(*cached_bytes)
+                        )
+                    }
+                    _ => format!("wrote {moved} for each of {} copies", copies),
+                };
+                let part = whole_percent(*seen_bytes as f64 / *claimed_bytes as f64);
+                let mut lines = vec![
+                    format!("claimed {claimed}, {osds} OSDs {of}: {part}"),
+                    "the OSDs count for all clients of the cluster".to_owned(),
                 ];
                 if *compared == Compared::TooLittle {
                     lines.push(format!("needed: {}", units::binary_bytes(*needed_bytes)));
