@@ -237,6 +237,7 @@ function second(one, index, at) {
     backlog: index % 97 > 90 ? 120 : 0,
     busy: 0.46,
     drivers: shares,
+    missing: [],
   };
 }
 
@@ -251,6 +252,7 @@ const scan = (index, at) => ({
   backlog: 0,
   busy: 0.1,
   drivers: [],
+  missing: [],
 });
 
 for (const one of active) {

@@ -128,7 +128,12 @@ fn the_same_again_is_no_different_and_a_fifth_less_is_worse() {
     assert!(itself.code == 2 && itself.stderr.contains("are the same runs"), "{}", itself.stderr);
     // The cap makes repeats equal to within far less than half, and never to within a hundred thousandth.
     let wide = place.tidemark(&["compare", "e1", "e2", "--margin", "50%"]);
-    assert!(wide.code == 0 && wide.stdout.contains("equals e1 within 50.0 %"), "{}", wide.stdout);
+    // Latencies depend on what else the machine does: they may stay open.
+    assert!(
+        [0, 8].contains(&wide.code) && wide.stdout.contains("e2 equals e1 within 50.0 %"),
+        "{}",
+        wide.stdout
+    );
     let narrow = place.tidemark(&["compare", "e1", "e2", "--margin", "0.001%"]);
     assert!([5, 6, 8].contains(&narrow.code), "{}", narrow.stdout);
     assert_eq!(place.tidemark(&["compare", "e1", "e3", "--margin", "5%", "--gate"]).code, WORSE);

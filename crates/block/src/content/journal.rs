@@ -63,8 +63,8 @@ pub(crate) struct Journal {
     mapped: usize,
     cells: usize,
     path: PathBuf,
-    /// Keeps the lock.
-    _file: File,
+    /// Holds the lock.
+    _file: Locked,
 }
 
 // SAFETY: the mapping belongs to the value, lives as long, and is only seen as atomic numbers.
@@ -84,9 +84,9 @@ impl Journal {
         let file = File::options().read(true).write(true).create(true).truncate(true).open(&new)?;
         let bytes = cells.checked_mul(8).and_then(|bytes| bytes.checked_add(HEAD));
         let bytes = bytes.ok_or(ErrorKind::OutOfMemory)?;
-        lock(&file)?;
+        let file = Locked::new(file)?;
         // A mapping beyond a full file system would end the process.
-        fallocate(&file, FallocateFlags::empty(), 0, bytes as u64)?;
+        fallocate(&file.0, FallocateFlags::empty(), 0, bytes as u64)?;
         let journal = Self::map(file, bytes, path)?;
         for (word, value) in
             [MAGIC, head.volume, head.cell, cells as u64, head.origin].into_iter().enumerate()
@@ -108,12 +108,12 @@ impl Journal {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
-        lock(&file)?;
+        let file = Locked::new(file)?;
         // Before anything is mapped: a mapping is read whole.
-        let length = file.metadata()?.len();
+        let length = file.0.metadata()?.len();
         let mut words = [0; HEAD];
         let is_right = length >= HEAD as u64 && {
-            file.read_exact_at(&mut words, 0)?;
+            file.0.read_exact_at(&mut words, 0)?;
             word_of(&words, 0) == MAGIC && word_of(&words, 1) == volume
         };
         if !is_right {
@@ -151,10 +151,10 @@ impl Journal {
         Ok(Some((journal, head, end)))
     }
 
-    fn map(file: File, bytes: usize, path: &Path) -> io::Result<Self> {
+    fn map(file: Locked, bytes: usize, path: &Path) -> io::Result<Self> {
         let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | MapFlags::POPULATE);
         // SAFETY: a new mapping at an address of the kernel's choice touches no memory that exists.
-        let start = unsafe { mmap(null_mut(), bytes, access, flags, &file, 0) }?;
+        let start = unsafe { mmap(null_mut(), bytes, access, flags, &file.0, 0) }?;
         let start = NonNull::new(start.cast::<AtomicU64>()).ok_or(ErrorKind::OutOfMemory)?;
         Ok(Self { start, mapped: bytes, cells: (bytes - HEAD) / 8, path: path.to_owned(), _file: file })
     }
@@ -222,10 +222,24 @@ impl Drop for Journal {
     }
 }
 
-/// Takes a file for this run alone, until it is closed.
-fn lock(file: &File) -> io::Result<()> {
-    flock(file, FlockOperation::NonBlockingLockExclusive)
-        .map_err(|_| io::Error::new(ErrorKind::ResourceBusy, "another run uses it"))
+/// A file that is this run's alone.
+#[derive(Debug)]
+struct Locked(File);
+
+impl Locked {
+    fn new(file: File) -> io::Result<Self> {
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Self(file)),
+            Err(_) => Err(io::Error::new(ErrorKind::ResourceBusy, "another run uses it")),
+        }
+    }
+}
+
+impl Drop for Locked {
+    /// Closing alone would not do: a process that is being started holds a copy of the descriptor until it runs its program.
+    fn drop(&mut self) {
+        let _ = flock(&self.0, FlockOperation::Unlock);
+    }
 }
 
 /// A word of a head that was read.
@@ -276,6 +290,17 @@ mod tests {
         std::fs::copy(&copy, directory.path().join("other")).unwrap();
         let (_, _, end) = Journal::open(&directory.path().join("other"), 7).unwrap().unwrap();
         assert_eq!(end, End::Restarted);
+    }
+
+    #[test]
+    fn a_closed_journal_is_free_though_a_child_still_holds_its_descriptor() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = path(directory.path(), 7);
+        let journal = Journal::create(&path, HEADER, 3).unwrap();
+        let inherited = journal._file.0.try_clone().unwrap();
+        drop(journal);
+        assert!(Journal::open(&path, 7).unwrap().is_some());
+        drop(inherited);
     }
 
     #[test]

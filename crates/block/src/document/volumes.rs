@@ -105,7 +105,6 @@ static JOURNAL: Key<Text> = Key::new(
      content and lost writes, after a kill too; 8 bytes for 4 KiB",
     Text,
 )
-.example("/var/lib/tidemark/journal")
 .otherwise("nothing is kept: a later run verifies that blocks are in their place, not of which write they are")
 .expanded();
 static POOL: Key<Text> = Key::new("pool", "Pool of the images", Text).default("rbd").expanded();
