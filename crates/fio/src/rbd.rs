@@ -165,7 +165,7 @@ pub fn remove(volume: &Volume, allowed: bool) -> Result<(), RbdError> {
 /// When the volume is no image, there is none, or the cluster does not answer.
 pub(crate) fn data_pool(volume: &Volume) -> Result<String, RbdError> {
     let info = info(volume)?.ok_or_else(|| failed("info", volume, "there is no such image"))?;
-    Ok(info.data_pool.map_or_else(|| image(volume).map(|rbd| rbd.pool.clone()), Ok)?)
+    info.data_pool.map_or_else(|| image(volume).map(|rbd| rbd.pool.clone()), Ok)
 }
 
 /// What `rbd info` tells; `None`: there is no such image.

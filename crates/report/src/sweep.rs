@@ -6,7 +6,7 @@ use tidemark_judge::sweep::{Dimension, Point, Row, Spread, Sweep};
 use tidemark_judge::words::proof::{Compared, Proof as Proven, Way};
 use tidemark_judge::{Finding, Judgement, Severity, What, claimed};
 use tidemark_measure::kind::OperationClass;
-use tidemark_measure::record::{DeviceUse, Proof, Run, Stage, State};
+use tidemark_measure::record::{DeviceUse, OsdUse, Proof, Run, Stage, State};
 use tidemark_measure::units;
 
 /// What the axes that do not vary are, and what the rows are made of, as sentences.
@@ -183,7 +183,7 @@ pub(crate) fn proofs(run: &Run, judgement: &Judgement) -> Table {
         let from_osds = proof.osds.as_ref().map(|osds| osds.device_read_bytes);
         cells.extend(seen(stage, proof, &OperationClass::Read, from_osds, |device| device.read_bytes));
         cells.push(mean_request(proof, |device| (device.read_bytes, device.reads)));
-        let to_osds = proof.osds.as_ref().and_then(|osds| osds.written_per_copy());
+        let to_osds = proof.osds.as_ref().and_then(OsdUse::written_per_copy);
         cells.extend(seen(stage, proof, &OperationClass::Write, to_osds, |device| device.written_bytes));
         cells.push(mean_request(proof, |device| (device.written_bytes, device.writes)));
         cells.push(or_none(proof.setup.join("; ")));
