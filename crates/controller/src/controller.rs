@@ -8,7 +8,7 @@ use crate::explain::{evaluation_ms, expected_ms, explain};
 use crate::forms;
 pub use crate::options::{Options, StartError};
 use crate::queue::{self, Requirements};
-use crate::reading::{LARGEST_DOCUMENT, ReadFailure, Reading, What};
+use crate::reading::{LARGEST_DOCUMENT, Purpose, ReadFailure, Reading, What};
 use crate::state::{Entry, Request};
 use crate::store_writer::Added;
 use crate::view;
@@ -142,7 +142,7 @@ impl Controller {
             return self.submission(before.id);
         }
         self.has_room()?;
-        let reading = self.read(&submit.document)?;
+        let reading = self.read(&submit.document, Purpose::Submit(by))?;
         let sealed = self.core.seal.seal(&submit.document).map_err(Refusal::Unavailable)?;
         let redacted = redact(&submit.document);
         let priority = submit.priority;
@@ -208,13 +208,13 @@ impl Controller {
         Ok(())
     }
 
-    /// What a document would do.
-    pub fn check(&self, document: &str) -> api::Check {
-        explain(self.read(document))
+    /// What a document would do; `by` is whoever asks, of whose documents only a few are read at a time.
+    pub fn check(&self, document: &str, by: &str) -> api::Check {
+        explain(self.read(document, Purpose::Check(by)))
     }
 
-    fn read(&self, document: &str) -> Result<Reading, ReadFailure> {
-        let reading = self.core.reader.read(document)?;
+    fn read(&self, document: &str, purpose: Purpose<'_>) -> Result<Reading, ReadFailure> {
+        let reading = self.core.reader.read(document, purpose)?;
         if reading.name.chars().count() > LONGEST_NAME {
             return Err(ReadFailure::Refused(format!(
                 "the document's name is longer than {LONGEST_NAME} characters"

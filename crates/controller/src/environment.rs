@@ -15,10 +15,12 @@ const PREFIX: &str = "TIDEMARK_SECRET_";
 /// A file with a secret is not larger than this; bytes.
 const LARGEST_SECRET: u64 = 64 << 10;
 
-/// Lends the environment of submitted documents. `secrets` is the directory of files with secrets, if there is one.
+/// Lends the environment of submitted documents. `secrets` is the directory of files with secrets, if there is one;
+/// readers go on as long as they are `waited_for`.
 pub(crate) fn restricted<T>(
     secrets: Option<&Path>,
     registry: &Registry,
+    waited_for: &dyn Fn() -> bool,
     to: impl FnOnce(&Environment<'_>) -> T,
 ) -> T {
     let variable = |name: &str| name.starts_with(PREFIX).then(|| std::env::var(name).ok()).flatten();
@@ -36,6 +38,7 @@ pub(crate) fn restricted<T>(
         file: &file,
         document: &document,
         device_size: &device_size,
+        waited_for,
     })
 }
 
@@ -83,7 +86,7 @@ mod tests {
         symlink(directory.path().join("outside"), secrets.join("link")).unwrap();
         symlink(secrets.join("key"), secrets.join("inner")).unwrap();
         let read = |path: &Path| {
-            restricted(Some(&secrets), &Registry::default(), |environment| (environment.file)(path))
+            restricted(Some(&secrets), &Registry::default(), &|| true, |environment| (environment.file)(path))
         };
         for inside in [secrets.join("key"), "key".into(), "./key".into(), "inner".into()] {
             assert_eq!(read(&inside).unwrap(), "hunter2", "{}", inside.display());
@@ -103,13 +106,13 @@ mod tests {
             assert!(error.contains("secrets directory"), "{path}: {error}");
         }
         let none =
-            restricted(None, &Registry::default(), |environment| (environment.file)(&secrets.join("key")));
+            restricted(None, &Registry::default(), &|| true, |environment| (environment.file)(&secrets.join("key")));
         assert!(none.unwrap_err().to_string().contains("--secrets"));
     }
 
     #[test]
     fn nothing_else_of_this_machine_is_looked_at() {
-        restricted(None, &Registry::default(), |environment| {
+        restricted(None, &Registry::default(), &|| true, |environment| {
             assert_eq!((environment.variable)("PATH"), None, "there is a PATH, and it is not given away");
             assert!(std::env::var("PATH").is_ok());
             assert!((environment.document)(Path::new("/etc/hostname")).is_err());

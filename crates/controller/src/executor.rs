@@ -92,7 +92,7 @@ impl Executor {
             evaluate: Arc::new(move |document, task, store, sink| {
                 let options = evaluate::Options { renew: true, ..evaluate::Options::new(of_runs(&task)) };
                 let Task { provenance, secrets, .. } = task;
-                let evaluated = restricted(secrets.as_deref(), &registry, |environment| {
+                let evaluated = restricted(secrets.as_deref(), &registry, &|| true, |environment| {
                     evaluate(document, provenance, &options, environment, store, sink)
                 });
                 evaluated.map_err(|error| error.to_string())

@@ -5,16 +5,19 @@ use crate::api::Problem;
 use crate::environment::restricted;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tidemark_measure::record::Note;
 use tidemark_measure::units;
+use tidemark_plan::defaults::{MOST_STAGES, MOST_WORKS};
 use tidemark_plan::diagnostic::{Code, Diagnostic, Severity};
 use tidemark_plan::document::{self, Document};
 use tidemark_plan::evaluation::Evaluation;
 use tidemark_plan::forecast::{Forecast, forecast};
 use tidemark_plan::plan::{Observe, Plan};
 use tidemark_plan::registry::Registry;
+use tidemark_plan::room::{self, Room};
+use tidemark_plan::yaml::environment::given_up;
 
 /// The largest document, bytes. COSBench's and ours are a few kilobytes; an evaluation of a hundred arms is some tens of them.
 pub(crate) const LARGEST_DOCUMENT: usize = 1 << 20;
@@ -22,18 +25,18 @@ pub(crate) const LARGEST_DOCUMENT: usize = 1 << 20;
 /// Reading takes milliseconds. What takes longer than this was not written to be run.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Readers at once. One whose time is over ends by itself and counts until then, so that no flood of documents takes all
-/// processors.
-const READERS: usize = 4;
+/// Readers at once for each [`Purpose`]. One whose time is over ends by itself, and counts until then: no flood of documents
+/// takes all processors or much memory, and no flood of checks keeps a submission waiting.
+const READERS: usize = 2;
+
+/// Callers at once for each purpose, most of whom wait. Whoever comes then is told to come again: waiting takes a thread.
+const CALLERS: usize = 4 * READERS;
+
+/// How often one caller may be among them.
+const OF_ONE_CALLER: usize = READERS;
 
 /// Stack of a reader, bytes: deep nesting costs stack. Only what is used of it takes memory.
 const STACK: usize = 256 << 20;
-
-/// Stages of a document beyond this are taken for a mistake: all of them are shown, told and kept.
-const MOST_STAGES: usize = 10_000;
-
-/// Works of one stage beyond this are taken for a mistake: each has a thread pool of its own on every driver.
-const MOST_WORKS: usize = 1_000;
 
 /// Workers of one stage beyond this are taken for a mistake: 24 kB each, on all drivers together.
 const MOST_WORKERS: u64 = 10_000_000;
@@ -70,38 +73,100 @@ pub(crate) enum ReadFailure {
     Busy,
 }
 
+/// What a document is read for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Purpose<'a> {
+    /// Somebody wants to know what it would do.
+    Check(&'a str),
+    /// Somebody submits it.
+    Submit(&'a str),
+    /// It was submitted, and its turn has come.
+    Run,
+}
+
 /// Reads documents.
 #[derive(Clone)]
 pub(crate) struct Reader {
     registry: Registry,
     secrets: Option<PathBuf>,
-    slots: Arc<Slots>,
+    checks: Arc<Slots>,
+    submissions: Arc<Slots>,
+    runs: Arc<Slots>,
     timeout: Duration,
 }
 
+/// The places of readers for one purpose.
 #[derive(Default)]
 struct Slots {
-    taken: Mutex<usize>,
+    taken: Mutex<Taken>,
     freed: Condvar,
 }
 
-/// A place among the readers; free again when it is dropped.
-struct Slot(Arc<Slots>);
+#[derive(Default)]
+struct Taken {
+    reading: usize,
+    /// Those who read or wait.
+    callers: Vec<String>,
+}
+
+/// A place among the callers, and then among the readers; free again when it is dropped.
+struct Slot {
+    slots: Arc<Slots>,
+    caller: String,
+    reads: bool,
+}
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        *self.0.taken.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
-        self.0.freed.notify_one();
+        let mut taken = self.slots.lock();
+        taken.reading -= usize::from(self.reads);
+        let own = taken.callers.iter().position(|caller| *caller == self.caller);
+        own.map(|at| taken.callers.swap_remove(at));
+        self.slots.freed.notify_all();
+    }
+}
+
+impl Slots {
+    fn lock(&self) -> MutexGuard<'_, Taken> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for a place until then; `caller` is whoever has a limited number of them.
+    fn take(self: &Arc<Self>, caller: Option<&str>, until: Instant) -> Result<Slot, ReadFailure> {
+        let mut taken = self.lock();
+        if let Some(caller) = caller {
+            let own = taken.callers.iter().filter(|known| *known == caller).count();
+            if own >= OF_ONE_CALLER || taken.callers.len() >= CALLERS {
+                return Err(ReadFailure::Busy);
+            }
+        }
+        let caller = caller.unwrap_or_default().to_owned();
+        taken.callers.push(caller.clone());
+        let mut slot = Slot { slots: self.clone(), caller, reads: false };
+        while taken.reading >= READERS {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                // Before the slot, which takes the lock.
+                drop(taken);
+                return Err(ReadFailure::Busy);
+            }
+            taken = self.freed.wait_timeout(taken, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        taken.reading += 1;
+        slot.reads = true;
+        drop(taken);
+        Ok(slot)
     }
 }
 
 impl Reader {
     pub(crate) fn new(secrets: Option<PathBuf>, registry: Registry) -> Self {
-        Self { secrets, registry, slots: Arc::default(), timeout: TIMEOUT }
+        let (checks, submissions, runs) = Default::default();
+        Self { secrets, registry, checks, submissions, runs, timeout: TIMEOUT }
     }
 
     /// Reads a document as far as it can be known before it runs.
-    pub(crate) fn read(&self, text: &str) -> Result<Reading, ReadFailure> {
+    pub(crate) fn read(&self, text: &str, purpose: Purpose<'_>) -> Result<Reading, ReadFailure> {
         if text.len() > LARGEST_DOCUMENT {
             return Err(ReadFailure::Refused(format!(
                 "the document has {}; the limit is {}",
@@ -110,18 +175,25 @@ impl Reader {
             )));
         }
         let (text, secrets, registry) = (text.to_owned(), self.secrets.clone(), self.registry.clone());
-        self.guarded(move || open(&text, secrets.as_deref(), &registry))?
+        self.guarded(purpose, move |waited_for| open(&text, secrets.as_deref(), &registry, waited_for))?
     }
 
-    /// Does something that may take too long or panic, and gives up on it then.
+    /// Does something that may take too long or panic, and gives up on it then: it can ask whether it is still waited for.
     fn guarded<T: Send + 'static>(
         &self,
-        work: impl FnOnce() -> T + Send + 'static,
+        purpose: Purpose<'_>,
+        work: impl FnOnce(&dyn Fn() -> bool) -> T + Send + 'static,
     ) -> Result<T, ReadFailure> {
-        let slot = self.slot()?;
+        let until = Instant::now() + self.timeout;
+        let slot = match purpose {
+            Purpose::Check(caller) => self.checks.take(Some(caller), until),
+            Purpose::Submit(caller) => self.submissions.take(Some(caller), until),
+            Purpose::Run => self.runs.take(None, until),
+        }?;
         let (sender, receiver) = std::sync::mpsc::sync_channel(1);
+        let until = Instant::now() + self.timeout;
         let guarded = move || {
-            let done = catch_unwind(AssertUnwindSafe(work));
+            let done = catch_unwind(AssertUnwindSafe(|| work(&|| Instant::now() < until)));
             drop(slot);
             // Nobody waits for it any more when its time was over.
             let _ = sender.send(done);
@@ -140,24 +212,15 @@ impl Reader {
             ))),
         }
     }
-
-    fn slot(&self) -> Result<Slot, ReadFailure> {
-        let until = Instant::now() + self.timeout;
-        let mut taken = self.slots.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        while *taken >= READERS {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Err(ReadFailure::Busy);
-            }
-            taken = self.slots.freed.wait_timeout(taken, left).unwrap_or_else(PoisonError::into_inner).0;
-        }
-        *taken += 1;
-        Ok(Slot(self.slots.clone()))
-    }
 }
 
-fn open(text: &str, secrets: Option<&Path>, registry: &Registry) -> Result<Reading, ReadFailure> {
-    restricted(secrets, registry, |environment| {
+fn open(
+    text: &str,
+    secrets: Option<&Path>,
+    registry: &Registry,
+    waited_for: &dyn Fn() -> bool,
+) -> Result<Reading, ReadFailure> {
+    restricted(secrets, registry, waited_for, |environment| {
         let wrong = |diagnostics: Vec<Diagnostic>| ReadFailure::Wrong(problems(text, &diagnostics));
         match document::open(text, Path::new(""), environment).map_err(wrong)? {
             Document::Workload(read) => {
@@ -176,14 +239,23 @@ fn open(text: &str, secrets: Option<&Path>, registry: &Registry) -> Result<Readi
             }
             Document::Evaluation(mut evaluation, warnings) => {
                 not_here(&evaluation)?;
-                let (mut plans, mut loads) = (Vec::new(), Vec::new());
+                let (mut plans, mut loads, room) = (Vec::new(), Vec::new(), Room::default());
                 for load in 0..evaluation.loads.len() {
+                    if !waited_for() {
+                        return Err(wrong(vec![given_up()]));
+                    }
                     let first = evaluation.loads[load].levels.known().into_iter().next().unwrap_or_default();
                     let plan = evaluation.sketch(0, load, &first, 1, environment).map_err(|diagnostics| {
                         // They point into the load's own text.
                         ReadFailure::Wrong(problems(evaluation.source(load).0, &diagnostics))
                     })?;
                     within_limits(&plan)?;
+                    if !plan.stages.iter().flat_map(|stage| &stage.works).all(|work| room.take(work)) {
+                        return Err(ReadFailure::Refused(format!(
+                            "the loads take more than {} together: use fewer of them, or shorter ones",
+                            units::bytes(room::MOST as u64)
+                        )));
+                    }
                     loads.push(forecast(&plan, registry));
                     plans.push(plan);
                 }
@@ -306,8 +378,13 @@ fn problem(text: &str, diagnostic: &Diagnostic) -> Problem {
 mod tests {
     use super::*;
 
+    /// Somebody who checks a document.
+    const VERA: Purpose<'_> = Purpose::Check("vera");
+
+    /// Reads patiently: what is slow here may be the machine.
     fn read(text: &str) -> Result<Reading, ReadFailure> {
-        Reader::new(None, tidemark_engines::registry()).read(text)
+        let reader = Reader::new(None, tidemark_engines::registry());
+        Reader { timeout: Duration::from_secs(120), ..reader }.read(text, VERA)
     }
 
     #[test]
@@ -389,12 +466,14 @@ mod tests {
                 assert!(!reason.contains("bug"), "{}: {reason}", &text[..text.len().min(40)]);
             }
         }
-        let Err(ReadFailure::Refused(reason)) = read(&stages) else { panic!("it has too many stages") };
-        assert!(reason.contains("stages") || reason.contains("longer"), "{reason}");
+        let too_many = |text: &str, what: &str| {
+            let Err(ReadFailure::Wrong(problems)) = read(text) else { panic!("it has too many {what}") };
+            assert!(problems.iter().any(|problem| problem.message.contains(what)), "{problems:?}");
+        };
+        too_many(&stages, "80,000 stages");
         let work = "   - load: {for: 1s, containers: 1, operations: [{get: {objects: 1}}]}\n".repeat(1_001);
         let works = format!("name: x\ntarget: {{kind: mock, delay: 1ms}}\nstages:\n- works:\n{work}");
-        let Err(ReadFailure::Refused(reason)) = read(&works) else { panic!("it has too many works") };
-        assert!(reason.contains("works"), "{reason}");
+        too_many(&works, "1,001 works");
         for workers in ["1000000000", "18446744073709551615", "-1", "1e9"] {
             let yaml = format!(
                 "name: x\ntarget: {{kind: mock, delay: 1ms}}\nstages: [{{load: {{for: 1s, workers: {workers}, containers: 1, operations: [{{get: {{objects: 1}}}}]}}}}]\n"
@@ -413,7 +492,7 @@ mod tests {
     fn a_panic_becomes_a_sentence_and_a_slow_one_is_given_up() {
         let patient =
             Reader { timeout: Duration::from_secs(120), ..Reader::new(None, tidemark_engines::registry()) };
-        let Err(ReadFailure::Refused(bug)) = patient.guarded(|| panic!("for the test")) else {
+        let Err(ReadFailure::Refused(bug)) = patient.guarded(VERA, |_| panic!("for the test")) else {
             panic!("it went well")
         };
         assert!(bug.contains("report this as a bug"), "{bug}");
@@ -422,15 +501,130 @@ mod tests {
         let ended = Arc::new(Mutex::new(ended));
         for _ in 0..READERS {
             let ended = ended.clone();
-            let slow =
-                reader.guarded(move || ended.lock().map(|ended| ended.recv().is_ok()).unwrap_or_default());
+            let slow = reader
+                .guarded(VERA, move |_| ended.lock().map(|ended| ended.recv().is_ok()).unwrap_or_default());
             assert!(matches!(slow, Err(ReadFailure::Refused(reason)) if reason.contains("longer")));
         }
-        assert_eq!(reader.guarded(|| 1), Err(ReadFailure::Busy), "they have not ended yet");
+        for caller in ["vera", "victor"] {
+            let busy = reader.guarded(Purpose::Check(caller), |_| 1);
+            assert_eq!(busy, Err(ReadFailure::Busy), "they have not ended yet");
+        }
+        let others = [Purpose::Submit("vera"), Purpose::Run].map(|purpose| reader.guarded(purpose, |_| 1));
+        assert_eq!(others, [Ok(1), Ok(1)], "checks keep no submission waiting");
         drop(end);
         let until = Instant::now() + Duration::from_secs(60);
-        while reader.guarded(|| 1) != Ok(1) {
+        while reader.guarded(VERA, |_| 1) != Ok(1) {
             assert!(Instant::now() < until, "their places are free again");
+        }
+    }
+
+    #[test]
+    fn one_caller_does_not_keep_all_others_waiting() {
+        let reader =
+            Reader { timeout: Duration::from_secs(120), ..Reader::new(None, tidemark_engines::registry()) };
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let ended = Arc::new(Mutex::new(ended));
+        std::thread::scope(|scope| {
+            for _ in 0..OF_ONE_CALLER {
+                let (reader, ended) = (&reader, ended.clone());
+                scope.spawn(move || {
+                    reader.guarded(VERA, move |_| drop(ended.lock().map(|ended| ended.recv())))
+                });
+            }
+            let until = Instant::now() + Duration::from_secs(60);
+            while reader.checks.lock().callers.len() < OF_ONE_CALLER {
+                assert!(Instant::now() < until);
+                std::thread::yield_now();
+            }
+            assert_eq!(reader.guarded(VERA, |_| 1), Err(ReadFailure::Busy), "she has her share");
+            let (own, victor) = (&reader, Purpose::Check("victor"));
+            let waits = scope.spawn(move || own.guarded(victor, |_| 1));
+            while reader.checks.lock().callers.len() <= OF_ONE_CALLER {
+                assert!(Instant::now() < until);
+                std::thread::yield_now();
+            }
+            drop(end);
+            assert_eq!(waits.join().unwrap(), Ok(1), "another one has waited for his turn");
+        });
+    }
+
+    #[test]
+    fn a_reader_ends_when_nobody_waits_any_more() {
+        let stages = |one: &str| one.repeat(200);
+        let yaml = format!(
+            "name: x\ntarget: {{kind: mock, delay: 1ms}}\nstages:\n{}",
+            stages("- load: {for: 1s, containers: 1, operations: [{get: {objects: 1}}]}\n")
+        );
+        let work = "<workstage name=\"m\"><work name=\"w\" workers=\"1\" runtime=\"1\"><operation type=\"read\" ratio=\"100\" \
+                    config=\"containers=c(1);objects=c(1)\"/></work></workstage>";
+        let xml = format!(
+            "<workload name=\"x\"><storage type=\"mock\"/><workflow>{}</workflow></workload>",
+            stages(work)
+        );
+        let fio: String = (0..200).map(|job| format!("[j{job}]\nrw=read\n")).collect();
+        let evaluation = format!(
+            "name: e\narms: [{{name: a, target: {{kind: mock, delay: 1ms}}}}]\nloads:\n{}",
+            (0..200)
+                .map(|load| format!(
+                    "- {{name: l{load}, stages: [{{load: {{for: 1s, containers: 1, operations: [{{get: {{objects: 1}}}}]}}}}]}}\n"
+                ))
+                .collect::<String>()
+        );
+        for text in [yaml, xml, fio, evaluation] {
+            let asked = std::cell::Cell::new(0);
+            let waited_for = || {
+                asked.set(asked.get() + 1);
+                asked.get() <= 3
+            };
+            let outcome = open(&text, None, &tidemark_engines::registry(), &waited_for);
+            let Err(ReadFailure::Wrong(problems)) = outcome else { panic!("{}", &text[..40]) };
+            assert!(problems.iter().any(|problem| problem.message.contains("too long")), "{problems:?}");
+            assert!(asked.get() <= 6, "it went on: {} of {}", asked.get(), &text[..40]);
+        }
+    }
+
+    #[test]
+    fn documents_that_would_grow_are_refused_before_they_do() {
+        let long = "x".repeat(400_000);
+        let prepare = "- prepare: {containers: 1, objects: 1-10, sizes: 1KB}\n".repeat(900);
+        let jobs: String = (0..900).map(|job| format!("[j{job}]\nrw=read\n")).collect();
+        let work = "<work name=\"w\" workers=\"1\" runtime=\"1\"><operation type=\"read\" ratio=\"100\" \
+                    config=\"containers=c(1);objects=c(1)\"/></work>";
+        let load = |name: usize| {
+            format!(
+                "- {{name: l{name}, stages: [{{load: {{for: 1s, containers: 1, operations: [{{get: {{objects: 1}}}}]}}}}]}}\n"
+            )
+        };
+        let evaluation = |levels: &str| {
+            let loads: String = (0..900).map(load).collect();
+            format!("name: e\narms: [{{name: a, target: {{kind: mock, delay: 1ms}}}}]\nlevels: {levels}\nloads:\n{loads}")
+        };
+        let hundred: Vec<String> = (1..=100).map(|value| value.to_string()).collect();
+        let rates: Vec<String> = (1..=100).map(|value| format!("{value}/s")).collect();
+        let product = format!("{{workers: [{}], rate: [{}]}}", hundred.join(","), rates.join(","));
+        let sections: String = (0..30_000).map(|job| format!("[{job}]\n")).collect();
+        let aliases = format!("name: x\nx-a: &a \"{long}\\n\"\nx-b: [{}]\n", vec!["*a"; 90].join(","));
+        for (what, text, why) in [
+            ("sections", sections, "job sections"),
+            ("options of all jobs", format!("[global]\ndescription={long}\n{jobs}"), "whole file"),
+            ("files", format!("[a]\nrw=read\nfilename={}\ndirectory={}\n", "a:".repeat(900), "b:".repeat(900)), "files"),
+            ("names of files", format!("[a]\nrw=read\nnumjobs=900\nfilename_format={}\n", "$jobname".repeat(9_000)), "names a file"),
+            ("names", format!("name: x\ntarget: {{kind: mock, delay: 1ms}}\nnaming: {{object_prefix: {long}}}\nstages:\n{prepare}"), "object_prefix"),
+            ("targets", format!("name: x\ntarget: {{kind: s3, endpoint: [{}], access_key: a, secret_key: b}}\nstages:\n{prepare}",
+                (0..900).map(|host| format!("'http://{}{host}.example'", "h".repeat(40))).collect::<Vec<_>>().join(",")), "take more than"),
+            ("configs", format!("<workload name=\"x\" config=\"oprefix={long}\"><storage type=\"mock\"/><workflow><workstage name=\"m\">{}</workstage></workflow></workload>",
+                work.repeat(900)), "take more than"),
+            ("levels", evaluation(&product), "levels together"),
+            ("aliases", aliases, "aliases"),
+        ] {
+            assert!(text.len() < LARGEST_DOCUMENT, "{what}");
+            match read(&text) {
+                Err(ReadFailure::Wrong(problems)) => {
+                    assert!(problems.iter().any(|problem| problem.message.contains(why)), "{what}: {problems:?}");
+                }
+                Err(ReadFailure::Refused(reason)) => assert!(reason.contains(why), "{what}: {reason}"),
+                other => panic!("{what}: {}", other.is_ok()),
+            }
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::api::SubmissionState;
 use crate::executor::{Executor, Task};
 use crate::live::{Follower, Live};
 use crate::options::Options;
-use crate::reading::{ReadFailure, Reader, What};
+use crate::reading::{Purpose, ReadFailure, Reader, What};
 use crate::seal::Seal;
 use crate::state::{Outcome, Request};
 use crate::store_writer::StoreWriter;
@@ -61,7 +61,7 @@ fn carry_out(
     let (sealed, redacted) = document.map_err(|error| error.to_string())?;
     let text = resources.seal.open(&sealed)?;
     // Read anew: what it refers to may have changed while it waited.
-    let reading = resources.reader.read(&text).map_err(read_failure)?;
+    let reading = resources.reader.read(&text, Purpose::Run).map_err(read_failure)?;
     let provenance = Provenance {
         command: submitted(stored, &resources.options.name),
         format: reading.format.into(),

@@ -50,7 +50,8 @@ impl Format for Cosbench {
         environment: &Environment<'_>,
         changes: Changes<'_>,
     ) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
-        let mut reader = Reader::new(changes.target.as_ref().and_then(|target| target.get()).cloned());
+        let target = changes.target.as_ref().and_then(|target| target.get()).cloned();
+        let mut reader = Reader::new(target, environment.waited_for);
         let Some(mut root) = tree::read(text, &mut reader.remarks) else {
             return Err(reader.remarks.sorted());
         };

@@ -37,7 +37,7 @@ pub(super) fn resolve(
     division: Division,
     workers: u32,
     ratio: i64,
-    reader: &mut Reader,
+    reader: &mut Reader<'_>,
 ) -> Resolved {
     let remarks = &mut reader.remarks;
     let kind = kind(element, remarks);

@@ -11,6 +11,9 @@ const LONGEST: usize = 60;
 /// Placeholders beyond this are counted and not named.
 const MOST_NAMED: usize = 12;
 
+/// Placeholders beyond this are not even told apart.
+const MOST_KEPT: usize = 500;
+
 /// What placeholders are to be replaced with, by a part of their word; the first that fits is meant.
 const MEANT: [(&str, &str); 7] = [
     ("secret", "your secret key"),
@@ -31,7 +34,8 @@ pub(super) fn report(root: &Element, used: bool, remarks: &mut Remarks) -> bool 
     let named: Vec<String> =
         found.words.iter().take(MOST_NAMED).map(|(word, _)| format!("`{word}`")).collect();
     let more = found.words.len() - named.len();
-    let and = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let least = if found.words.len() == MOST_KEPT { "at least " } else { "" };
+    let and = if more > 0 { format!(" and {least}{more} more") } else { String::new() };
     let message = match (named.as_slice(), found.places) {
         ([only], 1) => format!("{only} is a placeholder, not a value"),
         ([only], places) => format!("{only} is a placeholder, not a value, at {places} places"),
@@ -70,7 +74,10 @@ fn length(text: &str, of_target: bool) -> Option<usize> {
     if of_target && !matches!(open, "<" | "{{") {
         return None;
     }
-    let (word, _) = text[open.len()..].split_once(close)?;
+    // No further than a placeholder reaches: a value of brackets alone is not searched again for each of them.
+    let rest = &text[open.len()..];
+    let reach = (0..=rest.len().min(LONGEST + close.len())).rev().find(|at| rest.is_char_boundary(*at))?;
+    let (word, _) = rest[..reach].split_once(close)?;
     let plain = |c: char| c.is_alphanumeric() || "_-. :".contains(c);
     let inner = word.trim();
     let is_word = inner.starts_with(char::is_alphabetic) && inner.chars().all(plain);
@@ -104,7 +111,7 @@ impl Found {
 
     fn add(&mut self, word: &str, place: Range<usize>) {
         self.places += 1;
-        if self.words.iter().all(|(known, _)| known != word) {
+        if self.words.len() < MOST_KEPT && self.words.iter().all(|(known, _)| known != word) {
             self.words.push((word.to_owned(), place));
         }
     }

@@ -58,7 +58,7 @@ const TYPES: [(&str, Type); 8] = [
 ];
 
 /// Resolves a work: none for one that only waits, more than one when it creates or deletes containers, too.
-pub(super) fn resolve(element: &Element, scope: &Scope<'_>, reader: &mut Reader) -> Vec<(Turn, Work)> {
+pub(super) fn resolve(element: &Element, scope: &Scope<'_>, reader: &mut Reader<'_>) -> Vec<(Turn, Work)> {
     let scope = scope.within(element, &mut reader.remarks);
     reader.integer(element, "interval", 1..=i64::from(i32::MAX));
     let (name, kind) = kind(element, reader);
@@ -73,7 +73,7 @@ pub(super) fn resolve(element: &Element, scope: &Scope<'_>, reader: &mut Reader)
     }
 }
 
-fn kind(element: &Element, reader: &mut Reader) -> (&'static str, Type) {
+fn kind(element: &Element, reader: &mut Reader<'_>) -> (&'static str, Type) {
     let Some(value) = element.value("type") else { return TYPES[0] };
     let written = value.text.trim();
     if let Some(found) = TYPES.iter().find(|(name, _)| *name == written) {
@@ -90,7 +90,7 @@ fn kind(element: &Element, reader: &mut Reader) -> (&'static str, Type) {
     TYPES[0]
 }
 
-fn workers(element: &Element, reader: &mut Reader) -> u32 {
+fn workers(element: &Element, reader: &mut Reader<'_>) -> u32 {
     if element.value("workers").is_none() {
         let message = "`work` has no `workers`";
         reader.remarks.error(
@@ -114,7 +114,7 @@ pub(super) fn set_workers(element: &mut Element, workers: u32) {
     element.children.iter_mut().for_each(|child| set_workers(child, workers));
 }
 
-fn failures_allowed(element: &Element, default: u32, reader: &mut Reader) -> u32 {
+fn failures_allowed(element: &Element, default: u32, reader: &mut Reader<'_>) -> u32 {
     match reader.integer(element, "afr", -1..=1_000_000) {
         Some(afr) if afr >= 0 => afr as u32,
         _ => default,
@@ -143,7 +143,7 @@ fn load(workers: u32, stop: Stop, source: SourcePlan, actions: usize) -> Load {
     }
 }
 
-fn normal(element: &Element, scope: &Scope<'_>, storage: Storage, workers: u32, reader: &mut Reader) -> Work {
+fn normal(element: &Element, scope: &Scope<'_>, storage: Storage, workers: u32, reader: &mut Reader<'_>) -> Work {
     let name = element.value("name").map_or(String::new(), |name| name.text.trim().to_owned());
     if name.is_empty() {
         reader.remarks.error(element.span.clone(), "`work` has no `name`", "add name=\"...\"");
@@ -209,7 +209,7 @@ fn number(labels: &mut [Label]) {
     }
 }
 
-fn stop(element: &Element, reader: &mut Reader) -> Stop {
+fn stop(element: &Element, reader: &mut Reader<'_>) -> Stop {
     let mut limit =
         |name: &str, most: i64| reader.integer(element, name, 0..=most).filter(|limit| *limit > 0);
     let int = i64::from(i32::MAX);
@@ -234,7 +234,7 @@ fn stop(element: &Element, reader: &mut Reader) -> Stop {
     }
 }
 
-fn division(element: &Element, reader: &mut Reader) -> Option<Division> {
+fn division(element: &Element, reader: &mut Reader<'_>) -> Option<Division> {
     let value = element.value("division")?;
     match value.text.trim() {
         "none" => Some(Division::None),
@@ -258,7 +258,7 @@ fn special(
     type_name: &'static str,
     storage: &Storage,
     workers: u32,
-    reader: &mut Reader,
+    reader: &mut Reader<'_>,
 ) -> Vec<(Turn, Work)> {
     let scope = normalised(element, scope, type_name, reader);
     let settings = &scope.settings;
@@ -355,7 +355,7 @@ fn normalised<'a>(
     element: &'a Element,
     scope: &Scope<'a>,
     type_name: &str,
-    reader: &mut Reader,
+    reader: &mut Reader<'_>,
 ) -> Scope<'a> {
     if reader.integer(element, "runtime", 0..=i64::from(i32::MAX)).is_some_and(|runtime| runtime > 0) {
         let help = "remove it; the work ends when its range is done";

@@ -8,8 +8,12 @@ use super::work::{self, Turn};
 use std::collections::HashMap;
 use std::ops::{Range, RangeInclusive};
 use tidemark_keys::nearest::nearest;
+use tidemark_measure::units;
 use tidemark_object::job::Target;
-use tidemark_plan::plan::{Drivers, Observe, OnFailure, Plan, Stage};
+use tidemark_plan::defaults;
+use tidemark_plan::plan::{Drivers, Observe, OnFailure, Plan, Stage, Work};
+use tidemark_plan::room::{self, Room};
+use tidemark_plan::yaml::environment::given_up;
 
 /// What an element may contain.
 struct Shape {
@@ -95,21 +99,31 @@ impl<'a> Scope<'a> {
 }
 
 /// What is collected while the elements are read.
-#[derive(Default)]
-pub(super) struct Reader {
+pub(super) struct Reader<'a> {
     pub(super) remarks: Remarks,
     /// Targets by the places of their storage and auth.
     storages: HashMap<(usize, usize), Storage>,
     /// The target that replaces the document's, if any.
     target: Option<Target>,
+    /// Whether somebody still waits for the document.
+    waited_for: &'a dyn Fn() -> bool,
+    /// What the works may still grow to.
+    room: Room,
     /// Works without a storage: how many, and the name and place of the first.
     unstored: Option<(u32, String, Range<usize>)>,
 }
 
-impl Reader {
-    /// A reader of a document, with a target that replaces the document's, if any.
-    pub(super) fn new(target: Option<Target>) -> Self {
-        Self { target, ..Self::default() }
+impl<'a> Reader<'a> {
+    /// A reader of a document, as long as somebody waits for it, with a target that replaces the document's, if any.
+    pub(super) fn new(target: Option<Target>, waited_for: &'a dyn Fn() -> bool) -> Self {
+        Self {
+            remarks: Remarks::default(),
+            storages: HashMap::new(),
+            target,
+            waited_for,
+            room: Room::default(),
+            unstored: None,
+        }
     }
 
     /// Whether another target replaces the document's.
@@ -181,11 +195,48 @@ impl Reader {
         }
     }
 
+    /// Whether there are more of these than anybody means; an error then.
+    fn are_too_many(&mut self, element: &Element, child: &str, most: usize) -> bool {
+        let count = element.children.iter().filter(|known| known.name == child).count();
+        if count > most {
+            let (count, most) = (units::count(count as u64), units::count(most as u64));
+            let message = format!("`{}` has {count} elements `{child}`; the limit is {most}", element.name);
+            self.remarks.error(element.span.clone(), message, "use fewer");
+        }
+        count > most
+    }
+
+    /// Whether a document goes on to be read; an error if not.
+    fn goes_on(&mut self) -> bool {
+        let goes_on = (self.waited_for)();
+        if !goes_on && !self.remarks.failed() {
+            self.remarks.push(given_up());
+        }
+        goes_on
+    }
+
+    /// Whether there is room for these works; an error if not.
+    fn fit(&mut self, element: &Element, works: &[(Turn, Work)]) -> bool {
+        let fit = works.iter().all(|(_, work)| self.room.take(work));
+        if !fit {
+            let most = units::bytes(room::MOST as u64);
+            let message = format!("all works of the document together take more than {most}");
+            self.remarks.error(element.span.clone(), message, "use fewer works, or shorter configs");
+        }
+        fit
+    }
+
     fn workflow(&mut self, root: &Element, scope: &Scope<'_>) -> Vec<Stage> {
         let (mut stages, mut number) = (Vec::new(), 0);
         for workflow in root.children.iter().filter(|child| child.name == "workflow") {
             let scope = scope.within(workflow, &mut self.remarks);
+            if self.are_too_many(workflow, "workstage", defaults::MOST_STAGES) {
+                return stages;
+            }
             for stage in workflow.children.iter().filter(|child| child.name == "workstage") {
+                if !self.goes_on() {
+                    return stages;
+                }
                 number += 1;
                 self.stage(stage, number, &scope, &mut stages);
             }
@@ -222,8 +273,16 @@ impl Reader {
         let (mut before, mut after) = (Vec::new(), Vec::new());
         let only_waits = stage.name == "delay" && pause_s > 0;
         let works = element.children.iter().filter(|child| child.name == "work");
-        for found in works.clone().filter(|_| !only_waits) {
-            for (turn, work) in work::resolve(found, &scope, self) {
+        let too_many = self.are_too_many(element, "work", defaults::MOST_WORKS);
+        for found in works.clone().filter(|_| !only_waits && !too_many) {
+            if !self.goes_on() {
+                break;
+            }
+            let made = work::resolve(found, &scope, self);
+            if !self.fit(found, &made) {
+                break;
+            }
+            for (turn, work) in made {
                 match turn {
                     Turn::Before => before.push(work),
                     Turn::With => stage.works.push(work),

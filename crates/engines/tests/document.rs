@@ -35,6 +35,7 @@ fn refused(text: &str, directory: &Path) -> (Result<Document, Vec<Diagnostic>>, 
         file: &|path| Err(refuse("file", path)),
         document: &|path| Err(refuse("document", path)),
         device_size: &|path| Err(refuse("device", path)),
+        waited_for: &|| true,
     };
     let read = document::open(text, directory, &environment);
     (read, asked.into_inner())

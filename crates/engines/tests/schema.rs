@@ -73,6 +73,7 @@ fn read(text: &str) {
         file: &|_: &Path| Ok("from a file".to_owned()),
         document: &|path: &Path| std::fs::read_to_string(path),
         device_size: &|_: &Path| Ok(1 << 40),
+        waited_for: &|| true,
     };
     let directory = match text.contains("small.xml") {
         true => root().join("crates/engines/tests/fixtures"),

@@ -10,12 +10,14 @@ mod job;
 mod tests;
 
 use crate::file::FioFile;
-use ini::{GLOBAL, Section, Setting};
+use ini::{MOST_REMARKS, Section, Setting};
 pub(crate) use job::Variables;
 pub use job::waits_for_each;
 use job::{BUFFERS, Job, NUMBERS, expanded};
 use std::collections::HashSet;
 use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
 use tidemark_block::job::Action;
 use tidemark_load::pacing::Pacing;
 use tidemark_load::source::{Choice, Division, Effect, Order, Size, SourcePlan};
@@ -23,14 +25,22 @@ use tidemark_load::stopping::Stop;
 use tidemark_load::work::Work as Load;
 use tidemark_measure::pick::Pick;
 use tidemark_measure::record::Note;
+use tidemark_measure::units;
 use tidemark_plan::defaults;
 use tidemark_plan::diagnostic::{Diagnostic, Severity};
 use tidemark_plan::job::Job as AnyJob;
 use tidemark_plan::plan::{Drivers, Label, Observe, OnFailure, OperationClass, Plan, Stage, Work, WorkKind};
 use tidemark_plan::redact::is_secret;
+use tidemark_plan::yaml::environment;
 
 /// Names longer than this are cut: a plan of many stages is named after the first of them.
 const LONGEST_NAME: usize = 80;
+
+/// Jobs of a file beyond this are taken for a mistake: each has a process or thread of fio's own.
+const MOST_JOBS: usize = 1_000;
+
+/// A file's length times its jobs, bytes: a `[global]` option holds for every job, and drivers get the whole file with each.
+const MOST_TEXT: usize = 32 << 20;
 
 /// Whether a text is a fio job file: its first line that is not blank or a comment is a `[section]` header.
 pub(crate) fn is_fio(text: &str) -> bool {
@@ -44,22 +54,34 @@ pub(crate) fn is_fio(text: &str) -> bool {
 pub(crate) fn read(
     text: &str,
     variables: &Variables<'_>,
+    waited_for: &dyn Fn() -> bool,
 ) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
     let mut found = Vec::new();
     let sections = ini::sections(text, &mut found);
-    let jobs = jobs(&sections, variables, &mut found);
+    if let Some(too_much) = too_much(text, &sections) {
+        return Err(vec![too_much]);
+    }
+    let global: Vec<&Setting<'_>> =
+        sections.iter().filter(|section| section.is_global()).flat_map(|section| &section.options).collect();
+    let Some(jobs) = jobs(&sections, &global, variables, waited_for, &mut found) else {
+        return Err(vec![environment::given_up()]);
+    };
     advice::warn(&jobs.iter().map(|job| (&job.job, job.span.clone())).collect::<Vec<_>>(), &mut found);
     let stages = cut(&jobs);
     check_waits(&stages, &mut found);
-    if jobs.is_empty() {
+    if jobs.is_empty() && found.is_empty() {
         let help = "add a section for each job, `[name]`, with its options: `rw=`, `filename=`, `bs=`";
         found.push(Diagnostic::error(0..0, "the file has no job section", help));
     }
-    let seed = defaults::seed_of(text);
+    let (seed, shared) = (defaults::seed_of(text), Arc::from(text));
     let stages: Vec<Stage> =
-        stages.iter().enumerate().map(|(index, jobs)| stage(text, seed, index, jobs, &mut found)).collect();
+        stages.iter().enumerate().map(|(index, jobs)| stage(&shared, seed, index, jobs, &mut found)).collect();
+    let failed = found.iter().any(|diagnostic| diagnostic.severity == Severity::Error);
+    // Errors first: they are what keeps the file from running.
+    found.sort_by_key(|diagnostic| (std::cmp::Reverse(diagnostic.severity), diagnostic.span.start));
+    found.truncate(MOST_REMARKS);
     found.sort_by_key(|diagnostic| diagnostic.span.start);
-    if found.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
+    if failed {
         return Err(found);
     }
     let names: Vec<&str> = stages.iter().map(|stage| stage.name.as_str()).collect();
@@ -79,28 +101,56 @@ pub(crate) fn read(
     Ok((plan, found))
 }
 
+/// What makes a file too large to be read on, before anything is made of its sections.
+fn too_much(text: &str, sections: &[Section<'_>]) -> Option<Diagnostic> {
+    let mut jobs = sections.iter().filter(|section| !section.is_global());
+    let count = jobs.clone().count();
+    let refuse = |at: &Section<'_>, message: String| {
+        Some(Diagnostic::error(at.span.clone(), message, "split it into several files"))
+    };
+    if let Some(first) = jobs.nth(MOST_JOBS) {
+        let (count, most) = (units::count(count as u64), units::count(MOST_JOBS as u64));
+        return refuse(first, format!("the file has {count} job sections; the limit is {most}"));
+    }
+    let whole = text.len().saturating_mul(count);
+    let first = sections.first().filter(|_| whole > MOST_TEXT)?;
+    let (length, most) = (units::bytes(text.len() as u64), units::bytes(MOST_TEXT as u64));
+    refuse(first, format!("the file has {count} jobs and {length}, which together exceed {most}: drivers get the whole file with each job"))
+}
+
 /// A job and where it stands.
 struct Placed<'a> {
     job: Job<'a>,
     span: Range<usize>,
+    /// The files and devices that it works on.
+    paths: Vec<PathBuf>,
     /// Whether it waits for all jobs before it.
     waits: bool,
     /// Whether fio adds its numbers to those of the job before it.
     joins: bool,
 }
 
-/// The jobs with all options that hold for them, refusing what must not run.
+/// The jobs with all options that hold for them, refusing what must not run; `global` are the options of all `[global]`
+/// sections. `None`: nobody waits for them any more.
 fn jobs<'a>(
-    sections: &[Section<'a>],
+    sections: &'a [Section<'a>],
+    global: &'a [&'a Setting<'a>],
     variables: &'a Variables<'a>,
+    waited_for: &dyn Fn() -> bool,
     found: &mut Vec<Diagnostic>,
-) -> Vec<Placed<'a>> {
-    let (mut global, mut jobs, mut seen) = (Vec::<Setting<'a>>::new(), Vec::new(), HashSet::new());
+) -> Option<Vec<Placed<'a>>> {
+    let (mut above, mut jobs, mut seen) = (0, Vec::new(), HashSet::new());
     for section in sections {
         section.options.iter().for_each(|setting| advice::refuse(setting, found));
-        if section.name.eq_ignore_ascii_case(GLOBAL) {
-            global.extend(section.options.iter().cloned());
+        if section.is_global() {
+            above += section.options.len();
             continue;
+        }
+        if !waited_for() {
+            return None;
+        }
+        if found.len() >= MOST_REMARKS {
+            break;
         }
         if !seen.insert(section.name) {
             found.push(Diagnostic::error(
@@ -109,15 +159,19 @@ fn jobs<'a>(
                 "use unique names: results are listed by name",
             ));
         }
-        let settings = global.iter().chain(&section.options).cloned().collect();
-        let job = Job { section: section.name, settings, variables };
+        let job = Job { section: section.name, global: &global[..above], own: &section.options, variables };
         check(&job, &section.span, found);
         check_numbers(&job, found);
+        let paths = job.paths().unwrap_or_else(|wrong| {
+            let message = format!("`{}` {wrong}", shortened(job.section));
+            found.push(Diagnostic::error(section.span.clone(), message, "name fewer files, and shorter ones"));
+            Vec::new()
+        });
         let waits = job.on(&["stonewall", "wait_for_previous"]) == Some(true);
         let joins = job.on(&["group_reporting"]) == Some(true) && job.on(&["new_group"]) != Some(true);
-        jobs.push(Placed { job, span: section.span.clone(), waits, joins });
+        jobs.push(Placed { job, span: section.span.clone(), paths, waits, joins });
     }
-    jobs
+    Some(jobs)
 }
 
 /// Finds what Tidemark must know of a job and cannot.
@@ -199,8 +253,14 @@ fn check_waits(stages: &[Vec<&Placed<'_>>], found: &mut Vec<Diagnostic>) {
     }
 }
 
-fn stage(text: &str, seed: u64, index: usize, jobs: &[&Placed<'_>], found: &mut Vec<Diagnostic>) -> Stage {
-    let sections: Vec<String> = jobs.iter().map(|placed| placed.job.section.to_owned()).collect();
+fn stage(
+    text: &Arc<str>,
+    seed: u64,
+    index: usize,
+    jobs: &[&Placed<'_>],
+    found: &mut Vec<Diagnostic>,
+) -> Stage {
+    let sections: Arc<[String]> = jobs.iter().map(|placed| placed.job.section.to_owned()).collect();
     let mut groups: Vec<Vec<&Placed<'_>>> = Vec::new();
     for placed in jobs {
         match groups.last_mut() {
@@ -235,7 +295,13 @@ fn stage(text: &str, seed: u64, index: usize, jobs: &[&Placed<'_>], found: &mut 
 }
 
 /// The work of a section, or of several that fio reports as one (`group_reporting`) under the first one's name.
-fn work(text: &str, seed: u64, stream: [u64; 2], sections: &[String], group: &[&Placed<'_>]) -> Work {
+fn work(
+    text: &Arc<str>,
+    seed: u64,
+    stream: [u64; 2],
+    sections: &Arc<[String]>,
+    group: &[&Placed<'_>],
+) -> Work {
     let first = &group[0].job;
     let all = || group.iter().map(|placed| &placed.job);
     let mut labels: Vec<(Action, f64, String)> = Vec::new();
@@ -253,7 +319,7 @@ fn work(text: &str, seed: u64, stream: [u64; 2], sections: &[String], group: &[&
     let count = |job: &Job<'_>, names: &[&str]| job.number(names).unwrap_or(1).clamp(1, u64::from(u32::MAX));
     let workers =
         all().map(|job| count(job, &["numjobs"])).sum::<u64>().min(u64::from(defaults::MOST_WORKERS));
-    let paths = distinct(all().flat_map(Job::paths));
+    let paths = distinct(group.iter().flat_map(|placed| placed.paths.iter().cloned()));
     let longest = |name: &str| all().filter_map(|job| job.time_ns(name)).max().filter(|time| *time > 0);
     Work {
         name: first.shown().to_owned(),
@@ -275,8 +341,8 @@ fn work(text: &str, seed: u64, stream: [u64; 2], sections: &[String], group: &[&
             stream,
         },
         job: AnyJob::new(FioFile {
-            text: text.to_owned(),
-            sections: sections.to_vec(),
+            text: text.clone(),
+            sections: sections.clone(),
             section: first.section.to_owned(),
             actions,
             direct: all().all(|job| job.on(&["direct"]) == Some(true)),
@@ -334,7 +400,7 @@ fn options(job: &Job<'_>) -> String {
         (_, true) => format!("{}=***", setting.name),
         (value, false) => format!("{}={value}", setting.name),
     };
-    job.settings.iter().map(shown).collect::<Vec<_>>().join(" ")
+    job.settings().map(shown).collect::<Vec<_>>().join(" ")
 }
 
 fn shortened(name: &str) -> String {

@@ -1,7 +1,8 @@
 //! The data of a work that is a job of a fio job file.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::path::PathBuf;
+use std::sync::Arc;
 use tidemark_block::job::{Action, Volume};
 use tidemark_plan::job::JobData;
 
@@ -9,10 +10,12 @@ use tidemark_plan::job::JobData;
 /// process, which runs the file unchanged (`--section`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FioFile {
-    /// The job file.
-    pub text: String,
-    /// The sections that run side by side in this stage (those between two `stonewall`s).
-    pub sections: Vec<String>,
+    /// The job file: all works of a document share it.
+    #[serde(serialize_with = "plain", deserialize_with = "shared::<String, _, _>")]
+    pub text: Arc<str>,
+    /// The sections that run side by side in this stage (those between two `stonewall`s): all works of a stage share them.
+    #[serde(serialize_with = "plain", deserialize_with = "shared::<Vec<String>, _, _>")]
+    pub sections: Arc<[String]>,
     /// The section that this work is.
     pub section: String,
     /// The directions that it moves data in, one for each action of the work: `Read`, `Write`, `Trim`.
@@ -37,6 +40,16 @@ impl FioFile {
     pub(crate) fn shares_run(&self, other: &Self) -> bool {
         self.text == other.text && self.sections == other.sections
     }
+}
+
+/// Writes what is shared as if it were not.
+fn plain<T: Serialize + ?Sized, S: Serializer>(shared: &Arc<T>, serializer: S) -> Result<S::Ok, S::Error> {
+    T::serialize(shared, serializer)
+}
+
+/// Reads it back; what has travelled is shared no more.
+fn shared<'de, T: Deserialize<'de>, S: From<T>, D: Deserializer<'de>>(deserializer: D) -> Result<S, D::Error> {
+    T::deserialize(deserializer).map(S::from)
 }
 
 impl JobData for FioFile {

@@ -84,7 +84,7 @@ impl Engine for Fio {
     fn rehearse(&self, plan: &Plan) -> Result<(), String> {
         let works = plan.stages.iter().flat_map(|stage| &stage.works);
         let mut texts: Vec<&str> =
-            works.filter_map(|work| work.job.get::<FioFile>()).map(|file| file.text.as_str()).collect();
+            works.filter_map(|work| work.job.get::<FioFile>()).map(|file| &*file.text).collect();
         texts.dedup();
         match Program::find() {
             Ok(program) => texts.into_iter().try_for_each(|text| program.parse(text)),

@@ -27,7 +27,7 @@ impl Format for JobFiles {
         environment: &Environment<'_>,
         changes: Changes<'_>,
     ) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
-        let (plan, warnings) = document::read(text, environment.variable)?;
+        let (plan, warnings) = document::read(text, environment.variable, environment.waited_for)?;
         Ok(match changes.seed {
             Some(seed) => (plan.with_seed(seed), warnings),
             None => (plan, warnings),

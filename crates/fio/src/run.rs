@@ -75,8 +75,8 @@ fn prepare(fio: &Program, works: &[&Work]) -> Result<Vec<Process>, OpenError> {
     match files.first() {
         Some(first) if files.len() == works.len() => match files.iter().all(|file| file.shares_run(first)) {
             true => Ok(vec![Process {
-                text: first.text.clone(),
-                sections: first.sections.clone(),
+                text: first.text.to_string(),
+                sections: first.sections.to_vec(),
                 ..Process::default()
             }]),
             false => Err(OpenError("works of different job files cannot share one fio process".into())),

@@ -8,6 +8,9 @@ use std::ops::Range;
 /// The limit of remarks: nobody reads more.
 const MOST_REMARKS: usize = 100;
 
+/// Remarks beyond this are not even kept: a hostile document could cause millions.
+const MOST_KEPT: usize = 10 * MOST_REMARKS;
+
 /// A document while it is read: what all of its tables share.
 pub struct Document<'a> {
     /// Its text.
@@ -32,7 +35,13 @@ pub struct Log(RefCell<Vec<Diagnostic>>);
 impl Log {
     /// Adds a remark.
     pub fn push(&self, remark: Diagnostic) {
-        self.0.borrow_mut().push(remark);
+        let mut all = self.0.borrow_mut();
+        let is_error = |known: &Diagnostic| known.severity == Severity::Error;
+        // One error is always among them: it keeps the document from running.
+        let has_room = all.len() < MOST_KEPT || (is_error(&remark) && !all.iter().any(is_error));
+        if has_room {
+            all.push(remark);
+        }
     }
 
     /// Adds an error.
@@ -53,6 +62,7 @@ impl Log {
     /// All remarks in the order of the text, and whether one of them is an error.
     pub fn close(self) -> (Vec<Diagnostic>, bool) {
         let mut all = self.0.into_inner();
+        let was_full = all.len() >= MOST_KEPT;
         all.sort_by_key(|remark| remark.span.start);
         // What is given once and inherited is read several times.
         all.dedup();
@@ -60,11 +70,12 @@ impl Log {
         if all.len() > MOST_REMARKS {
             // Errors first: they are what keeps the document from running.
             all.sort_by_key(|remark| std::cmp::Reverse(remark.severity));
+            let least = if was_full { "at least " } else { "" };
             let more = all.len() - MOST_REMARKS;
             all.truncate(MOST_REMARKS);
             all.push(Diagnostic::warning(
                 0..0,
-                format!("{more} more remarks are not shown"),
+                format!("{least}{more} more remarks are not shown"),
                 "fix these first",
             ));
         }

@@ -7,10 +7,19 @@ use crate::diagnostic::Diagnostic;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::{Location, Spanned};
+use std::cell::Cell;
 use std::ops::Range;
 
 /// The largest document that is read: bytes.
 const LARGEST_DOCUMENT: usize = 8 << 20;
+
+/// What aliases may let the texts of a document grow to, bytes: twice the largest document.
+const LARGEST_TREE: usize = 2 * LARGEST_DOCUMENT;
+
+thread_local! {
+    /// Bytes of the texts of the document that this thread parses.
+    static GROWN: Cell<usize> = const { Cell::new(0) };
+}
 
 /// What to do about a selector that YAML has cut in two.
 pub const COMMA: &str = "inside {} and [] a comma ends a value: quote the selector, as in \"zipf(1,100)\"";
@@ -86,6 +95,7 @@ pub fn parse(text: &str) -> Result<Node, Diagnostic> {
         budget: serde_saphyr::budget! { max_depth: 32, max_events: 500_000, max_aliases: 1_000 },
         alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: 20_000 },
     };
+    GROWN.set(0);
     serde_saphyr::from_str_with_options::<Spanned<Raw>>(text, options)
         .map(|root| place(root, text))
         .map_err(|error| syntax(&error, text))
@@ -205,8 +215,12 @@ impl<'de> Visitor<'de> for RawVisitor {
         Ok(Raw::Plain)
     }
 
-    fn visit_str<E>(self, value: &str) -> Result<Raw, E> {
-        Ok(Raw::Text(value.to_owned()))
+    fn visit_str<E: serde::de::Error>(self, value: &str) -> Result<Raw, E> {
+        GROWN.set(GROWN.get().saturating_add(value.len()));
+        match GROWN.get() <= LARGEST_TREE {
+            true => Ok(Raw::Text(value.to_owned())),
+            false => Err(E::custom(format!("its aliases repeat more than {} MiB of text", LARGEST_TREE >> 20))),
+        }
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Raw, A::Error> {

@@ -28,6 +28,12 @@ pub const MOST_WORKERS: u32 = 1_000_000;
 /// Points of all sweeps of a document beyond this are treated as a mistake.
 pub const MOST_POINTS: u64 = 10_000;
 
+/// Stages of a document beyond this are treated as a mistake: all of them are shown, told and kept.
+pub const MOST_STAGES: usize = 10_000;
+
+/// Works of one stage beyond this are treated as a mistake: each has a thread pool of its own on every driver.
+pub const MOST_WORKS: usize = 1_000;
+
 /// Volumes named by all works of a document, beyond which it is treated as a mistake.
 pub const MOST_NAMED: u64 = 1_000_000;
 

@@ -129,6 +129,14 @@ impl Arm {
 }
 
 impl Levels {
+    /// How many levels are known beforehand.
+    pub fn count(&self) -> usize {
+        match self {
+            Levels::Listed(levels) => levels.len(),
+            Levels::Searched(_) => 2,
+        }
+    }
+
     /// The levels that are known beforehand: those listed, or the two ends of a search.
     pub fn known(&self) -> Vec<Level> {
         match self {

@@ -18,6 +18,7 @@ pub mod policy;
 pub mod provisioner;
 pub mod redact;
 pub mod registry;
+pub mod room;
 pub mod schema;
 pub mod secret;
 pub mod selector;

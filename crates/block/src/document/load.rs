@@ -131,7 +131,13 @@ pub(super) fn load(table: &mut Table<'_>, ground: &Ground<'_>, alone: bool) -> V
         let cell = Cell { sweep: String::new(), axes: values, repeat, repeats: axes.repeats, engine };
         ReadWork { work, point: sweeps.then_some(Point { name, cell }) }
     };
-    points.into_iter().take(kept).enumerate().map(made).collect()
+    let mut points = points.into_iter().take(kept).enumerate().map(made);
+    let Some(first) = points.next() else { return Vec::new() };
+    // The works of a sweep are alike.
+    match budget.sweep(&first.work, kept, table) {
+        true => std::iter::once(first).chain(points).collect(),
+        false => Vec::new(),
+    }
 }
 
 /// The work of one point.

@@ -6,6 +6,9 @@ use tidemark_plan::diagnostic::Diagnostic;
 /// The section whose options hold for the sections after it.
 pub(crate) const GLOBAL: &str = "global";
 
+/// The limit of remarks: nobody reads more, and what has so many is not run.
+pub(super) const MOST_REMARKS: usize = 100;
+
 /// A section as it stands in the file.
 pub(crate) struct Section<'a> {
     pub(crate) name: &'a str,
@@ -13,8 +16,14 @@ pub(crate) struct Section<'a> {
     pub(crate) options: Vec<Setting<'a>>,
 }
 
+impl Section<'_> {
+    /// Whether its options hold for the sections after it.
+    pub(crate) fn is_global(&self) -> bool {
+        self.name.eq_ignore_ascii_case(GLOBAL)
+    }
+}
+
 /// One `name=value`; a name alone has an empty value.
-#[derive(Clone)]
 pub(crate) struct Setting<'a> {
     pub(crate) name: &'a str,
     pub(crate) value: &'a str,
@@ -26,6 +35,9 @@ pub(crate) struct Setting<'a> {
 pub(crate) fn sections<'a>(text: &'a str, found: &mut Vec<Diagnostic>) -> Vec<Section<'a>> {
     let mut sections: Vec<Section<'a>> = Vec::new();
     for (span, line) in lines(text) {
+        if found.len() >= MOST_REMARKS {
+            break;
+        }
         if let Some(rest) = line.strip_prefix('[') {
             match rest.strip_suffix(']').filter(|name| !name.is_empty()) {
                 Some(name) => sections.push(Section { name, span, options: Vec::new() }),

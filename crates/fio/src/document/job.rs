@@ -11,8 +11,11 @@ const FILE_NAMES: &str = "$jobname.$jobnum.$filenum";
 /// The option that says where buffers are.
 pub(super) const BUFFERS: &[&str] = &["mem", "iomem"];
 
-/// Most files that a job's default names are spelled out for.
+/// Most files that a job's default names are spelled out for, and most that it may name.
 const MOST_NAMES: u64 = 1024;
+
+/// The longest name of a file that Linux takes, bytes.
+const LONGEST_PATH: usize = 4096;
 
 /// Engines that work on the files and devices that the job names.
 const FILE_ENGINES: [&str; 16] = [
@@ -49,10 +52,11 @@ pub(super) const NUMBERS: [&str; 6] =
 /// The value of an environment variable, if it is set. fio inherits them all.
 pub(crate) type Variables<'a> = dyn Fn(&str) -> Option<String> + 'a;
 
-/// One job: the options of its section after those of the `[global]` sections before it.
+/// One job: the options of its section after those of the `[global]` sections before it, which all jobs share.
 pub(super) struct Job<'a> {
     pub(super) section: &'a str,
-    pub(super) settings: Vec<Setting<'a>>,
+    pub(super) global: &'a [&'a Setting<'a>],
+    pub(super) own: &'a [Setting<'a>],
     pub(super) variables: &'a Variables<'a>,
 }
 
@@ -69,9 +73,14 @@ pub(super) fn expanded<'v>(value: &'v str, variables: &Variables<'_>) -> Result<
 }
 
 impl<'a> Job<'a> {
+    /// All options in the order of the text.
+    pub(super) fn settings(&self) -> impl DoubleEndedIterator<Item = &'a Setting<'a>> {
+        self.global.iter().copied().chain(self.own)
+    }
+
     /// The effective value: the last one, under any of the option's names.
-    pub(super) fn setting(&self, names: &[&str]) -> Option<&Setting<'a>> {
-        self.settings.iter().rev().find(|setting| names.contains(&setting.name))
+    pub(super) fn setting(&self, names: &[&str]) -> Option<&'a Setting<'a>> {
+        self.settings().rev().find(|setting| names.contains(&setting.name))
     }
 
     pub(super) fn value(&self, names: &[&str]) -> Option<&'a str> {
@@ -175,21 +184,30 @@ impl<'a> Job<'a> {
     }
 
     /// The files and devices that it works on, as far as the file names them.
-    pub(super) fn paths(&self) -> Vec<PathBuf> {
+    ///
+    /// # Errors
+    /// They are more, or longer, than fio can open: what is wrong with them.
+    pub(super) fn paths(&self) -> Result<Vec<PathBuf>, String> {
         if !self.on_files() {
-            return Vec::new();
+            return Ok(Vec::new());
         }
         let directories = self.value(&["directory"]).map_or_else(|| vec![String::new()], names);
         let files = match self.value(&["filename"]) {
             Some(value) => names(value),
-            None => self.default_names(),
+            None => self.default_names()?,
         };
+        if directories.len().saturating_mul(files.len()) as u64 > MOST_NAMES {
+            return Err(format!("names {} files in {} directories", files.len(), directories.len()));
+        }
+        if directories.iter().chain(&files).any(|name| name.len() > LONGEST_PATH) {
+            return Err(format!("names a file with more than {LONGEST_PATH} bytes"));
+        }
         let joined = |directory: &String| {
             let directory = PathBuf::from(directory);
             files.iter().map(move |file| directory.join(file)).collect::<Vec<_>>()
         };
         let paths = directories.iter().flat_map(joined);
-        paths.filter(|path| !path.to_string_lossy().contains('$')).collect()
+        Ok(paths.filter(|path| !path.to_string_lossy().contains('$')).collect())
     }
 
     /// The file or device that its buffers are mapped from: fio overwrites it, whatever the job does.
@@ -209,8 +227,12 @@ impl<'a> Job<'a> {
         Some(Volume { place: Place::Rbd(Rbd { conf: None, user, pool, image }), size: 0 })
     }
 
-    fn default_names(&self) -> Vec<String> {
+    fn default_names(&self) -> Result<Vec<String>, String> {
         let format = self.value(&["filename_format"]).unwrap_or(FILE_NAMES);
+        // Each keyword may stand for the whole name of the job.
+        if format.len().saturating_mul(self.shown().len().max(1)) > LONGEST_PATH * LONGEST_PATH {
+            return Err(format!("names a file with more than {LONGEST_PATH} bytes"));
+        }
         let count = |names: &[&str]| self.number(names).unwrap_or(1).clamp(1, MOST_NAMES);
         let pairs = (0..count(&["numjobs"]))
             .flat_map(|job| (0..count(&["nrfiles"])).map(move |file| (job, file)))
@@ -219,9 +241,15 @@ impl<'a> Job<'a> {
             let named = format.replace("$jobname", self.shown()).replace("$jobnum", &job.to_string());
             named.replace("$filenum", &file.to_string())
         };
-        let mut names: Vec<String> = pairs.map(name).collect();
+        let mut names: Vec<String> = Vec::new();
+        for name in pairs.map(name) {
+            if name.len() > LONGEST_PATH {
+                return Err(format!("names a file with more than {LONGEST_PATH} bytes"));
+            }
+            names.push(name);
+        }
         names.dedup();
-        names
+        Ok(names)
     }
 }
 

@@ -37,7 +37,7 @@ name=other
 
 /// Without variables.
 fn read(text: &str) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
-    super::read(text, &|_| None)
+    super::read(text, &|_| None, &|| true)
 }
 
 fn errors(text: &str) -> Vec<(String, usize)> {
@@ -62,7 +62,7 @@ fn stonewalls_cut_stages_and_sections_are_works() {
     assert_eq!((beside.name.as_str(), file(beside).section.as_str()), ("other", "beside"));
     assert_eq!((mix.load.workers, mix.load.depth, fill.load.depth), (4, 16, 1));
     assert_eq!((mix.load.stop.window_ns, mix.load.stop.warm_up_ns), (Some(30_000_000_000), 5_000_000_000));
-    assert_eq!(file(mix).sections, ["mix", "beside"]);
+    assert_eq!(*file(mix).sections, ["mix", "beside"]);
     assert_eq!(file(mix).actions, [Action::Read, Action::Write, Action::Fdatasync]);
     assert_eq!(
         mix.labels.iter().map(|label| label.weight).collect::<Vec<_>>(),
@@ -70,7 +70,7 @@ fn stonewalls_cut_stages_and_sections_are_works() {
         "a sync has no share of the mix"
     );
     assert_eq!(file(fill).paths, [PathBuf::from("/tmp/a:b"), PathBuf::from("/tmp/c")]);
-    assert_eq!(file(fill).text, TWO_STAGES, "the file is passed on unchanged");
+    assert_eq!(&*file(fill).text, TWO_STAGES, "the file is passed on unchanged");
     assert_eq!(plan.notes.len(), 1);
 }
 
@@ -83,10 +83,10 @@ fn variables_are_looked_up_where_a_number_is_needed() {
         "SECONDS" => Some("20".to_owned()),
         _ => None,
     };
-    let (plan, _) = super::read(text, &set).unwrap();
+    let (plan, _) = super::read(text, &set, &|| true).unwrap();
     let load = &plan.stages[0].works[0].load;
     assert_eq!((load.depth, load.workers, load.stop.window_ns), (32, 4, Some(20_000_000_000)));
-    assert_eq!(plan.stages[0].works[0].job.get::<FioFile>().unwrap().text, text);
+    assert_eq!(plan.stages[0].works[0].job.get::<FioFile>().unwrap().text.as_ref(), text);
     let unset = errors(text);
     assert_eq!(unset.iter().map(|(_, line)| *line).collect::<Vec<_>>(), [3, 4, 5]);
     assert!(unset[0].0.contains("DEPTH is not set"), "{unset:?}");
@@ -196,4 +196,17 @@ proptest! {
             prop_assert!(plan.stages.iter().all(|stage| !stage.works.is_empty() && !stage.name.is_empty()));
         }
     }
+}
+
+#[test]
+fn all_works_of_a_file_share_its_text() {
+    let sections: String = (0..500).map(|job| format!("[job-{job}]\nrw=read\n")).collect();
+    let (plan, _) = read(&sections).unwrap();
+    let works = &plan.stages[0].works;
+    assert_eq!(works.len(), 500);
+    let first = file(&works[0]);
+    assert!(works.iter().all(|work| Arc::ptr_eq(&file(work).text, &first.text)));
+    assert!(works.iter().all(|work| Arc::ptr_eq(&file(work).sections, &first.sections)));
+    let packed = serde_json::to_string(first).unwrap();
+    assert_eq!(&serde_json::from_str::<FioFile>(&packed).unwrap(), first, "it travels as it did");
 }

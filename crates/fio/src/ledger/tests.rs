@@ -33,7 +33,7 @@ fn work() -> Work {
 }
 
 fn of(text: &str) -> Work {
-    crate::document::read(text, &|_| None).unwrap().0.stages.remove(0).works.remove(0)
+    crate::document::read(text, &|_| None, &|| true).unwrap().0.stages.remove(0).works.remove(0)
 }
 
 fn settle(document: Document, lines: &[&str], code: i32) -> Result<Outcome, OpenError> {

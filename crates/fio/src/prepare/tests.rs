@@ -10,7 +10,7 @@ fn ready() -> Ready {
 }
 
 fn plan(text: &str) -> Plan {
-    document::read(text, &|_| None).unwrap().0
+    document::read(text, &|_| None, &|| true).unwrap().0
 }
 
 fn opened(ready: &mut Ready, works: &[&Work]) -> Vec<usize> {
@@ -67,7 +67,7 @@ fn files_are_fios_own_business_but_not_those_that_its_buffers_overwrite() {
         assert_eq!(guarded(&reading), [true], "{option}");
     }
     assert_eq!(guarded(&file("[a]\nrw=read\nioengine=null\nmem=shm\n")), [false; 0]);
-    let hidden = document::read("[a]\nrw=read\nmem=mmap:${DISK}\n", &|_| None).unwrap_err();
+    let hidden = document::read("[a]\nrw=read\nmem=mmap:${DISK}\n", &|_| None, &|| true).unwrap_err();
     assert!(hidden.iter().any(|found| found.message.contains("environment")), "{hidden:?}");
 }
 
@@ -79,5 +79,5 @@ fn images_of_job_files_are_guarded() {
     let named: Vec<_> =
         guarded(&files).iter().map(|(volume, intent)| (volume.name(), intent.writes)).collect();
     assert_eq!(named, [("rbd/x".to_owned(), true), ("p/y".to_owned(), false)]);
-    assert!(document::read("[a]\nrw=write\nioengine=rbd\nrbdname=${IMAGE}\n", &|_| None).is_err());
+    assert!(document::read("[a]\nrw=write\nioengine=rbd\nrbdname=${IMAGE}\n", &|_| None, &|| true).is_err());
 }

@@ -3,7 +3,7 @@
 use crate::job::Naming;
 use tidemark_keys::kinds::Parsed;
 use tidemark_keys::shapes::Map;
-use tidemark_keys::{Key, Mapping, Table};
+use tidemark_keys::{Key, Mapping, Problem, Table};
 use tidemark_plan::yaml::scope::Scope;
 
 static CONTAINER_PREFIX: Key<Affix> =
@@ -25,7 +25,13 @@ pub(crate) static NAMING: Key<Map> = Key::of(&MAPPING);
 /// A part of a name; it may be empty.
 type Affix = Parsed<String>;
 
-const AFFIX: Affix = Parsed("text", |text| Ok(text.to_owned()));
+/// The longest part of a name, bytes: no storage takes longer names of objects.
+const LONGEST: usize = 1024;
+
+const AFFIX: Affix = Parsed("text", |text| match text.len() {
+    0..=LONGEST => Ok(text.to_owned()),
+    longer => Err(Problem::new(format!("it has {longer} bytes; the limit is {LONGEST}"), "shorten it")),
+});
 
 /// What holds for a work: its scope's `naming` sections, the innermost last. `table` is the work's.
 pub(super) fn naming<'a>(scope: &Scope<'a>, table: &Table<'a>) -> Naming {

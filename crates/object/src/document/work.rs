@@ -21,8 +21,8 @@ use tidemark_plan::yaml::timing::{self, THINK, TIMING, ends, pacing};
 use tidemark_plan::yaml::values::{self, Range, Selector, Sizes};
 use tidemark_plan::yaml::works;
 
-/// Operations of one load beyond this are treated as a mistake.
-const MOST_OPERATIONS: usize = 1000;
+/// Operations of one load beyond this are treated as a mistake: each has histograms of its own on every thread.
+const MOST_OPERATIONS: usize = 100;
 
 /// The works on objects.
 pub(crate) static KEYS: [&Mapping; 5] = [&INIT, &PREPARE, &LOAD, &CLEANUP, &DISPOSE];

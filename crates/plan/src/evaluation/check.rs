@@ -3,7 +3,7 @@
 use super::{Arm, Evaluation};
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::plan::{Plan, WorkKind};
-use crate::yaml::Environment;
+use crate::yaml::{Environment, environment};
 use std::cell::RefCell;
 use tidemark_measure::record::Note;
 
@@ -141,7 +141,10 @@ impl Seen<'_> {
     /// Looks at all loads on an arm.
     fn loads(&mut self, arm: usize, environment: &Environment<'_>) {
         for load in 0..self.evaluation.loads.len() {
-            let levels = self.evaluation.loads[load].levels.known();
+            let found = &self.evaluation.loads[load].levels;
+            // What an arm does to a load it does at all levels.
+            let shown = if arm == 0 { found.count() } else { 1 };
+            let levels = found.known().into_iter().take(shown).collect::<Vec<_>>();
             if let (0, Some(level)) = (arm, levels.first())
                 && let Ok(plan) = self.evaluation.sketch(arm, load, level, 1, environment)
             {
@@ -149,11 +152,12 @@ impl Seen<'_> {
                     self.service_level(load, &plan).map(|remark| (remark, all_arms(self.evaluation))),
                 );
             }
-            // What an arm does to a load it does at all levels.
-            let shown = if arm == 0 { levels.len() } else { 1 };
-            for level in levels.iter().take(shown) {
+            for level in &levels {
                 let Some(left) = self.left.checked_sub(1) else { return };
                 self.left = left;
+                if !(environment.waited_for)() {
+                    return self.found.push((environment::given_up(), all_arms(self.evaluation)));
+                }
                 let variables = Variables::new(self.evaluation.arms.get(arm), environment, false);
                 let plan = variables.lend(|lent| self.evaluation.plan(arm, load, level, 1, lent));
                 let mut remarks = plan.map_or_else(|remarks| remarks, |(_, warnings)| warnings);

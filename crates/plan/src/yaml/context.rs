@@ -2,6 +2,8 @@
 
 use super::environment::Environment;
 use crate::defaults;
+use crate::plan::Work;
+use crate::room::{self, Room};
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use tidemark_keys::Table;
@@ -34,17 +36,41 @@ impl Context<'_> {
 
 /// What the works of a document may still grow to: a short text can ask for very many of them.
 pub struct Budget {
+    room: Room,
     points: Cell<u64>,
     named: Cell<u64>,
 }
 
 impl Default for Budget {
     fn default() -> Self {
-        Self { points: Cell::new(defaults::MOST_POINTS), named: Cell::new(defaults::MOST_NAMED) }
+        Self {
+            room: Room::default(),
+            points: Cell::new(defaults::MOST_POINTS),
+            named: Cell::new(defaults::MOST_NAMED),
+        }
     }
 }
 
 impl Budget {
+    /// Reserves the room of a work; false, and an error, if there is not enough.
+    pub(super) fn work(&self, work: &Work, table: &Table<'_>) -> bool {
+        Self::fits(self.room.take(work), table)
+    }
+
+    /// Whether there is room for the works of a sweep, of which this is one; false, and an error, if there is not.
+    pub fn sweep(&self, work: &Work, points: usize, table: &Table<'_>) -> bool {
+        Self::fits(self.room.has(work, points), table)
+    }
+
+    fn fits(fits: bool, table: &Table<'_>) -> bool {
+        if !fits {
+            let most = units::bytes(room::MOST as u64);
+            let message = format!("all works of the document together take more than {most}");
+            table.log().error(table.place(), message, "use fewer works, or shorter lists and names");
+        }
+        fits
+    }
+
     /// Reserves this many points of a sweep; false if that is too many.
     pub fn points(&self, count: u64) -> bool {
         take(&self.points, count)

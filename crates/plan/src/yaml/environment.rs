@@ -7,6 +7,7 @@ use std::io::{Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 use tidemark_keys::Outside;
+use tidemark_keys::diagnostic::Diagnostic;
 
 /// A file with a secret is not larger than this; bytes.
 const LARGEST_SECRET: u64 = 64 << 10;
@@ -28,6 +29,13 @@ pub struct Environment<'a> {
     pub document: &'a dyn Fn(&Path) -> std::io::Result<String>,
     /// The size of a block device, bytes.
     pub device_size: &'a dyn Fn(&Path) -> std::io::Result<u64>,
+    /// Whether somebody still waits for the document: readers ask after each part, and end with [`given_up`] when nobody does.
+    pub waited_for: &'a dyn Fn() -> bool,
+}
+
+/// What a reader says that ended because nobody waited for the document any more.
+pub fn given_up() -> Diagnostic {
+    Diagnostic::error(0..0, "reading the document took too long", "simplify it")
 }
 
 impl<'a> Environment<'a> {
@@ -39,6 +47,7 @@ impl<'a> Environment<'a> {
             file: &read_file,
             document: &read_document,
             device_size: &device_size,
+            waited_for: &|| true,
         }
     }
 }

@@ -5,7 +5,7 @@ use super::documents::{Body, Documents, LoadSource, canonical};
 use super::drivers::{DRIVERS, drivers};
 use super::levels::{self, Given, LEVELS, Places, SEARCH};
 use super::observe::{OBSERVE, observe};
-use super::{Environment, ON_FAILURE, STAGE, scope};
+use super::{Environment, ON_FAILURE, STAGE, environment, scope};
 use crate::defaults;
 use crate::evaluation::{Evaluation, Levels, Load, ORDERS, Order};
 use crate::level::LevelAxis;
@@ -172,7 +172,7 @@ fn top(mut table: Table<'_>, whole: &str, beside: &Beside<'_>) -> Evaluation {
     let common =
         Common { given: levels::read(&mut table, &axes), axes, service_level: service_level(&mut table) };
     let (loads, load_sources) = loads(&mut table, &common, beside);
-    let runs: u64 = loads.iter().map(|load: &Load| load.levels.known().len() as u64).sum();
+    let runs: u64 = loads.iter().map(|load: &Load| load.levels.count() as u64).sum();
     let runs = runs.saturating_mul(arms.len() as u64).saturating_mul(u64::from(repeats));
     if runs > MOST_RUNS {
         let message = format!(
@@ -236,10 +236,21 @@ fn loads(document: &mut Table<'_>, common: &Common, beside: &Beside<'_>) -> (Vec
         document.log().error(document.place(), message, "split them into several evaluations");
         return (Vec::new(), Vec::new());
     }
-    let (mut loads, mut sources) = (Vec::<Load>::new(), Vec::new());
+    let (mut loads, mut sources, mut levels) = (Vec::<Load>::new(), Vec::new(), 0);
     for node in nodes {
+        if !(beside.environment.waited_for)() {
+            document.log().push(environment::given_up());
+            break;
+        }
         let table = document.part("a load", node, &node.span).of(&EVALUATION_LOAD);
         let Some((load, source)) = load(table, node, common, beside) else { continue };
+        // Before the others are made, each of which may have as many.
+        levels += load.levels.count() as u64;
+        if levels > MOST_RUNS {
+            let message = format!("the loads have more than {} levels together", units::count(MOST_RUNS));
+            document.log().error(document.place(), message, "use fewer levels or loads");
+            break;
+        }
         unique(document, node, "load", &load.name, loads.iter().map(|load| load.name.as_str()));
         loads.push(load);
         sources.push(source);

@@ -36,6 +36,7 @@ use tidemark_keys::shapes::{List, Map, OneOrList, Under};
 use tidemark_keys::tree::{self, Node};
 use tidemark_keys::{AnyKey, Document, Key, Mapping, Table};
 use tidemark_measure::record::Cell;
+use tidemark_measure::units;
 use works::KINDS;
 
 static NAME: Key<Text> =
@@ -107,9 +108,13 @@ fn workload<'a>(table: Table<'a>, environment: &Environment<'_>, text: &str, len
     let missing_target = lent.missing.unwrap_or_else(|| (0..0, "the document has no `target`".to_owned()));
     let context =
         Context { environment, seed, budget: Budget::default(), missing_target, notes: RefCell::default() };
-    let nodes = table.list(&STAGES);
+    let nodes = at_most(defaults::MOST_STAGES, "stages", table.list(&STAGES), &table);
     let (mut stages, mut names) = (Vec::new(), Names::default());
     for node in nodes {
+        if !(environment.waited_for)() {
+            table.log().push(environment::given_up());
+            break;
+        }
         let made = stage(&table, node, stages.len(), &mut names, &scope, on_failure, &context);
         stages.extend(made);
     }
@@ -125,6 +130,16 @@ fn workload<'a>(table: Table<'a>, environment: &Environment<'_>, text: &str, len
         observe,
         drivers,
     }
+}
+
+/// The items of a list, unless there are so many that it is taken for a mistake.
+fn at_most<'a>(most: usize, what: &str, nodes: &'a [Node], table: &Table<'a>) -> &'a [Node] {
+    if nodes.len() <= most {
+        return nodes;
+    }
+    let (count, most) = (units::count(nodes.len() as u64), units::count(most as u64));
+    table.log().error(table.place(), format!("there are {count} {what}; the limit is {most}"), "use fewer");
+    &[]
 }
 
 /// Reads a stage, or those that a sweep makes of it. `index` is the first one's.
@@ -224,10 +239,17 @@ fn works<'a>(table: &mut Table<'a>, stage: usize, scope: &Scope<'a>, context: &C
             }
             return Vec::new();
         };
-        return works::work(place(key.name, 0, true), &entry.node, table.below(*key, entry), scope, context);
+        let mut made = works::work(place(key.name, 0, true), &entry.node, table.below(*key, entry), scope, context);
+        let fit = made.iter().take_while(|made| context.budget.work(&made.work, table)).count();
+        made.truncate(fit);
+        return made;
     }
     let (mut works, mut taken) = (Vec::new(), HashSet::new());
-    for node in table.list(&WORKS) {
+    for node in at_most(defaults::MOST_WORKS, "works", table.list(&WORKS), table) {
+        if !(context.environment.waited_for)() {
+            table.log().push(environment::given_up());
+            break;
+        }
         let Some((key, entry)) = table.single("a work", "kind of work", node, &works::kinds()) else {
             continue;
         };
@@ -236,6 +258,9 @@ fn works<'a>(table: &mut Table<'a>, stage: usize, scope: &Scope<'a>, context: &C
             if !taken.insert(next.work.name.clone()) {
                 next.work.name = format!("{}-{}", next.work.name, works.len() + 1);
                 taken.insert(next.work.name.clone());
+            }
+            if !context.budget.work(&next.work, table) {
+                return works;
             }
             works.push(next);
         }
