@@ -113,6 +113,7 @@ impl Server {
         let options = Options {
             listen: "127.0.0.1:0".parse().unwrap(),
             security,
+            own: Vec::new(),
             allow_insecure: false,
             name: "test".into(),
             version: "1".into(),

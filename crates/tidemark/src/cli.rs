@@ -83,6 +83,8 @@ pub(crate) enum Command {
     Cancel(Cancel),
     /// Follow a submission to its end
     Watch(Watch),
+    /// Print an address that logs a browser in to a controller, once
+    Login(Remote),
     /// Create, list and revoke tokens of the controller on this machine
     #[command(subcommand)]
     Token(Token),

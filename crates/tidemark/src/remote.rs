@@ -10,6 +10,7 @@ use rustls::pki_types::ServerName;
 use serde::de::DeserializeOwned;
 use std::time::Duration;
 use tidemark_controller::api;
+use tidemark_fleet::link::access::Access;
 use tidemark_fleet::link::{Trust, client_config};
 use tidemark_plan::secret::Secret;
 use tokio::net::TcpStream;
@@ -57,6 +58,11 @@ pub(crate) fn trust(reach: &Reach) -> Result<Trust, Stop> {
         .map_err(|error| Stop::usage(format!("--trust: {error}; `tidemark serve` prints them")))
 }
 
+/// Where the API has this path.
+fn api(path: &str) -> String {
+    format!("/api/v1{path}")
+}
+
 /// A controller.
 pub(crate) struct Controller {
     url: Url,
@@ -84,7 +90,7 @@ impl Controller {
 
     /// Sends a GET and reads the reply.
     pub(crate) fn ask<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
-        self.call(Method::GET, path, None)
+        self.call(Method::GET, &api(path), None)
     }
 
     /// Tells, and reads the reply.
@@ -94,7 +100,16 @@ impl Controller {
         body: &impl serde::Serialize,
     ) -> Result<T, Failure> {
         let body = serde_json::to_vec(body).map_err(|error| Failure::Refused(Stop::usage(error)))?;
-        self.call(Method::POST, path, Some(body))
+        self.call(Method::POST, &api(path), Some(body))
+    }
+
+    /// An address that logs a browser in, once, as whoever asks.
+    pub(crate) fn login(&self) -> Result<Url, Failure> {
+        let code: String = self.call(Method::POST, "/login", None)?;
+        let mut url = self.url.clone();
+        url.set_path("/login");
+        url.query_pairs_mut().clear().append_pair("code", &code);
+        Ok(url)
     }
 
     fn call<T: DeserializeOwned>(
@@ -125,7 +140,7 @@ impl Controller {
         mut event: impl FnMut(&str, &str) -> bool,
     ) -> Result<(), Failure> {
         self.runtime.block_on(async {
-            let mut body = self.within_patience(self.send(Method::GET, path, None)).await??.into_body();
+            let mut body = self.within_patience(self.send(Method::GET, &api(path), None)).await??.into_body();
             let (mut pending, mut name, mut data) = (Vec::new(), String::new(), String::new());
             // An idle controller sends a keep-alive every few seconds.
             while let Some(frame) = self.within_patience(body.frame()).await? {
@@ -185,9 +200,9 @@ impl Controller {
         let connect = TcpStream::connect((bare.as_str(), port));
         let nobody = |error| self.away(&format!("{error}; check that `tidemark serve` is running there"));
         let stream = self.within_patience(connect).await?.map_err(nobody)?;
-        let mut request = Request::builder().method(method).uri(format!("/api/v1{path}"));
+        let mut request = Request::builder().method(method).uri(path);
         request = request.header("host", format!("{host}:{port}"));
-        if let Some(token) = &self.token {
+        if let Some(token) = self.token.clone().or_else(|| self.found(&stream)) {
             request = request.header("authorization", format!("Bearer {}", token.reveal()));
         }
         if body.is_some() {
@@ -205,6 +220,13 @@ impl Controller {
         } else {
             self.exchange(TokioIo::new(stream), request).await
         }
+    }
+
+    /// The token that the controller at the other end has left for this user. It is found by the address that was reached: a
+    /// name may lead elsewhere.
+    fn found(&self, stream: &TcpStream) -> Option<Secret> {
+        let peer = stream.peer_addr().ok().filter(|_| self.url.scheme() == "http")?;
+        Access::find(peer)?.operator
     }
 
     async fn exchange<S>(
@@ -248,7 +270,8 @@ impl Controller {
         if status == StatusCode::UNAUTHORIZED {
             message = match self.token {
                 None => format!(
-                    "the controller at {} requires a token: set --token-file or TIDEMARK_TOKEN",
+                    "the controller at {} requires a token: set --token-file or TIDEMARK_TOKEN; who runs it can create one with \
+                     `tidemark token add NAME --role operator`",
                     self.url
                 ),
                 Some(_) => format!("{message}; check the token in --token-file, --token or TIDEMARK_TOKEN"),

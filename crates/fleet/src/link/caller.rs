@@ -135,7 +135,8 @@ impl Connector<'_> {
                     let (generation, cursor) = self.welcome(controller, session, resumed, generation)?;
                     return Ok((socket, generation, cursor));
                 }
-                Ok(Frame::Refused { reason }) => return Err(End::Refused(reason)),
+                Ok(Frame::Refused { reason, later: true }) => return Err(End::Cut(reason)),
+                Ok(Frame::Refused { reason, later: false }) => return Err(End::Refused(reason)),
                 _ => return Err(lost(&"the controller's first message cannot be read")),
             }
         }

@@ -4,7 +4,7 @@
 use super::SECOND_MOST;
 use super::frame::{Frame, Packet, excerpt, read_second};
 use crate::Fleet;
-use crate::fleet::{Connection, DriverFrame, DriverHandle, JoinRequest, Message};
+use crate::fleet::{Connection, DriverFrame, DriverHandle, JoinRequest, Message, Refusal, Visitor};
 use axum::extract::ws;
 use futures_util::{SinkExt, Stream, StreamExt};
 use std::sync::Arc;
@@ -25,15 +25,15 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 const PING: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(1)];
 
 /// Serves a driver until its connection ends.
-pub(crate) async fn serve(fleet: &Arc<Fleet>, socket: ws::WebSocket, address: String) {
+pub(crate) async fn serve(fleet: &Arc<Fleet>, socket: ws::WebSocket, visitor: Visitor) {
     let (mut sink, mut stream) = socket.split();
     let request = match timeout(HELLO_TIMEOUT, stream.next()).await {
-        Ok(Some(Ok(message))) => read_hello(&message, address),
+        Ok(Some(Ok(message))) => read_hello(&message, visitor),
         Ok(None | Some(Err(_))) => return,
         Err(_) => Err(format!("the driver did not introduce itself within {} s", HELLO_TIMEOUT.as_secs())),
     };
-    let last = match request.and_then(|request| fleet.admit(request)) {
-        Err(reason) => Some(Frame::Refused { reason }),
+    let last = match request.map_err(Refusal::from).and_then(|request| fleet.admit(request)) {
+        Err(Refusal { reason, later }) => Some(Frame::Refused { reason, later }),
         Ok((handle, entry)) => {
             let connection = Arc::clone(&entry.connection);
             let welcome = Frame::Welcome {
@@ -66,12 +66,12 @@ pub(crate) async fn serve(fleet: &Arc<Fleet>, socket: ws::WebSocket, address: St
     .await;
 }
 
-fn read_hello(message: &ws::Message, address: String) -> Result<JoinRequest, String> {
+fn read_hello(message: &ws::Message, visitor: Visitor) -> Result<JoinRequest, String> {
     let text = message.to_text().unwrap_or_default();
     if text.len() <= HELLO_MOST
         && let Ok(Frame::Hello { hello, resume }) = serde_json::from_str(text)
     {
-        return Ok(JoinRequest { hello: *hello, resume, address });
+        return Ok(JoinRequest { hello: *hello, resume, visitor });
     }
     Err("the driver's first message cannot be read: install the same version of Tidemark on both".into())
 }

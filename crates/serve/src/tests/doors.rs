@@ -27,6 +27,7 @@ fn without_security_nothing_is_served_to_a_network() {
         let options = Options {
             listen: "0.0.0.0:0".parse().unwrap(),
             security,
+            own: Vec::new(),
             allow_insecure: false,
             name: String::new(),
             version: String::new(),

@@ -10,6 +10,7 @@ mod evaluate;
 pub(crate) mod import;
 pub(crate) mod lab;
 pub(crate) mod manual;
+pub(crate) mod login;
 pub(crate) mod object;
 pub(crate) mod observe;
 pub(crate) mod outcome;
