@@ -35,7 +35,7 @@ mod tls;
 
 pub use auth::{OwnToken, Tokens};
 pub use options::{Limits, Options, Security, ServeError, Tls};
-pub use tls::fingerprint;
+pub use tls::{Identity, fingerprint};
 
 use auth::{Gate, Guard};
 use std::net::SocketAddr;
@@ -62,6 +62,8 @@ pub struct Ready {
     pub address: SocketAddr,
     /// With TLS: SHA-256 of the certificate, hexadecimal.
     pub fingerprint: Option<String>,
+    /// Whether the certificate was made again, because the old one was not for this address or host.
+    pub renewed: bool,
     /// Whether nobody but drivers needs a token.
     pub open: bool,
     /// The address that logs the server's own user in, once; if there is such a user.
@@ -123,7 +125,8 @@ fn serve_with(
         let (stopping, stopped) = watch::channel(false);
         let fingerprint = identity.as_ref().map(|identity| identity.fingerprint.clone());
         let guard = Guard::new(gate, &options.security, tokens, &options.own, &options.limits);
-        let mut ours = Ready { address, fingerprint, open, login: None };
+        let renewed = identity.as_ref().is_some_and(|identity| identity.renewed);
+        let mut ours = Ready { address, fingerprint, renewed, open, login: None };
         controller.found_at(ours.url().trim_end_matches('/'));
         // Without random numbers its user has to log in with a token.
         let user = options.own.iter().find(|own| own.role == Role::Operator && !open);

@@ -3,10 +3,10 @@
 use crate::answer::ApiError;
 use crate::app::App;
 use crate::auth::{Peer, Viewer};
-use axum::{Extension, Json};
 use axum::extract::{Query, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
+use axum::{Extension, Json};
 use serde::Deserialize;
 use std::sync::Arc;
 

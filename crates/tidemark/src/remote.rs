@@ -1,7 +1,8 @@
 //! A client of a controller, over HTTP: one request at a time, or a stream of events.
 
-use crate::cli::{Reach, Remote};
+use crate::cli::{Reach, Remote, When};
 use crate::exit::{Exit, Stop};
+use crate::terminal::Terminal;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::{Method, Request, Response, StatusCode};
@@ -15,7 +16,7 @@ use tidemark_fleet::link::{Trust, client_config};
 use tidemark_plan::secret::Secret;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
-use url::Url;
+use url::{Host, Url};
 
 /// Time limit of a controller's reply.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -58,6 +59,20 @@ pub(crate) fn trust(reach: &Reach) -> Result<Trust, Stop> {
         .map_err(|error| Stop::usage(format!("--trust: {error}; `tidemark serve` prints them")))
 }
 
+/// What to say of a token that travels so that anybody on the way can read it.
+pub(crate) fn in_the_clear(url: &Url, token: Option<&Secret>) -> Option<String> {
+    let stays_here = match url.host()? {
+        Host::Domain(name) => name == "localhost",
+        Host::Ipv4(address) => address.is_loopback(),
+        Host::Ipv6(address) => address.is_loopback(),
+    };
+    (token.is_some() && url.scheme() == "http" && !stays_here).then(|| {
+        format!(
+            "warning: the token travels to {url} unencrypted, and whoever reads it can use it: write https://"
+        )
+    })
+}
+
 /// Where the API has this path.
 fn api(path: &str) -> String {
     format!("/api/v1{path}")
@@ -85,7 +100,11 @@ impl Controller {
             .enable_all()
             .build()
             .map_err(|error| Stop::not_ready(format!("cannot create connections: {error}")))?;
-        Ok(Self { url, token: token(&remote.reach)?, trust: trust(&remote.reach)?, runtime })
+        let token = token(&remote.reach)?;
+        if let Some(warning) = in_the_clear(&url, token.as_ref()) {
+            Terminal::new(When::Auto).remark(&warning);
+        }
+        Ok(Self { url, token, trust: trust(&remote.reach)?, runtime })
     }
 
     /// Sends a GET and reads the reply.
@@ -314,6 +333,6 @@ impl Controller {
     }
 
     fn trouble(&self, what: &str) -> Stop {
-        Stop::not_ready(format!("the controller at {}: {what}", self.url))
+        Stop::not_ready(format!("the controller at {}: {}", self.url, tidemark_tls::words(what)))
     }
 }

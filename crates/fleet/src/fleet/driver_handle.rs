@@ -146,8 +146,10 @@ impl DriverHandle {
         let same = own_token && state.hello.instance == request.hello.instance;
         let is_held = state.session.is_some() && state.presence != Presence::Gone;
         if is_held && !same && (state.connection.is_some() || !own_token) {
-            let taken =
-                format!("a driver named {} has already joined from {}", state.hello.name, state.visitor.address);
+            let taken = format!(
+                "a driver named {} has already joined from {}",
+                state.hello.name, state.visitor.address
+            );
             return Err(match state.presence {
                 Presence::Present => format!("{taken}: give this one another --name").into(),
                 _ => Refusal {

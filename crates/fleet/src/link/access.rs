@@ -111,7 +111,8 @@ mod tests {
         let first = access(1).leave_in(&directory, here).unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(&first.path), mode(&directory)), (0o600, 0o700));
-        let found = |address| Access::find_in(&directory, address).map(|found| found.driver.reveal().to_owned());
+        let found =
+            |address| Access::find_in(&directory, address).map(|found| found.driver.reveal().to_owned());
         assert_eq!(found(here).as_deref(), Some("tm_d_1"));
         assert_eq!(found(at("[::ffff:127.0.0.1]:19088")).as_deref(), Some("tm_d_1"));
         for other in ["[::1]:19088", "127.0.0.2:19088", "127.0.0.1:19089", "10.0.0.1:19088"] {

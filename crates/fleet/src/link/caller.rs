@@ -302,7 +302,7 @@ fn outgoing(shared: &Shared, generation: u64, cursor: &mut u64) -> Option<Vec<Pa
 }
 
 fn lost(error: &dyn std::fmt::Display) -> End {
-    End::Cut(format!("the connection to the controller was lost: {error}"))
+    End::Cut(format!("the connection to the controller was lost: {}", tidemark_tls::words(error)))
 }
 
 fn wrap(packet: Packet) -> Message {

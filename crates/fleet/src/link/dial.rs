@@ -1,8 +1,8 @@
 //! How to reach the controller: TCP, perhaps TLS, WebSocket.
 
+use super::access::Access;
 use super::caller::End;
 use super::client::{Join, JoinError};
-use super::access::Access;
 use super::{MESSAGE_MOST, PATH, trust};
 use rustls::pki_types::ServerName;
 use std::net::SocketAddr;
@@ -71,8 +71,9 @@ impl Dial {
         let address = url.as_str().replacen("http", "ws", 1);
         let mut request = address.into_client_request().map_err(|error| wrong(&error.to_string()))?;
         if let Some(token) = &options.token {
-            let value = bearer(token)
-                .ok_or_else(|| JoinError("the token has characters that no token has: check --token".into()))?;
+            let value = bearer(token).ok_or_else(|| {
+                JoinError("the token has characters that no token has: check --token".into())
+            })?;
             request.headers_mut().insert(header::AUTHORIZATION, value);
         }
         Ok(Self { host, port, tls, request, has_token: options.token.is_some() })
@@ -96,7 +97,7 @@ impl Dial {
     ) -> Result<WebSocketStream<Box<dyn Wire>>, End> {
         let there = self.there();
         let cut = |error: &dyn std::fmt::Display| {
-            End::Cut(format!("cannot reach the controller at {there}: {error}"))
+            End::Cut(format!("cannot reach the controller at {there}: {}", tidemark_tls::words(error)))
         };
         let tcp = TcpStream::connect((self.host.as_str(), self.port)).await.map_err(|error| cut(&error))?;
         // Pings and their answers are small and must not wait for each other.

@@ -23,6 +23,7 @@ pub(crate) mod stream;
 mod trust;
 
 pub use client::{FromController, Join, JoinError, Link, join};
+pub use server::rehearse;
 pub use tidemark_tls::Trust;
 pub use trust::client_config;
 

@@ -66,6 +66,63 @@ pub(crate) async fn serve(fleet: &Arc<Fleet>, socket: ws::WebSocket, visitor: Vi
     .await;
 }
 
+/// Takes frames of a driver that joins a fleet and works for a run, without a connection: what may come is checked with any
+/// frames (`fuzz/`). Each is text or not, and its bytes. Returns how many were taken before one made the session void.
+///
+/// # Panics
+/// When the driver has taken anybody else's seat or run.
+pub fn rehearse<'a>(frames: impl IntoIterator<Item = (bool, &'a [u8])>) -> usize {
+    let options = crate::fleet::Options {
+        version: "1".into(),
+        silent_after: Duration::from_secs(2),
+        gone_after: Duration::from_secs(30),
+        name: "rehearsal".into(),
+    };
+    let fleet = Fleet::new(options);
+    let visitor = |token: &str| Visitor { address: "here".into(), token: token.into() };
+    let named = |name: &str| JoinRequest {
+        hello: crate::protocol::Hello {
+            protocol: crate::protocol::VERSION,
+            tidemark: "1".into(),
+            name: name.into(),
+            ..Default::default()
+        },
+        resume: None,
+        visitor: visitor("*"),
+    };
+    let Ok((handle, entry)) = fleet.admit(named("d1")) else { return 0 };
+    let other = fleet.admit(named("d2"));
+    let (events, heard) = crossbeam_channel::unbounded();
+    let first = DriverFrame::Pong(0, [0, 0, 0]);
+    let _ = handle.receive(&entry.connection, first, 1);
+    let _ = fleet.claim("d1", 1, 7, events);
+    let mut taken = 0;
+    for (is_text, bytes) in frames {
+        let message = match str::from_utf8(bytes) {
+            Ok(text) if is_text => ws::Message::Text(text.into()),
+            _ => ws::Message::Binary(bytes.to_vec().into()),
+        };
+        if let Ok(request) = read_hello(&message, visitor("d3")) {
+            let name = request.hello.name.clone();
+            assert!(fleet.admit(request).is_err() || name == "d3", "{name} is another driver's seat");
+        }
+        let frame = match parse(message) {
+            Ok(Some(frame)) => handle.receive(&entry.connection, frame, fleet.clock_ns()),
+            Ok(None) => Ok(false),
+            Err(reason) => Err(reason),
+        };
+        if let Err(reason) = frame {
+            handle.void_of(&entry.connection, &reason);
+            break;
+        }
+        taken += 1;
+    }
+    assert!(heard.try_iter().all(|(tag, _)| tag == 7) && other.is_ok());
+    let runs: Vec<_> = fleet.members().into_iter().map(|member| (member.hello.name, member.run)).collect();
+    assert!(runs.iter().all(|(name, run)| run.is_none() || name == "d1"), "{runs:?}");
+    taken
+}
+
 fn read_hello(message: &ws::Message, visitor: Visitor) -> Result<JoinRequest, String> {
     let text = message.to_text().unwrap_or_default();
     if text.len() <= HELLO_MOST

@@ -118,10 +118,12 @@ struct Made {
 impl Made {
     fn new(arguments: &cli::Serve, security: &Security) -> Result<Self, Stop> {
         let make = |name: &str, role| {
-            let random = |error| Stop::not_ready(format!("cannot read random numbers from the system: {error}"));
+            let random =
+                |error| Stop::not_ready(format!("cannot read random numbers from the system: {error}"));
             OwnToken::new(name, role).map_err(random)
         };
-        let has_file = arguments.listen.ip().is_loopback() && !matches!(security, Security::Tokens { tls: Some(_) });
+        let has_file =
+            arguments.listen.ip().is_loopback() && !matches!(security, Security::Tokens { tls: Some(_) });
         let user = match has_file {
             true => Some((make(&user_name(), Role::Operator)?, make("*", Role::Driver)?)),
             false => None,
@@ -193,6 +195,9 @@ fn announce(ready: &Ready, arguments: &cli::Serve, has_left_tokens: bool, termin
             true => "nobody logs in: everyone on this machine is an operator",
             false => "nobody logs in: everyone who reaches this address is an operator",
         });
+    }
+    if ready.renewed {
+        terminal.remark("the certificate was made again, for this address and host: drivers and clients need its new --trust");
     }
     if let Some(login) = &ready.login {
         terminal.remark(&format!("log in, once: {login} (`tidemark login` prints another)"));

@@ -45,7 +45,13 @@ impl Place {
         command.args(arguments).current_dir(self.directory.path()).env("NO_COLOR", "1");
         command.env("TIDEMARK_STORE", self.path("results.db")).stdin(Stdio::null());
         command.env("XDG_STATE_HOME", self.path("state"));
-        for name in ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION", "TIDEMARK_TOKEN"] {
+        for name in [
+            "AWS_ACCESS_KEY_ID",
+            "AWS_SECRET_ACCESS_KEY",
+            "AWS_SESSION_TOKEN",
+            "AWS_REGION",
+            "TIDEMARK_TOKEN",
+        ] {
             command.env_remove(name);
         }
         command

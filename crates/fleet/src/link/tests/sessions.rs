@@ -73,6 +73,9 @@ fn a_driver_of_another_version_or_without_a_name_is_refused() {
     assert!(protocol.contains("same version"), "{protocol}");
     assert!(refusal(hello("")).contains("--name"));
     assert!(refusal(hello("a\nb")).contains("--name"));
+    let mut odd = hello("d1");
+    odd.host.name = "\u{1b}]0;x\u{7}".into();
+    assert!(refusal(odd).contains("printable"));
     assert!(refusal(hello(&"x".repeat(200))).contains("--name"));
     assert!(host.fleet.members().is_empty());
 }
@@ -119,14 +122,14 @@ fn a_seat_is_kept_for_a_driver_that_is_cut_off_and_taken_over_by_its_token_only(
     network.cut();
     assert!(matches!(heard.recv_timeout(TIMEOUT), Ok((7, FromDriver::Disconnected))));
     let (_stranger, told) = as_d1(&host, "let me in");
-    assert!(matches!(&told, FromController::Unreachable(reason) if reason.contains("keeps its seat")), "{told:?}");
+    assert!(
+        matches!(&told, FromController::Unreachable(reason) if reason.contains("keeps its seat")),
+        "{told:?}"
+    );
     let (_again, told) = as_d1(&host, "I am d1");
     assert!(matches!(told, FromController::Joined { anew: false, .. }), "{told:?}");
     let gone = heard.recv_timeout(TIMEOUT);
-    assert!(
-        matches!(&gone, Ok((7, FromDriver::Gone(reason))) if reason == "it was restarted"),
-        "{gone:?}"
-    );
+    assert!(matches!(&gone, Ok((7, FromDriver::Gone(reason))) if reason == "it was restarted"), "{gone:?}");
 }
 
 #[test]
@@ -144,7 +147,10 @@ fn a_name_is_taken_until_the_controller_gives_its_driver_up() {
     wait(|| host.presence("d1") == Some(Presence::Silent));
     // It waits, and is let in once the controller has given the first one up.
     let (third, told) = as_d1(&host, "let me in");
-    assert!(matches!(&told, FromController::Unreachable(reason) if reason.contains("keeps its seat")), "{told:?}");
+    assert!(
+        matches!(&told, FromController::Unreachable(reason) if reason.contains("keeps its seat")),
+        "{told:?}"
+    );
     assert!(heard.try_iter().all(|(_, heard)| matches!(heard, FromDriver::Disconnected)));
     host.fleet.give_up("d1");
     assert!(matches!(next(&third), FromController::Joined { anew: false, .. }));
