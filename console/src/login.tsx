@@ -23,8 +23,8 @@ export function Login({ entered }: { entered: (info: Info) => void }) {
           </p>
           <h1>Log in</h1>
           <p class="meta">
-            Your own controller on this machine: run <code>tidemark login</code> and open the address that it prints. Otherwise
-            enter an access token, which the administrator of this controller can create for you.
+            Your own controller on this machine: run <code>tidemark login</code> and open the address that it prints.
+            Otherwise enter an access token, which the administrator of this controller can create for you.
           </p>
           {error && <Notice tone="bad">{error.message}</Notice>}
           <div class="field">
