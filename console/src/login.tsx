@@ -22,7 +22,10 @@ export function Login({ entered }: { entered: (info: Info) => void }) {
             <img src="/mark.svg" alt="" /> Tidemark
           </p>
           <h1>Log in</h1>
-          <p class="meta">Enter an access token. The administrator of this controller can create one for you.</p>
+          <p class="meta">
+            Your own controller on this machine: run <code>tidemark login</code> and open the address that it prints.
+            Otherwise enter an access token, which the administrator of this controller can create for you.
+          </p>
           {error && <Notice tone="bad">{error.message}</Notice>}
           <div class="field">
             <label for={id}>Token</label>

@@ -1,5 +1,5 @@
 /**
- * The console against a real controller with a driver: `node tests/real.mjs URL ENDPOINT ACCESS SECRET [SHOTS]`. A COSBench file is uploaded and watched
+ * The console against a real controller with a driver: `node tests/real.mjs LOGIN ENDPOINT ACCESS SECRET [SHOTS]`. A COSBench file is uploaded and watched
  * live, its stages looked at, and the matrix; two runs are compared, a third is cancelled.
  */
 
@@ -8,7 +8,8 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { browser, open, violations } from './harness.mjs';
 
-const [address, endpoint, access, secret, shots] = process.argv.slice(2);
+const [login, endpoint, access, secret, shots] = process.argv.slice(2);
+const address = new URL(login).origin;
 
 const workload = (name, seconds) => `<?xml version="1.0"?>
 <workload name="${name}">
@@ -27,7 +28,7 @@ const workload = (name, seconds) => `<?xml version="1.0"?>
 `;
 
 const chrome = await browser();
-const { page, errors, close } = await open(chrome, address);
+const { page, errors, close } = await open(chrome, login);
 page.setDefaultTimeout(90_000);
 
 /** A picture of what is there, in both themes and widths, if somebody wants to look. */

@@ -36,7 +36,8 @@
 //! | `GET /openapi.json` | none | -> this, as OpenAPI 3.1 |
 //! | `GET /link` | driver | WebSocket of a driver |
 //!
-//! Outside it: `GET /metrics` (OpenMetrics, viewer), COSBench's `cli/*.action` with and without `/controller` before it,
+//! Outside it: `GET /metrics` (OpenMetrics, viewer), `POST /login` (viewer) -> the code of an address that logs a browser in once,
+//! `GET /login?code=CODE` (none) -> cookie of the console, COSBench's `cli/*.action` with and without `/controller` before it,
 //! and the console at `/`.
 
 use serde::{Deserialize, Serialize};

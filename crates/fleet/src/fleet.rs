@@ -6,7 +6,9 @@ use crate::link::frame::{Body, excerpt};
 use crate::link::server;
 use crate::protocol::{Down, Hello, Second, Up, VERSION};
 use crossbeam_channel::Sender;
-pub(crate) use driver_handle::{Admission, Connection, DriverFrame, DriverHandle, JoinRequest, Message};
+pub(crate) use driver_handle::{
+    Admission, Connection, DriverFrame, DriverHandle, JoinRequest, Message, Refusal,
+};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 use std::time::{Duration, Instant};
@@ -30,6 +32,33 @@ pub struct Options {
     pub gone_after: Duration,
     /// The controller's name, as drivers show it.
     pub name: String,
+}
+
+/// Who connects as a driver, before it has introduced itself.
+#[derive(Clone, Debug)]
+pub struct Visitor {
+    /// Where it connects from.
+    pub address: String,
+    /// The name of its token: the only name under which the driver may join, or the beginning of such names followed by `*`.
+    pub token: String,
+}
+
+impl Visitor {
+    /// Refuses names that the token is not for.
+    fn check(&self, name: &str) -> Result<(), String> {
+        let (is_good, names) = match self.token.strip_suffix('*') {
+            Some(start) => (name.starts_with(start), format!("names that begin with `{}`", excerpt(start))),
+            None => (name == self.token, format!("the name `{}`", excerpt(&self.token))),
+        };
+        match is_good {
+            true => Ok(()),
+            false => Err(format!(
+                "this driver's token is for {names}, and it wants to be `{}`: join under such a --name, or with a token of its \
+                 own (`tidemark token add NAME --role driver`)",
+                excerpt(name)
+            )),
+        }
+    }
 }
 
 /// A driver as its controller sees it.
@@ -174,9 +203,9 @@ impl Fleet {
 
     /// Serves a driver until its connection ends. The caller has checked its token, and has taken the
     /// connection with [`crate::link::limits`].
-    pub async fn serve(self: &Arc<Self>, socket: axum::extract::ws::WebSocket, address: String) {
+    pub async fn serve(self: &Arc<Self>, socket: axum::extract::ws::WebSocket, visitor: Visitor) {
         self.watch();
-        server::serve(self, socket, address).await;
+        server::serve(self, socket, visitor).await;
     }
 
     /// Wakes up whenever a driver came, went, fell silent, was claimed or released.
@@ -198,13 +227,14 @@ impl Fleet {
     ///
     /// # Errors
     /// When it cannot be: a sentence for the driver.
-    pub(crate) fn admit(&self, request: JoinRequest) -> Result<(Arc<DriverHandle>, Admission), String> {
+    pub(crate) fn admit(&self, request: JoinRequest) -> Result<(Arc<DriverHandle>, Admission), Refusal> {
         self.check(&request.hello)?;
+        request.visitor.check(&request.hello.name)?;
         // The list stays locked until the driver has its handle, or the handle could be forgotten in between.
         let mut handles = self.handles();
         let name = &request.hello.name;
         if !handles.contains_key(name) && handles.len() >= DRIVERS_MOST {
-            return Err(format!("this controller already has {DRIVERS_MOST} drivers, the maximum"));
+            return Err(format!("this controller already has {DRIVERS_MOST} drivers, the maximum").into());
         }
         let handle =
             handles.entry(name.clone()).or_insert_with(|| Arc::new(DriverHandle::new(request.hello.clone())));
@@ -229,6 +259,9 @@ impl Fleet {
             return Err(format!(
                 "a driver needs a name of 1 to {NAME_MOST} printable characters: give it one with --name"
             ));
+        }
+        if hello.host.name.len() > NAME_MOST || hello.host.name.chars().any(char::is_control) {
+            return Err(format!("a driver's host needs a name of at most {NAME_MOST} printable characters"));
         }
         Ok(())
     }

@@ -11,6 +11,7 @@ use hyper::client::conn::http1;
 use hyper::header::{AUTHORIZATION, HOST, HeaderValue};
 use hyper::{Request, StatusCode};
 use hyper_util::rt::TokioIo;
+use rustls::pki_types::ServerName;
 use std::error::Error;
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -18,10 +19,13 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use tidemark_measure::observation::Node;
 use tidemark_measure::units;
+use tidemark_tls::{TlsError, Trust};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
 
 /// Time limit of a request, the lookup of the name included.
 const REQUEST_LIMIT: Duration = Duration::from_secs(1);
@@ -66,19 +70,22 @@ struct Outage {
     reason: String,
 }
 
-/// The node, and the header that authorizes its requests.
+/// The node, the header that authorizes its requests, and how to verify its certificate if it has one.
 struct Address {
     host: String,
     authorization: Option<HeaderValue>,
+    tls: Option<Trust>,
 }
 
 /// Why a node gave no sample.
 #[derive(Debug, thiserror::Error)]
 enum AskError {
-    #[error("{0} is not an address; write http://host:9750")]
+    #[error("{0} is not an address; write http://host:9750, or https://host:9750#sha256:HEX")]
     Address(String),
-    #[error("{0}")]
+    #[error("{}", tidemark_tls::words(.0))]
     Socket(#[from] io::Error),
+    #[error("{0}")]
+    Tls(#[from] TlsError),
     #[error("{}", cause(.0))]
     Http(#[from] hyper::Error),
     #[error("no reply within {} s", REQUEST_LIMIT.as_secs())]
@@ -215,7 +222,18 @@ impl Seen {
 
 impl Address {
     fn parse(url: &str, token: Option<&str>) -> Option<Self> {
-        let host = url.strip_prefix("http://").unwrap_or(url).trim_end_matches('/');
+        let (url, tls) = match url.strip_prefix("https://") {
+            None => (url.strip_prefix("http://").unwrap_or(url), None),
+            Some(rest) => match rest.split_once('#') {
+                None => (rest, Some(Trust::System)),
+                // No file: a document must not say which of the reader's are read.
+                Some((rest, pin)) => match pin.parse() {
+                    Ok(trust @ Trust::Fingerprint(_)) => (rest, Some(trust)),
+                    _ => return None,
+                },
+            },
+        };
+        let host = url.trim_end_matches('/');
         let plain = |letter: char| letter.is_ascii_alphanumeric() || ".-_:[]%".contains(letter);
         if host.is_empty() || !host.chars().all(plain) {
             return None;
@@ -224,7 +242,7 @@ impl Address {
         let port = host.rsplit(']').next().is_some_and(|rest| rest.contains(':'));
         let host = if port { host.to_owned() } else { format!("{host}:{PORT}") };
         let authorization = token.and_then(|token| HeaderValue::try_from(format!("Bearer {token}")).ok());
-        Some(Self { host, authorization })
+        Some(Self { host, authorization, tls })
     }
 }
 
@@ -234,6 +252,19 @@ fn ask(runtime: &Runtime, address: &Address, place: Option<(u64, u64)>) -> Resul
 
 async fn request(address: &Address, place: Option<(u64, u64)>) -> Result<Page, AskError> {
     let stream = TcpStream::connect(&address.host).await?;
+    let Some(trust) = &address.tls else { return exchange(stream, address, place).await };
+    let name = address.host.rsplit_once(':').map_or("", |(name, _)| name);
+    let name = ServerName::try_from(name.trim_start_matches('[').trim_end_matches(']').to_owned());
+    let name = name.map_err(|error| io::Error::other(error.to_string()))?;
+    let connector = TlsConnector::from(trust.client_config()?);
+    exchange(connector.connect(name, stream).await?, address, place).await
+}
+
+async fn exchange(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    address: &Address,
+    place: Option<(u64, u64)>,
+) -> Result<Page, AskError> {
     let client = http1::Builder::new().max_buf_size(MAX_HEAD).handshake(TokioIo::new(stream));
     let (mut sender, connection) = client.await?;
     // Ends with this function, whatever the other side does.
@@ -293,6 +324,17 @@ mod tests {
         assert_eq!(host("http://[::1]").unwrap(), "[::1]:9750");
         assert_eq!(host("http://a\r\nx"), None);
         assert_eq!(host("https://a/b"), None);
+        let tls = |url| Address::parse(url, None).and_then(|address| address.tls);
+        let pin = format!("https://[::1]:9000#sha256:{}", "5a".repeat(32));
+        assert_eq!(
+            (host(&pin).unwrap(), tls(&pin)),
+            ("[::1]:9000".into(), Some(Trust::Fingerprint([0x5a; 32])))
+        );
+        assert_eq!((tls("https://a"), tls("http://a")), (Some(Trust::System), None));
+        assert_eq!(
+            (host("https://a#/etc/passwd"), host("http://a#sha256:5a"), host("https://a#")),
+            (None, None, None)
+        );
         assert_eq!(Address::parse("a", Some("x\r\ny")).unwrap().authorization, None);
     }
 

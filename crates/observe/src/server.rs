@@ -1,7 +1,8 @@
 //! `tidemark observe`: samples this node once a second and serves the samples over HTTP.
 //!
 //! `GET /metrics` is OpenMetrics; `GET /samples` is JSON, for a run on another node. Clients are not trusted: heads of
-//! requests are short, connections are few, and each has a time limit.
+//! requests are short, connections are few, no address has all of them, each has a time limit, and who guesses tokens has to
+//! wait. Without a token the host that is asked for has to be this one, or any web page could ask through its reader's browser.
 
 use crate::observer::next;
 use crate::openmetrics;
@@ -12,27 +13,42 @@ use crate::wire::{Numbered, Page};
 use crate::{Options, observer};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
+use hyper::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HOST, HeaderValue, WWW_AUTHENTICATE};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
-use std::collections::VecDeque;
+use rustls::ServerConfig;
+use std::collections::{HashMap, VecDeque};
 use std::convert::Infallible;
 use std::future::ready;
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 use subtle::ConstantTimeEq as _;
-use tokio::io::AsyncReadExt as _;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
 
 /// Connections served at a time; more are closed.
 const MAX_CONNECTIONS: usize = 8;
+
+/// Of these, from one address.
+const MAX_OF_ONE: usize = MAX_CONNECTIONS / 2;
+
+/// Characters of a token, at least: as many as nobody guesses.
+const SHORTEST_TOKEN: usize = 16;
+
+/// Wrong tokens of one address within [`FORGIVEN_AFTER`]; after more it has to wait.
+const MAX_WRONG: u32 = 10;
+const FORGIVEN_AFTER: Duration = Duration::from_secs(60);
+
+/// Addresses whose wrong tokens are counted, at most.
+const MAX_COUNTED: usize = 1000;
 
 /// Time limit of a connection.
 const CONNECTION_LIMIT: Duration = Duration::from_secs(5);
@@ -62,6 +78,11 @@ pub enum ServeError {
     /// Other machines could connect, and there is no token.
     #[error("{0} can be reached from other machines: set a token, or listen on 127.0.0.1")]
     Token(SocketAddr),
+    /// The token can be guessed.
+    #[error(
+        "the token is too short: use at least {SHORTEST_TOKEN} characters, such as those of `openssl rand -hex 16`"
+    )]
+    Short,
     /// The server cannot listen.
     #[error("cannot listen on {0}: {1}")]
     Listen(SocketAddr, io::Error),
@@ -71,6 +92,53 @@ pub enum ServeError {
 struct Shared {
     recent: Mutex<Recent>,
     token: Option<String>,
+    tls: Option<TlsAcceptor>,
+    clients: Mutex<Clients>,
+}
+
+/// What is known of those who connect.
+#[derive(Default)]
+struct Clients {
+    /// Connections of each address.
+    connections: HashMap<IpAddr, usize>,
+    /// How many wrong tokens each address has sent, and since when they count.
+    wrong: HashMap<IpAddr, (u32, Instant)>,
+}
+
+impl Clients {
+    /// Whether an address may have another connection, which it has then.
+    fn enter(&mut self, address: IpAddr) -> bool {
+        let own = self.connections.entry(address).or_default();
+        *own += 1;
+        let may = *own <= MAX_OF_ONE;
+        if !may {
+            self.leave(address);
+        }
+        may
+    }
+
+    fn leave(&mut self, address: IpAddr) {
+        if let Some(own) = self.connections.get_mut(&address) {
+            *own -= 1;
+            if *own == 0 {
+                self.connections.remove(&address);
+            }
+        }
+    }
+
+    /// Counts a wrong token.
+    fn guessed(&mut self, address: IpAddr) {
+        self.wrong.retain(|_, (_, since)| since.elapsed() < FORGIVEN_AFTER);
+        if self.wrong.len() < MAX_COUNTED {
+            self.wrong.entry(address).or_insert_with(|| (0, Instant::now())).0 += 1;
+        }
+    }
+
+    /// Whether an address has guessed too often.
+    fn must_wait(&self, address: IpAddr) -> bool {
+        let recent = |(count, since): &(u32, Instant)| *count > MAX_WRONG && since.elapsed() < FORGIVEN_AFTER;
+        self.wrong.get(&address).is_some_and(recent)
+    }
 }
 
 /// The newest samples of this node.
@@ -87,11 +155,12 @@ struct Recent {
 ///
 /// # Errors
 ///
-/// If it cannot listen, or if other machines could connect and there is no token of at least one character.
-/// With a token, every request needs `Authorization: Bearer TOKEN`.
+/// If it cannot listen, if other machines could connect and there is no token, or if the token is short.
+/// With a token, every request needs `Authorization: Bearer TOKEN`; without `tls` it travels unencrypted.
 pub fn serve(
     listen: SocketAddr,
     options: Options,
+    tls: Option<Arc<ServerConfig>>,
     ready: impl FnOnce(SocketAddr),
     stop: impl Fn() -> bool,
 ) -> Result<(), ServeError> {
@@ -99,20 +168,25 @@ pub fn serve(
     if !listen.ip().is_loopback() && token.is_none() {
         return Err(ServeError::Token(listen));
     }
+    if token.as_ref().is_some_and(|token| token.chars().count() < SHORTEST_TOKEN) {
+        return Err(ServeError::Short);
+    }
     let failed = |error| ServeError::Listen(listen, error);
     let listener = TcpListener::bind(listen).map_err(failed)?;
     ready(listener.local_addr().unwrap_or(listen));
-    run(listener, options, token, stop).map_err(failed)
+    run(listener, options, token, tls, stop).map_err(failed)
 }
 
 fn run(
     listener: TcpListener,
     options: Options,
     token: Option<String>,
+    tls: Option<Arc<ServerConfig>>,
     stop: impl Fn() -> bool,
 ) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let shared = Arc::new(Shared { recent: Mutex::default(), token });
+    let tls = tls.map(TlsAcceptor::from);
+    let shared = Arc::new(Shared { recent: Mutex::default(), token, tls, clients: Mutex::default() });
     let stopped = Stop::default();
     let sampling = thread::spawn({
         let (shared, stopped) = (Arc::clone(&shared), stopped.clone());
@@ -157,13 +231,17 @@ async fn accept(listener: TcpListener, shared: &Arc<Shared>, stop: impl Fn() -> 
     let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     while !stop() {
         match timeout(POLL, listener.accept()).await {
-            Ok(Ok((stream, _))) => {
-                if let Ok(permit) = Arc::clone(&room).try_acquire_owned() {
+            Ok(Ok((stream, peer))) => {
+                let address = peer.ip().to_canonical();
+                if let Ok(permit) = Arc::clone(&room).try_acquire_owned()
+                    && lock(&shared.clients).enter(address)
+                {
                     let shared = Arc::clone(shared);
                     tokio::spawn(async move {
                         let _permit = permit;
                         // A client that breaks off or takes too long learns of it by itself.
-                        let _ended = timeout(CONNECTION_LIMIT, converse(stream, &shared)).await;
+                        let _ended = timeout(CONNECTION_LIMIT, connection(stream, address, &shared)).await;
+                        lock(&shared.clients).leave(address);
                     });
                 }
             }
@@ -175,9 +253,20 @@ async fn accept(listener: TcpListener, shared: &Arc<Shared>, stop: impl Fn() -> 
     Ok(())
 }
 
+async fn connection(stream: TcpStream, address: IpAddr, shared: &Shared) {
+    match &shared.tls {
+        None => converse(stream, address, shared).await,
+        Some(tls) => {
+            if let Ok(stream) = tls.accept(stream).await {
+                converse(stream, address, shared).await;
+            }
+        }
+    }
+}
+
 /// Answers one request.
-async fn converse(mut stream: TcpStream, shared: &Shared) {
-    let service = service_fn(|request| ready(Ok::<_, Infallible>(answer(&request, shared))));
+async fn converse(mut stream: impl AsyncRead + AsyncWrite + Unpin, address: IpAddr, shared: &Shared) {
+    let service = service_fn(|request| ready(Ok::<_, Infallible>(answer(&request, address, shared))));
     let _broken = http1::Builder::new()
         .keep_alive(false)
         .max_buf_size(MAX_HEAD)
@@ -189,9 +278,19 @@ async fn converse(mut stream: TcpStream, shared: &Shared) {
     let _ended = timeout(LINGER, rest).await;
 }
 
-fn answer(request: &Request<Incoming>, shared: &Shared) -> Response<Full<Bytes>> {
-    let given = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+fn answer(request: &Request<Incoming>, address: IpAddr, shared: &Shared) -> Response<Full<Bytes>> {
+    let text = |name| request.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+    let given = text(AUTHORIZATION);
+    if shared.token.is_none() && text(HOST).is_some_and(|host| !is_this_node(host)) {
+        return refusal(StatusCode::FORBIDDEN);
+    }
+    if lock(&shared.clients).must_wait(address) {
+        return refusal(StatusCode::TOO_MANY_REQUESTS);
+    }
     if !shared.token.as_ref().is_none_or(|token| is_right(token, given)) {
+        if given.is_some() {
+            lock(&shared.clients).guessed(address);
+        }
         let mut refusal = refusal(StatusCode::UNAUTHORIZED);
         refusal.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         return refusal;
@@ -233,6 +332,16 @@ fn page(recent: &Recent, query: &str) -> Page {
         ..sample.clone()
     };
     Page { samples: wanted.map(aged).collect(), ..recent.page.clone() }
+}
+
+/// Whether a header names this node in a way that nobody else can make up: by address, or by its own name.
+fn is_this_node(host: &str) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if !port.ends_with(']') => name,
+        _ => host,
+    };
+    let address = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    address.is_ok() || name.eq_ignore_ascii_case("localhost") || name.eq_ignore_ascii_case(&host_name())
 }
 
 /// Compares in a time that does not tell how much of the token was right.

@@ -134,7 +134,7 @@ fn second_cells(run: &Run, work: &Work, second: &Second, operation: usize) -> Ve
     cells
 }
 
-/// Rows as text, with quotes around cells that need them.
+/// Rows as text, with quotes around cells that need them, and an apostrophe before those that a spreadsheet would carry out.
 pub(crate) fn text<C: AsRef<[u8]>>(
     rows: impl IntoIterator<Item = impl IntoIterator<Item = C>>,
     end: Terminator,
@@ -142,9 +142,20 @@ pub(crate) fn text<C: AsRef<[u8]>>(
     let mut writer = WriterBuilder::new().flexible(true).terminator(end).from_writer(Vec::new());
     for row in rows {
         // Nothing that is written to memory fails.
-        let _ = writer.write_record(row);
+        let _ = writer.write_record(row.into_iter().map(inert));
     }
     String::from_utf8(writer.into_inner().unwrap_or_default()).unwrap_or_default()
+}
+
+/// A cell that no spreadsheet takes for a formula: names come from documents. Numbers stay as they are.
+fn inert<C: AsRef<[u8]>>(cell: C) -> Vec<u8> {
+    let bytes = cell.as_ref();
+    let acts = matches!(bytes, [b'=' | b'+' | b'-' | b'@' | b'\t' | b'\r', _, ..]);
+    let is_number = || str::from_utf8(bytes).is_ok_and(|text| text.parse::<f64>().is_ok());
+    match acts && !is_number() {
+        true => [b"'", bytes].concat(),
+        false => bytes.to_vec(),
+    }
 }
 
 fn place(run: &Run, stage: &Stage) -> Vec<String> {
@@ -276,6 +287,19 @@ mod tests {
         assert_eq!(main[column("ok")], tally.ok.to_string());
         assert_eq!(main[column("response_p99.99_ns")], tally.response.quantile(0.9999).to_string());
         assert_eq!(main[column("response_max_ns")], tally.response.max().to_string());
+    }
+
+    #[test]
+    fn names_are_no_formulas_and_numbers_stay_numbers() {
+        for name in ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1"] {
+            let mut run = sample::healthy(5);
+            run.name = name.into();
+            for text in [csv(&run), csv_series(&run)] {
+                assert!(read(&text)[1..].iter().all(|row| row[1] == format!("'{name}")), "{name}");
+            }
+        }
+        let written = text([["-", "-3.5", "1e-9", "+5", "a=b", ""]], Terminator::CRLF);
+        assert_eq!(written, "-,-3.5,1e-9,+5,a=b,\"\"\r\n".replace(",\"\"", ","));
     }
 
     #[test]

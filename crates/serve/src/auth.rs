@@ -5,16 +5,18 @@
 
 mod buckets;
 mod origin;
+mod own;
 mod sessions;
 #[cfg(test)]
 mod tests;
 mod tokens;
 
+pub use own::OwnToken;
 pub use tokens::Tokens;
 
 use crate::answer::ApiError;
 use crate::app::App;
-use crate::options::Limits;
+use crate::options::{Limits, Security};
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
@@ -49,7 +51,7 @@ pub(crate) struct Caller {
     pub(crate) role: Role,
     /// Where from, as text.
     pub(crate) address: String,
-    /// Whether everybody may do everything here.
+    /// Whether people may do everything here. Drivers are no people: what they are given has secrets in it.
     anything: bool,
 }
 
@@ -59,7 +61,7 @@ impl Caller {
             Role::Viewer => self.role != Role::Driver,
             Role::Operator | Role::Driver => self.role == wanted,
         };
-        has || self.anything
+        has || (self.anything && wanted != Role::Driver)
     }
 }
 
@@ -70,24 +72,35 @@ struct Identified(Option<Caller>);
 /// Who is let in.
 pub(crate) struct Guard {
     pub(crate) gate: Gate,
-    /// `None`: everybody.
-    lookup: Option<Lookup>,
+    /// Whether people need no token.
+    open: bool,
+    lookup: Lookup,
     sessions: Sessions,
+    /// The codes of login addresses.
+    codes: Sessions,
     cookie: String,
     wrong: Buckets<IpAddr>,
     requests: Buckets<(IpAddr, String)>,
 }
 
 impl Guard {
-    /// Without tokens everybody is an operator.
-    pub(crate) fn new(gate: Gate, tokens: Option<Arc<dyn Tokens>>, limits: &Limits) -> Self {
+    /// An open one takes everybody for an operator, but nobody for a driver.
+    pub(crate) fn new(
+        gate: Gate,
+        security: &Security,
+        tokens: Arc<dyn Tokens>,
+        own: &[OwnToken],
+        limits: &Limits,
+    ) -> Self {
         let per_minute = limits.wrong_tokens_per_minute;
         Self {
             // Cookies know no ports: two controllers of one host must not log each other out.
             cookie: format!("tidemark-{}", gate.port()),
             gate,
-            lookup: tokens.map(Lookup::new),
+            open: matches!(security, Security::Open),
+            lookup: Lookup::new(tokens, own),
             sessions: Sessions::default(),
+            codes: Sessions::default(),
             wrong: Buckets::new(per_minute / 60.0, per_minute),
             requests: Buckets::new(limits.requests_per_second, limits.requests_at_once),
         }
@@ -95,8 +108,10 @@ impl Guard {
 
     /// Logs in: whose token it is, and the cookie that stands for it; none where no token is needed.
     pub(crate) async fn log_in(&self, token: &str, peer: Peer) -> Result<(Caller, Option<String>), ApiError> {
-        let Some(lookup) = &self.lookup else { return Ok((everybody(peer), None)) };
-        let caller = self.owner(lookup, token, peer).await?;
+        if self.open {
+            return Ok((everybody(peer), None));
+        }
+        let caller = self.owner(token, peer).await?;
         if caller.role == Role::Driver {
             return Err(ApiError::new(
                 StatusCode::FORBIDDEN,
@@ -105,6 +120,26 @@ impl Guard {
         }
         let id = self.sessions.begin(token, Instant::now())?;
         Ok((caller, Some(self.set_cookie(&id, sessions::LASTS))))
+    }
+
+    /// Makes the code of a login address for whoever sends these headers; none where nobody logs in.
+    pub(crate) fn invite(&self, headers: &HeaderMap) -> Result<Option<String>, ApiError> {
+        if self.open {
+            return Ok(None);
+        }
+        self.token_behind(headers).map(|token| self.code(&token)).transpose()
+    }
+
+    /// The code of a login address that stands for this token.
+    pub(crate) fn code(&self, token: &str) -> Result<String, ApiError> {
+        self.codes.begin(token, Instant::now())
+    }
+
+    /// Logs in by the code of a login address, which is used up: whose it was, and the cookie; nothing if it was not good.
+    pub(crate) async fn enter(&self, code: &str, peer: Peer) -> Result<Option<(Caller, String)>, ApiError> {
+        let Some(token) = self.codes.take(code, Instant::now()) else { return Ok(None) };
+        let (caller, cookie) = self.log_in(&token, peer).await?;
+        Ok(cookie.map(|cookie| (caller, cookie)))
     }
 
     /// Logs out: the cookie that takes the old one's place.
@@ -130,14 +165,16 @@ impl Guard {
 
     /// Finds out who asks.
     async fn caller(&self, parts: &Parts, peer: Peer) -> Result<Option<Caller>, ApiError> {
-        let Some(lookup) = &self.lookup else { return Ok(Some(everybody(peer))) };
+        if self.open && parts.uri.path() != tidemark_fleet::link::PATH {
+            return Ok(Some(everybody(peer)));
+        }
         if let Some(token) = token_of(&parts.headers)? {
-            return self.owner(lookup, &token, peer).await.map(Some);
+            return self.owner(&token, peer).await.map(Some);
         }
         let session = self.cookie_of(&parts.headers).and_then(|id| self.sessions.token(id, Instant::now()));
         let Some(token) = session else { return Ok(None) };
         // A token that was revoked ends its sessions; that is no guess, so it does not count as a wrong one.
-        Ok(lookup.owner(&token).await?.map(|(name, role)| known(name, role, peer)))
+        Ok(self.lookup.owner(&token).await?.map(|(name, role)| known(name, role, peer)))
     }
 
     /// Waits until the caller of a request that goes on may no longer do what it asked for: its token was revoked, or its session
@@ -149,23 +186,30 @@ impl Guard {
     }
 
     async fn is_good(&self, headers: &HeaderMap, caller: &Caller) -> bool {
-        let Some(lookup) = &self.lookup else { return true };
-        let session = || self.cookie_of(headers).and_then(|id| self.sessions.token(id, Instant::now()));
-        let Some(token) = token_of(headers).ok().flatten().or_else(session) else { return false };
-        match lookup.owner(&token).await {
+        if caller.anything {
+            return true;
+        }
+        let Some(token) = self.token_behind(headers) else { return false };
+        match self.lookup.owner(&token).await {
             Ok(owner) => owner.is_some_and(|(name, role)| name == caller.name && role == caller.role),
             // The store does not answer at the moment: what it said last holds.
             Err(_) => true,
         }
     }
 
+    /// The token that a request has, or that its session stands for.
+    fn token_behind(&self, headers: &HeaderMap) -> Option<String> {
+        let session = || self.cookie_of(headers).and_then(|id| self.sessions.token(id, Instant::now()));
+        token_of(headers).ok().flatten().or_else(session)
+    }
+
     /// Whose token this is. Wrong ones are counted, and too many of them shut the address out for a while.
-    async fn owner(&self, lookup: &Lookup, token: &str, peer: Peer) -> Result<Caller, ApiError> {
+    async fn owner(&self, token: &str, peer: Peer) -> Result<Caller, ApiError> {
         let address = network(peer.0.ip());
         let refuse =
             |after| ApiError::too_many("too many invalid tokens from this address: try again later", after);
         self.wrong.check(&address, Instant::now()).map_err(refuse)?;
-        match lookup.owner(token).await? {
+        match self.lookup.owner(token).await? {
             Some((name, role)) => Ok(known(name, role, peer)),
             None => {
                 self.wrong.take(address, Instant::now()).map_err(refuse)?;

@@ -12,6 +12,7 @@
 //! | `api` | the API and its description |
 //! | `figure_cache` | figures of recently requested runs |
 //! | `metrics` | `/metrics` |
+//! | `login` | addresses that log a browser in, once |
 //! | `cosbench` | what COSBench's scripts ask for |
 //! | `console` | the console's files, from within this binary |
 
@@ -24,6 +25,7 @@ mod console;
 mod cosbench;
 mod figure_cache;
 mod listener;
+mod login;
 mod metrics;
 mod options;
 mod router;
@@ -31,9 +33,9 @@ mod router;
 mod tests;
 mod tls;
 
-pub use auth::Tokens;
+pub use auth::{OwnToken, Tokens};
 pub use options::{Limits, Options, Security, ServeError, Tls};
-pub use tls::fingerprint;
+pub use tls::{Identity, fingerprint};
 
 use auth::{Gate, Guard};
 use std::net::SocketAddr;
@@ -60,8 +62,12 @@ pub struct Ready {
     pub address: SocketAddr,
     /// With TLS: SHA-256 of the certificate, hexadecimal.
     pub fingerprint: Option<String>,
-    /// Whether nobody needs a token.
+    /// Whether the certificate was made again, because the old one was not for this address or host.
+    pub renewed: bool,
+    /// Whether nobody but drivers needs a token.
     pub open: bool,
+    /// The address that logs the server's own user in, once; if there is such a user.
+    pub login: Option<String>,
 }
 
 impl Ready {
@@ -69,6 +75,10 @@ impl Ready {
     pub fn url(&self) -> String {
         let scheme = if self.fingerprint.is_some() { "https" } else { "http" };
         format!("{scheme}://{}/", self.address)
+    }
+
+    fn login_with(&self, code: &str) -> String {
+        format!("{}{}?code={code}", self.url().trim_end_matches('/'), login::PATH)
     }
 }
 
@@ -94,9 +104,9 @@ fn serve_with(
     mut stop: impl FnMut() -> bool,
 ) -> Result<(), ServeError> {
     options.check()?;
-    let (tokens, tls) = match &options.security {
-        Security::Open => (None, None),
-        Security::Tokens { tls } => (Some(tokens), tls.as_ref()),
+    let tls = match &options.security {
+        Security::Open => None,
+        Security::Tokens { tls } => tls.as_ref(),
     };
     let identity = tls.map(|tls| tls::Identity::read(tls, options.listen.ip())).transpose()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -110,16 +120,22 @@ fn serve_with(
     runtime.block_on(async {
         let listener = TcpListener::bind(options.listen).await.map_err(listening)?;
         let address = listener.local_addr().map_err(listening)?;
-        let open = tokens.is_none();
+        let open = matches!(options.security, Security::Open);
         let gate = Gate::new(address, open, identity.is_some(), options.origins);
         let (stopping, stopped) = watch::channel(false);
         let fingerprint = identity.as_ref().map(|identity| identity.fingerprint.clone());
-        let ours = Ready { address, fingerprint, open };
+        let guard = Guard::new(gate, &options.security, tokens, &options.own, &options.limits);
+        let renewed = identity.as_ref().is_some_and(|identity| identity.renewed);
+        let mut ours = Ready { address, fingerprint, renewed, open, login: None };
         controller.found_at(ours.url().trim_end_matches('/'));
+        // Without random numbers its user has to log in with a token.
+        let user = options.own.iter().find(|own| own.role == Role::Operator && !open);
+        let code = user.and_then(|user| guard.code(user.reveal()).ok());
+        ours.login = code.map(|code| ours.login_with(&code));
         let app = app::App::new(app::Parts {
             controller,
             fleet,
-            guard: Guard::new(gate, tokens, &options.limits),
+            guard,
             limits: options.limits.clone(),
             name: options.name,
             version: options.version.clone(),

@@ -1,5 +1,6 @@
 //! How the server is set up, and why it may not start.
 
+use crate::auth::OwnToken;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -12,6 +13,8 @@ pub struct Options {
     pub listen: SocketAddr,
     /// Who may come in.
     pub security: Security,
+    /// Tokens that are good for as long as this server runs.
+    pub own: Vec<OwnToken>,
     /// Whether to do without tokens, or without TLS, on an address that other machines reach.
     pub allow_insecure: bool,
     /// The controller's name.
@@ -27,7 +30,7 @@ pub struct Options {
 /// Who may come in.
 #[derive(Clone, Debug)]
 pub enum Security {
-    /// Everybody on this machine is an operator. For loopback addresses.
+    /// Everybody who reaches the address is an operator, as on a machine with a single user. Drivers need tokens all the same.
     Open,
     /// Whoever has a token.
     Tokens {

@@ -2,7 +2,7 @@
 
 use crate::answer::{ApiError, wrong_method};
 use crate::app::App;
-use crate::{api, auth, console, cosbench, metrics};
+use crate::{api, auth, console, cosbench, login, metrics};
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode, Uri, header};
@@ -22,6 +22,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
     Router::new()
         .merge(api)
         .route("/metrics", get(metrics::page))
+        .route(login::PATH, get(login::enter).post(login::invite))
         .fallback(other)
         .method_not_allowed_fallback(wrong_method)
         .layer(from_fn_with_state(app.clone(), auth::identify))

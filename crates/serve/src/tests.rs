@@ -5,7 +5,7 @@ mod doors;
 mod flows;
 mod limits;
 
-use crate::{Limits, Options, Ready, Security, Tokens, serve_with};
+use crate::{Limits, Options, OwnToken, Ready, Security, Tokens, serve_with};
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
@@ -113,6 +113,7 @@ impl Server {
         let options = Options {
             listen: "127.0.0.1:0".parse().unwrap(),
             security,
+            own: vec![OwnToken::new("owner", Role::Operator).unwrap()],
             allow_insecure: false,
             name: "test".into(),
             version: "1".into(),

@@ -2,8 +2,10 @@
 
 use crate::options::{ServeError, Tls};
 use rustls::ServerConfig;
+use rustls::client::verify_server_name;
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::server::ParsedCertificate;
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::net::IpAddr;
@@ -12,17 +14,32 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// What a TLS server shows of itself, and how it proves it.
-pub(crate) struct Identity {
+pub struct Identity {
     pub(crate) config: Arc<ServerConfig>,
     /// SHA-256 of the certificate, hexadecimal.
     pub(crate) fingerprint: String,
+    /// Whether it takes the place of one that was for other names.
+    pub(crate) renewed: bool,
 }
 
 impl Identity {
-    /// Reads certificate and key; makes them if they are to be made and are not there.
-    pub(crate) fn read(tls: &Tls, listen: IpAddr) -> Result<Self, ServeError> {
-        let (certificate, key) = match tls {
-            Tls::Files { certificate, key } => (certificate.clone(), key.clone()),
+    /// What a server needs of it.
+    pub fn config(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.config)
+    }
+
+    /// SHA-256 of the certificate, hexadecimal.
+    pub fn fingerprint(&self) -> &str {
+        &self.fingerprint
+    }
+
+    /// Reads certificate and key; makes them if they are to be made and are not there, or are for other names.
+    ///
+    /// # Errors
+    /// A file cannot be used, or not be written.
+    pub fn read(tls: &Tls, listen: IpAddr) -> Result<Self, ServeError> {
+        let (certificate, key, renewed) = match tls {
+            Tls::Files { certificate, key } => (certificate.clone(), key.clone(), false),
             Tls::SelfSigned { directory } => self_signed(directory, listen)?,
         };
         let chain: Vec<CertificateDer<'static>> =
@@ -43,7 +60,7 @@ impl Identity {
                 trouble(&key, format!("it does not go with {}: {error}", certificate.display()))
             })?;
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(Self { config: Arc::new(config), fingerprint })
+        Ok(Self { config: Arc::new(config), fingerprint, renewed })
     }
 }
 
@@ -56,16 +73,18 @@ pub fn fingerprint(certificate: &Path) -> Result<String, ServeError> {
     Ok(hex(&tidemark_tls::fingerprint(&leaf)))
 }
 
-/// The two files in `directory`; made if either is missing.
-fn self_signed(directory: &Path, listen: IpAddr) -> Result<(PathBuf, PathBuf), ServeError> {
+/// The two files in `directory`; made if either is missing, and again if the server is reached by other names than it was. Also
+/// whether it was the latter.
+fn self_signed(directory: &Path, listen: IpAddr) -> Result<(PathBuf, PathBuf, bool), ServeError> {
     let (certificate, key) = (directory.join("controller.crt"), directory.join("controller.key"));
-    if certificate.is_file() && key.is_file() {
-        return Ok((certificate, key));
-    }
     let mut names = vec!["localhost".to_owned(), "127.0.0.1".into(), "::1".into()];
     names.extend(host_name());
     if !listen.is_unspecified() && !listen.is_loopback() {
         names.push(listen.to_string());
+    }
+    let is_there = certificate.is_file() && key.is_file();
+    if is_there && is_for(&certificate, &names) {
+        return Ok((certificate, key, false));
     }
     let make = || -> Result<(String, String), rcgen::Error> {
         let mut parameters = rcgen::CertificateParams::new(names)?;
@@ -79,7 +98,15 @@ fn self_signed(directory: &Path, listen: IpAddr) -> Result<(PathBuf, PathBuf), S
     // The key first: a certificate without its key would be taken for a complete pair of an earlier start.
     write(&key, &key_pem, 0o600)?;
     write(&certificate, &certificate_pem, 0o644)?;
-    Ok((certificate, key))
+    Ok((certificate, key, is_there))
+}
+
+/// Whether a certificate is for all of these names; one that cannot be read is left for its reader to complain about.
+fn is_for(certificate: &Path, names: &[String]) -> bool {
+    let Ok(leaf) = CertificateDer::from_pem_file(certificate) else { return true };
+    let Ok(parsed) = ParsedCertificate::try_from(&leaf) else { return true };
+    let mut wanted = names.iter().filter_map(|name| ServerName::try_from(name.as_str()).ok());
+    wanted.all(|name| verify_server_name(&parsed, &name).is_ok())
 }
 
 /// Writes a file in whole or not at all, never with wider rights than `mode`.
@@ -98,7 +125,8 @@ fn write(path: &Path, text: &str, mode: u32) -> Result<(), ServeError> {
     attempt().map_err(|error| trouble(path, format!("cannot be written: {error}")))
 }
 
-fn host_name() -> Option<String> {
+/// This machine's name, if it is a plain one.
+pub(crate) fn host_name() -> Option<String> {
     let name = rustix::system::uname().nodename().to_str().ok()?.to_owned();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
     (!name.is_empty() && name.chars().all(is_plain)).then_some(name)
@@ -130,6 +158,21 @@ mod tests {
         assert_eq!(first.fingerprint.len(), 64);
         let key = fs::metadata(directory.path().join("tls/controller.key")).unwrap();
         assert_eq!(key.permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_certificate_is_made_again_for_an_address_that_it_is_not_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let tls = Tls::SelfSigned { directory: directory.path().into() };
+        let at = |last| Identity::read(&tls, IpAddr::from([192, 0, 2, last])).unwrap();
+        let (first, moved, again) = (at(7), at(8), at(8));
+        assert_eq!([&first, &moved, &again].map(|one| one.renewed), [false, true, false]);
+        assert!(first.fingerprint != moved.fingerprint && moved.fingerprint == again.fingerprint);
+        let leaf = CertificateDer::from_pem_file(directory.path().join("controller.crt")).unwrap();
+        let parsed = ParsedCertificate::try_from(&leaf).unwrap();
+        for name in ["192.0.2.8", "localhost", "127.0.0.1"] {
+            assert!(verify_server_name(&parsed, &ServerName::try_from(name).unwrap()).is_ok(), "{name}");
+        }
     }
 
     #[test]

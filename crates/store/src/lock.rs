@@ -6,6 +6,7 @@ use crate::error::StoreError;
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 /// The longest description of another controller that is read, bytes.
@@ -31,7 +32,7 @@ pub fn controller_lock(path: &Path, since: &str) -> Result<Lock, StoreError> {
         std::fs::create_dir_all(directory).map_err(unreachable)?;
     }
     // Its content is another controller's until the lock is taken.
-    let options = OpenOptions::new().read(true).write(true).create(true).truncate(false).clone();
+    let options = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).clone();
     let mut file = options.open(&beside).map_err(unreachable)?;
     match file.try_lock() {
         Ok(()) => {

@@ -5,6 +5,7 @@ use crate::error::StoreError;
 use crate::{operations, owner, recover, schema};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use serde::{Deserialize, Serialize};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -75,6 +76,12 @@ struct Kept {
     drivers: Vec<Driver>,
 }
 
+/// Creates the file, for its owner only: it has documents, addresses and the hashes of tokens. SQLite gives the files beside it
+/// the same mode, and says why if this fails; one that exists stays as it is.
+fn create(path: &Path) {
+    let _ = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+}
+
 impl Store {
     /// Opens the store at `path`, and creates it and its directories if necessary.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
@@ -85,6 +92,7 @@ impl Store {
                 reason: format!("cannot create its directory: {error}"),
             })?;
         }
+        create(path);
         let mut connection = Connection::open(path).map_err(sqlite)?;
         connection.busy_timeout(BUSY_TIMEOUT).map_err(sqlite)?;
         schema::migrate(&mut connection, path)?;

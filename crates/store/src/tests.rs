@@ -426,3 +426,18 @@ fn what_an_older_version_kept_of_a_stage_in_progress_is_read() {
     assert_eq!(store.load(id).unwrap().stages[1].works.len(), 1);
     assert_eq!(store.load(id).unwrap().elapsed_ns, 7);
 }
+
+#[test]
+fn a_store_is_its_owner_s_alone_and_so_are_the_files_beside_it() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("results.db");
+    let _lock = crate::controller_lock(&path, "now").unwrap();
+    let mut store = Store::open(&path).unwrap();
+    store.add_token("anna", "operator").unwrap();
+    let files: Vec<_> = std::fs::read_dir(directory.path()).unwrap().map(Result::unwrap).collect();
+    assert!(files.len() >= 3, "{files:?}");
+    for file in files {
+        assert_eq!(file.metadata().unwrap().permissions().mode() & 0o077, 0, "{}", file.path().display());
+    }
+}

@@ -83,6 +83,8 @@ pub(crate) enum Command {
     Cancel(Cancel),
     /// Follow a submission to its end
     Watch(Watch),
+    /// Print an address that logs a browser in to a controller, once
+    Login(Remote),
     /// Create, list and revoke tokens of the controller on this machine
     #[command(subcommand)]
     Token(Token),
@@ -269,12 +271,21 @@ pub(crate) enum ImportFormat {
 
 #[derive(Args, Debug)]
 pub(crate) struct Observe {
-    /// Address to listen on; serves /metrics (OpenMetrics) and /samples (for Tidemark)
+    /// Address to listen on; serves /metrics (OpenMetrics) and /samples (for Tidemark), with TLS unless it is loopback
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:9750")]
     pub(crate) listen: std::net::SocketAddr,
-    /// Token that clients must send; required for addresses other than loopback
+    /// Token that clients must send, at least 16 characters; required for addresses other than loopback
     #[arg(long, env = "TIDEMARK_OBSERVE_TOKEN", hide_env_values = true)]
     pub(crate) token: Option<String>,
+    /// TLS certificate, PEM [default: generated at the first start]
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// Private key of the certificate, PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// Do without TLS: samples and the token travel unencrypted
+    #[arg(long, conflicts_with = "tls_cert")]
+    pub(crate) insecure: bool,
     /// Process to observe, such as ceph-osd; repeatable
     #[arg(long = "process", value_name = "NAME")]
     pub(crate) processes: Vec<String>,

@@ -36,6 +36,7 @@ fn main() -> ExitCode {
         Command::Status(arguments) => commands::submissions::status(&arguments, terminal),
         Command::Cancel(arguments) => commands::submissions::cancel(&arguments, terminal),
         Command::Watch(arguments) => commands::watch::watch(&arguments, terminal),
+        Command::Login(arguments) => commands::login::login(&arguments, terminal),
         Command::Token(arguments) => commands::token::token(&arguments, store, terminal),
         Command::Schema => commands::manual::schema(terminal),
         Command::Lab(arguments) => commands::lab::lab(&arguments, terminal),

@@ -1,7 +1,7 @@
 //! The progress of a run: bars on a terminal, lines elsewhere, JSON for programs.
 
 use crate::signals::Signals;
-use crate::terminal::{Terminal, visible};
+use crate::terminal::{Terminal, one_line, visible};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::json;
 use std::time::{Duration, Instant};
@@ -102,7 +102,7 @@ impl Progress {
         self.goals = stage.works.iter().map(|work| Goal::of(&work.load)).collect();
         (self.started, self.last_line) = (Instant::now(), Instant::now());
         self.json(&json!({"event": "stage_started", "stage": index, "name": stage.name}));
-        let label = format!("[{}/{}] {}", index + 1, self.stages, stage.name);
+        let label = format!("[{}/{}] {}", index + 1, self.stages, one_line(&stage.name));
         if self.show == Show::Bars {
             let bar = ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::stderr_with_hz(5));
             let template = "{prefix:22} {bar:24.cyan/dim} {percent:>3} %  {wide_msg}";
@@ -219,7 +219,10 @@ impl EventSink for Progress {
                 let state = stage.state.name();
                 if !self.is_brief || stage.state != State::Completed {
                     let (number, of) = (index + 1, self.stages);
-                    self.line(&format!("[{number}/{of}] {} {state} after {took}{reason}", stage.name));
+                    self.line(&format!(
+                        "[{number}/{of}] {} {state} after {took}{reason}",
+                        one_line(&stage.name)
+                    ));
                 }
                 let (name, reason) = (&stage.name, &stage.reason);
                 self.json(&json!({

@@ -1,7 +1,8 @@
 //! A client of a controller, over HTTP: one request at a time, or a stream of events.
 
-use crate::cli::{Reach, Remote};
+use crate::cli::{Reach, Remote, When};
 use crate::exit::{Exit, Stop};
+use crate::terminal::Terminal;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::{Method, Request, Response, StatusCode};
@@ -10,11 +11,12 @@ use rustls::pki_types::ServerName;
 use serde::de::DeserializeOwned;
 use std::time::Duration;
 use tidemark_controller::api;
+use tidemark_fleet::link::access::Access;
 use tidemark_fleet::link::{Trust, client_config};
 use tidemark_plan::secret::Secret;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
-use url::Url;
+use url::{Host, Url};
 
 /// Time limit of a controller's reply.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -57,6 +59,25 @@ pub(crate) fn trust(reach: &Reach) -> Result<Trust, Stop> {
         .map_err(|error| Stop::usage(format!("--trust: {error}; `tidemark serve` prints them")))
 }
 
+/// What to say of a token that travels so that anybody on the way can read it.
+pub(crate) fn in_the_clear(url: &Url, token: Option<&Secret>) -> Option<String> {
+    let stays_here = match url.host()? {
+        Host::Domain(name) => name == "localhost",
+        Host::Ipv4(address) => address.is_loopback(),
+        Host::Ipv6(address) => address.is_loopback(),
+    };
+    (token.is_some() && url.scheme() == "http" && !stays_here).then(|| {
+        format!(
+            "warning: the token travels to {url} unencrypted, and whoever reads it can use it: write https://"
+        )
+    })
+}
+
+/// Where the API has this path.
+fn api(path: &str) -> String {
+    format!("/api/v1{path}")
+}
+
 /// A controller.
 pub(crate) struct Controller {
     url: Url,
@@ -79,12 +100,16 @@ impl Controller {
             .enable_all()
             .build()
             .map_err(|error| Stop::not_ready(format!("cannot create connections: {error}")))?;
-        Ok(Self { url, token: token(&remote.reach)?, trust: trust(&remote.reach)?, runtime })
+        let token = token(&remote.reach)?;
+        if let Some(warning) = in_the_clear(&url, token.as_ref()) {
+            Terminal::new(When::Auto).remark(&warning);
+        }
+        Ok(Self { url, token, trust: trust(&remote.reach)?, runtime })
     }
 
     /// Sends a GET and reads the reply.
     pub(crate) fn ask<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
-        self.call(Method::GET, path, None)
+        self.call(Method::GET, &api(path), None)
     }
 
     /// Tells, and reads the reply.
@@ -94,7 +119,16 @@ impl Controller {
         body: &impl serde::Serialize,
     ) -> Result<T, Failure> {
         let body = serde_json::to_vec(body).map_err(|error| Failure::Refused(Stop::usage(error)))?;
-        self.call(Method::POST, path, Some(body))
+        self.call(Method::POST, &api(path), Some(body))
+    }
+
+    /// An address that logs a browser in, once, as whoever asks.
+    pub(crate) fn login(&self) -> Result<Url, Failure> {
+        let code: String = self.call(Method::POST, "/login", None)?;
+        let mut url = self.url.clone();
+        url.set_path("/login");
+        url.query_pairs_mut().clear().append_pair("code", &code);
+        Ok(url)
     }
 
     fn call<T: DeserializeOwned>(
@@ -125,7 +159,7 @@ impl Controller {
         mut event: impl FnMut(&str, &str) -> bool,
     ) -> Result<(), Failure> {
         self.runtime.block_on(async {
-            let mut body = self.within_patience(self.send(Method::GET, path, None)).await??.into_body();
+            let mut body = self.within_patience(self.send(Method::GET, &api(path), None)).await??.into_body();
             let (mut pending, mut name, mut data) = (Vec::new(), String::new(), String::new());
             // An idle controller sends a keep-alive every few seconds.
             while let Some(frame) = self.within_patience(body.frame()).await? {
@@ -185,9 +219,9 @@ impl Controller {
         let connect = TcpStream::connect((bare.as_str(), port));
         let nobody = |error| self.away(&format!("{error}; check that `tidemark serve` is running there"));
         let stream = self.within_patience(connect).await?.map_err(nobody)?;
-        let mut request = Request::builder().method(method).uri(format!("/api/v1{path}"));
+        let mut request = Request::builder().method(method).uri(path);
         request = request.header("host", format!("{host}:{port}"));
-        if let Some(token) = &self.token {
+        if let Some(token) = self.token.clone().or_else(|| self.found(&stream)) {
             request = request.header("authorization", format!("Bearer {}", token.reveal()));
         }
         if body.is_some() {
@@ -205,6 +239,13 @@ impl Controller {
         } else {
             self.exchange(TokioIo::new(stream), request).await
         }
+    }
+
+    /// The token that the controller at the other end has left for this user. It is found by the address that was reached: a
+    /// name may lead elsewhere.
+    fn found(&self, stream: &TcpStream) -> Option<Secret> {
+        let peer = stream.peer_addr().ok().filter(|_| self.url.scheme() == "http")?;
+        Access::find(peer)?.operator
     }
 
     async fn exchange<S>(
@@ -248,7 +289,8 @@ impl Controller {
         if status == StatusCode::UNAUTHORIZED {
             message = match self.token {
                 None => format!(
-                    "the controller at {} requires a token: set --token-file or TIDEMARK_TOKEN",
+                    "the controller at {} requires a token: set --token-file or TIDEMARK_TOKEN; who runs it can create one with \
+                     `tidemark token add NAME --role operator`",
                     self.url
                 ),
                 Some(_) => format!("{message}; check the token in --token-file, --token or TIDEMARK_TOKEN"),
@@ -291,6 +333,6 @@ impl Controller {
     }
 
     fn trouble(&self, what: &str) -> Stop {
-        Stop::not_ready(format!("the controller at {}: {what}", self.url))
+        Stop::not_ready(format!("the controller at {}: {}", self.url, tidemark_tls::words(what)))
     }
 }

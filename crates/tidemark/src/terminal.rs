@@ -148,6 +148,22 @@ pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     shown.into()
 }
 
+/// A name within a line of its own: one with line breaks must not make lines that look like ours.
+pub(crate) fn one_line(name: &str) -> Cow<'_, str> {
+    let breaks = |one: char| one.is_control() || matches!(one, '\u{2028}' | '\u{2029}');
+    if !name.contains(breaks) {
+        return name.into();
+    }
+    let mut line = String::with_capacity(name.len() + 16);
+    for one in name.chars() {
+        match breaks(one) {
+            true => line.extend(one.escape_default()),
+            false => line.push(one),
+        }
+    }
+    line.into()
+}
+
 /// The codes of styles, and of their end.
 const STYLES: [&str; 6] = ["1", "2", "32", "33", "1;31", "0"];
 
@@ -178,6 +194,7 @@ mod tests {
         let plain = "main: 70 % read\n\tµs";
         assert!(matches!(visible(plain), Cow::Borrowed(text) if text == plain));
         assert_eq!(visible("a\x1b[2Jb\x07\r\u{9b}1m\u{202e}c"), "a\\u{1b}[2Jb\\u{7}\\r\\u{9b}1m\\u{202e}c");
+        assert_eq!(one_line("a\nrun 1 completed\tx\u{2028}"), "a\\nrun 1 completed\\tx\\u{2028}");
         let terminal = Terminal { colour_out: true, colour_err: true, live: true, unicode_out: true };
         for style in [Style::Strong, Style::Faint, Style::Good, Style::Warning, Style::Bad] {
             let painted = terminal.paint(style, "x\x1b[8m");

@@ -34,7 +34,7 @@ fn curl(words: &[&str]) -> String {
 fn cosbench_s_scripts_find_what_they_know() {
     tidemark_testing::needs!(&["curl"]);
     let place = Place::new();
-    let controller = Controller::start(&place, &[]);
+    let controller = Controller::start(&place, &["--open"]);
     controller.wait_for_drivers(1);
     let address = |action: &str| format!("{}/controller/cli/{action}.action", controller.url);
     let submit = |runtime| {
@@ -83,7 +83,7 @@ fn a_fuzz_run_from_the_description_finds_nothing() {
         return tidemark_testing::skip("schemathesis cannot be found; `make setup` installs it");
     }
     let place = Place::new();
-    let mut controller = Controller::start(&place, &[]);
+    let mut controller = Controller::start(&place, &["--open"]);
     controller.wait_for_drivers(1);
     let id = controller.submit(&workload(1), &[]);
     controller.wait_for_state(id, "completed");

@@ -140,6 +140,11 @@ fn tokens_are_made_only_where_somebody_can_use_them() {
     assert_eq!((refused.code, refused.stdout.as_str()), (3, ""), "{}", refused.stderr);
     assert!(refused.stderr.contains("another program listens there"), "{}", refused.stderr);
     assert!(!refused.stderr.contains("token"), "{}", refused.stderr);
+    // An address of another machine (RFC 5737).
+    let foreign = place.tidemark(&["serve", "--no-driver", "--listen", "203.0.113.9:19088"]);
+    assert_eq!((foreign.code, foreign.stdout.as_str()), (3, ""), "{}", foreign.stderr);
+    assert!(foreign.stderr.contains("does not have that address"), "{}", foreign.stderr);
+    assert!(!foreign.stderr.contains("token") && !place.path("state").exists(), "{}", foreign.stderr);
     for (wrong, right) in [("0.0.0.0", "0.0.0.0:19088"), ("::1", "[::1]:19088"), ("8080", "127.0.0.1:8080")] {
         let told = place.tidemark(&["serve", "--listen", wrong]);
         assert!(told.code == 2 && told.stderr.contains(&format!("write {right}")), "{}", told.stderr);

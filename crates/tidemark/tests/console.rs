@@ -32,9 +32,10 @@ fn the_console_does_its_work_on_a_real_controller() {
     let controller = Controller::start(&place, &[]);
     controller.wait_for_drivers(1);
     let shots = std::env::var("TIDEMARK_SHOTS").unwrap_or_default();
+    let login = place.tidemark(&["login", "--controller", &controller.url]).stdout;
     node(&[
         "tests/real.mjs",
-        &controller.url,
+        login.trim(),
         &server.endpoint(),
         server.access_key(),
         server.secret_key(),

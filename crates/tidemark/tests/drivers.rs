@@ -221,6 +221,47 @@ fn a_second_controller_on_the_same_store_is_refused() {
     assert!(second.stderr.contains("controller"), "{}", second.stderr);
 }
 
+/// Another user of the machine is one who does not find the tokens that the controller leaves for its own.
+#[test]
+fn other_users_of_the_machine_neither_join_nor_look_nor_submit() {
+    let place = Place::new();
+    let controller = Controller::start(&place, &["--driver-name", "own"]);
+    controller.wait_for_drivers(1);
+    let document = place.write("none.xml", "<workload name=\"n\"/>");
+    let as_other = |words: &[&str]| {
+        let output = place.command(words).env("XDG_STATE_HOME", place.path("other")).output().unwrap();
+        (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let to = ["--controller", &controller.url];
+    for words in [&["status"][..], &["login"], &["submit", document.to_str().unwrap()], &["cancel", "1"]] {
+        let (code, said) = as_other(&[words, &to].concat());
+        assert!(code == 3 && said.contains("requires a token"), "{words:?}: {code} {said}");
+    }
+    let (code, said) = as_other(&["driver", "--join", &controller.url, "--name", "spy"]);
+    assert!(code == 3 && said.contains("tidemark token add"), "{code} {said}");
+
+    // With a driver's token they are that driver, and no other.
+    let token = place.tidemark(&["token", "add", "d1", "--role", "driver"]).stdout.trim().to_owned();
+    let (code, said) = as_other(&["driver", "--join", &controller.url, "--name", "own", "--token", &token]);
+    assert!(code == 3 && said.contains("`d1`"), "{code} {said}");
+    let words = ["driver", "--join", &controller.url, "--name", "d1", "--token", &token];
+    let mut other = place.command(&words);
+    other.env("XDG_STATE_HOME", place.path("other"));
+    let _d1 = Process::start(other);
+    controller.wait_for_drivers(2);
+    // The user's own drivers need nothing.
+    let _d2 = controller.driver("d2", &[]);
+    controller.wait_for_drivers(3);
+
+    // Open to people, closed to drivers all the same.
+    let elsewhere = Place::new();
+    let open = Controller::start(&elsewhere, &["--open", "--no-driver"]);
+    assert_eq!(as_other(&["status", "--controller", &open.url]).0, 0);
+    assert_eq!(as_other(&["driver", "--join", &open.url, "--name", "spy"]).0, 3);
+    let _own = open.driver("own", &[]);
+    open.wait_for_drivers(1);
+}
+
 #[test]
 fn with_tls_and_tokens_nobody_comes_in_without() {
     let place = Place::new();

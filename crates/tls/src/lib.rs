@@ -111,6 +111,13 @@ pub fn fingerprint(certificate: &CertificateDer<'_>) -> [u8; 32] {
     Sha256::digest(certificate).into()
 }
 
+/// What an error of a connection says, without the address of the TLS library's manual.
+pub fn words(error: &(impl std::fmt::Display + ?Sized)) -> String {
+    let text = error.to_string();
+    let end = text.find(": https://docs.rs/").unwrap_or(text.len());
+    text[..end].to_owned()
+}
+
 fn authorities(
     roots: RootCertStore,
     provider: &Arc<CryptoProvider>,

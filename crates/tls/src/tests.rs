@@ -144,3 +144,14 @@ fn trust_is_read_from_a_word_a_fingerprint_or_a_path() {
         assert_eq!(format!("sha256:{wrong}").parse::<Trust>(), Err(NotAFingerprint), "{wrong}");
     }
 }
+
+#[test]
+fn errors_do_not_send_their_readers_to_a_library_s_manual() {
+    let error = std::io::Error::new(
+        std::io::ErrorKind::UnexpectedEof,
+        "peer closed connection without sending TLS close_notify: \
+         https://docs.rs/rustls/latest/rustls/manual/_03_howto/index.html#unexpected-eof",
+    );
+    assert_eq!(words(&error), "peer closed connection without sending TLS close_notify");
+    assert_eq!(words("no: https://example.org/"), "no: https://example.org/");
+}

@@ -1,7 +1,7 @@
 //! One driver as its controller knows it: session, presence, clock, and the run that has claimed it. Does no input or
 //! output; [`crate::link::server`] does it for one connection after the other.
 
-use super::{ClaimError, FromDriver, Member, Options, Presence};
+use super::{ClaimError, FromDriver, Member, Options, Presence, Visitor};
 use crate::link::clock::Clock;
 use crate::link::frame::{Body, Packet, Resume, SessionId};
 use crate::link::stream::Stream;
@@ -61,7 +61,21 @@ pub(crate) enum Message {
 pub(crate) struct JoinRequest {
     pub(crate) hello: Hello,
     pub(crate) resume: Option<Resume>,
-    pub(crate) address: String,
+    pub(crate) visitor: Visitor,
+}
+
+/// Why a driver is not admitted.
+pub(crate) struct Refusal {
+    /// A sentence for the driver.
+    pub(crate) reason: String,
+    /// Whether it may be admitted later.
+    pub(crate) later: bool,
+}
+
+impl From<String> for Refusal {
+    fn from(reason: String) -> Self {
+        Self { reason, later: false }
+    }
 }
 
 /// The answer to a driver that was admitted.
@@ -79,7 +93,8 @@ pub(crate) struct DriverHandle(Mutex<State>);
 
 struct State {
     hello: Hello,
-    address: String,
+    /// Who has the seat, or had it last.
+    visitor: Visitor,
     joined_unix_ms: u64,
     session: Option<(SessionId, Stream)>,
     connection: Option<Arc<Connection>>,
@@ -103,7 +118,7 @@ impl DriverHandle {
     pub(crate) fn new(hello: Hello) -> Self {
         Self(Mutex::new(State {
             hello,
-            address: String::new(),
+            visitor: Visitor { address: String::new(), token: String::new() },
             joined_unix_ms: 0,
             session: None,
             connection: None,
@@ -123,15 +138,25 @@ impl DriverHandle {
     /// Admits a driver, with its earlier session or a new one. Its other connection, if there is one, is closed.
     ///
     /// # Errors
-    /// When another driver of this name is present: a sentence for the driver.
-    pub(crate) fn admit(&self, request: JoinRequest) -> Result<Admission, String> {
+    /// When another driver has the seat: one that does not answer keeps it until the controller gives it up. A driver that was
+    /// restarted, which has the same token, takes it over once the old connection has ended.
+    pub(crate) fn admit(&self, request: JoinRequest) -> Result<Admission, Refusal> {
         let mut state = self.lock();
-        let same = state.hello.instance == request.hello.instance;
-        if !same && state.connection.is_some() && state.presence == Presence::Present {
-            return Err(format!(
-                "a driver named {} has already joined from {}: give this one another --name",
-                state.hello.name, state.address
-            ));
+        let own_token = state.visitor.token == request.visitor.token;
+        let same = own_token && state.hello.instance == request.hello.instance;
+        let is_held = state.session.is_some() && state.presence != Presence::Gone;
+        if is_held && !same && (state.connection.is_some() || !own_token) {
+            let taken = format!(
+                "a driver named {} has already joined from {}",
+                state.hello.name, state.visitor.address
+            );
+            return Err(match state.presence {
+                Presence::Present => format!("{taken}: give this one another --name").into(),
+                _ => Refusal {
+                    reason: format!("{taken}, and keeps its seat until the controller gives it up"),
+                    later: true,
+                },
+            });
         }
         let connection = Arc::new(Connection::default());
         let kept = match (&mut state.session, request.resume) {
@@ -158,7 +183,7 @@ impl DriverHandle {
             old.close(None);
         }
         state.hello = request.hello;
-        state.address = request.address;
+        state.visitor = request.visitor;
         if state.presence == Presence::Gone || resumed.is_none() {
             state.presence = Presence::Silent;
         }
@@ -311,7 +336,7 @@ impl DriverHandle {
         let (clock_offset_ns, clock_error_ns) = state.clock.offset_ns(now_ns);
         Member {
             hello: state.hello.clone(),
-            address: state.address.clone(),
+            address: state.visitor.address.clone(),
             presence: state.presence,
             utilization: state.utilization,
             clock_offset_ns,

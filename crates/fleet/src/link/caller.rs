@@ -135,7 +135,8 @@ impl Connector<'_> {
                     let (generation, cursor) = self.welcome(controller, session, resumed, generation)?;
                     return Ok((socket, generation, cursor));
                 }
-                Ok(Frame::Refused { reason }) => return Err(End::Refused(reason)),
+                Ok(Frame::Refused { reason, later: true }) => return Err(End::Cut(reason)),
+                Ok(Frame::Refused { reason, later: false }) => return Err(End::Refused(reason)),
                 _ => return Err(lost(&"the controller's first message cannot be read")),
             }
         }
@@ -301,7 +302,7 @@ fn outgoing(shared: &Shared, generation: u64, cursor: &mut u64) -> Option<Vec<Pa
 }
 
 fn lost(error: &dyn std::fmt::Display) -> End {
-    End::Cut(format!("the connection to the controller was lost: {error}"))
+    End::Cut(format!("the connection to the controller was lost: {}", tidemark_tls::words(error)))
 }
 
 fn wrap(packet: Packet) -> Message {

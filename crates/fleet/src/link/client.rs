@@ -19,7 +19,7 @@ use tokio::sync::Notify;
 pub struct Join {
     /// Its address: `http(s)://host:port`.
     pub url: String,
-    /// The join token, if the controller wants one.
+    /// The token. `None`: the one that a controller of the same user has left on this machine, see [`super::access`].
     pub token: Option<Secret>,
     /// How to verify its certificate; `https` only.
     pub trust: Trust,

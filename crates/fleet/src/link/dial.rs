@@ -1,14 +1,17 @@
 //! How to reach the controller: TCP, perhaps TLS, WebSocket.
 
+use super::access::Access;
 use super::caller::End;
 use super::client::{Join, JoinError};
 use super::{MESSAGE_MOST, PATH, trust};
 use rustls::pki_types::ServerName;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
+use tidemark_plan::secret::Secret;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Instant;
@@ -24,7 +27,10 @@ pub(super) struct Dial {
     host: String,
     port: u16,
     tls: Option<(TlsConnector, ServerName<'static>)>,
+    /// With the token, if one was given.
     request: Request<()>,
+    /// Whether one was.
+    has_token: bool,
 }
 
 impl Dial {
@@ -65,17 +71,23 @@ impl Dial {
         let address = url.as_str().replacen("http", "ws", 1);
         let mut request = address.into_client_request().map_err(|error| wrong(&error.to_string()))?;
         if let Some(token) = &options.token {
-            let mut value = HeaderValue::from_str(&format!("Bearer {}", token.reveal()))
-                .map_err(|_| JoinError("the token has characters that no token has: check --token".into()))?;
-            value.set_sensitive(true);
+            let value = bearer(token).ok_or_else(|| {
+                JoinError("the token has characters that no token has: check --token".into())
+            })?;
             request.headers_mut().insert(header::AUTHORIZATION, value);
         }
-        Ok(Self { host, port, tls, request })
+        Ok(Self { host, port, tls, request, has_token: options.token.is_some() })
     }
 
     /// The controller's address, `host:port`.
     pub(super) fn there(&self) -> String {
         format!("{}:{}", self.host, self.port)
+    }
+
+    /// The token that the controller at this address has left for this user, if it has, and if none was given.
+    fn found(&self, peer: Option<SocketAddr>) -> Option<HeaderValue> {
+        let wanted = peer.filter(|_| !self.has_token && self.tls.is_none())?;
+        bearer(&Access::find(wanted)?.driver)
     }
 
     /// Opens a WebSocket.
@@ -85,11 +97,13 @@ impl Dial {
     ) -> Result<WebSocketStream<Box<dyn Wire>>, End> {
         let there = self.there();
         let cut = |error: &dyn std::fmt::Display| {
-            End::Cut(format!("cannot reach the controller at {there}: {error}"))
+            End::Cut(format!("cannot reach the controller at {there}: {}", tidemark_tls::words(error)))
         };
         let tcp = TcpStream::connect((self.host.as_str(), self.port)).await.map_err(|error| cut(&error))?;
         // Pings and their answers are small and must not wait for each other.
         tcp.set_nodelay(true).map_err(|error| cut(&error))?;
+        let peer = tcp.peer_addr().ok();
+        let found = self.found(peer);
         let tcp = Tracked { inner: tcp, activity: Arc::clone(activity) };
         let wire: Box<dyn Wire> = match &self.tls {
             None => Box::new(tcp),
@@ -103,18 +117,33 @@ impl Dial {
         let config = WebSocketConfig::default()
             .max_message_size(Some(MESSAGE_MOST))
             .max_frame_size(Some(MESSAGE_MOST));
-        match tokio_tungstenite::client_async_with_config(self.request.clone(), wire, Some(config)).await {
+        let mut request = self.request.clone();
+        request.headers_mut().extend(found.clone().map(|token| (header::AUTHORIZATION, token)));
+        match tokio_tungstenite::client_async_with_config(request, wire, Some(config)).await {
             Ok((socket, _)) => Ok(socket),
             Err(tungstenite::Error::Http(response)) => Err(match response.status() {
+                // It was restarted between these two steps, and has left another token.
+                StatusCode::UNAUTHORIZED if found != self.found(peer) => cut(&"it is starting"),
+                StatusCode::UNAUTHORIZED if found.is_none() && !self.has_token => End::Refused(format!(
+                    "the controller at {there} requires a token: create one there with `tidemark token add NAME --role driver`, \
+                     and join with --token-file"
+                )),
                 StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => End::Refused(format!(
-                    "the controller at {there} does not accept this driver's token: give it a join token of this controller with \
-                     --token"
+                    "the controller at {there} does not accept this driver's token: give it a driver's token of this controller \
+                     with --token-file"
                 )),
                 status => End::Cut(format!("{there} answers {status} instead of letting this driver join")),
             }),
             Err(error) => Err(cut(&error)),
         }
     }
+}
+
+/// A token as a header has it; `None` if no header can.
+fn bearer(token: &Secret) -> Option<HeaderValue> {
+    let mut value = HeaderValue::from_str(&format!("Bearer {}", token.reveal())).ok()?;
+    value.set_sensitive(true);
+    Some(value)
 }
 
 /// What a WebSocket runs over.

@@ -16,8 +16,12 @@ pub(crate) enum Frame {
     /// The controller's answer: the session resumes after the last message that the controller received, or a new one
     /// begins.
     Welcome { controller: String, session: SessionId, resumed: Option<u64> },
-    /// The controller's answer to a driver that it refuses.
-    Refused { reason: String },
+    /// The controller's answer to a driver that it refuses; `later`: until a seat is given up.
+    Refused {
+        reason: String,
+        #[serde(default)]
+        later: bool,
+    },
     /// The session is void: the last frame on a connection.
     Void { reason: String },
     /// A numbered message, in JSON.

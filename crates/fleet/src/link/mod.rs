@@ -6,11 +6,13 @@
 //! | `caller` | its connections, one after the other |
 //! | `dial` | how to reach the controller |
 //! | `server` | the controller's side of one connection |
+//! | `access` | the tokens that a controller on loopback leaves for its own user |
 //! | `trust` | what to do when the controller's certificate cannot be verified |
 //! | `frame` | what travels: JSON for messages, a fixed header for seconds |
 //! | `stream` | numbers, acknowledgements, what has to be sent again |
 //! | `clock` | how far the driver's clock is ahead |
 
+pub mod access;
 mod caller;
 pub mod client;
 pub(crate) mod clock;
@@ -21,6 +23,7 @@ pub(crate) mod stream;
 mod trust;
 
 pub use client::{FromController, Join, JoinError, Link, join};
+pub use server::rehearse;
 pub use tidemark_tls::Trust;
 pub use trust::client_config;
 

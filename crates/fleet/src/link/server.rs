@@ -4,7 +4,7 @@
 use super::SECOND_MOST;
 use super::frame::{Frame, Packet, excerpt, read_second};
 use crate::Fleet;
-use crate::fleet::{Connection, DriverFrame, DriverHandle, JoinRequest, Message};
+use crate::fleet::{Connection, DriverFrame, DriverHandle, JoinRequest, Message, Refusal, Visitor};
 use axum::extract::ws;
 use futures_util::{SinkExt, Stream, StreamExt};
 use std::sync::Arc;
@@ -25,15 +25,15 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 const PING: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(1)];
 
 /// Serves a driver until its connection ends.
-pub(crate) async fn serve(fleet: &Arc<Fleet>, socket: ws::WebSocket, address: String) {
+pub(crate) async fn serve(fleet: &Arc<Fleet>, socket: ws::WebSocket, visitor: Visitor) {
     let (mut sink, mut stream) = socket.split();
     let request = match timeout(HELLO_TIMEOUT, stream.next()).await {
-        Ok(Some(Ok(message))) => read_hello(&message, address),
+        Ok(Some(Ok(message))) => read_hello(&message, visitor),
         Ok(None | Some(Err(_))) => return,
         Err(_) => Err(format!("the driver did not introduce itself within {} s", HELLO_TIMEOUT.as_secs())),
     };
-    let last = match request.and_then(|request| fleet.admit(request)) {
-        Err(reason) => Some(Frame::Refused { reason }),
+    let last = match request.map_err(Refusal::from).and_then(|request| fleet.admit(request)) {
+        Err(Refusal { reason, later }) => Some(Frame::Refused { reason, later }),
         Ok((handle, entry)) => {
             let connection = Arc::clone(&entry.connection);
             let welcome = Frame::Welcome {
@@ -66,12 +66,69 @@ pub(crate) async fn serve(fleet: &Arc<Fleet>, socket: ws::WebSocket, address: St
     .await;
 }
 
-fn read_hello(message: &ws::Message, address: String) -> Result<JoinRequest, String> {
+/// Takes frames of a driver that joins a fleet and works for a run, without a connection: what may come is checked with any
+/// frames (`fuzz/`). Each is text or not, and its bytes. Returns how many were taken before one made the session void.
+///
+/// # Panics
+/// When the driver has taken anybody else's seat or run.
+pub fn rehearse<'a>(frames: impl IntoIterator<Item = (bool, &'a [u8])>) -> usize {
+    let options = crate::fleet::Options {
+        version: "1".into(),
+        silent_after: Duration::from_secs(2),
+        gone_after: Duration::from_secs(30),
+        name: "rehearsal".into(),
+    };
+    let fleet = Fleet::new(options);
+    let visitor = |token: &str| Visitor { address: "here".into(), token: token.into() };
+    let named = |name: &str| JoinRequest {
+        hello: crate::protocol::Hello {
+            protocol: crate::protocol::VERSION,
+            tidemark: "1".into(),
+            name: name.into(),
+            ..Default::default()
+        },
+        resume: None,
+        visitor: visitor("*"),
+    };
+    let Ok((handle, entry)) = fleet.admit(named("d1")) else { return 0 };
+    let other = fleet.admit(named("d2"));
+    let (events, heard) = crossbeam_channel::unbounded();
+    let first = DriverFrame::Pong(0, [0, 0, 0]);
+    let _ = handle.receive(&entry.connection, first, 1);
+    let _ = fleet.claim("d1", 1, 7, events);
+    let mut taken = 0;
+    for (is_text, bytes) in frames {
+        let message = match str::from_utf8(bytes) {
+            Ok(text) if is_text => ws::Message::Text(text.into()),
+            _ => ws::Message::Binary(bytes.to_vec().into()),
+        };
+        if let Ok(request) = read_hello(&message, visitor("d3")) {
+            let name = request.hello.name.clone();
+            assert!(fleet.admit(request).is_err() || name == "d3", "{name} is another driver's seat");
+        }
+        let frame = match parse(message) {
+            Ok(Some(frame)) => handle.receive(&entry.connection, frame, fleet.clock_ns()),
+            Ok(None) => Ok(false),
+            Err(reason) => Err(reason),
+        };
+        if let Err(reason) = frame {
+            handle.void_of(&entry.connection, &reason);
+            break;
+        }
+        taken += 1;
+    }
+    assert!(heard.try_iter().all(|(tag, _)| tag == 7) && other.is_ok());
+    let runs: Vec<_> = fleet.members().into_iter().map(|member| (member.hello.name, member.run)).collect();
+    assert!(runs.iter().all(|(name, run)| run.is_none() || name == "d1"), "{runs:?}");
+    taken
+}
+
+fn read_hello(message: &ws::Message, visitor: Visitor) -> Result<JoinRequest, String> {
     let text = message.to_text().unwrap_or_default();
     if text.len() <= HELLO_MOST
         && let Ok(Frame::Hello { hello, resume }) = serde_json::from_str(text)
     {
-        return Ok(JoinRequest { hello: *hello, resume, address });
+        return Ok(JoinRequest { hello: *hello, resume, visitor });
     }
     Err("the driver's first message cannot be read: install the same version of Tidemark on both".into())
 }

@@ -6,7 +6,7 @@ mod good;
 
 use crate::backend::FleetBackends;
 use crate::driver;
-use crate::fleet::{Fleet, Member, Options, Presence};
+use crate::fleet::{Fleet, Member, Options, Presence, Visitor};
 use crate::link::{FromController, Join, Link, PATH, Trust, join, limits};
 use crate::protocol::{Down, Hello, Opened, Order, Part, Second, Up, VERSION};
 use crate::run_drivers::Timeouts;
@@ -60,7 +60,8 @@ impl Host {
         let address = listener.local_addr().unwrap();
         let of_router = Arc::clone(&fleet);
         let upgrade = |upgrade: WebSocketUpgrade| async move {
-            limits(upgrade).on_upgrade(|socket| async move { of_router.serve(socket, "here".into()).await })
+            let visitor = Visitor { address: "here".into(), token: "*".into() };
+            limits(upgrade).on_upgrade(|socket| async move { of_router.serve(socket, visitor).await })
         };
         let router = axum::Router::new().route(PATH, axum::routing::get(upgrade));
         runtime.spawn(async move { axum::serve(listener, router).await });

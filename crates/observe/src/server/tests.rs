@@ -19,12 +19,16 @@ struct Server {
 
 impl Server {
     fn start(token: Option<&str>) -> Self {
+        Self::with(token, None)
+    }
+
+    fn with(token: Option<&str>, tls: Option<Arc<ServerConfig>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (address, stop) = (listener.local_addr().unwrap(), Arc::new(AtomicBool::new(false)));
         let thread = thread::spawn({
             let (stop, token) = (Arc::clone(&stop), token.map(str::to_owned));
             move || {
-                run(listener, Options::default(), token, || stop.load(Ordering::Relaxed)).unwrap();
+                run(listener, Options::default(), token, tls, || stop.load(Ordering::Relaxed)).unwrap();
             }
         });
         Self { address, stop, thread: Some(thread) }
@@ -41,7 +45,7 @@ impl Server {
     /// Asks until there is a sample.
     fn metrics(&self) -> String {
         loop {
-            let reply = self.ask("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
+            let reply = self.ask("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
             if reply.contains("tidemark_cpu_busy_ratio") {
                 return reply;
             }
@@ -89,7 +93,7 @@ fn other_requests_are_refused() {
 fn silent_connections_do_not_block_others() {
     let server = Server::start(None);
     let silent: Vec<TcpStream> =
-        (0..MAX_CONNECTIONS - 1).map(|_| TcpStream::connect(server.address).unwrap()).collect();
+        (0..MAX_OF_ONE - 1).map(|_| TcpStream::connect(server.address).unwrap()).collect();
     assert!(server.ask("GET /samples HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 200"));
     drop(silent);
 }
@@ -109,10 +113,98 @@ fn every_request_needs_the_token() {
 fn other_machines_need_a_token() {
     let listen = SocketAddr::from(([0, 0, 0, 0], 0));
     for token in [None, Some(String::new())] {
-        let error = serve(listen, Options { token, ..Options::default() }, |_| {}, || true).unwrap_err();
+        let error =
+            serve(listen, Options { token, ..Options::default() }, None, |_| {}, || true).unwrap_err();
         assert!(matches!(error, ServeError::Token(_)), "{error}");
     }
-    assert!(serve(SocketAddr::from(([127, 0, 0, 1], 0)), Options::default(), |_| {}, || true).is_ok());
+    assert!(serve(SocketAddr::from(([127, 0, 0, 1], 0)), Options::default(), None, |_| {}, || true).is_ok());
+}
+
+#[test]
+fn short_tokens_are_refused() {
+    for listen in ["0.0.0.0:0", "127.0.0.1:0"] {
+        let options = Options { token: Some("abc".into()), ..Options::default() };
+        let error = serve(listen.parse().unwrap(), options, None, |_| {}, || true).unwrap_err();
+        assert!(matches!(error, ServeError::Short), "{error}");
+    }
+}
+
+#[test]
+fn pages_of_other_sites_are_not_answered() {
+    let server = Server::start(None);
+    let status =
+        |host: &str| server.ask(&format!("GET /samples HTTP/1.1\r\nHost: {host}\r\n\r\n"))[9..12].to_owned();
+    for host in ["evil.example", "evil.example:9750", "127.0.0.1.evil.example", ""] {
+        assert_eq!(status(host), "403", "{host}");
+    }
+    for host in ["127.0.0.1:9750", "[::1]:9750", "localhost", "10.0.0.9:9750"] {
+        assert_eq!(status(host), "200", "{host}");
+    }
+}
+
+#[test]
+fn who_guesses_tokens_has_to_wait() {
+    let server = Server::start(Some("a-token-that-is-long"));
+    let status = |token: &str| {
+        server.ask(&format!("GET /samples HTTP/1.1\r\nAuthorization: Bearer {token}\r\n\r\n"))[9..12]
+            .to_owned()
+    };
+    for guess in 0..=MAX_WRONG {
+        assert_eq!(status(&format!("guess-{guess}")), "401");
+    }
+    assert_eq!(status("another"), "429");
+    assert_eq!(
+        status("a-token-that-is-long"),
+        "429",
+        "or it could go on to try whether it has found the right one"
+    );
+}
+
+#[test]
+fn one_address_does_not_have_all_connections() {
+    let mut clients = Clients::default();
+    let [one, other] = [1, 2].map(|last| IpAddr::from([192, 0, 2, last]));
+    assert_eq!((0..MAX_CONNECTIONS).filter(|_| clients.enter(one)).count(), MAX_OF_ONE);
+    assert!(clients.enter(other) && !clients.enter(one));
+    clients.leave(one);
+    assert!(clients.enter(one));
+    (0..MAX_OF_ONE).for_each(|_| clients.leave(one));
+    clients.leave(other);
+    assert!(clients.connections.is_empty());
+}
+
+/// What a run sees of a node at this address.
+fn seen_at(url: String) -> tidemark_measure::observation::Node {
+    let options = Options { nodes: vec![url], token: Some("secret".into()), ..Options::default() };
+    let (start, observer) = (Instant::now(), Observer::start(&options, Instant::now()));
+    while start.elapsed() < HANG && observer.latest().iter().all(|one| one.generates) {
+        if start.elapsed() > Duration::from_secs(4) {
+            break;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    observer.finish().remove(1)
+}
+
+#[test]
+fn with_tls_a_node_is_known_by_its_fingerprint() {
+    let certified = rcgen::generate_simple_self_signed(["elsewhere".to_owned()]).unwrap();
+    let key = rustls::pki_types::PrivateKeyDer::try_from(certified.signing_key.serialize_der()).unwrap();
+    let config = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certified.cert.der().clone()], key)
+        .unwrap();
+    let server = Server::with(Some("secret"), Some(Arc::new(config)));
+    let digits = |print: [u8; 32]| print.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let print = tidemark_tls::fingerprint(certified.cert.der());
+    let node = seen_at(format!("https://{}#sha256:{}", server.address, digits(print)));
+    assert!(!node.at_ns.is_empty(), "{:?}", node.gaps);
+    let mut wrong = print;
+    wrong[0] ^= 1;
+    let node = seen_at(format!("https://{}#sha256:{}", server.address, digits(wrong)));
+    assert!(node.at_ns.is_empty() && !node.gaps.is_empty(), "it was believed");
 }
 
 #[test]

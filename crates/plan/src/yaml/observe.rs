@@ -16,12 +16,9 @@ static MAPPING: Mapping = Mapping::new(
     &[&NODES, &PROCESSES, &CEPH_SOCKETS],
 );
 
-static NODES: Key<OneOrList<Parsed<String>>> = Key::new(
-    "nodes",
-    "Addresses of `tidemark observe` on other nodes",
-    OneOrList(Parsed("address", values::server)),
-)
-.example("http://10.0.0.2:9750");
+static NODES: Key<OneOrList<Parsed<String>>> =
+    Key::new("nodes", "Addresses of `tidemark observe` on other nodes", OneOrList(Parsed("address", node)))
+        .example("https://10.0.0.2:9750#sha256:4f1c...");
 static PROCESSES: Key<OneOrList<Text>> =
     Key::new("processes", "Names of processes of the system under test on this node", OneOrList(Text));
 static CEPH_SOCKETS: Key<OneOrList<Parsed<PathBuf>>> = Key::new(
@@ -39,6 +36,22 @@ static CEPH_SOCKETS: Key<OneOrList<Parsed<PathBuf>>> = Key::new(
     })),
 )
 .example("/var/run/ceph");
+
+/// An address, with the fingerprint of its certificate if it has one.
+fn node(text: &str) -> Result<String, Problem> {
+    let Some((address, print)) = text.split_once('#') else { return values::server(text) };
+    let digits = print.strip_prefix("sha256:").unwrap_or_default();
+    if !address.starts_with("https://")
+        || digits.len() != 64
+        || !digits.chars().all(|one| one.is_ascii_hexdigit())
+    {
+        return Err(Problem::new(
+            format!("'{text}' has no fingerprint after its `#`"),
+            "write https://host:port#sha256:HEX, as `tidemark observe` prints it",
+        ));
+    }
+    Ok(format!("{}#{print}", values::server(address)?))
+}
 
 /// Reads the mapping under `observe`, if present.
 pub(super) fn observe(table: &mut Table<'_>) -> Observe {

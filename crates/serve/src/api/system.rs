@@ -11,6 +11,7 @@ use axum::response::{IntoResponse as _, Response};
 use axum::{Extension, Json as Reply};
 use std::sync::Arc;
 use tidemark_controller::api::{AuditRow, Driver, Info, Login, Overview, Trouble};
+use tidemark_fleet::fleet::Visitor;
 
 /// Returns the controller's version and the caller's role.
 #[utoipa::path(get, path = "/info", tag = "controller", responses((status = 200, body = Info)))]
@@ -131,9 +132,10 @@ pub(super) async fn link(
         let message = format!("drivers join here by WebSocket: {}", error.body_text());
         ApiError::new(error.into_response().status(), message)
     })?;
+    let visitor = Visitor { address: peer.0.to_string(), token: caller.name.clone() };
     Ok(socket.on_upgrade(async move |socket| {
         tokio::select! {
-            () = app.fleet.serve(socket, peer.0.to_string()) => {}
+            () = app.fleet.serve(socket, visitor) => {}
             // The connection is cut, and the driver is refused when it comes again.
             () = app.guard.until_void(&headers, &caller) => {}
         }

@@ -1,13 +1,14 @@
 //! Whether a page of another site made the browser ask.
 //!
 //! A server on loopback is reached by every page that the user's browser shows: by name, once that name points to
-//! 127.0.0.1 (DNS rebinding), so the `Host` has to be this machine's; and blindly, by a form that is sent here, so
+//! 127.0.0.1 (DNS rebinding), so the `Host` has to be this machine's, or on other addresses no name that somebody else may
+//! have made up; and blindly, by a form that is sent here, so
 //! an `Origin` has to be ours. With tokens, only what a cookie vouches for needs the second.
 
 use crate::answer::ApiError;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode, header};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// What is known of how the server is reached.
 #[derive(Clone, Debug)]
@@ -36,11 +37,16 @@ impl Gate {
     /// Refuses what another site's page may have asked for.
     pub(crate) fn check(&self, parts: &Parts) -> Result<(), ApiError> {
         let host = host(parts);
-        if self.open && self.listen.ip().is_loopback() && !self.is_this_machine(host.as_deref()) {
-            let message = format!(
-                "the Host header does not name this machine: use http://localhost:{0}, or start the controller with tokens",
-                self.port()
-            );
+        if self.open && !self.is_named_rightly(host.as_deref()) {
+            let message = match self.listen.ip().is_loopback() {
+                true => format!(
+                    "the Host header does not name this machine: use http://localhost:{}, or start the controller without --open",
+                    self.port()
+                ),
+                false => "the Host header has a name that this controller does not know: use its IP address, or allow the \
+                          name with --origin"
+                    .to_owned(),
+            };
             return Err(ApiError::new(StatusCode::FORBIDDEN, message));
         }
         let changes = !matches!(parts.method, Method::GET | Method::HEAD | Method::OPTIONS);
@@ -53,6 +59,20 @@ impl Gate {
             )),
             _ => Ok(()),
         }
+    }
+
+    /// Whether no page of somebody else's name can have asked: a name that is pointed here shows in the header.
+    fn is_named_rightly(&self, host: Option<&str>) -> bool {
+        if self.listen.ip().is_loopback() {
+            return self.is_this_machine(host);
+        }
+        let Some(host) = host else { return false };
+        let name = name_of(host);
+        let is_address = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().is_ok();
+        is_address
+            || name == "localhost"
+            || crate::tls::host_name().is_some_and(|own| own.eq_ignore_ascii_case(name))
+            || self.origins.iter().any(|origin| origin.split_once("://").is_some_and(|(_, own)| own == host))
     }
 
     fn is_this_machine(&self, host: Option<&str>) -> bool {
@@ -71,6 +91,14 @@ impl Gate {
         let scheme = if self.tls { "https" } else { "http" };
         host.is_some_and(|host| origin == format!("{scheme}://{host}"))
             || self.origins.iter().any(|own| own == origin)
+    }
+}
+
+/// A host without its port.
+fn name_of(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port)) if !port.ends_with(']') => name,
+        _ => host,
     }
 }
 

@@ -1,4 +1,5 @@
-//! The console's sessions: a random cookie stands for a token. They are kept in memory and end with the process.
+//! The console's sessions: a random cookie stands for a token. They are kept in memory and end with the process. The codes of
+//! login addresses are the same, but each is good once.
 
 use crate::answer::ApiError;
 use axum::http::StatusCode;
@@ -54,6 +55,13 @@ impl Sessions {
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let session = open.get(&digest(id))?;
         (now.saturating_duration_since(session.began) < LASTS).then(|| session.token.clone())
+    }
+
+    /// The token that a code stands for, which it does no more afterwards.
+    pub(super) fn take(&self, id: &str, now: Instant) -> Option<String> {
+        let token = self.token(id, now);
+        self.end(id);
+        token
     }
 
     /// Ends one.

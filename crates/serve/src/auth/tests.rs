@@ -52,3 +52,22 @@ fn with_tokens_only_what_a_cookie_vouches_for_is_asked_where_it_comes_from() {
     assert!(gate(false).check(&request("DELETE", &headers)).is_err());
     assert!(gate(false).check(&request("POST", &with_token)).is_ok());
 }
+
+#[test]
+fn an_open_server_on_a_network_answers_to_no_name_that_somebody_made_up() {
+    let origins = vec!["https://bench.example.org".into()];
+    let gate = Gate::new("10.0.0.1:19088".parse().unwrap(), true, false, origins);
+    let answers = |host: &str| gate.check(&request("GET", &[("host", host)])).is_ok();
+    let own = crate::tls::host_name().unwrap();
+    for host in
+        ["10.0.0.1:19088", "[2001:db8::1]:19088", "10.9.9.9", "localhost:1", "bench.example.org", &own]
+    {
+        assert!(answers(host), "{host}");
+    }
+    for host in
+        ["evil.example:19088", "evil.example", "10.0.0.1.evil.example:19088", "bench.example.org:81", ""]
+    {
+        assert!(!answers(host), "{host}");
+    }
+    assert!(gate.check(&request("GET", &[])).is_err());
+}

@@ -27,6 +27,7 @@ fn without_security_nothing_is_served_to_a_network() {
         let options = Options {
             listen: "0.0.0.0:0".parse().unwrap(),
             security,
+            own: Vec::new(),
             allow_insecure: false,
             name: String::new(),
             version: String::new(),
@@ -137,4 +138,46 @@ fn tls_shows_the_certificate_whose_fingerprint_was_told_and_waits_for_nobody() {
     let login = server.ask("POST", "/api/v1/session").json(&json!({"token": OPERATOR})).send();
     assert!(login.header("set-cookie").contains("; Secure"), "{login:?}");
     assert_eq!(silent.read(&mut [0; 16]).unwrap_or(0), 0, "the connection was not closed");
+}
+
+#[test]
+fn an_open_server_takes_nobody_for_a_driver_without_a_token() {
+    let server = Server::start(Security::Open);
+    let link = |token: Option<&str>| {
+        let asked = server.ask("GET", "/api/v1/link");
+        token.into_iter().fold(asked, |asked, token| asked.token(token)).send().status
+    };
+    assert_eq!([link(None), link(Some("a-guess")), link(Some(OPERATOR))], [401, 401, 403]);
+    assert_ne!([401, 403], [link(Some(super::DRIVER)); 2]);
+    assert_eq!(server.ask("POST", "/login").send().status, 409, "nobody logs in here");
+}
+
+#[test]
+fn a_login_address_is_good_once_and_its_user_is_known() {
+    let server = Server::start(tokens());
+    let path = |url: &str| url.strip_prefix(server.ready.url().trim_end_matches('/')).unwrap().to_owned();
+    let open = |path: &str, method: &str| {
+        let port = server.address().port();
+        server
+            .raw(&format!("{method} {path} HTTP/1.1\r\nhost: localhost:{port}\r\nconnection: close\r\n\r\n"))
+    };
+    let who = |answer: &str| {
+        let cookie = answer.lines().find_map(|line| line.strip_prefix("set-cookie: "))?;
+        let pair = cookie.split(';').next().unwrap().to_owned();
+        Some(server.ask("GET", "/api/v1/info").header("cookie", &pair).send().json()["user"].clone())
+    };
+    let first = path(server.ready.login.as_ref().unwrap());
+    assert_eq!(who(&open(&first, "HEAD")), None, "it is only looked at");
+    let entered = open(&first, "GET");
+    assert!(entered.starts_with("HTTP/1.1 303") && entered.contains("\r\nlocation: /\r\n"), "{entered}");
+    assert_eq!(who(&entered), Some(json!("owner")));
+    assert_eq!(who(&open(&first, "GET")), None, "it is used up");
+    assert_eq!(who(&open("/login?code=guess", "GET")), None);
+    assert_eq!(who(&open("/login", "GET")), None);
+
+    assert_eq!(server.ask("POST", "/login").send().status, 401);
+    assert_eq!(server.ask("POST", "/login").token(super::DRIVER).send().status, 403);
+    let code = server.ask("POST", "/login").token(VIEWER).send().json();
+    let own = format!("/login?code={}", code.as_str().unwrap());
+    assert_eq!(who(&open(&own, "GET")), Some(json!("vera")), "whoever asked for it");
 }

@@ -23,7 +23,7 @@ fn listen(text: &str) -> Result<SocketAddr, String> {
 
 #[derive(Args, Debug)]
 pub(crate) struct Serve {
-    /// Address to listen on; addresses other than loopback use TLS and tokens
+    /// Address to listen on; addresses other than loopback use TLS
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:19088", value_parser = listen)]
     pub(crate) listen: SocketAddr,
     /// Name of the controller [default: this host's]
@@ -47,16 +47,19 @@ pub(crate) struct Serve {
     /// Maximum number of waiting submissions
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub(crate) queue: usize,
-    /// Use TLS and tokens on loopback, too
+    /// Use TLS on loopback, too, with tokens that `tidemark token` creates
     #[arg(long, conflicts_with = "insecure")]
     pub(crate) secure: bool,
+    /// Let everyone on this machine in as an operator; drivers need a token all the same
+    #[arg(long, conflicts_with_all = ["secure", "insecure", "tls_cert"])]
+    pub(crate) open: bool,
     /// TLS certificate, PEM [default: generated at the first start]
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub(crate) tls_cert: Option<PathBuf>,
     /// Private key of the certificate, PEM
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
-    /// Disable TLS and tokens: everyone who reaches the address is an operator
+    /// Do without TLS and logins: everyone who reaches the address is an operator; drivers need a token, which travels unencrypted
     #[arg(long)]
     pub(crate) insecure: bool,
     /// Another address of the console, such as a proxy's: https://bench.example.org; repeatable
@@ -67,7 +70,7 @@ pub(crate) struct Serve {
 /// How to reach a controller.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Reach {
-    /// Token; prefer the environment variable or a file to the command line
+    /// Token; prefer the environment variable or a file to the command line [default: that of your own controller on this machine]
     #[arg(long, env = "TIDEMARK_TOKEN", hide_env_values = true)]
     pub(crate) token: Option<String>,
     /// File with the token
@@ -83,7 +86,7 @@ pub(crate) struct Driver {
     /// Address of the controller
     #[arg(long, value_name = "URL", env = "TIDEMARK_CONTROLLER")]
     pub(crate) join: String,
-    /// Name of the driver, unique among the controller's drivers [default: this host's]
+    /// Name of the driver, unique among the controller's drivers, and the one that its token is for [default: this host's]
     #[arg(long)]
     pub(crate) name: Option<String>,
     #[command(flatten)]
@@ -169,7 +172,7 @@ pub(crate) struct Watch {
 pub(crate) enum Token {
     /// Create a token and print it; it cannot be shown again
     Add {
-        /// Name of the token: its user or purpose
+        /// Name of the token: its user; of a driver's, the driver's name, or the beginning of several followed by `*`
         name: String,
         /// Role of the token
         #[arg(long)]

@@ -2,7 +2,7 @@
 
 use super::outcome::{head, not_observed};
 use super::table::aligned;
-use crate::terminal::{Style, Terminal};
+use crate::terminal::{Style, Terminal, one_line};
 use std::path::Path;
 use tidemark_judge::Severity;
 use tidemark_judge::evaluation::{Assessment, Cell, Estimate, Metric, decimals};
@@ -75,7 +75,7 @@ pub(crate) fn show(judged: &Judged<'_>, terminal: Terminal) {
     terminal.print(&format!(
         "{}  {}",
         terminal.paint(style, word),
-        terminal.paint(Style::Strong, &evaluation.name)
+        terminal.paint(Style::Strong, &one_line(&evaluation.name))
     ));
     for sentence in &assessment.verdict {
         terminal.print(&format!("  {sentence}"));

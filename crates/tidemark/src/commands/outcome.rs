@@ -4,7 +4,7 @@ use crate::cli::Running;
 use crate::exit::{Exit, Stop};
 use crate::progress::{Progress, Show};
 use crate::signals::Signals;
-use crate::terminal::{self, Style, Terminal};
+use crate::terminal::{self, Style, Terminal, one_line};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use tidemark_control::execute::{self, Executed, Options};
@@ -189,7 +189,7 @@ pub(crate) fn summary(run: &Run, judgement: &Judgement, terminal: Terminal) {
         more => (Style::Bad, format!(", {more} critical findings")),
     };
     let head = terminal.paint(style, &format!("{word}{but}"));
-    terminal.print(&format!("{head}  {}", terminal.paint(Style::Strong, &run.name)));
+    terminal.print(&format!("{head}  {}", terminal.paint(Style::Strong, &one_line(&run.name))));
     for sentence in tidemark_judge::verdict_sentences(run, judgement) {
         terminal.print(&format!("  {sentence}"));
     }

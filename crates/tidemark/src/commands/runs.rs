@@ -3,7 +3,7 @@
 use super::outcome::open_store;
 use crate::cli;
 use crate::exit::{Exit, Stop};
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, one_line};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::path::PathBuf;
@@ -39,10 +39,11 @@ pub(crate) fn runs(arguments: &cli::Runs, store: Option<PathBuf>, terminal: Term
     }
     for one in &evaluations {
         let (id, started) = (format!("e{}", one.id), moment(one.started_unix_ns));
-        let (state, name) = (state(one.valid, one.state), &one.name);
+        let (state, name) = (state(one.valid, one.state), one_line(&one.name));
         terminal.print(&format!(
             "{id:>5}  {started:16}  {:>9}  {state:20}  {name:28}  {}",
-            one.runs, one.headline
+            one.runs,
+            one_line(&one.headline)
         ));
     }
     if !evaluations.is_empty() {
@@ -59,10 +60,11 @@ pub(crate) fn runs(arguments: &cli::Runs, store: Option<PathBuf>, terminal: Term
         let (started, took) = (moment(run.started_unix_ns), units::duration_ns(took_ns(run, now_ns)));
         let state = state(run.valid, run.state);
         let of = run.evaluation.map(|id| format!(" (e{id})")).unwrap_or_default();
-        let name = format!("{}{of}", run.name);
+        let name = format!("{}{of}", one_line(&run.name));
         terminal.print(&format!(
             "{:>5}  {started:16}  {took:>9}  {state:20}  {name:28}  {}",
-            run.id, run.headline
+            run.id,
+            one_line(&run.headline)
         ));
     }
     let hidden = runs.iter().filter(|run| !arguments.all && run.evaluation.is_some()).count();

@@ -6,8 +6,6 @@ use crate::exit::{Exit, Stop};
 use crate::signals::Signals;
 use crate::terminal::Terminal;
 use std::cell::RefCell;
-use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -17,18 +15,17 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tidemark_control::event::StopRequest;
 use tidemark_control::provenance;
-use tidemark_controller::Controller;
-use tidemark_controller::controller;
+use tidemark_controller::api::Role;
+use tidemark_controller::{Controller, controller};
+use tidemark_fleet::link::access::{Access, Left};
 use tidemark_fleet::{Fleet, fleet};
-use tidemark_serve::{Options, Ready, Security, Tls};
+use tidemark_plan::secret::Secret;
+use tidemark_serve::{Options, OwnToken, Ready, Security, Tls};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Runs that do not end within this are abandoned: what was measured is in the store, and the next start reports it.
 const LONGEST_END: Duration = Duration::from_secs(20);
-
-/// The name of the token of the driver that is started here.
-const OWN_DRIVER: &str = "embedded-driver";
 
 /// Serves until the user stops it.
 pub(crate) fn serve(
@@ -57,31 +54,26 @@ pub(crate) fn serve(
     };
     let controller = Controller::start(options, Arc::clone(&fleet)).map_err(Stop::not_ready)?;
     let signals = Signals::listen();
-    let wants_tokens = matches!(security, Security::Tokens { .. });
+    let made = Made::new(arguments, &security)?;
+    let wants_first = matches!(security, Security::Tokens { tls: Some(_) });
     let options = Options {
         listen: arguments.listen,
         security,
+        own: made.all(),
         allow_insecure: arguments.insecure,
         name,
         version: VERSION.into(),
         origins: arguments.origin.clone(),
         limits: tidemark_serve::Limits::default(),
     };
-    let (mut own, trouble) = (None, RefCell::new(None));
+    let (mut own, mut left, trouble) = (None, None, RefCell::new(None));
     // Not before: where nothing can listen, nobody needs a token.
     let ready = |ready: Ready| {
-        announce(&ready, arguments, terminal);
-        let tokens = || {
-            if !wants_tokens {
-                return Ok(None);
-            }
-            first_tokens(&path, terminal)?;
-            (!arguments.no_driver).then(|| token_of_own_driver(&path)).transpose()
-        };
-        match tokens() {
+        left = made.leave(&ready, terminal);
+        announce(&ready, arguments, left.is_some(), terminal);
+        match wants_first.then(|| first_token(&path, terminal)).transpose() {
             Err(stop) => *trouble.borrow_mut() = Some(stop),
-            Ok(_) if arguments.no_driver => {}
-            Ok(token) => own = Some(OwnDriver::start(arguments, &ready, token)),
+            Ok(_) => own = made.driver.as_ref().map(|token| OwnDriver::start(arguments, &ready, token)),
         }
     };
     let mut end = End { controller: Arc::clone(&controller), going: None };
@@ -94,15 +86,19 @@ pub(crate) fn serve(
     };
     let served = tidemark_serve::serve(options, Arc::clone(&controller), fleet, ready, stop);
     controller.shut_down();
-    drop(own);
+    drop((own, left));
     served.map_err(Stop::not_ready)?;
     trouble.into_inner().map_or(Ok(Exit::Done), Err)
 }
 
 fn security(arguments: &cli::Serve, store: &Path) -> Security {
-    let is_open = arguments.insecure || (arguments.listen.ip().is_loopback() && !arguments.secure);
-    if is_open && arguments.tls_cert.is_none() {
-        return Security::Open;
+    if arguments.tls_cert.is_none() {
+        if arguments.open || arguments.insecure {
+            return Security::Open;
+        }
+        if arguments.listen.ip().is_loopback() && !arguments.secure {
+            return Security::Tokens { tls: None };
+        }
     }
     let beside = store.parent().map(PathBuf::from).unwrap_or_default();
     let tls = match (arguments.tls_cert.clone(), arguments.tls_key.clone()) {
@@ -110,6 +106,58 @@ fn security(arguments: &cli::Serve, store: &Path) -> Security {
         _ => Tls::SelfSigned { directory: beside.join("tls") },
     };
     Security::Tokens { tls: Some(tls) }
+}
+
+/// The tokens of this start: for the driver on this host, and on loopback for whoever else is this user.
+struct Made {
+    driver: Option<OwnToken>,
+    /// For people, and for drivers of any name.
+    user: Option<(OwnToken, OwnToken)>,
+}
+
+impl Made {
+    fn new(arguments: &cli::Serve, security: &Security) -> Result<Self, Stop> {
+        let make = |name: &str, role| {
+            let random =
+                |error| Stop::not_ready(format!("cannot read random numbers from the system: {error}"));
+            OwnToken::new(name, role).map_err(random)
+        };
+        let has_file =
+            arguments.listen.ip().is_loopback() && !matches!(security, Security::Tokens { tls: Some(_) });
+        let user = match has_file {
+            true => Some((make(&user_name(), Role::Operator)?, make("*", Role::Driver)?)),
+            false => None,
+        };
+        Ok(Self {
+            driver: (!arguments.no_driver).then(|| make(&arguments.driver_name, Role::Driver)).transpose()?,
+            user,
+        })
+    }
+
+    fn all(&self) -> Vec<OwnToken> {
+        let user = self.user.iter().flat_map(|(operator, driver)| [operator, driver]);
+        self.driver.iter().chain(user).cloned().collect()
+    }
+
+    /// Leaves the user's tokens where the command line and drivers find them.
+    fn leave(&self, ready: &Ready, terminal: Terminal) -> Option<Left> {
+        let (operator, driver) = self.user.as_ref()?;
+        let secret = |token: &OwnToken| Secret::new(token.reveal());
+        let access = Access { operator: (!ready.open).then(|| secret(operator)), driver: secret(driver) };
+        let left = access.leave(ready.address).inspect_err(|error| {
+            terminal.remark(&format!(
+                "cannot leave tokens for your command line: {error}; create some with `tidemark token`"
+            ));
+        });
+        left.ok()
+    }
+}
+
+/// Who runs this, as the audit log has it.
+fn user_name() -> String {
+    let name = ["USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok());
+    name.filter(|name| !name.is_empty() && name.chars().all(|one| one.is_ascii_graphic()))
+        .unwrap_or_else(|| "local".to_owned())
 }
 
 /// The end of a controller: it interrupts running submissions while drivers and viewers are still connected.
@@ -139,64 +187,50 @@ impl End {
 }
 
 /// Where the controller is, and how drivers join it.
-fn announce(ready: &Ready, arguments: &cli::Serve, terminal: Terminal) {
+fn announce(ready: &Ready, arguments: &cli::Serve, has_left_tokens: bool, terminal: Terminal) {
     let url = ready.url();
     terminal.remark(&format!("serving {url}; press Ctrl-C to stop"));
     if ready.open {
         terminal.remark(match ready.address.ip().is_loopback() {
-            true => "no tokens: everyone on this machine is an operator; use --secure to require tokens",
-            false => "no tokens: everyone who reaches this address is an operator",
+            true => "nobody logs in: everyone on this machine is an operator",
+            false => "nobody logs in: everyone who reaches this address is an operator",
         });
+    }
+    if ready.renewed {
+        terminal.remark("the certificate was made again, for this address and host: drivers and clients need its new --trust");
+    }
+    if let Some(login) = &ready.login {
+        terminal.remark(&format!("log in, once: {login} (`tidemark login` prints another)"));
     }
     let url = url.trim_end_matches('/');
     let mut join = format!("tidemark driver --join {url}");
     if let Some(fingerprint) = &ready.fingerprint {
-        join += &format!(" --trust sha256:{fingerprint} --token-file FILE");
+        join += &format!(" --trust sha256:{fingerprint} ");
+    }
+    if !has_left_tokens {
+        join = format!("{} --token-file FILE --name NAME", join.trim_end());
     }
     terminal.remark(&format!("drivers join with: {join}"));
+    if !has_left_tokens {
+        terminal.remark("their tokens, one for each name: tidemark token add NAME --role driver > FILE");
+    }
     if arguments.no_driver {
         terminal.remark("no driver on this host: runs wait until one joins");
     }
 }
 
-/// At the first start with tokens on: one for a person and one for drivers, shown once.
-fn first_tokens(store: &Path, terminal: Terminal) -> Result<(), Stop> {
+/// At the first start with TLS: a token for a person, shown once.
+fn first_token(store: &Path, terminal: Terminal) -> Result<(), Stop> {
     let mut store = open_store(Some(store.to_owned()))?;
     let tokens = store.tokens().map_err(Stop::not_ready)?;
-    if tokens.iter().any(|token| !is_own(&token.name)) {
+    let role = TokenRole::Operator.name();
+    if tokens.iter().any(|token| token.role == role) {
         return Ok(());
     }
-    for (name, role) in [("operator", TokenRole::Operator), ("drivers", TokenRole::Driver)] {
-        let text = store.add_token(name, role.name()).map_err(Stop::not_ready)?;
-        terminal.remark(&format!("{name} token, shown only once (see `tidemark token`):"));
-        terminal.print(&text);
-    }
+    let text = store.add_token(role, role).map_err(Stop::not_ready)?;
+    terminal.remark("operator token, shown only once (see `tidemark token`):");
+    terminal.print(&text);
     Ok(())
-}
-
-/// The token of the driver on this host: created once, stored beside the store, readable only by its owner.
-fn token_of_own_driver(path: &Path) -> Result<String, Stop> {
-    let mut store = open_store(Some(path.to_owned()))?;
-    let mut file = path.as_os_str().to_owned();
-    file.push(".driver-token");
-    if let Ok(text) = std::fs::read_to_string(&file)
-        && store.token_of(text.trim()).map_err(Stop::not_ready)?.is_some()
-    {
-        return Ok(text.trim().to_owned());
-    }
-    // The name of one that was revoked is not used again.
-    let taken = store.tokens().map_err(Stop::not_ready)?.iter().filter(|token| is_own(&token.name)).count();
-    let name = if taken == 0 { OWN_DRIVER.to_owned() } else { format!("{OWN_DRIVER}-{}", taken + 1) };
-    let text = store.add_token(&name, TokenRole::Driver.name()).map_err(Stop::not_ready)?;
-    // A token that cannot be stored is created again at the next start.
-    let _ = std::fs::remove_file(&file);
-    let kept = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&file);
-    let _ = kept.and_then(|mut kept| kept.write_all(text.as_bytes()));
-    Ok(text)
-}
-
-fn is_own(name: &str) -> bool {
-    name.starts_with(OWN_DRIVER)
 }
 
 /// The driver on the controller's host: a process of its own, so that neither disturbs the other. It ends
@@ -208,7 +242,7 @@ struct OwnDriver {
 }
 
 impl OwnDriver {
-    fn start(arguments: &cli::Serve, ready: &Ready, token: Option<String>) -> Self {
+    fn start(arguments: &cli::Serve, ready: &Ready, token: &OwnToken) -> Self {
         let mut words = vec!["driver".to_owned(), "--embedded".into(), "--name".into()];
         words.extend([arguments.driver_name.clone(), "--join".into()]);
         words
@@ -225,24 +259,21 @@ impl OwnDriver {
         let (ended, child) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(None)));
         let keeper = std::thread::spawn({
             let (ended, child) = (Arc::clone(&ended), Arc::clone(&child));
-            move || keep(&words, token.as_deref(), &ended, &child)
+            let token = token.clone();
+            move || keep(&words, &token, &ended, &child)
         });
         Self { ended, child, keeper: Some(keeper) }
     }
 }
 
 /// Starts the driver, and again whenever it has ended.
-fn keep(words: &[String], token: Option<&str>, ended: &AtomicBool, kept: &Mutex<Option<Child>>) {
+fn keep(words: &[String], token: &OwnToken, ended: &AtomicBool, kept: &Mutex<Option<Child>>) {
     while !ended.load(Ordering::Relaxed) {
         let started = std::env::current_exe().and_then(|program| {
             let mut command = Command::new(program);
             // Its own group: Ctrl-C is for the controller, which first interrupts running submissions.
             command.args(words).stdin(Stdio::piped()).stdout(Stdio::null()).process_group(0);
-            match token {
-                Some(token) => command.env("TIDEMARK_TOKEN", token),
-                None => command.env_remove("TIDEMARK_TOKEN"),
-            };
-            command.spawn()
+            command.env("TIDEMARK_TOKEN", token.reveal()).spawn()
         });
         let locked = || kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Ok(child) = started {

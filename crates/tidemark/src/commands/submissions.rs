@@ -4,7 +4,7 @@ use super::watch::follow;
 use crate::cli;
 use crate::exit::{Exit, Stop};
 use crate::remote::Controller;
-use crate::terminal::{Style, Terminal};
+use crate::terminal::{Style, Terminal, one_line};
 use std::io::Read as _;
 use tidemark_controller::api::{Cancel, Driver, DriverState, Overview, Submission, SubmissionState, Submit};
 use tidemark_measure::units;
@@ -121,7 +121,7 @@ fn drivers(drivers: &[Driver]) -> Vec<String> {
             DriverState::Silent | DriverState::Gone => String::new(),
             _ => format!("{:.0} % of {} CPUs", driver.utilization.cpu_busy * 100.0, driver.host.cores),
         };
-        format!("  {:<name_width$} {state:<18} {busy:<22} {}", driver.name, driver.host.name)
+        format!("  {:<name_width$} {state:<18} {busy:<22} {}", driver.name, one_line(&driver.host.name))
     };
     let mut lines: Vec<String> = sorted.iter().take(MOST_DRIVERS).map(line).collect();
     if let Some(more) = sorted.len().checked_sub(MOST_DRIVERS).filter(|more| *more > 0) {
@@ -141,7 +141,8 @@ pub(super) fn sentence(submission: &Submission, terminal: Terminal) -> String {
         SubmissionState::Cancelled => (Style::Warning, "cancelled"),
         SubmissionState::Interrupted => (Style::Warning, "interrupted"),
     };
-    let mut text = format!("w{} {}: {}", submission.id, submission.name, terminal.paint(style, word));
+    let mut text =
+        format!("w{} {}: {}", submission.id, one_line(&submission.name), terminal.paint(style, word));
     if submission.state == SubmissionState::Running {
         if !submission.stage.is_empty() {
             text += &format!(", {}", submission.stage);

@@ -1,5 +1,6 @@
 //! The numbers of a run as tables for the terminal.
 
+use crate::terminal::one_line;
 use tidemark_judge::sweep::{Dimension, Row, Spread, Sweep, sweeps};
 use tidemark_measure::histogram::Histogram;
 use tidemark_measure::record::{Operation, Run, Stage, State, Work};
@@ -101,6 +102,8 @@ fn measured(row: &Row<'_>) -> Vec<String> {
 
 /// Rows in columns; the first `words` columns are flush left, the others right.
 pub(super) fn aligned(rows: &[Vec<String>], words: usize) -> String {
+    let shown = |row: &Vec<String>| row.iter().map(|cell| one_line(cell).into_owned()).collect();
+    let rows: Vec<Vec<String>> = rows.iter().map(shown).collect();
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
         rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)

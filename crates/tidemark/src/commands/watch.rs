@@ -4,7 +4,7 @@ use super::submissions::{exit_of, number, print_json, sentence};
 use crate::cli;
 use crate::exit::{Exit, Stop};
 use crate::remote::{Controller, Failure};
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, one_line};
 use std::time::{Duration, Instant};
 use tidemark_controller::api::{
     LiveRun, LiveSecond, LiveStage, Overview, RunState, Submission, SubmissionState,
@@ -162,7 +162,7 @@ fn line(second: &LiveSecond, stages: &[LiveStage]) -> String {
     let work = stages.get(second.stage as usize).and_then(|stage| stage.works.get(second.work as usize));
     let mut line = format!("{:>5} s", second.index + 1);
     if let Some(work) = work.filter(|_| stages[second.stage as usize].works.len() > 1) {
-        line += &format!("   {}:", work.name);
+        line += &format!("   {}:", one_line(&work.name));
     }
     for (number, operation) in second.operations.iter().enumerate() {
         let label = work.and_then(|work| work.operations.get(number)).map_or("operation", String::as_str);

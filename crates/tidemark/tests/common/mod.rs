@@ -44,7 +44,14 @@ impl Place {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tidemark"));
         command.args(arguments).current_dir(self.directory.path()).env("NO_COLOR", "1");
         command.env("TIDEMARK_STORE", self.path("results.db")).stdin(Stdio::null());
-        for name in ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION"] {
+        command.env("XDG_STATE_HOME", self.path("state"));
+        for name in [
+            "AWS_ACCESS_KEY_ID",
+            "AWS_SECRET_ACCESS_KEY",
+            "AWS_SESSION_TOKEN",
+            "AWS_REGION",
+            "TIDEMARK_TOKEN",
+        ] {
             command.env_remove(name);
         }
         command

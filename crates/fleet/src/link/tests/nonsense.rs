@@ -169,3 +169,15 @@ fn a_session_is_not_resumed_without_its_secret() {
     link.send(Up::Prepared { run: 1, targets: Vec::new() });
     assert!(matches!(heard.recv_timeout(TIMEOUT), Ok((7, FromDriver::Message(_)))));
 }
+
+#[test]
+fn a_rehearsal_takes_what_drivers_say_and_stops_at_nonsense() {
+    let hello =
+        serde_json::to_vec(&serde_json::json!({"hello": {"hello": hello("d1"), "resume": null}})).unwrap();
+    let pong = br#"{"pong":{"at_ns":1,"received_ns":2,"sent_ns":3,"ack":0}}"#;
+    let prepared = br#"{"message":{"number":1,"ack":0,"body":{"prepared":{"run":1,"targets":[]}}}}"#;
+    assert_eq!(rehearse([(true, &pong[..]), (true, prepared), (true, prepared), (true, pong)]), 4);
+    assert_eq!(rehearse([(true, &pong[..]), (true, b"{"), (true, pong)]), 1);
+    assert_eq!(rehearse([(false, &[0xff; 3][..])]), 0);
+    assert_eq!(rehearse([(true, &hello[..])]), 0, "it has introduced itself already");
+}

@@ -73,6 +73,9 @@ fn a_driver_of_another_version_or_without_a_name_is_refused() {
     assert!(protocol.contains("same version"), "{protocol}");
     assert!(refusal(hello("")).contains("--name"));
     assert!(refusal(hello("a\nb")).contains("--name"));
+    let mut odd = hello("d1");
+    odd.host.name = "\u{1b}]0;x\u{7}".into();
+    assert!(refusal(odd).contains("printable"));
     assert!(refusal(hello(&"x".repeat(200))).contains("--name"));
     assert!(host.fleet.members().is_empty());
 }
@@ -88,8 +91,49 @@ fn a_driver_without_the_token_is_refused_and_the_token_is_never_shown() {
     assert!(join(Join { token: Some(Secret::new("a\nb")), ..to(host.address) }, hello("d1")).is_err());
 }
 
+/// What somebody hears who wants to be `d1`.
+fn as_d1(host: &Host, token: &str) -> (Link, FromController) {
+    let link = join(Join { token: Some(Secret::new(token)), ..to(host.address) }, hello("d1")).unwrap();
+    let heard = link.incoming.recv_timeout(TIMEOUT).unwrap();
+    (link, heard)
+}
+
 #[test]
-fn a_name_is_taken_while_its_driver_answers_and_free_afterwards() {
+fn a_token_is_for_its_own_name() {
+    let host = Host::new(options());
+    let own = join(Join { token: Some(Secret::new("I am d1")), ..to(host.address) }, hello("d2")).unwrap();
+    let FromController::Refused(reason) = next(&own) else { panic!("not refused") };
+    assert!(reason.contains("`d1`") && reason.contains("tidemark token add"), "{reason}");
+    assert!(host.fleet.members().is_empty());
+    let (_link, heard) = as_d1(&host, "I am d1");
+    assert!(matches!(heard, FromController::Joined { .. }), "{heard:?}");
+}
+
+#[test]
+fn a_seat_is_kept_for_a_driver_that_is_cut_off_and_taken_over_by_its_token_only() {
+    let host = Host::new(options());
+    let network = Network::new(&host);
+    let first =
+        join(Join { token: Some(Secret::new("I am d1")), ..to(network.address) }, hello("d1")).unwrap();
+    assert!(matches!(next(&first), FromController::Joined { .. }));
+    wait(|| host.presence("d1") == Some(Presence::Present));
+    let heard = host.claim("d1", 3);
+    network.swallow(true);
+    network.cut();
+    assert!(matches!(heard.recv_timeout(TIMEOUT), Ok((7, FromDriver::Disconnected))));
+    let (_stranger, told) = as_d1(&host, "let me in");
+    assert!(
+        matches!(&told, FromController::Unreachable(reason) if reason.contains("keeps its seat")),
+        "{told:?}"
+    );
+    let (_again, told) = as_d1(&host, "I am d1");
+    assert!(matches!(told, FromController::Joined { anew: false, .. }), "{told:?}");
+    let gone = heard.recv_timeout(TIMEOUT);
+    assert!(matches!(&gone, Ok((7, FromDriver::Gone(reason))) if reason == "it was restarted"), "{gone:?}");
+}
+
+#[test]
+fn a_name_is_taken_until_the_controller_gives_its_driver_up() {
     let host = Host::new(options());
     let network = Network::new(&host);
     let first = host.driver("d1", network.address);
@@ -101,11 +145,15 @@ fn a_name_is_taken_while_its_driver_answers_and_free_afterwards() {
 
     network.swallow(true);
     wait(|| host.presence("d1") == Some(Presence::Silent));
-    let third = join(to(host.address), hello("d1")).unwrap();
+    // It waits, and is let in once the controller has given the first one up.
+    let (third, told) = as_d1(&host, "let me in");
+    assert!(
+        matches!(&told, FromController::Unreachable(reason) if reason.contains("keeps its seat")),
+        "{told:?}"
+    );
+    assert!(heard.try_iter().all(|(_, heard)| matches!(heard, FromDriver::Disconnected)));
+    host.fleet.give_up("d1");
     assert!(matches!(next(&third), FromController::Joined { anew: false, .. }));
-    let gone =
-        heard.iter().find(|(_, heard)| !matches!(heard, FromDriver::Disconnected | FromDriver::Reconnected));
-    assert!(matches!(gone, Some((7, FromDriver::Gone(reason))) if reason == "it was restarted"));
     wait(|| host.presence("d1") == Some(Presence::Present));
     network.swallow(false);
     network.cut();
