@@ -123,7 +123,8 @@ fn comparison(panels: &[Panel<'_>], subject: &Subject<'_>) -> Markup {
         (tables::main(panels).html())
         p class="legend" {
             "Means over the repeats; ± is half of the 95 % confidence interval of a mean (Student's t) as a share of it; \
-             × is the multiple of the baseline's. Better and worse are what an interval of the multiple without 1 says \
+             × is the multiple of the baseline's, a ratio of geometric means: where repeats vary, it differs a little from the \
+             quotient of the means beside it. Better and worse are what an interval of the multiple without 1 says \
              (all of them hold at once with 95 %); “cannot tell below 4 %” means that a smaller difference would not be seen."
         }
         @if !overall.is_empty() { h3 { "In the mean of all cells" } "\n" (overall.html()) }

@@ -15,10 +15,12 @@ use tidemark_measure::units;
 
 /// What is well or not at a summary, each with whether that is good (`Some(true)`), bad or neither.
 pub(super) fn badges(subject: &Subject<'_>) -> Vec<(Option<bool>, String)> {
-    let mut words = vec![match subject.assessment.validity.is_valid() {
-        true => (Some(true), "VALID".to_owned()),
-        false => (Some(false), "INVALID".to_owned()),
-    }];
+    let is_interrupted = subject.evaluation.state == State::Interrupted;
+    let mut words = match subject.assessment.validity.is_valid() {
+        true if is_interrupted => Vec::new(),
+        true => vec![(Some(true), "VALID".to_owned())],
+        false => vec![(Some(false), "INVALID".to_owned())],
+    };
     if subject.evaluation.state != State::Completed {
         words.push((Some(false), subject.evaluation.state.name().to_uppercase()));
     }
