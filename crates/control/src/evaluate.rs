@@ -256,12 +256,14 @@ impl Evaluator<'_> {
         let arms: Vec<usize> = (0..self.document.arms.len()).collect();
         if self.document.order != Order::Blocks {
             let searches = arms.iter().flat_map(|arm| searches(*arm)).collect::<Vec<_>>();
-            return Ok(self.measure_all(&cells, sink)? && self.search_all(&searches, sink)?);
+            return Ok(self.measure_all(&cells, left, sink)? && self.search_all(&searches, sink)?);
         }
         for arm in arms {
             let searches = searches(arm);
+            let later = cells.iter().filter(|cell| cell.arm >= arm);
+            let left = later.filter(|cell| !self.done.contains_key(&self.fingerprint(cell))).count();
             let own: Vec<CellPlace> = cells.iter().filter(|cell| cell.arm == arm).cloned().collect();
-            if !self.measure_all(&own, sink)? || !self.search_all(&searches, sink)? {
+            if !self.measure_all(&own, left, sink)? || !self.search_all(&searches, sink)? {
                 return Ok(false);
             }
             self.take_down(arm, sink)?;
@@ -269,14 +271,16 @@ impl Evaluator<'_> {
         Ok(true)
     }
 
+    /// Measures these cells, which belong to so many that are left of the whole evaluation.
     fn measure_all(
         &mut self,
         cells: &[CellPlace],
+        left_in_all: usize,
         sink: &mut dyn EvaluationSink,
     ) -> Result<bool, ExecuteError> {
         let is_left = |cell: &&CellPlace| !self.done.contains_key(&self.fingerprint(cell));
         let left: Vec<&CellPlace> = cells.iter().filter(is_left).collect();
-        let all = self.runs.len() + left.len();
+        let all = self.runs.len() + left_in_all;
         for cell in left {
             if self.is_narrow(cell) {
                 continue;

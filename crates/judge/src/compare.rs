@@ -18,6 +18,8 @@ pub struct Side {
     /// Whether its loads have names of their own, rather than that of a workload.
     is_evaluation: bool,
     runs: Vec<Run>,
+    /// Whether its repeats went on until they were known exactly enough: an evaluation's.
+    until: Option<f64>,
 }
 
 impl Side {
@@ -31,7 +33,7 @@ impl Side {
                 loads.push(Load { name: run.name.clone(), ..Load::default() });
             }
         }
-        Self { loads, is_evaluation: false, runs }
+        Self { loads, is_evaluation: false, runs, until: None }
     }
 
     /// An evaluation with its runs, or one arm of it.
@@ -50,7 +52,7 @@ impl Side {
                 member.load = on(&member.load, &member.arm);
             }
         }
-        Self { loads, is_evaluation: true, runs }
+        Self { loads, is_evaluation: true, runs, until: evaluation.until }
     }
 
     /// Whether two sides are the same runs: there is nothing to compare then.
@@ -83,6 +85,8 @@ pub fn compare(names: [&str; 2], sides: [Side; 2]) -> (Evaluation, Vec<Run>) {
         state: State::Completed,
         arms: names.iter().map(|name| Arm { name: name.clone(), ..Arm::default() }).collect(),
         order: ORDER.into(),
+        // Repeats that ended when they agreed call for a stricter test, whichever side has them.
+        until: sides.iter().filter_map(|side| side.until).reduce(f64::max),
         ..Evaluation::default()
     };
     let mut runs = Vec::new();
@@ -143,6 +147,14 @@ mod tests {
             .map(|member| (member.arm.as_str(), member.load.as_str(), member.repeat, member.turn))
             .collect();
         assert_eq!(places, [("1,2", "disk", 1, 2), ("1,2", "disk", 2, 1), ("3", "disk", 1, 3)]);
+    }
+
+    #[test]
+    fn repeats_that_ended_when_they_agreed_stay_such_in_a_comparison() {
+        let evaluation = Evaluation { until: Some(0.03), ..Evaluation::default() };
+        let sides = [side("a", 2), Side::of_evaluation(&evaluation, None, Vec::new())];
+        assert_eq!(compare(["4", "e1"], sides).0.until, Some(0.03));
+        assert_eq!(compare(["4", "5"], [side("a", 1), side("a", 1)]).0.until, None);
     }
 
     #[test]

@@ -570,6 +570,16 @@ impl Work {
         u64::from(self.workers) * u64::from(self.depth.max(1))
     }
 
+    /// When the first and the last worker were done, nanoseconds since the work's start; `None` where it is not known.
+    pub fn workers_done_ns(&self) -> Option<(u64, u64)> {
+        let mut done = std::collections::BTreeMap::<u32, u64>::new();
+        for count in &self.workers_counts {
+            let last = done.entry(count.worker).or_default();
+            *last = count.last_done_ns.max(*last);
+        }
+        Some((*done.values().min()?, *done.values().max()?))
+    }
+
     /// Length of the window in seconds; never zero.
     pub fn window_seconds(&self) -> f64 {
         (self.window_end_ns.saturating_sub(self.window_start_ns)).max(1) as f64 / 1e9

@@ -251,6 +251,12 @@ pub fn duration_ns(ns: u64) -> String {
     }
 }
 
+/// A moment since a start, exact enough to tell moments of the same second apart: `9.871 s`; from ten minutes on as a
+/// duration.
+pub fn moment_ns(ns: u64) -> String {
+    if ns < 600_000_000_000 { format!("{:.3} s", ns as f64 / 1e9) } else { duration_ns(ns) }
+}
+
 /// A count with a narrow no-break space (U+202F) between thousands: `1 234 567`.
 pub fn count(count: u64) -> String {
     let digits = count.to_string();

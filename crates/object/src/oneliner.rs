@@ -267,6 +267,9 @@ impl OneLiner {
             config += &format!(";sizes={}", selector::print_size(&self.size));
         }
         let verifies = self.verify && class == OperationClass::Read;
+        if verifies {
+            config += ";verify=true";
+        }
         Label { label: kind.to_owned(), kind: kind.to_owned(), class, verifies, weight, config }
     }
 }

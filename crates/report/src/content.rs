@@ -84,11 +84,6 @@ pub(crate) fn load(work: &Work) -> String {
     }
 }
 
-/// A moment of a work, exact enough to tell moments of the same second apart.
-fn instant(ns: u64) -> String {
-    if ns < 600_000_000_000 { format!("{:.3} s", ns as f64 / 1e9) } else { units::duration_ns(ns) }
-}
-
 /// A finding's or a note's text as a sentence that begins.
 pub(crate) fn capital(sentence: &str) -> String {
     let mut letters = sentence.chars();
@@ -128,6 +123,8 @@ pub(crate) fn verdict(run: &Run, judgement: &Judgement) -> Verdict {
         count => words.push((true, format!("{count} critical findings"))),
     }
     match &judgement.validity {
+        // Of a run that was stopped, only a part was done: that nothing speaks against it is not what was asked for.
+        Validity::Valid if run.state == State::Interrupted => {}
         Validity::Valid => words.push((false, "VALID".into())),
         Validity::Invalid(_) => words.insert(0, (true, "INVALID".into())),
     }
@@ -400,27 +397,28 @@ fn verification(tally: &Tally) -> String {
 fn generator(work: &Work) -> String {
     let seconds = work.series.iter().filter(|second| work.measures_second(second.index));
     let busiest = seconds.map(|second| second.busy).fold(0.0, f64::max);
-    let plural = if work.threads == 1 { "" } else { "s" };
-    let threads = format!("{} thread{plural}", work.threads);
-    if busiest > 0.0 {
-        format!("{threads}, at most {:.0} % busy in any second of the window", (busiest * 100.0).min(999.0))
-    } else {
-        threads
-    }
+    let threads = match work.threads {
+        // A run whose process died does not know them.
+        0 => None,
+        1 => Some("1 thread".to_owned()),
+        more => Some(format!("{more} threads")),
+    };
+    let busy = (busiest > 0.0)
+        .then(|| format!("at most {:.0} % busy in any second of the window", (busiest * 100.0).min(999.0)));
+    let facts: Vec<String> = threads.into_iter().chain(busy).collect();
+    if facts.is_empty() { "not known: its process ended before the run did".into() } else { facts.join(", ") }
 }
 
 /// When the first and the last worker were done, and how evenly they worked.
 fn workers(work: &Work) -> Option<String> {
-    let mut each = std::collections::BTreeMap::<u32, (u64, u64)>::new();
+    let mut each = std::collections::BTreeMap::<u32, u64>::new();
     for count in &work.workers_counts {
-        let (done, operations) = each.entry(count.worker).or_default();
-        *done = count.last_done_ns.max(*done);
+        let operations = each.entry(count.worker).or_default();
         *operations = operations.saturating_add(count.ok).saturating_add(count.failed);
     }
-    let done = || each.values().map(|(done, _)| *done);
-    let operations = || each.values().map(|(_, operations)| *operations);
-    let (first, last) = (instant(done().min()?), instant(done().max()?));
-    let (fewest, most) = (units::count(operations().min()?), units::count(operations().max()?));
+    let (first, last) = work.workers_done_ns()?;
+    let [first, last] = [first, last].map(units::moment_ns);
+    let (fewest, most) = (units::count(*each.values().min()?), units::count(*each.values().max()?));
     let operations = if fewest == most { fewest } else { format!("{fewest} to {most}") };
     Some(format!("first done after {first}, last after {last}; each did {operations} operations"))
 }
@@ -444,8 +442,8 @@ fn silence_sentence(work: &Work) -> String {
     }
     let (length, from, to) = (
         units::duration_ns(longest_gap.length_ns()),
-        instant(longest_gap.from_ns),
-        instant(longest_gap.to_ns),
+        units::moment_ns(longest_gap.from_ns),
+        units::moment_ns(longest_gap.to_ns),
     );
     let load = work.window_end_ns.max(longest_gap.to_ns).max(1);
     let share = longest_gap.length_ns() as f64 / load as f64;

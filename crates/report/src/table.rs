@@ -10,6 +10,8 @@ pub(crate) struct Table {
     rows: Vec<Row>,
     /// Whether rows with the same first cell are a group, which names it once.
     is_grouped: bool,
+    /// A class of its own for the page's style.
+    class: Option<&'static str>,
 }
 
 struct Column {
@@ -36,7 +38,13 @@ pub(crate) enum Tone {
 impl Table {
     /// A table without columns and rows.
     pub(crate) fn new(caption: impl Into<String>) -> Self {
-        Self { caption: caption.into(), columns: Vec::new(), rows: Vec::new(), is_grouped: false }
+        Self {
+            caption: caption.into(),
+            columns: Vec::new(),
+            rows: Vec::new(),
+            is_grouped: false,
+            class: None,
+        }
     }
 
     /// Adds columns of words.
@@ -65,6 +73,12 @@ impl Table {
     /// Makes groups of the rows that follow each other and have the same first cell; the second cell names the row.
     pub(crate) fn grouped(mut self) -> Self {
         self.is_grouped = true;
+        self
+    }
+
+    /// Gives it a class of its own.
+    pub(crate) fn classed(mut self, class: &'static str) -> Self {
+        self.class = Some(class);
         self
     }
 
@@ -99,6 +113,8 @@ impl Table {
             (false, true) => None,
             (false, false) => Some("facts"),
         };
+        let class: Vec<&str> = class.into_iter().chain(self.class).collect();
+        let class = Some(class.join(" ")).filter(|class| !class.is_empty());
         let groups = self.rows.chunk_by(|one, next| !self.is_grouped || one.cells[..1] == next.cells[..1]);
         html! {
             div class="scroll" role="region" aria-label=(self.caption) tabindex="0" {

@@ -255,7 +255,10 @@ fn an_outage_is_said_at_the_top() {
     let top = &page[page.find("class=\"verdict").unwrap()..page.find("<h3>Problems</h3>").unwrap()];
     assert!(top.starts_with("class=\"verdict bad\""));
     assert!(top.contains("no operation succeeded for 10.0 s"), "{top}");
-    assert!(top.contains("<dt>Longest without success</dt><dd>10.0 s</dd><dd>of 20.0 s</dd>"), "{top}");
+    assert!(
+        top.contains("<dt>Longest without success</dt><dd>10.0 s</dd><dd class=\"more\">of 20.0 s</dd>"),
+        "{top}"
+    );
     assert!(page.contains(">no success for 10.0 s</text>"), "the charts say it too");
 }
 
@@ -453,4 +456,18 @@ fn what_is_left_of_a_second_after_the_window_does_not_say_how_busy_a_generator_w
     let text = html(&run, &judge(&run));
     assert!(text.contains("at most 20 % busy in any second of the window"));
     assert!(!text.contains("96 % busy"));
+}
+
+#[test]
+fn tiles_have_the_numbers_of_all_operations_and_of_each() {
+    let run = sample::healthy(10);
+    let page = html(&run, &judge(&run));
+    let stage = run.stages.iter().find(|stage| crate::content::is_main(stage)).unwrap();
+    let mut all = tidemark_measure::histogram::Histogram::new();
+    stage.works[0].operations.iter().for_each(|one| all.add(&one.tally.response));
+    let median = tidemark_measure::units::duration_ns(all.quantile(0.5));
+    let tile = &page[page.find("<dt>Median response</dt>").unwrap()..];
+    let tile = &tile[..tile.find("</div>").unwrap()];
+    assert!(tile.contains(&format!("<dd>{median}</dd><dd class=\"more\">read ")), "{tile}");
+    assert!(tile.contains("<dd class=\"more\">write "), "{tile}");
 }

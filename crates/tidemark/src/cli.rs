@@ -175,7 +175,7 @@ pub(crate) struct Check {
     pub(crate) json: bool,
     /// How much repeats of an evaluation vary (their standard deviation), to tell which differences would be found [default: as
     /// earlier runs of the same cells did]
-    #[arg(long, value_name = "SHARE", value_parser = margin)]
+    #[arg(long, value_name = "SHARE", value_parser = margin, allow_hyphen_values = true)]
     pub(crate) noise: Option<f64>,
 }
 
@@ -222,7 +222,7 @@ pub(crate) struct Compare {
     pub(crate) gate: bool,
     /// Share within which results count as equal, such as `5%`: exit 0 when equal or not worse by more, 6 when worse by more,
     /// 8 when the repeats are too few to tell
-    #[arg(long, value_name = "SHARE", value_parser = margin)]
+    #[arg(long, value_name = "SHARE", value_parser = margin, allow_hyphen_values = true)]
     pub(crate) margin: Option<f64>,
     /// Print JSON
     #[arg(long)]

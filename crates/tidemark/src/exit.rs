@@ -1,5 +1,7 @@
 //! Exit codes; `cli.rs` documents them for users.
 
+use tidemark_measure::record::State;
+
 /// How the program ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -27,6 +29,19 @@ pub(crate) enum Exit {
     Interrupted = 130,
 }
 
+impl Exit {
+    /// Of a result, the same whether it was measured here, by a controller, or by another tool.
+    pub(crate) const fn of(state: State, is_valid: bool, is_critical: bool) -> Self {
+        match (state, is_valid, is_critical) {
+            (State::Interrupted, ..) => Exit::Interrupted,
+            (State::Failed, ..) => Exit::Failed,
+            (_, false, _) => Exit::Invalid,
+            (_, true, true) => Exit::Failed,
+            (_, true, false) => Exit::Done,
+        }
+    }
+}
+
 /// Why a command failed: the sentence to print, and the exit code.
 #[derive(Debug)]
 pub(crate) struct Stop {
@@ -37,6 +52,10 @@ pub(crate) struct Stop {
 impl Stop {
     pub(crate) fn usage(message: impl std::fmt::Display) -> Self {
         Self { exit: Exit::Usage, message: message.to_string() }
+    }
+
+    pub(crate) fn not_written(message: impl std::fmt::Display) -> Self {
+        Self { exit: Exit::NotWritten, message: message.to_string() }
     }
 
     pub(crate) fn not_ready(message: impl std::fmt::Display) -> Self {

@@ -13,11 +13,15 @@ mod terminal;
 use clap::Parser;
 use cli::{Cli, Command};
 use exit::{Exit, Stop};
+use std::io::{ErrorKind, Write as _};
 use std::process::ExitCode;
 use terminal::Terminal;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(answer) => return answered(&answer),
+    };
     let terminal = Terminal::new(cli.color);
     let store = cli.store.clone();
     let done = match cli.command {
@@ -51,4 +55,18 @@ fn main() -> ExitCode {
     });
     let exit = if terminal::is_unwritten() { Exit::NotWritten } else { exit };
     ExitCode::from(exit as u8)
+}
+
+/// The end of a command line that is answered at once: by help, by the version, or by what is wrong with it.
+fn answered(answer: &clap::Error) -> ExitCode {
+    let exit = if answer.use_stderr() { Exit::Usage } else { Exit::Done };
+    let written = answer.print().and_then(|()| std::io::stdout().flush());
+    match written {
+        Err(error) if exit == Exit::Done && error.kind() != ErrorKind::BrokenPipe => {
+            let told = format!("tidemark: cannot write to the standard output: {error}");
+            Terminal::new(cli::When::Never).remark(&told);
+            ExitCode::from(Exit::NotWritten as u8)
+        }
+        _ => ExitCode::from(exit as u8),
+    }
 }

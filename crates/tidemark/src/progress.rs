@@ -1,7 +1,7 @@
 //! The progress of a run: bars on a terminal, lines elsewhere, JSON for programs.
 
 use crate::signals::Signals;
-use crate::terminal::{Terminal, one_line, visible};
+use crate::terminal::{Terminal, one_line};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::json;
 use std::time::{Duration, Instant};
@@ -86,7 +86,7 @@ impl Progress {
 
     fn line(&self, text: &str) {
         match (&self.bar, self.show) {
-            (Some(bar), Show::Bars) => bar.println(visible(text)),
+            (Some(bar), Show::Bars) => bar.println(self.terminal.shown(text)),
             (_, Show::Json | Show::Nothing) => {}
             _ => self.terminal.remark(text),
         }
@@ -109,7 +109,7 @@ impl Progress {
             let style =
                 ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
             bar.set_style(style.progress_chars("━╸─"));
-            bar.set_prefix(visible(&label).into_owned());
+            bar.set_prefix(self.terminal.shown(&label).into_owned());
             bar.enable_steady_tick(Duration::from_millis(200));
             self.bar = Some(bar);
         } else if !self.is_brief {
@@ -131,7 +131,7 @@ impl Progress {
         let text = self.describe(&all, interval);
         if let Some(bar) = &self.bar {
             bar.set_position((self.share() * 1000.0) as u64);
-            bar.set_message(visible(&text).into_owned());
+            bar.set_message(self.terminal.shown(&text).into_owned());
         } else if !self.is_brief && self.last_line.elapsed() >= Duration::from_secs(10) {
             self.last_line = Instant::now();
             self.line(&format!("    {:>4.0} %  {text}", self.share() * 100.0));

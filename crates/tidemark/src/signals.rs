@@ -27,6 +27,18 @@ impl Signals {
         signals
     }
 
+    /// Says something and ends the process at the first signal: for commands that only look on.
+    pub(crate) fn leave(say: impl FnOnce() + Send + 'static) {
+        if let Ok(mut caught) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]) {
+            std::thread::spawn(move || {
+                if caught.forever().next().is_some() {
+                    say();
+                    std::process::exit(Exit::Interrupted as i32);
+                }
+            });
+        }
+    }
+
     /// The user's stop request so far.
     pub(crate) fn stop_request(&self) -> StopRequest {
         match self.0.load(Ordering::Relaxed) {

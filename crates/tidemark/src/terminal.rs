@@ -3,7 +3,9 @@
 use crate::cli::When;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use std::borrow::Cow;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{ErrorKind, IsTerminal, Write};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tidemark_plan::diagnostic::{Diagnostic, Severity};
 use tidemark_plan::redact;
@@ -30,8 +32,8 @@ pub(crate) struct Terminal {
     pub(crate) colour_err: bool,
     /// Whether progress may be drawn in place on standard error.
     pub(crate) live: bool,
-    /// Whether standard output is a terminal, which shows more than ASCII.
-    unicode_out: bool,
+    /// Whether standard output is a terminal: numbers look alike on both outputs of a command.
+    unicode: bool,
 }
 
 impl Terminal {
@@ -42,7 +44,7 @@ impl Terminal {
             When::Auto => is_terminal && std::env::var_os("NO_COLOR").is_none(),
         };
         let (out, err) = (std::io::stdout().is_terminal(), std::io::stderr().is_terminal());
-        Self { colour_out: may(out), colour_err: may(err), live: err, unicode_out: out }
+        Self { colour_out: may(out), colour_err: may(err), live: err, unicode: out }
     }
 
     /// Prints to standard output. A closed pipe (`| head`) is not an error; other failures are told once, see
@@ -50,7 +52,7 @@ impl Terminal {
     pub(crate) fn print(self, text: &str) {
         let mut out = std::io::stdout().lock();
         let text = text.trim_end_matches('\n');
-        let text = if self.unicode_out { visible(text) } else { plain(text) };
+        let text = self.styled(if self.unicode { visible(text) } else { text.into() });
         let written = writeln!(out, "{text}").and_then(|()| out.flush());
         if let Err(error) = written.or_else(unless_closed)
             && !is_unwritten()
@@ -62,7 +64,7 @@ impl Terminal {
 
     /// Prints a remark to standard error.
     pub(crate) fn remark(self, text: &str) {
-        let text = if self.live { visible(text) } else { plain(text) };
+        let text = if self.live { self.shown(text) } else { self.styled(text.into()) };
         let _ = writeln!(std::io::stderr().lock(), "{text}");
     }
 
@@ -78,7 +80,27 @@ impl Terminal {
             Style::Warning => "33",
             Style::Bad => "1;31",
         };
-        format!("\x1b[{code}m{text}\x1b[0m")
+        let mark = mark();
+        format!("{mark}{code}m{text}{mark}0m")
+    }
+
+    /// Text for a terminal: names come from documents and servers, and must not move its cursor, hide text, change its
+    /// direction or its colours. Lines, tabulators and the styles of [`Terminal::paint`] stay.
+    pub(crate) fn shown(self, text: &str) -> Cow<'_, str> {
+        self.styled(visible(text))
+    }
+
+    /// Text with the codes of its styles. Where results go to a file or to another program, the signs of units that are
+    /// not ASCII would disturb.
+    fn styled(self, text: Cow<'_, str>) -> Cow<'_, str> {
+        let text = match self.unicode || text.is_ascii() {
+            true => text,
+            false => text.replace('\u{202f}', ",").replace('µ', "u").into(),
+        };
+        match text.contains(mark()) {
+            true => text.replace(mark(), "\x1b[").into(),
+            false => text,
+        }
     }
 
     /// Shows a document's errors and warnings on standard error, with places and advice.
@@ -119,9 +141,15 @@ fn unless_closed(error: std::io::Error) -> std::io::Result<()> {
     if error.kind() == ErrorKind::BrokenPipe { Ok(()) } else { Err(error) }
 }
 
-/// Text for a terminal: names come from documents and servers, and must not move its cursor, hide text or change its direction.
-/// Lines, tabulators and the styles of [`Terminal::paint`] stay.
-pub(crate) fn visible(text: &str) -> Cow<'_, str> {
+/// What begins the code of a style until the text is shown. It is made of a number that this process draws, so that no
+/// name from elsewhere can hold it.
+fn mark() -> &'static str {
+    static MARK: OnceLock<String> = OnceLock::new();
+    MARK.get_or_init(|| format!("\u{fdd0}{:016x}", RandomState::new().build_hasher().finish()))
+}
+
+/// Text without characters that act on a terminal.
+fn visible(text: &str) -> Cow<'_, str> {
     let acts = |one: char| {
         let turns =
             matches!(one, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
@@ -131,19 +159,8 @@ pub(crate) fn visible(text: &str) -> Cow<'_, str> {
         return text.into();
     }
     let mut shown = String::with_capacity(text.len() + 16);
-    let mut rest = text;
-    while let Some(one) = rest.chars().next() {
-        let style = STYLES.iter().map(|code| format!("\x1b[{code}m")).find(|style| rest.starts_with(style));
-        match style {
-            Some(style) => {
-                rest = &rest[style.len()..];
-                shown.push_str(&style);
-                continue;
-            }
-            None if acts(one) => shown.extend(one.escape_default()),
-            None => shown.push(one),
-        }
-        rest = &rest[one.len_utf8()..];
+    for one in text.chars() {
+        if acts(one) { shown.extend(one.escape_default()) } else { shown.push(one) }
     }
     shown.into()
 }
@@ -163,18 +180,6 @@ pub(crate) fn one_line(name: &str) -> Cow<'_, str> {
     }
     line.into()
 }
-
-/// The codes of styles, and of their end.
-const STYLES: [&str; 6] = ["1", "2", "32", "33", "1;31", "0"];
-
-/// Outside a terminal, non-ASCII characters of units would disturb other programs.
-fn plain(text: &str) -> Cow<'_, str> {
-    if text.is_ascii() {
-        return text.into();
-    }
-    text.replace('\u{202f}', ",").replace('µ', "u").into()
-}
-
 /// Styles of text. Colour is never the only sign: the words carry the meaning, too.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Style {
@@ -195,10 +200,26 @@ mod tests {
         assert!(matches!(visible(plain), Cow::Borrowed(text) if text == plain));
         assert_eq!(visible("a\x1b[2Jb\x07\r\u{9b}1m\u{202e}c"), "a\\u{1b}[2Jb\\u{7}\\r\\u{9b}1m\\u{202e}c");
         assert_eq!(one_line("a\nrun 1 completed\tx\u{2028}"), "a\\nrun 1 completed\\tx\\u{2028}");
-        let terminal = Terminal { colour_out: true, colour_err: true, live: true, unicode_out: true };
+        let terminal = Terminal { colour_out: true, colour_err: true, live: true, unicode: true };
         for style in [Style::Strong, Style::Faint, Style::Good, Style::Warning, Style::Bad] {
             let painted = terminal.paint(style, "x\x1b[8m");
-            assert_eq!(visible(&painted), painted.replace("x\x1b", "x\\u{1b}"), "its own styles stay");
+            let shown = terminal.shown(&painted);
+            assert!(
+                shown.starts_with("\x1b[") && shown.ends_with("\x1b[0m"),
+                "its own styles stay: {shown:?}"
+            );
+            assert!(shown.contains("x\\u{1b}[8m"), "{shown:?}");
         }
+        // A name cannot end a style either, nor begin one.
+        assert_eq!(terminal.shown("a\x1b[0mb\x1b[1;31m"), "a\\u{1b}[0mb\\u{1b}[1;31m");
+    }
+
+    #[test]
+    fn numbers_look_alike_on_both_outputs() {
+        let shown = |unicode| {
+            let terminal = Terminal { colour_out: false, colour_err: false, live: true, unicode };
+            terminal.shown("4\u{202f}339 op/s, 12.3 µs").into_owned()
+        };
+        assert_eq!([true, false].map(shown), ["4\u{202f}339 op/s, 12.3 µs", "4,339 op/s, 12.3 us"]);
     }
 }

@@ -129,6 +129,35 @@ fn output_that_cannot_be_written_is_an_error() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("cannot write to the standard output"), "{said}");
     assert_eq!(place.tidemark(&["schema"]).code, 0);
+    for words in [&["--help"][..], &["--version"], &["run", "--help"]] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = place.command(words).stdout(full).output().unwrap();
+        assert_eq!(output.status.code(), Some(9), "{words:?}");
+        assert!(!output.stderr.is_empty(), "{words:?}");
+        assert_eq!(place.tidemark(words).code, 0, "{words:?}");
+    }
+    let pages = place.tidemark(&["man", "/dev/full"]);
+    assert!(pages.code == 9 && pages.stderr.contains("/dev/full"), "{}", pages.stderr);
+}
+
+#[test]
+fn a_share_below_nothing_is_explained_as_a_share() {
+    let place = Place::new();
+    let told = place.tidemark(&["check", "some.yaml", "--noise", "-1%"]);
+    assert!(told.code == 2 && told.stderr.contains("-1%"), "{}", told.stderr);
+    assert!(!told.stderr.contains("-- -1%"), "{}", told.stderr);
+}
+
+#[test]
+fn an_imported_failure_ends_as_a_failure() {
+    let place = Place::new();
+    // A job that failed: fio reports its error, and no operation.
+    let job = r#"{"fio version": "fio-3.33", "timestamp": 1700000000, "jobs": [{"jobname": "j", "error": 5, "elapsed": 1,
+        "job options": {"rw": "read", "bs": "4k"}, "read": {"io_bytes": 4096, "total_ios": 1, "runtime": 1000, "iops": 1.0,
+        "clat_ns": {"min": 1000, "max": 1000, "mean": 1000.0, "stddev": 0.0}}, "write": {"total_ios": 0}}]}"#;
+    place.write("failed.json", job);
+    let imported = place.tidemark(&["import", "failed.json", "--format", "fio"]);
+    assert!([1, 4].contains(&imported.code), "{}: {}{}", imported.code, imported.stdout, imported.stderr);
 }
 
 #[test]

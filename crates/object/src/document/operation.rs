@@ -7,6 +7,7 @@ use tidemark_keys::shapes::Map;
 use tidemark_keys::{AnyKey, Key, Mapping, Problem, Table};
 use tidemark_load::source::{Choice, Division, Effect, Order, PoolPlan, Size};
 use tidemark_measure::pick::Pick;
+use tidemark_measure::units;
 use tidemark_plan::content;
 use tidemark_plan::plan::{Label, OperationClass};
 use tidemark_plan::selector;
@@ -254,7 +255,8 @@ pub(super) fn operation(
         class: kind.class.clone(),
         verifies: around.content.verify && kind.class == OperationClass::Read,
         weight,
-        config: config(&spaces, (!on_container).then_some(&items), sized.then_some(&bytes)),
+        config: config(&spaces, (!on_container).then_some(&items), sized.then_some(&bytes))
+            + &details(&verb, pooled, division, around.content.verify && kind.class == OperationClass::Read),
     };
     table.finish();
     let choice = Choice {
@@ -360,4 +362,46 @@ pub(super) fn config(spaces: &Pick, items: Option<&Pick>, bytes: Option<&Size>) 
     parts.extend(items.map(|items| format!("objects={}", selector::print(items))));
     parts.extend(bytes.map(|bytes| format!("sizes={}", selector::print_size(bytes))));
     parts.join(";")
+}
+
+/// The settings that say more than which objects and how large, as reports show them: `;pool=1-50 exist;verify=true`.
+fn details(verb: &Verb, pool: Option<&PoolPlan>, division: Division, verifies: bool) -> String {
+    let mut parts = Vec::new();
+    parts.extend(pool.map(|pool| match pool.existing {
+        Some((low, high)) => format!("pool={low}-{high} exist"),
+        None => "pool=empty at first".into(),
+    }));
+    parts.extend(
+        DIVISIONS
+            .0
+            .iter()
+            .filter(|(_, own)| *own == division && *own != Division::None)
+            .map(|(name, _)| format!("division={name}")),
+    );
+    let bytes = |bytes: u64| units::exact_bytes(bytes, "");
+    let flag = |name: &str, is_set: bool| is_set.then(|| format!("{name}=true"));
+    match verb {
+        Verb::GetRange { length, object_bytes } => {
+            parts.push(format!("range={} of {}", bytes(*length), bytes(*object_bytes)));
+        }
+        Verb::Put { chunked, if_absent } => {
+            parts.extend(flag("chunked", *chunked).into_iter().chain(flag("if_absent", *if_absent)));
+        }
+        Verb::PutMultipart { part_bytes, parallel } => {
+            parts.push(format!("part={};parallel={parallel}", bytes(*part_bytes)));
+        }
+        Verb::PutFile { part_bytes: Some(part_bytes), .. } => {
+            parts.push(format!("part={}", bytes(*part_bytes)))
+        }
+        Verb::DeleteMany { count } => parts.push(format!("count={count}")),
+        Verb::List { page, all, by_object } => {
+            parts.push(format!("page={page}"));
+            parts.extend(flag("all", *all).into_iter().chain(flag("by_object", *by_object)));
+        }
+        Verb::Restore { days } => parts.push(format!("days={days}")),
+        Verb::DeleteContainer { empty: Emptied::Always } => parts.push("empty=true".into()),
+        _ => {}
+    }
+    parts.extend(flag("verify", verifies));
+    parts.iter().map(|part| format!(";{part}")).collect()
 }

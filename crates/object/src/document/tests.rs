@@ -42,7 +42,17 @@ fn read(
 ) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
     let registry = Registry::new(vec![Arc::new(Objects)], vec![]);
     let (document, device_size) = (&nothing, &nothing);
-    yaml::read(text, &Environment { registry: &registry, variable, file: &file, document, device_size, waited_for: &|| true })
+    yaml::read(
+        text,
+        &Environment {
+            registry: &registry,
+            variable,
+            file: &file,
+            document,
+            device_size,
+            waited_for: &|| true,
+        },
+    )
 }
 
 fn outcome(text: &str) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
@@ -447,6 +457,27 @@ fn examples_are_documents() {
         let (plan, warnings) = read.unwrap_or_else(|errors| panic!("{name}: {errors:#?}"));
         assert_eq!((plan.name.as_str(), warnings), (name, vec![]));
     }
+}
+
+#[test]
+fn the_settings_that_reports_show_leave_nothing_out() {
+    let plan = plan(FULL);
+    let settings = |stage: &str| -> Vec<String> {
+        let stage = plan.stages.iter().find(|one| one.name == stage).unwrap();
+        stage.works[0].labels.iter().map(|label| label.config.clone()).collect()
+    };
+    let [main, extras] = ["main", "extras"].map(settings);
+    assert_eq!(main[0], "containers=u(1,4);objects=u(1,2000);pool=1-1000 exist;verify=true");
+    assert!(main[1].ends_with(";pool=1-1000 exist"), "{main:?}");
+    assert_eq!(
+        extras[0],
+        "containers=r(1,4);objects=zipf(1,1000,1.1);division=objects;range=4KiB of 64KiB;verify=true"
+    );
+    let ends = ["if_absent=true", "count=100", "page=100;all=true;by_object=true"];
+    for (settings, end) in extras[1..].iter().zip(ends) {
+        assert!(settings.ends_with(end), "{settings}");
+    }
+    assert!(extras[7].ends_with(";days=3"), "{extras:?}");
 }
 
 proptest! {

@@ -23,13 +23,13 @@ const MOST_LEVELS: usize = 40;
 const LONG_ANSWER: usize = 360;
 
 /// Bottlenecks of an arm under a load that are shown unfolded: the likeliest.
-const MOST_BOTTLENECKS: usize = 2;
+const MOST_BOTTLENECKS: usize = 1;
 
 /// The report of an evaluation.
 pub fn html(subject: &Subject<'_>) -> String {
     let panels = panels(subject.evaluation, subject.assessment);
     let sections = [
-        ("verdict", "Verdict", verdict(subject)),
+        ("verdict", "Summary", verdict(subject, &panels)),
         ("comparison", "Loads and arms", comparison(&panels, subject)),
         ("levels", "Levels and knees", levels(&panels)),
         ("latencies", "Response times", latencies(&panels, subject)),
@@ -70,8 +70,8 @@ fn head(subject: &Subject<'_>) -> Markup {
     }
 }
 
-/// The answer, and how far it can be trusted.
-fn verdict(subject: &Subject<'_>) -> Markup {
+/// The answer, how far it can be trusted, and the numbers that it comes to: on paper, the first page.
+fn verdict(subject: &Subject<'_>, panels: &[Panel<'_>]) -> Markup {
     let badges = tables::badges(subject);
     let is = |wanted| badges.iter().any(|(is_good, _)| *is_good == wanted);
     let class = if is(Some(false)) {
@@ -98,9 +98,12 @@ fn verdict(subject: &Subject<'_>) -> Markup {
                 }
             }
             @for line in answer { (paragraph(if is_long { "answer long" } else { "answer" }, line)) }
-            @for sentence in more { (paragraph("more", sentence)) }
         }
         "\n"
+        @if !panels.is_empty() { (tables::answers(panels, subject).html()) }
+        @if !more.is_empty() {
+            details { summary { "The verdict in detail" } (list("", more)) } "\n"
+        }
         @if !reasons.is_empty() {
             h3 { "Why the numbers are INVALID" } "\n"
             (list("reasons", &reasons.iter().map(|reason| format!("{reason}.")).collect::<Vec<_>>()))
@@ -123,7 +126,8 @@ fn comparison(panels: &[Panel<'_>], subject: &Subject<'_>) -> Markup {
         (tables::main(panels).html())
         p class="legend" {
             "Means over the repeats; ± is half of the 95 % confidence interval of a mean (Student's t) as a share of it; \
-             × is the multiple of the baseline's. Better and worse are what an interval of the multiple without 1 says \
+             × is the multiple of the baseline's, a ratio of geometric means: where repeats vary, it differs a little from the \
+             quotient of the means beside it. Better and worse are what an interval of the multiple without 1 says \
              (all of them hold at once with 95 %); “cannot tell below 4 %” means that a smaller difference would not be seen."
         }
         @if !overall.is_empty() { h3 { "In the mean of all cells" } "\n" (overall.html()) }
@@ -217,8 +221,11 @@ fn nodes(panels: &[Panel<'_>], subject: &Subject<'_>) -> Markup {
     let gaps = content::gaps(subject.runs.iter().flat_map(|run| &run.nodes));
     html! {
         @for (title, nodes) in drawings::observed(panels, subject) {
-            h3 { (title) } "\n"
-            @for figures in &nodes { (named(figures)) }
+            details {
+                summary { (title) ": " (nodes.len()) @if nodes.len() == 1 { " node" } @else { " nodes" } }
+                @for figures in &nodes { (named(figures)) }
+            }
+            "\n"
         }
         @if !gaps.is_empty() { h3 { "Not observed" } (list("", &gaps)) }
     }

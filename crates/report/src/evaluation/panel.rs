@@ -27,6 +27,34 @@ pub(super) struct Panel<'a> {
     arms: Vec<&'a str>,
 }
 
+/// Why a level stands for an arm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Best {
+    /// There is no other.
+    Only,
+    /// It is the best within the service level.
+    Within,
+    /// It is the knee; no service level was asked for.
+    Knee,
+    /// It has the highest throughput.
+    Peak,
+    /// It has the highest throughput, but no level is within the service level.
+    Outside,
+}
+
+impl Best {
+    /// A few words for below the level.
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Best::Only => "",
+            Best::Within => "within the service level",
+            Best::Knee => "the knee",
+            Best::Peak => "highest throughput",
+            Best::Outside => "✕ none is within the service level",
+        }
+    }
+}
+
 /// Levels of which only one axis differs, by that axis from low to high.
 pub(super) struct Ladder<'a> {
     /// The axis: `workers`.
@@ -108,6 +136,23 @@ impl<'a> Panel<'a> {
     /// Whether a level is an arm's knee.
     pub(super) fn is_knee(&self, arm: &str, level: &Level) -> bool {
         self.knees().any(|knee| knee.arm == arm && is_at(knee, level))
+    }
+
+    /// The level that stands for an arm: its knee, or else that of the highest throughput; and why it does.
+    pub(super) fn best(&self, arm: &str) -> Option<(&'a Level, Best)> {
+        if let [only] = self.levels.as_slice() {
+            return Some((*only, Best::Only));
+        }
+        let knee = self.knees().find(|knee| knee.arm == arm);
+        let at_knee = self.levels.iter().find(|level| self.is_knee(arm, level));
+        if let Some(level) = at_knee {
+            let is_within = knee.is_some_and(|knee| !knee.service_level.is_empty());
+            return Some((level, if is_within { Best::Within } else { Best::Knee }));
+        }
+        let measured = self.levels.iter().filter_map(|level| Some((*level, self.cell(arm, level)?)));
+        let peak = measured.max_by(|one, other| one.1.throughput.mean.total_cmp(&other.1.throughput.mean))?;
+        let is_outside = knee.is_some_and(|knee| !knee.service_level.is_empty() && knee.level.is_none());
+        Some((peak.0, if is_outside { Best::Outside } else { Best::Peak }))
     }
 
     /// The level that stands for the load, as in the headline.

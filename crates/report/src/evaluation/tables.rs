@@ -1,7 +1,7 @@
 //! What the report of an evaluation says: the tables that HTML and Markdown share.
 
 use super::Subject;
-use super::panel::{Panel, level_words};
+use super::panel::{Best, Panel, level_words};
 use crate::content::{self, NONE, bandwidth};
 use crate::table::{Table, Tone};
 use tidemark_judge::evaluation::{
@@ -15,10 +15,12 @@ use tidemark_measure::units;
 
 /// What is well or not at a summary, each with whether that is good (`Some(true)`), bad or neither.
 pub(super) fn badges(subject: &Subject<'_>) -> Vec<(Option<bool>, String)> {
-    let mut words = vec![match subject.assessment.validity.is_valid() {
-        true => (Some(true), "VALID".to_owned()),
-        false => (Some(false), "INVALID".to_owned()),
-    }];
+    let is_interrupted = subject.evaluation.state == State::Interrupted;
+    let mut words = match subject.assessment.validity.is_valid() {
+        true if is_interrupted => Vec::new(),
+        true => vec![(Some(true), "VALID".to_owned())],
+        false => vec![(Some(false), "INVALID".to_owned())],
+    };
     if subject.evaluation.state != State::Completed {
         words.push((Some(false), subject.evaluation.state.name().to_uppercase()));
     }
@@ -34,6 +36,56 @@ pub(super) fn badges(subject: &Subject<'_>) -> Vec<(Option<bool>, String)> {
         words.push((is_good, format!("{arm}: {}{than}", outcome.name())));
     }
     words
+}
+
+/// What it comes to: of each load on each arm the best level, what was achieved there, and what was the limit.
+pub(super) fn answers(panels: &[Panel<'_>], subject: &Subject<'_>) -> Table {
+    let mut table = Table::new("What it comes to")
+        .words(["Load", "Arm", "Best load"])
+        .numbers(["Throughput", "Beside the baseline", "p95"])
+        .words(["Limit"])
+        .classed("answers")
+        .grouped();
+    for panel in panels {
+        for (_, arm) in panel.arms() {
+            let Some((level, why)) = panel.best(arm) else { continue };
+            let Some(cell) = panel.cell(arm, level) else { continue };
+            let bottlenecks = &subject.assessment.bottlenecks;
+            let limit = bottlenecks.iter().find(|one| one.arm == arm && one.load == panel.load);
+            let words = level_words(level);
+            let words = if words.is_empty() { NONE.to_owned() } else { words };
+            table.lines(
+                if cell.invalid || why == Best::Outside { Tone::Bad } else { Tone::Plain },
+                vec![
+                    vec![panel.title()],
+                    vec![arm.to_owned()],
+                    vec![words, why.words().to_owned()],
+                    vec![units::rate(cell.throughput.mean), plus_minus(&cell.throughput)],
+                    beside(panel, arm, level),
+                    vec![cell.p95_ns.as_ref().map_or(NONE.into(), |p95| units::duration_ns(p95.mean as u64))],
+                    vec![limit.map_or("none shown".into(), |one| content::capital(&one.finding.title()))],
+                ],
+            );
+        }
+    }
+    table.without_if_same("Best load").without_if_same("Beside the baseline")
+}
+
+/// What was achieved at an arm's best level as a multiple of what the baseline achieves at its own.
+fn beside(panel: &Panel<'_>, arm: &str, level: &Level) -> Vec<String> {
+    let Some((_, baseline)) = panel.arms().next() else { return vec![NONE.into()] };
+    let own = panel.best(baseline).and_then(|(own, _)| Some((own, panel.cell(baseline, own)?)));
+    match (own, panel.cell(arm, level)) {
+        _ if arm == baseline => vec!["the baseline".into()],
+        // At the same level it was tested.
+        (Some((own, _)), _) if own == level => panel
+            .comparison(arm, level, Metric::Throughput)
+            .map_or_else(|| vec![NONE.into()], |one| vec![times(one.ratio), mark(one)]),
+        (Some((_, of)), Some(cell)) if of.throughput.mean > 0.0 => {
+            vec![times(cell.throughput.mean / of.throughput.mean), "at its own best".into()]
+        }
+        _ => vec![NONE.into()],
+    }
 }
 
 /// Loads and arms: the numbers that the answer rests on. Of loads with many levels one level is shown.
@@ -185,7 +237,8 @@ pub(super) fn levels(panel: &Panel<'_>) -> Option<Table> {
             remarks.extend(panel.is_knee(arm, level).then_some("knee"));
             remarks.extend((cell.throughput.mean >= peak).then_some("highest throughput"));
             remarks.extend(cell.objection());
-            let meets = cell.meets.map_or(NONE, |meets| if meets { "✓ within" } else { "✕ outside" });
+            let meets =
+                cell.meets.map_or(NONE, |meets| if meets { "✓\u{a0}within" } else { "✕\u{a0}outside" });
             let cells = vec![
                 arm.to_owned(),
                 level_words(level),

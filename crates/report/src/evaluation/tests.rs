@@ -86,6 +86,66 @@ fn the_page_opens_with_the_verdict_and_has_every_section() {
 }
 
 #[test]
+fn the_first_page_has_the_best_load_of_every_arm_and_its_limit() {
+    let mut sample = Sample::of(&small());
+    let (severity, what) = (Severity::Note, Conduct::Interrupted {}.into());
+    let finding = Finding {
+        severity,
+        what,
+        each: Vec::new(),
+        in_runs: None,
+        stage: None,
+        work: None,
+        stages: Vec::new(),
+        invalidates: false,
+    };
+    let (arm, load) = ("baseline".into(), "random-write".into());
+    sample.assessment.bottlenecks.insert(0, tidemark_judge::evaluation::Bottleneck { arm, load, finding });
+    let page = html(&sample.subject());
+    let summary = &page[page.find("<section id=\"verdict\">").unwrap()..];
+    let summary = &summary[..summary.find("</section>").unwrap()];
+    let table = &summary[summary.find("aria-label=\"What it comes to\"").unwrap()..];
+    let table = &table[..table.find("</table>").unwrap()];
+    for knee in &sample.assessment.knees {
+        let level = format!("{} {}", knee.axis, knee.level.unwrap());
+        assert!(
+            table.contains(&format!("<td>{level}<small>within the service level</small></td>")),
+            "{table}"
+        );
+        assert!(table.contains(&tidemark_measure::units::rate(knee.throughput)), "{table}");
+    }
+    let limit = &sample.assessment.bottlenecks[0];
+    assert!(
+        table.contains(&crate::text::escape(&crate::content::capital(&limit.finding.title()))),
+        "{table}"
+    );
+    assert_eq!(table.matches("the baseline</td>").count(), 2, "{table}");
+    // What follows the headline is there, but folded.
+    let more = sample.assessment.verdict.last().unwrap();
+    let details = &summary[summary.find("<details><summary>The verdict in detail").unwrap()..];
+    assert!(details.contains(&crate::text::escape(more)), "{details}");
+}
+
+#[test]
+fn where_no_level_is_within_the_service_level_the_first_page_says_so() {
+    let mut sample = Sample::of(&small());
+    for knee in &mut sample.assessment.knees {
+        knee.level = None;
+    }
+    let page = html(&sample.subject());
+    assert!(page.contains("<small class=\"bad\">✕ none is within the service level</small>"), "{page}");
+}
+
+#[test]
+fn what_nodes_did_is_folded() {
+    let page = html(&Sample::of(&small()).subject());
+    let nodes = &page[page.find("<section id=\"nodes\">").unwrap()..];
+    let nodes = &nodes[..nodes.find("</section>").unwrap()];
+    let open = nodes.find("<details").unwrap();
+    assert!(nodes.find("<figure").unwrap() > open, "no figure is shown unfolded");
+}
+
+#[test]
 fn arms_are_columns_and_say_how_they_compare() {
     let sample = Sample::of(&small());
     let page = html(&sample.subject());

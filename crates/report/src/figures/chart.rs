@@ -17,7 +17,7 @@ const BOTTOM: f64 = HEIGHT as f64 - 40.0;
 const MORE_ROOM: f64 = 124.0;
 
 /// Distance between two labels beside the lines.
-const LABEL_HEIGHT: f64 = 14.0;
+const LABEL_HEIGHT: f64 = 15.5;
 
 /// How many colours, dash patterns and marks there are; further lines begin again, and are told apart by their labels.
 pub(super) const COLOURS: usize = 6;

@@ -218,8 +218,8 @@ pub(crate) fn card(stage: &Stage) -> Markup {
             dl class="tiles" {
                 (tile("Throughput", &[units::rate(rate)], false))
                 (tile("Bandwidth", &[bandwidth(bytes)], false))
-                (tile("Median response", &latencies(stage, 0.5), false))
-                (tile("99 % of them within", &latencies(stage, 0.99), false))
+                (tile("Median response", &latencies(stage, &sum, 0.5), false))
+                (tile("99 % of them within", &latencies(stage, &sum, 0.99), false))
                 (tile("Succeeded", &[succeeded(&sum), failed], sum.failed() > 0))
                 @if let Some(work) = longest {
                     (tile("Longest without success", &without_success(work), interruption(work).is_some()))
@@ -240,29 +240,32 @@ fn without_success(work: &Work) -> Vec<String> {
     lines
 }
 
-/// A percentile of each operation, or of the slowest when there are many.
-fn latencies(stage: &Stage, fraction: f64) -> Vec<String> {
+/// A percentile of all operations together, and below it of each, or of the slowest where there are many.
+fn latencies(stage: &Stage, sum: &Tally, fraction: f64) -> Vec<String> {
     let operations: Vec<&Operation> = content::operations(stage).map(|(_, operation)| operation).collect();
-    let line = |label: &str, operation: &Operation| match operations.len() {
-        1 => quantile(operation, fraction),
-        _ => format!("{} {label}", quantile(operation, fraction)),
-    };
-    if operations.len() <= MOST_LINES {
-        return operations.iter().map(|operation| line(&operation.label, operation)).collect();
+    if let [only] = operations.as_slice() {
+        return vec![quantile(only, fraction)];
     }
-    let order = |operation: &&&Operation| operation.quantile_ns(fraction).unwrap_or(0.0) as u64;
-    let slowest = operations.iter().max_by_key(order);
-    slowest
-        .map(|operation| line(&format!("{}, the slowest", operation.label), operation))
-        .into_iter()
-        .collect()
+    let line = |operation: &Operation| format!("{} {}", operation.label, quantile(operation, fraction));
+    let mut lines = vec![content::percentile(&sum.response, fraction)];
+    if operations.len() <= MOST_LINES {
+        lines.extend(operations.iter().map(|operation| line(operation)));
+    } else {
+        let order = |operation: &&&Operation| operation.quantile_ns(fraction).unwrap_or(0.0) as u64;
+        lines
+            .extend(operations.iter().max_by_key(order).map(|slowest| format!("slowest: {}", line(slowest))));
+    }
+    lines
 }
 
+/// A number with its name; lines after the first say more about it, in smaller type.
 fn tile(name: &str, lines: &[String], is_bad: bool) -> Markup {
     html! {
         div class=[is_bad.then_some("bad")] {
             dt { (name) }
-            @for line in lines { dd { (line) } }
+            @for (index, line) in lines.iter().enumerate() {
+                dd class=[(index > 0).then_some("more")] { (line) }
+            }
         }
     }
 }

@@ -17,7 +17,7 @@ use tidemark_control::{execute, provenance};
 use tidemark_judge::Validity;
 use tidemark_judge::evaluation::{Cell, assess};
 use tidemark_measure::evaluation::{Evaluation, Member, level_label};
-use tidemark_measure::record::{Provenance, Run};
+use tidemark_measure::record::{Provenance, Run, State};
 use tidemark_measure::units;
 use tidemark_plan::plan::Plan;
 use tidemark_plan::redact;
@@ -117,12 +117,11 @@ pub(crate) fn execute(
         assessment::show(&judged, terminal);
         assessment::closing(&evaluation, report.as_deref(), terminal);
     }
-    Ok(match (screen.stop_request(), &assessment.validity) {
-        (StopRequest::Finish | StopRequest::Stop, _) => Exit::Interrupted,
-        (_, Validity::Invalid(_)) => Exit::Invalid,
-        _ if trouble.is_some() || assessment::failed(&judged) => Exit::Failed,
-        _ => Exit::Done,
-    })
+    let state = match screen.stop_request() {
+        StopRequest::None => State::Completed,
+        StopRequest::Finish | StopRequest::Stop => State::Interrupted,
+    };
+    Ok(Exit::of(state, assessment.validity.is_valid(), trouble.is_some() || assessment::failed(&judged)))
 }
 
 /// The directory for the labs of its arms: beside that of `tidemark lab`.

@@ -1,7 +1,7 @@
 //! `tidemark import`: results of other tools into the store.
 
 use super::assessment::{self, Judged};
-use super::outcome::{open_store, summary};
+use super::outcome::{exit_of, open_store, summary};
 use crate::cli::{self, ImportFormat};
 use crate::exit::{Exit, Stop};
 use crate::terminal::Terminal;
@@ -33,19 +33,21 @@ pub(crate) fn import(
         read_in.push(read(path, &options).map_err(Stop::usage)?);
     }
     let mut store = open_store(store)?;
+    let mut exit = Exit::Done;
     for imported in read_in {
-        keep(imported, arguments, &mut store, terminal).map_err(Stop::not_ready)?;
+        let own = keep(imported, arguments, &mut store, terminal).map_err(Stop::not_ready)?;
+        exit = if exit == Exit::Done { own } else { exit };
     }
-    Ok(Exit::Done)
+    Ok(exit)
 }
 
-/// Keeps what was read, and shows it.
+/// Keeps what was read, and shows it. Returns how a command that measured it would have ended.
 fn keep(
     mut imported: Imported,
     arguments: &cli::Import,
     store: &mut Store,
     terminal: Terminal,
-) -> Result<(), tidemark_store::StoreError> {
+) -> Result<Exit, tidemark_store::StoreError> {
     if let Some(evaluation) = &mut imported.evaluation {
         evaluation.id = store.begin_evaluation(evaluation)?;
         for member in imported.runs.iter_mut().filter_map(|run| run.member.as_mut()) {
@@ -56,8 +58,10 @@ fn keep(
         run.id = store.add(run, &listing::of_run(run))?;
     }
     let Some(evaluation) = &imported.evaluation else {
+        let mut exit = Exit::Done;
         for run in &imported.runs {
             let judgement = tidemark_judge::judge(run);
+            exit = if exit == Exit::Done { exit_of(run, &judgement) } else { exit };
             match arguments.json {
                 true => terminal.print(&json!({"run": run.id, "name": run.name}).to_string()),
                 false => {
@@ -66,21 +70,22 @@ fn keep(
                 }
             }
         }
-        return Ok(());
+        return Ok(exit);
     };
     let assessment = assess(evaluation, &imported.runs);
     store.keep_evaluation(evaluation, Some(&listing::of_evaluation(&assessment)))?;
+    let judged = Judged { evaluation, assessment: &assessment, runs: &imported.runs };
+    let exit = Exit::of(evaluation.state, assessment.validity.is_valid(), assessment::failed(&judged));
     if arguments.json {
         let runs: Vec<u64> = imported.runs.iter().map(|run| run.id).collect();
         terminal.print(
             &json!({"evaluation": evaluation.id, "runs": runs, "verdict": assessment.verdict}).to_string(),
         );
-        return Ok(());
+        return Ok(exit);
     }
-    let judged = Judged { evaluation, assessment: &assessment, runs: &imported.runs };
     assessment::show(&judged, terminal);
     assessment::closing(evaluation, None, terminal);
-    Ok(())
+    Ok(exit)
 }
 
 fn format(format: ImportFormat) -> Format {

@@ -27,7 +27,7 @@ pub(crate) fn schema(terminal: Terminal) -> Result<Exit, Stop> {
 pub(crate) fn pages(directory: &Path, terminal: Terminal) -> Result<Exit, Stop> {
     std::fs::create_dir_all(directory)
         .and_then(|()| clap_mangen::generate_to(Cli::command(), directory))
-        .map_err(|error| Stop::not_ready(format!("cannot write to {}: {error}", directory.display())))?;
+        .map_err(|error| Stop::not_written(format!("cannot write to {}: {error}", directory.display())))?;
     terminal.remark(&format!("manual pages: {}", directory.display()));
     Ok(Exit::Done)
 }

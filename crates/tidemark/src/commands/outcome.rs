@@ -9,7 +9,7 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 use tidemark_control::execute::{self, Executed, Options};
 use tidemark_control::provenance;
-use tidemark_judge::{Judgement, Severity, Validity};
+use tidemark_judge::{Judgement, Severity};
 use tidemark_measure::record::{Provenance, Run, State};
 use tidemark_measure::units;
 use tidemark_plan::forecast::forecast;
@@ -243,12 +243,8 @@ fn closing(run: &Run, stored: bool, report: Option<&Path>, terminal: Terminal) {
     }
 }
 
-fn exit_of(run: &Run, judgement: &Judgement) -> Exit {
-    match (run.state, &judgement.validity) {
-        (State::Interrupted, _) => Exit::Interrupted,
-        (State::Failed, _) => Exit::Failed,
-        (_, Validity::Invalid(_)) => Exit::Invalid,
-        _ if judgement.findings.iter().any(|finding| finding.severity == Severity::Critical) => Exit::Failed,
-        _ => Exit::Done,
-    }
+/// How a command ends that shows this run.
+pub(super) fn exit_of(run: &Run, judgement: &Judgement) -> Exit {
+    let is_critical = judgement.findings.iter().any(|finding| finding.severity == Severity::Critical);
+    Exit::of(run.state, judgement.is_valid(), is_critical)
 }

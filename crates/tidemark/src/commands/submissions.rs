@@ -5,8 +5,10 @@ use crate::cli;
 use crate::exit::{Exit, Stop};
 use crate::remote::Controller;
 use crate::terminal::{Style, Terminal, one_line};
+use serde_json::Value;
 use std::io::Read as _;
 use tidemark_controller::api::{Cancel, Driver, DriverState, Overview, Submission, SubmissionState, Submit};
+use tidemark_measure::record::State;
 use tidemark_measure::units;
 
 /// The limit of listed drivers.
@@ -59,7 +61,7 @@ pub(crate) fn status(arguments: &cli::Status, terminal: Terminal) -> Result<Exit
         true => print_json(&submission, terminal),
         false => terminal.print(&sentence(&submission, terminal)),
     }
-    Ok(exit_of(&submission))
+    exit_of(&submission, &controller)
 }
 
 /// Cancels a submission.
@@ -162,12 +164,39 @@ pub(super) fn sentence(submission: &Submission, terminal: Terminal) -> String {
     text
 }
 
-pub(super) fn exit_of(submission: &Submission) -> Exit {
+/// How a command ends that shows this submission: as `tidemark run` would have ended that carried it out here.
+pub(super) fn exit_of(submission: &Submission, controller: &Controller) -> Result<Exit, Stop> {
+    let over = |is_critical| ended(submission, is_critical);
+    let path = match (submission.state, submission.evaluation, submission.run) {
+        (SubmissionState::Completed, Some(id), _) => format!("/evaluations/{id}/report?format=json"),
+        (SubmissionState::Completed, None, Some(id)) => format!("/runs/{id}"),
+        _ => return Ok(over(false)),
+    };
+    // A good end without its findings would say that there is nothing critical among them.
+    let record: Value = controller.ask(&path)?;
+    Ok(over(is_critical(&record)))
+}
+
+/// Whether the record of a run, or of an evaluation, has a run that failed or a critical finding.
+fn is_critical(record: &Value) -> bool {
+    let findings = [&record["findings"], &record["assessment"]["findings"]];
+    let mut findings = findings.into_iter().filter_map(Value::as_array).flatten();
+    let mut runs = record["runs"].as_array().into_iter().flatten();
+    findings.any(|finding| finding["severity"] == "critical") || runs.any(|run| run["state"] == "failed")
+}
+
+fn ended(submission: &Submission, is_critical: bool) -> Exit {
+    let is_valid = submission.valid != Some(false);
     match submission.state {
-        SubmissionState::Completed if submission.valid == Some(false) => Exit::Invalid,
+        SubmissionState::Queued | SubmissionState::Running => Exit::Done,
+        SubmissionState::Completed => Exit::of(State::Completed, is_valid, is_critical),
+        // Nothing was judged: it did not start.
+        SubmissionState::Failed if submission.valid.is_none() => Exit::NotReady,
+        SubmissionState::Failed if submission.evaluation.is_some() => {
+            Exit::of(State::Completed, is_valid, true)
+        }
         SubmissionState::Failed => Exit::Failed,
         SubmissionState::Cancelled | SubmissionState::Interrupted => Exit::Interrupted,
-        SubmissionState::Queued | SubmissionState::Running | SubmissionState::Completed => Exit::Done,
     }
 }
 
@@ -195,6 +224,31 @@ fn read(path: &std::path::Path) -> Result<String, Stop> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_submission_ends_as_the_same_run_would_here() {
+        let exit = |state, valid, evaluation, is_critical| {
+            ended(&Submission { state, valid, evaluation, ..Submission::default() }, is_critical)
+        };
+        use SubmissionState::{Cancelled, Completed, Failed, Interrupted};
+        assert_eq!(exit(Completed, Some(true), None, false), Exit::Done);
+        assert_eq!(exit(Completed, Some(true), None, true), Exit::Failed, "a critical finding");
+        assert_eq!(exit(Completed, Some(false), None, true), Exit::Invalid);
+        assert_eq!(exit(Failed, Some(false), None, false), Exit::Failed);
+        assert_eq!(exit(Failed, None, None, false), Exit::NotReady, "it was never started");
+        assert_eq!(exit(Failed, Some(false), Some(3), false), Exit::Invalid);
+        assert_eq!(
+            [Cancelled, Interrupted].map(|state| exit(state, Some(true), None, false)),
+            [Exit::Interrupted; 2]
+        );
+        let record = |text: &str| is_critical(&serde_json::from_str(text).unwrap());
+        assert!(record(r#"{"findings":[{"severity":"good"},{"severity":"critical"}]}"#));
+        assert!(!record(r#"{"findings":[{"severity":"warning"}],"stages":[]}"#));
+        assert!(record(
+            r#"{"assessment":{"findings":[]},"runs":[{"state":"completed"},{"state":"failed"}]}"#
+        ));
+        assert!(record(r#"{"assessment":{"findings":[{"severity":"critical"}]},"runs":[]}"#));
+    }
 
     #[test]
     fn many_drivers_are_counted_and_those_in_trouble_come_first() {

@@ -6,8 +6,28 @@ use tidemark_measure::histogram::Histogram;
 use tidemark_measure::record::{Operation, Run, Stage, State, Work};
 use tidemark_measure::units;
 
-const HEADINGS: [&str; 12] =
-    ["stage", "operation", "ok", "failed", "rate", "bandwidth", "mean", "p50", "p95", "p99", "p99.9", "max"];
+/// The last three are left out where no row has them: the mean time to the first byte, and when the first and the last
+/// worker were done, since the start of the work.
+const HEADINGS: [&str; 15] = [
+    "stage",
+    "operation",
+    "ok",
+    "failed",
+    "rate",
+    "bandwidth",
+    "mean",
+    "p50",
+    "p95",
+    "p99",
+    "p99.9",
+    "max",
+    "first byte",
+    "first done",
+    "last done",
+];
+
+/// What stands where something is not known.
+const NONE: &str = "-";
 
 /// What stands behind the axes of a sweep.
 const MEASURED: [&str; 9] =
@@ -24,6 +44,11 @@ pub(crate) fn table(run: &Run) -> String {
     }
     let mut tables: Vec<String> = Vec::new();
     if rows.len() > 1 {
+        for column in (HEADINGS.len() - 3..HEADINGS.len()).rev() {
+            if rows[1..].iter().all(|row| row[column] == NONE) {
+                rows.iter_mut().for_each(|row| drop(row.remove(column)));
+            }
+        }
         tables.push(aligned(&rows, 2));
     }
     tables.extend(sweeps(run).iter().map(points));
@@ -44,9 +69,13 @@ fn row(stage: &Stage, work: &Work, operation: &Operation) -> Vec<String> {
         units::rate(operation.throughput(seconds)),
         format!("{}/s", units::bytes(operation.bandwidth(seconds) as u64)),
     ];
-    let time = |ns: Option<f64>| ns.map_or("-".to_owned(), |ns| units::duration_ns(ns as u64));
+    let time = |ns: Option<f64>| ns.map_or(NONE.to_owned(), |ns| units::duration_ns(ns as u64));
     cells.push(time(operation.mean_ns()));
     cells.extend([0.5, 0.95, 0.99, 0.999, 1.0].map(|fraction| time(operation.quantile_ns(fraction))));
+    let first_byte = &tally.first_byte;
+    cells.push(time((!first_byte.is_empty()).then(|| first_byte.mean())));
+    let done = work.workers_done_ns().map(|(first, last)| [first, last].map(units::moment_ns));
+    cells.extend(done.unwrap_or_else(|| [NONE, NONE].map(str::to_owned)));
     cells
 }
 
@@ -122,7 +151,7 @@ pub(super) fn aligned(rows: &[Vec<String>], words: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidemark_measure::record::Cell;
+    use tidemark_measure::record::{Cell, WorkerCount};
 
     fn stage(size: &str, repeat: u32, ok: u64) -> Stage {
         let mut read = Operation {
@@ -140,6 +169,22 @@ mod tests {
             ..Cell::default()
         };
         Stage { id: format!("s{repeat}"), works: vec![work], cell: Some(cell), ..Stage::default() }
+    }
+
+    #[test]
+    fn the_first_byte_and_the_ends_of_workers_are_told_where_they_are_known() {
+        let mut run = Run { stages: vec![Stage { cell: None, ..stage("4 KiB", 1, 900) }], ..Run::default() };
+        assert!(table(&run).lines().next().unwrap().ends_with("max"), "{}", table(&run));
+        let work = &mut run.stages[0].works[0];
+        work.operations[0].tally.first_byte.record_many(500_000, 900);
+        let done =
+            |worker, last_done_ns| WorkerCount { worker, last_done_ns, ok: 450, ..WorkerCount::default() };
+        work.workers_counts = vec![done(0, 9_871_000_000), done(1, 10_002_000_000)];
+        let text = table(&run);
+        let [head, row] = text.lines().collect::<Vec<_>>()[..] else { panic!("{text}") };
+        assert!(head.ends_with("first byte  first done  last done"), "{text}");
+        let cells: Vec<&str> = row.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
+        assert_eq!(cells[cells.len() - 3..], ["500 µs", "9.871 s", "10.002 s"], "{text}");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::submissions::{exit_of, number, print_json, sentence};
 use crate::cli;
 use crate::exit::{Exit, Stop};
 use crate::remote::{Controller, Failure};
+use crate::signals::Signals;
 use crate::terminal::{Terminal, one_line};
 use std::time::{Duration, Instant};
 use tidemark_controller::api::{
@@ -36,6 +37,11 @@ pub(crate) fn follow(controller: &Controller, id: u64, json: bool, terminal: Ter
     };
     // It does not wait for one that was never reachable.
     let mut submission: Submission = controller.ask(&format!("/submissions/{id}"))?;
+    Signals::leave(move || {
+        terminal.remark(&format!(
+            "w{id} goes on without this command: `tidemark watch w{id}` follows it again, `tidemark cancel w{id}` ends it"
+        ));
+    });
     while matches!(submission.state, SubmissionState::Queued | SubmissionState::Running) {
         match watcher.look_on(controller) {
             Ok(now) => submission = now,
@@ -57,7 +63,7 @@ pub(crate) fn follow(controller: &Controller, id: u64, json: bool, terminal: Ter
         true => print_json(&submission, terminal),
         false => terminal.print(&sentence(&submission, terminal)),
     }
-    Ok(exit_of(&submission))
+    exit_of(&submission, controller)
 }
 
 /// What was reported of a submission so far.
