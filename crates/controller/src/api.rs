@@ -29,7 +29,7 @@
 //! | `GET /runs/{id}/figures` | viewer | -> [`Figure`]s |
 //! | `GET /runs/{id}/figures/{name}.svg` | viewer | -> the figure as SVG |
 //! | `GET /matrix?limit=N&before=ID` | viewer | -> [`MatrixRow`]s, one per run, stage, work and operation |
-//! | `GET /compare?a=1,2&b=3,4` | viewer | -> [`Comparison`] |
+//! | `GET /compare?a=1,2&b=3,4&margin=5%` | viewer | -> [`Comparison`] |
 //! | `GET /evaluations` | viewer | -> [`EvaluationRow`]s |
 //! | `GET /evaluations/{id}/report?format=html,md,csv,json` | viewer | -> the file |
 //! | `GET /audit?limit=N&before=ID` | operator | -> [`AuditRow`]s |
@@ -71,6 +71,8 @@ pub struct Info {
     pub started_unix_ms: u64,
     /// Largest document accepted, bytes.
     pub largest_document: u64,
+    /// SHA-256 of its certificate, hexadecimal, by which drivers know it; null without TLS.
+    pub fingerprint: Option<String>,
     /// Problems that an operator should know of: `cannot write to the result store: disk full`.
     pub troubles: Vec<String>,
 }
@@ -284,12 +286,14 @@ pub struct TargetForm {
     pub bare: bool,
     /// Its kind and keys.
     pub form: Form,
+    /// The works that it can have, each under the key that it stands under, with those of its keys that take single values.
+    pub works: Vec<Form>,
 }
 
 /// One of several kinds of a mapping, for forms.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Form {
-    /// The value of its key `kind`: `s3`.
+    /// The value of its key `kind`, or the key that it stands under: `s3`, `load`.
     pub name: String,
     /// What it is.
     pub about: String,
@@ -581,6 +585,12 @@ pub struct MatrixRow {
     pub stage: String,
     /// The work's name.
     pub work: String,
+    /// What the work is for: `normal`, `prepare`, ...
+    pub kind: String,
+    /// Whether the work measures, rather than to make ready or to clean up.
+    pub measures: bool,
+    /// Operations of each worker in flight at once.
+    pub depth: u32,
     /// The operation's name.
     pub operation: String,
     /// What it is counted as: `read`, `write`, `delete`, `list`, ...
@@ -614,14 +624,21 @@ pub struct MatrixRow {
 /// A comparison of two groups of runs.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct Comparison {
-    /// `better`, `worse`, `better in part, worse in part`, `cannot tell`, `not tested`.
+    /// `better`, `worse`, `better in part, worse in part`, `cannot tell`, `not tested`; with a margin also `equal within the
+    /// margin`, `not worse than the margin`, `inconclusive`.
     pub outcome: String,
     /// The outcome in one sentence.
     pub sentence: String,
+    /// Whether anything was done on both sides that can be compared.
+    pub comparable: bool,
+    /// The share within which the groups count as equal, if one was asked for.
+    pub margin: Option<f64>,
     /// Why the numbers are unreliable, if they are.
     pub invalid: Vec<String>,
     /// One row per load and metric.
     pub rows: Vec<ComparisonRow>,
+    /// One entry per load and operation of either group.
+    pub operations: Vec<ComparedOperation>,
     /// Figures: titles and SVG.
     pub figures: Vec<(String, String)>,
 }
@@ -645,6 +662,62 @@ pub struct ComparisonRow {
     pub detectable: Option<f64>,
     /// `better`, `worse`, `cannot tell below 4.2 %`, `too few repeats`.
     pub outcome: String,
+}
+
+/// One operation of one load, in both groups.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub struct ComparedOperation {
+    /// Which load.
+    pub load: String,
+    /// The operation's name.
+    pub operation: String,
+    /// In the first group; null where it was not done.
+    pub a: Option<ComparedSide>,
+    /// In the second group; null where it was not done.
+    pub b: Option<ComparedSide>,
+}
+
+/// What a group of runs did of an operation. Latencies are response times, microseconds.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub struct ComparedSide {
+    /// Its selectors and settings as the document wrote them.
+    pub config: String,
+    /// Workers of the work.
+    pub workers: u32,
+    /// Successes of all runs.
+    pub ok: u64,
+    /// Failures of all runs.
+    pub failed: u64,
+    /// Operations per second: mean of the runs.
+    pub throughput: f64,
+    /// Bytes per second: mean of the runs.
+    pub bandwidth: f64,
+    /// Mean latency over the operations of all runs; null where it is not known.
+    pub mean_us: Option<f64>,
+    /// Shares of the operations of all runs, 0 to 1, and the latency that they do not exceed; ascending.
+    pub percentiles_us: Vec<(f64, f64)>,
+    /// Each run, second by second.
+    pub runs: Vec<ComparedRun>,
+}
+
+/// One run of a group, second by second.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub struct ComparedRun {
+    /// The run.
+    pub run: u64,
+    /// Its seconds, those outside the window included; at most 600, each of them the mean of as many as it takes.
+    pub seconds: Vec<ComparedSecond>,
+}
+
+/// A second of an operation, or several.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub struct ComparedSecond {
+    /// When it began, seconds since the work's start.
+    pub at: u32,
+    /// Successes per second.
+    pub throughput: f64,
+    /// 99th percentile of the latency, microseconds; of several seconds, the largest.
+    pub p99_us: f64,
 }
 
 /// An evaluation in a list.

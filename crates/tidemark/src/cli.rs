@@ -173,7 +173,7 @@ pub(crate) struct Check {
     pub(crate) json: bool,
     /// How much repeats of an evaluation vary (their standard deviation), to tell which differences would be found [default: as
     /// earlier runs of the same cells did]
-    #[arg(long, value_name = "SHARE", value_parser = margin)]
+    #[arg(long, value_name = "SHARE", value_parser = tidemark_judge::compare::margin)]
     pub(crate) noise: Option<f64>,
 }
 
@@ -220,7 +220,7 @@ pub(crate) struct Compare {
     pub(crate) gate: bool,
     /// Share within which results count as equal, such as `5%`: exit 0 when equal or not worse by more, 6 when worse by more,
     /// 8 when the repeats are too few to tell
-    #[arg(long, value_name = "SHARE", value_parser = margin)]
+    #[arg(long, value_name = "SHARE", value_parser = tidemark_judge::compare::margin)]
     pub(crate) margin: Option<f64>,
     /// Print JSON
     #[arg(long)]
@@ -550,13 +550,4 @@ pub(crate) struct Block {
     pub(crate) seed: u64,
     #[command(flatten)]
     pub(crate) running: Running,
-}
-
-/// A share above nothing and below all.
-fn margin(text: &str) -> Result<f64, String> {
-    let share = tidemark_measure::units::parse_share(text).map_err(|error| error.to_string())?;
-    match share > 0.0 && share < 1.0 {
-        true => Ok(share),
-        false => Err("write a share between 0 and 100 %, such as `5%`".into()),
-    }
 }
