@@ -74,6 +74,8 @@ function matrixRow(run, index, about) {
   };
 }
 
+const onVolumes = (run) => run % 9 === 8;
+
 /** Every ninth run is on volumes. Everything is prepared by writes, under whatever name. */
 export const matrix = runs.flatMap((run) => {
   const fill = {
@@ -84,7 +86,7 @@ export const matrix = runs.flatMap((run) => {
     operation: 'write',
     sample: 'write',
   };
-  if (run.id % 9) return [matrixRow(run, 1, fill), ...kinds.map((_, index) => matrixRow(run, index, {}))];
+  if (!onVolumes(run.id)) return [matrixRow(run, 1, fill), ...kinds.map((_, index) => matrixRow(run, index, {}))];
   const [depth, pattern] = [[1, 8, 32][run.id % 3], ['randread', 'randrw', 'write'][run.id % 2]];
   const config = `pattern=${pattern};block_size=${run.id % 4 ? 4 : 64} KiB;depth=${depth};clients=4`;
   return [
@@ -154,7 +156,6 @@ function side(runs, index) {
 }
 
 export function comparison(a, b, margin) {
-  const onVolumes = (run) => run % 9 === 0;
   if (a.some(onVolumes) !== b.some(onVolumes)) {
     const named = (runs) => (runs.some(onVolumes) ? 'randread' : 'read, write');
     const only = (runs, side) =>

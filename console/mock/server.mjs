@@ -148,7 +148,7 @@ function follow(query, response) {
   response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' });
   response.write(': hello\n\n');
   const tell = ({ id, name, data, submission: about }) => {
-    const fits = submission === null ? name === 'overview' : about === Number(submission);
+    const fits = submission === null ? name === 'overview' && !empty : about === Number(submission);
     if (fits) response.write(`id: ${id}\nevent: ${name}\ndata: ${JSON.stringify(data)}\n\n`);
   };
   fleet.events.on('event', tell);

@@ -39,6 +39,20 @@ export async function open(chrome, address, { width = 1440, height = 900, dark =
   return { page, errors, close: () => context.close() };
 }
 
+/** Drops a file on an element, as a user does. */
+export async function drop(page, selector, name, text) {
+  const data = await page.evaluateHandle(
+    ([name, text]) => {
+      const data = new DataTransfer();
+      data.items.add(new File([text], name, { type: 'text/plain' }));
+      return data;
+    },
+    [name, text],
+  );
+  for (const event of ['dragenter', 'dragover', 'drop'])
+    await page.dispatchEvent(selector, event, { dataTransfer: data });
+}
+
 /** Serious violations of accessibility rules, in words. */
 export async function violations(page) {
   await page.evaluate(axe);
@@ -69,7 +83,7 @@ export const pages = [
   ['invalid', '/runs/988', '.work table'],
   ['matrix', '/matrix', '.chart canvas'],
   ['compare', '/compare?a=991,992&b=995,996', '.changes'],
-  ['nothing', '/compare?a=990&b=995', '.notice'],
+  ['nothing', '/compare?a=989&b=995', '.notice'],
   ['evaluations', '/evaluations', '.data tbody tr'],
   ['evaluation', '/evaluations/23', 'iframe'],
   ['audit', '/audit', '.data tbody tr'],

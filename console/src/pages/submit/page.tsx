@@ -1,6 +1,6 @@
 /** Submitting: a document that is uploaded, written or made by a form, checked as it grows, and what to do with it. */
 
-import { useCallback, useEffect, useMemo, useState } from 'preact/hooks';
+import { useCallback, useMemo, useState } from 'preact/hooks';
 import type { Problem } from '../../api';
 import * as client from '../../client';
 import { firstLoad, objections, type Load } from '../../document/load';
@@ -31,7 +31,7 @@ export function SubmitPage({ address }: PageProps) {
   const operator = useOperator();
   const { largest_document } = useInfo();
   const [way, setWay] = useState<Way>(address.searchParams.has('form') ? 'form' : 'text');
-  const [typed, setTyped] = useState('');
+  const [typed, setTyped] = useState(() => taken()?.text ?? '');
   const [load, setLoad] = useState<Load>(firstLoad);
   const [options, setOptions] = useState<Chosen>(firstOptions);
   const [goTo, setGoTo] = useState<Problem>();
@@ -52,10 +52,6 @@ export function SubmitPage({ address }: PageProps) {
     setWay('text');
     announce(`${name} loaded.`);
   }, []);
-  useEffect(() => {
-    const handed = taken();
-    if (handed) take(handed.text, handed.name);
-  }, [take]);
   const submit = () =>
     act(async () => {
       const submission = await client.submit(asSubmit(text, options));
