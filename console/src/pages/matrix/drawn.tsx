@@ -6,23 +6,22 @@ import { count } from '../../lib/format';
 import { Chart, type Line } from '../../parts/chart';
 import { Choice } from '../../parts/choice';
 import type { Metric } from './metrics';
-import { mostLines, numbering, type Over, series } from './series';
+import { looks, type Over, series } from './series';
 
-/** Lines beyond the colours have their own strokes. */
+/** Lines of the same colour have strokes of their own. */
 const dashes = [undefined, [6, 4], [2, 3], [10, 3, 2, 3]];
-
-/** How a series looks, by its number. */
-const looks = (number: number): Pick<Line, 'colour' | 'dash'> => {
-  const dash = dashes[Math.floor(number / mostLines) % dashes.length];
-  return { colour: `--c${number % mostLines}`, ...(dash ? { dash } : {}) };
-};
 
 export function Drawn({ rows, metric }: { rows: readonly MatrixRow[]; metric: Metric }) {
   const [over, setOver] = useState<Over>('runs');
   const [scale, setScale] = useState<'linear' | 'log'>('linear');
-  const number = useMemo(numbering, []);
+  const look = useMemo(looks, []);
   const { series: drawn, left, data } = useMemo(() => series(rows, over, metric.value), [rows, over, metric]);
-  const lines = drawn.map(({ key, name }): Line => ({ name, dots: over === 'runs', ...looks(number(key)) }));
+  const looked = look(drawn.map(({ key }) => key));
+  const lines = drawn.map(({ name }, index): Line => {
+    const { colour, stroke } = looked[index]!;
+    const dash = dashes[stroke % dashes.length];
+    return { name, colour: `--c${colour}`, dots: over === 'runs', ...(dash ? { dash } : {}) };
+  });
   return (
     <div class="drawn">
       <Chart

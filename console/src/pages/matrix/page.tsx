@@ -125,7 +125,8 @@ export function MatrixPage() {
             </button>
           </span>
         </div>
-        {shown.length > 0 && <Drawn rows={shown} metric={drawn} />}
+        {/* Colours are given out once all rows are there. */}
+        {shown.length > 0 && <Drawn key={String(done)} rows={shown} metric={drawn} />}
         <Table
           label="Performance matrix"
           rows={shown}

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { MatrixRow } from '../../api';
-import { numbering, series } from './series';
+import { looks, series } from './series';
 
 const row = (run: number, workers: number, operation: string, throughput: number, more: Partial<MatrixRow> = {}) =>
   ({
@@ -58,13 +58,21 @@ test('workloads that have nothing to do with each other have no median in common
   expect(data.slice(1).map((line) => line[0])).toEqual([30, 5, 9000, 7000, 400]);
 });
 
-test('a series keeps its number, and so its colour, whatever is filtered', () => {
-  const number = numbering();
-  const keys = (rows: MatrixRow[]) => series(rows, 'runs', throughput).series.map(({ key }) => key);
-  const all = keys(rows).map(number);
-  expect(all).toEqual([0, 1]);
-  expect(keys(rows.filter((row) => row.operation === 'write')).map(number)).toEqual([1]);
-  expect(keys([row(9, 8, 'list', 1)]).map(number)).toEqual([2]);
+test('a series keeps its colour, whatever is filtered, and no two that are drawn have the same', () => {
+  const look = looks();
+  const colours = (keys: string[]) => look(keys).map(({ colour }) => colour);
+  const [first, second] = [
+    ['a', 'b', 'c', 'd', 'e', 'f'],
+    ['b', 'g', 'h'],
+  ];
+  expect(colours(first)).toEqual([0, 1, 2, 3, 4, 5]);
+  const [b, g, h] = colours(second);
+  expect(b).toBe(1);
+  expect(new Set([b, g, h]).size).toBe(3);
+  expect(colours(first)).toEqual([0, 1, 2, 3, 4, 5]);
+  // Where colours meet all the same, strokes tell them apart.
+  const both = look(['a', 'g']);
+  expect(both[0]).not.toEqual(both[1]);
 });
 
 test('more series than can be told apart are counted', () => {

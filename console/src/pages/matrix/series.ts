@@ -70,12 +70,28 @@ export function series(rows: readonly MatrixRow[], over: Over, value: (row: Matr
   };
 }
 
-/** Which number a series has: the same as long as the page is open, whatever is filtered. */
-export function numbering(): (key: string) => number {
-  const numbers = new Map<string, number>();
-  return (key) => {
-    const known = numbers.get(key) ?? numbers.size;
-    numbers.set(key, known);
-    return known;
+/** How a series looks: which colour, and which of the strokes of that colour. */
+export interface Look {
+  colour: number;
+  stroke: number;
+}
+
+/**
+ * Gives looks to series: each keeps its own as long as the page is open, whatever is filtered. A new one gets the colour that
+ * is not drawn yet, and of those the one that the fewest have.
+ */
+export function looks(): (keys: readonly string[]) => Look[] {
+  const known = new Map<string, Look>();
+  return (keys) => {
+    for (const key of keys) {
+      if (known.has(key)) continue;
+      const drawn = new Set(keys.flatMap((other) => known.get(other)?.colour ?? []));
+      const had = (colour: number) => [...known.values()].filter((look) => look.colour === colour).length;
+      const weight = (colour: number) => had(colour) + (drawn.has(colour) ? 1e6 : 0);
+      const colours = Array.from({ length: mostLines }, (_, colour) => colour);
+      const colour = colours.reduce((best, colour) => (weight(colour) < weight(best) ? colour : best));
+      known.set(key, { colour, stroke: had(colour) });
+    }
+    return keys.map((key) => known.get(key)!);
   };
 }

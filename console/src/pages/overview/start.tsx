@@ -28,8 +28,8 @@ export function Start({ overview }: { overview: Overview }) {
           </h3>
           <p>
             {ready > 0
-              ? 'They generate the load. For more load, join other machines:'
-              : 'They generate the load: runs wait until one joins. On each machine that shall be one:'}
+              ? 'They generate the load. To add another machine, run this there:'
+              : 'They generate the load: runs wait until one joins. Run this on each machine that should:'}
           </p>
           <Join />
         </li>

@@ -51,8 +51,9 @@ function help({ key, kind }: KeyField, sweep: boolean): string {
   if (key.secret) return `${about}, or \${TIDEMARK_SECRET_…} for a variable of the controller.`;
   if (key.choices.length > 0) return `${about}${key.default ? ` (default: ${key.default})` : ''}.`;
   const value = plain(key.value).replace(/;? or list.*$/, '');
-  const several = sweep && key.list ? '; several, with commas, make a sweep' : '';
-  return `${about} (${value}${key.default ? `; default: ${key.default}` : ''}${several}).`;
+  const several = sweep && key.list ? 'several, with commas, make a sweep' : '';
+  const parts = [value === 'text' ? '' : value, key.default && `default: ${key.default}`, several].filter(Boolean);
+  return parts.length > 0 ? `${about} (${parts.join('; ')}).` : `${about}.`;
 }
 
 interface SettingsProps {
