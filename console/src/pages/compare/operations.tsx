@@ -59,12 +59,14 @@ export function Operations({ operations }: { operations: ComparedOperation[] }) 
           </tbody>
         </table>
       </div>
-      <p class="legend-line">
-        <small>
-          Each cell: A → B, and how much B differs. Means of the runs; percentiles are of all operations of a group
-          together. Whether a difference is more than chance is said above.
-        </small>
-      </p>
+      {operations.some(({ a, b }) => a && b) && (
+        <p class="legend-line">
+          <small>
+            Each cell: A → B, and how much B differs. Means of the runs; percentiles are of all operations of a group
+            together. Whether a difference is more than chance is said above.
+          </small>
+        </p>
+      )}
     </Panel>
   );
 }
