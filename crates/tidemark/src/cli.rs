@@ -5,6 +5,7 @@ mod controller;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use controller::{Cancel, Driver, Reach, Remote, Serve, Status, Submit, Token, TokenRole, Watch};
 use std::path::PathBuf;
+use tidemark_judge::compare::margin;
 use tidemark_lab::Layout;
 use tidemark_measure::units::parse_bytes;
 
@@ -173,7 +174,7 @@ pub(crate) struct Check {
     pub(crate) json: bool,
     /// How much repeats of an evaluation vary (their standard deviation), to tell which differences would be found [default: as
     /// earlier runs of the same cells did]
-    #[arg(long, value_name = "SHARE", value_parser = tidemark_judge::compare::margin)]
+    #[arg(long, value_name = "SHARE", value_parser = margin)]
     pub(crate) noise: Option<f64>,
 }
 
@@ -220,7 +221,7 @@ pub(crate) struct Compare {
     pub(crate) gate: bool,
     /// Share within which results count as equal, such as `5%`: exit 0 when equal or not worse by more, 6 when worse by more,
     /// 8 when the repeats are too few to tell
-    #[arg(long, value_name = "SHARE", value_parser = tidemark_judge::compare::margin)]
+    #[arg(long, value_name = "SHARE", value_parser = margin)]
     pub(crate) margin: Option<f64>,
     /// Print JSON
     #[arg(long)]
