@@ -6,8 +6,8 @@ import { targets } from './targets.mjs';
 const ofTargets = (forms) => forms.flatMap(({ keys }) => keys.flatMap((key) => [key.name, ...ofTargets(key.kinds)]));
 
 const keys = new Set([
-  ...ofTargets(targets.map(({ form }) => form)),
-  ...'name description seed target naming content stages kind init prepare load cleanup dispose workers for warm_up ramp_up rate containers objects pool existing operations get put delete list weight sizes page verify total_operations pause observe arms loads repeats works arrivals pattern reads block_size depth'.split(
+  ...ofTargets(targets.flatMap(({ form, works }) => [form, ...works])),
+  ...'name description seed target naming content stages kind init prepare load cleanup dispose workers for warm_up ramp_up rate containers objects pool existing operations get put delete list weight sizes page verify total_operations pause observe arms loads repeats works arrivals pattern reads block_size depth levels service_level precondition'.split(
     ' ',
   ),
 ]);
@@ -48,7 +48,8 @@ export function check(document) {
       if (line.includes('\t'))
         problems.push(problem(index + 1, line.indexOf('\t') + 1, 1, 'a tab cannot indent', 'use spaces'));
       const named = /^\s*- (?:name: (\S+)|(init|prepare|cleanup|dispose):)/.exec(line);
-      if (named && /^ {2}-/.test(line)) stages.push(stage(named[1] ?? named[2]));
+      const depth = /^levels:/m.test(document) ? /^ {6}-/ : /^ {2}-/;
+      if (named && depth.test(line)) stages.push(stage(named[1] ?? named[2]));
     });
     if (!/^name:/m.test(document))
       problems.push(problem(0, 1, 0, 'the document has no `name`', 'begin with `name: my-workload`'));

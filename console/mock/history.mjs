@@ -42,34 +42,60 @@ export function runRow(id) {
 
 export const runs = Array.from({ length: 1000 }, (_, index) => runRow(1000 - index));
 
-export const matrix = runs.flatMap((run) =>
-  kinds.map((kind, index) => {
-    const { workers, throughput, mean, percentiles, ok, failed, size } = numbers(run.id, index);
-    return {
-      run: run.id,
-      name: run.name,
-      started_unix_ms: run.started_unix_ms,
-      state: run.state,
-      valid: run.valid,
-      stage: 's3-main',
-      work: 'main',
-      operation: kind,
-      sample: kind,
-      weight: [60, 20, 15, 5][index],
-      workers,
-      drivers: 1 + (run.id % 4),
-      ok,
-      failed,
-      bytes: ok * size,
-      throughput,
-      bandwidth: throughput * size,
-      mean_us: mean,
-      percentiles_us: percentiles,
-      success_ratio: ok / (ok + failed),
-      config: 'containers=u(1,4);objects=u(1,1000);sizes=c(64)KB',
-    };
-  }),
-);
+/** A row of the matrix; numbers of a run and an operation, and what it is about. */
+function matrixRow(run, index, about) {
+  const { workers, throughput, mean, percentiles, ok, failed, size } = numbers(run.id, index);
+  return {
+    run: run.id,
+    name: run.name,
+    started_unix_ms: run.started_unix_ms,
+    state: run.state,
+    valid: run.valid,
+    stage: 's3-main',
+    work: 'main',
+    kind: 'normal',
+    measures: true,
+    depth: 1,
+    operation: kinds[index],
+    sample: kinds[index],
+    weight: [60, 20, 15, 5][index],
+    workers,
+    drivers: 1 + (run.id % 4),
+    ok,
+    failed,
+    bytes: ok * size,
+    throughput,
+    bandwidth: throughput * size,
+    mean_us: mean,
+    percentiles_us: percentiles,
+    success_ratio: ok / (ok + failed),
+    config: 'containers=u(1,4);objects=u(1,1000);sizes=c(64)KB',
+    ...about,
+  };
+}
+
+const onVolumes = (run) => run % 9 === 8;
+
+/** Every ninth run is on volumes. Everything is prepared by writes, under whatever name. */
+export const matrix = runs.flatMap((run) => {
+  const fill = {
+    kind: 'prepare',
+    measures: false,
+    stage: 's1-prepare',
+    weight: 100,
+    operation: 'write',
+    sample: 'write',
+  };
+  if (!onVolumes(run.id)) return [matrixRow(run, 1, fill), ...kinds.map((_, index) => matrixRow(run, index, {}))];
+  const [depth, pattern] = [[1, 8, 32][run.id % 3], ['randread', 'randrw', 'write'][run.id % 2]];
+  const config = `pattern=${pattern};block_size=${run.id % 4 ? 4 : 64} KiB;depth=${depth};clients=4`;
+  return [
+    matrixRow(run, 1, { ...fill, config: 'block_size=1 MiB;depth=8;clients=4', depth: 8 }),
+    ...[0, ...(pattern === 'randrw' ? [1] : [])].map((index) =>
+      matrixRow(run, index, { name: `oltp-${pattern}`, config, depth, workers: 4, weight: 100 }),
+    ),
+  ];
+});
 
 export const evaluations = Array.from({ length: 24 }, (_, index) => 24 - index).map((id) => ({
   id,
@@ -98,23 +124,94 @@ export const audit = Array.from({ length: 400 }, (_, index) => 400 - index).map(
   ][id % 7],
 }));
 
-export function comparison(a, b) {
-  const mean = (runs, index, of) => runs.reduce((sum, run) => sum + of(numbers(run, index)), 0) / runs.length;
-  const metrics = kinds.slice(0, 2).flatMap((kind, index) => [
-    [`${kind} throughput (op/s)`, (of) => of.throughput, index, true],
-    [`${kind} mean (µs)`, (of) => of.mean, index, false],
-    [`${kind} p99 (µs)`, (of) => of.percentiles[5], index, false],
-  ]);
-  const rows = metrics.map(([metric, of, index, more]) => {
-    const [one, other] = [mean(a, index, of), mean(b, index, of)];
+/** What a group of runs did of an operation. */
+function side(runs, index) {
+  const all = runs.map((run) => numbers(run, index));
+  const mean = (of) => all.reduce((sum, one) => sum + of(one), 0) / all.length;
+  const shares = [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999, 0.9999, 1];
+  const times = [0.4, 0.55, 0.65, 0.74, 0.82, 0.9, 1, 1.14, 1.3, 1.7, 2.1, 3.6, 7, 11, 24];
+  return {
+    config: 'containers=u(1,4);objects=u(1,1000);sizes=c(64)KB',
+    workers: all[0].workers,
+    ok: all.reduce((sum, one) => sum + one.ok, 0),
+    failed: all.reduce((sum, one) => sum + one.failed, 0),
+    throughput: mean((one) => one.throughput),
+    bandwidth: mean((one) => one.throughput * one.size),
+    mean_us: mean((one) => one.mean),
+    percentiles_us: shares.map((share, at) => [share, mean((one) => one.mean) * times[at]]),
+    runs: runs.map((run) => {
+      const random = chance(run * 13 + index);
+      const { throughput, percentiles } = numbers(run, index);
+      const dip = 20 + (run % 20);
+      return {
+        run,
+        seconds: Array.from({ length: 65 }, (_, at) => ({
+          at,
+          throughput: throughput * (0.94 + random() * 0.12) * (at > dip && at < dip + 5 ? 0.5 : 1),
+          p99_us: percentiles[5] * (0.85 + random() * 0.3) * (at > dip && at < dip + 5 ? 2.2 : 1),
+        })),
+      };
+    }),
+  };
+}
+
+export function comparison(a, b, margin) {
+  if (a.some(onVolumes) !== b.some(onVolumes)) {
+    const named = (runs) => (runs.some(onVolumes) ? 'randread' : 'read, write');
+    const only = (runs, side) =>
+      (runs.some(onVolumes) ? ['randread'] : ['read', 'write']).map((operation) => ({
+        load: '',
+        operation,
+        a: null,
+        b: null,
+        ...side,
+      }));
+    return {
+      outcome: 'not tested',
+      sentence: `Nothing comparable: A measured ${named(a)}; B measured ${named(b)}. Choose runs that measured the same operations.`,
+      comparable: false,
+      margin,
+      invalid: [],
+      rows: [],
+      operations: [...only(a, { a: side(a, 0) }), ...only(b, { b: side(b, 0) })],
+    };
+  }
+  const rows = compared(a, b, margin);
+  const better = { better: 'better', worse: 'worse', 'too few repeats': 'not tested' };
+  const outcome = better[rows[0].outcome] ?? (margin ? rows[0].outcome : 'cannot tell');
+  return {
+    outcome,
+    sentence: `Runs ${b.join(', ')} against ${a.join(', ')}: throughput is ${rows[0].ratio.toFixed(2)} times as high: ${outcome}.`,
+    comparable: true,
+    margin,
+    invalid: [...a, ...b]
+      .filter((run) => run % 19 === 0)
+      .map((run) => `run ${run} is INVALID: the load generator was saturated`),
+    rows,
+    operations: kinds.map((operation, index) => ({ load: '', operation, a: side(a, index), b: side(b, index) })),
+  };
+}
+
+/** The metrics over all operations, judged. */
+function compared(a, b, margin) {
+  const mean = (runs, of) => runs.reduce((sum, run) => sum + of(numbers(run, 0)), 0) / runs.length;
+  const metrics = [
+    ['throughput (op/s)', (of) => of.throughput, true],
+    ['mean response time (µs)', (of) => of.mean, false],
+    ['99th percentile of the response time (µs)', (of) => of.percentiles[5], false],
+  ];
+  return metrics.map(([metric, of, more]) => {
+    const [one, other] = [mean(a, of), mean(b, of)];
     const ratio = other / one;
     const repeats = a.length > 1 && b.length > 1;
-    const better = more ? ratio > 1 : ratio < 1;
+    const same = margin ? Math.abs(ratio - 1) < margin - 0.06 : ratio * 0.94 < 1 && ratio * 1.06 > 1;
     const outcome = !repeats
       ? 'too few repeats'
-      : ratio * 0.94 < 1 && ratio * 1.06 > 1
-        ? 'cannot tell below 9.0 %'
-        : better
+      : same
+        ? margin
+          ? 'equal within the margin'
+          : 'cannot tell below 9.0 %'
+        : more === ratio > 1
           ? 'better'
           : 'worse';
     return {
@@ -128,14 +225,4 @@ export function comparison(a, b) {
       outcome,
     };
   });
-  const outcome =
-    { better: 'better', worse: 'worse', 'too few repeats': 'not tested' }[rows[0].outcome] ?? 'cannot tell';
-  return {
-    outcome,
-    sentence: `Runs ${b.join(', ')} against ${a.join(', ')}: read throughput is ${rows[0].ratio.toFixed(2)} times as high: ${outcome}.`,
-    invalid: [...a, ...b]
-      .filter((run) => run % 19 === 0)
-      .map((run) => `run ${run} is INVALID: the load generator was saturated`),
-    rows,
-  };
 }

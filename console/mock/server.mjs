@@ -3,7 +3,7 @@
  *
  *     node mock/server.mjs [--port 8377] [--auth] [--viewer]
  *
- * With `--auth` it asks for a login; the token is `demo`. With `--viewer` the caller may only look.
+ * With `--empty` nothing was ever done at it. With `--auth` it asks for a login; the token is `demo`. With `--viewer` the caller may only look.
  */
 
 import { createReadStream, existsSync, statSync } from 'node:fs';
@@ -21,6 +21,9 @@ const argument = (name) => process.argv.indexOf(name);
 const port = argument('--port') > 0 ? Number(process.argv[argument('--port') + 1]) : 8377;
 const auth = argument('--auth') > 0;
 const role = argument('--viewer') > 0 ? 'viewer' : 'operator';
+/** A controller at which nothing was ever done. */
+const empty = argument('--empty') > 0;
+const nothing = { active: [], queue: [], recent: [], drivers: [], troubles: [] };
 const dist = fileURLToPath(new URL('../dist', import.meta.url));
 const begun = Date.now() - 7_200_000;
 
@@ -31,6 +34,7 @@ const info = () => ({
   user: auth ? 'anna' : '',
   started_unix_ms: begun,
   largest_document: 4_194_304,
+  fingerprint: null,
   troubles: [],
 });
 
@@ -64,7 +68,7 @@ const file = (type, body) => ({ type, body });
 /** What is answered, by method and path; the reply is JSON, or a file. */
 const routes = [
   ['GET', /^\/info$/, () => info()],
-  ['GET', /^\/overview$/, () => fleet.overview()],
+  ['GET', /^\/overview$/, () => (empty ? { ...fleet.overview(), ...nothing } : fleet.overview())],
   ['GET', /^\/drivers$/, () => fleet.drivers],
   ['GET', /^\/submissions$/, ({ query }) => page(fleet.submissions, query, (one) => one.id)],
   ['POST', /^\/submissions$/, ({ body }) => submit(body)],
@@ -97,7 +101,7 @@ const routes = [
   ['GET', /^\/runs\/(\d+)\/figures$/, () => figures],
   ['GET', /^\/runs\/(\d+)\/figures\/(.+)\.svg$/, ({ id, rest }) => svg(id, rest)],
   ['GET', /^\/matrix$/, ({ query }) => page(history.matrix, query, (row) => row.run)],
-  ['GET', /^\/compare$/, ({ query }) => compare(numbers(query.get('a')), numbers(query.get('b')))],
+  ['GET', /^\/compare$/, ({ query }) => compare(numbers(query.get('a')), numbers(query.get('b')), query.get('margin'))],
   ['GET', /^\/evaluations$/, () => history.evaluations],
   [
     'GET',
@@ -123,13 +127,14 @@ function svg(id, name) {
   return file('image/svg+xml', drawing(figure.title, figure.description, figure.unit, Number(id) + name.length));
 }
 
-function compare(a, b) {
+function compare(a, b, margin) {
   if (!a.length || !b.length) throw new Trouble(400, 'name at least one run on each side');
   const drawings = ['Read throughput', 'Read p99'].map((title, index) => [
     title,
     drawing(title, title, index ? 'ms' : 'op/s', index),
   ]);
-  return { ...history.comparison(a, b), figures: drawings };
+  const compared = history.comparison(a, b, margin ? parseFloat(margin) / 100 : null);
+  return { ...compared, figures: compared.comparable ? drawings : [] };
 }
 
 async function read(request) {
@@ -143,7 +148,7 @@ function follow(query, response) {
   response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' });
   response.write(': hello\n\n');
   const tell = ({ id, name, data, submission: about }) => {
-    const fits = submission === null ? name === 'overview' : about === Number(submission);
+    const fits = submission === null ? name === 'overview' && !empty : about === Number(submission);
     if (fits) response.write(`id: ${id}\nevent: ${name}\ndata: ${JSON.stringify(data)}\n\n`);
   };
   fleet.events.on('event', tell);

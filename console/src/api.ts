@@ -110,13 +110,69 @@ export interface CheckedStage {
   works: string[];
 }
 
+/** One operation of one load, in both groups. */
+export interface ComparedOperation {
+  a: ComparedSide | null;
+  b: ComparedSide | null;
+  /** Which load. */
+  load: string;
+  /** The operation's name. */
+  operation: string;
+}
+
+/** One run of a group, second by second. */
+export interface ComparedRun {
+  /** The run. */
+  run: number;
+  /** Its seconds, those outside the window included; at most 600, each of them the mean of as many as it takes. */
+  seconds: ComparedSecond[];
+}
+
+/** A second of an operation, or several. */
+export interface ComparedSecond {
+  /** When it began, seconds since the work's start. */
+  at: number;
+  /** 99th percentile of the latency, microseconds; of several seconds, the largest. */
+  p99_us: number;
+  /** Successes per second. */
+  throughput: number;
+}
+
+/** What a group of runs did of an operation. Latencies are response times, microseconds. */
+export interface ComparedSide {
+  /** Bytes per second: mean of the runs. */
+  bandwidth: number;
+  /** Its selectors and settings as the document wrote them. */
+  config: string;
+  /** Failures of all runs. */
+  failed: number;
+  /** Mean latency over the operations of all runs; null where it is not known. */
+  mean_us: number | null;
+  /** Successes of all runs. */
+  ok: number;
+  /** Shares of the operations of all runs, 0 to 1, and the latency that they do not exceed; ascending. */
+  percentiles_us: [number, number][];
+  /** Each run, second by second. */
+  runs: ComparedRun[];
+  /** Operations per second: mean of the runs. */
+  throughput: number;
+  /** Workers of the work. */
+  workers: number;
+}
+
 /** A comparison of two groups of runs. */
 export interface Comparison {
+  /** Whether anything was done on both sides that can be compared. */
+  comparable: boolean;
   /** Figures: titles and SVG. */
   figures: [string, string][];
   /** Why the numbers are unreliable, if they are. */
   invalid: string[];
-  /** `better`, `worse`, `better in part, worse in part`, `cannot tell`, `not tested`. */
+  /** The share within which the groups count as equal, if one was asked for. */
+  margin: number | null;
+  /** One entry per load and operation of either group. */
+  operations: ComparedOperation[];
+  /** `better`, `worse`, `better in part, worse in part`, `cannot tell`, `not tested`; with a margin also `equal within the margin`, `not worse than the margin`, `inconclusive`. */
   outcome: string;
   /** One row per load and metric. */
   rows: ComparisonRow[];
@@ -303,7 +359,7 @@ export interface Form {
   about: string;
   /** Its other keys. */
   keys: FormKey[];
-  /** The value of its key `kind`: `s3`. */
+  /** The value of its key `kind`, or the key that it stands under: `s3`, `load`. */
   name: string;
   /** Keys exactly one of which is required; or empty. */
   one_of: string[];
@@ -349,6 +405,8 @@ export interface Host {
 
 /** The controller, and the caller's role. */
 export interface Info {
+  /** SHA-256 of its certificate, hexadecimal, by which drivers know it; null without TLS. */
+  fingerprint: string | null;
   /** Largest document accepted, bytes. */
   largest_document: number;
   /** The controller's name. */
@@ -552,12 +610,18 @@ export interface MatrixRow {
   bytes: number;
   /** Its selectors and settings as the document wrote them. */
   config: string;
+  /** Operations of each worker in flight at once. */
+  depth: number;
   /** Drivers that shared it; 1 without drivers. */
   drivers: number;
   /** Operations that failed. */
   failed: number;
+  /** What the work is for: `normal`, `prepare`, ... */
+  kind: string;
   /** Mean response time. */
   mean_us: number;
+  /** Whether the work measures, rather than to make ready or to clean up. */
+  measures: boolean;
   /** Its name. */
   name: string;
   /** Operations that succeeded. */
@@ -1084,6 +1148,8 @@ export interface TargetForm {
   form: Form;
   /** What its engine puts load on: `objects`, `volumes`. */
   subject: string;
+  /** The works that it can have, each under the key that it stands under, with those of its keys that take single values. */
+  works: Form[];
 }
 
 /** A distribution of pauses. */

@@ -79,7 +79,10 @@ export const run = (id: number) => get<api.RunRecord>(`/runs/${id}`);
 export const deleteRun = (id: number) => send('DELETE', `/runs/${id}`);
 export const figures = (run: number) => get<api.Figure[]>(`/runs/${run}/figures`);
 export const figure = (run: number, name: string) => text(`/runs/${run}/figures/${encodeURIComponent(name)}.svg`);
-export const compare = (a: number[], b: number[]) => get<api.Comparison>(`/compare?a=${a.join(',')}&b=${b.join(',')}`);
+export const compare = (a: number[], b: number[], margin = '') =>
+  get<api.Comparison>(
+    `/compare?a=${a.join(',')}&b=${b.join(',')}${margin ? `&margin=${encodeURIComponent(margin)}` : ''}`,
+  );
 export const evaluations = () => get<api.EvaluationRow[]>('/evaluations');
 
 /** A page of a list that is told newest first. */

@@ -2,7 +2,7 @@
 
 import { browser, mock } from './harness.mjs';
 
-const files = ['load', 'pages', 'theme', 'submit', 'queue', 'tables', 'stream', 'roles'];
+const files = ['load', 'pages', 'theme', 'start', 'submit', 'queue', 'tables', 'compare', 'stream', 'roles'];
 const wanted = process.argv.slice(2);
 const chrome = await browser();
 let failed = 0;

@@ -39,6 +39,20 @@ export async function open(chrome, address, { width = 1440, height = 900, dark =
   return { page, errors, close: () => context.close() };
 }
 
+/** Drops a file on an element, as a user does. */
+export async function drop(page, selector, name, text) {
+  const data = await page.evaluateHandle(
+    ([name, text]) => {
+      const data = new DataTransfer();
+      data.items.add(new File([text], name, { type: 'text/plain' }));
+      return data;
+    },
+    [name, text],
+  );
+  for (const event of ['dragenter', 'dragover', 'drop'])
+    await page.dispatchEvent(selector, event, { dataTransfer: data });
+}
+
 /** Serious violations of accessibility rules, in words. */
 export async function violations(page) {
   await page.evaluate(axe);
@@ -57,7 +71,10 @@ export async function violations(page) {
 export const pages = [
   ['overview', '/', '.data tbody tr'],
   ['submit', '/submit', '.editor'],
-  ['form', '/submit', '.editor', (page) => page.getByRole('button', { name: 'Use a form' }).click()],
+  ['form', '/submit?form', '.stage'],
+  ['form-s3', '/submit?form', '.stage', (page) => page.getByLabel('Kind of target').selectOption('s3')],
+  ['form-file', '/submit?form', '.stage', (page) => page.getByLabel('Kind of target').selectOption('file')],
+  ['form-sweep', '/submit?form', '.stage', (page) => page.getByRole('button', { name: 'Sweep of sizes' }).click()],
   ['live', '/w/101', '.chart canvas'],
   ['queued', '/w/110', '.notice'],
   ['ended', '/w/97', '.notice'],
@@ -65,7 +82,8 @@ export const pages = [
   ['run', '/runs/999', '.work table'],
   ['invalid', '/runs/988', '.work table'],
   ['matrix', '/matrix', '.chart canvas'],
-  ['compare', '/compare?a=990,991&b=995,996', '.notice'],
+  ['compare', '/compare?a=991,992&b=995,996', '.changes'],
+  ['nothing', '/compare?a=989&b=995', '.notice'],
   ['evaluations', '/evaluations', '.data tbody tr'],
   ['evaluation', '/evaluations/23', 'iframe'],
   ['audit', '/audit', '.data tbody tr'],

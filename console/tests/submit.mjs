@@ -1,7 +1,7 @@
 /** A document is checked while it is typed, uploaded, written by the form, and submitted. */
 
 import assert from 'node:assert/strict';
-import { open, violations } from './harness.mjs';
+import { drop, open, violations } from './harness.mjs';
 
 export const name = 'submit';
 
@@ -24,34 +24,56 @@ export async function test(chrome, address) {
 
   await page.getByRole('button', { name: 'Use a form' }).click();
   await page.getByLabel('Delete', { exact: true }).fill('5');
+  const ready = page.locator('.badge', { hasText: 'ready to run' });
   const kind = page.getByLabel('Kind of target');
   await kind.selectOption('s3');
   const written = await document.inputValue();
   assert.match(written, /- delete: \{weight: 5\}/);
-  assert.match(written, /secret_key: \$\{TIDEMARK_SECRET_KEY\}/);
-  await page.getByLabel('Secret key', { exact: true }).fill('hunter2');
-  await page.getByText('never the key itself').waitFor();
-  assert.ok(await submit.isDisabled(), 'a bare secret cannot be submitted');
-  await page.getByText('More settings').focus();
+  assert.doesNotMatch(written, /TIDEMARK_SECRET/, 'no variable is named that the controller may not have');
+  await ready.waitFor();
+  await page.getByLabel('Access key', { exact: true }).fill('${TIDEMARK_SECRET_ACCESS_KEY}');
+  const secret = page.getByLabel('Secret key', { exact: true });
+  await secret.fill('hunter2');
+  assert.equal(await secret.getAttribute('type'), 'password', 'a key is not shown while it is typed');
+  assert.match(await document.inputValue(), /access_key: \$\{TIDEMARK_SECRET_ACCESS_KEY\}\n {2}secret_key: •+\n/);
+  const checked = page.waitForRequest((request) => request.url().endsWith('/check'));
+  await page.locator('.form').getByText('More settings').focus();
   await page.keyboard.press('Enter');
   await page.getByLabel('Path style').selectOption('false');
+  assert.match((await checked).postDataJSON().document, /secret_key: "hunter2"\n/, 'the controller gets the key');
   assert.match(await document.inputValue(), /path_style: false/);
+  await ready.waitFor();
+  assert.ok(await submit.isEnabled(), 'what the form writes for S3 can be submitted');
+
+  await page.getByRole('button', { name: 'Add a load after it' }).click();
+  await page.getByLabel('Load name').nth(1).fill('reads');
+  await page.getByLabel('Write', { exact: true }).nth(1).fill('0');
+  assert.match(await document.inputValue(), /- name: main\n[^]*- name: reads\n/);
+  await page.getByRole('button', { name: 'Sweep of sizes and workers' }).click();
+  await page.getByText('3 sizes × 4 levels × 3 repeats = 36 runs').waitFor();
+  assert.match(await document.inputValue(), /loads:\n {2}- name: 4KiB\n[^]*levels: \{workers: \[8, 16, 32, 64\]\}\n/);
+  assert.deepEqual(await violations(page), [], 'the form of a sweep is accessible');
+  await page.getByRole('button', { name: 'One load' }).click();
 
   await kind.selectOption('swift');
   await page.getByLabel('Auth', { exact: true }).selectOption('keystone-v3');
   await page.getByLabel('Project', { exact: true }).fill('lab');
   assert.match(await document.inputValue(), /kind: keystone-v3\n[^]*project: lab\n/);
-  await page.locator('.badge', { hasText: 'ready to run' }).waitFor();
+  await ready.waitFor();
   assert.deepEqual(await violations(page), [], 'the form of a target with mappings is accessible');
   await kind.selectOption('file');
-  await page.getByLabel('Depth').fill('32');
-  await page.getByRole('button', { name: 'Sequential offsets' }).click();
-  assert.match(await document.inputValue(), /kind: file\n[^]*pattern: rw\n[^]*depth: 32\n/);
+  await page.getByLabel('Depth', { exact: true }).fill('1, 32');
+  await page.getByRole('button', { name: 'randrw', exact: true }).click();
+  assert.match(await document.inputValue(), /kind: file\n[^]*pattern: \[randread, randrw\]\n[^]*depth: \[1, 32\]\n/);
+  assert.deepEqual(await violations(page), [], 'the form of volumes is accessible');
+  await kind.selectOption('device');
+  assert.equal(await page.getByLabel('Remove files and images').count(), 0, 'a device cannot be removed');
+  assert.doesNotMatch(await document.inputValue(), /cleanup/);
 
   await page.getByRole('button', { name: 'Upload or edit' }).click();
-  await page
-    .locator('input[type=file]')
-    .setInputFiles({ name: 'w.xml', mimeType: 'text/xml', buffer: Buffer.from(cosbench) });
+  await document.fill('');
+  await page.getByText('Drop a file here').waitFor();
+  await drop(page, 'main .drop', 'w.xml', cosbench);
   await page.locator('.badge', { hasText: 'COSBench XML: ready to run' }).waitFor();
   await page.getByLabel('Priority').fill('7');
   await submit.click();

@@ -7,20 +7,49 @@ export const name = 'tables';
 
 export async function test(chrome, address) {
   const { page, errors, close } = await open(chrome, `${address}/matrix`);
-  await page.getByText('4\u202f000 rows', { exact: true }).waitFor();
   const rows = page.getByRole('region', { name: 'Performance matrix' }).locator('tbody tr');
+  const shown = async () => {
+    await page.waitForFunction(() =>
+      /^[\d\u202f]+ rows?$/.test(document.querySelector('.filters [role=status]')?.textContent ?? ''),
+    );
+    return Number((await page.locator('.filters [role=status]').textContent()).replace(/\D/g, ''));
+  };
+  const all = await shown();
   assert.ok((await rows.count()) < 120, 'only rows in view are in the document');
+  await page.getByLabel('Include preparation and cleanup').check();
+  assert.equal(await shown(), all + 1000, 'each run was prepared once, by writes');
+  await page.getByLabel('Include preparation and cleanup').uncheck();
+  const legend = page.locator('.chart .legend > span');
+  const colours = async () =>
+    new Map(
+      await legend.evaluateAll((spans) =>
+        spans.map((span) => [span.firstChild.nextSibling.textContent.trim(), span.querySelector('circle').style.fill]),
+      ),
+    );
+  const before = await colours();
+  assert.equal(before.size, 6);
   await page.getByRole('combobox', { name: 'Operation' }).selectOption('write');
-  await page.getByText('1\u202f000 rows', { exact: true }).waitFor();
+  assert.ok((await shown()) < all / 2);
+  const after = await colours();
+  const kept = [...after.keys()].filter((name) => before.has(name));
+  assert.ok(kept.length > 0 && kept.every((name) => after.get(name) === before.get(name)), 'colours stay');
+  const heads = await page.locator('.data thead th').allTextContents();
+  assert.ok(
+    ['Pattern', 'Size', 'Depth'].every((head) => heads.includes(head)),
+    `${heads}`,
+  );
   await page.getByRole('button', { name: 'Throughput', exact: true }).click();
-  const column = () =>
-    page.getByRole('region', { name: 'Performance matrix' }).locator('tbody td:nth-child(8)').allTextContents();
+  const place = 1 + heads.indexOf('Throughput');
+  const column = () => rows.locator(`td:nth-child(${place})`).allTextContents();
   const numbers = (await column()).slice(0, 20).map((text) => Number(text.replace(/[^\d.]/g, '')));
   assert.deepEqual(
     numbers,
     numbers.slice().sort((a, b) => b - a),
     'the largest are first',
   );
+  await page.getByRole('combobox', { name: 'Operation' }).selectOption('');
+  await page.getByLabel('Run, stage or settings').fill('oltp-randread');
+  await page.getByText('randread', { exact: true }).first().waitFor();
 
   await page.goto(`${address}/runs`);
   await page.getByText('1\u202f000 runs', { exact: true }).waitFor();

@@ -10,31 +10,38 @@ export interface Field {
   path: string;
   key: FormKey;
   kind?: Form;
+  /** Whether it begins with its example: only what must be there does. A secret's example is a variable that may not be set. */
+  begins: boolean;
 }
 
-/** A secret that stands in the document as it is, where everybody who can look would want a reference to the environment. */
+/** A reference to the controller's environment, rather than the value itself. */
 export const isReference = (secret: string) => /^\$\{[A-Za-z_][A-Za-z0-9_]*\}$/.test(secret);
+
+/** What stands for a secret where it is shown. */
+export const hidden = '••••••••';
 
 /** The path of the kind of a mapping. */
 export const kindOf = (path: string) => `${path}.kind`;
 
 /** A key of a form; a mapping is of the first kind unless another was chosen. */
-function field(key: FormKey, above: string, values: Values): Field {
+function field(form: Form, key: FormKey, above: string, values: Values): Field {
   const path = above + key.name;
   const kind = key.kinds.find((kind) => kind.name === values[kindOf(path)]) ?? key.kinds[0];
-  return kind ? { path, key, kind } : { path, key };
+  const begins = !key.secret && (key.required || form.one_of.includes(key.name));
+  return kind ? { path, key, kind, begins } : { path, key, begins };
 }
 
 /** All fields of a form, each mapping followed by its own. */
 export function fields(form: Form, values: Values, above = ''): Field[] {
   return form.keys.flatMap((key) => {
-    const own = field(key, above, values);
+    const own = field(form, key, above, values);
     return own.kind ? [own, ...fields(own.kind, values, `${own.path}.`)] : [own];
   });
 }
 
 /** The value of a field: what was entered, or the example that it begins with. */
-export const valueOf = ({ path, key }: Field, values: Values): string => values[path] ?? key.example;
+export const valueOf = ({ path, key, begins }: Field, values: Values): string =>
+  values[path] ?? (begins ? key.example : '');
 
 /** Whether a field is shown at once, rather than among further settings. */
 export const isMain = ({ key }: Field) => key.required || key.example !== '';
@@ -47,24 +54,30 @@ export function text(value: string): string {
   return (plain && !word) || quantity || isReference(value) ? value : JSON.stringify(value);
 }
 
-function value({ choices, list }: FormKey, entered: string): string {
-  if (choices.includes(entered)) return entered;
+/** What was entered for a key, as YAML; what stands in braces or brackets is YAML already. */
+export function value({ choices, list }: FormKey, entered: string): string {
+  if (choices.includes(entered) || /^[{[]/.test(entered)) return entered;
   const items = list ? entered.split(',').map((item) => text(item.trim())) : [text(entered)];
   return items.length === 1 ? items[0]! : `[${items.join(', ')}]`;
 }
 
-function lines(form: Form, values: Values, above: string, indent: string): string[] {
+/** A secret always is a text: one of digits alone is no number. */
+const secret = (entered: string) => (isReference(entered) ? entered : JSON.stringify(entered));
+
+function lines(form: Form, values: Values, above: string, indent: string, hide: boolean): string[] {
   const each = (key: FormKey): string[] => {
-    const own = field(key, above, values);
-    if (own.kind) return [`${indent}${key.name}:`, ...lines(own.kind, values, `${own.path}.`, `${indent}  `)];
+    const own = field(form, key, above, values);
+    if (own.kind) return [`${indent}${key.name}:`, ...lines(own.kind, values, `${own.path}.`, `${indent}  `, hide)];
     const entered = valueOf(own, values).trim();
-    return entered ? [`${indent}${key.name}: ${value(key, entered)}`] : [];
+    if (!entered) return [];
+    const plain = key.secret ? secret(entered) : value(key, entered);
+    return [`${indent}${key.name}: ${key.secret && hide && !isReference(entered) ? hidden : plain}`];
   };
   return [`${indent}kind: ${form.name}`, ...form.keys.flatMap(each)];
 }
 
-/** The section's lines. */
-export function target({ form, bare }: TargetForm, values: Values): string[] {
-  const all = lines(form, values, '', '  ');
+/** The section's lines; `hide` puts dots in the place of secrets. */
+export function target({ form, bare }: TargetForm, values: Values, hide = false): string[] {
+  const all = lines(form, values, '', '  ', hide);
   return bare && all.length === 1 ? [`target: ${form.name}`] : ['target:', ...all];
 }

@@ -1,65 +1,88 @@
 /** Writes the Tidemark YAML of a form. The syntax is that of `docs/document.md`. */
 
 import type { TargetForm } from '../api';
-import { settingsOf, type Load } from './load';
-import { target, text } from './target';
+import {
+  furtherKeys,
+  items,
+  levelsOf,
+  settingsOf,
+  sizeText,
+  volumeKeys,
+  workOf,
+  type Load,
+  type Stage,
+  type VolumeStage,
+} from './load';
+import { target, text, value, type Values } from './target';
 
 const range = (last: number) => (last === 1 ? '1' : `1-${last}`);
 const after = (objects: number) => `${objects + 1}-${2 * objects}`;
+const indented = (lines: string[], by: string) => lines.map((line) => by + line);
 
-function sizes({ sizeFrom, sizeTo, sizeUnit }: Load): string {
-  return sizeFrom === sizeTo ? `${sizeFrom}${sizeUnit}` : `"u(${sizeFrom},${sizeTo})${sizeUnit}"`;
+/** A size within a list of settings: what has brackets needs quotes. */
+function size(item: string): string {
+  const known = sizeText(item) ?? item;
+  return known.includes('(') ? JSON.stringify(known) : known;
 }
 
 /**
  * With deletes, a pool keeps count of what exists, so that nothing asks for an object that is gone. Without, reads have the
  * objects that were prepared and writes make others, as COSBench's workloads do.
  */
-function operations(load: Load, pool: boolean): string[] {
+function operations(load: Load, stage: Stage, sizes: string, pool: boolean): string[] {
   const lines: string[] = [];
   const add = (verb: string, weight: number, settings: string) => {
     if (weight > 0) lines.push(`        - ${verb}: {weight: ${weight}${settings}}`);
   };
   const old = pool ? '' : `, objects: ${range(load.objects)}`;
   const fresh = pool ? '' : `, objects: ${after(load.objects)}`;
-  add('get', load.read, old);
-  add('put', load.write, `${fresh}, sizes: ${sizes(load)}`);
-  add('delete', load.delete, '');
-  add('list', load.list, ', page: 100');
+  add('get', stage.read, old);
+  add('put', stage.write, `${fresh}, sizes: ${sizes}`);
+  add('delete', stage.delete, '');
+  add('list', stage.list, ', page: 100');
   return lines;
 }
 
-/** How long the load lasts, and when its operations are due. */
-function timing(load: Load): string[] {
+/** Further keys of a load, in the order in which they are declared. */
+function further(form: { keys: TargetForm['form']['keys'] }, values: Values): string[] {
+  const given = form.keys.filter((key) => (values[key.name] ?? '').trim());
+  return given.map((key) => `      ${key.name}: ${value(key, values[key.name]!.trim())}`);
+}
+
+/** A load on objects. */
+function stage(load: Load, stage: Stage, sizes: string, form: TargetForm): string[] {
+  const open = stage.pace === 'rate' && !load.sweep;
+  const pool = stage.delete > 0;
+  // What is there already counts as existing, whether this document prepared it or an earlier one did.
+  const poolLines = [`      objects: ${range(2 * load.objects)}`, `      pool: {existing: ${range(load.objects)}}`];
   return [
-    ...(load.warmUpSeconds > 0 ? [`      warm_up: ${load.warmUpSeconds}s`] : []),
-    `      for: ${load.seconds}s`,
-    ...(load.pace === 'rate' ? [`      rate: ${load.rate}/s`, '      arrivals: poisson'] : []),
+    `  - name: ${text(stage.name.trim())}`,
+    '    load:',
+    // The levels of a sweep replace it.
+    ...(load.sweep ? [] : [`      workers: ${stage.workers}`]),
+    ...(stage.warmUpSeconds > 0 ? [`      warm_up: ${stage.warmUpSeconds}s`] : []),
+    `      for: ${stage.seconds}s`,
+    ...(open ? [`      rate: ${stage.rate}/s`, '      arrivals: poisson'] : []),
+    ...further(furtherKeys(form), stage.more),
+    `      containers: ${range(load.containers)}`,
+    ...(pool ? poolLines : []),
+    '      operations:',
+    ...operations(load, stage, sizes, pool),
   ];
 }
 
-/** The stages of a load on objects. */
-function objects(load: Load): string[] {
+/** The stages of loads on objects of one size. */
+function objects(load: Load, sizes: string, form: TargetForm): string[] {
   const containers = range(load.containers);
   const all = range(2 * load.objects);
-  const pool = load.delete > 0;
-  // What is there already counts as existing, whether this document prepared it or an earlier one did.
-  const poolLines = [`      objects: ${all}`, `      pool: {existing: ${range(load.objects)}}`];
   return [
     ...(load.prepare
       ? [
           `  - init: {containers: ${containers}}`,
-          `  - prepare: {workers: 8, containers: ${containers}, objects: ${range(load.objects)}, sizes: ${sizes(load)}}`,
+          `  - prepare: {workers: 8, containers: ${containers}, objects: ${range(load.objects)}, sizes: ${sizes}}`,
         ]
       : []),
-    '  - name: main',
-    '    load:',
-    `      workers: ${load.workers}`,
-    ...timing(load),
-    `      containers: ${containers}`,
-    ...(pool ? poolLines : []),
-    '      operations:',
-    ...operations(load, pool),
+    ...load.stages.flatMap((one) => stage(load, one, sizes, form)),
     ...(load.cleanUp
       ? [
           `  - cleanup: {workers: 8, containers: ${containers}, objects: ${all}}`,
@@ -69,30 +92,54 @@ function objects(load: Load): string[] {
   ];
 }
 
-/** The stages of a load on volumes. */
-function volumes(load: Load): string[] {
-  const direction = load.write === 0 ? 'read' : load.read === 0 ? 'write' : 'rw';
-  const reads = Math.round((load.read / (load.read + load.write)) * 100);
+/** The stages of loads on volumes. */
+function volumes(load: Load, form: TargetForm): string[] {
+  const one = ({ name, values }: VolumeStage) => [
+    `  - name: ${text(name.trim())}`,
+    '    load:',
+    ...further(volumeKeys(form), values),
+  ];
   return [
     ...(load.prepare ? ['  - prepare: {}'] : []),
-    '  - name: main',
-    '    load:',
-    `      pattern: ${load.random ? 'rand' : ''}${direction}`,
-    ...(direction === 'rw' ? [`      reads: ${reads}%`] : []),
-    `      block_size: ${load.sizeFrom}${load.sizeUnit}`,
-    `      depth: ${load.depth}`,
-    ...timing(load),
-    ...(load.cleanUp ? ['  - cleanup: {}'] : []),
+    ...load.volumeStages.flatMap(one),
+    ...(load.cleanUp && workOf(form, 'cleanup') ? ['  - cleanup: {}'] : []),
   ];
 }
 
-export function write(load: Load, form: TargetForm): string {
-  const lines = [
-    `name: ${text(load.name.trim())}`,
-    ...target(form, settingsOf(load, form)),
+/** Whether the document is an evaluation: every size with every number of workers. */
+export const isSweep = (load: Load, form: TargetForm) => load.sweep && form.subject === 'objects';
+
+/** An evaluation with one arm, a load of each size, and levels of workers. */
+function sweep(load: Load, form: TargetForm, hide: boolean): string[] {
+  const one = (item: string) => [
+    `  - name: ${text(item.replaceAll(/\s/g, ''))}`,
+    ...(load.verify ? ['    content: {verify: true}'] : []),
+    '    stages:',
+    ...indented(objects(load, size(item), form), '    '),
+  ];
+  return [
+    'arms:',
+    `  - name: ${form.form.name}`,
+    ...indented(target(form, settingsOf(load, form), hide), '    '),
+    'loads:',
+    ...items(load.sizes).flatMap(one),
+    `levels: {workers: [${(levelsOf(load.levels) ?? []).join(', ')}]}`,
+    `repeats: ${load.repeats}`,
+    ...(load.serviceLevel.trim() ? [`service_level: ${text(load.serviceLevel.trim())}`] : []),
+  ];
+}
+
+function workload(load: Load, form: TargetForm, hide: boolean): string[] {
+  return [
+    ...target(form, settingsOf(load, form), hide),
     ...(load.verify ? ['content: {verify: true}'] : []),
     'stages:',
-    ...(form.subject === 'objects' ? objects(load) : volumes(load)),
+    ...(form.subject === 'objects' ? objects(load, size(items(load.sizes)[0] ?? ''), form) : volumes(load, form)),
   ];
-  return lines.join('\n') + '\n';
+}
+
+/** The document; `hide` puts dots in the place of secrets, for those who look on. */
+export function write(load: Load, form: TargetForm, hide = false): string {
+  const lines = isSweep(load, form) ? sweep(load, form, hide) : workload(load, form, hide);
+  return [`name: ${text(load.name.trim())}`, ...lines].join('\n') + '\n';
 }

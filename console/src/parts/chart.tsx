@@ -177,6 +177,10 @@ function Drawing(props: Props & { hover: (at: number | null) => void }) {
   return <div class="drawing" ref={host} role="img" aria-label={inWords(props)} style={{ height: `${height}px` }} />;
 }
 
+/** Room for labels, pixels: what does not fit is cut off. */
+const widest = (labels: readonly string[] | null) =>
+  Math.max(44, ...(labels ?? []).map((label) => 16 + 6.4 * (label?.length ?? 0)));
+
 /** Whole powers of ten around the values. */
 const decades = (least: number | null, most: number | null): [number, number] =>
   least && most ? [10 ** Math.floor(Math.log10(least)), 10 ** Math.ceil(Math.log10(most * 1.001))] : [1, 10];
@@ -209,6 +213,8 @@ function asOptions({ lines, log, width, height, format, place, together, hover }
     width,
     height,
     legend: { show: false },
+    // The last label of the positions is centred below its mark.
+    padding: [8, 26, 0, 0],
     cursor: {
       y: false,
       points: { size: 6 },
@@ -225,7 +231,7 @@ function asOptions({ lines, log, width, height, format, place, together, hover }
       { ...axis, size: 26, values: (_, values) => values.map(place), space: 70, incrs: steps },
       {
         ...axis,
-        size: 68,
+        size: (_, values) => widest(values),
         values: (_, values) => values.map((value) => (value === null ? '' : format(value))),
         space: 32,
       },

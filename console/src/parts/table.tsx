@@ -12,6 +12,8 @@ export interface Column<T> {
   number?: boolean;
   /** What it is sorted by and what a file gets; a column without is only shown. */
   value?: (row: T) => Value;
+  /** What a file gets, if something else. */
+  file?: (row: T) => Value;
   /** What is shown; the value where it is left out. */
   show?: (row: T) => ComponentChildren;
 }

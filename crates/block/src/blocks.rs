@@ -56,6 +56,10 @@ impl Engine for Blocks {
         document::KEYS.to_vec()
     }
 
+    fn works_on(&self, target: &str) -> Vec<&'static Mapping> {
+        document::works_on(target)
+    }
+
     fn sections(&self) -> Vec<&'static Key<Map>> {
         vec![&CONTENT]
     }

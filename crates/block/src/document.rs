@@ -6,7 +6,7 @@ mod volumes;
 mod work;
 
 pub(crate) use volumes::{KINDS, Volumes, volumes};
-pub(crate) use work::{KEYS, works};
+pub(crate) use work::{KEYS, works, works_on};
 
 #[cfg(test)]
 pub(crate) mod tests;

@@ -29,7 +29,7 @@
 //! | `GET /runs/{id}/figures` | viewer | -> [`Figure`]s |
 //! | `GET /runs/{id}/figures/{name}.svg` | viewer | -> the figure as SVG |
 //! | `GET /matrix?limit=N&before=ID` | viewer | -> [`MatrixRow`]s, one per run, stage, work and operation |
-//! | `GET /compare?a=1,2&b=3,4` | viewer | -> [`Comparison`] |
+//! | `GET /compare?a=1,2&b=3,4&margin=5%` | viewer | -> [`Comparison`] |
 //! | `GET /evaluations` | viewer | -> [`EvaluationRow`]s |
 //! | `GET /evaluations/{id}/report?format=html,md,csv,json` | viewer | -> the file |
 //! | `GET /audit?limit=N&before=ID` | operator | -> [`AuditRow`]s |
@@ -40,6 +40,13 @@
 //! `GET /login?code=CODE` (none) -> cookie of the console, COSBench's `cli/*.action` with and without `/controller` before it,
 //! and the console at `/`.
 
+mod comparison;
+mod forms;
+
+pub use comparison::{
+    ComparedOperation, ComparedRun, ComparedSecond, ComparedSide, Comparison, ComparisonRow,
+};
+pub use forms::{Form, FormKey, TargetForm};
 use serde::{Deserialize, Serialize};
 use tidemark_measure::host::{Host, Utilization};
 pub use tidemark_measure::record::State as RunState;
@@ -72,6 +79,8 @@ pub struct Info {
     pub started_unix_ms: u64,
     /// Largest document accepted, bytes.
     pub largest_document: u64,
+    /// SHA-256 of its certificate, hexadecimal, by which drivers know it; null without TLS.
+    pub fingerprint: Option<String>,
     /// Problems that an operator should know of: `cannot write to the result store: disk full`.
     pub troubles: Vec<String>,
 }
@@ -274,56 +283,6 @@ pub struct Cancel {
     /// Stop at once without cleanup, instead of ending the load, keeping the results and cleaning up.
     #[serde(default)]
     pub at_once: bool,
-}
-
-/// A kind of target, for forms.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
-pub struct TargetForm {
-    /// What its engine puts load on: `objects`, `volumes`.
-    pub subject: String,
-    /// Whether it requires no settings: `target: embedded`.
-    pub bare: bool,
-    /// Its kind and keys.
-    pub form: Form,
-}
-
-/// One of several kinds of a mapping, for forms.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
-pub struct Form {
-    /// The value of its key `kind`: `s3`.
-    pub name: String,
-    /// What it is.
-    pub about: String,
-    /// Its other keys.
-    pub keys: Vec<FormKey>,
-    /// Keys exactly one of which is required; or empty.
-    pub one_of: Vec<String>,
-}
-
-/// A key of a mapping, for forms.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
-pub struct FormKey {
-    /// Its name.
-    pub name: String,
-    /// What it is for.
-    pub about: String,
-    /// How its value is written: `duration`.
-    pub value: String,
-    /// Whether it is required.
-    pub required: bool,
-    /// The value that it has without being given, or empty.
-    pub default: String,
-    /// A value to begin with, or empty.
-    pub example: String,
-    /// The words that its value may be; empty if it is none of some words.
-    pub choices: Vec<String>,
-    /// Whether it takes a list, too.
-    pub list: bool,
-    /// Whether its value must be a reference, such as `${NAME}`, for it is a secret.
-    pub secret: bool,
-    /// The kinds of mapping that its value may be; empty for a single value.
-    #[schema(no_recursion)]
-    pub kinds: Vec<Form>,
 }
 
 /// A document to check.
@@ -582,6 +541,12 @@ pub struct MatrixRow {
     pub stage: String,
     /// The work's name.
     pub work: String,
+    /// What the work is for: `normal`, `prepare`, ...
+    pub kind: String,
+    /// Whether the work measures, rather than to make ready or to clean up.
+    pub measures: bool,
+    /// Operations of each worker in flight at once.
+    pub depth: u32,
     /// The operation's name.
     pub operation: String,
     /// What it is counted as: `read`, `write`, `delete`, `list`, ...
@@ -610,42 +575,6 @@ pub struct MatrixRow {
     pub success_ratio: f64,
     /// Its selectors and settings as the document wrote them.
     pub config: String,
-}
-
-/// A comparison of two groups of runs.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
-pub struct Comparison {
-    /// `better`, `worse`, `better in part, worse in part`, `cannot tell`, `not tested`.
-    pub outcome: String,
-    /// The outcome in one sentence.
-    pub sentence: String,
-    /// Why the numbers are unreliable, if they are.
-    pub invalid: Vec<String>,
-    /// One row per load and metric.
-    pub rows: Vec<ComparisonRow>,
-    /// Figures: titles and SVG.
-    pub figures: Vec<(String, String)>,
-}
-
-/// One metric of both groups.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
-pub struct ComparisonRow {
-    /// Which load.
-    pub load: String,
-    /// Which metric, with its unit: `read throughput (op/s)`.
-    pub metric: String,
-    /// Of the first group.
-    pub a: f64,
-    /// Of the second.
-    pub b: f64,
-    /// b divided by a.
-    pub ratio: f64,
-    /// Confidence interval of the ratio, all rows together 95 %; null without repeats.
-    pub interval: Option<(f64, f64)>,
-    /// The smallest difference that would be found in four of five cases, as a share; null without repeats.
-    pub detectable: Option<f64>,
-    /// `better`, `worse`, `cannot tell below 4.2 %`, `too few repeats`.
-    pub outcome: String,
 }
 
 /// An evaluation in a list.

@@ -99,8 +99,12 @@ fn workload(forecast: &Forecast) -> Vec<String> {
 
 fn evaluation(evaluation: &Evaluation, loads: &[Forecast]) -> Vec<String> {
     let arms: Vec<&str> = evaluation.arms.iter().map(|arm| arm.name.as_str()).collect();
-    let mut lines =
-        vec![format!("Compares {} arms ({}): {}.", arms.len(), evaluation.order.name(), arms.join(", "))];
+    let mut lines = vec![match &arms[..] {
+        [only] => format!("Measures one arm: {only}."),
+        several => {
+            format!("Compares {} arms ({}): {}.", several.len(), evaluation.order.name(), arms.join(", "))
+        }
+    }];
     for (load, forecast) in evaluation.loads.iter().zip(loads) {
         lines.push(format!("One run of {}: {}.", load.name, forecast.time.summary()));
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use tidemark_measure::evaluation::{Arm, Evaluation, Load, Member};
 use tidemark_measure::record::{Run, State};
+use tidemark_measure::units;
 
 /// The order of stored results that are compared: nobody chose it.
 const ORDER: &str = "as they were done";
@@ -70,6 +71,18 @@ impl Side {
 /// What a load on one of several arms is called.
 fn on(load: &str, arm: &str) -> String {
     format!("{load} on {arm}")
+}
+
+/// Reads a margin: a share above nothing and below all, such as `5%`.
+///
+/// # Errors
+/// When it is not one: what to write.
+pub fn margin(text: &str) -> Result<f64, String> {
+    let share = units::parse_share(text).map_err(|error| error.to_string())?;
+    match share > 0.0 && share < 1.0 {
+        true => Ok(share),
+        false => Err("write a share between 0 and 100 %, such as `5%`".into()),
+    }
 }
 
 /// Both sides as the arms of one evaluation, the first as its baseline: for [`assess`](crate::evaluation::assess).

@@ -40,6 +40,11 @@ pub trait Engine: Send + Sync {
     /// [every work](crate::yaml::works::WORK) has.
     fn work_keys(&self) -> Vec<&'static Mapping>;
 
+    /// Those of them that make sense on this kind of target.
+    fn works_on(&self, _target: &str) -> Vec<&'static Mapping> {
+        self.work_keys()
+    }
+
     /// Keys that documents, stages and works may give once for all below, such as `naming`.
     fn sections(&self) -> Vec<&'static Key<Map>> {
         Vec::new()

@@ -26,6 +26,8 @@ pub(crate) struct App {
     pub(crate) figures: FigureCache,
     pub(crate) name: String,
     pub(crate) version: String,
+    /// With TLS: SHA-256 of the certificate, hexadecimal.
+    pub(crate) fingerprint: Option<String>,
     pub(crate) started_unix_ms: u64,
     /// The description of the API, as JSON.
     pub(crate) openapi: Bytes,
@@ -42,13 +44,14 @@ pub(crate) struct Parts {
     pub(crate) limits: Limits,
     pub(crate) name: String,
     pub(crate) version: String,
+    pub(crate) fingerprint: Option<String>,
     pub(crate) openapi: Bytes,
     pub(crate) stopping: watch::Receiver<bool>,
 }
 
 impl App {
     pub(crate) fn new(parts: Parts) -> Arc<Self> {
-        let Parts { controller, fleet, guard, limits, name, version, openapi, stopping } = parts;
+        let Parts { controller, fleet, guard, limits, name, version, fingerprint, openapi, stopping } = parts;
         let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         Arc::new(Self {
             controller,
@@ -59,6 +62,7 @@ impl App {
             figures: FigureCache::default(),
             name,
             version,
+            fingerprint,
             started_unix_ms: since.map_or(0, |since| since.as_millis() as u64),
             openapi,
             stopping,

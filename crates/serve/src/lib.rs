@@ -139,6 +139,7 @@ fn serve_with(
             limits: options.limits.clone(),
             name: options.name,
             version: options.version.clone(),
+            fingerprint: ours.fingerprint.clone(),
             openapi: api::description(&options.version),
             stopping: stopped.clone(),
         });

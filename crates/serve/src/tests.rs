@@ -137,8 +137,12 @@ impl Server {
 
     /// Keeps a run, as if it had been carried out.
     fn keep_run(&self) -> u64 {
+        self.keep(&run())
+    }
+
+    fn keep(&self, run: &Run) -> u64 {
         let mut store = Store::open(&store_in(self.directory.path())).unwrap();
-        store.add(&run(), &tidemark_store::Listing::default()).unwrap()
+        store.add(run, &tidemark_store::Listing::default()).unwrap()
     }
 
     fn ask(&self, method: &str, path: &str) -> TestRequest {

@@ -8,6 +8,7 @@ use crate::owner;
 use crate::store::{Store, signed};
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 use tidemark_measure::histogram::PERCENTILES;
+use tidemark_measure::kind::WorkKind;
 use tidemark_measure::record::{Operation, Run, Stage, State, Work};
 
 /// One operation of one run.
@@ -27,6 +28,10 @@ pub struct OperationRow {
     pub stage: String,
     /// The work's name.
     pub work: String,
+    /// What the work is for.
+    pub kind: WorkKind,
+    /// Operations of each worker in flight at once.
+    pub depth: u32,
     /// The operation's name.
     pub operation: String,
     /// Its class: `read`, `write`, ...
@@ -61,7 +66,8 @@ impl Store {
     pub fn matrix(&self, runs: usize, before: Option<u64>) -> Result<Vec<OperationRow>, StoreError> {
         let sql = "
             SELECT runs.id, runs.name, runs.started_unix_ns, runs.state, runs.valid, stage, work, operation, sample, weight,
-                   workers, drivers, ok, operations.failed, bytes, throughput, bandwidth, mean_ns, percentiles, config
+                   workers, drivers, ok, operations.failed, bytes, throughput, bandwidth, mean_ns, percentiles, config,
+                   kind, depth
             FROM (SELECT id, name, started_unix_ns, state, valid FROM runs
                   WHERE id < ? AND indexed = 1 ORDER BY id DESC LIMIT ?) AS runs
             JOIN operations ON operations.run = runs.id
@@ -101,8 +107,8 @@ impl Store {
 pub(crate) fn write(connection: &Connection, id: u64, run: &Run) -> rusqlite::Result<()> {
     connection.prepare_cached("DELETE FROM operations WHERE run = ?")?.execute([signed(id)])?;
     let sql = "INSERT INTO operations (run, place, stage, work, operation, sample, weight, workers, drivers, ok, failed,
-               bytes, throughput, bandwidth, mean_ns, percentiles, config)
-               VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+               bytes, throughput, bandwidth, mean_ns, percentiles, config, kind, depth)
+               VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
     let mut insert = connection.prepare_cached(sql)?;
     for (place, (stage, index, work, operation)) in of(run).enumerate() {
         let seconds = work.window_seconds();
@@ -124,6 +130,8 @@ pub(crate) fn write(connection: &Connection, id: u64, run: &Run) -> rusqlite::Re
             operation.mean_ns(),
             percentiles(operation),
             operation.config,
+            work.kind.name(),
+            work.depth.max(1),
         ])?;
     }
     Ok(())
@@ -181,6 +189,8 @@ fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<OperationRow> {
         mean_ns: row.get(17)?,
         percentiles_ns,
         config: row.get(19)?,
+        kind: WorkKind::named(&row.get::<_, String>(20)?),
+        depth: row.get(21)?,
     })
 }
 
@@ -218,6 +228,7 @@ mod tests {
             ("s2-main", "w1", "write")
         );
         assert_eq!((row.ok, row.failed, row.drivers, row.workers), (201, 2, 2, 4));
+        assert_eq!((row.kind, row.depth), (work.kind, work.depth.max(1)));
         assert_eq!(row.throughput, operation.throughput(work.window_seconds()));
         assert_eq!(row.mean_ns, operation.mean_ns());
         assert_eq!(row.percentiles_ns, PERCENTILES.map(|fraction| operation.quantile_ns(fraction)));
@@ -226,6 +237,22 @@ mod tests {
         assert_eq!(store.matrix(10, None).unwrap().len(), 2, "finished again: not twice");
         store.delete(id).unwrap();
         assert!(store.matrix(10, None).unwrap().is_empty());
+    }
+
+    #[test]
+    fn preparation_is_told_from_load_whatever_its_name_and_operations() {
+        let (_directory, mut store) = new();
+        let mut run = ended("fills", &[interval(0)]);
+        run.stages[1].works[0].kind = WorkKind::Prepare;
+        run.stages[1].works[0].depth = 32;
+        store.add(&run, &Listing::default()).unwrap();
+        let rows = store.matrix(1, None).unwrap();
+        assert!(rows.iter().all(|row| (row.kind, row.depth) == (WorkKind::Prepare, 32)), "{rows:?}");
+        // As a version before had it: all runs are gathered again.
+        store.connection().execute("UPDATE operations SET kind = '', depth = 1", []).unwrap();
+        store.connection().execute("UPDATE runs SET indexed = 0", []).unwrap();
+        assert_eq!(store.index_operations().unwrap(), 1);
+        assert_eq!(store.matrix(1, None).unwrap(), rows);
     }
 
     #[test]
@@ -273,7 +300,7 @@ mod tests {
         );
         let operations = format!(
             "{copies} INSERT INTO operations SELECT n, place, stage, work, operation, sample, weight, workers, drivers, ok,
-             failed, bytes, throughput, bandwidth, mean_ns, percentiles, config FROM operations, counter WHERE run = {first}"
+             failed, bytes, throughput, bandwidth, mean_ns, percentiles, config, kind, depth FROM operations, counter WHERE run = {first}"
         );
         for sql in [runs, operations] {
             store.connection().execute(&sql, []).unwrap();

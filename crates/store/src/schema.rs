@@ -158,6 +158,12 @@ const STEPS: &[&str] = &[
         PRIMARY KEY (run, stage, work, driver, second)
     ) WITHOUT ROWID;
 ",
+    "
+    -- What the work is for, and its queue depth: the operations of all runs are gathered anew.
+    ALTER TABLE operations ADD COLUMN kind TEXT NOT NULL DEFAULT '';
+    ALTER TABLE operations ADD COLUMN depth INTEGER NOT NULL DEFAULT 1;
+    UPDATE runs SET indexed = 0;
+",
 ];
 
 /// The newest schema known here.

@@ -5,6 +5,7 @@ mod controller;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use controller::{Cancel, Driver, Reach, Remote, Serve, Status, Submit, Token, TokenRole, Watch};
 use std::path::PathBuf;
+use tidemark_judge::compare::margin;
 use tidemark_lab::Layout;
 use tidemark_measure::units::parse_bytes;
 
@@ -561,13 +562,4 @@ pub(crate) struct Block {
     pub(crate) seed: u64,
     #[command(flatten)]
     pub(crate) running: Running,
-}
-
-/// A share above nothing and below all.
-fn margin(text: &str) -> Result<f64, String> {
-    let share = tidemark_measure::units::parse_share(text).map_err(|error| error.to_string())?;
-    match share > 0.0 && share < 1.0 {
-        true => Ok(share),
-        false => Err("write a share between 0 and 100 %, such as `5%`".into()),
-    }
 }

@@ -68,10 +68,36 @@ fn cosbench_s_scripts_find_what_they_know() {
     assert!(!reply.contains("Accepted"), "{reply}");
 }
 
-fn schemathesis() -> PathBuf {
+/// A Python program that `scripts/setup-tests.sh` installs.
+fn python_program(name: &str) -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target"), PathBuf::from);
-    target.join("e2e/python/bin/schemathesis")
+    target.join("e2e/python/bin").join(name)
+}
+
+/// The description is what the specification says, as a program of others understands it, and that program does find something.
+#[test]
+#[ignore = "needs openapi-spec-validator, which scripts/setup-tests.sh installs; `make test` runs it"]
+fn the_description_passes_a_validator() {
+    let validator = python_program("openapi-spec-validator");
+    if !validator.is_file() {
+        return tidemark_testing::skip("openapi-spec-validator cannot be found; `make setup` installs it");
+    }
+    let place = Place::new();
+    let check = |document: &str| {
+        let file = place.write("openapi.json", document);
+        let output = Command::new(&validator).arg(file).output().unwrap();
+        (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let description = include_str!("../../serve/openapi.json");
+    let (valid, said) = check(description);
+    assert!(valid, "{said}");
+    let twice = description.replace("\"operationId\": \"list_runs\"", "\"operationId\": \"get_run\"");
+    let undescribed = description.replacen("\"description\": \"The reply\"", "\"x-description\": \"\"", 1);
+    for broken in [twice, undescribed] {
+        assert_ne!(broken, description);
+        assert!(!check(&broken).0, "a defect has to be noticed");
+    }
 }
 
 /// Requests made from the API's own description, right ones and wrong ones: none may end in a server error or in
@@ -79,7 +105,7 @@ fn schemathesis() -> PathBuf {
 #[test]
 #[ignore = "needs schemathesis, which scripts/setup-tests.sh installs; `make test` runs it"]
 fn a_fuzz_run_from_the_description_finds_nothing() {
-    if !schemathesis().is_file() {
+    if !python_program("schemathesis").is_file() {
         return tidemark_testing::skip("schemathesis cannot be found; `make setup` installs it");
     }
     let place = Place::new();
@@ -87,7 +113,7 @@ fn a_fuzz_run_from_the_description_finds_nothing() {
     controller.wait_for_drivers(1);
     let id = controller.submit(&workload(1), &[]);
     controller.wait_for_state(id, "completed");
-    let output = Command::new(schemathesis())
+    let output = Command::new(python_program("schemathesis"))
         .current_dir(place.directory.path())
         .args(["run", &format!("{}/api/v1/openapi.json", controller.url)])
         .args([

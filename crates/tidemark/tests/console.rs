@@ -25,6 +25,25 @@ fn node(words: &[&str]) {
 
 #[test]
 #[ignore = "needs Chromium, Node.js and the built console; `make test` runs it"]
+fn the_form_makes_a_run_on_a_real_s3_service() {
+    tidemark_testing::needs!(&["chromium", "node"]);
+    let server = EmbeddedServer::start(EmbeddedOptions::default()).unwrap();
+    let place = Place::new();
+    let controller = Controller::start(&place, &[]);
+    controller.wait_for_drivers(1);
+    let shots = std::env::var("TIDEMARK_SHOTS").unwrap_or_default();
+    node(&[
+        "tests/real-form.mjs",
+        &controller.url,
+        &server.endpoint(),
+        server.access_key(),
+        server.secret_key(),
+        &shots,
+    ]);
+}
+
+#[test]
+#[ignore = "needs Chromium, Node.js and the built console; `make test` runs it"]
 fn the_console_does_its_work_on_a_real_controller() {
     tidemark_testing::needs!(&["chromium", "node"]);
     let server = EmbeddedServer::start(EmbeddedOptions::default()).unwrap();

@@ -3,7 +3,7 @@
 import { useState } from 'preact/hooks';
 import type { ComparisonRow } from '../../api';
 import * as client from '../../client';
-import { short } from '../../lib/format';
+import { percent, short } from '../../lib/format';
 import { go } from '../../lib/router';
 import { useResource } from '../../lib/resource';
 import { State } from '../../parts/badge';
@@ -12,12 +12,14 @@ import { Failure, Notice } from '../../parts/notice';
 import { Panel } from '../../parts/panel';
 import type { PageProps } from '../../routes';
 import { Groups } from './groups';
-import { parseRuns } from './parse';
+import { Charts, Operations } from './operations';
+import { parseMargin, parseRuns } from './parse';
 import './compare.css';
 
 export function ComparePage({ address }: PageProps) {
   const a = address.searchParams.get('a') ?? '';
   const b = address.searchParams.get('b') ?? '';
+  const margin = parseMargin(address.searchParams.get('margin') ?? '') ?? '';
   const [one, other] = [parseRuns(a), parseRuns(b)];
   const asked = one && other && one.length > 0 && other.length > 0;
   return (
@@ -25,22 +27,29 @@ export function ComparePage({ address }: PageProps) {
       <div class="page-head">
         <h1>Compare</h1>
         <p class="meta">
-          Compares runs B with the baseline A. Confidence intervals need at least two runs on each side.{' '}
-          <a href="/runs">Choose runs from the list</a>
+          Compares runs B with the baseline A. Confidence intervals need at least two runs on each side; with a margin,
+          B can also be equal within it. <a href="/runs">Choose runs from the list</a>
         </p>
       </div>
-      <Groups key={`${a} ${b}`} a={a} b={b} compare={(a, b) => go(`/compare?a=${a.join(',')}&b=${b.join(',')}`)} />
-      {asked && <Result key={`result ${a} ${b}`} a={one} b={other} />}
+      <Groups
+        key={`${a} ${b} ${margin}`}
+        {...{ a, b, margin }}
+        compare={(a, b, margin) =>
+          go(`/compare?a=${a.join(',')}&b=${b.join(',')}${margin ? `&margin=${encodeURIComponent(margin)}` : ''}`)
+        }
+      />
+      {asked && <Result key={`result ${a} ${b} ${margin}`} a={one} b={other} margin={margin} />}
     </>
   );
 }
 
-function Result({ a, b }: { a: number[]; b: number[] }) {
-  const { data, error, reload } = useResource(`${a} against ${b}`, () => client.compare(a, b));
+function Result({ a, b, margin }: { a: number[]; b: number[]; margin: string }) {
+  const { data, error, reload } = useResource(`${a} against ${b}`, () => client.compare(a, b, margin));
   const [drawn, setDrawn] = useState(true);
   if (error) return <Failure error={error} again={reload} />;
   if (!data) return <p class="meta">Comparing…</p>;
-  const tone = data.outcome === 'better' ? 'good' : data.outcome === 'worse' ? 'bad' : 'note';
+  const tones: Record<string, 'good' | 'bad'> = { better: 'good', worse: 'bad', 'equal within the margin': 'good' };
+  const tone = data.comparable ? (tones[data.outcome] ?? 'note') : 'warn';
   return (
     <>
       <Notice tone={tone}>
@@ -56,36 +65,9 @@ function Result({ a, b }: { a: number[]; b: number[] }) {
           </ul>
         </Notice>
       )}
-      <Panel title="Metrics" flush>
-        <div class="scroll" tabIndex={0} role="region" aria-label="Metrics of both groups">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Load</th>
-                <th scope="col">Metric</th>
-                <th scope="col" class="n">
-                  A
-                </th>
-                <th scope="col" class="n">
-                  B
-                </th>
-                <th scope="col" class="n">
-                  B ÷ A
-                </th>
-                <th scope="col" class="n">
-                  95 % interval
-                </th>
-                <th scope="col">Outcome</th>
-              </tr>
-            </thead>
-            <tbody>
-              {data.rows.map((row, index) => (
-                <Row key={index} row={row} />
-              ))}
-            </tbody>
-          </table>
-        </div>
-      </Panel>
+      {data.rows.length > 0 && <Metrics rows={data.rows} margin={data.margin} />}
+      {data.operations.length > 0 && <Operations operations={data.operations} />}
+      {data.operations.length > 0 && <Charts operations={data.operations} />}
       {data.figures.length > 0 && (
         <Panel
           title="Figures"
@@ -107,6 +89,41 @@ function Result({ a, b }: { a: number[]; b: number[] }) {
         </Panel>
       )}
     </>
+  );
+}
+
+function Metrics({ rows, margin }: { rows: ComparisonRow[]; margin: number | null }) {
+  return (
+    <Panel title="Metrics" flush aside={margin !== null && <small class="end">margin: {percent(margin)}</small>}>
+      <div class="scroll" tabIndex={0} role="region" aria-label="Metrics of both groups">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Load</th>
+              <th scope="col">Metric</th>
+              <th scope="col" class="n">
+                A
+              </th>
+              <th scope="col" class="n">
+                B
+              </th>
+              <th scope="col" class="n">
+                B ÷ A
+              </th>
+              <th scope="col" class="n">
+                95 % interval
+              </th>
+              <th scope="col">Outcome</th>
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map((row, index) => (
+              <Row key={index} row={row} />
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </Panel>
   );
 }
 

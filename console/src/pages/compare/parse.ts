@@ -1,4 +1,4 @@
-/** Numbers of runs as people write them. */
+/** Numbers of runs, and shares, as people write them. */
 
 /** Most runs of a range: more is a slip of the pen. */
 const most = 200;
@@ -15,4 +15,13 @@ export function parseRuns(text: string): number[] | null {
     for (let run = from; run <= to; run++) if (!runs.includes(run)) runs.push(run);
   }
   return runs;
+}
+
+/** `5 %` or `0.05` is `5%`; empty without a margin, null where it cannot be read or is no share between nothing and all. */
+export function parseMargin(text: string): string | null {
+  if (!text.trim()) return '';
+  const found = /^(\d+(?:\.\d+)?)\s*(%?)$/.exec(text.trim());
+  if (!found) return null;
+  const percent = Number(found[1]) * (found[2] ? 1 : 100);
+  return percent > 0 && percent < 100 ? `${Number(percent.toFixed(6))}%` : null;
 }

@@ -6,8 +6,14 @@ import { State, Valid, validWord } from '../../parts/badge';
 import { Moment } from '../../parts/moment';
 import type { Column } from '../../parts/table';
 import { metrics } from './metrics';
+import { setting, sizeOrder, sizeWords } from './settings';
 
-type MatrixColumn = Column<MatrixRow> & { shown: boolean };
+type MatrixColumn = Column<MatrixRow> & {
+  /** Whether it is shown unless the user says otherwise; null: where a row has a value. */
+  shown: boolean | null | ((rows: readonly MatrixRow[]) => boolean);
+};
+
+const sizeOf = (row: MatrixRow) => setting(row.config, 'block_size', 'sizes');
 
 const about: MatrixColumn[] = [
   {
@@ -35,7 +41,12 @@ const about: MatrixColumn[] = [
     value: (row) => validWord(row.valid),
     show: (row) => <Valid valid={row.valid} />,
   },
-  { id: 'stage', title: 'Stage', shown: true, value: (row) => row.stage },
+  {
+    id: 'stage',
+    title: 'Stage',
+    shown: (rows) => rows.some(({ stage }) => stage !== rows[0]?.stage),
+    value: (row) => row.stage,
+  },
   { id: 'work', title: 'Work', shown: false, value: (row) => row.work },
   {
     id: 'operation',
@@ -53,8 +64,34 @@ const about: MatrixColumn[] = [
     value: (row) => row.weight,
     show: (row) => percent(row.weight / 100),
   },
+  { id: 'kind', title: 'Purpose', hint: 'What the work is for', shown: false, value: (row) => row.kind },
+  {
+    id: 'pattern',
+    title: 'Pattern',
+    shown: null,
+    value: (row) => setting(row.config, 'pattern'),
+  },
+  {
+    id: 'size',
+    title: 'Size',
+    hint: 'Of blocks or objects',
+    number: true,
+    shown: null,
+    value: (row) => sizeOf(row) && sizeOrder(sizeOf(row)!),
+    file: sizeOf,
+    show: (row) => sizeWords(sizeOf(row) ?? '–'),
+  },
+  {
+    id: 'depth',
+    title: 'Depth',
+    hint: 'Operations of each worker in flight at once',
+    number: true,
+    shown: null,
+    value: (row) => (setting(row.config, 'pattern') || row.depth > 1 ? row.depth : null),
+    show: (row) => row.depth,
+  },
   { id: 'workers', title: 'Workers', number: true, shown: true, value: (row) => row.workers },
-  { id: 'drivers', title: 'Drivers', number: true, shown: true, value: (row) => row.drivers },
+  { id: 'drivers', title: 'Drivers', number: true, shown: false, value: (row) => row.drivers },
 ];
 
 export const columns: MatrixColumn[] = [

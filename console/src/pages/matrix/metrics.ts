@@ -29,7 +29,7 @@ const time = (id: string, title: string, shown: boolean, value: Metric['value'])
 export const metrics: Metric[] = [
   { id: 'throughput', title: 'Throughput', shown: true, drawn: true, value: (row) => row.throughput, format: rate },
   { id: 'bandwidth', title: 'Bandwidth', shown: true, drawn: true, value: (row) => row.bandwidth, format: bandwidth },
-  time('mean', 'Mean', true, (row) => row.mean_us),
+  time('mean', 'Mean', false, (row) => row.mean_us),
   ...percentileNames.map((name, at) =>
     time(name, name, ['p50', 'p95', 'p99'].includes(name), (row) => row.percentiles_us[at] ?? null),
   ),

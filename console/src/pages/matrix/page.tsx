@@ -16,9 +16,6 @@ import { Drawn } from './drawn';
 import { metrics } from './metrics';
 import './matrix.css';
 
-/** What is done around a load, by the names and types of its operations. */
-const around = new Set(['init', 'prepare', 'precondition', 'cleanup', 'dispose']);
-
 interface Filters {
   /** Whether what is done around loads is there too. */
   all: boolean;
@@ -32,7 +29,7 @@ interface Filters {
 const first: Filters = { all: false, search: '', sample: '', state: '', valid: '', workers: '' };
 
 const fits = (row: MatrixRow, { all, search, sample, state, valid, workers }: Filters) =>
-  (all || !(around.has(row.operation) || around.has(row.sample))) &&
+  (all || row.measures) &&
   (!sample || row.sample === sample) &&
   (!state || row.state === state) &&
   (!valid || validWord(row.valid) === valid) &&
@@ -43,19 +40,28 @@ export function MatrixPage() {
   const { rows, done, error } = usePages(client.matrix, (row) => row.run);
   const [filters, setFilters] = useState(first);
   const [sorting, sort] = useState<Sorting | null>(null);
-  const [hidden, hide] = useState(() => new Set(columns.filter((column) => !column.shown).map((column) => column.id)));
+  // What the user chose of the columns; of the others each knows itself.
+  const [wanted, want] = useState<ReadonlyMap<string, boolean>>(new Map());
   const [metric, setMetric] = useState('throughput');
 
   const values = useMemo(() => choices(rows), [rows]);
   const shown = useMemo(() => rows.filter((row) => fits(row, filters)), [rows, filters]);
   // The chosen metric has its column, whatever is hidden.
-  const visible = useMemo(() => columns.filter(({ id }) => !hidden.has(id) || id === metric), [hidden, metric]);
+  const isShown = useMemo(() => {
+    const usual = columns.map(({ id, shown: own, value }) => {
+      const has = () => shown.some((row) => value?.(row) != null);
+      return [id, typeof own === 'function' ? own(shown) : (own ?? has())] as const;
+    });
+    const all = new Map(usual);
+    return (id: string) => wanted.get(id) ?? all.get(id) ?? false;
+  }, [shown, wanted]);
+  const visible = useMemo(() => columns.filter(({ id }) => isShown(id) || id === metric), [isShown, metric]);
   const drawn = metrics.find(({ id }) => id === metric) ?? metrics[0]!;
   const set = (changes: Partial<Filters>) => setFilters({ ...filters, ...changes });
 
   const saveShown = () => {
     const sorted = arranged(shown, visible, sorting);
-    const body = sorted.map((row) => visible.map((column) => column.value?.(row) ?? null));
+    const body = sorted.map((row) => visible.map((column) => (column.file ?? column.value)?.(row) ?? null));
     save('tidemark-matrix.csv', csv([visible.map((column) => column.title), ...body]));
   };
   return (
@@ -108,7 +114,7 @@ export function MatrixPage() {
             />
             Include preparation and cleanup
           </label>
-          <Columns hidden={hidden} hide={hide} />
+          <Columns isShown={isShown} want={(id, on) => want(new Map(wanted).set(id, on))} />
           <span class="row end">
             <small role="status">
               {plural(shown.length, 'row')}
@@ -119,7 +125,8 @@ export function MatrixPage() {
             </button>
           </span>
         </div>
-        {shown.length > 0 && <Drawn rows={shown} metric={drawn} />}
+        {/* Colours are given out once all rows are there. */}
+        {shown.length > 0 && <Drawn key={String(done)} rows={shown} metric={drawn} />}
         <Table
           label="Performance matrix"
           rows={shown}
@@ -145,19 +152,14 @@ function choices(rows: readonly MatrixRow[]) {
   };
 }
 
-function Columns({ hidden, hide }: { hidden: Set<string>; hide: (hidden: Set<string>) => void }) {
-  const toggle = (id: string) => {
-    const next = new Set(hidden);
-    if (!next.delete(id)) next.add(id);
-    hide(next);
-  };
+function Columns({ isShown, want }: { isShown: (id: string) => boolean; want: (id: string, on: boolean) => void }) {
   return (
     <details class="columns-menu">
       <summary class="button">Columns</summary>
       <div role="group" aria-label="Columns that are shown">
         {columns.map(({ id, title }) => (
           <label key={id} class="inline">
-            <input type="checkbox" checked={!hidden.has(id)} onChange={() => toggle(id)} />
+            <input type="checkbox" checked={isShown(id)} onChange={(event) => want(id, event.currentTarget.checked)} />
             {title}
           </label>
         ))}

@@ -5,13 +5,21 @@ import type { MatrixRow } from '../../api';
 export type Over = 'runs' | 'workers';
 
 export interface Series {
-  operations: string[];
-  /** Positions, then values of each operation; null where there are none. */
+  /** What its rows have in common; the same rows have the same key, whatever else is shown. */
+  key: string;
+  name: string;
+}
+
+export interface Lines {
+  series: Series[];
+  /** How many there are beside those that are drawn. */
+  left: number;
+  /** Positions, then values of each series; null where there are none. */
   data: (number | null)[][];
 }
 
-/** Operations at most: more lines cannot be told apart. */
-const mostOperations = 6;
+/** Lines at most: more cannot be told apart. */
+export const mostLines = 6;
 
 /** The middle one: means of percentiles mean nothing, the middle one was measured. */
 export function median(values: number[]): number | null {
@@ -19,23 +27,71 @@ export function median(values: number[]): number | null {
   return ordered[Math.floor(ordered.length / 2)] ?? null;
 }
 
-export function series(rows: readonly MatrixRow[], over: Over, value: (row: MatrixRow) => number | null): Series {
-  const counts = new Map<string, number>();
-  for (const row of rows) counts.set(row.operation, (counts.get(row.operation) ?? 0) + 1);
-  const operations = [...counts.entries()]
-    .sort(([, a], [, b]) => b - a)
-    .slice(0, mostOperations)
-    .map(([name]) => name);
-  const places = new Map<number, Map<string, number[]>>();
+/** Only runs of the same workload that did the same thing are repeats of each other. */
+const keyOf = ({ name, stage, work, operation, config, depth }: MatrixRow) =>
+  [name, stage, work, operation, depth, config].join('\u0000');
+
+/** Names as short as they can be without two series having the same. */
+function named(keys: string[]): Series[] {
+  const parts = keys.map((key) => {
+    const [name = '', stage = '', work = '', operation = '', depth = '', config = ''] = key.split('\u0000');
+    const head = name + (operation ? ` ${operation}` : '');
+    const place = `${head} (${stage})`;
+    const whole = `${place} ${work}, depth ${depth}`;
+    return { key, names: [head, place, whole, `${whole}, ${config}`] };
+  });
+  const once = (name: string, level: number) => parts.filter(({ names }) => names[level] === name).length === 1;
+  return parts.map(({ key, names }) => ({ key, name: names.find(once) ?? names.at(-1)! }));
+}
+
+export function series(rows: readonly MatrixRow[], over: Over, value: (row: MatrixRow) => number | null): Lines {
+  const groups = new Map<string, MatrixRow[]>();
   for (const row of rows) {
-    const number = value(row);
-    if (number === null || !operations.includes(row.operation)) continue;
-    const x = over === 'runs' ? row.run : row.workers;
-    const at = places.get(x) ?? new Map<string, number[]>();
-    places.set(x, at);
-    at.set(row.operation, [...(at.get(row.operation) ?? []), number]);
+    const key = keyOf(row);
+    const own = groups.get(key);
+    if (own) own.push(row);
+    else groups.set(key, [row]);
   }
-  const xs = [...places.keys()].sort((a, b) => a - b);
-  const line = (name: string) => xs.map((x) => median(places.get(x)?.get(name) ?? []));
-  return { operations, data: [xs, ...operations.map(line)] };
+  const drawn = [...groups.entries()].sort(([, a], [, b]) => b.length - a.length).slice(0, mostLines);
+  const place = (row: MatrixRow) => (over === 'runs' ? row.run : row.workers);
+  const points = drawn.map(([, own]) => {
+    const at = new Map<number, number[]>();
+    for (const row of own) {
+      const number = value(row);
+      if (number !== null) at.set(place(row), [...(at.get(place(row)) ?? []), number]);
+    }
+    return at;
+  });
+  const xs = [...new Set(points.flatMap((at) => [...at.keys()]))].sort((a, b) => a - b);
+  return {
+    series: named(drawn.map(([key]) => key)),
+    left: groups.size - drawn.length,
+    data: [xs, ...points.map((at) => xs.map((x) => median(at.get(x) ?? [])))],
+  };
+}
+
+/** How a series looks: which colour, and which of the strokes of that colour. */
+export interface Look {
+  colour: number;
+  stroke: number;
+}
+
+/**
+ * Gives looks to series: each keeps its own as long as the page is open, whatever is filtered. A new one gets the colour that
+ * is not drawn yet, and of those the one that the fewest have.
+ */
+export function looks(): (keys: readonly string[]) => Look[] {
+  const known = new Map<string, Look>();
+  return (keys) => {
+    for (const key of keys) {
+      if (known.has(key)) continue;
+      const drawn = new Set(keys.flatMap((other) => known.get(other)?.colour ?? []));
+      const had = (colour: number) => [...known.values()].filter((look) => look.colour === colour).length;
+      const weight = (colour: number) => had(colour) + (drawn.has(colour) ? 1e6 : 0);
+      const colours = Array.from({ length: mostLines }, (_, colour) => colour);
+      const colour = colours.reduce((best, colour) => (weight(colour) < weight(best) ? colour : best));
+      known.set(key, { colour, stroke: had(colour) });
+    }
+    return keys.map((key) => known.get(key)!);
+  };
 }

@@ -9,6 +9,7 @@ import { Load } from '../../parts/bar';
 import { Pick, Search } from '../../parts/filter';
 import { Panel } from '../../parts/panel';
 import { type Column, Table } from '../../parts/table';
+import { Join } from './join';
 
 /** Worst first. */
 const states: DriverState[] = ['gone', 'silent', 'busy', 'idle'];
@@ -89,9 +90,10 @@ export function Drivers({ drivers }: { drivers: Driver[] }) {
       }
     >
       {drivers.length === 0 ? (
-        <p class="empty">
-          No drivers yet. Start one with <code>tidemark driver --join</code> and this controller’s address.
-        </p>
+        <div class="empty">
+          <p>No drivers yet: runs wait until one joins.</p>
+          <Join />
+        </div>
       ) : (
         <>
           <div class="filters">

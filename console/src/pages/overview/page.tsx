@@ -13,6 +13,7 @@ import { Active } from './active';
 import { Drivers } from './drivers';
 import { Queue } from './queue';
 import { Recent } from './recent';
+import { isNew, Start } from './start';
 import './overview.css';
 
 export function OverviewPage() {
@@ -62,12 +63,18 @@ export function OverviewPage() {
       ))}
       {overview && (
         <>
-          <Active active={overview.active} />
-          <div class="columns">
-            <Queue queue={overview.queue} changed={load} />
-            <Recent recent={overview.recent} />
-          </div>
-          <Drivers drivers={overview.drivers} />
+          {operator && isNew(overview) ? (
+            <Start overview={overview} />
+          ) : (
+            <>
+              <Active active={overview.active} />
+              <div class="columns">
+                <Queue queue={overview.queue} changed={load} />
+                <Recent recent={overview.recent} />
+              </div>
+            </>
+          )}
+          {(overview.drivers.length > 0 || !isNew(overview) || !operator) && <Drivers drivers={overview.drivers} />}
         </>
       )}
     </>

@@ -7,6 +7,7 @@ import { bytes, duration, plural } from '../../lib/format';
 import { Failure } from '../../parts/notice';
 import { Panel } from '../../parts/panel';
 import { Badge } from '../../parts/badge';
+import { sorted } from './problems';
 
 interface Props {
   check: Check | undefined;
@@ -56,7 +57,30 @@ export function Checked({ check, pending, trouble, empty, show }: Props) {
   );
 }
 
+/** Errors, and warnings about a place, are shown; what holds for all such documents is folded. */
 function Problems({ problems, show }: { problems: Problem[]; show: (problem: Problem) => void }) {
+  const { shown, folded } = sorted(problems);
+  return (
+    <>
+      {shown.length > 0 && <List problems={shown} show={show} />}
+      {folded.length > 0 && (
+        <details class="remarks">
+          <summary>{plural(folded.length, 'remark')}</summary>
+          <ul>
+            {folded.map(({ message, help }) => (
+              <li key={message}>
+                {message}
+                {help && <small> {help}</small>}
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
+    </>
+  );
+}
+
+function List({ problems, show }: { problems: Problem[]; show: (problem: Problem) => void }) {
   return (
     <ul class="problems">
       {problems.map((problem, index) => (

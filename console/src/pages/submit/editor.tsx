@@ -79,7 +79,7 @@ export function Editor({ text, change, problems, goTo }: Props) {
         wrap="off"
         readOnly={!change}
         value={text}
-        placeholder="Paste a document, write one, or drop a file: Tidemark YAML, COSBench XML or a fio job file"
+        placeholder="Or paste a document, or write one"
         onInput={(event) => change?.(event.currentTarget.value)}
         onScroll={follow}
       />

@@ -1,12 +1,14 @@
-/** The form that writes a document: a load on a target of any kind, one sentence for each field. */
+/** The form that writes a document: loads on a target of any kind, one sentence for each field. */
 
-import { useId } from 'preact/hooks';
-import type { ComponentChildren } from 'preact';
 import type { TargetForm } from '../../api';
-import { settingsOf, type Load, type Unit } from '../../document/load';
-import { fields, isMain, kindOf, valueOf, type Field as TargetField, type Values } from '../../document/target';
+import { firstLoad, levelsOf, items, runsOf, settingsOf, workOf, type Load } from '../../document/load';
+import { fields, isMain } from '../../document/target';
+import { isSweep } from '../../document/write';
+import { plural } from '../../lib/format';
 import { Choice } from '../../parts/choice';
 import { Panel } from '../../parts/panel';
+import { Field, Settings } from './setting';
+import { Stages } from './stages';
 
 interface Props {
   load: Load;
@@ -18,25 +20,39 @@ interface Props {
   change: (changes: Partial<Load>) => void;
 }
 
-type Numbers = {
-  [Key in keyof Load]: Load[Key] extends number ? Key : never;
-}[keyof Load];
 type Flags = 'prepare' | 'cleanUp' | 'verify';
+type Texts = 'name' | 'sizes' | 'levels' | 'serviceLevel';
+type Numbers = 'containers' | 'objects' | 'repeats';
 
-const units: Unit[] = ['B', 'KB', 'MB', 'GB', 'KiB', 'MiB', 'GiB'];
+/** Sizes that a sweep begins with. */
+const swept = (sizes: string) => (sizes === firstLoad.sizes ? '4KiB, 64KiB, 1MiB' : sizes);
 
 export function LoadForm({ load, targets, target, said, change }: Props) {
   const objects = target.subject === 'objects';
+  const sweep = isSweep(load, target);
   const values = settingsOf(load, target);
   const enter = (path: string, value: string) =>
     change({ settings: { ...load.settings, [target.form.name]: { ...values, [path]: value } } });
+  const words = (key: Texts, label: string, help: string, placeholder = '') => (
+    <Field label={label} help={help} wrong={said[key]}>
+      {(own) => (
+        <input
+          {...own}
+          value={load[key]}
+          placeholder={placeholder}
+          spellcheck={false}
+          onInput={(event) => change({ [key]: event.currentTarget.value })}
+        />
+      )}
+    </Field>
+  );
   const number = (key: Numbers, label: string, help: string) => (
     <Field label={label} help={help} wrong={said[key]}>
       {(own) => (
         <input
           {...own}
           type="number"
-          min={0}
+          min={1}
           value={Number.isNaN(load[key]) ? '' : load[key]}
           onInput={(event) => change({ [key]: event.currentTarget.valueAsNumber })}
         />
@@ -62,16 +78,7 @@ export function LoadForm({ load, targets, target, said, change }: Props) {
         <fieldset>
           <legend>Target</legend>
           <div class="fields">
-            <Field label="Name" help="The workload’s name in lists and reports." wrong={said['name']}>
-              {(own) => (
-                <input
-                  {...own}
-                  value={load.name}
-                  spellcheck={false}
-                  onInput={(event) => change({ name: event.currentTarget.value })}
-                />
-              )}
-            </Field>
+            {words('name', 'Name', sweep ? 'The evaluation’s name.' : 'The workload’s name in lists and reports.')}
             <Field label="Kind of target" help={`${target.form.about.replaceAll('**', '')}.`}>
               {(own) => (
                 <select
@@ -86,199 +93,81 @@ export function LoadForm({ load, targets, target, said, change }: Props) {
               )}
             </Field>
           </div>
-          <Settings fields={fields(target.form, values)} values={values} said={said} enter={enter} />
-        </fieldset>
-        <fieldset>
-          <legend>{objects ? 'Objects' : 'Access'}</legend>
-          {!objects && (
-            <Choice
-              label="Offsets"
-              value={load.random ? 'random' : 'sequential'}
-              options={[
-                ['random', 'Random offsets'],
-                ['sequential', 'Sequential offsets'],
-              ]}
-              change={(order) => change({ random: order === 'random' })}
-            />
-          )}
-          <div class="fields">
-            {objects && number('containers', 'Containers', 'Buckets to spread the objects over.')}
-            {objects &&
-              number(
-                'objects',
-                'Objects per container',
-                'Created before the load starts; writes create the same number of new ones.',
-              )}
-            {objects
-              ? number('sizeFrom', 'Size from', 'Smallest object.')
-              : number('sizeFrom', 'Block size', 'Bytes of each operation: a multiple of 512 B.')}
-            {!objects && number('depth', 'Depth', 'Operations in flight per client; each volume has one client.')}
-            {objects && number('sizeTo', 'Size to', 'Largest object. Use the same value for a fixed size.')}
-            <Field label="Size unit" help="1 KB = 1000 bytes, 1 KiB = 1024 bytes.">
-              {(own) => (
-                <select
-                  {...own}
-                  value={load.sizeUnit}
-                  onChange={(event) => change({ sizeUnit: event.currentTarget.value as Unit })}
-                >
-                  {units.map((unit) => (
-                    <option key={unit}>{unit}</option>
-                  ))}
-                </select>
-              )}
-            </Field>
-          </div>
-        </fieldset>
-        <fieldset>
-          <legend>Operation mix</legend>
-          <div class="fields narrow">
-            {number('read', 'Read', 'Share of reads.')}
-            {number('write', 'Write', 'Share of writes.')}
-            {objects && number('delete', 'Delete', 'Share of deletes; reads then use existing objects only.')}
-            {objects && number('list', 'List', 'Share of listings, 100 entries each.')}
-          </div>
-        </fieldset>
-        <fieldset>
-          <legend>Pacing and duration</legend>
-          <Choice
-            label="Pacing"
-            value={load.pace}
-            options={[
-              ['workers', 'As fast as possible'],
-              ['rate', 'At a fixed rate'],
-            ]}
-            change={(pace) => change({ pace })}
+          <Settings
+            fields={fields(target.form, values)}
+            main={isMain}
+            values={values}
+            wrong={(path) => said[path]}
+            enter={enter}
           />
-          <div class="fields">
-            {objects &&
-              number(
-                'workers',
-                load.pace === 'rate' ? 'Max. in flight' : 'Workers',
-                load.pace === 'rate'
-                  ? 'Most operations in flight at once.'
-                  : 'Clients that start the next operation when the last one ends.',
-              )}
-            {load.pace === 'rate' &&
-              number(
-                'rate',
-                'Operations per second',
-                'Operations are due on schedule even if the storage falls behind; latency counts from the due time.',
-              )}
-            {number('seconds', 'Measured seconds', 'Length of the measurement. Use at least 60 for reliable numbers.')}
-            {number(
-              'warmUpSeconds',
-              'Warm-up seconds',
-              'Full load before the measurement, while caches and connections settle.',
-            )}
-          </div>
         </fieldset>
-        <fieldset>
-          <legend>Preparation and cleanup</legend>
-          <div>
-            {flag(
-              'prepare',
-              objects ? 'Create containers and objects first' : 'Write the volumes once first',
-              'Clear this only if an earlier workload left them in place.',
+        {objects && (
+          <fieldset>
+            <legend>Objects</legend>
+            <Choice
+              label="What is measured"
+              value={load.sweep ? 'sweep' : 'once'}
+              options={[
+                ['once', 'One load'],
+                ['sweep', 'Sweep of sizes and workers'],
+              ]}
+              change={(way) =>
+                change(
+                  way === 'sweep'
+                    ? { sweep: true, sizes: swept(load.sizes) }
+                    : { sweep: false, sizes: items(load.sizes)[0] ?? '' },
+                )
+              }
+            />
+            <div class="fields">
+              {sweep
+                ? words(
+                    'sizes',
+                    'Object sizes',
+                    'One load of each: 4KiB, 64KiB, 1MiB. A range such as 4-64KiB is one load.',
+                  )
+                : words('sizes', 'Object size', 'Such as 64KiB, or 4-64KiB for all sizes between.')}
+              {sweep && words('levels', 'Workers', 'Each size is measured with each of these.')}
+              {sweep && number('repeats', 'Repeats', 'Of each combination; intervals need two, useful ones three.')}
+              {sweep &&
+                words(
+                  'serviceLevel',
+                  'Service level',
+                  'Optional: the best load that meets it is found.',
+                  'p95 <= 200ms + size / 1MBps',
+                )}
+              {number('containers', 'Containers', 'Buckets to spread the objects over.')}
+              {number('objects', 'Objects per container', 'Written before the load; its writes make as many new ones.')}
+            </div>
+            {sweep && runsOf(load) > 0 && (
+              <p class="sum" role="status">
+                {plural(items(load.sizes).length, 'size')} × {plural(levelsOf(load.levels)?.length ?? 0, 'level')} ×{' '}
+                {plural(load.repeats, 'repeat')} = <strong>{plural(runsOf(load), 'run')}</strong>
+              </p>
             )}
-            {flag(
+          </fieldset>
+        )}
+        <fieldset>
+          <legend>Before and after</legend>
+          {flag(
+            'prepare',
+            objects ? 'Create containers and objects first' : 'Write the volumes once first',
+            'Clear this only if an earlier workload left them in place.',
+          )}
+          {workOf(target, 'cleanup') &&
+            flag(
               'cleanUp',
               objects ? 'Delete them afterwards' : 'Remove files and images afterwards',
               'Removes everything the workload created, so the next run starts from the same state.',
             )}
-            {flag(
-              'verify',
-              'Verify content',
-              'Compares what is read with what was written; uses CPU time on the drivers.',
-            )}
-          </div>
+          {flag(
+            'verify',
+            'Verify content',
+            'Compares what is read with what was written; uses CPU time on the drivers.',
+          )}
         </fieldset>
       </div>
+      <Stages load={load} target={target} said={said} change={change} />
     </Panel>
-  );
-}
-
-interface SettingsProps {
-  values: Values;
-  said: Record<string, string>;
-  enter: (path: string, value: string) => void;
-}
-
-/** The settings of a target: those that it needs, and below them all others. */
-function Settings({ fields, ...rest }: SettingsProps & { fields: TargetField[] }) {
-  const further = fields.filter((field) => !isMain(field));
-  const list = (fields: TargetField[]) => (
-    <div class="fields">
-      {fields.map((field) => (
-        <Setting key={field.path} field={field} {...rest} />
-      ))}
-    </div>
-  );
-  return (
-    <>
-      {list(fields.filter(isMain))}
-      {further.length > 0 && (
-        <details>
-          <summary>More settings</summary>
-          {list(further)}
-        </details>
-      )}
-    </>
-  );
-}
-
-/** `back_off_most` as people read it. */
-const label = (name: string) => {
-  const words = name.replaceAll('_', ' ');
-  return words.charAt(0).toUpperCase() + words.slice(1);
-};
-
-/** What to enter, in one sentence. */
-function help({ key, kind }: TargetField): string {
-  const about = key.about.replaceAll('`', '');
-  if (kind) return `${about}: ${kind.about.replaceAll('`', '')}.`;
-  if (key.secret) return `${about}: an environment variable of the controller, not the value itself.`;
-  return `${about} (${key.value.replaceAll('`', '')}${key.default ? `; default: ${key.default}` : ''}).`;
-}
-
-function Setting({ field, values, said, enter }: SettingsProps & { field: TargetField }) {
-  const { path, key, kind } = field;
-  const choices = kind ? key.kinds.map((kind) => kind.name) : key.choices;
-  const change = (event: { currentTarget: { value: string } }) =>
-    enter(kind ? kindOf(path) : path, event.currentTarget.value);
-  return (
-    <Field label={label(key.name)} help={help(field)} wrong={said[path]}>
-      {(own) =>
-        choices.length > 0 ? (
-          <select {...own} value={kind?.name ?? valueOf(field, values)} onChange={change}>
-            {!kind && <option value="">default</option>}
-            {choices.map((choice) => (
-              <option key={choice}>{choice}</option>
-            ))}
-          </select>
-        ) : (
-          <input {...own} value={valueOf(field, values)} spellcheck={false} autocomplete="off" onInput={change} />
-        )
-      }
-    </Field>
-  );
-}
-
-interface Own {
-  id: string;
-  'aria-describedby': string;
-  'aria-invalid': boolean;
-}
-
-function Field(props: { label: string; help: string; wrong?: string; children: (own: Own) => ComponentChildren }) {
-  const id = useId();
-  const { label, help, wrong, children } = props;
-  return (
-    <div class="field">
-      <label for={id}>{label}</label>
-      {children({ id, 'aria-describedby': `${id}h`, 'aria-invalid': wrong !== undefined })}
-      <p id={`${id}h`} class={wrong ? 'bad' : ''}>
-        {wrong ? `✕ ${wrong}` : help}
-      </p>
-    </div>
   );
 }

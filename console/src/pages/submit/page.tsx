@@ -7,28 +7,31 @@ import { firstLoad, objections, type Load } from '../../document/load';
 import { write } from '../../document/write';
 import { announce } from '../../lib/announce';
 import { bytes } from '../../lib/format';
+import { taken } from '../../lib/handed';
 import { useResource } from '../../lib/resource';
 import { go } from '../../lib/router';
 import { useInfo, useOperator } from '../../lib/session';
 import { useAction } from '../../parts/action';
 import { Choice } from '../../parts/choice';
+import { Demo } from '../../parts/demo';
+import { Drop, DropZone } from '../../parts/drop';
 import { Notice } from '../../parts/notice';
 import { Panel } from '../../parts/panel';
+import type { PageProps } from '../../routes';
 import { Checked } from './checked';
 import { useCheck } from './check';
 import { Editor } from './editor';
 import { LoadForm } from './form';
 import { asSubmit, firstOptions, Options, type Chosen } from './options';
-import { Upload } from './upload';
 import './submit.css';
 
 type Way = 'text' | 'form';
 
-export function SubmitPage() {
+export function SubmitPage({ address }: PageProps) {
   const operator = useOperator();
   const { largest_document } = useInfo();
-  const [way, setWay] = useState<Way>('text');
-  const [typed, setTyped] = useState('');
+  const [way, setWay] = useState<Way>(address.searchParams.has('form') ? 'form' : 'text');
+  const [typed, setTyped] = useState(() => taken()?.text ?? '');
   const [load, setLoad] = useState<Load>(firstLoad);
   const [options, setOptions] = useState<Chosen>(firstOptions);
   const [goTo, setGoTo] = useState<Problem>();
@@ -38,6 +41,8 @@ export function SubmitPage() {
   const target = targets.data?.find(({ form }) => form.name === load.target) ?? targets.data?.[0];
   const said = useMemo(() => (target ? objections(load, target) : {}), [load, target]);
   const text = way === 'text' ? typed : target ? write(load, target) : '';
+  // Secrets of the form are for the controller, not for those who look over the user's shoulder.
+  const shown = way === 'form' && target ? write(load, target, true) : text;
   const { check, pending, trouble } = useCheck(text);
   const tooLarge = new TextEncoder().encode(text).length > largest_document;
   const ready = operator && check?.ok && !pending && !tooLarge && (way === 'text' || Object.keys(said).length === 0);
@@ -55,7 +60,7 @@ export function SubmitPage() {
     });
 
   return (
-    <Upload take={take} most={largest_document}>
+    <Drop take={take} most={largest_document}>
       {(choose) => (
         <>
           <div class="page-head">
@@ -95,13 +100,16 @@ export function SubmitPage() {
                         Edit as text
                       </button>
                     ) : (
-                      choose
+                      typed && choose('Choose a file…')
                     )}
                   </span>
                 }
               >
+                {way === 'text' && !typed && (
+                  <DropZone choose={choose('Choose a file…')}>{operator && <Demo />}</DropZone>
+                )}
                 <Editor
-                  text={text}
+                  text={shown}
                   change={way === 'text' ? setTyped : undefined}
                   problems={check?.problems ?? []}
                   goTo={goTo}
@@ -128,6 +136,6 @@ export function SubmitPage() {
           </div>
         </>
       )}
-    </Upload>
+    </Drop>
   );
 }

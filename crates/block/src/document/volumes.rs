@@ -59,7 +59,7 @@ pub(crate) static KINDS: [&Mapping; 3] = [&FILE, &DEVICE, &RBD];
 static FILE: Mapping = Mapping::kind("file", "Files", &[&FILE_PATH, &PATHS, &COUNT, &SIZE])
     .with(&[&NATIVE])
     .one_of(&[&FILE_PATH, &PATHS]);
-static DEVICE: Mapping = Mapping::kind(
+pub(super) static DEVICE: Mapping = Mapping::kind(
     "device",
     "Block devices: **writes destroy their content**",
     &[&DEVICE_PATH, &PATHS, &DEVICE_SIZE],
@@ -91,6 +91,7 @@ static SIZE: Key<Parsed<u64>> = Key::new("size", "Size of each", SIZE_SHAPE)
     .required("write the size of each, such as `size: 8GiB`")
     .example("8GiB");
 static DEVICE_SIZE: Key<Parsed<u64>> = Key::new("size", "Bytes to use of each, from its start", SIZE_SHAPE)
+    .example("8GiB")
     .otherwise("all; with several, the size of the smallest");
 static ENGINE: Key<Word<IoEngine>> =
     Key::new("engine", "What issues the operations: io_uring, or the `fio` on this machine", ENGINES)

@@ -1,6 +1,6 @@
 //! Works on block storage: the prefill, preconditioning, the load that is measured, the cleanup.
 
-use super::volumes::Volumes;
+use super::volumes::{self, Volumes};
 use super::{axes, load};
 use crate::job::pattern::{BlockSizes, Drawn, Moves, Pattern, Shape, Spread};
 use crate::job::{Action, Cache, Content, FILL_BYTES, IoEngine, Job, Volume};
@@ -69,6 +69,12 @@ static CLEANUP: Mapping =
     Mapping::new("cleanup", "Removes files and images; invalid for devices", &[&CLEANERS]);
 static CLEANERS: Key<Whole<u32>> =
     Key::new("workers", "Number of logical clients", Whole(1, defaults::MOST_WORKERS)).default("1");
+
+/// The works that make sense on a kind of target.
+pub(crate) fn works_on(target: &str) -> Vec<&'static Mapping> {
+    let removable = target != volumes::DEVICE.name;
+    KEYS.into_iter().filter(|work| removable || work.name != CLEANUP.name).collect()
+}
 
 /// What the works of a stage on block storage have in common.
 pub(super) struct Ground<'a> {

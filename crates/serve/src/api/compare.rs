@@ -1,5 +1,7 @@
 //! Two groups of runs beside each other, judged as an evaluation of two arms.
 
+mod operations;
+
 use crate::answer::ApiError;
 use crate::app::App;
 use crate::auth::Viewer;
@@ -10,7 +12,7 @@ use serde::Deserialize;
 use std::sync::Arc;
 use tidemark_controller::api::{Comparison, ComparisonRow, Trouble};
 use tidemark_judge::compare::{self as judge_compare, Side};
-use tidemark_judge::evaluation::{self as judged, Assessment, Cell, Metric, Outcome, assess};
+use tidemark_judge::evaluation::{self as judged, Assessment, Cell, Metric, Outcome, assess_within};
 use tidemark_report::evaluation::{Subject, figures};
 use tidemark_store::Store;
 use utoipa::IntoParams;
@@ -28,6 +30,9 @@ pub(super) struct Sides {
     /// Run numbers to compare with the baseline.
     #[param(pattern = "^[0-9]+(,[0-9]+){0,19}$", example = "3,4")]
     b: String,
+    /// Share within which the groups count as equal; without one, only differences are looked for.
+    #[param(example = "5%")]
+    margin: Option<String>,
 }
 
 /// Compares two groups of runs.
@@ -41,6 +46,8 @@ pub(super) async fn compare(
     Query(sides): Query<Sides>,
 ) -> Result<Reply<Comparison>, ApiError> {
     let (first, second) = (numbers("a", &sides.a)?, numbers("b", &sides.b)?);
+    let margin = sides.margin.as_deref().map(judge_compare::margin).transpose();
+    let margin = margin.map_err(|help| ApiError::malformed(format!("the margin is not a share: {help}")))?;
     app.with_store(move |_, store| {
         let both = [side(store, &first)?, side(store, &second)?];
         if both[0].is(&both[1]) {
@@ -51,15 +58,30 @@ pub(super) async fn compare(
             }));
         }
         let (evaluation, runs) = judge_compare::compare([&sides.a, &sides.b], both);
-        let assessment = assess(&evaluation, &runs);
-        let subject = Subject { evaluation: &evaluation, assessment: &assessment, runs: &runs, heat: &[] };
-        let drawn = figures(&subject).into_iter().map(|figure| (figure.title.clone(), figure.standalone()));
+        let operations = operations::compared(&evaluation, &runs);
+        let Some(nothing) = operations::nothing_comparable(&operations) else {
+            let assessment = assess_within(&evaluation, &runs, margin);
+            let subject =
+                Subject { evaluation: &evaluation, assessment: &assessment, runs: &runs, heat: &[] };
+            let drawn =
+                figures(&subject).into_iter().map(|figure| (figure.title.clone(), figure.standalone()));
+            return Ok(Reply(Comparison {
+                outcome: assessment.outcome.name().into(),
+                sentence: assessment.verdict.join(" "),
+                comparable: true,
+                margin,
+                invalid: assessment.validity.sentences(),
+                rows: assessment.comparisons.iter().filter_map(|one| row(one, &assessment)).collect(),
+                figures: drawn.collect(),
+                operations,
+            }));
+        };
         Ok(Reply(Comparison {
-            outcome: assessment.outcome.name().into(),
-            sentence: assessment.verdict.join(" "),
-            invalid: assessment.validity.sentences(),
-            rows: assessment.comparisons.iter().filter_map(|one| row(one, &assessment)).collect(),
-            figures: drawn.collect(),
+            outcome: Outcome::NotCompared.name().into(),
+            sentence: nothing,
+            margin,
+            operations,
+            ..Comparison::default()
         }))
     })
     .await

@@ -27,6 +27,7 @@ pub(super) async fn info(
         user: caller.name,
         started_unix_ms: app.started_unix_ms,
         largest_document: LARGEST_DOCUMENT as u64,
+        fingerprint: app.fingerprint.clone(),
         troubles,
     }))
 }

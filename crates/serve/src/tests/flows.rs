@@ -196,6 +196,10 @@ fn stored_runs_are_listed_reported_compared_and_deleted() {
         (&matrix[0]["operation"], matrix[0]["percentiles_us"].as_array().unwrap().len()),
         (&json!("read"), 9)
     );
+    assert_eq!(
+        (&matrix[0]["kind"], &matrix[0]["measures"], &matrix[0]["depth"]),
+        (&json!("normal"), &json!(true), &json!(1))
+    );
     let compared = server.get(&format!("/api/v1/compare?a={first}&b={second}")).json();
     let row = &compared["rows"][0];
     assert_eq!(
@@ -208,6 +212,90 @@ fn stored_runs_are_listed_reported_compared_and_deleted() {
     assert_eq!(server.ask("DELETE", &format!("/api/v1/runs/{first}")).token(OPERATOR).send().status, 204);
     assert_eq!(server.get(&format!("/api/v1/runs/{first}/report")).status, 404);
     assert_eq!(server.get("/api/v1/evaluations").text, "[]");
+}
+
+#[test]
+fn groups_are_compared_by_operation_within_a_margin_or_not_at_all() {
+    let server = Server::start(tokens());
+    let with = |label: &str, ok: u64| {
+        let mut run = super::run();
+        for operation in &mut run.stages[0].works[0].operations {
+            operation.tally.ok = ok;
+        }
+        run.stages[0].works[0].operations[1].label = label.into();
+        server.keep(&run)
+    };
+    let a: Vec<u64> = [1000, 1010, 1005, 995].map(|ok| with("write", ok)).to_vec();
+    let b: Vec<u64> = [1001, 1009, 1004, 996].map(|ok| with("delete", ok)).to_vec();
+    let list = |ids: &[u64]| ids.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
+    let compared =
+        |more: &str| server.get(&format!("/api/v1/compare?a={}&b={}{more}", list(&a), list(&b))).json();
+    let plain = compared("");
+    assert_eq!((&plain["comparable"], &plain["margin"]), (&json!(true), &json!(null)), "{plain}");
+    assert!(plain["outcome"].as_str().unwrap().starts_with("cannot tell"), "{plain}");
+    let within = compared("&margin=50%25");
+    assert_eq!(
+        (&within["outcome"], &within["margin"]),
+        (&json!("equal within the margin"), &json!(0.5)),
+        "{within}"
+    );
+    let operations = within["operations"].as_array().unwrap();
+    let named = |name: &str| operations.iter().find(|one| one["operation"] == name).unwrap();
+    let (read, write, delete) = (named("read"), named("write"), named("delete"));
+    assert_eq!((&write["b"], &delete["a"]), (&json!(null), &json!(null)));
+    assert_eq!(read["a"]["ok"], json!(4010), "{read}");
+    assert_eq!(read["a"]["throughput"], json!(100.25), "the mean of the runs");
+    let curve = read["b"]["percentiles_us"].as_array().unwrap();
+    assert!(curve.windows(2).all(|pair| pair[0][1].as_f64() <= pair[1][1].as_f64()), "{curve:?}");
+    assert_eq!(server.get("/api/v1/compare?a=1&b=2&margin=lots").status, 400);
+    // Nothing that both did: that is said, rather than two numbers put beside each other.
+    let other = {
+        let mut run = super::run();
+        run.stages[0].works[0].operations.remove(0);
+        run.stages[0].works[0].operations[0].label = "delete".into();
+        server.keep(&run)
+    };
+    let nothing = server.get(&format!("/api/v1/compare?a={}&b={other}", a[0])).json();
+    assert_eq!((&nothing["comparable"], &nothing["rows"]), (&json!(false), &json!([])), "{nothing}");
+    let sentence = nothing["sentence"].as_str().unwrap();
+    assert!(
+        sentence.starts_with("Nothing comparable: A measured read, write; B measured delete."),
+        "{sentence}"
+    );
+}
+
+#[test]
+fn targets_tell_forms_which_works_they_can_have() {
+    let server = Server::start(tokens());
+    let targets = server.get("/api/v1/targets").json();
+    let works = |kind: &str| {
+        let targets = targets.as_array().unwrap();
+        targets.iter().find(|target| target["form"]["name"] == kind).unwrap()["works"].clone()
+    };
+    let names = |kind: &str| {
+        let works = works(kind);
+        works
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|work| work["name"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(names("file"), ["prepare", "precondition", "load", "cleanup"]);
+    assert_eq!(names("device"), ["prepare", "precondition", "load"], "a device cannot be removed");
+    assert_eq!(names("swift"), ["init", "prepare", "load", "cleanup", "dispose"]);
+    let load = works("rbd").as_array().unwrap().iter().find(|work| work["name"] == "load").unwrap().clone();
+    let key = |name: &str| load["keys"].as_array().unwrap().iter().find(|key| key["name"] == name);
+    let pattern = key("pattern").unwrap();
+    assert_eq!((&pattern["list"], &pattern["required"]), (&json!(true), &json!(true)));
+    assert!(pattern["choices"].as_array().unwrap().contains(&json!("randread")), "{pattern}");
+    assert!(
+        ["block_size", "depth", "clients", "for", "rate", "steady"].iter().all(|name| key(name).is_some())
+    );
+    let is_list = |name: &str| key(name).unwrap()["list"] == true;
+    assert!(is_list("depth") && is_list("block_size"), "{load}");
+    assert!(!is_list("rate"), "its list is of mappings");
+    assert!(key("operations").is_none() && key("pool").is_none(), "these are mappings");
 }
 
 #[test]
