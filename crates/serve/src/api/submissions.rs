@@ -187,11 +187,11 @@ pub(super) async fn live(
 #[utoipa::path(post, path = "/check", tag = "queue", request_body = CheckRequest, responses((status = 200, body = Check)))]
 pub(super) async fn check(
     State(app): State<Arc<App>>,
-    _: Viewer,
+    Viewer(caller): Viewer,
     Json(request): Json<CheckRequest>,
 ) -> Result<Reply<Check>, ApiError> {
     check_size(&request.document)?;
-    app.with_controller(move |controller| Ok(Reply(controller.check(&request.document)))).await
+    app.with_controller(move |controller| Ok(Reply(controller.check(&request, &caller.name)?))).await
 }
 
 /// Lists the kinds of targets that documents may have, and their keys, for forms.
