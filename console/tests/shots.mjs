@@ -10,7 +10,7 @@ const server = await mock();
 const chrome = await browser();
 for (const named of pages.filter(([name]) => names.length === 0 || names.includes(name))) {
   for (const dark of [false, true]) {
-    for (const width of [1440, 360]) {
+    for (const width of [1440, 390]) {
       const { page, close } = await openNamed(chrome, server.address, named, { width, dark });
       await page.screenshot({
         path: join(directory, `${named[0]}-${dark ? 'dark' : 'light'}-${width}.png`),
