@@ -245,8 +245,10 @@ function drawBands(plot: uPlot, bands: readonly Band[]): void {
       ctx.fillRect(left, bbox.top, scale, bbox.height);
     }
     ctx.fillStyle = colour('--muted');
-    if (width > ctx.measureText(text).width + 6 * scale) {
-      ctx.fillText(text, left + 4 * scale, bbox.top + (look === 'plain' ? 2 : 14) * scale);
+    // Where the band begins before the drawing, its name stands at the drawing's edge.
+    const seen = Math.max(left, bbox.left);
+    if (Math.min(left + width, bbox.left + bbox.width) - seen > ctx.measureText(text).width + 6 * scale) {
+      ctx.fillText(text, seen + 4 * scale, bbox.top + (look === 'plain' ? 2 : 18) * scale);
     }
   }
   ctx.restore();
@@ -263,7 +265,7 @@ export function hatch(
   ctx.rect(left, top, width, height);
   ctx.clip();
   ctx.strokeStyle = ink;
-  ctx.globalAlpha = 0.45;
+  ctx.globalAlpha = 0.7;
   ctx.lineWidth = scale;
   ctx.beginPath();
   // In step with the whole drawing, so that neighbours join.

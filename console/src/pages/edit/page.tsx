@@ -53,6 +53,7 @@ function Edit({ id, original }: { id: number; original: string }) {
       <Panel
         title="Document"
         flush
+        class="edited"
         aside={
           <span class="row end">
             {changed && (

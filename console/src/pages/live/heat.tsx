@@ -89,7 +89,8 @@ function draw(canvas: HTMLCanvasElement, strips: Strips, { width, height, most }
   context.scale(scale, scale);
   context.font = '11px system-ui, sans-serif';
   context.textBaseline = 'middle';
-  const [ink, fill, silent] = [colour('--muted'), colour('--c0'), colour('--warn')];
+  const [ink, fill] = [colour('--muted'), colour('--c0')];
+  const [silent, paper] = [colour('--warn'), colour('--warn-soft')];
   const column = (width - nameWidth) / strips.columns;
   const every = Math.ceil(nameHeight / height);
   const gap = height < gapHeight ? 0 : 1;
@@ -106,6 +107,9 @@ function draw(canvas: HTMLCanvasElement, strips: Strips, { width, height, most }
       if (value === null) {
         const told = strips.values.some((other) => other[at] !== null);
         context.globalAlpha = 1;
+        context.fillStyle = paper;
+        if (told) context.fillRect(nameWidth + at * column, top, column + 0.5, height - gap);
+        context.fillStyle = fill;
         if (told) hatch(context, nameWidth + at * column, top, column, height - gap, silent);
         return;
       }

@@ -1,9 +1,10 @@
 /** A submission, from the queue to its report, on one page: what is live stays when the result has come. */
 
-import type { ComponentType } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
+import * as client from '../../client';
 import { clock, duration } from '../../lib/format';
 import { left } from '../../lib/left';
+import { useResource } from '../../lib/resource';
 import { Progress } from '../../parts/bar';
 import { Choice } from '../../parts/choice';
 import { State, Valid } from '../../parts/badge';
@@ -32,7 +33,6 @@ export function LivePage({ id }: PageProps) {
   const { submission, buffer, error, quiet, reload } = useFollow(id);
   if (!submission) return error ? <Failure error={error} again={reload} /> : <p class="meta">Loading…</p>;
   const running = submission.state === 'running';
-  const ended = submission.ended_unix_ms !== null;
   return (
     <>
       <div class="page-head">
@@ -73,8 +73,7 @@ export function LivePage({ id }: PageProps) {
         </Notice>
       ))}
       {buffer?.board && <Board board={buffer.board} running={running} />}
-      {ended && <Result submission={submission} />}
-      {buffer && <LiveData buffer={buffer} submission={submission} />}
+      <Body submission={submission} buffer={buffer} />
       <Document id={id} />
     </>
   );
@@ -113,16 +112,42 @@ function Outcome({ submission }: { submission: Submission }) {
 
 const sentence = (text: string) => `${text[0]?.toUpperCase() ?? ''}${text.slice(1)}${text.endsWith('.') ? '' : '.'}`;
 
-/** The result, where it has come: it is loaded then. */
-function Result({ submission: { run, evaluation } }: { submission: Submission }) {
-  const [Run, setRun] = useState<ComponentType<{ id: number }>>();
-  const [Report, setReport] = useState<ComponentType<{ id: number }>>();
+type Parts = typeof import('../run/result');
+type Report = typeof import('../evaluations/report');
+
+/** The result, once it has come: its parts, which are loaded then, and the run's record. */
+function useResult({ run, evaluation, ended_unix_ms: ended }: Submission) {
+  const [parts, setParts] = useState<Parts>();
+  const [report, setReport] = useState<Report>();
+  const wanted = ended !== null && evaluation === null ? run : null;
   useEffect(() => {
-    if (evaluation !== null) void import('../evaluations/report').then((it) => setReport(() => it.EvaluationResult));
-    else if (run !== null) void import('../run/result').then((it) => setRun(() => it.RunResult));
-  }, [run, evaluation]);
-  if (evaluation !== null) return Report ? <Report id={evaluation} /> : null;
-  return run !== null && Run ? <Run id={run} /> : null;
+    if (ended !== null && evaluation !== null) void import('../evaluations/report').then(setReport);
+    if (wanted !== null) void import('../run/result').then(setParts);
+  }, [wanted, evaluation, ended]);
+  const { data } = useResource(`result ${wanted}`, async () => (wanted === null ? undefined : client.run(wanted)));
+  return { parts: data && parts ? { ...parts, record: data } : undefined, report };
+}
+
+/** The page below its head: what was live stands between what is read of the result first and the rest of it. */
+function Body({ submission, buffer }: { submission: Submission; buffer: Buffer | undefined }) {
+  const { parts, report } = useResult(submission);
+  const { evaluation } = submission;
+  return (
+    <>
+      {parts && (
+        <section aria-label="Result">
+          <h2 class="result-head">
+            Result <a href={`/runs/${parts.record.id}`}>Run {parts.record.id}</a>
+          </h2>
+          <parts.Downloads id={parts.record.id} />
+          <parts.Lead run={parts.record} />
+        </section>
+      )}
+      {report && evaluation !== null && <report.EvaluationResult id={evaluation} />}
+      {buffer && <LiveData buffer={buffer} submission={submission} />}
+      {parts && <parts.Rest run={parts.record} />}
+    </>
+  );
 }
 
 const spans = [

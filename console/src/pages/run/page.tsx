@@ -14,7 +14,7 @@ import { Moment } from '../../parts/moment';
 import { Failure, Notice } from '../../parts/notice';
 import type { PageProps } from '../../routes';
 import { place } from '../runs/place';
-import { Downloads, Result } from './result';
+import { Downloads, Lead, Rest } from './result';
 
 export function RunPage({ id }: PageProps) {
   const { data: run, error, reload } = useResource(`run ${id}`, () => client.run(id));
@@ -56,7 +56,8 @@ export function RunPage({ id }: PageProps) {
         {run.description && <p>{run.description}</p>}
       </div>
       <Downloads id={id} />
-      <Result run={run} />
+      <Lead run={run} />
+      <Rest run={run} />
     </>
   );
 }

@@ -1,10 +1,9 @@
 /** The result of a run: its figures and one sentence first, then why, then all of it. Shown on its own page and where it was followed. */
 
-import type { RunRecord } from '../../api';
+import type { RunRecord, RunStage } from '../../api';
 import * as client from '../../client';
 import { bandwidth, count, latency, percent, plural, rate } from '../../lib/format';
-import { useResource } from '../../lib/resource';
-import { Failure, Notice } from '../../parts/notice';
+import { Notice } from '../../parts/notice';
 import { Tile } from '../live/tiles';
 import { Figures } from './figures';
 import { Findings } from './findings';
@@ -12,22 +11,6 @@ import { Provenance } from './provenance';
 import { Remarks } from './remarks';
 import { Stage } from './stage';
 import './run.css';
-
-/** With its own request: for pages that know only its number. */
-export function RunResult({ id }: { id: number }) {
-  const { data: run, error, reload } = useResource(`run ${id}`, () => client.run(id));
-  if (error) return <Failure error={error} again={reload} />;
-  if (!run) return <p class="meta">Loading the result…</p>;
-  return (
-    <section aria-label="Result">
-      <h2 class="result-head">
-        Result <a href={`/runs/${id}`}>Run {id}</a>
-      </h2>
-      <Downloads id={id} />
-      <Result run={run} />
-    </section>
-  );
-}
 
 const formats = [
   ['html', 'HTML report'],
@@ -66,29 +49,33 @@ export function Downloads({ id }: { id: number }) {
   );
 }
 
-export function Result({ run }: { run: RunRecord }) {
-  const [main, others] = mainStages(run);
-  const page = (id: string) => run.stages.findIndex((stage) => stage.id === id) + 1;
+/** What is read first. */
+export function Lead({ run }: { run: RunRecord }) {
   return (
     <>
       <Totals run={run} />
       <Verdict run={run} />
       <Remarks id={run.id} />
       <Findings findings={run.findings} causes={run.causes} />
+    </>
+  );
+}
+
+/** All the rest. */
+export function Rest({ run }: { run: RunRecord }) {
+  const [main, others] = mainStages(run);
+  const page = ({ id }: RunStage) => `/runs/${run.id}/stages/${run.stages.findIndex((stage) => stage.id === id) + 1}`;
+  return (
+    <>
       {main.map((stage) => (
-        <Stage key={stage.id} stage={stage} drivers={run.drivers} page={`/runs/${run.id}/stages/${page(stage.id)}`} />
+        <Stage key={stage.id} stage={stage} drivers={run.drivers} page={page(stage)} />
       ))}
       <Figures run={run.id} />
       {others.length > 0 && (
         <details class="others">
           <summary>Other stages: {others.map((stage) => stage.name || stage.id).join(', ')}</summary>
           {others.map((stage) => (
-            <Stage
-              key={stage.id}
-              stage={stage}
-              drivers={run.drivers}
-              page={`/runs/${run.id}/stages/${page(stage.id)}`}
-            />
+            <Stage key={stage.id} stage={stage} drivers={run.drivers} page={page(stage)} />
           ))}
         </details>
       )}

@@ -37,22 +37,21 @@ const columns: Column<HistoryRow>[] = [
   {
     ...sorted('name', false),
     title: 'Name',
-    show: ({ run, submission, name, figures }) => (
-      <>
+    show: ({ run, submission, name, figures, reason, remark }) => (
+      <span class="named" title={figures?.load || reason}>
         <a href={run !== null ? `/runs/${run}` : `/w/${submission}`}>{name}</a>
-        {figures?.load && <small title={figures.load}> {figures.load}</small>}
-      </>
-    ),
-  },
-  { ...sorted('started'), title: 'Started', show: (row) => <Moment at={row.started_unix_ms} /> },
-  {
-    id: 'state',
-    title: 'State',
-    show: ({ state, valid, run, reason }) => (
-      <span class="row states" title={reason}>
-        {(state !== 'completed' || valid === null) && <State state={state} />}
-        {run !== null && valid !== null && <Valid valid={valid} />}
-        {run === null && reason && <small>{reason}</small>}
+        {remark.tags.map((tag) => (
+          <a key={tag} class="tag" href={`/runs?tag=${encodeURIComponent(tag)}`}>
+            {tag}
+          </a>
+        ))}
+        {remark.note && (
+          <span role="img" aria-label={`Note: ${remark.note}`} title={remark.note}>
+            ✎
+          </span>
+        )}
+        {figures?.load && <small> {figures.load}</small>}
+        {run === null && reason && <small class="bad"> {reason}</small>}
       </span>
     ),
   },
@@ -76,33 +75,30 @@ const columns: Column<HistoryRow>[] = [
       ) : null,
   },
   {
+    id: 'state',
+    title: 'State',
+    show: ({ state, valid, run, reason }) => (
+      <span class="row states" title={reason}>
+        {(state !== 'completed' || valid === null) && <State state={state} />}
+        {run !== null && valid !== null && <Valid valid={valid} />}
+      </span>
+    ),
+  },
+  {
     ...sorted('failed'),
     title: 'Failed',
     show: ({ failed }) => <span class={failed > 0 ? 'bad' : ''}>{count(failed)}</span>,
   },
+  { ...sorted('started'), title: 'Started', show: (row) => <Moment at={row.started_unix_ms} /> },
   {
     id: 'place',
     title: 'Evaluation',
     show: (row) =>
       row.evaluation !== null && (
-        <span title={place(row)}>
+        <span class="named" title={place(row)}>
           <a href={`/evaluations/${row.evaluation}`}>{row.evaluation}</a> {place(row)}
         </span>
       ),
-  },
-  {
-    id: 'tags',
-    title: 'Tags and note',
-    show: ({ remark }) => (
-      <span title={remark.note}>
-        {remark.tags.map((tag) => (
-          <a key={tag} class="tag" href={`/runs?tag=${encodeURIComponent(tag)}`}>
-            {tag}
-          </a>
-        ))}
-        {remark.note && <small> {remark.note}</small>}
-      </span>
-    ),
   },
   { ...sorted('elapsed'), title: 'Took', show: (row) => duration(row.elapsed_ms) },
 ];
