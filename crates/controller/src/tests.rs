@@ -196,7 +196,10 @@ fn an_edited_document_gets_its_secrets_back_from_its_owner_only() {
     let elsewhere = edited.replace("127.0.0.1:1", "127.0.0.1:2");
     for by in ["ben", ""] {
         let refused = controller.submit(from(&elsewhere), by, None).unwrap_err();
-        assert!(matches!(&refused, Refusal::Document(reason, _) if reason.starts_with("line 6: ")), "{refused:?}");
+        assert!(
+            matches!(&refused, Refusal::Document(reason, _) if reason.starts_with("line 6: ")),
+            "{refused:?}"
+        );
         let own_secret = elsewhere.replace("\"***\"", "another");
         assert!(controller.submit(from(&own_secret), by, None).is_ok());
     }

@@ -234,9 +234,8 @@ fn the_history_has_runs_with_their_remarks_and_files() {
     assert_eq!((&history["total"], &history["rows"][0]["run"]), (&json!(1), &json!(id)));
     let remark = json!({"note": "after the upgrade", "tags": ["nightly"]});
     let path = format!("/api/v1/runs/{id}/remark");
-    let put = |token: &str, remark: &serde_json::Value| {
-        server.ask("PUT", &path).token(token).json(remark).send()
-    };
+    let put =
+        |token: &str, remark: &serde_json::Value| server.ask("PUT", &path).token(token).json(remark).send();
     assert_eq!(put(VIEWER, &remark).status, 403);
     assert_eq!(put(OPERATOR, &remark).status, 200);
     assert_eq!(put(OPERATOR, &json!({"tags": ["a,b"]})).status, 400);
@@ -247,7 +246,10 @@ fn the_history_has_runs_with_their_remarks_and_files() {
         let text = server.get(&format!("/api/v1/history?{query}")).text;
         serde_json::from_str::<serde_json::Value>(&text).unwrap()["total"].clone()
     };
-    assert_eq!((total("tag=nightly"), total("tag=other"), total("text=upgrade")), (json!(1), json!(0), json!(1)));
+    assert_eq!(
+        (total("tag=nightly"), total("tag=other"), total("text=upgrade")),
+        (json!(1), json!(0), json!(1))
+    );
     assert_eq!(server.get("/api/v1/history?limit=0").status, 400);
     assert_eq!(server.get("/api/v1/history?sort=nothing").status, 400);
     for (file, kind) in [("archive", "application/gzip"), ("document", "text/plain"), ("log", "text/plain")] {
