@@ -120,6 +120,7 @@ export function add(submit, name, by) {
     drivers: submit.drivers ?? [],
     state: 'queued',
     submitted_unix_ms: now(),
+    document: submit.document,
   };
   if (submit.document.trimStart().startsWith('<')) submission.format = 'COSBench XML';
   submissions.unshift(submission);
@@ -146,6 +147,8 @@ export function cancel(submission, atOnce) {
     valid: submission.run === null ? null : true,
   });
   if (submission.run !== null) submission.run = 1000;
+  const mark = { unix_ms: now(), kind: 'cancelled', driver: '', text: 'cancelled: the load ends' };
+  tell('mark', mark, submission.id);
   tell('ended', submission, submission.id);
   tell('overview', overview());
 }
@@ -165,7 +168,7 @@ const stagesOf = (one) => {
     expected_ms: expected,
     expected_operations: id === 's2-prepare' ? 4000 : null,
     operations,
-    works,
+    works: works.map((work) => ({ ...work, window_start_ms: 8000, window_end_ms: null })),
   });
   const list = seconds.get(one.id) ?? [];
   const done = list.reduce((sum, second) => sum + second.operations.reduce((ok, operation) => ok + operation.ok, 0), 0);
@@ -231,13 +234,13 @@ function second(one, index, at) {
     work: 0,
     index,
     unix_ms: at,
-    operations,
-    unmeasured: 0,
+    operations: index < 8 ? operations.map((of) => ({ ...of, ok: 0, failed: 0, bytes: 0 })) : operations,
+    unmeasured: index < 8 ? operations.reduce((sum, of) => sum + of.ok, 0) : 0,
+    missing: index > 20 && index % 60 < 12 ? [names[3]] : [],
     in_flight: 600 + Math.round(random() * 40),
     backlog: index % 97 > 90 ? 120 : 0,
     busy: 0.46,
-    drivers: shares,
-    missing: [],
+    drivers: shares.filter((_, place) => !(place === 3 && index > 20 && index % 60 < 12)),
   };
 }
 
@@ -274,6 +277,40 @@ const sample = (one, at) =>
     }),
   );
 
+/** Where the evaluation stands that submission 102 is. */
+function board() {
+  const arms = ['disk', 'memory', 'nvme'];
+  const levels = ['workers 8', 'workers 32', 'workers 128'];
+  const cells = levels.slice(0, 2).flatMap((level, row) =>
+    arms.slice(0, row === 0 ? 3 : 2).map((arm, column) => {
+      const throughput = 900 * (row + 1) * (column * 1.4 + 1);
+      const runs = row === 0 ? [1, 2, 3] : [4, 5].slice(0, 2 - column);
+      return {
+        ...{ arm, load: 'web', subject: '', level, runs, throughput, failed: column === 2 ? 3 : 0 },
+        throughput_interval: runs.length > 1 ? [throughput * 0.94, throughput * 1.06] : null,
+        p99_us: 12_000 / (column + 1),
+        p99_interval_us: null,
+        meets: row === 0 ? true : column > 0,
+        objection: '',
+      };
+    }),
+  );
+  return {
+    evaluation: 24,
+    done: 12,
+    of: 27,
+    phase: '',
+    now: { arm: 'memory', load: 'web', level: 'workers 32', repeat: 2 },
+    repeats: 3,
+    arms,
+    loads: [
+      { name: 'web', levels, searched: false },
+      { name: 'limit', levels: [], searched: true },
+    ],
+    cells,
+  };
+}
+
 /** The latest samples of each running submission's nodes. */
 const samples = new Map(
   active.map((one) => [one.id, Array.from({ length: 60 }, (_, index) => sample(one, now() - (60 - index) * 1000))]),
@@ -285,6 +322,15 @@ export const liveRun = (one) => ({
   stages: one.started_unix_ms === null ? [] : stagesOf(one),
   seconds: (seconds.get(one.id) ?? []).slice(-1200),
   nodes: (samples.get(one.id) ?? []).flat(),
+  marks: (seconds.get(one.id) ?? []).flatMap(({ work, index, unix_ms }) => {
+    if (work !== 0) return [];
+    const mark = (kind, driver, text) => [{ unix_ms, kind, driver, text }];
+    const name = one.drivers[3];
+    if (index > 20 && index % 60 === 0) return mark('driver_silent', name, `${name} is silent`);
+    if (index > 20 && index % 60 === 12) return mark('driver_back', name, `${name} is back`);
+    return index % 97 === 93 ? mark('failures', '', 'read fails') : [];
+  }),
+  board: one.id === 102 ? board() : null,
   troubles: one.state === 'running' ? ['driver-008 does 45 % of what the others do'] : [],
   last_event: number,
 });

@@ -226,3 +226,99 @@ function compared(a, b, margin) {
     };
   });
 }
+
+const arms = ['disk', 'memory'];
+
+/** What users wrote, by run. */
+const remarks = new Map([
+  [1000, { note: 'after the upgrade of the gateway', tags: ['nightly', 'upgrade'] }],
+  [993, { note: '', tags: ['nightly'] }],
+]);
+export const remark = (run) => remarks.get(run) ?? { note: '', tags: [] };
+export const setRemark = (run, remark) => (remarks.set(run, remark), remark);
+
+/** A run as the history tells it. */
+function historyRow(run) {
+  const random = chance(run.id * 3);
+  const first = numbers(run.id, 0);
+  const member = run.evaluation !== null;
+  return {
+    run: run.id,
+    submission: run.submission,
+    name: run.name,
+    started_unix_ms: run.started_unix_ms,
+    elapsed_ms: run.elapsed_ms,
+    state: run.state,
+    reason: '',
+    valid: run.valid,
+    headline: run.headline,
+    operations: run.operations,
+    failed: run.failed,
+    figures: {
+      load: `70 % read / 30 % write, ${first.workers} workers`,
+      throughput: first.throughput * 1.4,
+      bandwidth: first.throughput * first.size,
+      p50_us: first.percentiles[0],
+      p99_us: first.percentiles[5],
+      shape: Array.from({ length: 40 }, (_, at) => first.throughput * (at % 17 === 9 ? 0.4 : 0.85 + random() * 0.3)),
+    },
+    evaluation: run.evaluation,
+    arm: member ? arms[run.id % 2] : '',
+    load: member ? 'web' : '',
+    level: member ? `workers ${first.workers}` : '',
+    repeat: member ? 1 + (run.id % 3) : 0,
+    remark: remark(run.id),
+  };
+}
+
+/** What ended before it had a run. */
+const without = [
+  {
+    ...historyRow(runRow(1)),
+    run: null,
+    submission: 96,
+    name: 'wrong-endpoint',
+    started_unix_ms: started - 3 * minute,
+    elapsed_ms: 0,
+    state: 'failed',
+    reason: 'the target does not answer: connection refused (10.0.0.9:7480)',
+    valid: null,
+    operations: 0,
+    failed: 0,
+    figures: null,
+    evaluation: null,
+  },
+];
+
+const orders = {
+  started: (row) => row.started_unix_ms,
+  name: (row) => row.name,
+  elapsed: (row) => row.elapsed_ms,
+  throughput: (row) => row.figures?.throughput ?? null,
+  p99: (row) => row.figures?.p99_us ?? null,
+  failed: (row) => row.failed,
+};
+
+export function historyPage(query) {
+  const text = (query.get('text') ?? '').toLowerCase().split(/\s+/).filter(Boolean);
+  const is = (key, value) => !query.get(key) || query.get(key) === String(value);
+  const found = [...without, ...runs.map(historyRow)].filter((row) => {
+    const words = [row.name, row.figures?.load, row.arm, row.level, row.remark.note, ...row.remark.tags].join(' ');
+    const matches = text.every((word) => words.toLowerCase().includes(word) || String(row.run) === word);
+    const tagged = !query.get('tag') || row.remark.tags.includes(query.get('tag'));
+    return matches && tagged && is('state', row.state) && is('valid', row.valid) && is('evaluation', row.evaluation);
+  });
+  const key = orders[query.get('sort') ?? 'started'];
+  const way = query.get('ascending') === 'true' ? 1 : -1;
+  found.sort((a, b) => {
+    const [x, y] = [key(a), key(b)];
+    if (x === null || y === null) return Number(x === null) - Number(y === null);
+    return (x < y ? -1 : x > y ? 1 : 0) * way;
+  });
+  const offset = Number(query.get('offset') ?? 0);
+  return {
+    total: found.length,
+    rows: found.slice(offset, offset + Number(query.get('limit') ?? 100)),
+    tags: [...new Set([...remarks.values()].flatMap((remark) => remark.tags))].sort(),
+  };
+}

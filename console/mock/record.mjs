@@ -73,12 +73,12 @@ function work(run, name, kind, operations, seconds) {
     unsent: 0,
     undone: 0,
     unknown: 0,
-    endpoints: [],
     given_up: '',
     allowed_failures_per_million: 0,
     settling: null,
     operations,
     workers_counts: [],
+    endpoints: [],
     series: [],
     examples: numbers(run, 0).failed ? [{ fault: 'timeout', text: 'GET b2/o719: no answer within 30 s' }] : [],
   };
@@ -135,6 +135,22 @@ export function record(id) {
     invalid_reasons: row.valid ? [] : ['the load generator was saturated: 96 % busy on average'],
     invalid_rules: row.valid ? [] : ['generator-busy'],
     findings: findings(row),
+    causes: causes(findings(row)),
+    verdict: [
+      row.headline,
+      row.valid
+        ? 'VALID, with 1 warning.'
+        : 'INVALID: these numbers do not show what was requested: the load generator was saturated: 96 % busy on average.',
+    ],
+    totals: {
+      load: `70 % read / 30 % write, ${numbers(id, 0).workers} workers`,
+      throughput_per_s: numbers(id, 0).throughput * 1.4,
+      bandwidth_bytes_per_s: numbers(id, 0).throughput * numbers(id, 0).size,
+      p50_ns: numbers(id, 0).percentiles[0] * 1000,
+      p99_ns: numbers(id, 0).percentiles[5] * 1000,
+      operations: row.operations + row.failed,
+      failed: row.failed,
+    },
     notes: [
       { topic: 'kib-units', text: 'Sizes in KB count by 1000 here; COSBench counts them by 1024 in some places.' },
     ],
@@ -176,6 +192,20 @@ export function record(id) {
     nodes: [],
     drivers,
   };
+}
+
+/** As the judge groups them. */
+function causes(findings) {
+  const of = { 'few-samples': 'certainty', failures: 'failures', 'generator-busy': 'generator' };
+  const groups = [];
+  findings.forEach(({ severity, rule }, place) => {
+    if (severity === 'good') return;
+    const cause = of[rule];
+    const group = groups.find((one) => one.cause === cause);
+    if (group) group.others.push(place);
+    else groups.push({ cause, severity, first: place, others: [] });
+  });
+  return groups;
 }
 
 function findings(row) {

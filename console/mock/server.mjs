@@ -79,7 +79,7 @@ const routes = [
   [
     'GET',
     /^\/submissions\/(\d+)\/document$/,
-    ({ id }) => file('text/plain', record(wanted(id).run ?? 1).provenance.document),
+    ({ id }) => file('text/plain', wanted(id).document ?? record(wanted(id).run ?? 1).provenance.document),
   ],
   ['GET', /^\/submissions\/(\d+)\/live$/, ({ id }) => fleet.liveRun(wanted(id))],
   ['GET', /^\/targets$/, () => targets],
@@ -97,6 +97,10 @@ const routes = [
       null
     ),
   ],
+  ['GET', /^\/history$/, ({ query }) => history.historyPage(query)],
+  ['GET', /^\/runs\/(\d+)\/remark$/, ({ id }) => history.remark(known(id))],
+  ['PUT', /^\/runs\/(\d+)\/remark$/, ({ id, body }) => history.setRemark(known(id), body)],
+  ['GET', /^\/runs\/(\d+)\/(archive|document|log)$/, ({ rest }) => file('text/plain', `the ${rest}`)],
   ['GET', /^\/runs\/(\d+)\/report$/, ({ query }) => file('text/plain', `the report as ${query.get('format')}`)],
   ['GET', /^\/runs\/(\d+)\/figures$/, () => figures],
   ['GET', /^\/runs\/(\d+)\/figures\/(.+)\.svg$/, ({ id, rest }) => svg(id, rest)],

@@ -52,6 +52,9 @@ export interface Cancel {
   at_once?: boolean;
 }
 
+/** What several findings come from, or are about. */
+export type Cause = 'failures' | 'drivers' | 'conduct' | 'generator' | 'limits' | 'proof' | 'certainty';
+
 /** One point of a sweep, and which of its repeats. */
 export interface Cell {
   /** Its place on every axis, in the document's order: `block_size` `4 KiB`, `clients` `8`. */
@@ -98,6 +101,8 @@ export interface Check {
 export interface CheckRequest {
   /** The document. */
   document: string;
+  /** The submission that it was made from, as in [`Submit::from`]. */
+  from?: number | null;
 }
 
 /** A stage of a document. */
@@ -389,6 +394,67 @@ export interface FormKey {
   value: string;
 }
 
+/** Findings with one cause. */
+export interface Group {
+  /** What they come from. */
+  cause: Cause;
+  /** The finding that says it best, by its place in the list of findings. */
+  first: number;
+  /** All others, in their order. */
+  others: number[];
+  /** How grave the gravest is. */
+  severity: Severity;
+}
+
+/** A page of the history. */
+export interface History {
+  /** Those of this page. */
+  rows: HistoryRow[];
+  /** All tags in use, at most 200. */
+  tags: string[];
+  /** How many lines match in all. */
+  total: number;
+}
+
+/** A line of the history: a run, or a submission that ended without one. */
+export interface HistoryRow {
+  /** Its arm there, or empty. */
+  arm: string;
+  /** How long it took, milliseconds. */
+  elapsed_ms: number;
+  /** The evaluation it belongs to. */
+  evaluation: number | null;
+  /** Failures among them. */
+  failed: number;
+  figures: RunFigures | null;
+  /** The result in one line. */
+  headline: string;
+  /** Its level there: `workers 8`, or empty. */
+  level: string;
+  /** Its load there, or empty. */
+  load: string;
+  /** The document's name. */
+  name: string;
+  /** Measured operations. */
+  operations: number;
+  /** Why it failed, where there is no run that says so. */
+  reason: string;
+  /** What users wrote beside it. */
+  remark: Remark;
+  /** Which repeat, from 1; 0 outside evaluations. */
+  repeat: number;
+  /** The run; null where the submission ended before it had one. */
+  run: number | null;
+  /** When it started. */
+  started_unix_ms: number;
+  /** A run's state, or a submission's: `completed`, `failed`, `interrupted`, `cancelled`, `running`. */
+  state: string;
+  /** The submission that it came from. */
+  submission: number | null;
+  /** Whether its result is VALID; null until judged. */
+  valid: boolean | null;
+}
+
 /** What a machine is, as far as its load and results depend on it. What is not known is empty or zero. */
 export interface Host {
   /** Processors that Tidemark may use. */
@@ -446,6 +512,14 @@ export type Live =
       trouble: string;
     }
   | {
+      /** Something happened that charts mark. */
+      mark: LiveMark;
+    }
+  | {
+      /** An evaluation came further. */
+      board: LiveBoard;
+    }
+  | {
       /** The submission ended. */
       ended: Submission;
     }
@@ -453,6 +527,80 @@ export type Live =
       /** The reader was too slow and missed events: fetch `live` again. */
       missed: number;
     };
+
+/** An evaluation in progress: arms x loads x levels. */
+export interface LiveBoard {
+  /** The arms, the baseline first. */
+  arms: string[];
+  /** The cells that were measured so far. */
+  cells: LiveCell[];
+  /** Runs that are done. */
+  done: number;
+  /** Its number in the store, once there is one. */
+  evaluation: number | null;
+  /** The loads. */
+  loads: LiveLoad[];
+  now: LivePlace | null;
+  /** Runs in all; null while a search decides as it goes. */
+  of: number | null;
+  /** What happens between runs: `setting up disk`; or empty. */
+  phase: string;
+  /** How often each cell is measured, at most. */
+  repeats: number;
+}
+
+/** A cell of an evaluation as far as it is measured. The numbers are those of its report. */
+export interface LiveCell {
+  /** The arm. */
+  arm: string;
+  /** Operations that failed. */
+  failed: number;
+  /** The level: `workers 8`, or empty. */
+  level: string;
+  /** The load. */
+  load: string;
+  /** Whether it meets the service level; null without one, or where that cannot be told. */
+  meets: boolean | null;
+  /** `INVALID` or `overloaded`, or empty. */
+  objection: string;
+  /** Ends of its interval. */
+  p99_interval_us: [number, number] | null;
+  /** 99th percentile of the response time: the mean of its repeats, microseconds; null where it is not known. */
+  p99_us: number | null;
+  /** Its runs, in the order of repeats. */
+  runs: number[];
+  /** What of the load, where several things are measured; or empty. */
+  subject: string;
+  /** Operations per second: the mean of its repeats. */
+  throughput: number;
+  /** Ends of the 95 % confidence interval of that mean; null with a single repeat. */
+  throughput_interval: [number, number] | null;
+}
+
+/** A load of an evaluation. */
+export interface LiveLoad {
+  /** Its levels as the document lists them: `workers 8`; none of a search. */
+  levels: string[];
+  /** Its name. */
+  name: string;
+  /** Whether a search finds its levels. */
+  searched: boolean;
+}
+
+/** Something that happened at a moment of a live run. */
+export interface LiveMark {
+  /** Which driver, or empty. */
+  driver: string;
+  /** What. */
+  kind: LiveMarkKind;
+  /** The same in words: `driver-2 is silent`. */
+  text: string;
+  /** When. */
+  unix_ms: number;
+}
+
+/** What a mark of a live run is about. */
+export type LiveMarkKind = 'driver_silent' | 'driver_back' | 'driver_lost' | 'failures' | 'cancelled';
 
 /** A node in one second. */
 export type LiveNode = Utilization & {
@@ -484,15 +632,30 @@ export interface LiveOperation {
   p99_us: number;
 }
 
+/** The place of a run in an evaluation. */
+export interface LivePlace {
+  /** The arm. */
+  arm: string;
+  /** The level: `workers 8`, or empty. */
+  level: string;
+  /** The load. */
+  load: string;
+  /** Which repeat, from 1. */
+  repeat: number;
+}
+
 /** Live data of a run, for a page that opens now. */
 export interface LiveRun {
+  board: LiveBoard | null;
   /** Number of the last event included: continue with later ones. */
   last_event: number;
+  /** What happened when: drivers that fell silent, failures, a cancellation; in order. */
+  marks: LiveMark[];
   /** Recent samples of the nodes. */
   nodes: LiveNode[];
   /** Its run, once there is one. */
   run: number | null;
-  /** Latest seconds of the works that are running or ran last; at most 600 per work. */
+  /** Latest seconds of all works; at most 600 per work and 3,600 in all. */
   seconds: LiveSecond[];
   /** Its stages. */
   stages: LiveStage[];
@@ -576,6 +739,10 @@ export interface LiveWork {
   name: string;
   /** Labels of its operations. */
   operations: string[];
+  /** When it ends; null where that depends on the load. */
+  window_end_ms: number | null;
+  /** When what is measured begins, milliseconds since its start; null where that depends on the load. */
+  window_start_ms: number | null;
   /** Its workers. */
   workers: number;
 }
@@ -765,6 +932,14 @@ export type Provenance = Host & {
   tidemark: string;
 };
 
+/** What users wrote beside a run. */
+export interface Remark {
+  /** Free text, at most 4,000 characters. */
+  note: string;
+  /** Words to find it by: at most 20 of 40 characters, without commas. */
+  tags: string[];
+}
+
 /** Numbers that another tool has worked out of samples that it did not keep whole: they count. Every field may be missing. */
 export interface Reported {
   /** Bytes per second. */
@@ -799,6 +974,22 @@ export interface RunEndpoint {
   faults: Record<string, number>;
   ok: number;
   response: WholeDistribution | null;
+}
+
+/** A run in a few numbers, all data operations together: the judge's. */
+export interface RunFigures {
+  /** Bytes per second. */
+  bandwidth: number;
+  /** What was asked for: `70 % read / 30 % write, 32 workers`. */
+  load: string;
+  /** Median response time, microseconds; null where it is not known. */
+  p50_us: number | null;
+  /** 99th percentile. */
+  p99_us: number | null;
+  /** Operations per second over the time of the run, in at most 48 steps. */
+  shape: number[];
+  /** Operations per second. */
+  throughput: number;
 }
 
 /** One node, from the run's start to its end. */
@@ -862,6 +1053,8 @@ export interface RunOperation {
 
 /** A run and what was found about it. */
 export interface RunRecord {
+  /** The findings that are not checks passed, by their causes, the gravest first. */
+  causes: Group[];
   description: string;
   /** The drivers that put the load on; none where the process that keeps the record did it itself. */
   drivers: RunDriver[];
@@ -884,7 +1077,11 @@ export interface RunRecord {
   started: string;
   started_unix_ns: number;
   state: RunState;
+  /** Everything that it measured in a few numbers. */
+  totals: RunTotals;
   valid: boolean;
+  /** The run in a few sentences: what it achieved, what went wrong, whether its numbers hold. */
+  verdict: string[];
 }
 
 /** A run in a list. */
@@ -975,6 +1172,19 @@ export interface RunStage {
 
 /** How a run or a stage ended. */
 export type RunState = 'waiting' | 'running' | 'completed' | 'failed' | 'interrupted';
+
+/** What a run measured, all data operations together. */
+export interface RunTotals {
+  bandwidth_bytes_per_s: number;
+  failed: number;
+  /** What was asked for: `70 % read / 30 % write, 32 workers`. */
+  load: string;
+  operations: number;
+  /** Null where response times are not known. */
+  p50_ns: number | null;
+  p99_ns: number | null;
+  throughput_per_s: number;
+}
 
 export interface RunWork {
   allowed_failures_per_million: number;
@@ -1132,6 +1342,8 @@ export interface Submit {
   driver_count?: number | null;
   /** Drivers to run on, by name; none: the document decides. */
   drivers?: string[];
+  /** The submission that the document was made from: in lines that are unchanged, values hidden there (`***`) are put back. */
+  from?: number | null;
   /** Higher priorities start first; -100 to 100. */
   priority?: number;
   /** A seed that replaces the document's. */

@@ -64,7 +64,8 @@ export const overview = () => get<api.Overview>('/overview');
 export const drivers = () => get<api.Driver[]>('/drivers');
 
 export const targets = () => get<api.TargetForm[]>('/targets');
-export const check = (document: string) => json<api.Check>('POST', '/check', { document });
+export const check = (document: string, from?: number) =>
+  json<api.Check>('POST', '/check', { document, ...(from === undefined ? {} : { from }) });
 export const submit = (submit: api.Submit) =>
   json<api.Submission>('POST', '/submissions', submit, { 'idempotency-key': idempotencyKey() });
 export const submission = (id: number) => get<api.Submission>(`/submissions/${id}`);
@@ -95,6 +96,32 @@ export const runs = paged<api.RunRow>('/runs');
 export const submissions = paged<api.Submission>('/submissions');
 export const matrix = paged<api.MatrixRow>('/matrix');
 export const audit = paged<api.AuditRow>('/audit');
+
+/** What the history is sorted by. */
+export type HistoryOrder = 'started' | 'name' | 'elapsed' | 'throughput' | 'p99' | 'failed';
+
+/** What is asked of the history; what is left out is not asked for. */
+export interface HistoryQuery {
+  text?: string;
+  state?: string;
+  valid?: boolean;
+  evaluation?: number;
+  tag?: string;
+  sort?: HistoryOrder;
+  ascending?: boolean;
+  limit?: number;
+  offset?: number;
+}
+
+export function history(query: HistoryQuery) {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== '');
+  const text = new URLSearchParams(given.map(([key, value]) => [key, String(value)]));
+  return get<api.History>(`/history?${text}`);
+}
+export const remark = (run: number) => get<api.Remark>(`/runs/${run}/remark`);
+export const setRemark = (run: number, remark: api.Remark) => json<api.Remark>('PUT', `/runs/${run}/remark`, remark);
+/** Where a run's COSBench archive, document or log can be fetched. */
+export const runFile = (id: number, file: string) => `${base}/runs/${id}/${file}`;
 
 /** Where a run's report can be fetched. */
 export const runReport = (id: number, format: string) => `${base}/runs/${id}/report?format=${format}`;

@@ -16,8 +16,10 @@ type Loader = () => Promise<ComponentType<PageProps>>;
 const routes: [RegExp, string, Loader][] = [
   [/^\/submit$/, 'Submit', async () => (await import('./pages/submit/page')).SubmitPage],
   [/^\/w\/(\d+)$/, 'Submission', async () => (await import('./pages/live/page')).LivePage],
+  [/^\/w\/(\d+)\/edit$/, 'Edit and submit again', async () => (await import('./pages/edit/page')).EditPage],
   [/^\/runs$/, 'Runs', async () => (await import('./pages/runs/page')).RunsPage],
   [/^\/runs\/(\d+)$/, 'Run', async () => (await import('./pages/run/page')).RunPage],
+  [/^\/runs\/(\d+)\/stages\/\d+$/, 'Stage', async () => (await import('./pages/run/one-stage')).StagePage],
   [/^\/matrix$/, 'Matrix', async () => (await import('./pages/matrix/page')).MatrixPage],
   [/^\/compare$/, 'Compare', async () => (await import('./pages/compare/page')).ComparePage],
   [/^\/evaluations$/, 'Evaluations', async () => (await import('./pages/evaluations/page')).EvaluationsPage],

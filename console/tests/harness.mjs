@@ -24,12 +24,13 @@ export const browser = () =>
   chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox'] });
 
 /** A page of its own, and what went wrong on it. */
-export async function open(chrome, address, { width = 1440, height = 900, dark = false } = {}) {
+export async function open(chrome, address, { width = 1440, height = 900, dark = false, session } = {}) {
   // The content security policy is the page's; only the accessibility checks are put past it.
   const context = await chrome.newContext({
     viewport: { width, height },
     colorScheme: dark ? 'dark' : 'light',
     reducedMotion: 'reduce',
+    storageState: session,
   });
   const page = await context.newPage();
   const errors = [];
@@ -37,6 +38,14 @@ export async function open(chrome, address, { width = 1440, height = 900, dark =
   page.on('pageerror', (error) => errors.push(error.stack ?? String(error)));
   await page.goto(address);
   return { page, errors, close: () => context.close() };
+}
+
+/** The session of a browser that has logged in by an address that works once. */
+export async function logIn(chrome, login) {
+  const { page, close } = await open(chrome, login);
+  const session = await page.context().storageState();
+  await close();
+  return session;
 }
 
 /** Drops a file on an element, as a user does. */
@@ -76,11 +85,14 @@ export const pages = [
   ['form-file', '/submit?form', '.stage', (page) => page.getByLabel('Kind of target').selectOption('file')],
   ['form-sweep', '/submit?form', '.stage', (page) => page.getByRole('button', { name: 'Sweep of sizes' }).click()],
   ['live', '/w/101', '.chart canvas'],
+  ['board', '/w/102', '.board'],
   ['queued', '/w/110', '.notice'],
-  ['ended', '/w/97', '.notice'],
+  ['ended', '/w/99', '.work table'],
+  ['edit', '/w/99/edit', '.editor'],
   ['runs', '/runs', '.data tbody tr'],
   ['run', '/runs/999', '.work table'],
   ['invalid', '/runs/988', '.work table'],
+  ['stage', '/runs/999/stages/3', '.work table'],
   ['matrix', '/matrix', '.chart canvas'],
   ['compare', '/compare?a=991,992&b=995,996', '.changes'],
   ['nothing', '/compare?a=989&b=995', '.notice'],

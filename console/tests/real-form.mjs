@@ -1,6 +1,6 @@
 /**
  * What the form writes for an S3 service runs on a real controller with a driver, with keys that are entered there and shown
- * nowhere: `node tests/real-form.mjs URL ENDPOINT ACCESS SECRET [SHOTS]`.
+ * nowhere: `node tests/real-form.mjs LOGIN ENDPOINT ACCESS SECRET [SHOTS]`.
  */
 
 import assert from 'node:assert/strict';
@@ -8,10 +8,11 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { browser, open } from './harness.mjs';
 
-const [address, endpoint, access, secret, shots] = process.argv.slice(2);
+const [login, endpoint, access, secret, shots] = process.argv.slice(2);
 const chrome = await browser();
-const { page, errors, close } = await open(chrome, `${address}/submit?form`);
+const { page, errors, close } = await open(chrome, login);
 page.setDefaultTimeout(90_000);
+await page.goto(`${new URL(login).origin}/submit?form`);
 
 await page.getByLabel('Name', { exact: true }).fill('by-form');
 await page.getByLabel('Kind of target').selectOption('s3');

@@ -52,10 +52,36 @@ export async function test(chrome, address) {
   await page.getByText('randread', { exact: true }).first().waitFor();
 
   await page.goto(`${address}/runs`);
-  await page.getByText('1\u202f000 runs', { exact: true }).waitFor();
-  await page.getByRole('button', { name: 'Run 1000 in group A' }).click();
-  await page.getByRole('button', { name: 'Run 999 in group B' }).click();
-  await page.getByRole('link', { name: 'Compare', exact: true }).last().click();
+  const status = (runs) => page.getByRole('status').getByText(runs, { exact: true });
+  await status('1\u202f001 runs').waitFor();
+  await page.getByText('connection refused').first().waitFor();
+  // The controller sorts: the first row of all, not of the page.
+  await page.getByRole('button', { name: 'Throughput', exact: true }).click();
+  await page.waitForURL(/sort=throughput/);
+  const first = page.getByRole('region', { name: 'Runs' }).locator('tbody tr').first();
+  await page.getByRole('button', { name: 'Next' }).click();
+  await page.waitForURL(/page=2/);
+  await page.getByText('101 to 200 of 1\u202f001').waitFor();
+  await page.reload();
+  await page.getByText('101 to 200 of 1\u202f001').waitFor();
+  await page.goto(`${address}/runs`);
+  await page.getByRole('combobox', { name: 'Tag' }).selectOption('nightly');
+  await page.waitForURL(/tag=nightly/);
+  await status('2 runs').waitFor();
+  await page.getByRole('searchbox').fill('upgrade');
+  await status('1 run').waitFor();
+  assert.match(page.url(), /text=upgrade/);
+  assert.match(await first.textContent(), /op\/s/);
+
+  await page.goto(`${address}/runs`);
+  await page.getByRole('checkbox', { name: 'Select run 1000' }).check();
+  await page.getByRole('checkbox', { name: 'Select run 999' }).check();
+  await page.getByLabel('Tag for the selected runs').fill('pair');
+  await page.getByRole('button', { name: 'Add tag' }).click();
+  await page.getByRole('link', { name: 'pair', exact: true }).first().waitFor();
+  await page.getByRole('checkbox', { name: 'Select run 1000' }).check();
+  await page.getByRole('checkbox', { name: 'Select run 999' }).check();
+  await page.getByRole('link', { name: 'Compare 999 with 1000' }).click();
   await page.getByText('too few repeats').first().waitFor();
 
   await page.goto(`${address}/w/101`);

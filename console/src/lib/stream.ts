@@ -20,7 +20,17 @@ export interface Stream {
   heard: number;
 }
 
-const names: (keyof LiveEvents)[] = ['overview', 'second', 'stages', 'nodes', 'trouble', 'ended', 'missed'];
+const names: (keyof LiveEvents)[] = [
+  'overview',
+  'second',
+  'stages',
+  'nodes',
+  'trouble',
+  'mark',
+  'board',
+  'ended',
+  'missed',
+];
 
 /** Pause before another try where the browser has given up, milliseconds. */
 const pause = 3000;

@@ -15,6 +15,24 @@ export interface Line {
   dots?: boolean;
 }
 
+/** A moment that charts point out. */
+export interface Mark {
+  at: number;
+  tone: 'bad' | 'warn' | 'good' | 'note';
+  /** A letter for its place in the drawing. */
+  letter: string;
+  text: string;
+}
+
+/** A stretch that charts point out. */
+export interface Band {
+  from: number;
+  to: number;
+  /** `hatched`: the numbers lack something; `soft`: not measured; `plain`: only named. */
+  look: 'hatched' | 'soft' | 'plain';
+  text: string;
+}
+
 interface Props {
   title: string;
   lines: readonly Line[];
@@ -30,6 +48,12 @@ interface Props {
   height?: number;
   /** Charts of the same name move their cursors together. */
   together?: string;
+  marks?: readonly Mark[];
+  bands?: readonly Band[];
+  /** The stretch that is shown; all of it where there is none. */
+  zoom?: readonly [number, number] | null;
+  /** Is told the stretch that the user drew; null for a double click. */
+  onZoom?: (zoom: [number, number] | null) => void;
   aside?: preact.ComponentChildren;
 }
 
@@ -132,7 +156,7 @@ function Swatch({ line }: { line: Line }) {
 }
 
 /** In words, for screen readers: what each line is at its end, and between what it was. */
-function inWords({ title, lines, data, format }: Props): string {
+function inWords({ title, lines, data, format, marks, place }: Props): string {
   const said = lines.map(({ name }, index) => {
     const values = (data[index + 1] ?? []).filter((value) => value !== null);
     if (values.length === 0) return `${name}: nothing yet.`;
@@ -142,11 +166,14 @@ function inWords({ title, lines, data, format }: Props): string {
     );
     return `${name}: between ${format(least)} and ${format(most)}.`;
   });
-  return `${title}. ${said.join(' ')}`;
+  const marked = (marks ?? []).slice(-10).map((mark) => `${mark.text} at ${place(mark.at)}.`);
+  return `${title}. ${[...said, ...marked].join(' ')}`;
 }
 
 function Drawing(props: Props & { hover: (at: number | null) => void }) {
-  const { lines, data, log = false, height = 190, format, place, together, hover } = props;
+  const { lines, data, log = false, height = 190, format, place, together, hover, zoom, onZoom } = props;
+  const pointed = useRef({ marks: props.marks, bands: props.bands, onZoom });
+  pointed.current = { marks: props.marks, bands: props.bands, onZoom };
   const host = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | undefined>(undefined);
   const colours = useColours();
@@ -162,7 +189,11 @@ function Drawing(props: Props & { hover: (at: number | null) => void }) {
   useEffect(() => {
     const place_ = host.current;
     if (!place_) return;
-    const options = asOptions({ lines, log, height, format, place, together, hover, width: place_.clientWidth });
+    const options = asOptions({
+      ...{ lines, log, height, format, place, together, hover, width: place_.clientWidth },
+      zooms: onZoom !== undefined,
+      pointed,
+    });
     plot.current = new uPlot(options, drawn as unknown as uPlot.AlignedData, place_);
     const sizes = new ResizeObserver(() => plot.current?.setSize({ width: place_.clientWidth, height }));
     sizes.observe(place_);
@@ -172,9 +203,111 @@ function Drawing(props: Props & { hover: (at: number | null) => void }) {
     };
   }, [key, log, height, colours, format, together]);
   useEffect(() => {
-    plot.current?.setData(drawn as unknown as uPlot.AlignedData);
-  }, [drawn]);
-  return <div class="drawing" ref={host} role="img" aria-label={inWords(props)} style={{ height: `${height}px` }} />;
+    const [from, to] = zoom ?? [drawn[0]?.[0] ?? 0, drawn[0]?.[drawn[0].length - 1] ?? 1];
+    plot.current?.setData(drawn as unknown as uPlot.AlignedData, false);
+    plot.current?.setScale('x', { min: from ?? 0, max: Math.max(to ?? 1, (from ?? 0) + 1) });
+  }, [drawn, zoom?.[0], zoom?.[1], key, log, height, colours]);
+  useEffect(() => plot.current?.redraw(false), [props.marks, props.bands]);
+  return (
+    <div
+      class="drawing"
+      ref={host}
+      role="img"
+      aria-label={inWords(props)}
+      style={{ height: `${height}px` }}
+      onDblClick={() => onZoom?.(null)}
+    />
+  );
+}
+
+type Pointed = { current: { marks: Props['marks']; bands: Props['bands']; onZoom: Props['onZoom'] } };
+
+/** Draws bands behind the lines. */
+function drawBands(plot: uPlot, bands: readonly Band[]): void {
+  const { ctx, bbox } = plot;
+  const scale = devicePixelRatio || 1;
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+  ctx.clip();
+  ctx.font = `${10 * scale}px system-ui, sans-serif`;
+  ctx.textBaseline = 'top';
+  for (const { from, to, look, text } of bands) {
+    const left = plot.valToPos(from, 'x', true);
+    const width = plot.valToPos(to, 'x', true) - left;
+    if (look === 'soft') {
+      ctx.fillStyle = colour('--soft');
+      ctx.fillRect(left, bbox.top, width, bbox.height);
+    }
+    if (look === 'hatched') hatch(ctx, left, bbox.top, width, bbox.height, colour('--warn'));
+    if (look === 'plain') {
+      ctx.fillStyle = colour('--rule');
+      ctx.fillRect(left, bbox.top, scale, bbox.height);
+    }
+    ctx.fillStyle = colour('--muted');
+    // Where the band begins before the drawing, its name stands at the drawing's edge.
+    const seen = Math.max(left, bbox.left);
+    if (Math.min(left + width, bbox.left + bbox.width) - seen > ctx.measureText(text).width + 6 * scale) {
+      ctx.fillText(text, seen + 4 * scale, bbox.top + (look === 'plain' ? 2 : 18) * scale);
+    }
+  }
+  ctx.restore();
+}
+
+/** Fills an area with slanted lines. */
+export function hatch(
+  ctx: CanvasRenderingContext2D,
+  ...[left, top, width, height, ink]: [number, number, number, number, string]
+): void {
+  const scale = devicePixelRatio || 1;
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(left, top, width, height);
+  ctx.clip();
+  ctx.strokeStyle = ink;
+  ctx.globalAlpha = 0.7;
+  ctx.lineWidth = scale;
+  ctx.beginPath();
+  // In step with the whole drawing, so that neighbours join.
+  const step = 6 * scale;
+  for (let at = Math.floor((left - height) / step) * step; at < left + width; at += step) {
+    ctx.moveTo(at, top + height);
+    ctx.lineTo(at + height, top);
+  }
+  ctx.stroke();
+  ctx.restore();
+}
+
+const tones = { bad: '--bad', warn: '--warn', good: '--good', note: '--accent' };
+
+/** Draws marks over the lines: a line from top to bottom with its letter. */
+function drawMarks(plot: uPlot, marks: readonly Mark[]): void {
+  const { ctx, bbox } = plot;
+  const scale = devicePixelRatio || 1;
+  ctx.save();
+  ctx.font = `600 ${10 * scale}px system-ui, sans-serif`;
+  ctx.textAlign = 'center';
+  ctx.textBaseline = 'middle';
+  for (const { at, tone, letter } of marks) {
+    const left = plot.valToPos(at, 'x', true);
+    if (left < bbox.left || left > bbox.left + bbox.width) continue;
+    const ink = colour(tones[tone]);
+    ctx.strokeStyle = ink;
+    ctx.lineWidth = scale;
+    ctx.setLineDash([4 * scale, 3 * scale]);
+    ctx.beginPath();
+    ctx.moveTo(left, bbox.top + 14 * scale);
+    ctx.lineTo(left, bbox.top + bbox.height);
+    ctx.stroke();
+    ctx.setLineDash([]);
+    ctx.fillStyle = ink;
+    ctx.beginPath();
+    ctx.arc(left, bbox.top + 8 * scale, 7 * scale, 0, 2 * Math.PI);
+    ctx.fill();
+    ctx.fillStyle = colour('--paper');
+    ctx.fillText(letter, left, bbox.top + 8.5 * scale);
+  }
+  ctx.restore();
 }
 
 /** Room for labels, pixels: what does not fit is cut off. */
@@ -199,9 +332,22 @@ type Drawn = Pick<Props, 'lines' | 'format' | 'place' | 'together'> & {
   width: number;
   height: number;
   hover: (at: number | null) => void;
+  zooms: boolean;
+  pointed: Pointed;
 };
 
-function asOptions({ lines, log, width, height, format, place, together, hover }: Drawn): uPlot.Options {
+function asOptions({
+  lines,
+  log,
+  width,
+  height,
+  format,
+  place,
+  together,
+  hover,
+  zooms,
+  pointed,
+}: Drawn): uPlot.Options {
   const font = '11px system-ui, sans-serif';
   const axis = {
     stroke: colour('--muted'),
@@ -218,7 +364,7 @@ function asOptions({ lines, log, width, height, format, place, together, hover }
     cursor: {
       y: false,
       points: { size: 6 },
-      drag: { x: false, y: false },
+      drag: { x: zooms, y: false, setScale: false },
       ...(together ? { sync: { key: together } } : {}),
     },
     scales: {
@@ -248,6 +394,19 @@ function asOptions({ lines, log, width, height, format, place, together, hover }
         ...(line.dash ? { dash: line.dash } : {}),
       })),
     ],
-    hooks: { setCursor: [(plot) => hover(plot.cursor.idx ?? null)] },
+    hooks: {
+      setCursor: [(plot) => hover(plot.cursor.idx ?? null)],
+      drawClear: [(plot) => drawBands(plot, pointed.current.bands ?? [])],
+      draw: [(plot) => drawMarks(plot, pointed.current.marks ?? [])],
+      setSelect: [
+        (plot) => {
+          const { left, width } = plot.select;
+          if (width < 4) return;
+          const ends = [left, left + width].map((at) => plot.posToVal(at, 'x')) as [number, number];
+          plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+          pointed.current.onZoom?.([Math.floor(ends[0]), Math.ceil(ends[1])]);
+        },
+      ],
+    },
   };
 }

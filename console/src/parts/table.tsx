@@ -29,6 +29,8 @@ interface Props<T> {
   /** Most pixels of height; it scrolls beyond. */
   most?: number;
   selected?: (row: T) => boolean;
+  /** The rows come in the order that was chosen. */
+  arranged?: boolean;
 }
 
 /** As in the style sheet. */
@@ -42,13 +44,16 @@ export function arranged<T>(rows: readonly T[], columns: readonly Column<T>[], s
 }
 
 export function Table<T>(props: Props<T>) {
-  const { label, rows, columns, id, sorting, sort, most = 560, selected } = props;
+  const { label, rows, columns, id, sorting, sort, most = 560, selected, arranged: asTheyCome = false } = props;
   const box = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
-  const order = useMemo(() => arranged(rows, columns, sorting), [rows, columns, sorting]);
+  const order = useMemo(
+    () => (asTheyCome ? rows : arranged(rows, columns, sorting)),
+    [rows, columns, sorting, asTheyCome],
+  );
   useEffect(() => {
     box.current?.scrollTo({ top: 0 });
-  }, [sorting]);
+  }, [sorting?.column, sorting?.descending]);
 
   const fits = Math.ceil(most / rowHeight);
   const last = Math.max(0, order.length - fits);

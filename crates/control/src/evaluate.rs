@@ -71,6 +71,13 @@ pub enum EvaluationEvent<'a> {
     },
     /// A run has ended.
     RunEnded(&'a Run),
+    /// Where the evaluation stands: when it starts, and after each run that counts.
+    Standing {
+        /// Its record so far.
+        evaluation: &'a record::Evaluation,
+        /// Its runs so far, those of earlier starts included.
+        runs: &'a [Run],
+    },
 }
 
 /// Receives the events of an evaluation, and can stop it.
@@ -248,6 +255,7 @@ impl Evaluator<'_> {
         let cells = self.document.cells();
         let left = cells.iter().filter(|cell| !self.done.contains_key(&self.fingerprint(cell))).count();
         sink.event(EvaluationEvent::Started { done: self.before, left });
+        sink.event(EvaluationEvent::Standing { evaluation: &self.record, runs: &self.runs });
         let searches = |arm: usize| {
             let loads = self.document.loads.iter().enumerate();
             let searched = loads.filter(|(_, load)| matches!(load.levels, Levels::Searched(_)));
@@ -392,6 +400,7 @@ impl Evaluator<'_> {
         }
         self.done.insert(fingerprint, self.runs.len());
         self.runs.push(run);
+        sink.event(EvaluationEvent::Standing { evaluation: &self.record, runs: &self.runs });
         Ok(Some(self.runs.len() - 1))
     }
 

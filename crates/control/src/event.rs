@@ -66,6 +66,24 @@ pub enum Event<'a> {
     },
     /// Something that the user should know and that does not stop the run.
     Trouble(&'a str),
+    /// A driver of the run went away, came back or is lost; the words for it come as [`Event::Trouble`].
+    Driver {
+        /// The driver's name.
+        driver: &'a str,
+        /// What happened.
+        news: DriverNews,
+    },
+}
+
+/// What happened to a driver of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DriverNews {
+    /// It cannot be reached, and may come back.
+    Away,
+    /// It is back, and nothing was lost.
+    Back,
+    /// It is given up: what it did since it was heard last is not in the results.
+    Lost,
 }
 
 /// Follows a run.

@@ -1,5 +1,6 @@
 //! What carries out works of a stage: sessions on threads of our own, another program, or drivers elsewhere.
 
+use crate::event::DriverNews;
 use crossbeam_channel::Sender;
 use std::sync::Arc;
 use std::time::Instant;
@@ -62,6 +63,8 @@ pub(crate) enum Update {
     Share { driver: u32, name: String, second: ShareSecond },
     /// A problem for the user.
     Trouble(String),
+    /// A driver went away, came back or is lost.
+    Driver(String, DriverNews),
 }
 
 /// What all works of a stage share while they run.
@@ -230,6 +233,12 @@ impl Reporter<'_> {
     /// Reports a problem that does not stop the run.
     pub fn trouble(&mut self, text: String) {
         self.send(Update::Trouble(text));
+    }
+
+    /// Reports that a driver went away, came back or is lost, and says so.
+    pub fn driver(&mut self, name: &str, news: DriverNews, text: String) {
+        self.send(Update::Trouble(text));
+        self.send(Update::Driver(name.to_owned(), news));
     }
 
     fn send(&mut self, update: Update) {

@@ -68,6 +68,7 @@ pub(crate) fn run(
                     sink.event(Event::SecondSoFar { stage, work, interval, missing });
                 }
                 Ok((_, Update::Trouble(text))) => sink.event(Event::Trouble(&text)),
+                Ok((_, Update::Driver(name, news))) => sink.event(Event::Driver { driver: &name, news }),
                 Ok((work, Update::Second(interval))) => {
                     sink.event(Event::Second { stage: place.index, work, interval: &interval });
                     writer.second(place.index, work, &interval, sink);

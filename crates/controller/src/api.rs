@@ -23,6 +23,9 @@
 //! | `GET /targets` | viewer | -> [`TargetForm`]s |
 //! | `POST /check` | viewer | [`CheckRequest`] -> [`Check`] |
 //! | `GET /runs?limit=N&before=ID&name=TEXT` | viewer | -> [`RunRow`]s, the newest first |
+//! | `GET /history?limit=N&offset=N&text=T&...` | viewer | -> [`History`]: runs, and submissions that ended without one |
+//! | `GET /runs/{id}/remark`, `PUT /runs/{id}/remark` | viewer, operator | [`Remark`] -> [`Remark`] |
+//! | `GET /runs/{id}/archive`, `/document`, `/log` | viewer | -> COSBench's archive, the document, the log: files |
 //! | `GET /runs/{id}` | viewer | -> the run as `tidemark report --format json` has it |
 //! | `DELETE /runs/{id}` | operator | -> 204 |
 //! | `GET /runs/{id}/report?format=html,md,csv,series-csv,json` | viewer | -> the file |
@@ -42,11 +45,17 @@
 
 mod comparison;
 mod forms;
+mod history;
+mod live;
 
 pub use comparison::{
     ComparedOperation, ComparedRun, ComparedSecond, ComparedSide, Comparison, ComparisonRow,
 };
 pub use forms::{Form, FormKey, TargetForm};
+pub use history::{History, HistoryOrder, HistoryRow, Remark, RunFigures};
+pub use live::{
+    LiveBoard, LiveCell, LiveLoad, LiveMark, LiveMarkKind, LiveNode, LiveOperation, LivePlace, LiveShare,
+};
 use serde::{Deserialize, Serialize};
 use tidemark_measure::host::{Host, Utilization};
 pub use tidemark_measure::record::State as RunState;
@@ -262,6 +271,9 @@ pub struct Submit {
     /// Skip the check that the targets respond.
     #[serde(default)]
     pub skip_preflight: bool,
+    /// The submission that the document was made from: in lines that are unchanged, values hidden there (`***`) are put back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<u64>,
 }
 
 /// A new priority or position in the queue.
@@ -291,6 +303,9 @@ pub struct Cancel {
 pub struct CheckRequest {
     /// The document.
     pub document: String,
+    /// The submission that it was made from, as in [`Submit::from`].
+    #[serde(default)]
+    pub from: Option<u64>,
 }
 
 /// The result of checking a document.
@@ -334,12 +349,18 @@ pub struct LiveRun {
     pub run: Option<u64>,
     /// Its stages.
     pub stages: Vec<LiveStage>,
-    /// Latest seconds of the works that are running or ran last; at most 600 per work.
+    /// Latest seconds of all works; at most 600 per work and 3,600 in all.
     pub seconds: Vec<LiveSecond>,
     /// Recent samples of the nodes.
     pub nodes: Vec<LiveNode>,
     /// Warnings for the user, newest last.
     pub troubles: Vec<String>,
+    /// What happened when: drivers that fell silent, failures, a cancellation; in order.
+    #[serde(default)]
+    pub marks: Vec<LiveMark>,
+    /// Of an evaluation: where it stands. Everything else is about the run that is in progress.
+    #[serde(default)]
+    pub board: Option<LiveBoard>,
     /// Number of the last event included: continue with later ones.
     pub last_event: u64,
 }
@@ -378,6 +399,12 @@ pub struct LiveWork {
     pub workers: u32,
     /// Labels of its operations.
     pub operations: Vec<String>,
+    /// When what is measured begins, milliseconds since its start; null where that depends on the load.
+    #[serde(default)]
+    pub window_start_ms: Option<u64>,
+    /// When it ends; null where that depends on the load.
+    #[serde(default)]
+    pub window_end_ms: Option<u64>,
 }
 
 /// One second of a work.
@@ -408,60 +435,6 @@ pub struct LiveSecond {
     pub missing: Vec<String>,
 }
 
-/// One operation in one second. Latencies are response times, microseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct LiveOperation {
-    /// Successes.
-    pub ok: u64,
-    /// Failures.
-    pub failed: u64,
-    /// Bytes of the successes.
-    pub bytes: u64,
-    /// Mean.
-    pub mean_us: f64,
-    /// Median.
-    pub p50_us: f64,
-    /// 95th percentile.
-    pub p95_us: f64,
-    /// 99th percentile.
-    pub p99_us: f64,
-    /// Largest.
-    pub max_us: f64,
-}
-
-/// One driver's second.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct LiveShare {
-    /// Its name.
-    pub driver: String,
-    /// Successes.
-    pub ok: u64,
-    /// Failures.
-    pub failed: u64,
-    /// Bytes of the successes.
-    pub bytes: u64,
-    /// Median of the response times, microseconds.
-    pub p50_us: f64,
-    /// 99th percentile of the response times, microseconds.
-    pub p99_us: f64,
-    /// CPU utilization of the generator threads, 0 to 1.
-    pub busy: f32,
-}
-
-/// A node in one second.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct LiveNode {
-    /// Its name.
-    pub name: String,
-    /// Whether it generates load.
-    pub generates: bool,
-    /// When.
-    pub unix_ms: u64,
-    /// How busy it was.
-    #[serde(flatten)]
-    pub utilization: Utilization,
-}
-
 /// An event of the stream: the SSE field `event` is the variant's name, `id` counts up, `data` is the content as JSON.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -476,6 +449,10 @@ pub enum Live {
     Nodes(Vec<LiveNode>),
     /// A warning for the user.
     Trouble(String),
+    /// Something happened that charts mark.
+    Mark(LiveMark),
+    /// An evaluation came further.
+    Board(Box<LiveBoard>),
     /// The submission ended.
     Ended(Box<Submission>),
     /// The reader was too slow and missed events: fetch `live` again.

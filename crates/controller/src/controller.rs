@@ -9,6 +9,7 @@ use crate::forms;
 pub use crate::options::{Options, StartError};
 use crate::queue::{self, Requirements};
 use crate::reading::{LARGEST_DOCUMENT, Purpose, ReadFailure, Reading, What};
+use crate::restore::restore;
 use crate::state::{Entry, Request};
 use crate::store_writer::Added;
 use crate::view;
@@ -59,7 +60,7 @@ impl From<StoreError> for Refusal {
                 Self::Missing(error.to_string())
             }
             StoreError::StillRunning { .. } => Self::Conflict(error.to_string()),
-            StoreError::Token(reason) => Self::Bad(reason),
+            StoreError::Token(reason) | StoreError::Remark(reason) => Self::Bad(reason),
             error => Self::Unavailable(error.to_string()),
         }
     }
@@ -107,6 +108,7 @@ impl Controller {
         controller.keep("queue", Core::run_scheduler)?;
         controller.keep("overview", |core| core.publish_overviews())?;
         controller.keep("writer", |core| core.retry_writes())?;
+        controller.keep("figures", |core| core.add_figures())?;
         Ok(Arc::new(controller))
     }
 
@@ -142,6 +144,7 @@ impl Controller {
             return self.submission(before.id);
         }
         self.has_room()?;
+        let submit = api::Submit { document: self.restored(&submit.document, submit.from, by)?, ..submit };
         let reading = self.read(&submit.document, Purpose::Submit(by))?;
         let sealed = self.core.seal.seal(&submit.document).map_err(Refusal::Unavailable)?;
         let redacted = redact(&submit.document);
@@ -209,8 +212,39 @@ impl Controller {
     }
 
     /// What a document would do; `by` is whoever asks, of whose documents only a few are read at a time.
-    pub fn check(&self, document: &str, by: &str) -> api::Check {
-        explain(self.read(document, Purpose::Check(by)))
+    ///
+    /// # Errors
+    /// It was made from a submission whose hidden values cannot be put back.
+    pub fn check(&self, request: &api::CheckRequest, by: &str) -> Result<api::Check, Refusal> {
+        let document = self.restored(&request.document, request.from, by)?;
+        Ok(explain(self.read(&document, Purpose::Check(by))))
+    }
+
+    /// A document with the values that were hidden from who edited it. They go back to nobody but who wrote them: with another
+    /// endpoint, a document would carry them anywhere.
+    fn restored(&self, document: &str, from: Option<u64>, by: &str) -> Result<String, Refusal> {
+        let Some(id) = from else { return Ok(document.to_owned()) };
+        let (stored, (sealed, redacted)) =
+            self.core.writer.read(|store| Ok((store.submission(id)?, store.submitted_document(id)?)))?;
+        let original = self.core.seal.open(&sealed).map_err(Refusal::Conflict)?;
+        if original == redacted {
+            return Ok(document.to_owned());
+        }
+        if by.is_empty() || stored.by != by {
+            // What has nothing hidden left in it needs nothing back.
+            let hidden = |line: &str| line.contains("***") && !original.lines().any(|own| own == line);
+            return match document.lines().position(hidden) {
+                None => Ok(document.to_owned()),
+                Some(index) => Err(Refusal::Document(
+                    format!(
+                        "line {}: a value is hidden here that only who submitted w{id} may use again: write it again",
+                        index + 1
+                    ),
+                    Vec::new(),
+                )),
+            };
+        }
+        restore(document, &original).map_err(|reason| Refusal::Document(reason, Vec::new()))
     }
 
     fn read(&self, document: &str, purpose: Purpose<'_>) -> Result<Reading, ReadFailure> {
@@ -321,6 +355,8 @@ impl Controller {
         if let Some(running) = &mut entry.running {
             running.cancelled = true;
             running.live.request_stop(if cancel.at_once { StopRequest::Stop } else { StopRequest::Finish });
+            let how = if cancel.at_once { "cancelled at once" } else { "cancelled: the load ends" };
+            running.live.mark(api::LiveMarkKind::Cancelled, "", how);
             return Ok(view::active(entry));
         }
         let Some(Entry { mut stored, .. }) = state.entries.remove(&id) else { return Ok(found) };
@@ -345,8 +381,15 @@ impl Controller {
             self.core.writer.read(|store| Ok((store.submission(id)?, store.submitted_document(id)?)))?;
         let document = self.core.seal.open(&sealed).map_err(Refusal::Conflict)?;
         let Request { drivers, driver_count, seed, skip_preflight, .. } = Request::of(&stored);
-        let submit =
-            api::Submit { document, priority: stored.priority, drivers, driver_count, seed, skip_preflight };
+        let submit = api::Submit {
+            document,
+            priority: stored.priority,
+            drivers,
+            driver_count,
+            seed,
+            skip_preflight,
+            from: None,
+        };
         self.submit(submit, by, None)
     }
 

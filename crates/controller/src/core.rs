@@ -28,6 +28,10 @@ const QUEUE_EVERY: Duration = Duration::from_millis(250);
 /// How often everybody who looks on is told what is new.
 const OVERVIEW_EVERY: Duration = Duration::from_secs(1);
 
+/// Runs of older versions that are listed anew at a time, and the pause after them: the store is others' in between.
+const LISTED_AT_ONCE: usize = 20;
+const LISTED_PAUSE: Duration = Duration::from_millis(20);
+
 /// Drivers that the audit log names of a submission.
 const MOST_NAMED: usize = 10;
 
@@ -308,6 +312,15 @@ impl Core {
             self.writer.retry();
             self.state().number(&self.writer.take_stored());
         }
+    }
+
+    /// Lists the runs of older versions anew, a few at a time: lists show their figures as they come.
+    pub(crate) fn add_figures(&self) {
+        let some = |store: &mut tidemark_store::Store| {
+            store.add_figures(LISTED_AT_ONCE, tidemark_control::listing::of_run)
+        };
+        // What cannot be written now is written at another start.
+        while self.writer.write(some).is_ok_and(|found| found > 0) && self.sleep(LISTED_PAUSE) {}
     }
 
     /// Nothing new begins, what goes on is stopped; returns when it has ended.

@@ -15,6 +15,8 @@
 //! | `explain` | what a document would do, in words |
 //! | `seal` | documents at rest |
 //! | `store_writer` | everything that is written into the store, tried again until it is |
+//! | `board` | where an evaluation stands |
+//! | `restore` | an edited document gets its hidden values back |
 //! | `live` | a run while it goes on, for those who look on |
 //! | `presence_log` | drivers that come and go |
 //! | `events` | all that happens, numbered |
@@ -23,6 +25,7 @@
 //! Imports point one way: `controller`, `core`, `runner` and `view`, `state`, and the rest below them.
 
 pub mod api;
+mod board;
 pub mod controller;
 mod core;
 mod environment;
@@ -35,6 +38,7 @@ mod options;
 mod presence_log;
 mod queue;
 mod reading;
+mod restore;
 mod runner;
 mod seal;
 mod state;

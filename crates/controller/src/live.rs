@@ -1,13 +1,16 @@
 //! A run while it goes on: what happens is kept for pages that are opened now, and told to those that are open.
 
-use crate::api::{self, LiveNode, LiveOperation, LiveRun, LiveSecond, LiveShare, LiveStage, LiveWork};
+use crate::api::{
+    self, LiveBoard, LiveMark, LiveMarkKind, LiveNode, LiveOperation, LiveRun, LiveSecond, LiveShare,
+    LiveStage, LiveWork,
+};
 use crate::events::Events;
 use crate::explain::expected_ms;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use tidemark_control::event::{Event, EventSink, Glimpse, SharedStopRequest, StopRequest};
+use tidemark_control::event::{DriverNews, Event, EventSink, Glimpse, SharedStopRequest, StopRequest};
 use tidemark_measure::record::{Second, SecondOfOperation, Stage, State as RunState};
 use tidemark_measure::tally::{Interval, Tally};
 use tidemark_plan::forecast::{Amount, Forecast, forecast};
@@ -16,6 +19,15 @@ use tidemark_plan::registry::Registry;
 
 /// Seconds of a work that are kept.
 const SECONDS: usize = 600;
+
+/// Seconds of all works together that are kept: of long runs of many stages, the oldest stages go first.
+const ALL_SECONDS: usize = 3_600;
+
+/// Marks that are kept.
+const MARKS: usize = 200;
+
+/// Seconds without a failure after which the next one is worth a mark.
+const WITHOUT_FAILURES: u32 = 10;
 
 /// Shares of drivers in all kept seconds of a work: ten minutes of a hundred drivers. Of more drivers the latest seconds have
 /// theirs.
@@ -51,12 +63,19 @@ struct State {
     /// When the stage that goes on began.
     begun: Option<Instant>,
     told: Option<Instant>,
-    /// Seconds of the works that go on or went on last, by stage and work.
+    /// Seconds by stage and work.
     seconds: BTreeMap<(u32, u32), VecDeque<LiveSecond>>,
     /// What drivers did in a second that is not complete yet.
     shares: BTreeMap<(u32, u32, u32), Vec<LiveShare>>,
     nodes: VecDeque<LiveNode>,
     troubles: VecDeque<String>,
+    marks: VecDeque<LiveMark>,
+    /// Drivers that are silent now.
+    silent: BTreeSet<String>,
+    /// The last second with failures, by stage and work.
+    failing: BTreeMap<(u32, u32), u32>,
+    /// Where the evaluation stands, if it is one.
+    board: Option<LiveBoard>,
 }
 
 impl Live {
@@ -89,9 +108,8 @@ impl Live {
         let forecast = forecast(plan, &self.registry);
         let stages = plan.stages.iter().enumerate().map(|(index, stage)| waiting(index, stage, &forecast));
         let mut state = self.state();
-        let kept = (state.turns, std::mem::take(&mut state.troubles), std::mem::take(&mut state.nodes));
-        *state = State { stages: stages.collect(), ..State::default() };
-        (state.turns, state.troubles, state.nodes) = kept;
+        let State { turns, troubles, nodes, board, .. } = std::mem::take(&mut *state);
+        *state = State { stages: stages.collect(), turns, troubles, nodes, board, ..State::default() };
         self.publish_stages(&mut state);
     }
 
@@ -134,6 +152,8 @@ impl Live {
             seconds: state.seconds.values().flatten().cloned().collect(),
             nodes: state.nodes.iter().cloned().collect(),
             troubles: state.troubles.iter().cloned().collect(),
+            marks: state.marks.iter().cloned().collect(),
+            board: state.board.clone(),
             // Nothing of this submission is told without the state.
             last_event: self.events.last(),
         }
@@ -156,6 +176,59 @@ impl Live {
         }
         state.troubles.push_back(text.to_owned());
         self.publish(api::Live::Trouble(text.to_owned()));
+    }
+
+    /// Where the evaluation stands, changed and told.
+    pub(crate) fn board(&self, change: impl FnOnce(&mut LiveBoard)) {
+        let mut state = self.state();
+        let board = state.board.get_or_insert_default();
+        change(board);
+        let told = board.clone();
+        self.publish(api::Live::Board(Box::new(told)));
+    }
+
+    /// The number of the evaluation that goes on, if it is one and the store has it.
+    pub(crate) fn evaluation(&self) -> Option<u64> {
+        self.state().board.as_ref()?.evaluation
+    }
+
+    /// Marks this moment: the user cancelled, a driver fell silent.
+    pub(crate) fn mark(&self, kind: LiveMarkKind, driver: &str, text: &str) {
+        self.add_mark(&mut self.state(), kind, driver, text);
+    }
+
+    fn add_mark(&self, state: &mut State, kind: LiveMarkKind, driver: &str, text: &str) {
+        let mark = LiveMark { unix_ms: unix_now_ms(), kind, driver: driver.into(), text: text.into() };
+        if state.marks.len() == MARKS {
+            state.marks.pop_front();
+        }
+        state.marks.push_back(mark.clone());
+        self.publish(api::Live::Mark(mark));
+    }
+
+    /// A driver went away, came back or is lost.
+    fn driver(&self, driver: &str, news: DriverNews) {
+        let mut state = self.state();
+        match news {
+            DriverNews::Away => self.silent(&mut state, driver),
+            DriverNews::Back => self.heard(&mut state, driver),
+            DriverNews::Lost => {
+                state.silent.remove(driver);
+                self.add_mark(&mut state, LiveMarkKind::DriverLost, driver, &format!("{driver} is lost"));
+            }
+        }
+    }
+
+    fn silent(&self, state: &mut State, driver: &str) {
+        if state.silent.insert(driver.to_owned()) {
+            self.add_mark(state, LiveMarkKind::DriverSilent, driver, &format!("{driver} is silent"));
+        }
+    }
+
+    fn heard(&self, state: &mut State, driver: &str) {
+        if state.silent.remove(driver) {
+            self.add_mark(state, LiveMarkKind::DriverBack, driver, &format!("{driver} is back"));
+        }
     }
 
     fn publish(&self, live: api::Live) {
@@ -198,7 +271,16 @@ impl Live {
         let place = (stage as u32, work as u32);
         let mut state = self.state();
         let shares = state.shares.remove(&(place.0, place.1, interval.index)).unwrap_or_default();
+        for share in shares
+            .iter()
+            .filter(|_| !state.silent.is_empty())
+            .map(|share| share.driver.clone())
+            .collect::<Vec<_>>()
+        {
+            self.heard(&mut state, &share);
+        }
         let second = live_second(place, interval, shares, &[]);
+        self.mark_failures(&mut state, &second);
         let done: u64 =
             interval.actions.iter().map(Tally::total).fold(interval.unmeasured, u64::saturating_add);
         let elapsed = state.begun.map(|begun| begun.elapsed());
@@ -219,13 +301,28 @@ impl Live {
         let place = (stage as u32, work as u32);
         let mut state = self.state();
         let shares = state.shares.get(&(place.0, place.1, interval.index)).cloned().unwrap_or_default();
+        missing.iter().for_each(|driver| self.silent(&mut state, driver));
         let second = live_second(place, interval, shares, missing);
         self.put(&mut state, second);
     }
 
+    /// Marks the first of some seconds with failures.
+    fn mark_failures(&self, state: &mut State, second: &LiveSecond) {
+        let place = (second.stage, second.work);
+        let failing = |(_, operation): &(usize, &LiveOperation)| operation.failed > 0;
+        let Some((label, _)) = second.operations.iter().enumerate().find(failing) else { return };
+        let before = state.failing.insert(place, second.index);
+        if before.is_none_or(|before| second.index.saturating_sub(before) > WITHOUT_FAILURES) {
+            let works = state.stages.get(place.0 as usize).map(|stage| stage.works.as_slice());
+            let work = works.and_then(|works| works.get(place.1 as usize));
+            let name = work.and_then(|work| work.operations.get(label)).cloned();
+            let text = format!("{} fails", name.unwrap_or_else(|| "an operation".into()));
+            self.add_mark(state, LiveMarkKind::Failures, "", &text);
+        }
+    }
+
     /// Keeps a second in the place of what was known of it before, and tells it.
     fn put(&self, state: &mut State, second: LiveSecond) {
-        state.seconds.retain(|(own, _), _| *own == second.stage);
         let kept = state.seconds.entry((second.stage, second.work)).or_default();
         let at = kept.iter().rposition(|other| other.index < second.index).map_or(0, |before| before + 1);
         match kept.get_mut(at).filter(|other| other.index == second.index) {
@@ -233,11 +330,28 @@ impl Live {
             None => kept.insert(at, second.clone()),
         }
         shorten(kept);
+        state.forget();
         self.publish(api::Live::Second(Box::new(second)));
     }
 }
 
 impl State {
+    /// Drops the oldest seconds of the oldest stages if there are too many.
+    fn forget(&mut self) {
+        let all: usize = self.seconds.values().map(VecDeque::len).sum();
+        let mut surplus = all.saturating_sub(ALL_SECONDS);
+        while surplus > 0 {
+            let Some(mut oldest) = self.seconds.first_entry() else { return };
+            let seconds = oldest.get_mut();
+            let dropped = seconds.len().min(surplus);
+            seconds.drain(..dropped);
+            surplus -= dropped;
+            if seconds.is_empty() {
+                oldest.remove();
+            }
+        }
+    }
+
     /// How far the run is: stages count for as long as they take; those of which nothing is known do not count until they go on.
     fn progress(&self) -> Option<f32> {
         let (mut done, mut all) = (0.0, 0.0);
@@ -290,6 +404,8 @@ fn waiting(index: usize, stage: &plan::Stage, forecast: &Forecast) -> LiveStage 
         name: work.name.clone(),
         workers: work.load.workers,
         operations: work.labels.iter().map(|label| label.label.clone()).collect(),
+        window_start_ms: work.load.planned().window_start_ns.map(|at| at / 1_000_000),
+        window_end_ms: work.load.planned().window_end_ns.map(|at| at / 1_000_000),
     });
     LiveStage {
         id: stage.id(index),
@@ -423,6 +539,7 @@ impl EventSink for Follower<'_> {
                 }
             }
             Event::Trouble(text) => self.live.trouble(text),
+            Event::Driver { driver, news } => self.live.driver(driver, news),
             Event::Target(_) | Event::Pausing { .. } => {}
         }
     }
@@ -499,6 +616,54 @@ mod tests {
             stage: &Stage { state: RunState::Completed, ..Stage::default() },
         });
         assert_eq!(live.snapshot().stages[1].state, RunState::Completed);
+    }
+
+    /// A run of two stages, the second of which was short: as it is left behind at its end.
+    #[test]
+    fn a_page_that_is_opened_after_a_short_last_stage_has_the_seconds_of_all() {
+        let live = Live::new(7, Arc::new(Events::new()), tidemark_engines::registry());
+        let plan = plan();
+        let mut follower = Follower::new(&live, &plan, Arc::default(), &|_| ());
+        follower.event(Event::StageStarted { index: 0, stage: &plan.stages[0] });
+        for index in 0..SECONDS as u32 {
+            follower.event(Event::Second { stage: 0, work: 0, interval: &second(index, 3) });
+        }
+        follower.event(Event::StageStarted { index: 1, stage: &plan.stages[1] });
+        follower.event(Event::Second { stage: 1, work: 0, interval: &second(0, 3) });
+        let of = |stage| live.snapshot().seconds.iter().filter(|second| second.stage == stage).count();
+        assert_eq!((of(0), of(1)), (SECONDS, 1));
+        for stage in 2..40 {
+            for index in 0..SECONDS as u32 {
+                live.second(stage, 0, &second(index, 3));
+            }
+        }
+        assert_eq!(live.snapshot().seconds.len(), ALL_SECONDS, "many stages are bounded");
+        assert_eq!((of(0), of(39)), (0, SECONDS), "the oldest go first");
+    }
+
+    #[test]
+    fn what_happens_to_drivers_and_failures_are_marked_once() {
+        let live = Live::new(7, Arc::new(Events::new()), tidemark_engines::registry());
+        let plan = plan();
+        let mut follower = Follower::new(&live, &plan, Arc::default(), &|_| ());
+        follower.event(Event::StageStarted { index: 1, stage: &plan.stages[1] });
+        let missing = ["d2".to_owned()];
+        for index in 0..3 {
+            let interval = &second(index, 3);
+            follower.event(Event::SecondSoFar { stage: 1, work: 0, interval, missing: &missing });
+        }
+        let summary = ShareSecond { index: 0, ok: 3, ..ShareSecond::default() };
+        follower.event(Event::DriverSecond { stage: 1, work: 0, driver: "d2", summary: &summary });
+        follower.event(Event::Second { stage: 1, work: 0, interval: &second(0, 6) });
+        follower.event(Event::Driver { driver: "d2", news: DriverNews::Lost });
+        for index in [1, 2, 3, 30] {
+            let mut interval = second(index, 3);
+            interval.actions[0].faults.count(tidemark_measure::fault::Fault::Timeout);
+            follower.event(Event::Second { stage: 1, work: 0, interval: &interval });
+        }
+        use LiveMarkKind::{DriverBack, DriverLost, DriverSilent, Failures};
+        let kinds: Vec<_> = live.snapshot().marks.iter().map(|mark| mark.kind).collect();
+        assert_eq!(kinds, [DriverSilent, DriverBack, DriverLost, Failures, Failures]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! One submission while it goes on: its document opened, carried out, judged.
 
 use crate::api::SubmissionState;
+use crate::board;
 use crate::executor::{Executor, Task};
 use crate::live::{Follower, Live};
 use crate::options::Options;
@@ -202,6 +203,9 @@ impl EvaluationSink for ProgressEvents<'_> {
     fn event(&mut self, event: EvaluationEvent<'_>) {
         if let EvaluationEvent::RunStarted { number, of, .. } = event {
             self.live.turn(number.saturating_sub(1), of);
+        }
+        if board::concerns(&event) {
+            self.live.board(|board| board::take(board, &event));
         }
     }
 

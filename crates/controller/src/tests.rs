@@ -151,7 +151,7 @@ fn a_document_is_submitted_run_and_kept() {
             Live::Second(_) => "second",
             Live::Nodes(_) => "nodes",
             Live::Overview(_) => "overview",
-            Live::Trouble(_) | Live::Missed(_) => "other",
+            Live::Trouble(_) | Live::Missed(_) | Live::Mark(_) | Live::Board(_) => "other",
         });
     }
     for kind in ["stages", "second", "nodes", "overview", "ended"] {
@@ -178,6 +178,32 @@ fn secrets_are_neither_shown_nor_stored_in_clear() {
         let bytes = std::fs::read(&path).unwrap();
         assert!(!bytes.windows(7).any(|window| window == b"hunter2"), "{}", path.display());
     }
+}
+
+#[test]
+fn an_edited_document_gets_its_secrets_back_from_its_owner_only() {
+    let (_directory, controller) = new(&[]);
+    let text = "name: x\ntarget:\n  kind: s3\n  endpoint: 'http://127.0.0.1:1'\n  access_key: AKIA\n  secret_key: hunter2hunter2\n\
+                stages: [{load: {for: 1s, containers: 1, operations: [{get: {objects: 1}}]}}]\n";
+    let own = controller.submit(submit(text.into()), "anna", None).unwrap();
+    let edited = controller.document(own.id).unwrap().replace("name: x", "name: y");
+    assert!(!edited.contains("hunter2"), "{edited}");
+    let from = |document: &str| Submit { from: Some(own.id), ..submit(document.to_owned()) };
+    let next = controller.submit(from(&edited), "anna", None).unwrap();
+    assert_eq!(next.name, "y");
+    let (sealed, _) = controller.store().unwrap().submitted_document(next.id).unwrap();
+    assert!(!sealed.is_empty() && controller.resubmit(next.id, "anna").is_ok());
+    let elsewhere = edited.replace("127.0.0.1:1", "127.0.0.1:2");
+    for by in ["ben", ""] {
+        let refused = controller.submit(from(&elsewhere), by, None).unwrap_err();
+        assert!(
+            matches!(&refused, Refusal::Document(reason, _) if reason.starts_with("line 6: ")),
+            "{refused:?}"
+        );
+        let own_secret = elsewhere.replace("\"***\"", "another");
+        assert!(controller.submit(from(&own_secret), by, None).is_ok());
+    }
+    controller.shut_down();
 }
 
 #[test]

@@ -68,7 +68,8 @@ pub(crate) fn active(entry: &Entry) -> api::Submission {
         false => own.reason,
     };
     let (drivers, rates) = (running.drivers.clone(), running.live.rates());
-    api::Submission { stage, progress, reason, drivers, rates, ..own }
+    let evaluation = own.evaluation.or(running.live.evaluation());
+    api::Submission { stage, progress, reason, drivers, rates, evaluation, ..own }
 }
 
 /// A driver; `submission` has it.

@@ -6,6 +6,7 @@ use crate::run_drivers::{DriverEvent, LostDriver, RunDrivers, Started};
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tidemark_control::event::DriverNews;
 use tidemark_control::runner::{RemoteWork, Reporter};
 use tidemark_load::engine::OpenError;
 use tidemark_load::merge::{Decision, Merge};
@@ -77,8 +78,9 @@ impl Remote {
         Instant::now().saturating_duration_since(self.placement.started.at).as_nanos() as u64
     }
 
-    fn notify(&self, reporter: &mut Reporter<'_>, driver: usize, what: &str) {
-        reporter.trouble(format!("driver {} {what}", self.run_drivers.name(driver)));
+    fn notify(&self, reporter: &mut Reporter<'_>, driver: usize, news: DriverNews, what: &str) {
+        let name = self.run_drivers.name(driver);
+        reporter.driver(&name, news, format!("driver {name} {what}"));
     }
 
     fn order(&self, order: Order) {
@@ -187,15 +189,21 @@ impl<'a> ActiveWork<'a> {
                 self.remote.notify(
                     reporter,
                     driver,
+                    DriverNews::Away,
                     "cannot be reached; nothing is lost if it comes back in time",
                 );
             }
             DriverEvent::Reconnected(driver) => {
-                self.remote.notify(reporter, driver, "is back; nothing was lost");
+                self.remote.notify(reporter, driver, DriverNews::Back, "is back; nothing was lost");
             }
             DriverEvent::Lost(loss) => {
                 if loss.announce {
-                    self.remote.notify(reporter, loss.driver, &format!("is lost: {}", loss.reason));
+                    self.remote.notify(
+                        reporter,
+                        loss.driver,
+                        DriverNews::Lost,
+                        &format!("is lost: {}", loss.reason),
+                    );
                 }
                 self.lose(&loss);
             }

@@ -309,6 +309,15 @@ pub fn assess(evaluation: &Evaluation, runs: &[Run]) -> Assessment {
     assess_within(evaluation, runs, None)
 }
 
+/// The cells that were measured so far, for those who watch an evaluation: the same numbers as in its assessment, without
+/// comparisons.
+pub fn estimates(evaluation: &Evaluation, runs: &[Run]) -> Vec<Cell> {
+    let members = members::choose(evaluation, runs, |_| true);
+    let mut measured = cells::measure(evaluation, &members.used);
+    knees::settle(evaluation, &mut measured);
+    measured.into_iter().map(|measured| measured.cell).collect()
+}
+
 /// The same, with a margin: a share within which arms count as equal.
 pub fn assess_within(evaluation: &Evaluation, runs: &[Run], margin: Option<f64>) -> Assessment {
     let members = members::choose(evaluation, runs, |_| true);

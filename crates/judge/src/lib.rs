@@ -15,18 +15,22 @@
 //! | [`words`] | what findings are about, family by family, and the words for it |
 //! | `growth` | whether more load brought more |
 //! | `fold` | what is said of many stages of a sweep, said once |
+//! | [`listed`] | what lists show of a run |
+//! | [`causes`] | findings that have one cause, together |
 //! | `verdict` | the sentences at the top of reports and at the end of a run |
 
 use serde::{Serialize, Serializer};
 use tidemark_measure::record::{Run, Stage};
 use utoipa::ToSchema;
 
+pub mod causes;
 pub mod compare;
 mod context;
 pub mod evaluation;
 mod fold;
 mod growth;
 pub mod knee;
+pub mod listed;
 mod rules;
 pub mod statistics;
 pub mod sweep;

@@ -164,7 +164,7 @@ fn best<'p, 'a>(
 }
 
 /// `70 % read`, or `read` where there is no mix or its shares are not known.
-fn share(operation: &Operation, operations: usize) -> String {
+pub(crate) fn share(operation: &Operation, operations: usize) -> String {
     if operations == 1 || operation.weight.is_nan() || operation.weight <= 0.0 {
         return operation.label.clone();
     }

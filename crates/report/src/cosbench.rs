@@ -43,6 +43,12 @@ pub fn cosbench_archive(run: &Run, document: &str, directory: &Path) -> Result<(
     write(run, document, directory, &TimeZone::system())
 }
 
+/// What happened in a run, a line for each stage and kind of failure, with times in the system's time zone: the archive's
+/// `workload.log`, without its remarks on COSBench's tables.
+pub fn log(run: &Run) -> String {
+    files::events(run, &TimeZone::system())
+}
+
 fn write(run: &Run, document: &str, directory: &Path, zone: &TimeZone) -> Result<(), ArchiveError> {
     make(directory, || std::fs::create_dir_all(directory))?;
     let (number, folder) = claim(run, directory)?;

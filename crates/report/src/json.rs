@@ -8,7 +8,9 @@
 
 use serde::Serialize;
 use std::collections::BTreeMap;
-use tidemark_judge::{Finding, Judgement};
+use tidemark_judge::causes::{Group, groups};
+use tidemark_judge::evaluation::totals;
+use tidemark_judge::{Finding, Judgement, verdict_sentences};
 use tidemark_measure::counts::FaultCounts;
 use tidemark_measure::histogram::{Histogram, PERCENTILES};
 use tidemark_measure::record::{self, Run};
@@ -36,6 +38,12 @@ pub struct RunRecord<'a> {
     invalid_rules: Vec<&'static str>,
     #[schema(value_type = Vec<tidemark_judge::FindingRecord>)]
     findings: &'a [Finding],
+    /// The findings that are not checks passed, by their causes, the gravest first.
+    causes: Vec<Group>,
+    /// The run in a few sentences: what it achieved, what went wrong, whether its numbers hold.
+    verdict: Vec<String>,
+    /// Everything that it measured in a few numbers.
+    totals: RunTotals,
     notes: &'a [record::Note],
     provenance: &'a record::Provenance,
     stages: Vec<RunStage<'a>>,
@@ -45,6 +53,33 @@ pub struct RunRecord<'a> {
     nodes: &'a [tidemark_measure::observation::Node],
     /// The drivers that put the load on; none where the process that keeps the record did it itself.
     drivers: &'a [record::Driver],
+}
+
+/// What a run measured, all data operations together.
+#[derive(Serialize, ToSchema)]
+struct RunTotals {
+    /// What was asked for: `70 % read / 30 % write, 32 workers`.
+    load: String,
+    throughput_per_s: f64,
+    bandwidth_bytes_per_s: f64,
+    /// Null where response times are not known.
+    p50_ns: Option<f64>,
+    p99_ns: Option<f64>,
+    operations: u64,
+    failed: u64,
+}
+
+fn run_totals(run: &Run) -> RunTotals {
+    let totals = totals(run);
+    RunTotals {
+        load: tidemark_judge::listed::load(run),
+        throughput_per_s: totals.throughput,
+        bandwidth_bytes_per_s: totals.bandwidth,
+        p50_ns: totals.p50_ns,
+        p99_ns: totals.p99_ns,
+        operations: totals.operations,
+        failed: totals.failed,
+    }
 }
 
 #[derive(Serialize, ToSchema)]
@@ -194,6 +229,9 @@ pub fn json(run: &Run, judgement: &Judgement) -> String {
         invalid_reasons: judgement.validity.sentences(),
         invalid_rules: judgement.validity.reasons().iter().map(Finding::rule).collect(),
         findings: &judgement.findings,
+        causes: groups(&judgement.findings),
+        verdict: verdict_sentences(run, judgement),
+        totals: run_totals(run),
         notes: &run.notes,
         provenance: &run.provenance,
         stages: run.stages.iter().map(stage).collect(),

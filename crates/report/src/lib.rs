@@ -32,7 +32,7 @@ mod tests;
 mod text;
 
 pub use crate::csv::{csv, csv_series};
-pub use cosbench::{ArchiveError, cosbench_archive};
+pub use cosbench::{ArchiveError, cosbench_archive, log};
 pub use html::html;
 pub use json::{RunRecord, json};
 pub use markdown::markdown;

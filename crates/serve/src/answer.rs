@@ -32,6 +32,11 @@ impl ApiError {
         Self::new(StatusCode::NOT_FOUND, message)
     }
 
+    /// It cannot be done now.
+    pub(crate) fn unavailable(message: String) -> Self {
+        Self { after: Some(Duration::from_secs(5)), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, message) }
+    }
+
     /// Later.
     pub(crate) fn too_many(message: impl Into<String>, after: Duration) -> Self {
         Self { after: Some(after), ..Self::new(StatusCode::TOO_MANY_REQUESTS, message) }
@@ -49,7 +54,7 @@ impl From<Refusal> for ApiError {
                 trouble: Trouble { message, problems },
                 after: None,
             },
-            Refusal::Unavailable(message) => unavailable(message),
+            Refusal::Unavailable(message) => Self::unavailable(message),
         }
     }
 }
@@ -61,7 +66,7 @@ impl From<StoreError> for ApiError {
             StoreError::NoSuchRun { id, .. } => (StatusCode::NOT_FOUND, format!("no run {id}")),
             StoreError::NoSuchEvaluation { id, .. } => (StatusCode::NOT_FOUND, format!("no evaluation {id}")),
             StoreError::StillRunning { .. } => (StatusCode::CONFLICT, error.to_string()),
-            _ => return unavailable(error.to_string()),
+            _ => return Self::unavailable(error.to_string()),
         };
         Self::new(status, message)
     }
@@ -70,13 +75,6 @@ impl From<StoreError> for ApiError {
 /// The address exists, but not with this method.
 pub(crate) async fn wrong_method() -> ApiError {
     ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "this address does not support that method")
-}
-
-fn unavailable(message: String) -> ApiError {
-    ApiError {
-        after: Some(Duration::from_secs(5)),
-        ..ApiError::new(StatusCode::SERVICE_UNAVAILABLE, message)
-    }
 }
 
 impl IntoResponse for ApiError {

@@ -4,6 +4,7 @@ mod compare;
 mod describe;
 mod evaluations;
 mod events;
+mod history;
 mod runs;
 mod submissions;
 mod system;
@@ -41,6 +42,11 @@ pub(crate) fn router() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(runs::list))
         .routes(routes!(runs::one, runs::delete))
         .routes(routes!(runs::report))
+        .routes(routes!(history::list))
+        .routes(routes!(history::remark, history::set_remark))
+        .routes(routes!(history::archive))
+        .routes(routes!(history::document))
+        .routes(routes!(history::log))
         .routes(routes!(runs::figures))
         .routes(routes!(runs::figure))
         .routes(routes!(runs::matrix))

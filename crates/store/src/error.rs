@@ -119,6 +119,9 @@ pub enum StoreError {
     /// A token cannot be created or revoked; the text says why.
     #[error("{0}")]
     Token(String),
+    /// What a user wrote beside a run cannot be kept.
+    #[error("{0}")]
+    Remark(String),
     /// Another controller has the store.
     #[error(
         "another controller uses {}: {holder}; stop it first, or set another file with --store or TIDEMARK_STORE",

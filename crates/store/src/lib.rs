@@ -11,6 +11,7 @@
 //! |---|---|
 //! | `store` | the store and its list of runs |
 //! | `evaluations` | evaluations, and the runs that belong to them |
+//! | `listed` | the history: runs with their figures and what users wrote beside them, and submissions without a run |
 //! | `operations` | the numbers of every operation of every run, for lists over all of them |
 //! | `submissions` | documents submitted to a controller, and their results |
 //! | `tokens` | who may use a controller |
@@ -26,6 +27,7 @@ mod audit;
 mod codec;
 mod error;
 mod evaluations;
+mod listed;
 mod lock;
 mod operations;
 mod owner;
@@ -42,6 +44,7 @@ mod tokens;
 pub use audit::AuditEntry;
 pub use error::StoreError;
 pub use evaluations::EvaluationSummary;
+pub use listed::{Figures, History, HistoryRow, Order, Remark, Wanted};
 pub use lock::{Lock, controller_lock};
 pub use operations::OperationRow;
 pub use store::{DriverSecond, Listing, RunSummary, Store};

@@ -164,6 +164,31 @@ const STEPS: &[&str] = &[
     ALTER TABLE operations ADD COLUMN depth INTEGER NOT NULL DEFAULT 1;
     UPDATE runs SET indexed = 0;
 ",
+    "
+    -- What lists show of a run beside its name, and its place in an evaluation. Runs that have none are listed anew.
+    CREATE TABLE figures (
+        run INTEGER PRIMARY KEY REFERENCES runs (id) ON DELETE CASCADE,
+        load TEXT NOT NULL,
+        throughput REAL NOT NULL,
+        bandwidth REAL NOT NULL,
+        p50_ns REAL,
+        p99_ns REAL,
+        -- Little-endian floats, see listed.rs.
+        shape BLOB NOT NULL,
+        arm TEXT NOT NULL,
+        load_name TEXT NOT NULL,
+        level TEXT NOT NULL,
+        repeat INTEGER NOT NULL
+    );
+    -- What users wrote beside a run.
+    CREATE TABLE remarks (
+        run INTEGER PRIMARY KEY REFERENCES runs (id) ON DELETE CASCADE,
+        note TEXT NOT NULL,
+        -- Each between commas: `,nightly,after-upgrade,`.
+        tags TEXT NOT NULL
+    );
+    CREATE INDEX runs_by_name ON runs (name);
+",
 ];
 
 /// The newest schema known here.

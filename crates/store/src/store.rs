@@ -2,6 +2,7 @@
 
 use crate::codec;
 use crate::error::StoreError;
+use crate::listed::{self, Figures};
 use crate::{operations, owner, recover, schema};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use serde::{Deserialize, Serialize};
@@ -50,12 +51,14 @@ pub struct RunSummary {
 }
 
 /// The judgement of a run or an evaluation in short, for lists.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Listing {
     /// Whether the numbers are VALID.
     pub valid: bool,
     /// The verdict's first sentence.
     pub headline: String,
+    /// A run's figures.
+    pub figures: Figures,
 }
 
 /// What a driver did in a second of a work.
@@ -200,6 +203,7 @@ impl Store {
                 transaction.execute("DELETE FROM stages WHERE run = ?", [signed(id)])?;
                 transaction.execute("DELETE FROM shares WHERE run = ?", [signed(id)])?;
                 operations::write(&transaction, id, run)?;
+                listed::write(&transaction, id, run, &listing.figures)?;
             }
             transaction.commit()?;
             Ok(changed)
@@ -294,10 +298,19 @@ impl Store {
 
     /// All runs, newest first.
     pub fn list(&self) -> Result<Vec<RunSummary>, StoreError> {
-        let sql =
+        self.summaries("ORDER BY id DESC", [])
+    }
+
+    /// One run as it stands in the list.
+    pub fn summary(&self, id: u64) -> Result<RunSummary, StoreError> {
+        self.summaries("WHERE id = ?", [signed(id)])?.pop().ok_or_else(|| self.no_such_run(id))
+    }
+
+    fn summaries(&self, which: &str, values: impl rusqlite::Params) -> Result<Vec<RunSummary>, StoreError> {
+        let sql = format!(
             "SELECT id, name, started_unix_ns, elapsed_ns, state, owner, operations, failed, valid, headline,
-                   (SELECT max(evaluation) FROM members WHERE run = runs.id)
-                   FROM runs ORDER BY id DESC";
+             (SELECT max(evaluation) FROM members WHERE run = runs.id) FROM runs {which}"
+        );
         let summary = |row: &rusqlite::Row<'_>| {
             let unsigned = |column| row.get::<_, i64>(column).map(|number| number as u64);
             let state = state_of(&row.get::<_, String>(4)?, &row.get::<_, String>(5)?);
@@ -314,7 +327,7 @@ impl Store {
                 evaluation: row.get::<_, Option<i64>>(10)?.map(|id| id as u64),
             })
         };
-        self.rows(sql, [], summary)
+        self.rows(&sql, values, summary)
     }
 
     /// The number of the newest run, if there is one.
@@ -375,8 +388,7 @@ impl Store {
 
     /// Deletes a run and its seconds, unless it is in progress. The file keeps its size; the space is reused.
     pub fn delete(&mut self, id: u64) -> Result<(), StoreError> {
-        let running = self.list()?.iter().any(|run| run.id == id && run.state == State::Running);
-        if running {
+        if self.summary(id)?.state == State::Running {
             return Err(StoreError::StillRunning { id });
         }
         let deleted = self.connection.execute("DELETE FROM runs WHERE id = ?", [signed(id)]);
@@ -432,7 +444,7 @@ impl Store {
         }
     }
 
-    fn no_such_run(&self, id: u64) -> StoreError {
+    pub(crate) fn no_such_run(&self, id: u64) -> StoreError {
         StoreError::NoSuchRun { path: self.path.clone(), id }
     }
 

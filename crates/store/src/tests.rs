@@ -34,7 +34,7 @@ fn a_run_is_stored_from_start_to_end() {
     let seconds: Vec<_> = (0..20).map(interval).collect();
     store.append(id, 1, 0, &seconds, &[]).unwrap();
     let run = ended("first", &seconds);
-    let listing = Listing { valid: true, headline: "main: read".into() };
+    let listing = Listing { valid: true, headline: "main: read".into(), ..Listing::default() };
     store.finish(id, &run, &listing).unwrap();
     drop(store);
 
@@ -400,8 +400,11 @@ fn lists_say_of_a_salvaged_run_what_its_record_says() {
     let (_directory, path, mut store) = new();
     let id = store.begin(&paced()).unwrap();
     store.append(id, 1, 0, &(0..6).map(interval).collect::<Vec<_>>(), &[]).unwrap();
-    let listing =
-        |run: &Run| Listing { valid: true, headline: format!("{} s", run.elapsed_ns / 1_000_000_000) };
+    let listing = |run: &Run| Listing {
+        valid: true,
+        headline: format!("{} s", run.elapsed_ns / 1_000_000_000),
+        ..Listing::default()
+    };
     assert_eq!(store.salvage(listing).unwrap(), 0, "its process lives");
     sql(&path, "UPDATE runs SET owner = 'another-boot 1 1'");
     let rebuilt = json(&store.load(id).unwrap());

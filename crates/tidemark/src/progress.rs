@@ -199,7 +199,10 @@ impl EventSink for Progress {
             Event::StageStarted { index, stage } => self.stage_started(index, stage),
             Event::Second { stage, work, interval } => self.second(stage, work, interval),
             // These are for a controller's console.
-            Event::DriverSecond { .. } | Event::SecondSoFar { .. } | Event::Nodes(_) => {}
+            Event::DriverSecond { .. }
+            | Event::SecondSoFar { .. }
+            | Event::Nodes(_)
+            | Event::Driver { .. } => {}
             Event::Pausing { pause_ns } => {
                 let text = format!("waiting {}", units::duration_ns(pause_ns));
                 match &self.bar {

@@ -1,24 +1,19 @@
-/** An evaluation: its verdict and its own report, framed. */
+/** An evaluation: its verdict and its own report; while it goes on, where it can be watched. */
 
 import * as client from '../../client';
 import { plural } from '../../lib/format';
 import { useResource } from '../../lib/resource';
 import { State, Valid } from '../../parts/badge';
 import { Moment } from '../../parts/moment';
-import { Failure } from '../../parts/notice';
+import { Failure, Notice } from '../../parts/notice';
 import type { PageProps } from '../../routes';
-import './evaluations.css';
-
-const formats = [
-  ['md', 'Markdown'],
-  ['csv', 'CSV'],
-  ['json', 'JSON'],
-] as const;
+import { Forms, Report } from './report';
 
 export function EvaluationPage({ id }: PageProps) {
   const { data, error, reload } = useResource('evaluations', client.evaluations);
+  const { data: overview } = useResource('overview', client.overview);
   const one = data?.find((one) => one.id === id);
-  const report = client.evaluationReport(id, 'html');
+  const live = overview?.active.find((submission) => submission.evaluation === id);
   return (
     <>
       <div class="page-head">
@@ -30,14 +25,7 @@ export function EvaluationPage({ id }: PageProps) {
           </>
         )}
         <span class="actions row">
-          <a class="button small" href={report} target="_blank">
-            Open report in a new tab
-          </a>
-          {formats.map(([format, words]) => (
-            <a key={format} class="button small" href={client.evaluationReport(id, format)} download="">
-              {words}
-            </a>
-          ))}
+          <Forms id={id} />
         </span>
         {one && (
           <p class="meta">
@@ -48,7 +36,12 @@ export function EvaluationPage({ id }: PageProps) {
       </div>
       {error && <Failure error={error} again={reload} />}
       {data && !one && <Failure error={new Error(`There is no evaluation ${id}.`)} />}
-      {one && <iframe class="report" src={report} title={`Report of evaluation ${id}`} sandbox="allow-popups" />}
+      {live && (
+        <Notice tone="note">
+          It is running: <a href={`/w/${live.id}`}>watch its board</a>. This is what it has come to so far.
+        </Notice>
+      )}
+      {one && <Report id={id} />}
     </>
   );
 }

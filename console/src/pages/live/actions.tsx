@@ -34,6 +34,9 @@ export function Actions({ submission, changed }: { submission: Submission; chang
         <button disabled={busy} onClick={again}>
           Submit again
         </button>
+        <a class="button" href={`/w/${id}/edit`}>
+          Edit and submit again
+        </a>
         {open && (
           <button class="danger" disabled={busy || asking} onClick={() => ask(true)}>
             Cancel…

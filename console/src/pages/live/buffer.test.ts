@@ -1,7 +1,23 @@
 import { expect, test } from 'vitest';
 import type { LiveOperation, LiveRun, LiveSecond, LiveStage, RunState } from '../../api';
-import { fromLive, isNews, lines, liveliest, putNodes, putSecond, putStages, refresh, totals } from './buffer';
+import {
+  fromLive,
+  isNews,
+  lines,
+  liveliest,
+  origin,
+  putNodes,
+  putSecond,
+  putStages,
+  reach,
+  refresh,
+  type Told,
+  totals,
+} from './buffer';
+import { away, bands, marks } from './marks';
 
+/** When the works of the tests begin. */
+const begun = 1_700_000_000_000;
 const operation = (ok: number, failed = 0): LiveOperation => ({
   ok,
   failed,
@@ -16,7 +32,7 @@ const second = (index: number, ok = 100, stage = 2, work = 0): LiveSecond => ({
   stage,
   work,
   index,
-  unix_ms: 0,
+  unix_ms: begun + 1000 * (index + 1),
   operations: [operation(ok, 1)],
   unmeasured: 0,
   in_flight: 5,
@@ -45,6 +61,8 @@ const live = (seconds: LiveSecond[]): LiveRun => ({
   seconds,
   nodes: [],
   troubles: [],
+  marks: [],
+  board: null,
   last_event: 50,
 });
 const rate = (second: LiveSecond) => second.operations[0]!.ok;
@@ -59,14 +77,45 @@ test('seconds come to their places, whatever their order, and once', () => {
 
 test('a second that was not told is a gap, not a zero', () => {
   const buffer = fromLive(live([second(4), second(6)]));
-  expect(lines(buffer.works[0]!, 600, [rate])).toEqual([
+  const ok = (told: readonly Told[]) => rate(told[0]!.second);
+  expect(reach(buffer, buffer.works)).toEqual([4, 6]);
+  expect(lines(buffer, buffer.works, [4, 6], [ok])).toEqual([
     [4, 5, 6],
     [100, null, 100],
   ]);
-  expect(lines(buffer.works[0]!, 2, [rate])).toEqual([
-    [5, 6],
-    [null, 100],
+});
+
+test('works stand where they were in the run, also when seconds were told late', () => {
+  const later = (index: number) => ({ ...second(index, 7, 3), unix_ms: begun + 60_000 + 1000 * (index + 1) });
+  const buffer = fromLive(live([second(0), second(1), { ...later(0), unix_ms: begun + 90_000 }, later(1)]));
+  expect(origin(buffer)).toBe(begun);
+  const [x, ok] = lines(buffer, buffer.works, reach(buffer, buffer.works), [
+    (told) => told.reduce((sum, { second }) => sum + rate(second), 0),
   ]);
+  expect(x).toHaveLength(62);
+  expect([ok![0], ok![1], ok![2], ok![60], ok![61]]).toEqual([100, 100, null, 7, 7]);
+});
+
+test('warm-up, silent drivers and what happened are pointed out at their seconds', () => {
+  const warm = { ...second(0, 0), operations: [operation(0)], unmeasured: 50 };
+  const silent = { ...second(2), missing: ['d2'] };
+  const buffer = fromLive({
+    ...live([warm, second(1), silent, second(3)]),
+    marks: [{ unix_ms: begun + 2500, kind: 'driver_silent', driver: 'd2', text: 'd2 is silent' }],
+  });
+  expect(bands(buffer, buffer.works)).toMatchObject([
+    { from: -0.5, to: 0.5, look: 'soft', text: 'warm-up' },
+    { from: 1.5, to: 2.5, look: 'hatched' },
+  ]);
+  expect(marks(buffer)).toMatchObject([{ at: 2.5, tone: 'warn', text: 'd2 is silent' }]);
+});
+
+test('drivers that are silent or lost do not take part', () => {
+  const buffer = fromLive({
+    ...live([{ ...second(0), missing: ['d2', 'd3'] }]),
+    marks: [{ unix_ms: begun, kind: 'driver_lost', driver: 'd3', text: 'd3 is lost' }],
+  });
+  expect(away(buffer, buffer.works[0])).toEqual({ silent: ['d2'], lost: ['d3'] });
 });
 
 test('events that live has already are no news', () => {

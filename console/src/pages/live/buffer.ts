@@ -1,6 +1,6 @@
 /** The latest seconds of a run that goes on, ready to be drawn: filled from `live`, then from events. */
 
-import type { LiveNode, LiveOperation, LiveRun, LiveSecond, LiveStage } from '../../api';
+import type { LiveBoard, LiveMark, LiveNode, LiveOperation, LiveRun, LiveSecond, LiveStage } from '../../api';
 
 /** Seconds kept of each work: an hour. */
 const keptSeconds = 3600;
@@ -12,6 +12,8 @@ export interface WorkSeconds {
   stage: number;
   work: number;
   seconds: LiveSecond[];
+  /** When it began, milliseconds since 1970: as far as its seconds tell. */
+  begun: number;
 }
 
 export interface Buffer {
@@ -19,6 +21,9 @@ export interface Buffer {
   works: WorkSeconds[];
   nodes: Map<string, LiveNode[]>;
   troubles: string[];
+  marks: LiveMark[];
+  /** Of an evaluation: where it stands. */
+  board: LiveBoard | null;
   /** The number of the last event that is in it. */
   last: number;
   /** Counts up with every change, so that what is drawn knows. */
@@ -26,7 +31,16 @@ export interface Buffer {
 }
 
 export function fromLive(live: LiveRun): Buffer {
-  const buffer: Buffer = { stages: [], works: [], nodes: new Map(), troubles: [], last: 0, turn: 0 };
+  const buffer: Buffer = {
+    stages: [],
+    works: [],
+    nodes: new Map(),
+    troubles: [],
+    marks: [],
+    board: null,
+    last: 0,
+    turn: 0,
+  };
   refresh(buffer, live);
   return buffer;
 }
@@ -35,6 +49,8 @@ export function fromLive(live: LiveRun): Buffer {
 export function refresh(buffer: Buffer, live: LiveRun): void {
   putStages(buffer, live.stages);
   buffer.troubles = [...live.troubles];
+  buffer.marks = [...live.marks];
+  buffer.board = live.board;
   // Not the higher of both: a controller that was restarted counts from the beginning. To take an event twice is harmless.
   buffer.last = live.last_event;
   for (const second of live.seconds) putSecond(buffer, second);
@@ -49,7 +65,10 @@ export function putStages(buffer: Buffer, stages: LiveStage[]): void {
   const anew = stages.some(
     (stage, index) => stage.state === 'waiting' && (buffer.stages[index]?.state ?? 'waiting') !== 'waiting',
   );
-  if (anew) buffer.works = [];
+  if (anew) {
+    buffer.works = [];
+    buffer.marks = [];
+  }
   buffer.stages = stages;
   buffer.turn++;
 }
@@ -67,9 +86,11 @@ export function isNews(buffer: Buffer, event: number): boolean {
 export function putSecond(buffer: Buffer, second: LiveSecond): void {
   let of = buffer.works.find((one) => one.stage === second.stage && one.work === second.work);
   if (!of) {
-    of = { stage: second.stage, work: second.work, seconds: [] };
+    of = { stage: second.stage, work: second.work, seconds: [], begun: Infinity };
     buffer.works.push(of);
   }
+  // A second is told when it is over, or later: the earliest telling says best when the work began.
+  of.begun = Math.min(of.begun, second.unix_ms - (second.index + 1) * 1000);
   const { seconds } = of;
   let at = seconds.length;
   while (at > 0 && seconds[at - 1]!.index >= second.index) at--;
@@ -102,25 +123,50 @@ export function liveliest(buffer: Buffer): WorkSeconds | undefined {
 export const sum = (operations: readonly LiveOperation[], field: 'ok' | 'failed' | 'bytes') =>
   operations.reduce((sum, operation) => sum + operation[field], 0);
 
-/** A line for each of the values, over the seconds' indexes; a second that was not told is a gap. */
+/** A line for each of the values, over seconds of the run; a second that was not told is a gap. */
 export type Lines = [x: number[], ...y: (number | null)[][]];
 
-/** Lines over the last `span` seconds of a work. */
+/** When the run began, milliseconds since 1970. */
+export function origin(buffer: Buffer): number {
+  const begun = buffer.stages.map((stage) => stage.started_unix_ms ?? Infinity);
+  const first = Math.min(...begun, ...buffer.works.map((work) => work.begun));
+  return Number.isFinite(first) ? first : Date.now();
+}
+
+/** The second of the run in which a work's first second lies. */
+export const offset = (buffer: Buffer, work: WorkSeconds) =>
+  Math.max(0, Math.round((work.begun - origin(buffer)) / 1000));
+
+/** The first and the last second of the run that any of the works told. */
+export function reach(buffer: Buffer, works: readonly WorkSeconds[]): [from: number, to: number] {
+  const ends = works.flatMap((work) => {
+    const [first, last] = [work.seconds[0], work.seconds[work.seconds.length - 1]];
+    const at = offset(buffer, work);
+    return first && last ? [at + first.index, at + last.index] : [];
+  });
+  return ends.length > 0 ? [Math.min(...ends), Math.max(...ends)] : [0, 0];
+}
+
+/** A second of a work, as it is told with others of the same second of the run. */
+export interface Told {
+  work: WorkSeconds;
+  second: LiveSecond;
+}
+
+/** Lines from one second of the run to another, of what all the works told in each of them. */
 export function lines(
-  work: WorkSeconds,
-  span: number,
-  values: readonly ((second: LiveSecond) => number | null)[],
+  buffer: Buffer,
+  works: readonly WorkSeconds[],
+  [from, to]: readonly [number, number],
+  values: readonly ((told: readonly Told[]) => number | null)[],
 ): Lines {
-  const { seconds } = work;
-  const end = seconds[seconds.length - 1]?.index ?? 0;
-  const start = Math.max(seconds[0]?.index ?? 0, end - span + 1);
-  const x = Array.from({ length: end - start + 1 }, (_, at) => start + at);
-  const y = values.map(() => x.map((): number | null => null));
-  for (const second of seconds) {
-    if (second.index < start) continue;
-    values.forEach((value, line) => (y[line]![second.index - start] = value(second)));
+  const x = Array.from({ length: Math.max(1, to - from + 1) }, (_, at) => from + at);
+  const told: Told[][] = x.map(() => []);
+  for (const work of works) {
+    const begun = offset(buffer, work);
+    for (const second of work.seconds) told[begun + second.index - from]?.push({ work, second });
   }
-  return [x, ...y];
+  return [x, ...values.map((value) => told.map((all) => (all.length > 0 ? value(all) : null)))];
 }
 
 /** What all works that tell seconds together did at last; latencies cannot be added, so there are none. */

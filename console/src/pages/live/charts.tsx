@@ -1,17 +1,21 @@
-/** A work over time. */
+/** A run over time: all of it, or one of its works. */
 
 import { useMemo, useState } from 'preact/hooks';
-import type { LiveOperation, LiveSecond } from '../../api';
+import type { LiveOperation } from '../../api';
 import { clock, latency, short } from '../../lib/format';
 import { Chart } from '../../parts/chart';
 import { Choice } from '../../parts/choice';
-import { type Buffer, lines, sum, type WorkSeconds } from './buffer';
+import { type Buffer, lines, sum, type Told, type WorkSeconds } from './buffer';
 import { labels, lineOf } from './labels';
+import { bands, marks } from './marks';
 
 interface Props {
   buffer: Buffer;
-  work: WorkSeconds;
-  span: number;
+  works: readonly WorkSeconds[];
+  /** The seconds of the run that there is room for. */
+  range: readonly [number, number];
+  zoom: readonly [number, number] | null;
+  onZoom: (zoom: [number, number] | null) => void;
   /** Changes when the seconds do, which are changed in place. */
   turn: number;
 }
@@ -22,73 +26,77 @@ const percentiles = [
   ['p99', (of: LiveOperation) => of.p99_us],
 ] as const;
 
-/** A latency of nothing is none. */
-const when = (of: LiveOperation | undefined, value: (of: LiveOperation) => number) =>
-  of && of.ok > 0 ? value(of) : null;
-
-export function Charts({ buffer, work, span, turn }: Props) {
-  const names = labels(buffer, work);
+export function Charts({ buffer, works, range, zoom, onZoom, turn }: Props) {
   const [log, setLog] = useState<'linear' | 'log'>('log');
-  const [of, setOf] = useState('0');
-  const chosen = Math.min(Number(of), names.length - 1);
-  const key = `${work.stage}/${work.work}/${span}/${turn}`;
-  const perOperation = (value: (of: LiveOperation) => number) =>
-    names.map(
-      (_, index) => (second: LiveSecond) => (second.operations[index] ? value(second.operations[index]) : null),
-    );
-  const rates = useMemo(
-    () =>
-      lines(
-        work,
-        span,
-        perOperation((of) => of.ok),
+  const [of, setOf] = useState('');
+  const known = new Map(works.map((work) => [work, labels(buffer, work)]));
+  const names = [...new Set([...known.values()].flat())];
+  const chosen = names.includes(of) ? of : busiest(works, known);
+  const key = `${works.map((work) => `${work.stage}/${work.work}`).join()}/${range.join()}/${turn}`;
+  /** The operations of this name in one second. */
+  const named = (told: readonly Told[], name: string) =>
+    told.flatMap(({ work, second }) => second.operations.filter((_, at) => known.get(work)?.[at] === name));
+  const perName = (field: 'ok' | 'failed') =>
+    names.map((name) => (told: readonly Told[]) => {
+      const found = named(told, name);
+      return found.length > 0 ? sum(found, field) : null;
+    });
+  const over = (values: Parameters<typeof lines>[3]) => lines(buffer, works, range, values);
+  const unmeasured = (told: readonly Told[]) => told.reduce((sum, { second }) => sum + second.unmeasured, 0) || null;
+  const drawn = useMemo(
+    () => ({
+      rates: over([...perName('ok'), unmeasured]),
+      errors: over(perName('failed')),
+      // Percentiles of several works cannot be put together: the worst is shown. A latency of nothing is none.
+      times: over(
+        percentiles.map(([, value]) => (told) => {
+          const found = named(told, chosen).filter((of) => of.ok > 0);
+          return found.length > 0 ? Math.max(...found.map(value)) : null;
+        }),
       ),
-    [key],
-  );
-  const errors = useMemo(
-    () =>
-      lines(
-        work,
-        span,
-        perOperation((of) => of.failed),
-      ),
-    [key],
-  );
-  const times = useMemo(
-    () =>
-      lines(
-        work,
-        span,
-        percentiles.map(
-          ([, value]) =>
-            (second) =>
-              when(second.operations[chosen], value),
-        ),
-      ),
+      flight: over([
+        (told) => told.reduce((sum, { second }) => sum + second.in_flight, 0),
+        (told) => told.reduce((sum, { second }) => sum + second.backlog, 0),
+      ]),
+      width: over([(told) => told.reduce((all, { second }) => all + sum(second.operations, 'bytes'), 0) / 1e6]),
+      marks: marks(buffer),
+      bands: bands(buffer, works),
+    }),
     [key, chosen],
   );
-  const flight = useMemo(() => lines(work, span, [(second) => second.in_flight, (second) => second.backlog]), [key]);
-  const width = useMemo(() => lines(work, span, [(second) => sum(second.operations, 'bytes') / 1e6]), [key]);
-  const same = { place: clock, axis: 'Time', together: 'live' };
-  const perName = names.map(lineOf);
+  const same = {
+    place: clock,
+    axis: 'Time',
+    together: 'live',
+    marks: drawn.marks,
+    bands: drawn.bands,
+    zoom: zoom ?? range,
+    onZoom,
+  };
+  const shown = names.map(lineOf);
   return (
     <div class="charts live">
-      <Chart title="Throughput, op/s" lines={perName} data={rates} format={short} {...same} />
       <Chart
-        title={`Latency of ${names[chosen] ?? ''}`}
+        title="Throughput, op/s"
+        lines={[...shown, { name: 'outside the window', colour: '--muted', dash: [1, 3] }]}
+        data={drawn.rates}
+        format={short}
+        {...same}
+      />
+      <Chart
+        title={`Latency of ${chosen}`}
         lines={percentiles.map(([name], index) => lineOf(name, index))}
-        data={times}
+        data={drawn.times}
         format={latency}
         log={log === 'log'}
         aside={
           <>
             {names.length > 1 && (
-              <Choice
-                label="Operation"
-                value={String(chosen)}
-                options={names.map((name, index) => [String(index), name])}
-                change={setOf}
-              />
+              <select aria-label="Operation" value={chosen} onChange={(event) => setOf(event.currentTarget.value)}>
+                {names.map((name) => (
+                  <option key={name}>{name}</option>
+                ))}
+              </select>
             )}
             <Choice
               label="Scale"
@@ -106,20 +114,31 @@ export function Charts({ buffer, work, span, turn }: Props) {
       <Chart
         title="Bandwidth, MB/s"
         lines={[lineOf('all operations', 0)]}
-        data={width}
+        data={drawn.width}
         format={short}
         height={150}
         {...same}
       />
-      <Chart title="Errors per second" lines={perName} data={errors} format={short} height={150} {...same} />
+      <Chart title="Errors per second" lines={shown} data={drawn.errors} format={short} height={150} {...same} />
       <Chart
         title="In flight and backlog"
         lines={[lineOf('in flight', 0), lineOf('backlog (due, not sent)', 1)]}
-        data={flight}
+        data={drawn.flight}
         format={short}
         height={150}
         {...same}
       />
     </div>
   );
+}
+
+/** The operation that a viewer wants to see first: the most frequent one of the work with the most seconds. */
+function busiest(works: readonly WorkSeconds[], known: Map<WorkSeconds, string[]>): string {
+  const longest = works.slice().sort((a, b) => b.seconds.length - a.seconds.length)[0];
+  if (!longest) return '';
+  const done = (known.get(longest) ?? []).map((name, at) => ({
+    name,
+    ok: longest.seconds.reduce((sum, second) => sum + (second.operations[at]?.ok ?? 0), 0),
+  }));
+  return done.sort((a, b) => b.ok - a.ok)[0]?.name ?? '';
 }

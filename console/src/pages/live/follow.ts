@@ -89,6 +89,17 @@ export function useFollow(id: number): Following {
           buffer.troubles.push(trouble);
           announce(trouble);
         }),
+      mark: (mark, event) =>
+        take(event, (buffer) => {
+          buffer.marks.push(mark);
+          buffer.turn++;
+          announce(`${mark.text}.`);
+        }),
+      board: (board, event) =>
+        take(event, (buffer) => {
+          buffer.board = board;
+          buffer.turn++;
+        }),
       ended: (submission) => {
         setSubmission(submission);
         announce(`${submission.name} ${submission.state}.`);

@@ -2,6 +2,7 @@
 
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { colour, useColours } from '../../lib/theme';
+import { hatch } from '../../parts/chart';
 import type { Strips } from './strips';
 
 interface Props {
@@ -49,7 +50,7 @@ export function Heat({ strips, label, format, place, whole }: Props) {
   };
   const value = at && strips.values[at[0]]?.[at[1]];
   const words = at
-    ? `${strips.names[at[0]]} at ${place(strips.start + at[1])}: ${value === null || value === undefined ? 'no data' : format(value)}`
+    ? `${strips.names[at[0]]} at ${place(strips.start + at[1])}: ${value === null || value === undefined ? 'silent' : format(value)}`
     : 'One row per driver, by name. Point at a cell to read its value.';
   return (
     <div class="heat">
@@ -89,6 +90,7 @@ function draw(canvas: HTMLCanvasElement, strips: Strips, { width, height, most }
   context.font = '11px system-ui, sans-serif';
   context.textBaseline = 'middle';
   const [ink, fill] = [colour('--muted'), colour('--c0')];
+  const [silent, paper] = [colour('--warn'), colour('--warn-soft')];
   const column = (width - nameWidth) / strips.columns;
   const every = Math.ceil(nameHeight / height);
   const gap = height < gapHeight ? 0 : 1;
@@ -101,7 +103,16 @@ function draw(canvas: HTMLCanvasElement, strips: Strips, { width, height, most }
     }
     context.fillStyle = fill;
     row.forEach((value, at) => {
-      if (value === null) return;
+      // Where others told something and this one did not.
+      if (value === null) {
+        const told = strips.values.some((other) => other[at] !== null);
+        context.globalAlpha = 1;
+        context.fillStyle = paper;
+        if (told) context.fillRect(nameWidth + at * column, top, column + 0.5, height - gap);
+        context.fillStyle = fill;
+        if (told) hatch(context, nameWidth + at * column, top, column, height - gap, silent);
+        return;
+      }
       // The faintest is not nothing: a driver that told zero differs from one that told nothing.
       context.globalAlpha = 0.06 + 0.94 * Math.min(1, value / most);
       context.fillRect(nameWidth + at * column, top, column + 0.5, height - gap);

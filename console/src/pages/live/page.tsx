@@ -1,8 +1,10 @@
-/** A submission: live data while it runs, its outcome afterwards. */
+/** A submission, from the queue to its report, on one page: what is live stays when the result has come. */
 
-import { useMemo, useState } from 'preact/hooks';
-import { duration } from '../../lib/format';
+import { useEffect, useState } from 'preact/hooks';
+import * as client from '../../client';
+import { clock, duration } from '../../lib/format';
 import { left } from '../../lib/left';
+import { useResource } from '../../lib/resource';
 import { Progress } from '../../parts/bar';
 import { Choice } from '../../parts/choice';
 import { State, Valid } from '../../parts/badge';
@@ -13,10 +15,13 @@ import { Moment } from '../../parts/moment';
 import type { PageProps } from '../../routes';
 import type { Submission } from '../../api';
 import { Actions } from './actions';
-import { type Buffer, liveliest, type WorkSeconds } from './buffer';
+import { Board } from './board';
+import { type Buffer, liveliest, origin, reach, type WorkSeconds } from './buffer';
 import { Charts } from './charts';
+import { Happened } from './happened';
 import { Shares } from './shares';
 import { useFollow } from './follow';
+import { away } from './marks';
 import { Nodes } from './nodes';
 import { Now } from './now';
 import { Stages } from './stages';
@@ -49,6 +54,7 @@ export function LivePage({ id }: PageProps) {
           )}
         </p>
       </div>
+      <Steps submission={submission} />
       {running && (
         <div class="whole">
           <Progress share={submission.progress} label={`Progress of ${submission.name}`} />
@@ -66,24 +72,81 @@ export function LivePage({ id }: PageProps) {
           {trouble}
         </Notice>
       ))}
-      {buffer && <LiveData buffer={buffer} running={running} />}
+      {buffer?.board && <Board board={buffer.board} running={running} />}
+      <Body submission={submission} buffer={buffer} />
       <Document id={id} />
     </>
   );
 }
 
-/** The outcome, and a link to it. */
+const steps = ['Queued', 'Running', 'Result'];
+
+/** Where the submission is on its way. */
+function Steps({ submission }: { submission: Submission }) {
+  const at = submission.ended_unix_ms !== null ? 2 : submission.state === 'running' ? 1 : 0;
+  return (
+    <ol class="steps" aria-label="Progress of the submission">
+      {steps.map((step, index) => (
+        <li key={step} class={index < at ? 'past' : ''} aria-current={index === at ? 'step' : undefined}>
+          {step}
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+/** Why it waits, or why there is no result. */
 function Outcome({ submission }: { submission: Submission }) {
   const { state, reason, run, evaluation, headline } = submission;
-  if (state === 'running') return null;
+  if (state === 'running') return reason ? <Notice tone="note">{sentence(reason)}</Notice> : null;
   if (state === 'queued') return <Notice tone="note">Queued: {reason || 'waiting for its turn'}.</Notice>;
+  if (run !== null && evaluation === null && !reason) return null;
+  if (!reason && !headline) return null;
   return (
     <Notice tone={state === 'failed' ? 'bad' : state === 'completed' ? 'good' : 'warn'}>
-      {headline && <strong>{headline} </strong>}
-      {reason && <span>{reason} </span>}
-      {evaluation !== null && <a href={`/evaluations/${evaluation}`}>Evaluation {evaluation}</a>}
-      {evaluation === null && run !== null && <a href={`/runs/${run}`}>Run {run}: verdict, numbers and figures</a>}
+      {evaluation !== null && headline && <strong>{headline} </strong>}
+      {reason && <span>{sentence(reason)}</span>}
     </Notice>
+  );
+}
+
+const sentence = (text: string) => `${text[0]?.toUpperCase() ?? ''}${text.slice(1)}${text.endsWith('.') ? '' : '.'}`;
+
+type Parts = typeof import('../run/result');
+type Report = typeof import('../evaluations/report');
+
+/** The result, once it has come: its parts, which are loaded then, and the run's record. */
+function useResult({ run, evaluation, ended_unix_ms: ended }: Submission) {
+  const [parts, setParts] = useState<Parts>();
+  const [report, setReport] = useState<Report>();
+  const wanted = ended !== null && evaluation === null ? run : null;
+  useEffect(() => {
+    if (ended !== null && evaluation !== null) void import('../evaluations/report').then(setReport);
+    if (wanted !== null) void import('../run/result').then(setParts);
+  }, [wanted, evaluation, ended]);
+  const { data } = useResource(`result ${wanted}`, async () => (wanted === null ? undefined : client.run(wanted)));
+  return { parts: data && parts ? { ...parts, record: data } : undefined, report };
+}
+
+/** The page below its head: what was live stands between what is read of the result first and the rest of it. */
+function Body({ submission, buffer }: { submission: Submission; buffer: Buffer | undefined }) {
+  const { parts, report } = useResult(submission);
+  const { evaluation } = submission;
+  return (
+    <>
+      {parts && (
+        <section aria-label="Result">
+          <h2 class="result-head">
+            Result <a href={`/runs/${parts.record.id}`}>Run {parts.record.id}</a>
+          </h2>
+          <parts.Downloads id={parts.record.id} />
+          <parts.Lead run={parts.record} />
+        </section>
+      )}
+      {report && evaluation !== null && <report.EvaluationResult id={evaluation} />}
+      {buffer && <LiveData buffer={buffer} submission={submission} />}
+      {parts && <parts.Rest run={parts.record} />}
+    </>
   );
 }
 
@@ -91,41 +154,58 @@ const spans = [
   ['60', '1 min'],
   ['300', '5 min'],
   ['900', '15 min'],
-  ['3600', '1 h'],
+  ['0', 'Whole run'],
 ] as const;
 
-function LiveData({ buffer, running }: { buffer: Buffer; running: boolean }) {
+const key = (one: WorkSeconds) => `${one.stage}/${one.work}`;
+
+function LiveData({ buffer, submission }: { buffer: Buffer; submission: Submission }) {
+  const running = submission.state === 'running';
   const [chosen, choose] = useState('');
-  const [span, setSpan] = useState<(typeof spans)[number][0]>('300');
-  const key = (one: WorkSeconds) => `${one.stage}/${one.work}`;
-  const work = buffer.works.find((one) => key(one) === chosen) ?? liveliest(buffer);
-  const names = useMemo(
-    () =>
-      buffer.works
-        .slice()
-        .sort((a, b) => a.stage - b.stage || a.work - b.work)
-        .map((one) => [key(one), workName(buffer, one)] as const),
-    [buffer.works.length, buffer.stages],
-  );
+  const [span, setSpan] = useState<(typeof spans)[number][0]>('0');
+  const [zoom, setZoom] = useState<[number, number] | null>(null);
+  const works = buffer.works.slice().sort((a, b) => a.stage - b.stage || a.work - b.work);
+  const one = works.find((work) => key(work) === chosen);
+  const shown = one ? [one] : works;
+  const latest = one ?? liveliest(buffer);
+  const [first, last] = reach(buffer, shown);
+  const range = [span === '0' ? first : Math.max(first, last - Number(span) + 1), last] as const;
+  const begun = origin(buffer);
+  const gone = away(buffer, latest);
+  const names = works.map((work) => [key(work), workName(buffer, work)] as const);
   return (
     <>
-      {work && running && <Tiles buffer={buffer} work={work} />}
-      <Stages stages={buffer.stages} />
-      {work && (
+      {latest && running && <Tiles buffer={buffer} work={latest} drivers={submission.drivers.length} away={gone} />}
+      <Stages stages={buffer.stages} run={submission.run} />
+      {latest && (
         <>
           <Panel
-            title={`Live: ${workName(buffer, work)}`}
+            title={`${running ? 'Live' : 'As it went'}: ${one ? workName(buffer, one) : 'the whole run'}`}
             aside={
               <span class="row end">
-                {names.length > 1 && <Pick label="Work" value={key(work)} options={names} change={choose} />}
+                {zoom && (
+                  <button class="small" onClick={() => setZoom(null)}>
+                    Show all of {clock(zoom[0])} to {clock(zoom[1])} again
+                  </button>
+                )}
+                {names.length > 1 && (
+                  <Pick label="Show" value={chosen} options={[['', 'whole run'], ...names]} change={choose} />
+                )}
                 <Choice label="Time range" value={span} options={spans} change={setSpan} />
               </span>
             }
           >
-            <Charts buffer={buffer} work={work} span={Number(span)} turn={buffer.turn} />
+            <Charts buffer={buffer} works={shown} range={range} zoom={zoom} onZoom={setZoom} turn={buffer.turn} />
+            <Happened marks={buffer.marks} begun={begun} />
           </Panel>
-          {running && <Now buffer={buffer} work={work} />}
-          <Shares work={work} span={Number(span)} turn={buffer.turn} />
+          {running && <Now buffer={buffer} work={latest} />}
+          <Shares
+            work={latest}
+            all={submission.drivers}
+            away={gone}
+            span={span === '0' ? Infinity : Number(span)}
+            turn={buffer.turn}
+          />
         </>
       )}
       <Nodes nodes={buffer.nodes} />

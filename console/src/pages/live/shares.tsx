@@ -45,18 +45,33 @@ const columns: Column<DriverNow>[] = [
   { id: 'busy', title: 'Busy', value: (one) => one.busy, show: (one) => <Load share={one.busy} /> },
 ];
 
-export function Shares({ work, span, turn }: { work: WorkSeconds; span: number; turn: number }) {
+interface Props {
+  work: WorkSeconds;
+  /** All drivers of the run, also those that say nothing. */
+  all: readonly string[];
+  away: { silent: string[]; lost: string[] };
+  span: number;
+  turn: number;
+}
+
+export function Shares({ work, all, away, span, turn }: Props) {
   const [metric, setMetric] = useState<Metric>('ok');
   const [table, setTable] = useState<'strips' | 'table'>('strips');
   const [sorting, sort] = useState<Sorting | null>(null);
   const now = useMemo(() => driversNow(work.seconds), [work, turn]);
-  const drawn = useMemo(() => strips(work.seconds, span, metric), [work, turn, span, metric]);
+  const drawn = useMemo(() => strips(work.seconds, span, metric, all), [work, turn, span, metric, all.join()]);
   if (now.length === 0) return null;
-  const missing = work.seconds[work.seconds.length - 1]?.missing ?? [];
+  const gone = away.silent.length + away.lost.length;
   const slow = now.filter((one) => one.ofMedian < little);
   return (
     <Panel
-      title={now.length === 1 ? 'Driver' : `${now.length} drivers`}
+      title={
+        gone > 0
+          ? `${all.length - gone} of ${all.length} drivers`
+          : now.length === 1
+            ? 'Driver'
+            : `${now.length} drivers`
+      }
       flush
       aside={
         <span class="row end">
@@ -73,7 +88,10 @@ export function Shares({ work, span, turn }: { work: WorkSeconds; span: number; 
         </span>
       }
     >
-      {missing.length > 0 && <p class="slow warn">▼ Silent, and not in these numbers: {missing.join(', ')}</p>}
+      {away.silent.length > 0 && (
+        <p class="slow warn">▼ Silent, and not in these numbers: {away.silent.join(', ')} (hatched)</p>
+      )}
+      {away.lost.length > 0 && <p class="slow bad">✕ Lost: {away.lost.join(', ')}</p>}
       {slow.length > 0 && (
         <p class="slow warn">
           ▼{' '}

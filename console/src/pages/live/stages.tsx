@@ -29,16 +29,23 @@ function time(stage: LiveStage, now: number): string {
     : `${duration(Math.max(0, now - started))} elapsed`;
 }
 
-export function Stages({ stages }: { stages: LiveStage[] }) {
+/** `run`: where the pages of the stages that have ended are found. */
+export function Stages({ stages, run }: { stages: LiveStage[]; run: number | null }) {
   const now = Date.now();
   return (
     <Panel title="Stages" flush>
       {stages.length === 0 && <p class="empty">No stages yet.</p>}
       <ol class="stages">
-        {stages.map((stage) => (
+        {stages.map((stage, index) => (
           <li key={stage.id} class={stage.state}>
             <span class="row">
-              <strong>{stage.name || stage.id}</strong>
+              <strong>
+                {run !== null && stage.ended_unix_ms !== null ? (
+                  <a href={`/runs/${run}/stages/${index + 1}`}>{stage.name || stage.id}</a>
+                ) : (
+                  stage.name || stage.id
+                )}
+              </strong>
               <State state={stage.state} />
             </span>
             <Progress share={progress(stage, now)} label={`Progress of ${stage.name || stage.id}`} />

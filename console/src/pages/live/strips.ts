@@ -17,11 +17,22 @@ export interface Strips {
 /** Columns at most: more cannot be told apart. */
 const mostColumns = 600;
 
-export function strips(seconds: readonly LiveSecond[], span: number, metric: Metric): Strips {
+/** Rows of all these drivers, and of others that told something. */
+export function strips(
+  seconds: readonly LiveSecond[],
+  span: number,
+  metric: Metric,
+  all: readonly string[] = [],
+): Strips {
   const end = seconds[seconds.length - 1]?.index ?? 0;
   const columns = Math.max(1, Math.min(span, mostColumns, end - (seconds[0]?.index ?? 0) + 1));
   const start = end - columns + 1;
   const rows = new Map<string, (number | null)[]>();
+  for (const name of all)
+    rows.set(
+      name,
+      Array.from({ length: columns }, () => null),
+    );
   for (const second of seconds) {
     if (second.index < start) continue;
     for (const share of second.drivers) {
@@ -41,7 +52,8 @@ export interface DriverNow extends LiveShare {
 }
 
 export function driversNow(seconds: readonly LiveSecond[]): DriverNow[] {
-  const shares = seconds[seconds.length - 1]?.drivers ?? [];
+  // The latest seconds may have been told without any driver's share.
+  const shares = seconds.findLast((second) => second.drivers.length > 0)?.drivers ?? [];
   const ordered = shares.map((share) => share.ok).sort((a, b) => a - b);
   const median = ordered[Math.floor(ordered.length / 2)] ?? 0;
   return shares.map((share) => ({ ...share, ofMedian: median > 0 ? share.ok / median : 1 }));

@@ -5,7 +5,18 @@ import { bandwidth, count, duration, latency, rate, short } from '../../lib/form
 import { type Buffer, totals, type WorkSeconds } from './buffer';
 import { labels } from './labels';
 
-export function Tiles({ buffer, work }: { buffer: Buffer; work: WorkSeconds }) {
+interface Props {
+  buffer: Buffer;
+  work: WorkSeconds;
+  /** Drivers of the run. */
+  drivers: number;
+  /** Those of them that do not take part now. */
+  away: { silent: string[]; lost: string[] };
+}
+
+export function Tiles({ buffer, work, drivers, away }: Props) {
+  const gone = away.silent.length + away.lost.length;
+  const partly = gone > 0 ? `from ${drivers - gone} of ${drivers} drivers` : '';
   const all = totals(buffer, work.stage);
   const last = work.seconds[work.seconds.length - 1];
   const names = labels(buffer, work);
@@ -23,10 +34,16 @@ export function Tiles({ buffer, work }: { buffer: Buffer; work: WorkSeconds }) {
   );
   return (
     <dl class="tiles" aria-label="The latest second">
-      <Tile title="Throughput" more={operations.map(({ name, of }) => `${name} ${short(of.ok)}`).join(' · ')}>
+      <Tile
+        title="Throughput"
+        partly={partly}
+        more={operations.map(({ name, of }) => `${name} ${short(of.ok)}`).join(' · ')}
+      >
         {rate(all.ok)}
       </Tile>
-      <Tile title="Bandwidth">{bandwidth(all.bytes)}</Tile>
+      <Tile title="Bandwidth" partly={partly}>
+        {bandwidth(all.bytes)}
+      </Tile>
       {times('p50', 'p50_us')}
       {times('p99', 'p99_us')}
       <Tile
@@ -40,11 +57,34 @@ export function Tiles({ buffer, work }: { buffer: Buffer; work: WorkSeconds }) {
       <Tile title="Backlog" more="due, not sent" alarm={all.backlog > 0}>
         {count(all.backlog)}
       </Tile>
+      {drivers > 0 && (
+        <Tile
+          title="Drivers"
+          more={[
+            away.silent.length > 0 && `silent: ${away.silent.join(', ')}`,
+            away.lost.length > 0 && `lost: ${away.lost.join(', ')}`,
+          ]
+            .filter(Boolean)
+            .join(' · ')}
+          alarm={gone > 0}
+        >
+          {gone > 0 ? `${drivers - gone} of ${drivers}` : count(drivers)}
+        </Tile>
+      )}
     </dl>
   );
 }
 
-function Tile(props: { title: string; more?: string; alarm?: boolean; children: ComponentChildren }) {
+interface TileProps {
+  title: string;
+  more?: string;
+  /** That the number is not that of all drivers. */
+  partly?: string;
+  alarm?: boolean;
+  children: ComponentChildren;
+}
+
+export function Tile(props: TileProps) {
   return (
     <div class={props.alarm ? 'alarm' : ''}>
       <dt>
@@ -53,6 +93,7 @@ function Tile(props: { title: string; more?: string; alarm?: boolean; children: 
       </dt>
       <dd>
         {props.children}
+        {props.partly && <small class="warn">▼ {props.partly}</small>}
         {props.more && <small title={props.more}>{props.more}</small>}
       </dd>
     </div>

@@ -10,8 +10,10 @@ import { Panel } from '../../parts/panel';
 /** Descriptions that are longer, characters, are folded: the figure has them for screen readers anyway. */
 const longest = 240;
 
-export function Figures({ run }: { run: number }) {
-  const { data, error, reload } = useResource(`figures ${run}`, () => client.figures(run));
+/** `stage`: only those of one stage. */
+export function Figures({ run, stage }: { run: number; stage?: string }) {
+  const { data: all, error, reload } = useResource(`figures ${run}`, () => client.figures(run));
+  const data = all?.filter((figure) => stage === undefined || figure.stage === stage);
   if (error) return <Failure error={error} again={reload} />;
   if (!data || data.length === 0) return null;
   const several = new Set(data.map((figure) => figure.stage)).size > 1;

@@ -1,22 +1,34 @@
 /** What was found about a run, the gravest first, with its evidence. */
 
-import type { Finding, Severity } from '../../api';
+import type { Finding, Group, Severity } from '../../api';
 import { plural } from '../../lib/format';
 import { Panel } from '../../parts/panel';
 
 const marks: Record<Severity, string> = { critical: '✕', warning: '!', note: 'i', good: '✓' };
 const words: Record<Severity, string> = { critical: 'Critical', warning: 'Warning', note: 'Note', good: 'Good' };
 
-export function Findings({ findings }: { findings: Finding[] }) {
+/** Titles of groups. */
+const causes: Record<Group['cause'], string> = {
+  failures: 'Failures',
+  drivers: 'Drivers',
+  conduct: 'How the run went',
+  generator: 'The load generator',
+  limits: 'What limited the load',
+  proof: 'What the devices saw',
+  certainty: 'How sure the numbers are',
+};
+
+/** `groups`: the findings by their causes; null where each stands for itself. */
+export function Findings({ findings, causes: groups }: { findings: Finding[]; causes: Group[] | null }) {
   const passed = findings.filter((finding) => finding.severity === 'good');
   const others = findings.filter((finding) => finding.severity !== 'good');
   return (
     <Panel title="Findings">
       {others.length === 0 && <p class="meta">No problems found.</p>}
       <div class="findings">
-        {others.map((finding, index) => (
-          <One key={index} finding={finding} />
-        ))}
+        {groups
+          ? groups.map((group) => <Cause key={group.cause} group={group} findings={findings} />)
+          : others.map((finding, index) => <One key={index} finding={finding} />)}
       </div>
       {passed.length > 0 && (
         <details>
@@ -29,6 +41,27 @@ export function Findings({ findings }: { findings: Finding[] }) {
         </details>
       )}
     </Panel>
+  );
+}
+
+/** One cause: the finding that says it best, and what else comes from it. */
+function Cause({ group, findings }: { group: Group; findings: Finding[] }) {
+  const first = findings[group.first];
+  if (!first) return null;
+  const others = group.others.flatMap((place) => findings[place] ?? []);
+  return (
+    <div class="cause">
+      <small class="cause-name">{causes[group.cause]}</small>
+      <One finding={first} />
+      {others.length > 0 && (
+        <details>
+          <summary>{plural(others.length, 'more finding')} about the same</summary>
+          {others.map((finding, index) => (
+            <One key={index} finding={finding} />
+          ))}
+        </details>
+      )}
+    </div>
   );
 }
 

@@ -7,7 +7,8 @@ import { Panel } from '../../parts/panel';
 import { Percentiles } from './percentiles';
 import { Shares } from './shares';
 
-export function Stage({ stage, drivers }: { stage: RunStage; drivers: RunDriver[] }) {
+/** `page`: where the stage has a page of its own. */
+export function Stage({ stage, drivers, page }: { stage: RunStage; drivers: RunDriver[]; page?: string }) {
   return (
     <Panel
       title={`Stage ${stage.id}`}
@@ -16,6 +17,11 @@ export function Stage({ stage, drivers }: { stage: RunStage; drivers: RunDriver[
         <>
           <State state={stage.state} />
           <small>took {duration((stage.ended_ns - stage.started_ns) / 1e6)}</small>
+          {page && (
+            <a class="end" href={page}>
+              Page of this stage
+            </a>
+          )}
         </>
       }
     >

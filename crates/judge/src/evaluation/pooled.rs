@@ -135,17 +135,31 @@ impl<'a> Pooled<'a> {
 pub struct Totals {
     /// Operations per second, in the mean of the stages that measure.
     pub throughput: f64,
+    /// Bytes per second, likewise.
+    pub bandwidth: f64,
+    /// The median of all operations together; that of the worst one where they cannot be put together.
+    pub p50_ns: Option<f64>,
     /// The 99th percentile of all operations together; that of the worst one where they cannot be put together.
     pub p99_ns: Option<f64>,
-    /// Operations that failed.
+    /// Operations that ended.
+    pub operations: u64,
+    /// Those that failed.
     pub failed: u64,
 }
 
-/// A run in three numbers, as those of cells are made.
+/// A run in a few numbers, as those of cells are made.
 pub fn totals(run: &Run) -> Totals {
     let measuring = run.stages.iter().filter(|stage| data_operations(stage).next().is_some());
     let all = Pooled::new(&measuring.collect::<Vec<_>>(), |_| true);
-    Totals { throughput: all.throughput(), p99_ns: all.quantile_ns(0.99), failed: all.counts().1 }
+    let (operations, failed) = all.counts();
+    Totals {
+        throughput: all.throughput(),
+        bandwidth: all.bandwidth(),
+        p50_ns: all.quantile_ns(0.5),
+        p99_ns: all.quantile_ns(0.99),
+        operations,
+        failed,
+    }
 }
 
 /// The labels of the operations that move data, in order.

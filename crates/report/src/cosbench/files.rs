@@ -213,6 +213,13 @@ pub(super) fn log(run: &Run, zone: &TimeZone) -> String {
         "- Snapshots are whole seconds in which all drivers and workers are complete.".into(),
         String::new(),
     ];
+    lines.push(events(run, zone));
+    lines.join("\n")
+}
+
+/// What happened in a run: its stages, what failed in them, and its end.
+pub(super) fn events(run: &Run, zone: &TimeZone) -> String {
+    let mut lines = Vec::new();
     for stage in &run.stages {
         let took = stage.ended_ns.saturating_sub(stage.started_ns) as f64 / 1e9;
         let reason = if stage.reason.is_empty() { String::new() } else { format!(": {}", stage.reason) };

@@ -131,7 +131,7 @@ pub fn json(subject: &Subject<'_>) -> String {
 }
 
 fn summary(run: &Run) -> RunSummary<'_> {
-    let Totals { throughput, p99_ns, failed } = totals(run);
+    let Totals { throughput, p99_ns, failed, .. } = totals(run);
     RunSummary {
         id: run.id,
         member: run.member.as_ref(),

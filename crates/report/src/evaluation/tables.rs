@@ -494,7 +494,7 @@ pub(super) fn runs(subject: &Subject<'_>) -> Table {
     for (run, member) in runs {
         let is_valid = judge(run).is_valid();
         let tone = if is_valid && run.state == State::Completed { Tone::Plain } else { Tone::Bad };
-        let Totals { throughput, p99_ns, failed } = totals(run);
+        let Totals { throughput, p99_ns, failed, .. } = totals(run);
         let cells = vec![
             run.id.to_string(),
             member.arm.clone(),

@@ -121,6 +121,8 @@ fn sent(id: Option<u64>, live: &Live) -> Sent {
         Live::Stages(stages) => ("stages", json(stages)),
         Live::Nodes(nodes) => ("nodes", json(nodes)),
         Live::Trouble(trouble) => ("trouble", json(trouble)),
+        Live::Mark(mark) => ("mark", json(mark)),
+        Live::Board(board) => ("board", json(board)),
         Live::Ended(submission) => ("ended", json(submission)),
         Live::Missed(missed) => ("missed", json(missed)),
     };

@@ -134,9 +134,7 @@ async fn reported(
 
 /// By what a run is known: its number may come again after it was deleted, and one that goes on changes.
 fn tag(app: &App, store: &Store, id: u64, what: &str) -> Result<ETag, ApiError> {
-    let run = store.list()?.into_iter().find(|run| run.id == id);
-    let run = run.ok_or_else(|| ApiError::missing(format!("no run {id}")))?;
-    let RunSummary { started_unix_ns, elapsed_ns, operations, state, .. } = run;
+    let RunSummary { started_unix_ns, elapsed_ns, operations, state, .. } = store.summary(id)?;
     let version = &app.version;
     Ok(ETag(format!(
         "\"{version}-{id}-{started_unix_ns}-{elapsed_ns}-{operations}-{}-{what}\"",

@@ -193,7 +193,7 @@ pub(super) async fn check(
     check_size(&request.document)?;
     // Where nobody needs a token, callers are told apart by their addresses.
     let by = if caller.name.is_empty() { caller.address } else { caller.name };
-    app.with_controller(move |controller| Ok(Reply(controller.check(&request.document, &by)))).await
+    app.with_controller(move |controller| Ok(Reply(controller.check(&request, &by)?))).await
 }
 
 /// Lists the kinds of targets that documents may have, and their keys, for forms.

@@ -34,7 +34,12 @@ fn page() -> (Metrics, String) {
     metrics.answered(StatusCode::OK);
     {
         let mut running = metrics.running.lock().unwrap();
-        let work = LiveWork { name: "main".into(), workers: 4, operations: vec!["read".into()] };
+        let work = LiveWork {
+            name: "main".into(),
+            workers: 4,
+            operations: vec!["read".into()],
+            ..LiveWork::default()
+        };
         let stage = LiveStage { id: "s1-main".into(), works: vec![work], ..LiveStage::default() };
         running.hear(&event(Live::Stages(vec![stage])));
         running.hear(&event(second(10, 1)));

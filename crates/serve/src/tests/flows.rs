@@ -313,3 +313,38 @@ fn the_console_is_served_to_browsers_and_only_what_is_there() {
     assert_eq!(server.ask("GET", "/../../etc/passwd.txt").send().status, 404);
     assert_eq!(server.ask("POST", "/").send().status, 405);
 }
+
+#[test]
+fn the_history_has_runs_with_their_remarks_and_files() {
+    let server = Server::start(tokens());
+    let id = server.keep_run();
+    let history: serde_json::Value = serde_json::from_str(&server.get("/api/v1/history").text).unwrap();
+    assert_eq!((&history["total"], &history["rows"][0]["run"]), (&json!(1), &json!(id)));
+    let remark = json!({"note": "after the upgrade", "tags": ["nightly"]});
+    let path = format!("/api/v1/runs/{id}/remark");
+    let put =
+        |token: &str, remark: &serde_json::Value| server.ask("PUT", &path).token(token).json(remark).send();
+    assert_eq!(put(VIEWER, &remark).status, 403);
+    assert_eq!(put(OPERATOR, &remark).status, 200);
+    assert_eq!(put(OPERATOR, &json!({"tags": ["a,b"]})).status, 400);
+    assert_eq!(server.ask("PUT", "/api/v1/runs/99/remark").token(OPERATOR).json(&remark).send().status, 404);
+    let kept: serde_json::Value = serde_json::from_str(&server.get(&path).text).unwrap();
+    assert_eq!(kept, remark);
+    let total = |query: &str| {
+        let text = server.get(&format!("/api/v1/history?{query}")).text;
+        serde_json::from_str::<serde_json::Value>(&text).unwrap()["total"].clone()
+    };
+    assert_eq!(
+        (total("tag=nightly"), total("tag=other"), total("text=upgrade")),
+        (json!(1), json!(0), json!(1))
+    );
+    assert_eq!(server.get("/api/v1/history?limit=0").status, 400);
+    assert_eq!(server.get("/api/v1/history?sort=nothing").status, 400);
+    for (file, kind) in [("archive", "application/gzip"), ("document", "text/plain"), ("log", "text/plain")] {
+        let answer = server.get(&format!("/api/v1/runs/{id}/{file}"));
+        assert_eq!(answer.status, 200, "{file}");
+        assert!(answer.header("content-type").starts_with(kind), "{file}");
+        assert!(answer.header("content-disposition").starts_with("attachment"), "{file}");
+        assert_eq!(server.get(&format!("/api/v1/runs/99/{file}")).status, 404, "{file}");
+    }
+}

@@ -198,6 +198,8 @@ impl EvaluationSink for Screen {
                 self.say(&format!("taking down {arm}"));
             }
             EvaluationEvent::Output(text) => self.say(&format!("    {text}")),
+            // What the runs come to is told when it is over.
+            EvaluationEvent::Standing { .. } => {}
             EvaluationEvent::RunStarted { member, number, of } => {
                 self.json(&json!({"event": "run_started", "number": number, "of": of, "member": member}));
                 let (of, left) = match of {

@@ -32,6 +32,7 @@ pub(crate) fn submit(arguments: &cli::Submit, terminal: Terminal) -> Result<Exit
         driver_count: arguments.driver_count,
         seed: arguments.seed,
         skip_preflight: arguments.skip_preflight,
+        from: None,
     };
     let submission: Submission = controller.tell("/submissions", &submit)?;
     if arguments.watch {

@@ -203,6 +203,7 @@ mod tests {
             name: name.into(),
             workers: 1,
             operations: vec!["read".into(), "write".into()],
+            ..LiveWork::default()
         };
         let stage = LiveStage { works: vec![work("main")], ..LiveStage::default() };
         let read = LiveOperation { ok: 12, bytes: 4096, p99_us: 1500.0, ..LiveOperation::default() };
