@@ -9,10 +9,11 @@ import { join } from 'node:path';
 import { browser, open } from './harness.mjs';
 
 const [login, endpoint, access, secret, shots] = process.argv.slice(2);
+const address = new URL(login).origin;
 const chrome = await browser();
 const { page, errors, close } = await open(chrome, login);
 page.setDefaultTimeout(90_000);
-await page.goto(`${new URL(login).origin}/submit?form`);
+await page.goto(`${address}/submit?form`);
 
 await page.getByLabel('Name', { exact: true }).fill('by-form');
 await page.getByLabel('Kind of target').selectOption('s3');

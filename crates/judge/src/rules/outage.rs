@@ -37,7 +37,8 @@ pub(super) fn outage(context: &WorkContext<'_>, out: &mut Findings) {
     let start = longest_gap.from_ns.max(context.work.window_start_ns);
     let inside = longest_gap.to_ns.min(context.work.window_end_ns).saturating_sub(start);
     let share = inside as f64 / window as f64;
-    let grave = share >= OUTAGE_GRAVE_SHARE || length >= OUTAGE_GRAVE_NS;
+    // What is not measured has no mean to change.
+    let grave = (share >= OUTAGE_GRAVE_SHARE && context.measures()) || length >= OUTAGE_GRAVE_NS;
     let severity = if grave { Severity::Critical } else { Severity::Warning };
     let seconds: Vec<_> = context.seconds_touching(longest_gap.from_ns, longest_gap.to_ns).collect();
     let what = Found::Outage {
@@ -167,6 +168,7 @@ pub(super) fn late_tail(context: &WorkContext<'_>, out: &mut Findings) {
 mod tests {
     use super::super::testing::{MS, fail, healthy, said, work};
     use super::*;
+    use tidemark_measure::kind::WorkKind;
     use tidemark_measure::record::{Run, SecondOfOperation, State};
 
     /// The healthy run with nothing from `from` to `to` seconds.
@@ -229,6 +231,17 @@ mod tests {
         assert_eq!(with(2 * SECOND_NS - 1, 10 * MS), Some(Severity::Warning));
         assert_eq!(with(2 * SECOND_NS, 10 * MS), Some(Severity::Critical), "a tenth of the window");
         assert_eq!(with(2 * SECOND_NS, 110 * MS), None, "20 x 110 ms = 2.2 s");
+    }
+
+    #[test]
+    fn a_pause_of_preparation_is_worth_a_warning() {
+        let preparing = |from, to| {
+            let mut run = silent(from, to);
+            work(&mut run).kind = WorkKind::Prepare;
+            said(&run, "outage").unwrap().severity
+        };
+        assert_eq!(preparing(5, 8), Severity::Warning);
+        assert_eq!(preparing(5, 15), Severity::Critical, "ten seconds");
     }
 
     #[test]
