@@ -39,7 +39,7 @@ mod testing;
 mod tests;
 mod tokens;
 
-pub use audit::AuditEntry;
+pub use audit::{AuditEntry, REFUSED};
 pub use error::StoreError;
 pub use evaluations::EvaluationSummary;
 pub use lock::{Lock, controller_lock};
