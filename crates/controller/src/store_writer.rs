@@ -7,9 +7,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tidemark_control::listing;
 use tidemark_measure::record::Run;
 use tidemark_measure::units;
-use tidemark_store::{AuditEntry, Store, StoreError, Submission};
+use tidemark_store::{AuditEntry, REFUSED, Store, StoreError, Submission};
 
-/// Entries of the audit log that are kept in memory while they cannot be written; then the oldest go.
+/// Entries of the audit log that are kept in memory while they cannot be written; then refusals go, and the oldest.
 const MOST_ENTRIES: usize = 10_000;
 
 /// Less free space than this is a trouble, bytes: a long run of many operations takes some megabytes.
@@ -112,7 +112,9 @@ impl StoreWriter {
     pub(crate) fn audit(&self, entry: AuditEntry) {
         let mut inner = self.inner();
         if inner.entries.len() >= MOST_ENTRIES {
-            inner.entries.remove(0);
+            // What was refused pushes nothing out that was done.
+            let refused = inner.entries.iter().position(|entry| entry.what == REFUSED);
+            inner.entries.remove(refused.unwrap_or(0));
         }
         inner.entries.push(entry);
         inner.flush();

@@ -402,7 +402,9 @@ fn it_is_run_on_drivers() {
     let served = Arc::clone(&fleet);
     let upgrade = |upgrade: WebSocketUpgrade| async move {
         let visitor = fleet::Visitor { address: "here".into(), token: "*".into() };
-        link::limits(upgrade).on_upgrade(|socket| async move { served.serve(socket, visitor).await })
+        let serve =
+            |socket| async move { served.serve(socket, visitor, &link::Intake::default(), || ()).await };
+        link::limits(upgrade).on_upgrade(serve)
     };
     let router = axum::Router::new().route(link::PATH, axum::routing::get(upgrade));
     runtime.spawn(async move { axum::serve(listener, router).await });

@@ -3,7 +3,7 @@
 mod driver_handle;
 
 use crate::link::frame::{Body, excerpt};
-use crate::link::server;
+use crate::link::{Intake, server};
 use crate::protocol::{Down, Hello, Second, Up, VERSION};
 use crossbeam_channel::Sender;
 pub(crate) use driver_handle::{
@@ -201,11 +201,17 @@ impl Fleet {
         }
     }
 
-    /// Serves a driver until its connection ends. The caller has checked its token, and has taken the
-    /// connection with [`crate::link::limits`].
-    pub async fn serve(self: &Arc<Self>, socket: axum::extract::ws::WebSocket, visitor: Visitor) {
+    /// Serves a driver until its connection ends. The caller has checked its token, has taken the connection with
+    /// [`crate::link::limits`], and tells `intake` what comes over it; `admitted` is called when the driver was let in.
+    pub async fn serve(
+        self: &Arc<Self>,
+        socket: axum::extract::ws::WebSocket,
+        visitor: Visitor,
+        intake: &Intake,
+        admitted: impl FnOnce(),
+    ) {
         self.watch();
-        server::serve(self, socket, visitor).await;
+        server::serve(self, socket, visitor, intake, admitted).await;
     }
 
     /// Wakes up whenever a driver came, went, fell silent, was claimed or released.

@@ -161,6 +161,7 @@ impl<'a> ActiveWork<'a> {
         match event {
             DriverEvent::Second(driver, bytes) => {
                 let Some(index) = self.open_of(driver) else { return };
+                self.merge.clock(self.remote.since_start());
                 match self.merge.take_encoded(index as u32, &bytes) {
                     Ok(summary) => {
                         self.sources[index].add(&summary);
@@ -321,6 +322,11 @@ impl<'a> ActiveWork<'a> {
             return;
         }
         self.checked = Instant::now();
+        for source in self.merge.held_up_by() {
+            let driver = self.remote.placement.assignments[source as usize].driver;
+            let reason = "it is so far behind the others that their seconds can no longer be kept in memory";
+            self.remote.run_drivers.give_up(driver, reason);
+        }
         let (run_drivers, most) = (&self.remote.run_drivers, self.remote.run_drivers.timeouts.report);
         let stopped =
             self.ended_by.is_some_and(|(ended_by, at)| ended_by == StopRequest::Stop && at.elapsed() > most);

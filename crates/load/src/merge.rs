@@ -19,6 +19,9 @@ use tidemark_measure::wire::{self, Damaged};
 /// How many seconds a driver may be ahead of those that are complete: it is given up long before the others are so far.
 pub const MOST_AHEAD: u32 = 4_096;
 
+/// A driver's second is complete when it is over. Clocks are compared to milliseconds; this is for what they may be wrong by.
+const CLOCKS_DIFFER_NS: u64 = 5_000_000_000;
+
 /// What the load of a work has shown, for all its sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
@@ -47,6 +50,8 @@ pub struct Merge {
     window: Option<u64>,
     /// When the load was ended early.
     ended: Option<u64>,
+    /// The last second that drivers can know of.
+    latest: u32,
 }
 
 impl Merge {
@@ -67,6 +72,7 @@ impl Merge {
             decisions: VecDeque::new(),
             window: None,
             ended: None,
+            latest: u32::MAX - 1,
         }
     }
 
@@ -78,6 +84,17 @@ impl Merge {
         }
     }
 
+    /// It is `now_ns`: what drivers say of seconds that have not been yet is refused from now on.
+    pub fn clock(&mut self, now_ns: u64) {
+        let latest = now_ns.saturating_add(CLOCKS_DIFFER_NS) / INTERVAL_NS;
+        self.latest = u32::try_from(latest).unwrap_or(u32::MAX).min(u32::MAX - 1);
+    }
+
+    /// The sources that are furthest behind, if more waits for them than can be kept in memory: they have to be given up.
+    pub fn held_up_by(&self) -> Vec<u32> {
+        self.seconds.held_up_by()
+    }
+
     /// Adds a second as received from a driver, and returns its summary.
     ///
     /// # Errors
@@ -86,7 +103,10 @@ impl Merge {
         let second = wire::read(bytes)?;
         second.must_have(self.tallies.len())?;
         let (index, next) = (second.index(), self.seconds.next());
-        if index > next.saturating_add(MOST_AHEAD) || index == u32::MAX {
+        if index > self.latest {
+            return Err(Damaged(format!("it is second {index}, which has not been yet")));
+        }
+        if index > next.saturating_add(MOST_AHEAD) {
             return Err(Damaged(format!("it is second {index} while the others are at {next}")));
         }
         if let Some(passed) = self.seconds.passed(source).filter(|passed| index <= *passed) {

@@ -70,6 +70,15 @@ impl Histogram {
         }
     }
 
+    /// The memory of its counts, bytes.
+    pub fn memory(&self) -> usize {
+        match &self.0 {
+            Counts::None => 0,
+            Counts::Dense(inner) => inner.distinct_values() * size_of::<u64>(),
+            Counts::Packed(buckets) => size_of_val(&**buckets),
+        }
+    }
+
     fn packed(inner: &hdrhistogram::Histogram<u64>) -> Self {
         let mut buckets: Vec<(u64, u64)> = Vec::new();
         for step in inner.iter_recorded() {

@@ -199,6 +199,16 @@ impl Interval {
         self.stalled_ns = self.stalled_ns.max(other.stalled_ns);
     }
 
+    /// Gives back the memory that only counting needs: see [`Histogram::pack`].
+    pub fn pack(&mut self) {
+        self.actions.iter_mut().for_each(Tally::pack);
+    }
+
+    /// The memory of its histograms, bytes.
+    pub fn memory(&self) -> usize {
+        self.actions.iter().flat_map(Tally::histograms).map(Histogram::memory).sum()
+    }
+
     /// Empties it for reuse as second `index`; keeps the memory.
     pub fn reset(&mut self, index: u32) {
         let mut actions = std::mem::take(&mut self.actions);

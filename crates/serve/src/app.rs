@@ -9,12 +9,21 @@ use axum::body::Bytes;
 use axum::http::StatusCode;
 use std::sync::Arc;
 use tidemark_controller::Controller;
+use tidemark_controller::api::Role;
 use tidemark_fleet::Fleet;
 use tidemark_store::Store;
 use tokio::sync::{Semaphore, watch};
 
 /// Reports, figures and comparisons that are made at a time: each may hold whole runs in memory.
 const HEAVY_AT_ONCE: usize = 2;
+
+/// Requests of viewers that are worked on at a time. Those of operators do not wait behind them: half of the threads are left.
+const VIEWED_AT_ONCE: usize = 12;
+
+tokio::task_local! {
+    /// Whether the request that is worked on is an operator's.
+    static IS_OPERATORS: bool;
+}
 
 /// What all handlers share.
 pub(crate) struct App {
@@ -33,7 +42,9 @@ pub(crate) struct App {
     pub(crate) openapi: Bytes,
     /// Whether the server is about to end.
     pub(crate) stopping: watch::Receiver<bool>,
-    heavy: Arc<Semaphore>,
+    /// Of viewers, and of operators, who do not wait behind them.
+    heavy: [Arc<Semaphore>; 2],
+    viewed: Semaphore,
 }
 
 /// What an [`App`] is made of.
@@ -66,8 +77,18 @@ impl App {
             started_unix_ms: since.map_or(0, |since| since.as_millis() as u64),
             openapi,
             stopping,
-            heavy: Arc::new(Semaphore::new(HEAVY_AT_ONCE)),
+            heavy: [HEAVY_AT_ONCE, 1].map(|at_once| Arc::new(Semaphore::new(at_once))),
+            viewed: Semaphore::new(VIEWED_AT_ONCE),
         })
+    }
+
+    /// Works on a request of somebody of this role, if it is known: viewers wait for their turn.
+    pub(crate) async fn in_turn<T>(&self, role: Option<Role>, work: impl Future<Output = T>) -> T {
+        let _turn = match role {
+            Some(Role::Viewer) => self.viewed.acquire().await.ok(),
+            _ => None,
+        };
+        IS_OPERATORS.scope(role == Some(Role::Operator), work).await
     }
 
     /// Calls the controller off the threads that serve connections: it may take a while.
@@ -84,8 +105,10 @@ impl App {
         self: &Arc<Self>,
         make: impl FnOnce(&App, &Store) -> Result<T, ApiError> + Send + 'static,
     ) -> Result<T, ApiError> {
-        // Semaphores fail when they are closed, and this one never is.
-        let permit = self.heavy.clone().acquire_owned().await.ok();
+        let [viewers, operators] = &self.heavy;
+        let is_operators = IS_OPERATORS.try_with(|is_operators| *is_operators).unwrap_or(false);
+        // Semaphores fail when they are closed, and these never are.
+        let permit = if is_operators { operators } else { viewers }.clone().acquire_owned().await.ok();
         let app = self.clone();
         let made = tokio::task::spawn_blocking(move || {
             let _permit = permit;

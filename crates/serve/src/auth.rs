@@ -16,6 +16,7 @@ pub use tokens::Tokens;
 
 use crate::answer::ApiError;
 use crate::app::App;
+use crate::listener::Connected;
 use crate::options::{Limits, Security};
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::request::Parts;
@@ -24,7 +25,8 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use buckets::{Buckets, network};
+use buckets::Buckets;
+pub(crate) use buckets::network;
 pub(crate) use origin::Gate;
 use sessions::Sessions;
 use std::net::{IpAddr, SocketAddr};
@@ -38,6 +40,9 @@ const LOOKED_AT_EVERY: Duration = Duration::from_secs(2);
 
 /// Of an address that somebody asked for in vain, so much is noted, characters.
 const LONGEST_NOTED: usize = 200;
+
+/// Refusals that are noted in a minute, from all addresses together; of one address it is one.
+const NOTED_PER_MINUTE: f64 = 60.0;
 
 /// Where a request comes from.
 #[derive(Clone, Copy, Debug)]
@@ -81,6 +86,8 @@ pub(crate) struct Guard {
     cookie: String,
     wrong: Buckets<IpAddr>,
     requests: Buckets<(IpAddr, String)>,
+    /// Refusals that are noted, of one address and of all.
+    noted: (Buckets<IpAddr>, Buckets<()>),
 }
 
 impl Guard {
@@ -103,6 +110,7 @@ impl Guard {
             codes: Sessions::default(),
             wrong: Buckets::new(per_minute / 60.0, per_minute),
             requests: Buckets::new(limits.requests_per_second, limits.requests_at_once),
+            noted: (Buckets::new(1.0 / 60.0, 1.0), Buckets::new(NOTED_PER_MINUTE / 60.0, NOTED_PER_MINUTE)),
         }
     }
 
@@ -168,7 +176,9 @@ impl Guard {
         if self.open && parts.uri.path() != tidemark_fleet::link::PATH {
             return Ok(Some(everybody(peer)));
         }
-        if let Some(token) = token_of(&parts.headers)? {
+        let token = token_of(&parts.headers);
+        let malformed = |unclear| self.wrong(peer).and(Err(unclear));
+        if let Some(token) = token.or_else(malformed)? {
             return self.owner(&token, peer).await.map(Some);
         }
         let session = self.cookie_of(&parts.headers).and_then(|id| self.sessions.token(id, Instant::now()));
@@ -203,16 +213,27 @@ impl Guard {
         token_of(headers).ok().flatten().or_else(session)
     }
 
-    /// Whose token this is. Wrong ones are counted, and too many of them shut the address out for a while.
+    /// Counts a wrong token, and refuses when there were too many from its address.
+    fn wrong(&self, peer: Peer) -> Result<(), ApiError> {
+        self.wrong.take(network(peer.0.ip()), Instant::now()).map_err(|after| {
+            ApiError::too_many("too many invalid tokens from this address: try again later", after)
+        })
+    }
+
+    /// Whether a refusal is to be noted: the log has room for few.
+    pub(crate) fn is_noted(&self, peer: Peer) -> bool {
+        let (of_one, of_all) = &self.noted;
+        let now = Instant::now();
+        of_one.take(network(peer.0.ip()), now).is_ok() && of_all.take((), now).is_ok()
+    }
+
+    /// Whose token this is. Good ones are let in, whatever else came from their address: they have too many random bits to be
+    /// guessed. Wrong ones are counted.
     async fn owner(&self, token: &str, peer: Peer) -> Result<Caller, ApiError> {
-        let address = network(peer.0.ip());
-        let refuse =
-            |after| ApiError::too_many("too many invalid tokens from this address: try again later", after);
-        self.wrong.check(&address, Instant::now()).map_err(refuse)?;
         match self.lookup.owner(token).await? {
             Some((name, role)) => Ok(known(name, role, peer)),
             None => {
-                self.wrong.take(address, Instant::now()).map_err(refuse)?;
+                self.wrong(peer)?;
                 Err(ApiError::new(StatusCode::UNAUTHORIZED, "the token is invalid or revoked"))
             }
         }
@@ -249,7 +270,12 @@ fn token_of(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
 /// Middleware: every request is admitted, or refused.
 pub(crate) async fn identify(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     match admit(&app, request).await {
-        Ok(request) => next.run(request).await,
+        Ok(request) => {
+            let caller =
+                request.extensions().get::<Identified>().and_then(|identified| identified.0.as_ref());
+            let role = caller.map(|caller| caller.role);
+            app.in_turn(role, next.run(request)).await
+        }
         Err(refused) => refused.into_response(),
     }
 }
@@ -263,12 +289,15 @@ pub(crate) async fn admit(app: &Arc<App>, request: Request) -> Result<Request, A
         .ok_or_else(|| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "the connection has no address"))?;
     app.guard.gate.check(&parts)?;
     let caller = app.guard.caller(&parts, peer).await.inspect_err(|refused| {
-        if refused.status == StatusCode::UNAUTHORIZED {
+        if refused.status == StatusCode::UNAUTHORIZED && app.guard.is_noted(peer) {
             let path: String = parts.uri.path().chars().take(LONGEST_NOTED).collect();
             let detail = format!("{} {path}: {}", parts.method, refused.trouble.message);
             app.audit("", &peer.0.ip().to_string(), "refused", detail);
         }
     })?;
+    if let (Some(caller), Some(connected)) = (&caller, parts.extensions.get::<Connected>()) {
+        connected.place.owned_by(caller.role, &caller.name)?;
+    }
     let name = caller.as_ref().map_or_else(String::new, |caller| caller.name.clone());
     // A thousand drivers may join at once, from one address if need be.
     let joins = parts.uri.path() == tidemark_fleet::link::PATH;

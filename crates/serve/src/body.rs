@@ -17,6 +17,9 @@ pub(crate) const LARGEST_DOCUMENT: usize = 1 << 20;
 /// Largest body: a document whose every byte is escaped as JSON escapes quotes and line ends, and what is around it.
 pub(crate) const LARGEST_BODY: usize = 2 * LARGEST_DOCUMENT + (64 << 10);
 
+/// Largest body of somebody who has shown no token yet, bytes.
+const BRIEF: usize = 4 << 10;
+
 /// Part of an address.
 pub(crate) struct Path<T>(pub(crate) T);
 
@@ -55,7 +58,22 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Json<T> {
         if !is_json(request.headers()) {
             return Err(wrong_type("application/json"));
         }
-        let bytes = collect(request.into_body(), app.limits.body).await?;
+        let bytes = collect(request.into_body(), app.limits.body, LARGEST_BODY).await?;
+        parse(&bytes).map(Self)
+    }
+}
+
+/// A short body in JSON, from anybody.
+pub(crate) struct BriefJson<T>(pub(crate) T);
+
+impl<T: DeserializeOwned> FromRequest<Arc<App>> for BriefJson<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, ApiError> {
+        if !is_json(request.headers()) {
+            return Err(wrong_type("application/json"));
+        }
+        let bytes = collect(request.into_body(), app.limits.body, BRIEF).await?;
         parse(&bytes).map(Self)
     }
 }
@@ -68,7 +86,7 @@ impl<T: DeserializeOwned + Default> FromRequest<Arc<App>> for JsonIfAny<T> {
 
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, ApiError> {
         let is_json = is_json(request.headers());
-        let bytes = collect(request.into_body(), app.limits.body).await?;
+        let bytes = collect(request.into_body(), app.limits.body, LARGEST_BODY).await?;
         match (bytes.is_empty(), is_json) {
             (true, _) => Ok(Self(T::default())),
             (false, true) => parse(&bytes).map(Self),
@@ -93,18 +111,17 @@ fn is_json(headers: &HeaderMap) -> bool {
     media_type(headers).is_some_and(|kind| kind == "application/json")
 }
 
-/// A whole body; refused if it is too large, or comes too slowly.
-pub(crate) async fn collect(body: Body, patience: Duration) -> Result<Bytes, ApiError> {
+/// A whole body; refused if it is too large (bytes), or comes too slowly.
+pub(crate) async fn collect(body: Body, patience: Duration, most: usize) -> Result<Bytes, ApiError> {
     let too_large = || {
-        let message =
-            format!("the body exceeds {LARGEST_BODY} bytes; documents can have up to {LARGEST_DOCUMENT}");
+        let message = format!("the body exceeds {most} bytes; documents can have up to {LARGEST_DOCUMENT}");
         ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, message)
     };
     // One that says beforehand that it is too large is not waited for.
-    if body.size_hint().lower() > LARGEST_BODY as u64 {
+    if body.size_hint().lower() > most as u64 {
         return Err(too_large());
     }
-    match timeout(patience, axum::body::to_bytes(body, LARGEST_BODY)).await {
+    match timeout(patience, axum::body::to_bytes(body, most)).await {
         Ok(Ok(bytes)) => Ok(bytes),
         Ok(Err(error)) if is_too_large(&error) => Err(too_large()),
         Ok(Err(_)) => Err(ApiError::malformed("the body is incomplete or does not match its headers")),

@@ -11,7 +11,7 @@
 use crate::answer::{ApiError, wrong_method};
 use crate::app::App;
 use crate::auth::{self, Caller, Operator, Viewer};
-use crate::body::{check_size, collect, media_type, wrong_type};
+use crate::body::{LARGEST_BODY, check_size, collect, media_type, wrong_type};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{FromRequest as _, Multipart, Request, State};
@@ -171,7 +171,7 @@ async fn upload(app: &Arc<App>, request: Request) -> Result<String, ApiError> {
         return Err(wrong_type("multipart/form-data"));
     }
     let (parts, body) = request.into_parts();
-    let body = collect(body, app.limits.body).await?;
+    let body = collect(body, app.limits.body, LARGEST_BODY).await?;
     let whole = Request::from_parts(parts, Body::from(body));
     let bad = || ApiError::malformed("Bad Request");
     let mut form = Multipart::from_request(whole, &()).await.map_err(|_| bad())?;
@@ -191,7 +191,7 @@ async fn identifier(app: &Arc<App>, request: Request) -> Result<u64, ApiError> {
     let is_post = request.method() == Method::POST;
     let mut id = field(query.as_bytes(), "id");
     if id.is_none() && is_post {
-        id = field(&collect(request.into_body(), app.limits.body).await?, "id");
+        id = field(&collect(request.into_body(), app.limits.body, LARGEST_BODY).await?, "id");
     }
     let id = id.filter(|id| !id.is_empty()).ok_or_else(|| ApiError::malformed("Bad Request"))?;
     let number = id.strip_prefix('w').and_then(|number| number.parse().ok());

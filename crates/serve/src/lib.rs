@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `options` | how the server is set up, and why it may not start |
 //! | `listener` | takes connections, each with its limits |
+//! | `places` | how many connections, and who gives way |
 //! | `tls` | certificate and key, read or made |
 //! | `router` | every address, and what all of them have in common |
 //! | `auth` | who asks, and whether they may |
@@ -28,6 +29,7 @@ mod listener;
 mod login;
 mod metrics;
 mod options;
+mod places;
 mod router;
 #[cfg(test)]
 mod tests;

@@ -59,7 +59,7 @@ pub enum Tls {
 /// What is too much.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Connections at a time; those of drivers that have joined do not count.
+    /// Connections at a time; those of drivers that have joined do not count. Those that have shown no token give way to others.
     pub connections: usize,
     /// Requests per second of one caller, in the long run.
     pub requests_per_second: f64,

@@ -4,6 +4,7 @@ mod description;
 mod doors;
 mod flows;
 mod limits;
+mod links;
 
 use crate::{Limits, Options, OwnToken, Ready, Security, Tokens, serve_with};
 use std::io::{Read as _, Write as _};
@@ -61,6 +62,7 @@ struct Server {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
     controller: Arc<Controller>,
+    fleet: Arc<Fleet>,
     directory: tempfile::TempDir,
 }
 
@@ -121,14 +123,14 @@ impl Server {
             limits,
         };
         let (say, hear) = mpsc::channel();
-        let (core, stopping) = (controller.clone(), stop.clone());
+        let (core, stopping, drivers) = (controller.clone(), stop.clone(), fleet.clone());
         let thread = std::thread::spawn(move || {
             let ready = |ready| say.send(ready).unwrap();
-            serve_with(options, core, fleet, Arc::new(Listed), ready, || stopping.load(Ordering::Relaxed))
+            serve_with(options, core, drivers, Arc::new(Listed), ready, || stopping.load(Ordering::Relaxed))
                 .unwrap();
         });
         let ready = hear.recv_timeout(Duration::from_secs(60)).unwrap();
-        Self { ready, stop, thread: Some(thread), controller, directory }
+        Self { ready, stop, thread: Some(thread), controller, fleet, directory }
     }
 
     fn address(&self) -> SocketAddr {

@@ -1,12 +1,22 @@
-//! Who did what, and from where. Only the newest entries are kept.
+//! Who did what, and from where. Only the newest entries of each kind are kept: what anybody can cause, or does all day, pushes
+//! nothing else out.
 
 use crate::error::StoreError;
 use crate::store::{Store, signed};
 use rusqlite::params;
 use serde::Serialize;
 
-/// Entries that are kept: years of a busy controller, some tens of megabytes.
-const KEPT: u64 = 100_000;
+/// What a refused request is noted as.
+pub const REFUSED: &str = "refused";
+
+/// Kinds of entries, as conditions on what was done, and how many of each are kept: of deeds, years of a busy controller. Some
+/// tens of megabytes in all.
+const KEPT: [(&str, u64); 4] = [
+    ("what = 'refused'", 10_000),
+    ("what = 'login'", 10_000),
+    ("what LIKE 'driver %'", 20_000),
+    ("what NOT IN ('refused', 'login') AND what NOT LIKE 'driver %'", 100_000),
+];
 
 /// Entries between two deletions of old ones.
 const PRUNED_EVERY: u64 = 1_000;
@@ -58,10 +68,17 @@ impl Store {
         self.rows(sql, params![signed(before.unwrap_or(u64::MAX)), signed(limit as u64)], entry)
     }
 
-    /// Throws away all but the newest 100,000 entries.
+    /// Throws away old entries: of each kind apart.
     pub fn prune_audit(&mut self) -> Result<(), StoreError> {
-        let sql = "DELETE FROM audit WHERE id <= (SELECT max(id) FROM audit) - ?";
-        let pruned = self.connection.execute(sql, [signed(KEPT)]);
+        KEPT.iter().try_for_each(|(kind, kept)| self.prune(kind, *kept))
+    }
+
+    /// Throws away all but the newest entries of a kind.
+    fn prune(&mut self, kind: &str, kept: u64) -> Result<(), StoreError> {
+        let sql = format!(
+            "DELETE FROM audit WHERE {kind} AND id <= (SELECT id FROM audit WHERE {kind} ORDER BY id DESC LIMIT 1 OFFSET ?)"
+        );
+        let pruned = self.connection.execute(&sql, [signed(kept)]);
         pruned.map_err(|error| self.trouble(error)).map(drop)
     }
 }
@@ -87,9 +104,29 @@ mod tests {
         assert_eq!(ids(store.audit(2, None).unwrap()), [3, 2]);
         assert_eq!(ids(store.audit(10, Some(3)).unwrap()), [2, 1]);
         assert_eq!(store.audit(1, None).unwrap()[0], AuditEntry { id: 3, ..entry.clone() });
-        let jump = format!("UPDATE audit SET id = {} WHERE id = 3", KEPT + 1);
-        store.connection().execute(&jump, []).unwrap();
-        store.prune_audit().unwrap();
-        assert_eq!(ids(store.audit(10, None).unwrap()), [KEPT + 1, 2]);
+    }
+
+    #[test]
+    fn no_kind_of_entry_pushes_another_out() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut store = Store::open(&directory.path().join("results.db")).unwrap();
+        let note = |store: &mut Store, what: &str, times: usize| {
+            let entry = AuditEntry { what: what.into(), ..AuditEntry::default() };
+            (0..times).for_each(|_| drop(store.note(&entry).unwrap()));
+        };
+        note(&mut store, "submit", 2);
+        for what in [REFUSED, "login", "driver joined", "driver gone"] {
+            note(&mut store, what, 4);
+        }
+        note(&mut store, "delete run", 2);
+        KEPT.iter().for_each(|(kind, _)| store.prune(kind, 3).unwrap());
+        let count =
+            |what: &str| store.audit(100, None).unwrap().iter().filter(|entry| entry.what == what).count();
+        let left = ["submit", REFUSED, "login", "driver joined", "driver gone", "delete run"].map(count);
+        assert_eq!(left, [1, 3, 3, 0, 3, 2], "three of each kind, and the newest");
+        // Everything is of one kind.
+        let kinds: Vec<String> = KEPT.iter().map(|(kind, _)| format!("({kind})")).collect();
+        let sql = format!("SELECT count(*) FROM audit WHERE {} != 1", kinds.join(" + "));
+        assert_eq!(store.connection().query_row(&sql, [], |row| row.get::<_, i64>(0)).unwrap(), 0);
     }
 }

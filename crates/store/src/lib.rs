@@ -41,7 +41,7 @@ mod testing;
 mod tests;
 mod tokens;
 
-pub use audit::AuditEntry;
+pub use audit::{AuditEntry, REFUSED};
 pub use error::StoreError;
 pub use evaluations::EvaluationSummary;
 pub use listed::{Figures, History, HistoryRow, Order, Remark, Wanted};

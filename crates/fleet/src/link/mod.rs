@@ -9,6 +9,7 @@
 //! | `access` | the tokens that a controller on loopback leaves for its own user |
 //! | `trust` | what to do when the controller's certificate cannot be verified |
 //! | `frame` | what travels: JSON for messages, a fixed header for seconds |
+//! | `intake` | how much of an incomplete message a connection may hold |
 //! | `stream` | numbers, acknowledgements, what has to be sent again |
 //! | `clock` | how far the driver's clock is ahead |
 
@@ -18,11 +19,13 @@ pub mod client;
 pub(crate) mod clock;
 mod dial;
 pub(crate) mod frame;
+mod intake;
 pub(crate) mod server;
 pub(crate) mod stream;
 mod trust;
 
 pub use client::{FromController, Join, JoinError, Link, join};
+pub use intake::Intake;
 pub use server::rehearse;
 pub use tidemark_tls::Trust;
 pub use trust::client_config;

@@ -3,6 +3,7 @@
 
 use super::SECOND_MOST;
 use super::frame::{Frame, Packet, excerpt, read_second};
+use super::intake::{HELLO_MOST, Intake};
 use crate::Fleet;
 use crate::fleet::{Connection, DriverFrame, DriverHandle, JoinRequest, Message, Refusal, Visitor};
 use axum::extract::ws;
@@ -15,17 +16,20 @@ use tokio_tungstenite::tungstenite;
 /// How long a driver may take for its first frame.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The largest first frame, bytes.
-const HELLO_MOST: usize = 64 << 10;
-
 /// How long a driver may take to receive the last frame.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How often to ping a driver that works for a run, and one that is idle.
 const PING: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(1)];
 
-/// Serves a driver until its connection ends.
-pub(crate) async fn serve(fleet: &Arc<Fleet>, socket: ws::WebSocket, visitor: Visitor) {
+/// Serves a driver until its connection ends; `admitted` is called when it was let in.
+pub(crate) async fn serve(
+    fleet: &Arc<Fleet>,
+    socket: ws::WebSocket,
+    visitor: Visitor,
+    intake: &Intake,
+    admitted: impl FnOnce(),
+) {
     let (mut sink, mut stream) = socket.split();
     let request = match timeout(HELLO_TIMEOUT, stream.next()).await {
         Ok(Some(Ok(message))) => read_hello(&message, visitor),
@@ -35,6 +39,8 @@ pub(crate) async fn serve(fleet: &Arc<Fleet>, socket: ws::WebSocket, visitor: Vi
     let last = match request.map_err(Refusal::from).and_then(|request| fleet.admit(request)) {
         Err(Refusal { reason, later }) => Some(Frame::Refused { reason, later }),
         Ok((handle, entry)) => {
+            intake.admit();
+            admitted();
             let connection = Arc::clone(&entry.connection);
             let welcome = Frame::Welcome {
                 controller: fleet.name().to_owned(),
@@ -44,7 +50,7 @@ pub(crate) async fn serve(fleet: &Arc<Fleet>, socket: ws::WebSocket, visitor: Vi
             let cursor = entry.resumed.map_or(0, |(_, cursor)| cursor);
             // At the same time, so that neither side stops reading while it waits to be read.
             tokio::select! {
-                () = read(fleet, &handle, &connection, &mut stream) => {}
+                () = read(fleet, &handle, &connection, &mut stream, intake) => {}
                 _ = write(fleet, &handle, &connection, &mut sink, welcome, cursor) => {}
                 () = connection.closed.notified() => {}
             }
@@ -139,8 +145,10 @@ async fn read(
     handle: &DriverHandle,
     connection: &Arc<Connection>,
     stream: &mut (impl Stream<Item = Result<ws::Message, axum::Error>> + Unpin),
+    intake: &Intake,
 ) {
     while let Some(message) = stream.next().await {
+        intake.message();
         let heard = match message {
             Ok(message) => parse(message),
             Err(error) => match malformed(error) {

@@ -61,7 +61,9 @@ impl Host {
         let of_router = Arc::clone(&fleet);
         let upgrade = |upgrade: WebSocketUpgrade| async move {
             let visitor = Visitor { address: "here".into(), token: "*".into() };
-            limits(upgrade).on_upgrade(|socket| async move { of_router.serve(socket, visitor).await })
+            let intake = crate::link::Intake::default();
+            let serve = |socket| async move { of_router.serve(socket, visitor, &intake, || ()).await };
+            limits(upgrade).on_upgrade(serve)
         };
         let router = axum::Router::new().route(PATH, axum::routing::get(upgrade));
         runtime.spawn(async move { axum::serve(listener, router).await });

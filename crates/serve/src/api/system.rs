@@ -4,7 +4,8 @@ use super::{Page, typed};
 use crate::answer::ApiError;
 use crate::app::App;
 use crate::auth::{Joining, Operator, Peer, Viewer};
-use crate::body::{Json, LARGEST_DOCUMENT, Query};
+use crate::body::{BriefJson, LARGEST_DOCUMENT, Query};
+use crate::listener::Connected;
 use axum::extract::{State, WebSocketUpgrade};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
@@ -12,6 +13,7 @@ use axum::{Extension, Json as Reply};
 use std::sync::Arc;
 use tidemark_controller::api::{AuditRow, Driver, Info, Login, Overview, Trouble};
 use tidemark_fleet::fleet::Visitor;
+use tidemark_fleet::link::{Intake, limits};
 
 /// Returns the controller's version and the caller's role.
 #[utoipa::path(get, path = "/info", tag = "controller", responses((status = 200, body = Info)))]
@@ -40,13 +42,14 @@ pub(super) async fn info(
 pub(super) async fn log_in(
     State(app): State<Arc<App>>,
     Extension(peer): Extension<Peer>,
-    Json(login): Json<Login>,
+    BriefJson(login): BriefJson<Login>,
 ) -> Result<Response, ApiError> {
     let address = peer.0.ip().to_string();
     let (caller, cookie) = match app.guard.log_in(login.token.trim(), peer).await {
         Ok(entered) => entered,
         Err(refused) => {
-            if matches!(refused.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+            let is_refusal = matches!(refused.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+            if is_refusal && app.guard.is_noted(peer) {
                 app.audit("", &address, "refused", format!("login: {}", refused.trouble.message));
             }
             return Err(refused);
@@ -124,7 +127,7 @@ pub(super) async fn openapi(State(app): State<Arc<App>>) -> Response {
 pub(super) async fn link(
     State(app): State<Arc<App>>,
     Joining(caller): Joining,
-    Extension(peer): Extension<Peer>,
+    Extension(connected): Extension<Connected>,
     headers: HeaderMap,
     socket: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
 ) -> Result<Response, ApiError> {
@@ -133,10 +136,14 @@ pub(super) async fn link(
         let message = format!("drivers join here by WebSocket: {}", error.body_text());
         ApiError::new(error.into_response().status(), message)
     })?;
-    let visitor = Visitor { address: peer.0.to_string(), token: caller.name.clone() };
-    Ok(socket.on_upgrade(async move |socket| {
+    let (intake, place) = (Arc::<Intake>::default(), connected.place);
+    // A connection carries one driver: it is upgraded once.
+    let _ = connected.intake.set(intake.clone());
+    let visitor = Visitor { address: connected.address.to_string(), token: caller.name.clone() };
+    Ok(limits(socket).on_upgrade(async move |socket| {
         tokio::select! {
-            () = app.fleet.serve(socket, visitor) => {}
+            () = app.fleet.serve(socket, visitor, &intake, || place.leave()) => {}
+            () = place.taken() => {}
             // The connection is cut, and the driver is refused when it comes again.
             () = app.guard.until_void(&headers, &caller) => {}
         }

@@ -44,13 +44,6 @@ impl<K: Hash + Eq> Buckets<K> {
         answer
     }
 
-    /// Whether there is one, without taking it.
-    pub(crate) fn check(&self, key: &K, now: Instant) -> Result<(), Duration> {
-        let levels = self.levels.lock().unwrap_or_else(PoisonError::into_inner);
-        let left = levels.get(key).map_or(self.at_once, |level| self.left(*level, now));
-        if left >= 1.0 { Ok(()) } else { Err(self.until_one(left)) }
-    }
-
     fn left(&self, level: Level, now: Instant) -> f64 {
         let since = now.saturating_duration_since(level.at).as_secs_f64();
         (level.left + since * self.per_second).min(self.at_once)
@@ -80,7 +73,6 @@ mod tests {
         let at = |ms| start + Duration::from_millis(ms);
         assert_eq!((0..5).filter(|_| buckets.take("a", start).is_ok()).count(), 3);
         assert_eq!(buckets.take("a", start), Err(Duration::from_millis(500)));
-        assert_eq!(buckets.check(&"b", start), Ok(()));
         assert_eq!(buckets.take("a", at(500)), Ok(()));
         assert!(buckets.take("a", at(600)).is_err());
         assert_eq!((0..9).filter(|_| buckets.take("a", at(60_000)).is_ok()).count(), 3);

@@ -14,6 +14,9 @@ pub(super) const LASTS: Duration = Duration::from_secs(12 * 3600);
 /// Sessions at a time: of more, the oldest ends.
 const MOST: usize = 1000;
 
+/// Sessions of one token at a time: whoever logs in again and again ends only his own.
+const MOST_OF_ONE: usize = 50;
+
 /// All sessions.
 #[derive(Default)]
 pub(super) struct Sessions {
@@ -40,11 +43,12 @@ impl Sessions {
         let id = crate::tls::hex(&random);
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.retain(|_, session| now.saturating_duration_since(session.began) < LASTS);
-        if open.len() >= MOST
-            && let Some(oldest) =
-                open.iter().min_by_key(|(_, session)| session.began).map(|(digest, _)| *digest)
-        {
-            open.remove(&oldest);
+        let own = open.values().filter(|session| session.token == token).count();
+        let ends = |session: &Session| own < MOST_OF_ONE || session.token == token;
+        if own >= MOST_OF_ONE || open.len() >= MOST {
+            let candidates = open.iter().filter(|(_, session)| ends(session));
+            let oldest = candidates.min_by_key(|(_, session)| session.began).map(|(digest, _)| *digest);
+            oldest.map(|oldest| open.remove(&oldest));
         }
         open.insert(digest(&id), Session { token: token.to_owned(), began: now });
         Ok(id)
@@ -72,4 +76,22 @@ impl Sessions {
 
 fn digest(id: &str) -> [u8; 32] {
     Sha256::digest(id.as_bytes()).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_logs_in_again_and_again_ends_only_his_own_sessions() {
+        let (sessions, now) = (Sessions::default(), Instant::now());
+        let olga = sessions.begin("olga's", now).unwrap();
+        let first = sessions.begin("vera's", now).unwrap();
+        for later in 1..=3 * MOST {
+            sessions.begin("vera's", now + Duration::from_millis(later as u64)).unwrap();
+        }
+        assert_eq!(sessions.token(&olga, now).as_deref(), Some("olga's"));
+        assert_eq!(sessions.token(&first, now), None);
+        assert_eq!(sessions.open.lock().unwrap().len(), MOST_OF_ONE + 1);
+    }
 }

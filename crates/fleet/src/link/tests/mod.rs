@@ -50,7 +50,8 @@ fn router(fleet: &Arc<Fleet>) -> axum::Router {
             _ => return StatusCode::UNAUTHORIZED.into_response(),
         };
         let visitor = Visitor { address: "somewhere".into(), token: token.into() };
-        limits(upgrade).on_upgrade(|socket| async move { fleet.serve(socket, visitor).await })
+        let serve = |socket| async move { fleet.serve(socket, visitor, &Intake::default(), || ()).await };
+        limits(upgrade).on_upgrade(serve)
     };
     axum::Router::new().route(PATH, axum::routing::get(upgrade))
 }
