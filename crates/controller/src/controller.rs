@@ -2,6 +2,7 @@
 
 use crate::api::{self, SubmissionState};
 use crate::core::{Core, now_ns};
+pub use crate::environment::Secrets;
 pub use crate::events::Event;
 use crate::executor::Executor;
 use crate::explain::{evaluation_ms, expected_ms, explain};
@@ -35,6 +36,16 @@ const MOST_LABELS: usize = 20;
 
 /// Submissions of a list that are given at once, whatever is asked for.
 const MOST_LISTED: usize = 1_000;
+
+/// A document whose name fits into lists.
+fn named(reading: Reading) -> Result<Reading, ReadFailure> {
+    match reading.name.chars().count() > LONGEST_NAME {
+        true => {
+            Err(ReadFailure::Refused(format!("the document's name is longer than {LONGEST_NAME} characters")))
+        }
+        false => Ok(reading),
+    }
+}
 
 /// Why something was not done.
 #[derive(Clone, Debug)]
@@ -208,19 +219,16 @@ impl Controller {
         Ok(())
     }
 
-    /// What a document would do.
-    pub fn check(&self, document: &str) -> api::Check {
-        explain(self.read(document))
+    /// What a document would do, for somebody who `may_run` it or not: then no secret is read.
+    pub fn check(&self, document: &str, may_run: bool) -> api::Check {
+        match may_run {
+            true => explain(self.read(document)),
+            false => explain(self.core.reader.look(document).and_then(named)),
+        }
     }
 
     fn read(&self, document: &str) -> Result<Reading, ReadFailure> {
-        let reading = self.core.reader.read(document)?;
-        if reading.name.chars().count() > LONGEST_NAME {
-            return Err(ReadFailure::Refused(format!(
-                "the document's name is longer than {LONGEST_NAME} characters"
-            )));
-        }
-        Ok(reading)
+        named(self.core.reader.read(document)?)
     }
 
     /// Submissions, the newest first: at most `limit` (and 1,000), those in a state and those before the submission `before`,

@@ -2,9 +2,9 @@
 //! of this machine in reach but what the operator has laid out.
 
 use crate::api::Problem;
-use crate::environment::restricted;
+use crate::environment::{Secrets, restricted};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tidemark_measure::record::Note;
@@ -74,7 +74,7 @@ pub(crate) enum ReadFailure {
 #[derive(Clone)]
 pub(crate) struct Reader {
     registry: Registry,
-    secrets: Option<PathBuf>,
+    secrets: Secrets,
     slots: Arc<Slots>,
     timeout: Duration,
 }
@@ -96,12 +96,21 @@ impl Drop for Slot {
 }
 
 impl Reader {
-    pub(crate) fn new(secrets: Option<PathBuf>, registry: Registry) -> Self {
+    pub(crate) fn new(secrets: Secrets, registry: Registry) -> Self {
         Self { secrets, registry, slots: Arc::default(), timeout: TIMEOUT }
     }
 
     /// Reads a document as far as it can be known before it runs.
     pub(crate) fn read(&self, text: &str) -> Result<Reading, ReadFailure> {
+        self.read_with(text, Some(self.secrets.clone()))
+    }
+
+    /// The same for somebody who may not run it: no secret is read.
+    pub(crate) fn look(&self, text: &str) -> Result<Reading, ReadFailure> {
+        self.read_with(text, None)
+    }
+
+    fn read_with(&self, text: &str, secrets: Option<Secrets>) -> Result<Reading, ReadFailure> {
         if text.len() > LARGEST_DOCUMENT {
             return Err(ReadFailure::Refused(format!(
                 "the document has {}; the limit is {}",
@@ -109,8 +118,8 @@ impl Reader {
                 units::bytes(LARGEST_DOCUMENT as u64)
             )));
         }
-        let (text, secrets, registry) = (text.to_owned(), self.secrets.clone(), self.registry.clone());
-        self.guarded(move || open(&text, secrets.as_deref(), &registry))?
+        let (text, registry) = (text.to_owned(), self.registry.clone());
+        self.guarded(move || open(&text, secrets.as_ref(), &registry))?
     }
 
     /// Does something that may take too long or panic, and gives up on it then.
@@ -156,7 +165,7 @@ impl Reader {
     }
 }
 
-fn open(text: &str, secrets: Option<&Path>, registry: &Registry) -> Result<Reading, ReadFailure> {
+fn open(text: &str, secrets: Option<&Secrets>, registry: &Registry) -> Result<Reading, ReadFailure> {
     restricted(secrets, registry, |environment| {
         let wrong = |diagnostics: Vec<Diagnostic>| ReadFailure::Wrong(problems(text, &diagnostics));
         match document::open(text, Path::new(""), environment).map_err(wrong)? {
@@ -307,7 +316,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Reading, ReadFailure> {
-        Reader::new(None, tidemark_engines::registry()).read(text)
+        Reader::new(Secrets::default(), tidemark_engines::registry()).read(text)
     }
 
     #[test]
@@ -411,8 +420,10 @@ mod tests {
 
     #[test]
     fn a_panic_becomes_a_sentence_and_a_slow_one_is_given_up() {
-        let patient =
-            Reader { timeout: Duration::from_secs(120), ..Reader::new(None, tidemark_engines::registry()) };
+        let patient = Reader {
+            timeout: Duration::from_secs(120),
+            ..Reader::new(Secrets::default(), tidemark_engines::registry())
+        };
         let Err(ReadFailure::Refused(bug)) = patient.guarded(|| panic!("for the test")) else {
             panic!("it went well")
         };

@@ -42,7 +42,10 @@ fn read(
 ) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
     let registry = Registry::new(vec![Arc::new(Objects)], vec![]);
     let (document, device_size) = (&nothing, &nothing);
-    yaml::read(text, &Environment { registry: &registry, variable, file: &file, document, device_size })
+    yaml::read(
+        text,
+        &Environment { registry: &registry, variable, file: &file, bound: &|_| None, document, device_size },
+    )
 }
 
 fn outcome(text: &str) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
@@ -147,7 +150,7 @@ fn the_full_document_gives_what_it_says() {
     let names: Vec<_> = plan.stages.iter().map(|stage| stage.name.as_str()).collect();
     assert_eq!(names, ["init", "fill", "settle", "main", "extras", "cleanup", "dispose"]);
     let Target::S3(s3) = &job(&plan.stages[0].works[0]).target else { panic!() };
-    assert_eq!((s3.access_key.as_str(), s3.secret_key.reveal()), ("AKIA", "very-secret"));
+    assert_eq!((s3.access_key.reveal(), s3.secret_key.reveal()), ("AKIA", "very-secret"));
     assert_eq!(s3.http.endpoints, ["http://10.0.0.1:8000", "https://10.0.0.2"]);
     assert_eq!((s3.http.timeout_ns, s3.http.retries, s3.http.no_keep_alive), (5_000_000_000, 2, true));
     assert!(s3.http.insecure && !s3.path_style && s3.sign_payload);

@@ -12,7 +12,8 @@ use axum::response::Response;
 use serde::Deserialize;
 use std::sync::Arc;
 use tidemark_controller::api::{
-    Cancel, Change, Check, CheckRequest, LiveRun, Submission, SubmissionState, Submit, TargetForm, Trouble,
+    Cancel, Change, Check, CheckRequest, LiveRun, Role, Submission, SubmissionState, Submit, TargetForm,
+    Trouble,
 };
 use utoipa::IntoParams;
 
@@ -187,11 +188,12 @@ pub(super) async fn live(
 #[utoipa::path(post, path = "/check", tag = "queue", request_body = CheckRequest, responses((status = 200, body = Check)))]
 pub(super) async fn check(
     State(app): State<Arc<App>>,
-    _: Viewer,
+    Viewer(caller): Viewer,
     Json(request): Json<CheckRequest>,
 ) -> Result<Reply<Check>, ApiError> {
     check_size(&request.document)?;
-    app.with_controller(move |controller| Ok(Reply(controller.check(&request.document)))).await
+    let may_run = caller.may(Role::Operator);
+    app.with_controller(move |controller| Ok(Reply(controller.check(&request.document, may_run)))).await
 }
 
 /// Lists the kinds of targets that documents may have, and their keys, for forms.
