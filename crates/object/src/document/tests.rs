@@ -328,7 +328,7 @@ fn targets_are_checked_before_they_are_needed() {
         (s3("endpoint: http://h, access_key: a"), "2:1 error `target` has no `secret_key`"),
         (
             s3("endpoint: http://h, access_key: '<accesskey>', secret_key: b"),
-            "2:52 error `access_key`: `<accesskey>` is a placeholder",
+            "2:52 error `access_key`: the value is a placeholder",
         ),
         (
             s3("endpoint: http://h, access_key: a, secret_key: '${NOWHERE}'"),

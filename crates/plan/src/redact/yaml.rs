@@ -79,7 +79,7 @@ impl Walk<'_> {
                 let (key, secret) = match self.begins_key() {
                     true => {
                         // What such a key is called is known to its reader only.
-                        let encoded = tag.is_some_and(|tag| tag.core_suffix() == Some("binary"));
+                        let encoded = tag.is_some_and(|tag| tag.suffix() == "binary");
                         let name = if encoded { "secret".to_owned() } else { text.clone().into_owned() };
                         self.set_key(name, place.clone());
                         (None, false)
