@@ -15,6 +15,7 @@ fuzz_target!(|text: &str| {
         registry: &registry,
         variable: &|_| None,
         file: &|_| Err(std::io::ErrorKind::NotFound.into()),
+        bound: &|_| None,
         document: &|_| Err(std::io::ErrorKind::NotFound.into()),
         device_size: &|_| Ok(1 << 30),
     };

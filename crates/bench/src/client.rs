@@ -101,7 +101,7 @@ pub(crate) fn run(task: &Task) -> Result<Cost, String> {
         storage_class: None,
     });
     let job = Job { target, actions: vec![action(verb)] };
-    let data = DataSet::new(1, 1, 0);
+    let data = DataSet::new(1, 1, 0, Default::default());
     tidemark_load::open_files::limit();
     let engine = tidemark_object::sessions::open(&job, &data).map_err(|error| error.to_string())?;
 

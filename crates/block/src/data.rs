@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime};
 use tidemark_measure::rng::mix;
 use tidemark_measure::units;
+use tidemark_plan::policy::Access;
 
 /// Bytes of a table's cell, unless a work's unit is smaller.
 const CELL: u64 = 4096;
@@ -21,6 +22,8 @@ pub struct DataSet {
     origin_ns: u64,
     tables: Option<Mutex<BTreeMap<u64, Arc<Table>>>>,
     notes: Mutex<Vec<String>>,
+    /// The files of this machine that may be opened.
+    access: Access,
 }
 
 impl DataSet {
@@ -35,7 +38,18 @@ impl DataSet {
             origin_ns: whole_units(since_1970.as_nanos() as u64),
             tables: verify_tables.then(Mutex::default),
             notes: Mutex::default(),
+            access: Access::own(),
         }
+    }
+
+    /// The same, which opens what `access` allows.
+    pub(crate) fn within(self, access: Access) -> Self {
+        Self { access, ..self }
+    }
+
+    /// The files of this machine that may be opened.
+    pub(crate) fn access(&self) -> &Access {
+        &self.access
     }
 
     /// Deviations from the request that are not errors, in whole sentences: buffers that could not be

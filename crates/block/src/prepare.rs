@@ -13,6 +13,7 @@ use std::sync::Arc;
 use tidemark_measure::record::{Note, Proof};
 use tidemark_plan::engine::{Carrier, Prepared, Process, Setup};
 use tidemark_plan::plan::{Plan, Work, WorkKind};
+use tidemark_plan::policy::Access;
 
 /// The engine ready for one run.
 struct Ready {
@@ -69,8 +70,8 @@ pub(crate) fn prepare(
     }
     jobs().filter(refills).try_for_each(|(_, job)| check_fill(job, &kept))?;
     let verifies = jobs().any(|(_, job)| job.content.verify || job.journal.is_some());
-    make_directories(jobs())?;
-    let data = Arc::new(DataSet::new(plan.seed, verifies));
+    make_directories(jobs(), &setup.access)?;
+    let data = Arc::new(DataSet::new(plan.seed, verifies).within(setup.access.clone()));
     let allow = setup.allow_destroy.to_vec();
     Ok(Box::new(Ready { external, process, data, method: None, allow, kept }))
 }
@@ -117,10 +118,15 @@ impl Identity {
 }
 
 /// Makes the directories of journals.
-fn make_directories<'a>(jobs: impl Iterator<Item = (&'a Work, &'a Job)>) -> Result<(), String> {
+fn make_directories<'a>(
+    jobs: impl Iterator<Item = (&'a Work, &'a Job)>,
+    access: &Access,
+) -> Result<(), String> {
     let directories: BTreeSet<_> = jobs.filter_map(|(_, job)| job.journal.as_deref()).collect();
     directories.into_iter().try_for_each(|directory| {
-        std::fs::create_dir_all(directory)
+        access
+            .directory(directory)
+            .map(drop)
             .map_err(|error| format!("cannot make the journal's directory {}: {error}", directory.display()))
     })
 }

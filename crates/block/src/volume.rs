@@ -7,7 +7,7 @@ use crate::fill::is_filled;
 use crate::job::{Action, Job, Place, Volume};
 use crate::owner::{self, Owner};
 use crate::sessions::Use;
-use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags, fstat, ftruncate, open, statx};
+use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags, fstat, ftruncate, statx};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io;
@@ -59,7 +59,7 @@ pub(crate) fn opened(
     purpose: Use,
 ) -> Result<(File, Opened), OpenError> {
     let path = path(volume)?;
-    let file = open_file(job, volume, path, purpose)?;
+    let file = open_file(job, volume, path, data, purpose)?;
     let failed = |error: Errno| OpenError(format!("{}: {}", path.display(), io::Error::from(error)));
     let stat = fstat(&file).map_err(failed)?;
     check_kind(volume, path, device::is_device(&stat))?;
@@ -122,7 +122,13 @@ pub(crate) fn opened(
     Ok((file, Opened { path: path.to_owned(), size: volume.size, label, is_filled, table, alignment }))
 }
 
-fn open_file(job: &Job, volume: &Volume, path: &Path, purpose: Use) -> Result<File, OpenError> {
+fn open_file(
+    job: &Job,
+    volume: &Volume,
+    path: &Path,
+    data: &DataSet,
+    purpose: Use,
+) -> Result<File, OpenError> {
     let writes = purpose == Use::Fill
         || job.actions.iter().any(|action| matches!(action, Action::Write | Action::Trim));
     let mut flags = OFlags::CLOEXEC | if writes { OFlags::RDWR } else { OFlags::RDONLY };
@@ -132,8 +138,12 @@ fn open_file(job: &Job, volume: &Volume, path: &Path, purpose: Use) -> Result<Fi
     if purpose == Use::Fill && matches!(volume.place, Place::File(_)) {
         flags |= OFlags::CREATE;
     }
-    let opened = open(path, flags, Mode::from_raw_mode(0o644));
-    opened.map(File::from).map_err(|error| OpenError(refusal(error, path, job.direct, writes)))
+    data.access().open(path, flags, Mode::from_raw_mode(0o644)).map_err(|error| {
+        OpenError(match Errno::from_io_error(&error) {
+            Some(errno) => refusal(errno, path, job.direct, writes),
+            None => format!("cannot open {}: {error}", path.display()),
+        })
+    })
 }
 
 /// Why a volume could not be opened, and what to do.

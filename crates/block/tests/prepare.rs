@@ -113,6 +113,7 @@ fn run_allowing(text: &str, other: &Arc<Other>, allow_destroy: &[PathBuf]) -> Re
         allow_destroy,
         scratch: None,
         writer: 1,
+        access: Default::default(),
         ready: &mut |line| told.push(line),
     };
     let ready = blocks.prepare(&plan, &mut setup)?;

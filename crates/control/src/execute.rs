@@ -14,6 +14,7 @@ use tidemark_measure::evaluation::Member;
 use tidemark_measure::record::{Note, Provenance, Run, Stage, State};
 use tidemark_observe::Observer;
 use tidemark_plan::plan::{Observe, OnFailure, Plan};
+use tidemark_plan::policy::Access;
 use tidemark_plan::registry::Registry;
 use tidemark_store::Store;
 
@@ -43,6 +44,8 @@ pub struct Options {
     pub open_files: Option<u64>,
     /// Tells what this process writes apart from what others write for the same run; `None`: by its number.
     pub writer: Option<u32>,
+    /// The files of this machine that the run may open.
+    pub access: Access,
 }
 
 /// How far a document is trusted with the machine that observes its load.
@@ -69,6 +72,7 @@ impl Options {
             member: None,
             open_files: None,
             writer: None,
+            access: Access::own(),
         }
     }
 

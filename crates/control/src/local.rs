@@ -93,6 +93,7 @@ impl Backend for LocalBackend {
                 allow_destroy: &options.allow_destroy,
                 scratch: options.scratch.as_deref(),
                 writer: options.writer.unwrap_or_else(std::process::id),
+                access: options.access.clone(),
                 ready: &mut |target| {
                     sink.event(Event::Target(&target));
                     targets.push(target);

@@ -2,6 +2,7 @@
 
 use crate::api::{self, SubmissionState};
 use crate::core::{Core, now_ns};
+pub use crate::environment::Secrets;
 pub use crate::events::Event;
 use crate::executor::Executor;
 use crate::explain::{evaluation_ms, expected_ms, explain};
@@ -36,6 +37,16 @@ const MOST_LABELS: usize = 20;
 
 /// Submissions of a list that are given at once, whatever is asked for.
 const MOST_LISTED: usize = 1_000;
+
+/// A document whose name fits into lists.
+fn named(reading: Reading) -> Result<Reading, ReadFailure> {
+    match reading.name.chars().count() > LONGEST_NAME {
+        true => {
+            Err(ReadFailure::Refused(format!("the document's name is longer than {LONGEST_NAME} characters")))
+        }
+        false => Ok(reading),
+    }
+}
 
 /// Why something was not done.
 #[derive(Clone, Debug)]
@@ -211,13 +222,15 @@ impl Controller {
         Ok(())
     }
 
-    /// What a document would do; `by` is whoever asks, of whose documents only a few are read at a time.
+    /// What a document would do, for somebody who `may_run` it or not: then no secret is read. `by` is whoever asks, of whose
+    /// documents only a few are read at a time.
     ///
     /// # Errors
     /// It was made from a submission whose hidden values cannot be put back.
-    pub fn check(&self, request: &api::CheckRequest, by: &str) -> Result<api::Check, Refusal> {
+    pub fn check(&self, request: &api::CheckRequest, by: &str, may_run: bool) -> Result<api::Check, Refusal> {
         let document = self.restored(&request.document, request.from, by)?;
-        Ok(explain(self.read(&document, Purpose::Check(by))))
+        let purpose = if may_run { Purpose::Check(by) } else { Purpose::Look(by) };
+        Ok(explain(self.read(&document, purpose)))
     }
 
     /// A document with the values that were hidden from who edited it. They go back to nobody but who wrote them: with another
@@ -248,13 +261,7 @@ impl Controller {
     }
 
     fn read(&self, document: &str, purpose: Purpose<'_>) -> Result<Reading, ReadFailure> {
-        let reading = self.core.reader.read(document, purpose)?;
-        if reading.name.chars().count() > LONGEST_NAME {
-            return Err(ReadFailure::Refused(format!(
-                "the document's name is longer than {LONGEST_NAME} characters"
-            )));
-        }
-        Ok(reading)
+        named(self.core.reader.read(document, purpose)?)
     }
 
     /// Submissions, the newest first: at most `limit` (and 1,000), those in a state and those before the submission `before`,

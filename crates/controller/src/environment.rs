@@ -4,27 +4,59 @@
 //! Variables whose name begins with [`PREFIX`], and files below the controller's secrets directory. The directory is
 //! compared after all links were followed, so that neither `..` nor a link leads out of it.
 
+use std::collections::BTreeMap;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use tidemark_keys::secret::PREFIX;
 use tidemark_plan::registry::Registry;
 use tidemark_plan::yaml::Environment;
 
-/// Only variables with this prefix are given to documents.
-const PREFIX: &str = "TIDEMARK_SECRET_";
+/// The secrets that are laid out for documents.
+#[derive(Clone, Debug, Default)]
+pub struct Secrets {
+    /// The directory of files with secrets, if there is one.
+    pub directory: Option<PathBuf>,
+    /// Variables and files whose content may be sent to some addresses only.
+    pub bound: BTreeMap<String, Vec<String>>,
+}
+
+impl Secrets {
+    /// The addresses to which a variable or a file is bound, if it is.
+    fn bound(&self, name: &str) -> Option<Vec<String>> {
+        let file = |name: &str| {
+            let directory = self.directory.as_ref()?.canonicalize().ok()?;
+            resolved(&directory, Path::new(name))
+        };
+        let is_meant =
+            |known: &&String| *known == name || file(known).is_some_and(|known| Some(known) == file(name));
+        self.bound.keys().find(is_meant).and_then(|known| self.bound.get(known)).cloned()
+    }
+}
+
+/// Stands for every secret where none is given away. It is put into nothing but what is never shown.
+const WITHHELD: &str = "withheld";
 
 /// A file with a secret is not larger than this; bytes.
 const LARGEST_SECRET: u64 = 64 << 10;
 
-/// Lends the environment of submitted documents. `secrets` is the directory of files with secrets, if there is one;
-/// readers go on as long as they are `waited_for`.
+/// Lends the environment of submitted documents; readers go on as long as they are `waited_for`. Without `secrets`, all of
+/// them seem to be there and none is given away: for those who may look at documents and not run them.
 pub(crate) fn restricted<T>(
-    secrets: Option<&Path>,
+    secrets: Option<&Secrets>,
     registry: &Registry,
     waited_for: &dyn Fn() -> bool,
     to: impl FnOnce(&Environment<'_>) -> T,
 ) -> T {
-    let variable = |name: &str| name.starts_with(PREFIX).then(|| std::env::var(name).ok()).flatten();
-    let file = |path: &Path| secret_file(secrets, path);
+    let variable = |name: &str| match secrets {
+        _ if !name.starts_with(PREFIX) => None,
+        Some(_) => std::env::var(name).ok(),
+        None => Some(WITHHELD.to_owned()),
+    };
+    let file = |path: &Path| match secrets {
+        Some(secrets) => secret_file(secrets.directory.as_deref(), path),
+        None => Ok(WITHHELD.to_owned()),
+    };
+    let bound = |name: &str| secrets.and_then(|secrets| secrets.bound(name));
     let document = |_: &Path| {
         Err(io::Error::other(
             "a submitted document cannot refer to other documents: copy the text into this one",
@@ -36,6 +68,7 @@ pub(crate) fn restricted<T>(
         registry,
         variable: &variable,
         file: &file,
+        bound: &bound,
         document: &document,
         device_size: &device_size,
         waited_for,
@@ -85,8 +118,11 @@ mod tests {
         std::fs::write(directory.path().join("secrets-of-others/key"), "no").unwrap();
         symlink(directory.path().join("outside"), secrets.join("link")).unwrap();
         symlink(secrets.join("key"), secrets.join("inner")).unwrap();
+        let laid_out = Secrets { directory: Some(secrets.clone()), ..Secrets::default() };
         let read = |path: &Path| {
-            restricted(Some(&secrets), &Registry::default(), &|| true, |environment| (environment.file)(path))
+            restricted(Some(&laid_out), &Registry::default(), &|| true, |environment| {
+                (environment.file)(path)
+            })
         };
         for inside in [secrets.join("key"), "key".into(), "./key".into(), "inner".into()] {
             assert_eq!(read(&inside).unwrap(), "hunter2", "{}", inside.display());
@@ -105,7 +141,7 @@ mod tests {
             let error = read(Path::new(path)).unwrap_err().to_string();
             assert!(error.contains("secrets directory"), "{path}: {error}");
         }
-        let none = restricted(None, &Registry::default(), &|| true, |environment| {
+        let none = restricted(Some(&Secrets::default()), &Registry::default(), &|| true, |environment| {
             (environment.file)(&secrets.join("key"))
         });
         assert!(none.unwrap_err().to_string().contains("--secrets"));
@@ -113,11 +149,42 @@ mod tests {
 
     #[test]
     fn nothing_else_of_this_machine_is_looked_at() {
-        restricted(None, &Registry::default(), &|| true, |environment| {
+        restricted(Some(&Secrets::default()), &Registry::default(), &|| true, |environment| {
             assert_eq!((environment.variable)("PATH"), None, "there is a PATH, and it is not given away");
             assert!(std::env::var("PATH").is_ok());
             assert!((environment.document)(Path::new("/etc/hostname")).is_err());
             assert!((environment.device_size)(Path::new("/dev/null")).is_err());
         });
+    }
+
+    #[test]
+    fn whoever_may_only_look_is_given_no_secret_and_not_told_which_there_are() {
+        restricted(None, &Registry::default(), &|| true, |environment| {
+            assert_eq!((environment.variable)("PATH"), None);
+            assert_eq!((environment.variable)("TIDEMARK_SECRET_NOBODY_HAS_SET").unwrap(), WITHHELD);
+            for path in ["key", "/etc/hostname", "../nowhere"] {
+                assert_eq!((environment.file)(Path::new(path)).unwrap(), WITHHELD);
+            }
+        });
+    }
+
+    #[test]
+    fn a_file_is_bound_under_any_of_its_names() {
+        let directory = tempfile::tempdir().unwrap();
+        for name in ["key", "other"] {
+            std::fs::write(directory.path().join(name), "hunter2").unwrap();
+        }
+        symlink("key", directory.path().join("alias")).unwrap();
+        let address = vec!["http://10.0.0.1:8000".to_owned()];
+        let bound = [("key", address.clone()), ("TIDEMARK_SECRET_S3", address.clone())];
+        let bound = bound.into_iter().map(|(name, addresses)| (name.to_owned(), addresses)).collect();
+        let secrets = Secrets { directory: Some(directory.path().to_owned()), bound };
+        let whole = directory.path().join("key").display().to_string();
+        for name in ["TIDEMARK_SECRET_S3", "key", "./key", "alias", &whole] {
+            assert_eq!(secrets.bound(name), Some(address.clone()), "{name}");
+        }
+        for name in ["TIDEMARK_SECRET_S4", "other", "missing"] {
+            assert_eq!(secrets.bound(name), None, "{name}");
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! What a controller needs of the world around it, as closures: the drivers that there are, and how a plan is carried out on
 //! some of them. Tests carry plans out in their own process.
 
-use crate::environment::restricted;
+use crate::environment::{Secrets, restricted};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,7 +33,7 @@ pub struct Task {
     /// Directory for temporary files.
     pub scratch: Option<PathBuf>,
     /// Directory of files with secrets that the document may refer to.
-    pub secrets: Option<PathBuf>,
+    pub secrets: Secrets,
 }
 
 /// Carries a plan out. Errors are sentences, and mean that no load was put on anything.
@@ -92,7 +92,7 @@ impl Executor {
             evaluate: Arc::new(move |document, task, store, sink| {
                 let options = evaluate::Options { renew: true, ..evaluate::Options::new(of_runs(&task)) };
                 let Task { provenance, secrets, .. } = task;
-                let evaluated = restricted(secrets.as_deref(), &registry, &|| true, |environment| {
+                let evaluated = restricted(Some(&secrets), &registry, &|| true, |environment| {
                     evaluate(document, provenance, &options, environment, store, sink)
                 });
                 evaluated.map_err(|error| error.to_string())

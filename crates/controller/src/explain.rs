@@ -154,7 +154,8 @@ mod tests {
     fn a_document_is_explained() {
         let text = "name: small\ntarget: {kind: mock, delay: 1ms}\nstages:\n\
                     - {name: main, load: {for: 90s, workers: 8, containers: 1, operations: [{get: {objects: 10}}]}}\n- {name: rest, pause: 10s}\n";
-        let check = explain(Reader::new(None, tidemark_engines::registry()).read(text, Purpose::Run));
+        let check =
+            explain(Reader::new(Default::default(), tidemark_engines::registry()).read(text, Purpose::Run));
         assert!(check.ok, "{check:?}");
         assert_eq!((check.name.as_str(), check.format.as_str()), ("small", "Tidemark YAML"));
         assert_eq!(check.expected_ms, Some(100_000), "{check:?}");
@@ -166,7 +167,9 @@ mod tests {
 
     #[test]
     fn what_cannot_run_says_why() {
-        let check = explain(Reader::new(None, tidemark_engines::registry()).read("name: x\n", Purpose::Run));
+        let check = explain(
+            Reader::new(Default::default(), tidemark_engines::registry()).read("name: x\n", Purpose::Run),
+        );
         assert!(!check.ok && check.problems.iter().any(|problem| !problem.warning), "{check:?}");
         let check = explain(Err(ReadFailure::Busy));
         assert!(!check.ok && check.problems[0].help.contains("again"));

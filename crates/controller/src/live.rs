@@ -559,7 +559,11 @@ mod tests {
         let text = "name: small\ntarget: {kind: mock, delay: 1ms}\nstages:\n\
                     - {name: fill, prepare: {containers: 1, objects: 1-100, sizes: 1KB}}\n\
                     - {name: main, load: {for: 100s, workers: 2, containers: 1, operations: [{get: {objects: 1-100}}]}}\n";
-        match Reader::new(None, tidemark_engines::registry()).read(text, Purpose::Run).unwrap().what {
+        match Reader::new(Default::default(), tidemark_engines::registry())
+            .read(text, Purpose::Run)
+            .unwrap()
+            .what
+        {
             What::Workload { plan, .. } => *plan,
             What::Evaluation { .. } => panic!("it is a workload"),
         }

@@ -1,5 +1,6 @@
 //! How a controller is set up.
 
+use crate::environment::Secrets;
 use std::path::PathBuf;
 use tidemark_plan::registry::Registry;
 
@@ -14,8 +15,8 @@ pub struct Options {
     pub registry: Registry,
     /// The result store.
     pub store: PathBuf,
-    /// Directory of files with secrets that documents may refer to, if any.
-    pub secrets: Option<PathBuf>,
+    /// The secrets that documents may refer to.
+    pub secrets: Secrets,
     /// Most submissions that may wait.
     pub queue_most: usize,
 }

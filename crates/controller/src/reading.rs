@@ -2,9 +2,9 @@
 //! of this machine in reach but what the operator has laid out.
 
 use crate::api::Problem;
-use crate::environment::restricted;
+use crate::environment::{Secrets, restricted};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tidemark_measure::record::Note;
@@ -76,6 +76,8 @@ pub(crate) enum ReadFailure {
 /// What a document is read for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Purpose<'a> {
+    /// Somebody who may not run it wants to know what it would do: no secret is read.
+    Look(&'a str),
     /// Somebody wants to know what it would do.
     Check(&'a str),
     /// Somebody submits it.
@@ -88,7 +90,7 @@ pub(crate) enum Purpose<'a> {
 #[derive(Clone)]
 pub(crate) struct Reader {
     registry: Registry,
-    secrets: Option<PathBuf>,
+    secrets: Secrets,
     checks: Arc<Slots>,
     submissions: Arc<Slots>,
     runs: Arc<Slots>,
@@ -160,7 +162,7 @@ impl Slots {
 }
 
 impl Reader {
-    pub(crate) fn new(secrets: Option<PathBuf>, registry: Registry) -> Self {
+    pub(crate) fn new(secrets: Secrets, registry: Registry) -> Self {
         let (checks, submissions, runs) = Default::default();
         Self { secrets, registry, checks, submissions, runs, timeout: TIMEOUT }
     }
@@ -174,8 +176,12 @@ impl Reader {
                 units::bytes(LARGEST_DOCUMENT as u64)
             )));
         }
-        let (text, secrets, registry) = (text.to_owned(), self.secrets.clone(), self.registry.clone());
-        self.guarded(purpose, move |waited_for| open(&text, secrets.as_deref(), &registry, waited_for))?
+        let secrets = match purpose {
+            Purpose::Look(_) => None,
+            Purpose::Check(_) | Purpose::Submit(_) | Purpose::Run => Some(self.secrets.clone()),
+        };
+        let (text, registry) = (text.to_owned(), self.registry.clone());
+        self.guarded(purpose, move |waited_for| open(&text, secrets.as_ref(), &registry, waited_for))?
     }
 
     /// Does something that may take too long or panic, and gives up on it then: it can ask whether it is still waited for.
@@ -186,7 +192,7 @@ impl Reader {
     ) -> Result<T, ReadFailure> {
         let until = Instant::now() + self.timeout;
         let slot = match purpose {
-            Purpose::Check(caller) => self.checks.take(Some(caller), until),
+            Purpose::Look(caller) | Purpose::Check(caller) => self.checks.take(Some(caller), until),
             Purpose::Submit(caller) => self.submissions.take(Some(caller), until),
             Purpose::Run => self.runs.take(None, until),
         }?;
@@ -216,7 +222,7 @@ impl Reader {
 
 fn open(
     text: &str,
-    secrets: Option<&Path>,
+    secrets: Option<&Secrets>,
     registry: &Registry,
     waited_for: &dyn Fn() -> bool,
 ) -> Result<Reading, ReadFailure> {
@@ -383,7 +389,7 @@ mod tests {
 
     /// Reads patiently: what is slow here may be the machine.
     fn read(text: &str) -> Result<Reading, ReadFailure> {
-        let reader = Reader::new(None, tidemark_engines::registry());
+        let reader = Reader::new(Secrets::default(), tidemark_engines::registry());
         Reader { timeout: Duration::from_secs(120), ..reader }.read(text, VERA)
     }
 
@@ -490,8 +496,10 @@ mod tests {
 
     #[test]
     fn a_panic_becomes_a_sentence_and_a_slow_one_is_given_up() {
-        let patient =
-            Reader { timeout: Duration::from_secs(120), ..Reader::new(None, tidemark_engines::registry()) };
+        let patient = Reader {
+            timeout: Duration::from_secs(120),
+            ..Reader::new(Secrets::default(), tidemark_engines::registry())
+        };
         let Err(ReadFailure::Refused(bug)) = patient.guarded(VERA, |_| panic!("for the test")) else {
             panic!("it went well")
         };
@@ -520,8 +528,10 @@ mod tests {
 
     #[test]
     fn one_caller_does_not_keep_all_others_waiting() {
-        let reader =
-            Reader { timeout: Duration::from_secs(120), ..Reader::new(None, tidemark_engines::registry()) };
+        let reader = Reader {
+            timeout: Duration::from_secs(120),
+            ..Reader::new(Secrets::default(), tidemark_engines::registry())
+        };
         let (end, ended) = std::sync::mpsc::channel::<()>();
         let ended = Arc::new(Mutex::new(ended));
         std::thread::scope(|scope| {

@@ -1,7 +1,7 @@
 //! The controller as a whole: documents go in, runs come out. Plans are carried out in this process.
 
 use crate::api::{Cancel, Change, Live, Submission, SubmissionState, Submit};
-use crate::controller::{Controller, Options, Refusal};
+use crate::controller::{Controller, Options, Refusal, Secrets};
 use crate::executor::Executor;
 use std::path::Path;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ fn options(directory: &Path) -> Options {
         version: "0.0.0".into(),
         registry: tidemark_engines::registry(),
         store: directory.join("results.db"),
-        secrets: None,
+        secrets: Secrets::default(),
         queue_most: 5,
     }
 }

@@ -1,12 +1,11 @@
 //! `<auth>`: how to get a token.
 
-use super::config::{Settings, Vocabulary};
+use super::config::{Entry, Settings, Vocabulary};
 use super::remarks::{Remarks, shown};
 use super::storage::address;
 use super::tree::Element;
 use tidemark_keys::nearest::nearest;
 use tidemark_object::job::SwiftAuth;
-use tidemark_plan::secret::Secret;
 
 /// What an `<auth>` means.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,16 +83,25 @@ fn refuse(auth: &Element, kind: &str, remarks: &mut Remarks) {
     remarks.error(span, format!("auth type {} is unknown", shown(kind)), help);
 }
 
-/// The value under the first of the keys that is present; an error when none is.
-fn required(auth: &Element, settings: &Settings<'_>, keys: &[&str], remarks: &mut Remarks) -> Option<String> {
+/// The entry under the first of the keys that is present; an error when none is.
+fn required<'s, 'a>(
+    auth: &Element,
+    settings: &'s Settings<'a>,
+    keys: &[&str],
+    remarks: &mut Remarks,
+) -> Option<&'s Entry<'a>> {
     if let Some(entry) = settings.find(keys) {
-        return Some(entry.value.to_owned());
+        return Some(entry);
     }
     if !settings.mentions(keys) || settings.is_blank(keys) {
         let help = format!("add {}=... to the config of `auth`", keys[0]);
         remarks.error(auth.span.clone(), format!("`auth` has no `{}`", keys[0]), help);
     }
     None
+}
+
+fn text(entry: &Entry<'_>) -> String {
+    entry.value.to_owned()
 }
 
 fn url(settings: &Settings<'_>, default: &str, remarks: &mut Remarks) -> Option<String> {
@@ -105,8 +113,8 @@ fn url(settings: &Settings<'_>, default: &str, remarks: &mut Remarks) -> Option<
 
 fn swauth(auth: &Element, settings: &Settings<'_>, remarks: &mut Remarks) -> Option<Auth> {
     let url = url(settings, "http://127.0.0.1:8080/auth/v1.0", remarks);
-    let user = required(auth, settings, &["username"], remarks);
-    let key = required(auth, settings, &["password", "key"], remarks).map(Secret::new);
+    let user = required(auth, settings, &["username"], remarks).map(text);
+    let key = required(auth, settings, &["password", "key"], remarks).map(Entry::secret);
     Some(Auth::Swift(SwiftAuth::TempAuth { url: url?, user: user?, key: key? }))
 }
 
@@ -117,14 +125,15 @@ fn keystone(auth: &Element, settings: &Settings<'_>, version_3: bool, remarks: &
         let help = "set username= and password=; or remove `auth`, and set token= and storage_url= in the storage's config";
         remarks.error(entry.key_span(), "`usertoken` is not supported", help);
     }
-    let user = required(auth, settings, &["username"], remarks);
-    let password = required(auth, settings, &["password"], remarks).map(Secret::new);
+    let user = required(auth, settings, &["username"], remarks).map(text);
+    let password = required(auth, settings, &["password"], remarks).map(Entry::secret);
     let project = required(
         auth,
         settings,
         &["tenant_name", "tenname", "project", "project_name", "tenant_id"],
         remarks,
-    );
+    )
+    .map(text);
     let service = settings.text(&["service"], "swift");
     let region = settings.find(&["region"]).map(|entry| entry.value.to_owned());
     let (url, user, password, project) = (url?, user?, password?, project?);

@@ -6,6 +6,7 @@ use super::tree::{Element, Value};
 use std::collections::HashSet;
 use std::ops::Range;
 use tidemark_keys::nearest::nearest;
+use tidemark_plan::secret::Secret;
 
 /// One `key=value`.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +29,21 @@ impl Entry<'_> {
         self.place(0..self.value.len())
     }
 
+    /// The value as the document has it, short enough for a message.
+    pub(super) fn shown(&self) -> String {
+        shown(&self.source.written(self.value_at..self.value_at + self.value.len()))
+    }
+
+    /// The value as a secret.
+    pub(super) fn secret(&self) -> Secret {
+        self.source.secret(self.value_at..self.value_at + self.value.len())
+    }
+
+    /// The key as the document has it, short enough for a message.
+    fn shown_key(&self) -> String {
+        shown(&self.source.written(self.key_at..self.key_at + self.key.len()))
+    }
+
     /// Whether a variable or a placeholder has yet to be given a value: an error that is reported elsewhere.
     fn is_unfilled(&self) -> bool {
         let own = self.value_at..=self.value_at + self.value.len();
@@ -38,6 +54,25 @@ impl Entry<'_> {
     pub(super) fn place(&self, part: Range<usize>) -> Range<usize> {
         self.source.place(self.value_at + part.start..self.value_at + part.end)
     }
+}
+
+/// The keys of targets whose values are read as secrets.
+const SECRETS: [&str; 9] = [
+    "accesskey",
+    "accessKey",
+    "secretkey",
+    "secretKey",
+    "session_token",
+    "sessionToken",
+    "token",
+    "password",
+    "key",
+];
+
+/// Whether what stands at `at` of a target's config is part of the value of a key that is read as a secret.
+pub(super) fn holds_secret(config: &str, at: usize) -> bool {
+    let entry = config[..at].rsplit(';').next().unwrap_or_default();
+    entry.split_once('=').is_some_and(|(key, _)| SECRETS.contains(&key.trim()))
 }
 
 /// More entries than this in one config are a mistake or an attack.
@@ -135,6 +170,12 @@ impl<'a> Settings<'a> {
         self.find(keys).map_or(default, |entry| entry.value).to_owned()
     }
 
+    /// The secret under any of the keys, which are among [`SECRETS`].
+    pub(super) fn secret(&self, keys: &[&str]) -> Option<Secret> {
+        debug_assert!(keys.iter().all(|key| SECRETS.contains(key)), "{keys:?}");
+        self.find(keys).map(|entry| entry.secret())
+    }
+
     /// The switch under any of the keys; off by default.
     pub(super) fn flag(&self, keys: &[&str], remarks: &mut Remarks) -> bool {
         let Some(entry) = self.find(keys) else { return false };
@@ -142,7 +183,7 @@ impl<'a> Settings<'a> {
             "true" | "yes" | "on" | "1" => true,
             "false" | "no" | "off" | "0" => false,
             _ => {
-                let message = format!("`{}` is neither true nor false: {}", entry.key, shown(entry.value));
+                let message = format!("`{}` is neither true nor false: {}", entry.key, entry.shown());
                 remarks.error(
                     entry.span(),
                     message,
@@ -158,7 +199,7 @@ impl<'a> Settings<'a> {
         let entry = self.find(keys)?;
         let number = entry.value.parse::<u64>().ok().filter(|number| *number <= i64::MAX as u64);
         if number.is_none() {
-            let message = format!("`{}` is not a whole number: {}", entry.key, shown(entry.value));
+            let message = format!("`{}` is not a whole number: {}", entry.key, entry.shown());
             remarks.error(entry.span(), message, "write digits only");
         }
         number
@@ -175,7 +216,7 @@ fn check(entry: &Entry<'_>, words: Vocabulary, remarks: &mut Remarks) {
         None if words.keys.is_empty() => format!("{} has no settings", words.owner),
         None => format!("valid keys: {}", words.keys.join(", ")),
     };
-    let message = format!("{} is not a key of {} and is ignored", shown(entry.key), words.owner);
+    let message = format!("{} is not a key of {} and is ignored", entry.shown_key(), words.owner);
     remarks.warning(entry.key_span(), message, help);
 }
 

@@ -59,7 +59,7 @@ impl Format for Cosbench {
             return Err(reader.remarks.sorted());
         }
         if !reader.has_target() {
-            root.expand(environment.variable, &mut reader.remarks);
+            root.expand(&environment.outside(), &mut reader.remarks);
         }
         let level = |name: &str| changes.level.iter().find(|axis| axis.name == name)?.value.number();
         if let Some(workers) = level(WORKERS.name()) {

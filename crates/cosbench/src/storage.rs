@@ -198,7 +198,7 @@ fn mock(settings: &Settings<'_>, remarks: &mut Remarks) -> Option<Storage> {
         match entry.value.parse::<f64>() {
             Ok(share) if (0.0..=1.0).contains(&share) => errors = share,
             _ => {
-                let message = format!("`errors` is not a probability: {}", shown(entry.value));
+                let message = format!("`errors` is not a probability: {}", entry.shown());
                 remarks.error(entry.span(), message, "write a number from 0 to 1");
             }
         }
@@ -214,7 +214,7 @@ fn embedded(settings: &Settings<'_>, remarks: &mut Remarks) -> Option<Storage> {
         "disk" => Place::Disk(directory),
         _ => {
             let entry = settings.find(&["place"])?;
-            let message = format!("`place` is neither memory nor disk: {}", shown(entry.value));
+            let message = format!("`place` is neither memory nor disk: {}", entry.shown());
             remarks.error(entry.span(), message, "write place=memory or place=disk");
             return None;
         }
@@ -253,7 +253,7 @@ fn token(storage: &Element, settings: &Settings<'_>, remarks: &mut Remarks) -> O
         return None;
     };
     let storage_url = address(url, true, remarks)?;
-    Some(SwiftAuth::Token { token: Secret::new(token.value), storage_url })
+    Some(SwiftAuth::Token { token: token.secret(), storage_url })
 }
 
 fn s3(storage: &Element, kind: &str, settings: &Settings<'_>, remarks: &mut Remarks) -> Option<Storage> {
@@ -289,9 +289,7 @@ fn s3(storage: &Element, kind: &str, settings: &Settings<'_>, remarks: &mut Rema
         http: http(settings, endpoints, remarks),
         access_key,
         secret_key,
-        session_token: settings
-            .find(&["session_token", "sessionToken"])
-            .map(|entry| Secret::new(entry.value)),
+        session_token: settings.secret(&["session_token", "sessionToken"]),
         region: settings.text(&["aws_region", "region"], REGION),
         path_style,
         sign_payload: false,
@@ -371,15 +369,15 @@ fn needs_path_style(endpoint: &str) -> bool {
     }
 }
 
-fn keys(storage: &Element, settings: &Settings<'_>, remarks: &mut Remarks) -> (String, Secret) {
+fn keys(storage: &Element, settings: &Settings<'_>, remarks: &mut Remarks) -> (Secret, Secret) {
     const ACCESS: &[&str] = &["accesskey", "accessKey"];
     const SECRET: &[&str] = &["secretkey", "secretKey"];
-    let given = |keys: &[&str]| settings.find(keys).map(|entry| entry.value).unwrap_or_default();
+    let given = |keys: &[&str]| settings.secret(keys).unwrap_or_default();
     let (access, secret) = (given(ACCESS), given(SECRET));
-    let absent = |keys: &[&str], value: &str| {
+    let absent = |keys: &[&str], value: &Secret| {
         value.is_empty() && (!settings.mentions(keys) || settings.is_blank(keys))
     };
-    match (absent(ACCESS, access), absent(SECRET, secret)) {
+    match (absent(ACCESS, &access), absent(SECRET, &secret)) {
         (true, true) => {
             let help = "set accesskey= and secretkey= unless you want anonymous access";
             remarks.warning(storage.span.clone(), "no keys are set; requests are sent unsigned", help);
@@ -392,7 +390,7 @@ fn keys(storage: &Element, settings: &Settings<'_>, remarks: &mut Remarks) -> (S
         }
         (false, false) => {}
     }
-    (access.to_owned(), Secret::new(secret))
+    (access, secret)
 }
 
 fn proxy(settings: &Settings<'_>, remarks: &mut Remarks) {

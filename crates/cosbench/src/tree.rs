@@ -3,6 +3,7 @@
 //! What COSBench files need and no more: elements and attributes. Hostile input is harmless: depth and number
 //! of attributes are bounded, and a document type, where entities are declared, is refused.
 
+use super::config;
 use super::remarks::{Remarks, shown};
 use super::template;
 use quick_xml::Reader;
@@ -11,6 +12,9 @@ use quick_xml::events::attributes::AttrError;
 use quick_xml::events::{BytesStart, Event};
 use std::collections::HashSet;
 use std::ops::Range;
+use tidemark_keys::Outside;
+use tidemark_keys::outside::ONLY_IN_SECRETS;
+use tidemark_keys::secret::{Binding, Secret, is_secret_variable};
 use tidemark_plan::diagnostic::{Code, Diagnostic};
 
 /// COSBench files are five deep.
@@ -46,6 +50,7 @@ impl Element {
             span,
             steps: Vec::new(),
             unfilled: Vec::new(),
+            filled: Vec::new(),
         };
         match self.attributes.iter_mut().find(|attribute| attribute.name == name) {
             Some(known) => known.value = value(known.value.span.clone()),
@@ -57,24 +62,19 @@ impl Element {
     }
 
     /// Replaces `${NAME}` by environment variables in the configs of targets: `storage` and `auth`.
-    pub(super) fn expand(&mut self, variable: &dyn Fn(&str) -> Option<String>, remarks: &mut Remarks) {
-        self.expand_telling(variable, &mut HashSet::new(), remarks);
+    pub(super) fn expand(&mut self, outside: &Outside<'_>, remarks: &mut Remarks) {
+        self.expand_telling(outside, &mut HashSet::new(), remarks);
     }
 
     /// As [`Element::expand`]; what is wrong with a variable is told once.
-    fn expand_telling(
-        &mut self,
-        variable: &dyn Fn(&str) -> Option<String>,
-        told: &mut HashSet<String>,
-        remarks: &mut Remarks,
-    ) {
+    fn expand_telling(&mut self, outside: &Outside<'_>, told: &mut HashSet<String>, remarks: &mut Remarks) {
         if matches!(self.name.as_str(), "storage" | "auth") {
             let configs = self.attributes.iter_mut().filter(|attribute| attribute.name == "config");
             configs
                 .filter(|one| one.value.text.contains("${"))
-                .for_each(|one| one.value.expand(variable, told, remarks));
+                .for_each(|one| one.value.expand(outside, told, remarks));
         }
-        self.children.iter_mut().for_each(|child| child.expand_telling(variable, told, remarks));
+        self.children.iter_mut().for_each(|child| child.expand_telling(outside, told, remarks));
     }
 
     /// The last child of a name.
@@ -102,11 +102,44 @@ pub(super) struct Value {
     steps: Vec<(usize, usize)>,
     /// Offsets in `text` at which the value of a variable is missing.
     pub(super) unfilled: Vec<usize>,
+    /// The values of variables in `text`.
+    filled: Vec<Filled>,
+}
+
+/// The value of a variable.
+#[derive(Debug)]
+struct Filled {
+    /// Where it stands.
+    place: Range<usize>,
+    variable: String,
+    /// Where it may be sent, if it is bound.
+    binding: Option<Binding>,
 }
 
 impl Value {
     fn empty(span: Range<usize>) -> Self {
-        Self { text: String::new(), span, steps: Vec::new(), unfilled: Vec::new() }
+        Self { text: String::new(), span, steps: Vec::new(), unfilled: Vec::new(), filled: Vec::new() }
+    }
+
+    /// A part of it as the document has it: variables stand by their names.
+    pub(super) fn written(&self, part: Range<usize>) -> String {
+        let (mut written, mut at) = (String::new(), part.start);
+        for Filled { place, variable, .. } in self.within(&part) {
+            written += &self.text[at..place.start];
+            written += &format!("${{{variable}}}");
+            at = place.end.min(part.end);
+        }
+        written + &self.text[at..part.end]
+    }
+
+    /// A part of it as a secret.
+    pub(super) fn secret(&self, part: Range<usize>) -> Secret {
+        let bindings = self.within(&part).filter_map(|filled| filled.binding.clone());
+        Secret::new(&self.text[part.clone()]).bound(bindings.reduce(Binding::and))
+    }
+
+    fn within(&self, part: &Range<usize>) -> impl Iterator<Item = &Filled> {
+        self.filled.iter().filter(|filled| part.contains(&filled.place.start))
     }
 
     /// Where a range of `text` stands in the document.
@@ -147,12 +180,7 @@ impl Value {
     }
 
     /// Replaces every `${NAME}` by the variable's value; places after it stay right.
-    fn expand(
-        &mut self,
-        variable: &dyn Fn(&str) -> Option<String>,
-        told: &mut HashSet<String>,
-        remarks: &mut Remarks,
-    ) {
+    fn expand(&mut self, outside: &Outside<'_>, told: &mut HashSet<String>, remarks: &mut Remarks) {
         let old = std::mem::replace(self, Self::empty(self.span.clone()));
         let mut at = 0;
         while let Some(start) = old.text[at..].find("${").map(|found| at + found) {
@@ -160,7 +188,13 @@ impl Value {
             self.copy(&old, at..start);
             let (name, place) = (&old.text[start + 2..end - 1], old.place(start..end));
             self.steps.push((self.text.len(), place.start));
-            let problem = match variable(name) {
+            let filled = self.text.len();
+            let problem = match (outside.variable)(name) {
+                _ if is_secret_variable(name) && !config::holds_secret(&old.text, start) => Some((
+                    format!("the environment variable {name} holds a secret, as its name says"),
+                    ONLY_IN_SECRETS.to_owned(),
+                    Code::Other,
+                )),
                 Some(value) if value.contains(';') => Some((
                     format!("the environment variable {name} contains a `;`"),
                     "change the value: a config separates its entries with `;`".to_owned(),
@@ -176,8 +210,13 @@ impl Value {
                     Code::UnsetVariable(name.to_owned()),
                 )),
             };
-            if problem.is_some() {
-                self.unfilled.push(self.text.len());
+            match problem.is_some() {
+                true => self.unfilled.push(filled),
+                false => self.filled.push(Filled {
+                    place: filled..self.text.len(),
+                    variable: name.to_owned(),
+                    binding: outside.binding(name),
+                }),
             }
             if let Some((message, help, code)) = problem
                 && told.insert(name.to_owned())
@@ -464,12 +503,17 @@ mod tests {
 
     #[test]
     fn variables_are_put_in_and_places_stay_right() {
-        let text = "<w><storage config='a=&amp;;k=${KEY};b=&lt;;u=${UNSET};z=1'/><x config='${KEY}'/></w>";
+        let text = "<w><storage config='a=&amp;;key=${KEY};b=&lt;;u=${UNSET};z=1'/><x config='${KEY}'/></w>";
         let mut remarks = Remarks::default();
         let mut root = read(text, &mut remarks).unwrap();
-        root.expand(&|name| (name == "KEY").then(|| "long secret".to_owned()), &mut remarks);
+        let outside = Outside {
+            variable: &|name| (name == "KEY").then(|| "long secret".to_owned()),
+            file: &|_| Ok(String::new()),
+            bound: &|_| None,
+        };
+        root.expand(&outside, &mut remarks);
         let value = root.children[0].value("config").unwrap();
-        assert_eq!(value.text, "a=&;k=long secret;b=<;u=;z=1");
+        assert_eq!(value.text, "a=&;key=long secret;b=<;u=;z=1");
         for part in ["a=", "z=1", ";b="] {
             let at = value.text.find(part).unwrap();
             assert_eq!(&text[value.place(at..at + part.len())], part);

@@ -10,6 +10,7 @@ use std::ops::{Range, RangeInclusive};
 use tidemark_keys::nearest::nearest;
 use tidemark_measure::units;
 use tidemark_object::job::Target;
+use tidemark_object::secrets::MISDIRECTED;
 use tidemark_plan::defaults;
 use tidemark_plan::plan::{Drivers, Observe, OnFailure, Plan, Stage, Work};
 use tidemark_plan::room::{self, Room};
@@ -137,7 +138,14 @@ impl<'a> Reader<'a> {
         let Self { remarks, storages, target, .. } = self;
         let resolve = || match target {
             Some(target) => storage::on(target.clone(), scope.storage, remarks),
-            None => storage::resolve(scope.storage, scope.auth, remarks).unwrap_or_else(Storage::nothing),
+            None => {
+                let found = storage::resolve(scope.storage, scope.auth, remarks);
+                let found = found.unwrap_or_else(Storage::nothing);
+                if let (Some(message), Some(element)) = (found.target.misdirected(), scope.storage) {
+                    remarks.error(element.span.clone(), message, MISDIRECTED);
+                }
+                found
+            }
         };
         storages.entry((place(scope.storage), place(scope.auth))).or_insert_with(resolve).clone()
     }

@@ -33,6 +33,7 @@ fn refused(text: &str, directory: &Path) -> (Result<Document, Vec<Diagnostic>>, 
             None
         },
         file: &|path| Err(refuse("file", path)),
+        bound: &|_| None,
         document: &|path| Err(refuse("document", path)),
         device_size: &|path| Err(refuse("device", path)),
         waited_for: &|| true,

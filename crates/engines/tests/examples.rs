@@ -16,6 +16,7 @@ fn the_examples_of_the_reference_are_documents() {
     let environment = Environment {
         variable: &|_| Some("http://10.0.0.1".to_owned()),
         file: &|_| Ok("from a file".to_owned()),
+        bound: &|_| None,
         device_size: &|_| Ok(2 << 30),
         ..Environment::process(&registry)
     };

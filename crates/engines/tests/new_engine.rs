@@ -377,7 +377,7 @@ fn it_is_forecast_and_checked() {
     assert_eq!(forecast.stages[0].works[0].actions[0].operations, Amount::Exactly(200));
     assert!(forecast.notes.iter().any(|note| note.text == "nothing is stored"));
     assert_eq!(Policy::default().check(&plan, &registry), Ok(()));
-    let strict = Policy { directories: vec!["/data".into()] };
+    let strict = Policy { directories: vec!["/data".into()], ..Policy::default() };
     assert!(strict.check(&plan, &registry).unwrap_err().contains("does not sleep among files"));
 }
 

@@ -30,7 +30,7 @@ impl Machine {
     }
 
     fn policy(&self) -> Policy {
-        Policy { directories: vec![self.0.path().join("in")] }
+        Policy { directories: vec![self.0.path().join("in")], ..Policy::default() }
     }
 
     /// The policy's result for a document, in which `IN` and `OUT` stand for the two places.
@@ -68,12 +68,6 @@ fn whatever_names_a_path_must_stay_within() {
         Box::new(|path| object("none", &format!("put_file: {{directory: {path}}}"))),
         Box::new(|path| object("none", &format!("write_local: {{directory: {path}}}"))),
         Box::new(|path| format!("observe: {{ceph_sockets: [{path}]}}\n{}", object("none", "get: {}"))),
-        Box::new(|path| {
-            format!(
-                "name: t\ntarget: {{kind: rbd, pool: p, image: i, conf: {path}, size: 1GiB}}\nstages:\n- load: \
-                 {{pattern: randread, block_size: 4KiB, for: 60s}}\n"
-            )
-        }),
         Box::new(|path| format!("[j]\nrw=read\ntime_based\nruntime=30\ndirect=1\nfilename={path}\n")),
         Box::new(|path| format!("[j]\nrw=read\ntime_based\nruntime=30\ndirect=1\ndirectory={path}\n")),
     ];
@@ -107,7 +101,7 @@ fn a_refusal_says_what_to_do() {
     assert!(said.contains(&format!("{} (which is {key})", machine.path("in/link/key"))), "{said}");
     assert!(machine.says(&volume("IN/../in/a")).unwrap_err().contains("contains `..`"));
     let relative = read(&volume("a.bin")).unwrap().plan;
-    let everything = Policy { directories: vec!["/".into()] };
+    let everything = Policy { directories: vec!["/".into()], ..Policy::default() };
     assert!(everything.check(&relative, &REGISTRY).unwrap_err().contains("the driver's working directory"));
     let whole = read(&volume("/dev/shm/a.bin")).unwrap().plan;
     assert_eq!(everything.check(&whole, &REGISTRY), Ok(()));
@@ -121,7 +115,7 @@ fn a_refusal_says_what_to_do() {
 fn a_single_file_may_be_allowed() {
     let machine = Machine::new();
     let key = machine.0.path().join("out/key");
-    let policy = Policy { directories: vec!["/nonexistent/x".into(), key] };
+    let policy = Policy { directories: vec!["/nonexistent/x".into(), key], ..Policy::default() };
     let plan = |name: &str| read(&volume(&machine.path(name))).unwrap().plan;
     assert_eq!(policy.check(&plan("out/key"), &REGISTRY), Ok(()));
     assert!(policy.check(&plan("out/key2"), &REGISTRY).is_err());
@@ -138,6 +132,57 @@ fn no_triggers_and_no_keys_of_the_machine() {
     let image = "name: t\ntarget: {kind: rbd, pool: p, image: i, size: 1GiB}\nstages:\n- load: {pattern: randread, block_size: 4KiB, \
                  for: 60s}\n";
     assert!(machine.says(image).unwrap_err().contains("/etc/ceph"));
+}
+
+fn image(keys: &str) -> String {
+    format!(
+        "name: t\ntarget: {{kind: rbd, {keys}, size: 1GiB}}\nstages:\n- load: {{pattern: randread, block_size: 4KiB, for: 60s}}\n"
+    )
+}
+
+#[test]
+fn a_ceph_configuration_is_code_and_has_a_list_of_its_own() {
+    let machine = Machine::new();
+    for place in ["in/ceph.conf", "out/ceph.conf", "out/other.conf"] {
+        fs::write(machine.0.path().join(place), "[global]\nlog file = /elsewhere\n").unwrap();
+    }
+    symlink(machine.0.path().join("out/ceph.conf"), machine.0.path().join("in/alias.conf")).unwrap();
+    symlink(machine.0.path().join("in/ceph.conf"), machine.0.path().join("out/alias.conf")).unwrap();
+    let policy = Policy {
+        directories: vec![machine.0.path().join("in")],
+        ceph_confs: ["in/ceph.conf", "out/ceph.conf", "out/alias.conf", "out/missing.conf"]
+            .map(|place| machine.0.path().join(place))
+            .to_vec(),
+    };
+    let says = |keys: &str| {
+        let keys = keys.replace("IN", &machine.path("in")).replace("OUT", &machine.path("out"));
+        policy.check(&read(&image(&keys)).unwrap().plan, &REGISTRY)
+    };
+    assert_eq!(says("pool: p, image: i, conf: OUT/ceph.conf"), Ok(()));
+    for (keys, why) in [
+        ("pool: p, image: i, conf: IN/ceph.conf", "below an --allow-path"),
+        ("pool: p, image: i, conf: OUT/alias.conf", "below an --allow-path"),
+        ("pool: p, image: i, conf: OUT/other.conf", "--allow-ceph-conf"),
+        ("pool: p, image: i, conf: OUT/missing.conf", "if the file is there"),
+        ("pool: p, image: i, conf: IN/../out/ceph.conf", "`..`"),
+        ("pool: p, image: i", "--allow-ceph-conf /etc/ceph/ceph.conf"),
+        ("pool: p, image: i, conf: OUT/ceph.conf, user: ../../x", "`../../x`"),
+        ("pool: p, image: --conf=x, conf: OUT/ceph.conf", "`--conf=x`"),
+        ("pool: p/q, image: i, conf: OUT/ceph.conf", "`p/q`"),
+    ] {
+        let said = says(keys).expect_err(keys);
+        assert!(said.contains(why), "{keys}: {said}");
+    }
+    let contradiction = policy.contradiction().unwrap();
+    assert!(
+        contradiction.contains("in/ceph.conf") && contradiction.contains("--allow-path"),
+        "{contradiction}"
+    );
+    let apart = Policy {
+        directories: vec![machine.0.path().join("in")],
+        ceph_confs: vec![machine.0.path().join("out/ceph.conf")],
+    };
+    assert_eq!(apart.contradiction(), None);
 }
 
 proptest! {

@@ -71,6 +71,7 @@ fn read(text: &str) {
             Some(value.to_owned())
         },
         file: &|_: &Path| Ok("from a file".to_owned()),
+        bound: &|_| None,
         document: &|path: &Path| std::fs::read_to_string(path),
         device_size: &|_: &Path| Ok(1 << 40),
         waited_for: &|| true,

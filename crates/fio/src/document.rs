@@ -41,6 +41,8 @@ const MOST_JOBS: usize = 1_000;
 
 /// A file's length times its jobs, bytes: a `[global]` option holds for every job, and drivers get the whole file with each.
 const MOST_TEXT: usize = 32 << 20;
+/// The variables of fio in formats of file names that Tidemark knows.
+pub(crate) const KNOWN_VARIABLES: [&str; 3] = ["$jobname", "$jobnum", "$filenum"];
 
 /// Whether a text is a fio job file: its first line that is not blank or a comment is a `[section]` header.
 pub(crate) fn is_fio(text: &str) -> bool {
@@ -219,6 +221,28 @@ fn check(job: &Job<'_>, span: &Range<usize>, found: &mut Vec<Diagnostic>) {
             "write it out: Tidemark guards the devices and images that a document names",
         ));
     }
+    let mut named = places.iter().filter_map(|name| job.setting(&[name]));
+    if let Some(setting) = named.find(|setting| hides_name(setting) && is_guarded(setting)) {
+        found.push(Diagnostic::error(
+            setting.span.clone(),
+            format!(
+                "`{}` of `{}` has a `$` that is none of fio's $jobname, $jobnum and $filenum in `filename_format`",
+                setting.name, job.section
+            ),
+            "write the name out: Tidemark guards the devices and images that a document names",
+        ));
+    }
+}
+
+/// Whether fio may make another name of a place than the one that stands there.
+fn hides_name(setting: &Setting<'_>) -> bool {
+    let plain = match setting.name {
+        "filename_format" => {
+            KNOWN_VARIABLES.iter().fold(setting.value.to_owned(), |rest, known| rest.replace(known, ""))
+        }
+        _ => setting.value.to_owned(),
+    };
+    plain.contains('$') && !plain.contains("${")
 }
 
 /// Variables that stand for numbers, and are not set.

@@ -52,7 +52,7 @@ const CEPH: [&str; 2] = ["rbd", "rados"];
 
 /// Options whose values are numbers, switches and words: whatever they say, they touch nothing else.
 #[rustfmt::skip]
-const HARMLESS: [&str; 218] = [
+const HARMLESS: [&str; 214] = [
     "kb_base", "unit_base", "description", "loops", "numjobs", "runtime", "timeout", "time_based", "startdelay",
     "ramp_time", "clocksource", "gtod_reduce", "gtod_cpu", "unique_filename", "lockfile", "nrfiles", "nr_files",
     "openfiles", "file_service_type", "create_serialize", "create_fsync", "create_on_open", "create_only",
@@ -71,8 +71,8 @@ const HARMLESS: [&str; 218] = [
     "cmdprio_percentage", "cmdprio_class", "cmdprio", "cmdprio_bssplit", "fixedbufs", "nonvectored", "force_async",
     "registerfiles", "sqthread_poll", "sqthread_poll_cpu", "cmd_type", "hipri", "hipri_percentage", "uncached",
     "nowait", "userspace_reap", "cpuload", "cpuchunks", "cpumode", "exit_on_io_done", "thp", "port", "hostname",
-    "interface", "ttl", "nodelay", "listen", "pingpong", "window_size", "mss", "verb", "bindname", "clustername",
-    "rbdname", "clientname", "pool", "busy_poll", "touch_objects", "skip_bad", "stat_type", "readfua", "writefua",
+    "interface", "ttl", "nodelay", "listen", "pingpong", "window_size", "mss", "verb", "bindname",
+    "busy_poll", "touch_objects", "skip_bad", "stat_type", "readfua", "writefua",
     "sg_write_mode", "stream_id", "iodepth", "iodepth_batch_submit", "iodepth_batch", "iodepth_batch_complete_min",
     "iodepth_batch_complete", "iodepth_batch_complete_max", "iodepth_low", "serialize_overlap", "io_submit_mode",
     "thinktime", "thinktime_spin", "thinktime_blocks", "thinktime_blocks_type", "thinktime_iotime", "rate", "rate_min",
@@ -138,6 +138,20 @@ pub(crate) fn check(policy: &Policy, who: &str, file: &FioFile) -> Result<(), St
     file.paths.iter().try_for_each(|path| policy.allow(who, path))
 }
 
+/// Whether a text has no blanks but spaces and no control characters: what fio makes of others differs from what they look
+/// like.
+fn is_plain(text: &str) -> bool {
+    !text.chars().any(|c| c.is_control() || (c.is_whitespace() && c != ' '))
+}
+
+/// Whether a format of names has a `$` that is none of the [known](document::KNOWN_VARIABLES) variables.
+fn has_other_variables(format: &str) -> bool {
+    document::KNOWN_VARIABLES
+        .iter()
+        .fold(format.to_owned(), |rest, variable| rest.replace(variable, ""))
+        .contains('$')
+}
+
 /// What decides where a section's files are: its own options, or those of the global sections before it.
 #[derive(Clone, Copy, Default)]
 struct InForce<'a> {
@@ -170,6 +184,14 @@ impl<'a> Reading<'a> {
 
     /// Every option by itself.
     fn options(&self) -> Result<(), String> {
+        if !is_plain(self.section.name) || self.section.name.contains('$') {
+            return Err(format!(
+                "{}: the section [{}] of the fio job file has a name with `$`, a control character or a blank other than a \
+                 space: rename it",
+                self.who,
+                self.section.name.escape_default()
+            ));
+        }
         if self.section.name.contains('/') {
             return Err(format!(
                 "{}: the section [{}] of the fio job file would name files elsewhere: remove `/` from its name",
@@ -181,6 +203,15 @@ impl<'a> Reading<'a> {
 
     fn option(&self, setting: &Setting<'_>) -> Result<(), String> {
         let value = setting.value;
+        if !is_plain(setting.name) || !is_plain(value) {
+            return Err(format!(
+                "{}: `{}` in [{}] of the fio job file has a control character or a blank other than a space, which fio would \
+                 take for a part of a name: remove it",
+                self.who,
+                setting.name.escape_default(),
+                self.section.name
+            ));
+        }
         if value.contains("${") {
             return self
                 .refuse(setting, "uses a variable of the driver's environment: write the value itself");
@@ -197,6 +228,11 @@ impl<'a> Reading<'a> {
         match setting.name {
             // Looked at together.
             "directory" | "filename" => Ok(()),
+            "name" if value.contains('$') => self.refuse(setting, "names files with `$`: write the name itself"),
+            "filename_format" if has_other_variables(value) => self.refuse(
+                setting,
+                "has a `$` that is neither of $jobname, $jobnum and $filenum: write the name itself",
+            ),
             "name" | "filename_format" if value.contains('/') => {
                 self.refuse(setting, "would name files elsewhere: remove `/`, and use `directory`")
             }
@@ -205,9 +241,14 @@ impl<'a> Reading<'a> {
                 Some((_, path)) => self.policy.allow(self.who, Path::new(path)),
                 None => Ok(()),
             },
-            "conf" => self.policy.allow(self.who, Path::new(value)),
+            "conf" => self.policy.ceph(self.who, Some(Path::new(value))),
+            "clustername" => {
+                self.policy.ceph_name(self.who, value)?;
+                self.policy.ceph(self.who, Some(&Policy::ceph_conf_of(value)))
+            }
+            "clientname" | "pool" | "rbdname" => self.policy.ceph_name(self.who, value),
             "ioengine" if ENGINES.contains(&value) || NETWORK.contains(&value) => Ok(()),
-            "ioengine" if CEPH.contains(&value) => self.policy.ceph(self.who),
+            "ioengine" if CEPH.contains(&value) => self.policy.ceph(self.who, None),
             "ioengine" => self.refuse(
                 setting,
                 "is not an engine that a driver allows in submitted plans: use io_uring, libaio, psync or another one \
@@ -234,6 +275,9 @@ impl<'a> Reading<'a> {
             let is_filename = setting.name == "filename";
             if !is_filename && setting.name != "directory" {
                 continue;
+            }
+            if setting.value.contains('$') {
+                return self.refuse(setting, "has a `$`: write the path itself");
             }
             if setting.value.is_empty() || setting.value.contains('\\') {
                 return self.refuse(setting, "is not a plain path: write an absolute path without `\\`");

@@ -18,7 +18,7 @@ use tidemark_control::event::{Event, EventSink, StopRequest};
 use tidemark_control::execute::{self, Trust};
 use tidemark_control::local::{Local, LocalBackend};
 use tidemark_observe::{HostSampler, Observer};
-use tidemark_plan::policy::Policy;
+use tidemark_plan::policy::{Access, Policy};
 use tidemark_plan::registry::Registry;
 
 /// How often the controller is told how busy this host is.
@@ -138,6 +138,7 @@ pub fn serve(
                         scratch: Some(options.scratch.clone()),
                         open_files: Some(open_files),
                         writer: Some(writer),
+                        access: Access::within(options.policy.clone()),
                         ..execute::Options::new(options.registry.clone(), Arc::new(Local), Trust::Network)
                     };
                     let reporter = Reporter { link: Arc::clone(&link), orders: Arc::clone(&orders), run };

@@ -9,6 +9,7 @@ use crate::document::{Document, Log};
 use crate::key::{Absent, AnyKey, KIND, Key, Mapping, OrFile, Shape};
 use crate::kinds::{Kind, Problem, choose};
 use crate::nearest::nearest;
+use crate::secret::Secret;
 use crate::shapes::{Kinds, Map, OneOrList};
 use crate::tree::{Entry, Node, Value};
 use std::ops::Range;
@@ -188,18 +189,19 @@ impl<'a> Table<'a> {
         Table::new(what, node, place, self.document)
     }
 
-    /// The text of a key, or of the file that its twin names.
-    pub fn text_or_file(&mut self, keys: &OrFile) -> Option<String> {
+    /// The secret of a key, or of the file that its twin names.
+    pub fn secret(&mut self, keys: &OrFile) -> Option<Secret> {
         self.contradiction(&keys.text, &keys.file, "both set the same value");
+        let outside = self.document.outside;
         if let Some(entry) = self.entry(&keys.file) {
-            let outside = self.document.outside;
             return self.scalar(&keys.file, &entry.node, |path| outside.content(path));
         }
         if keys.required && !self.has(&keys.text) {
             let help = format!("write it, or a reference such as ${{NAME}}, or `{}: path`", keys.file.name);
             self.missing(&keys.text, &help);
         }
-        self.get(&keys.text)
+        let entry = self.entry(&keys.text)?;
+        self.as_written(&keys.text, &entry.node, |text| outside.secret(text))
     }
 
     /// A single value that belongs to a key.
@@ -207,8 +209,25 @@ impl<'a> Table<'a> {
         self.scalar(key, node, |text| kind.read(text))
     }
 
-    /// The same, as `read` understands its text.
+    /// The same, as `read` understands its text, with the values of variables in it.
     pub fn scalar<S: Shape + ?Sized, T>(
+        &self,
+        key: &Key<S>,
+        node: &Node,
+        read: impl FnOnce(&str) -> Result<T, Problem>,
+    ) -> Option<T> {
+        debug_assert!(!key.secret, "`{}` is a secret", key.name);
+        let outside = self.document.outside;
+        self.as_written(key, node, |text| match key.expands {
+            true => outside
+                .expand(text)
+                .and_then(|expanded| read(&expanded.text).map_err(|problem| expanded.as_written(problem))),
+            false => read(text),
+        })
+    }
+
+    /// The same, as the document has it.
+    fn as_written<S: Shape + ?Sized, T>(
         &self,
         key: &Key<S>,
         node: &Node,
@@ -221,11 +240,7 @@ impl<'a> Table<'a> {
             self.error(name, &node.span, format!("`{name}` {kind}"), "write one value");
             return None;
         };
-        let value = match key.expands {
-            true => self.document.outside.expand(scalar).and_then(|text| read(&text)),
-            false => read(scalar),
-        };
-        value.map_err(|problem| self.report(name, scalar, node, problem)).ok()
+        read(scalar).map_err(|problem| self.report(name, scalar, node, problem)).ok()
     }
 
     fn report(&self, name: &str, scalar: &str, node: &Node, problem: Problem) {

@@ -7,7 +7,7 @@ use tidemark_keys::kinds::{Duration, Flag, Text, Whole, Word};
 use tidemark_keys::reference::Reference;
 use tidemark_keys::schema::Definitions;
 use tidemark_keys::shapes::{Kinds, Map, OneOrList, Under};
-use tidemark_keys::{AnyKey, Document, Key, Mapping, OrFile, Outside, Table, tree};
+use tidemark_keys::{AnyKey, Document, Key, Mapping, OrFile, Outside, Secret, Table, tree};
 
 static BOAT: Mapping =
     Mapping::new("boat", "A boat", &[&NAME, &CREW, &PORTS, &WAIT, &ENGINE, &CARGO, &PASS.text, &PASS.file])
@@ -37,6 +37,7 @@ fn read<T>(text: &str, sail: impl FnOnce(&mut Table<'_>) -> T) -> (T, Vec<String
     let outside = Outside {
         variable: &|name| (name == "NAME").then(|| "wave".to_owned()),
         file: &|_: &Path| Ok("secret\n".to_owned()),
+        bound: &|_| None,
     };
     let document = Document::new(text, outside);
     let mut table = Table::new("the boat", &root, &(0..0), &document).of(&BOAT);
@@ -54,10 +55,10 @@ fn a_key_gives_its_value_or_its_default_or_says_that_it_is_missing() {
     let all = "name: ${NAME}\ncrew: 3\nports: [Brest, Cork]\nwait: 2s\nsails: Ketch\npass_file: /p\n";
     let (boat, remarks) = read(all, |table| {
         let (name, crew, ports) = (table.value(&NAME), table.value(&CREW), table.all(&PORTS));
-        (name, crew, ports, table.get(&WAIT), table.get(&SAILS), table.text_or_file(&PASS))
+        (name, crew, ports, table.get(&WAIT), table.get(&SAILS), table.secret(&PASS))
     });
     let ports = vec!["Brest".to_owned(), "Cork".to_owned()];
-    let secret = Some("secret".to_owned());
+    let secret = Some(Secret::new("secret"));
     assert_eq!(boat, ("wave".to_owned(), 3, ports, Some(2_000_000_000), Some(2), secret));
     assert_eq!(remarks, Vec::<String>::new());
     let (crew, remarks) = read("x-own: 1\n", |table| (table.value(&NAME), table.value(&CREW)).1);

@@ -177,7 +177,8 @@ mod tests {
             let second = seconds.of(0, index).unwrap();
             for tally in &mut second.actions {
                 tally.ok += 1;
-                [&mut tally.response, &mut tally.lag].map(|one| one.record(u64::from(index) * 1_000));
+                tally.response.record(u64::from(index) * 1_000);
+                tally.lag.record(u64::from(index) * 1_000);
             }
         }
         let memory = |seconds: &Seconds| seconds.pending.values().map(Interval::memory).sum::<usize>();

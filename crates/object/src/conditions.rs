@@ -39,7 +39,7 @@ pub fn heeded(job: &Job, container: u64) -> Result<bool, OpenError> {
     let content = Content { form: Form::Zero, verify: false };
     let actions =
         [put(false), put(true), Verb::Delete].map(|verb| Action { verb, naming: naming.clone(), content });
-    let actions = Prepared::all(&actions, &DataSet::new(0, 0, 0))?;
+    let actions = Prepared::all(&actions, &DataSet::new(0, 0, 0, Default::default()))?;
     let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let operation =
         Operation { space: container, item: since_1970.as_nanos() as u64, ..Operation::default() };

@@ -37,6 +37,7 @@ use std::ops::{Deref, Range};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Instant, SystemTime};
 use tidemark_measure::rng::mix;
+use tidemark_plan::policy::Access;
 use versions::{End, Place, Versions};
 
 /// Bytes of a block.
@@ -63,13 +64,15 @@ pub struct DataSet {
     pools: Mutex<Vec<([u64; 2], Arc<Pool>)>>,
     /// The sets of the run so far, each with the hash of its names.
     sets: Mutex<Vec<(u64, u64)>>,
+    /// The files of this machine that may be uploaded and written.
+    access: Access,
 }
 
 impl DataSet {
     /// A data set. `seed` must be the same in every run that reads data of another; `writer` distinguishes
     /// processes apart that write at the same time (24 bits are kept), and `followed` is how many keys
     /// stale content is looked for in (24 bytes each, at most; 0: none, which is right when no read verifies).
-    pub fn new(seed: u64, writer: u32, followed: usize) -> Arc<Self> {
+    pub fn new(seed: u64, writer: u32, followed: usize, access: Access) -> Arc<Self> {
         let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         Arc::new(Self {
             seed,
@@ -79,7 +82,13 @@ impl DataSet {
             versions: Versions::new(followed),
             pools: Mutex::default(),
             sets: Mutex::default(),
+            access,
         })
+    }
+
+    /// The files of this machine that may be uploaded and written.
+    pub(crate) fn access(&self) -> &Access {
+        &self.access
     }
 
     /// The content of the objects that an action writes or reads.

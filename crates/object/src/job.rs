@@ -111,7 +111,7 @@ pub struct S3 {
     /// The transport.
     pub http: Http,
     /// Access key; empty for anonymous requests, which are not signed.
-    pub access_key: String,
+    pub access_key: Secret,
     /// Secret key.
     pub secret_key: Secret,
     /// Session token, if any.

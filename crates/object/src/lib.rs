@@ -21,6 +21,7 @@
 //! | `transport`, `endpoint` | plain TCP or TLS; where a server is and whom to trust |
 //! | `slots` | the session: each slot one `async` loop, polled when it has something to do |
 //! | `reactor` | one thread's sockets, timers and slots over one epoll instance |
+//! | `secrets` | where the secrets of a target may be sent, and how they are kept out of what servers say |
 //! | `failure` | why an operation failed: a class, and words for the first few |
 //! | [`text`] | numbers and names as bytes |
 
@@ -43,6 +44,7 @@ pub mod preflight;
 mod prepare;
 mod reactor;
 mod s3;
+pub mod secrets;
 pub mod sessions;
 mod sigv4;
 mod slots;

@@ -20,6 +20,7 @@ use std::task::Poll;
 use tidemark_load::engine::{OpenError, Operation, Outcome, Tick};
 use tidemark_measure::fault::Fault;
 use tidemark_measure::verification::Checked;
+use tidemark_plan::policy::Directory;
 
 /// How much of a refusal's body is kept: its words are at the beginning.
 const REFUSAL_MOST: usize = 4 << 10;
@@ -37,6 +38,9 @@ pub(crate) trait Protocol {
     fn tells_gone(&self, _failure: &Failure) -> bool {
         false
     }
+
+    /// What happened, without the secrets that the server knows.
+    fn masked(&self, words: String) -> String;
 
     /// Makes one attempt.
     async fn attempt(&mut self, task: &Task<'_>) -> Result<Done, Failure>;
@@ -92,17 +96,23 @@ pub(crate) struct Prepared {
     pub(crate) names: Names,
     content: ContentPlan,
     files: Option<Files>,
+    /// Where objects are written instead of to the storage.
+    directory: Option<Directory>,
 }
 
 impl Prepared {
     /// Prepares the actions of a work.
     ///
     /// # Errors
-    /// When the files to upload cannot be listed.
+    /// When the files to upload cannot be listed, or the directory to write to cannot be opened.
     pub(crate) fn all(actions: &[Action], data: &Arc<DataSet>) -> Result<Arc<[Self]>, OpenError> {
         let prepare = |action: &Action| {
             let files = match &action.verb {
-                Verb::PutFile { directory, .. } => Some(Files::list(directory)?),
+                Verb::PutFile { directory, .. } => Some(Files::list(directory, data.access())?),
+                _ => None,
+            };
+            let directory = match &action.verb {
+                Verb::WriteLocal { directory } => Some(local::directory(directory, data.access())?),
                 _ => None,
             };
             Ok(Self {
@@ -110,6 +120,7 @@ impl Prepared {
                 names: Names::new(&action.naming),
                 content: data.plan(&action.content, &action.naming),
                 files,
+                directory,
             })
         };
         actions.iter().map(prepare).collect()
@@ -361,7 +372,7 @@ pub(crate) async fn serve(
         let (mut retry, mut recoveries, mut in_doubt) = (Retry::new(&http), 0, false);
         let result = loop {
             let result = match &action.verb {
-                Verb::WriteLocal { directory } => write_local(directory, &task, &reactor),
+                Verb::WriteLocal { .. } => write_local(&task, &reactor),
                 _ => protocol.attempt(&task).await,
             };
             let Err(failure) = result else { break result };
@@ -392,14 +403,18 @@ pub(crate) async fn serve(
             }
             Err(failure) => {
                 let done = reactor.now();
-                examples.note(failure.fault, || format!("{}: {}", task.words(), failure.text));
+                let words = || format!("{}: {}", task.words(), failure.text);
+                examples.note(failure.fault, || protocol.masked(words()));
                 mailbox.complete(done, Outcome { retries, ..Outcome::failure(failure.fault) });
             }
         }
     }
 }
 
-fn write_local(directory: &std::path::Path, task: &Task<'_>, reactor: &Reactor) -> Result<Done, Failure> {
+fn write_local(task: &Task<'_>, reactor: &Reactor) -> Result<Done, Failure> {
+    let Some(directory) = &task.action.directory else {
+        return Err(Failure::without_effect(Fault::Local, "there is no directory to write to"));
+    };
     let (mut container, mut object) = (Vec::new(), Vec::new());
     task.action.names.push_container(&mut container, task.operation.space);
     task.action.names.push_object(&mut object, task.operation.item);

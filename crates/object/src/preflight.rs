@@ -24,11 +24,13 @@ pub fn preflight(job: &Job, container: Option<u64>) -> Result<String, OpenError>
         Names::new(&action.naming).push_container(&mut name, number);
         name
     });
-    match &job.target {
+    let mask = job.target.mask();
+    let said = match &job.target {
         Target::S3(target) => s3::preflight::preflight(target, name.as_deref()),
         Target::Swift(target) => swift::preflight::preflight(target, name.as_deref()),
         Target::Mock(_) | Target::Nothing | Target::Embedded(_) => Ok(String::new()),
-    }
+    };
+    said.map(|software| mask.apply(software).into_owned()).map_err(|error| mask.error(error))
 }
 
 /// The settings for the first requests.

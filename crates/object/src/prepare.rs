@@ -79,7 +79,7 @@ impl Servers {
     /// Starts what must be started and sends every distinct target one cheap request.
     pub(crate) fn prepare(plan: &Plan, setup: &mut Setup<'_>) -> Result<Self, String> {
         let scratch = setup.scratch.unwrap_or(Path::new(".")).to_owned();
-        let data = DataSet::new(plan.seed, setup.writer, followed_keys(plan));
+        let data = DataSet::new(plan.seed, setup.writer, followed_keys(plan), setup.access.clone());
         let given_up = GivenUp::read(setup.allow_destroy)?;
         let asks = !setup.skip_preflight;
         let mut servers = Self { running: Vec::new(), scratch, data, given_up, asks, heeding: Vec::new() };
@@ -121,7 +121,7 @@ impl Servers {
         let server = &self.running[index].server;
         let target = Target::S3(S3 {
             http: Http { endpoints: vec![server.endpoint()], ..Http::default() },
-            access_key: server.access_key().to_owned(),
+            access_key: server.access_key().into(),
             secret_key: Secret::new(server.secret_key()),
             session_token: None,
             region: REGION.into(),

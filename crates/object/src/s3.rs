@@ -60,7 +60,7 @@ pub(crate) fn resolve(target: &S3) -> Result<Vec<Arc<Endpoint>>, OpenError> {
     let token = target.session_token.as_ref().map_or("", |token| token.reveal());
     let class = target.storage_class.as_deref().unwrap_or("");
     let texts = [
-        ("access key", target.access_key.as_str()),
+        ("access key", target.access_key.reveal()),
         ("session token", token),
         ("region", target.region.as_str()),
         ("storage class", class),
@@ -129,6 +129,10 @@ pub(crate) struct Slot {
 }
 
 impl Protocol for Slot {
+    fn masked(&self, words: String) -> String {
+        self.sender.target().mask().apply(words).into_owned()
+    }
+
     #[inline]
     async fn attempt(&mut self, task: &Task<'_>) -> Result<Done, Failure> {
         let (container, item) = (task.operation.space, task.operation.item);
@@ -245,7 +249,7 @@ impl Slot {
         let local = task.file()?;
         let failed =
             |error| Failure::without_effect(Fault::Local, format!("{}: {error}", local.path.display()));
-        let file = std::fs::File::open(&local.path).map_err(failed)?;
+        let file = local.open().map_err(failed)?;
         let bytes = file.metadata().map_err(failed)?.len();
         let name = encode(&local.name, true);
         self.address.object(|out| out.extend_from_slice(name.as_bytes()));

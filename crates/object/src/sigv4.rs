@@ -60,7 +60,7 @@ pub(crate) struct Unsigned<'a> {
 
 /// Signs requests with one key. One for each thread.
 pub(crate) struct Signer {
-    access_key: String,
+    access_key: Secret,
     secret: Secret,
     region: String,
     token: Option<Secret>,
@@ -101,10 +101,10 @@ struct Lines {
 
 impl Signer {
     /// A signer. With an empty access key requests are not signed at all.
-    pub(crate) fn new(access_key: &str, secret: &Secret, region: &str, token: Option<&Secret>) -> Self {
+    pub(crate) fn new(access_key: &Secret, secret: &Secret, region: &str, token: Option<&Secret>) -> Self {
         let nobody = hmac(&[]);
         Self {
-            access_key: access_key.to_owned(),
+            access_key: access_key.clone(),
             secret: secret.clone(),
             region: region.to_owned(),
             token: token.cloned(),
@@ -187,7 +187,7 @@ impl Signer {
         }
         others.for_each(add);
         push(canonical, &[b"\n", names, b"\n", request.payload.text()]);
-        let (key, scope) = (self.access_key.as_bytes(), &self.moment.scope);
+        let (key, scope) = (self.access_key.reveal().as_bytes(), &self.moment.scope);
         push(head, &[b"Authorization: AWS4-HMAC-SHA256 Credential=", key, b"/", scope]);
         push(head, &[b", SignedHeaders=", names, b", Signature="]);
     }

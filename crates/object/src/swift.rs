@@ -77,7 +77,7 @@ fn enter(target: &Swift) -> Result<(Account, Vec<Place>), OpenError> {
     let reactor = Reactor::new(Clock::starting_at(Instant::now()), target.http.timeout_ns)?;
     let account = reactor
         .block_on(Account::log_in(&target.auth, &target.http, &reactor))
-        .map_err(|refusal| in_words(refusal, target.http.timeout_ns))?;
+        .map_err(|refusal| target.mask().error(in_words(refusal, target.http.timeout_ns)))?;
     let storage_url = account.grant().storage_url.clone();
     let resolver = Resolver::new(&target.http);
     let path = || url::Url::parse(&storage_url).map(|url| url.path().trim_end_matches('/').to_owned());
@@ -144,6 +144,12 @@ struct Slot {
 }
 
 impl Protocol for Slot {
+    fn masked(&self, words: String) -> String {
+        let mut mask = self.target.mask();
+        mask.add(&self.account.grant().token);
+        mask.apply(words).into_owned()
+    }
+
     #[inline]
     async fn attempt(&mut self, task: &Task<'_>) -> Result<Done, Failure> {
         match &task.action.verb {
@@ -318,7 +324,7 @@ impl Slot {
         let local = task.file()?;
         let failed =
             |error| Failure::without_effect(Fault::Local, format!("{}: {error}", local.path.display()));
-        let file = std::fs::File::open(&local.path).map_err(failed)?;
+        let file = local.open().map_err(failed)?;
         let bytes = file.metadata().map_err(failed)?.len();
         let (name, content) = (encode(&local.name, true), Content::File(&file));
         if let Some(part_bytes) = part_bytes {

@@ -127,7 +127,7 @@ fn files_are_uploaded_by_their_numbers() {
 #[test]
 fn content_that_is_not_what_was_written_is_told() {
     let (server, target) = server();
-    let data = DataSet::new(7, 1, 1000);
+    let data = DataSet::new(7, 1, 1000, Default::default());
     let mut run = Run::sharing(&data, Target::S3(target), actions(&[PUT, Verb::Get]), 1);
     run.well(&PUT, 1, 1, 50_000);
     server.faults().corrupt("box1", "o1", 30_000).unwrap();
@@ -209,7 +209,7 @@ fn preflight_says_what_is_wrong_in_one_sentence() {
     };
     told(target.clone(), Some(9), &["bucket 'box9'", "init stage"]);
     told(S3 { secret_key: Secret::new("wrong"), ..target.clone() }, None, &["secret key"]);
-    told(S3 { access_key: "NOBODY".into(), ..target.clone() }, None, &["access key 'NOBODY'"]);
+    told(S3 { access_key: "NOBODY".into(), ..target.clone() }, None, &["rejects the access key"]);
     let mut nowhere = target.clone();
     nowhere.http.endpoints = vec!["http://127.0.0.1:1".into()];
     told(nowhere.clone(), None, &["connection refused by http://127.0.0.1:1"]);

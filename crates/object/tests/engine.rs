@@ -33,8 +33,14 @@ fn works(plan: &Plan) -> Vec<&Work> {
 fn prepare(plan: &Plan, skip_preflight: bool) -> (Vec<String>, Result<Vec<Carrier>, String>) {
     let mut lines = Vec::new();
     let mut ready = |line| lines.push(line);
-    let setup =
-        &mut Setup { skip_preflight, allow_destroy: &[], scratch: None, writer: 1, ready: &mut ready };
+    let setup = &mut Setup {
+        skip_preflight,
+        allow_destroy: &[],
+        scratch: None,
+        writer: 1,
+        access: Default::default(),
+        ready: &mut ready,
+    };
     let carriers =
         Objects.prepare(plan, setup).and_then(|mut prepared| prepared.open(&works(plan), &mut Vec::new()));
     (lines, carriers)
@@ -88,7 +94,7 @@ fn only_what_the_embedded_server_holds_stays_on_one_machine() {
 
 #[test]
 fn a_plan_from_the_network_touches_only_what_is_allowed() {
-    let policy = Policy { directories: vec!["/srv/bench".into()] };
+    let policy = Policy { directories: vec!["/srv/bench".into()], ..Policy::default() };
     let check = |target: &str, stages: &str| policy.check(&plan(target, stages), &registry());
     assert_eq!(check("embedded", STAGES), Ok(()));
     assert_eq!(check("{kind: embedded, directory: /srv/bench/objects}", STAGES), Ok(()));

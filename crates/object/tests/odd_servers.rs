@@ -273,7 +273,7 @@ fn requests_say_what_they_should() {
         "{put}"
     );
     assert!(put.contains("Content-Length: 0\r\n") && !put.contains("SECRET"), "{put}");
-    target.access_key = String::new();
+    target.access_key = "".into();
     Run::of(Target::S3(target), unverified(&[Verb::Head]), 1).well(&Verb::Head, 1, 2, 0);
     assert!(!told.recv().unwrap().contains("Authorization"));
 }
@@ -317,6 +317,29 @@ fn preflight_knows_what_is_no_s3_server_and_a_clock_that_is_off() {
           <Error><Code>AuthorizationHeaderMalformed</Code><Region>eu-west-1</Region></Error> ",
     );
     assert!(region.contains("us-east-1") && region.contains("eu-west-1"), "{region}");
+}
+
+#[test]
+fn what_a_server_says_is_told_without_secrets() {
+    let echo = |body: &str| {
+        let reply = format!(
+            "HTTP/1.1 403 Forbidden\r\nServer: SECRET\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        always(String::leak(reply).as_bytes())
+    };
+    let body = "<Error><Code>AccessDenied</Code><Message>SECRET and 53 U0VDUkVU are not SESSION%2BTOKEN</Message></Error>";
+    let target = S3 { session_token: Some("SESSION+TOKEN".into()), ..target(echo(body)) };
+    let mut run = run(target.clone());
+    assert_eq!(run.one(&Verb::Get, 1, 2, 0).fault, Some(Fault::Denied));
+    let told = run.examples()[0].text.clone();
+    assert!(told.contains("403 AccessDenied: *** and 53 *** are not ***"), "{told}");
+    let job = Job { target: Target::S3(target), actions: actions(&[PUT]) };
+    let said = match preflight(&job, None) {
+        Ok(said) => said,
+        Err(error) => error.to_string(),
+    };
+    assert!(!said.contains("SECRET") && !said.contains("SESSION"), "{said}");
 }
 
 mod tls {

@@ -201,7 +201,7 @@ fn what_is_wrong_is_said_in_one_sentence_before_the_load() {
     says(&at("http://no-such-host.invalid/auth".into()), None, ["cannot resolve", "DNS"]);
     let job =
         Job { target: Target::Swift(server.temp_auth()), actions: actions(&[Verb::Restore { days: 1 }]) };
-    let refused = sessions::open(&job, &DataSet::new(1, 1, 0)).err().unwrap().to_string();
+    let refused = sessions::open(&job, &DataSet::new(1, 1, 0, Default::default())).err().unwrap().to_string();
     assert!(refused.contains("restore"), "{refused}");
 }
 

@@ -36,7 +36,7 @@ fn thread_cpu_ns() -> u64 {
 fn measures_verification() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}", listener.local_addr().unwrap());
-    let data = DataSet::new(7, 1, 0);
+    let data = DataSet::new(7, 1, 0, Default::default());
     let plan = data.plan(&Content::default(), &naming());
     let key = Key { space: 1, item: 1 };
     let mut object = Vec::new();

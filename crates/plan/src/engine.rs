@@ -10,7 +10,7 @@ use crate::forecast::Forecaster;
 use crate::job::Job;
 use crate::level::LevelAxis;
 use crate::plan::{Plan, Work, WorkKind};
-use crate::policy::Policy;
+use crate::policy::{Access, Policy};
 use crate::yaml::context::Context;
 use crate::yaml::environment::Environment;
 use crate::yaml::scope::Scope;
@@ -214,6 +214,8 @@ pub struct Setup<'a> {
     pub scratch: Option<&'a Path>,
     /// The number that tells what this process writes apart from what others write for the same run.
     pub writer: u32,
+    /// The files of this machine that the run may open.
+    pub access: Access,
     /// Takes one line for each target that is ready.
     pub ready: &'a mut dyn FnMut(String),
 }

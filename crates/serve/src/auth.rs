@@ -61,7 +61,8 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    fn may(&self, wanted: Role) -> bool {
+    /// Whether a role is enough for what asks for `wanted`.
+    pub(crate) fn may(&self, wanted: Role) -> bool {
         let has = match wanted {
             Role::Viewer => self.role != Role::Driver,
             Role::Operator | Role::Driver => self.role == wanted,

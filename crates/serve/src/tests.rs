@@ -107,7 +107,7 @@ impl Server {
             version: "1".into(),
             registry: tidemark_engines::registry(),
             store: store_in(directory.path()),
-            secrets: None,
+            secrets: tidemark_controller::controller::Secrets::default(),
             queue_most: 100,
         };
         let controller = Controller::start(options, fleet.clone()).unwrap();

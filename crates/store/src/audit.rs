@@ -112,7 +112,9 @@ mod tests {
         let mut store = Store::open(&directory.path().join("results.db")).unwrap();
         let note = |store: &mut Store, what: &str, times: usize| {
             let entry = AuditEntry { what: what.into(), ..AuditEntry::default() };
-            (0..times).for_each(|_| drop(store.note(&entry).unwrap()));
+            for _ in 0..times {
+                store.note(&entry).unwrap();
+            }
         };
         note(&mut store, "submit", 2);
         for what in [REFUSED, "login", "driver joined", "driver gone"] {

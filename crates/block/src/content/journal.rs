@@ -7,12 +7,12 @@
 //! Layout: a page of little-endian words (magic, volume, bytes of a cell, cells, origin, boot, state, trims), then the cells.
 #![allow(unsafe_code, reason = "a file is mapped, and seen as atomic numbers")]
 
-use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock};
+use rustix::fs::{FallocateFlags, FlockOperation, OFlags, fallocate, flock};
 use rustix::mm::{MapFlags, MsyncFlags, ProtFlags, mmap, msync, munmap};
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::ops::Deref;
-use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -72,6 +72,13 @@ unsafe impl Send for Journal {}
 // SAFETY: as above.
 unsafe impl Sync for Journal {}
 
+/// How a journal is opened: a link in its place is somebody else's.
+fn options() -> OpenOptions {
+    let mut options = File::options();
+    options.read(true).write(true).custom_flags(OFlags::NOFOLLOW.bits() as i32);
+    options
+}
+
 /// The file of a volume's journal.
 pub(crate) fn path(directory: &Path, volume: u64) -> PathBuf {
     directory.join(format!("{volume:016x}.tidemark-journal"))
@@ -81,7 +88,7 @@ impl Journal {
     /// A new one of so many cells, in place of any that was there.
     pub(crate) fn create(path: &Path, head: Head, cells: usize) -> io::Result<Self> {
         let new = path.with_extension("new");
-        let file = File::options().read(true).write(true).create(true).truncate(true).open(&new)?;
+        let file = options().create(true).truncate(true).open(&new)?;
         let bytes = cells.checked_mul(8).and_then(|bytes| bytes.checked_add(HEAD));
         let bytes = bytes.ok_or(ErrorKind::OutOfMemory)?;
         let file = Locked::new(file)?;
@@ -103,7 +110,7 @@ impl Journal {
     /// # Errors
     /// When it cannot be read, is in use, is damaged, or is not a journal of this volume.
     pub(crate) fn open(path: &Path, volume: u64) -> io::Result<Option<(Self, Head, End)>> {
-        let file = match File::options().read(true).write(true).open(path) {
+        let file = match options().open(path) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),

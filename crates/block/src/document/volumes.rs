@@ -4,7 +4,7 @@ use crate::job::{IoEngine, Place, Rbd, Volume};
 use std::path::PathBuf;
 use tidemark_keys::kinds::{Flag, Kind as _, Parsed, Text, Whole, Word};
 use tidemark_keys::shapes::OneOrList;
-use tidemark_keys::tree::Node;
+use tidemark_keys::tree::{Node, Value};
 use tidemark_keys::{Key, Mapping, Problem, Table};
 use tidemark_measure::units;
 use tidemark_plan::yaml::environment::Environment;
@@ -262,8 +262,15 @@ fn paths(
     for (path, node) in nodes.iter().filter_map(|node| Some((PathBuf::from(read(node)?), node))) {
         match all.contains(&path) {
             true => {
-                let message = format!("{} is listed twice", path.display());
-                table.log().error(&node.span, message, "for two clients on one volume, use `clients: 2`");
+                let written = match &node.value {
+                    Value::Scalar(text) => text.as_str(),
+                    _ => "a path",
+                };
+                table.log().error(
+                    &node.span,
+                    format!("{written} is listed twice"),
+                    "for two clients on one volume, use `clients: 2`",
+                );
             }
             false => all.push(path),
         }

@@ -3,6 +3,7 @@
 use super::ini::Setting;
 use super::job::Job;
 use std::ops::Range;
+use tidemark_keys::secret::{is_secret, is_secret_variable};
 use tidemark_plan::diagnostic::Diagnostic;
 
 /// A window shorter than this measures the start more than the storage, nanoseconds.
@@ -14,6 +15,15 @@ pub(super) fn refuse(setting: &Setting<'_>, found: &mut Vec<Diagnostic>) {
         found.push(Diagnostic::error(setting.span.clone(), message, help));
     };
     let (name, value) = (setting.name, setting.value);
+    if let Some(variable) = secret_variable(setting) {
+        return refuse(
+            format!(
+                "`{}`: the environment variable {variable} holds a secret, as its name says",
+                shown(name)
+            ),
+            "use it only for fio's own passwords and keys, such as `http_s3_key`; write other values out",
+        );
+    }
     match name {
         "exec_prerun" | "exec_postrun" => refuse(
             format!("`{name}` would run a shell command"),
@@ -42,6 +52,21 @@ pub(super) fn refuse(setting: &Setting<'_>, found: &mut Vec<Diagnostic>) {
         }
         _ => {}
     }
+}
+
+/// A variable with a secret that stands where it would be shown: fio puts variables into names and values alike.
+fn secret_variable<'a>(setting: &Setting<'a>) -> Option<&'a str> {
+    let named = |text: &'a str| {
+        let mut references = text.split("${").skip(1).filter_map(|after| after.split('}').next());
+        references.find(|name| is_secret_variable(name))
+    };
+    let in_value = || if is_secret(setting.name) { None } else { named(setting.value) };
+    named(setting.name).or_else(in_value)
+}
+
+/// A name, short enough for a message.
+fn shown(name: &str) -> &str {
+    name.char_indices().nth(60).map_or(name, |(at, _)| &name[..at])
 }
 
 /// Warns of what makes fio's numbers other than they seem; each remark once, for all jobs that it concerns.

@@ -50,7 +50,7 @@ pub(crate) fn sections<'a>(text: &'a str, found: &mut Vec<Diagnostic>) -> Vec<Se
             continue;
         }
         let (name, value) = line.split_once('=').unwrap_or((line, ""));
-        let setting = Setting { name: name.trim(), value: value.trim(), span };
+        let setting = Setting { name: trimmed(name), value: trimmed(value), span };
         // fio takes whatever begins so for an inclusion, with any one character between the word and the file's name.
         match (sections.last_mut(), line.starts_with("include")) {
             (_, true) => found.push(Diagnostic::error(
@@ -69,6 +69,11 @@ pub(crate) fn sections<'a>(text: &'a str, found: &mut Vec<Diagnostic>) -> Vec<Se
     sections
 }
 
+/// Without blanks around it: those of C, as fio knows no others. Whatever else looks like one is a part of the text.
+fn trimmed(text: &str) -> &str {
+    text.trim_matches([' ', '\t', '\n', '\x0b', '\x0c', '\r'])
+}
+
 /// Lines that are not empty once comments and surrounding blanks are removed.
 fn lines(text: &str) -> impl Iterator<Item = (Range<usize>, &str)> {
     let mut at = 0;
@@ -77,7 +82,7 @@ fn lines(text: &str) -> impl Iterator<Item = (Range<usize>, &str)> {
         at += line.len();
         let said = line.split([';', '#']).next().unwrap_or_default();
         let said = if start == 0 { said.trim_start_matches('\u{feff}') } else { said };
-        let trimmed = said.trim();
+        let trimmed = trimmed(said);
         let from = start + (trimmed.as_ptr() as usize - line.as_ptr() as usize);
         (!trimmed.is_empty()).then(|| (from..from + trimmed.len(), trimmed))
     })

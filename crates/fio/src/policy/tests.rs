@@ -26,7 +26,7 @@ impl Machine {
     }
 
     fn policy(&self) -> Policy {
-        Policy { directories: vec![self.0.path().join("in")] }
+        Policy { directories: vec![self.0.path().join("in")], ..Policy::default() }
     }
 }
 
@@ -59,6 +59,7 @@ fn job_files_have_no_way_out() {
         "mem=malloc\nverify=crc32c\nverify_pattern=0xff\nbuffer_pattern=\"abc\"",
         "ioengine=net\nhostname=10.0.0.1\nport=80\nprotocol=tcp",
         "filename_format=$jobname.$jobnum",
+        "filename_format=$jobname.$jobnum.$filenum",
     ] {
         assert_eq!(says_of(&machine, &job(good)), Ok(()), "{good}");
     }
@@ -113,6 +114,29 @@ fn job_files_have_no_way_out() {
         "ioengine=rbd\npool=p\nrbdname=i\nclientname=admin",
         "ioengine=rados\nconf=OUT/key",
         "something_new=1",
+        "filename_format=$clientuid.$jobnum",
+        "filename_format=$jobname$x",
+        "filename_format=$$jobnum",
+        "name=$jobname",
+        "name=$clientuid",
+        "filename=$jobname",
+        "directory=IN/$clientuid",
+        "filename=\u{a0}IN/a",
+        "filename=IN/a\u{2003}",
+        "directory=\u{2003}IN",
+        "filename_format=a\u{a0}",
+        "filename=IN/a\0b",
+        "filename=IN/a:\u{b}b",
+        "\u{a0}filename=OUT/key",
+        "[\u{a0}j2]\nrw=read",
+        "[$clientuid]\nrw=read",
+        "ioengine=rados\nconf=IN/ceph.conf",
+        "ioengine=rbd\npool=p\nrbdname=i\nclustername=../../IN/x",
+        "clustername=other",
+        "clientname=../../x",
+        "clientname=$cluster",
+        "pool=-x",
+        "rbdname=i@s/../x",
         "[../x]\nrw=read",
         "[global2]\ndirectory=OUT",
     ] {

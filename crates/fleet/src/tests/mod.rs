@@ -100,7 +100,7 @@ impl Host {
 
     /// A driver that may touch the files of a directory.
     fn driver_on(&self, name: &str, directory: &std::path::Path) -> Driver {
-        self.driver_with(name, Policy { directories: vec![directory.to_owned()] })
+        self.driver_with(name, Policy { directories: vec![directory.to_owned()], ..Policy::default() })
     }
 
     fn driver_with(&self, name: &str, policy: Policy) -> Driver {

@@ -11,7 +11,7 @@ use tidemark_measure::verification::{Checked, Unchecked};
 const KEY: Key = Key { space: 3, item: 7 };
 
 fn plan_of(form: Form) -> ContentPlan {
-    DataSet::new(11, 5, 1000).plan(&Content { form, verify: true }, &Naming::default())
+    DataSet::new(11, 5, 1000, Default::default()).plan(&Content { form, verify: true }, &Naming::default())
 }
 
 fn seeded(compressible: f64, duplicate: f64) -> ContentPlan {
@@ -132,7 +132,7 @@ fn content_of_another_object_is_foreign() {
 #[test]
 fn content_of_unknown_origin_is_no_fault_unless_this_run_wrote_the_object() {
     let letters: Vec<u8> = (b'a'..=b'z').cycle().take(20_000).collect();
-    let other_seed = DataSet::new(12, 6, 0).plan(&Content::default(), &Naming::default());
+    let other_seed = DataSet::new(12, 6, 0, Default::default()).plan(&Content::default(), &Naming::default());
     for (name, plan) in FORMS.iter().filter(|(name, _)| *name != "zero") {
         for (size, expected) in
             [(3, SHORT), (30, UNKNOWN), (64, UNKNOWN), (5_000, UNKNOWN), (20_000, UNKNOWN)]
@@ -186,7 +186,7 @@ fn damaged_content_is_known_by_what_is_left_of_it() {
 /// `hashCheck` of objects that were written without it, and the other way round.
 #[test]
 fn content_in_another_form_is_verified_as_far_as_can_be_and_never_accused() {
-    let data = DataSet::new(11, 5, 1000);
+    let data = DataSet::new(11, 5, 1000, Default::default());
     let of = |form| data.plan(&Content { form, verify: true }, &Naming::default());
     let (plain, hashed) = (of(Form::Seeded { compressible: 0.0, duplicate: 0.0 }), of(Form::Hashed));
     let soft = of(Form::Seeded { compressible: 0.5, duplicate: 0.0 });
@@ -207,7 +207,7 @@ fn content_in_another_form_is_verified_as_far_as_can_be_and_never_accused() {
 #[test]
 fn a_copy_has_the_content_of_its_source() {
     for form in [Form::Seeded { compressible: 0.0, duplicate: 0.0 }, Form::Hashed] {
-        let data = DataSet::new(11, 5, 1000);
+        let data = DataSet::new(11, 5, 1000, Default::default());
         let content = Content { form, verify: true };
         let source = data.plan(&content, &Naming::default());
         let copies = data.plan(&content, &Naming { object_suffix: "-copy".into(), ..Naming::default() });
@@ -265,7 +265,7 @@ fn an_object_with_an_old_block_is_stale_and_with_a_misplaced_one_wrong() {
 #[test]
 fn clocks_of_other_writers_are_trusted_only_so_far() {
     let ours = seeded(0.0, 0.0);
-    let theirs = DataSet::new(11, 6, 0).plan(
+    let theirs = DataSet::new(11, 6, 0, Default::default()).plan(
         &Content { form: Form::Seeded { compressible: 0.0, duplicate: 0.0 }, verify: true },
         &Naming::default(),
     );
@@ -307,7 +307,7 @@ fn hashed_content_is_as_cosbench_writes_it() {
 
 #[test]
 fn unverified_reads_find_nothing() {
-    let plan = DataSet::new(1, 1, 0).plan(&Content::default(), &Naming::default());
+    let plan = DataSet::new(1, 1, 0, Default::default()).plan(&Content::default(), &Naming::default());
     assert_eq!(verdict(&plan, KEY, b"anything"), Ok(Checked::NotAsked));
 }
 

@@ -1,13 +1,13 @@
 //! The `target` of a document: what the load runs against.
 
 use crate::job::{self, Embedded, Http, Mock, Place, S3, Swift, SwiftAuth, Target};
+use crate::secrets::MISDIRECTED;
 use std::path::PathBuf;
 use tidemark_keys::kinds::{
     Bytes, Duration, Flag, Kind as _, Parsed, PositiveDuration, Rate, Share, Text, Whole, Word,
 };
 use tidemark_keys::shapes::{Kinds, OneOrList};
 use tidemark_keys::{Key, Mapping, OrFile, Problem, Table};
-use tidemark_plan::secret::Secret;
 use tidemark_plan::yaml::values;
 
 /// The kinds of targets.
@@ -54,13 +54,17 @@ static KIND_NONE: Mapping = Mapping::kind("none", "Does nothing, as fast as poss
 
 /// Reads the mapping under `target`, whose kind is known; `None` after an error that leaves nothing to go on with.
 pub(crate) fn target(kind: &str, table: &mut Table<'_>) -> Option<Target> {
-    Some(match kind {
+    let target = match kind {
         "s3" => Target::S3(s3(table)),
         "swift" => Target::Swift(swift(table)?),
         "mock" => Target::Mock(mock(table)),
         "embedded" => Target::Embedded(embedded(table)),
         _ => Target::Nothing,
-    })
+    };
+    if let Some(message) = target.misdirected() {
+        table.log().error(table.place(), message, MISDIRECTED);
+    }
+    Some(target)
 }
 
 /// The target that is named alone: `target: embedded`.
@@ -142,7 +146,7 @@ fn s3(table: &mut Table<'_>) -> S3 {
     if http.endpoints.is_empty() && !table.has(&ENDPOINT) && !table.has(&ENDPOINTS) {
         table.missing(&ENDPOINT, "write the address of the server, such as http://10.0.0.1:8000");
     }
-    let (access_key, secret_key) = (table.text_or_file(&ACCESS_KEY), table.text_or_file(&SECRET_KEY));
+    let (access_key, secret_key) = (table.secret(&ACCESS_KEY), table.secret(&SECRET_KEY));
     let named = table.has(&ACCESS_KEY.text) || table.has(&ACCESS_KEY.file);
     let secret = table.has(&SECRET_KEY.text) || table.has(&SECRET_KEY.file);
     if named && !secret {
@@ -156,8 +160,8 @@ fn s3(table: &mut Table<'_>) -> S3 {
     S3 {
         http,
         access_key: access_key.unwrap_or_default(),
-        secret_key: secret_key.map(Secret::new).unwrap_or_default(),
-        session_token: table.text_or_file(&SESSION_TOKEN).map(Secret::new),
+        secret_key: secret_key.unwrap_or_default(),
+        session_token: table.secret(&SESSION_TOKEN),
         region: table.value(&REGION),
         path_style: table.value(&PATH_STYLE),
         sign_payload: table.value(&SIGN_PAYLOAD),
@@ -252,7 +256,7 @@ const SERVICE_ADDRESS: Parsed<String> = Parsed("address", values::service);
 
 fn swift_auth((kind, mut table): (&Mapping, Table<'_>)) -> Option<SwiftAuth> {
     let auth = &mut table;
-    let secret = |auth: &mut Table<'_>, key| auth.text_or_file(key).map(Secret::new).unwrap_or_default();
+    let secret = |auth: &mut Table<'_>, key| auth.secret(key).unwrap_or_default();
     let read = match kind.name {
         "token" => SwiftAuth::Token { token: secret(auth, &TOKEN), storage_url: auth.value(&STORAGE_URL) },
         "keystone-v2" => SwiftAuth::KeystoneV2 {

@@ -48,6 +48,7 @@ fn read(
             registry: &registry,
             variable,
             file: &file,
+            bound: &|_| None,
             document,
             device_size,
             waited_for: &|| true,
@@ -157,7 +158,7 @@ fn the_full_document_gives_what_it_says() {
     let names: Vec<_> = plan.stages.iter().map(|stage| stage.name.as_str()).collect();
     assert_eq!(names, ["init", "fill", "settle", "main", "extras", "cleanup", "dispose"]);
     let Target::S3(s3) = &job(&plan.stages[0].works[0]).target else { panic!() };
-    assert_eq!((s3.access_key.as_str(), s3.secret_key.reveal()), ("AKIA", "very-secret"));
+    assert_eq!((s3.access_key.reveal(), s3.secret_key.reveal()), ("AKIA", "very-secret"));
     assert_eq!(s3.http.endpoints, ["http://10.0.0.1:8000", "https://10.0.0.2"]);
     assert_eq!((s3.http.timeout_ns, s3.http.retries, s3.http.no_keep_alive), (5_000_000_000, 2, true));
     assert!(s3.http.insecure && !s3.path_style && s3.sign_payload);
@@ -335,7 +336,7 @@ fn targets_are_checked_before_they_are_needed() {
         (s3("endpoint: http://h, access_key: a"), "2:1 error `target` has no `secret_key`"),
         (
             s3("endpoint: http://h, access_key: '<accesskey>', secret_key: b"),
-            "2:52 error `access_key`: `<accesskey>` is a placeholder",
+            "2:52 error `access_key`: the value is a placeholder",
         ),
         (
             s3("endpoint: http://h, access_key: a, secret_key: '${NOWHERE}'"),

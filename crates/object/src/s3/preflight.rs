@@ -95,18 +95,14 @@ impl Question<'_> {
                 "{url} responds, but not as an S3 server: check the endpoint (its S3 port, without a path)"
             )),
             (200, _) => Ok(()),
-            (_, "InvalidAccessKeyId") => wrong(format!(
-                "{url} rejects the access key '{}' as unknown: check it",
-                self.target.access_key
-            )),
+            (_, "InvalidAccessKeyId") => wrong(format!("{url} rejects the access key as unknown: check it")),
             (_, "RequestTimeTooSkewed") => wrong(self.skewed()),
             (_, "SignatureDoesNotMatch") if self.skew_s().unsigned_abs() > SKEW_MOST_S => {
                 wrong(self.skewed())
             }
-            (_, "SignatureDoesNotMatch") => wrong(format!(
-                "{url} accepts the access key '{}', but not the secret key: check the secret key",
-                self.target.access_key
-            )),
+            (_, "SignatureDoesNotMatch") => {
+                wrong(format!("{url} accepts the access key, but not the secret key: check the secret key"))
+            }
             (_, "AuthorizationHeaderMalformed" | "IllegalLocationConstraintException") => {
                 wrong(self.elsewhere())
             }

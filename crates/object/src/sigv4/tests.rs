@@ -17,7 +17,7 @@ const SECRET: &str = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";
 const THEN: u64 = 1_369_353_600;
 
 fn signer(token: Option<&str>, region: &str) -> Signer {
-    Signer::new(KEY, &Secret::new(SECRET), region, token.map(Secret::new).as_ref())
+    Signer::new(&KEY.into(), &Secret::new(SECRET), region, token.map(Secret::new).as_ref())
 }
 
 fn hash_of(bytes: &[u8]) -> PayloadHash {
@@ -113,7 +113,7 @@ fn the_published_chain_of_chunks_is_reproduced() {
 
 #[test]
 fn nobody_signs_nothing() {
-    let mut signer = Signer::new("", &Secret::default(), "us-east-1", None);
+    let mut signer = Signer::new(&Secret::default(), &Secret::default(), "us-east-1", None);
     let headers: &[(&str, &[u8])] = &[("x-amz-storage-class", b"STANDARD")];
     let request = Unsigned {
         method: "GET",

@@ -60,7 +60,7 @@ pub(crate) struct Run {
 
 impl Run {
     pub(crate) fn of(target: Target, actions: Vec<Action>, slots: u32) -> Self {
-        Self::sharing(&DataSet::new(7, 1, 1000), target, actions, slots)
+        Self::sharing(&DataSet::new(7, 1, 1000, Default::default()), target, actions, slots)
     }
 
     pub(crate) fn sharing(data: &Arc<DataSet>, target: Target, actions: Vec<Action>, slots: u32) -> Self {

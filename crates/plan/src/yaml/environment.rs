@@ -25,6 +25,8 @@ pub struct Environment<'a> {
     pub variable: &'a dyn Fn(&str) -> Option<String>,
     /// The content of a file.
     pub file: &'a dyn Fn(&Path) -> std::io::Result<String>,
+    /// The addresses to which the value of a variable, or the content of a file, may be sent; `None`: to any.
+    pub bound: &'a dyn Fn(&str) -> Option<Vec<String>>,
     /// The text of a document that another one refers to.
     pub document: &'a dyn Fn(&Path) -> std::io::Result<String>,
     /// The size of a block device, bytes.
@@ -45,6 +47,7 @@ impl<'a> Environment<'a> {
             registry,
             variable: &|name| std::env::var(name).ok(),
             file: &read_file,
+            bound: &|_| None,
             document: &read_document,
             device_size: &device_size,
             waited_for: &|| true,
@@ -81,6 +84,6 @@ fn read_file(path: &Path) -> std::io::Result<String> {
 impl<'a> Environment<'a> {
     /// The part of it that single values refer to.
     pub fn outside(&self) -> Outside<'a> {
-        Outside { variable: self.variable, file: self.file }
+        Outside { variable: self.variable, file: self.file, bound: self.bound }
     }
 }

@@ -12,7 +12,8 @@ use axum::response::Response;
 use serde::Deserialize;
 use std::sync::Arc;
 use tidemark_controller::api::{
-    Cancel, Change, Check, CheckRequest, LiveRun, Submission, SubmissionState, Submit, TargetForm, Trouble,
+    Cancel, Change, Check, CheckRequest, LiveRun, Role, Submission, SubmissionState, Submit, TargetForm,
+    Trouble,
 };
 use utoipa::IntoParams;
 
@@ -191,9 +192,10 @@ pub(super) async fn check(
     Json(request): Json<CheckRequest>,
 ) -> Result<Reply<Check>, ApiError> {
     check_size(&request.document)?;
+    let may_run = caller.may(Role::Operator);
     // Where nobody needs a token, callers are told apart by their addresses.
     let by = if caller.name.is_empty() { caller.address } else { caller.name };
-    app.with_controller(move |controller| Ok(Reply(controller.check(&request, &by)?))).await
+    app.with_controller(move |controller| Ok(Reply(controller.check(&request, &by, may_run)?))).await
 }
 
 /// Lists the kinds of targets that documents may have, and their keys, for forms.

@@ -1,6 +1,6 @@
 //! What is too much, too slow, or not what it says.
 
-use super::{OPERATOR, Server, generous, tokens};
+use super::{OPERATOR, Server, VIEWER, generous, tokens};
 use crate::{Limits, Security};
 use serde_json::json;
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -34,6 +34,25 @@ fn bodies_are_refused_for_what_is_wrong_with_them() {
          content-length: 3000000000\r\nconnection: close\r\n\r\n"
     ));
     assert!(huge.starts_with("HTTP/1.1 413"), "{huge}");
+}
+
+#[test]
+fn whoever_may_only_look_learns_nothing_of_secrets() {
+    let server = Server::start(tokens());
+    let check = |token: &str, secret: &str| {
+        let document = format!(
+            "name: x\ntarget: {{kind: s3, endpoint: 'http://127.0.0.1:1', access_key: a, {secret}}}\n\
+             stages: [{{load: {{for: 1s, containers: 1, operations: [{{get: {{objects: 1}}}}]}}}}]\n"
+        );
+        let body = json!({"document": document}).to_string();
+        server.ask("POST", "/api/v1/check").token(token).body("application/json", body.as_bytes()).send().text
+    };
+    for secret in ["secret_key: '${TIDEMARK_SECRET_NOBODY_SET}'", "secret_key_file: nobody-wrote-it"] {
+        let (operator, viewer) = (check(OPERATOR, secret), check(VIEWER, secret));
+        assert!(operator.contains("not set") || operator.contains("cannot be read"), "{operator}");
+        assert!(!viewer.contains("not set") && !viewer.contains("cannot be read"), "{viewer}");
+        assert!(viewer.contains("\"ok\":true"), "{viewer}");
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand, ValueEnum};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use tidemark_plan::yaml::values;
 
 /// The port where nobody says another.
 const PORT: u16 = 19088;
@@ -19,6 +20,22 @@ fn listen(text: &str) -> Result<SocketAddr, String> {
             "write an IP address and a port, such as 0.0.0.0:{PORT} for all addresses of this machine"
         ),
     })
+}
+
+/// A secret and the addresses to which it is bound.
+fn binding(text: &str) -> Result<(String, Vec<String>), String> {
+    let help = "write TIDEMARK_SECRET_KEY=http://10.0.0.1:8000, or the name of a file below --secrets instead of the variable's";
+    let (name, addresses) = text.split_once('=').ok_or(help)?;
+    let addresses: Result<Vec<String>, String> =
+        addresses.split(',').map(|one| address(one.trim())).collect();
+    match name.trim() {
+        "" => Err(help.to_owned()),
+        name => Ok((name.to_owned(), addresses?)),
+    }
+}
+
+fn address(text: &str) -> Result<String, String> {
+    values::server(text).map_err(|problem| format!("{}: {}", problem.message, problem.help))
 }
 
 #[derive(Args, Debug)]
@@ -38,12 +55,20 @@ pub(crate) struct Serve {
     /// Directory or device that documents may use on this host (volumes, embedded servers, files); repeatable
     #[arg(long, value_name = "PATH", conflicts_with = "no_driver")]
     pub(crate) allow_path: Vec<PathBuf>,
+    /// Configuration of a Ceph cluster that documents may use on this host. It is code, because it names files to write and
+    /// libraries to load: keep it outside of every --allow-path; repeatable
+    #[arg(long, value_name = "FILE", conflicts_with = "no_driver")]
+    pub(crate) allow_ceph_conf: Vec<PathBuf>,
     /// Load threads of the driver on this host [default: one per CPU]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) threads: Option<u32>,
     /// Directory of secret files for `secret_key_file` and similar keys of documents
     #[arg(long, value_name = "DIR")]
     pub(crate) secrets: Option<PathBuf>,
+    /// Addresses to which a `TIDEMARK_SECRET_` variable or a secret file may be sent, and no others:
+    /// TIDEMARK_SECRET_KEY=http://10.0.0.1:8000,http://10.0.0.2:8000; repeatable
+    #[arg(long, value_name = "NAME=ADDRESS,...", value_parser = binding)]
+    pub(crate) bind_secret: Vec<(String, Vec<String>)>,
     /// Maximum number of waiting submissions
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub(crate) queue: usize,
@@ -94,6 +119,10 @@ pub(crate) struct Driver {
     /// Directory or device that documents may use on this host (volumes, embedded servers, files); repeatable
     #[arg(long, value_name = "PATH")]
     pub(crate) allow_path: Vec<PathBuf>,
+    /// Configuration of a Ceph cluster that documents may use on this host. It is code, because it names files to write and
+    /// libraries to load: keep it outside of every --allow-path; repeatable
+    #[arg(long, value_name = "FILE")]
+    pub(crate) allow_ceph_conf: Vec<PathBuf>,
     /// Load threads of a work [default: one per CPU]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) threads: Option<u32>,

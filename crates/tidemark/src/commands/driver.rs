@@ -35,9 +35,14 @@ pub(crate) fn driver(arguments: &cli::Driver, terminal: Terminal) -> Result<Exit
         terminal.remark(&warning);
     }
     let link = join(Join { url: url.clone(), token, trust }, hello).map_err(Stop::usage)?;
+    let policy =
+        Policy { directories: arguments.allow_path.clone(), ceph_confs: arguments.allow_ceph_conf.clone() };
+    if let Some(reason) = policy.contradiction() {
+        return Err(Stop::usage(reason));
+    }
     let options = Options {
         registry: tidemark_engines::registry(),
-        policy: Policy { directories: arguments.allow_path.clone() },
+        policy,
         threads: arguments.threads,
         scratch: arguments.allow_path.first().cloned().unwrap_or_else(std::env::temp_dir),
     };

@@ -10,6 +10,7 @@ use tidemark_load::pacing::Arrivals;
 use tidemark_measure::units;
 use tidemark_object::job::{Embedded, Http, Place, S3, Target};
 use tidemark_object::oneliner::{Mix, OneLiner};
+use tidemark_plan::redact::redact;
 use tidemark_plan::secret::Secret;
 use tidemark_plan::selector;
 use tidemark_plan::yaml::values::server;
@@ -71,6 +72,8 @@ fn target(arguments: &cli::Object, terminal: Terminal) -> Result<Target, Stop> {
         let url = if endpoint.contains("://") { endpoint.clone() } else { format!("http://{endpoint}") };
         server(&url).map_err(|problem| {
             let Problem { message, help, .. } = problem;
+            // It may hold a password.
+            let endpoint = redact(endpoint);
             Stop::usage(format!("--endpoint {endpoint}: {message}; {help}; --prefix names the buckets"))
         })
     };
@@ -80,7 +83,7 @@ fn target(arguments: &cli::Object, terminal: Terminal) -> Result<Target, Stop> {
             insecure: arguments.insecure,
             ..Http::default()
         },
-        access_key: arguments.access_key.clone(),
+        access_key: arguments.access_key.as_str().into(),
         secret_key: Secret::new(arguments.secret_key.clone()),
         session_token: arguments.session_token.clone().map(Secret::new),
         region: arguments.region.clone(),

@@ -15,8 +15,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tidemark_control::event::StopRequest;
 use tidemark_control::provenance;
+use tidemark_controller::Controller;
 use tidemark_controller::api::Role;
-use tidemark_controller::{Controller, controller};
+use tidemark_controller::controller::{self, Secrets};
 use tidemark_fleet::link::access::{Access, Left};
 use tidemark_fleet::{Fleet, fleet};
 use tidemark_plan::secret::Secret;
@@ -49,7 +50,10 @@ pub(crate) fn serve(
         name: name.clone(),
         version: VERSION.into(),
         store: path.clone(),
-        secrets: arguments.secrets.clone(),
+        secrets: Secrets {
+            directory: arguments.secrets.clone(),
+            bound: arguments.bind_secret.iter().cloned().collect(),
+        },
         queue_most: arguments.queue,
     };
     let controller = Controller::start(options, Arc::clone(&fleet)).map_err(Stop::not_ready)?;
@@ -252,6 +256,9 @@ impl OwnDriver {
         }
         for path in &arguments.allow_path {
             words.extend(["--allow-path".into(), path.display().to_string()]);
+        }
+        for conf in &arguments.allow_ceph_conf {
+            words.extend(["--allow-ceph-conf".into(), conf.display().to_string()]);
         }
         if let Some(threads) = arguments.threads {
             words.extend(["--threads".into(), threads.to_string()]);
