@@ -336,3 +336,23 @@ impl Controller {
         Stop::not_ready(format!("the controller at {}: {}", self.url, tidemark_tls::words(what)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_that_anybody_can_read_on_its_way_is_remarked_on() {
+        let token = Secret::new("tm_o_x");
+        let told = |url: &str, token| in_the_clear(&Url::parse(url).unwrap(), token);
+        for url in ["http://10.0.0.1:19088", "http://bench.example.org", "http://localhost.example.org"] {
+            let warning = told(url, Some(&token)).unwrap();
+            assert!(warning.contains("unencrypted") && !warning.contains("tm_o_x"), "{warning}");
+            assert_eq!(told(url, None), None);
+        }
+        for url in ["https://10.0.0.1:19088", "http://127.0.0.1:19088", "http://[::1]:1", "http://localhost"]
+        {
+            assert_eq!(told(url, Some(&token)), None, "{url}");
+        }
+    }
+}

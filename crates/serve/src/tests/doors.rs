@@ -166,7 +166,7 @@ fn an_open_server_takes_nobody_for_a_driver_without_a_token() {
     let server = Server::start(Security::Open);
     let link = |token: Option<&str>| {
         let asked = server.ask("GET", "/api/v1/link");
-        token.into_iter().fold(asked, |asked, token| asked.token(token)).send().status
+        token.into_iter().fold(asked, super::TestRequest::token).send().status
     };
     assert_eq!([link(None), link(Some("a-guess")), link(Some(OPERATOR))], [401, 401, 403]);
     assert_ne!([401, 403], [link(Some(super::DRIVER)); 2]);

@@ -24,7 +24,11 @@ pub(crate) fn observe(arguments: &cli::Observe, terminal: Terminal) -> Result<Ex
         let scheme = if identity.is_some() { "https" } else { "http" };
         terminal.remark(&format!("serving {scheme}://{address}/metrics; press Ctrl-C to stop"));
         if let Some(identity) = &identity {
-            let node = format!("https://{address}#sha256:{}", identity.fingerprint());
+            let host = match address.ip().is_unspecified() {
+                true => format!("HOST:{}", address.port()),
+                false => address.to_string(),
+            };
+            let node = format!("https://{host}#sha256:{}", identity.fingerprint());
             terminal.remark(&format!("documents name it with: observe: {{nodes: [\"{node}\"]}}"));
         } else if !address.ip().is_loopback() {
             terminal.remark("without TLS: samples and the token travel unencrypted");
