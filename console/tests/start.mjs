@@ -12,7 +12,7 @@ export async function test(chrome) {
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     await page.getByRole('heading', { name: 'Get started' }).waitFor();
     assert.deepEqual(await violations(page), []);
-    const command = `tidemark driver --join ${server.address}`;
+    const command = `tidemark driver --join ${server.address} --name driver1`;
     await page.getByText(command).waitFor();
     await page.getByRole('button', { name: 'Copy' }).click();
     await page.getByText('✓ Copied').waitFor();

@@ -25,11 +25,7 @@ test('sizes are sorted by what they are, not by their letters', () => {
 });
 
 test('sizes are shown as people write them', () => {
-  expect(['c(64)KB', 'u(4,64)KiB', '64KiB', '4 KiB', 'h(1|64|10)KB'].map(sizeWords)).toEqual([
-    '64 KB',
-    '4–64 KiB',
-    '64 KiB',
-    '4 KiB',
-    'h(1|64|10)KB',
-  ]);
+  expect(
+    ['c(64)KB', 'u(4,64)KiB', '64KiB', '4 KiB', 'h(1|64|10)KB', 'c(16384)B', 'c(2097152)B', 'c(1000)B'].map(sizeWords),
+  ).toEqual(['64 KB', '4–64 KiB', '64 KiB', '4 KiB', 'h(1|64|10)KB', '16 KiB', '2 MiB', '1000 B']);
 });

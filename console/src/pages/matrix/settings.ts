@@ -34,5 +34,11 @@ export function sizeWords(sizes: string): string {
   const found = /^(?:c\((\d+)\)|u\((\d+),\s*(\d+)\)|(\d+))\s*([KMG]?i?B)$/.exec(sizes);
   if (!found) return sizes;
   const [, one, from, to, plain, unit] = found;
+  const number = Number(one ?? plain);
+  // Documents in KiB have bytes in their settings.
+  if (unit === 'B' && number >= 1024 && number % 1024 === 0) {
+    const power = number % 1024 ** 2 === 0 ? 2 : 1;
+    return `${number / 1024 ** power} ${power === 2 ? 'MiB' : 'KiB'}`;
+  }
   return `${from ? `${from}–${to}` : (one ?? plain)} ${unit}`;
 }

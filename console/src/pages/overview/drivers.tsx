@@ -4,6 +4,7 @@ import { useMemo, useState } from 'preact/hooks';
 import type { Driver, DriverState } from '../../api';
 import { bandwidth, duration, fullMoment, latency, memory, plural } from '../../lib/format';
 import { matches, type Sorting } from '../../lib/order';
+import { useOperator } from '../../lib/session';
 import { State } from '../../parts/badge';
 import { Load } from '../../parts/bar';
 import { Pick, Search } from '../../parts/filter';
@@ -65,6 +66,7 @@ const about = (one: Driver) =>
   `${one.host} (${one.address})\n${one.cores} × ${one.cpu}\njoined ${fullMoment(one.joined_unix_ms)}`;
 
 export function Drivers({ drivers }: { drivers: Driver[] }) {
+  const operator = useOperator();
   const [search, setSearch] = useState('');
   const [state, setState] = useState('');
   const [sorting, sort] = useState<Sorting | null>(null);
@@ -92,7 +94,7 @@ export function Drivers({ drivers }: { drivers: Driver[] }) {
       {drivers.length === 0 ? (
         <div class="empty">
           <p>No drivers yet: runs wait until one joins.</p>
-          <Join />
+          <Join drivers={drivers} />
         </div>
       ) : (
         <>
@@ -110,6 +112,12 @@ export function Drivers({ drivers }: { drivers: Driver[] }) {
             sort={sort}
             most={480}
           />
+          {operator && (
+            <details class="join">
+              <summary>Add a driver</summary>
+              <Join drivers={drivers} />
+            </details>
+          )}
         </>
       )}
     </Panel>

@@ -31,7 +31,7 @@ export function Start({ overview }: { overview: Overview }) {
               ? 'They generate the load. To add another machine, run this there:'
               : 'They generate the load: runs wait until one joins. Run this on each machine that should:'}
           </p>
-          <Join />
+          <Join drivers={overview.drivers} />
         </li>
         <li>
           <h3>A first run</h3>
