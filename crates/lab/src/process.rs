@@ -69,6 +69,22 @@ impl Process {
         }
     }
 
+    /// The processes that this one has started and that still run.
+    pub(super) fn children(&self) -> io::Result<Vec<Self>> {
+        let mut children = Vec::new();
+        for entry in fs::read_dir("/proc")? {
+            let pid = entry?.file_name().to_str().and_then(|name| name.parse().ok()).and_then(Pid::from_raw);
+            let Some(pid) = pid else { continue };
+            // Pinned before it is looked at, so that what was seen is of the process pinned.
+            let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else { continue };
+            let child = Self { pid, handle };
+            if child.stat().is_some_and(|stat| stat.parent == self.pid.as_raw_nonzero().get()) {
+                children.push(child);
+            }
+        }
+        Ok(children)
+    }
+
     fn command_line(&self) -> io::Result<Vec<u8>> {
         match fs::read(format!("/proc/{}/cmdline", self.pid())) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
@@ -135,7 +151,8 @@ impl Process {
         // The name, in parentheses, may itself hold spaces and parentheses; the state follows the last one.
         let (before, after) = text.rsplit_once(") ")?;
         let (_, name) = before.split_once(" (")?;
-        Some(Stat { name: name.to_owned(), state: after.chars().next()? })
+        let parent = after.split(' ').nth(1)?.parse().ok()?;
+        Some(Stat { name: name.to_owned(), state: after.chars().next()?, parent })
     }
 }
 
@@ -144,6 +161,8 @@ struct Stat {
     /// The program's name, of which the kernel keeps 15 bytes: enough for all of Ceph's daemons.
     name: String,
     state: char,
+    /// The process that started it, or took it over.
+    parent: i32,
 }
 
 /// Whether a `/proc/PID/cmdline` is that of `program` with exactly `arguments`, wherever the program lies.
@@ -191,6 +210,24 @@ mod tests {
         assert!(find("sleep", "60").is_none());
         assert!(found.stat().is_none(), "but it is reaped if it is");
         assert!(child.wait().is_err());
+    }
+
+    #[test]
+    fn children_are_found_and_nobody_else() {
+        let child = Command::new("sh").args(["-c", "sleep 60 & sleep 60 & wait"]).spawn().unwrap();
+        let process = Process::of_child(&child).unwrap();
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while process.children().unwrap().len() < 2 && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let children = process.children().unwrap();
+        assert_eq!(children.len(), 2);
+        for one in std::iter::once(&process).chain(&children) {
+            one.signal(Signal::KILL).unwrap();
+            assert!(one.ended_within(Duration::from_secs(10)).unwrap());
+        }
+        process.reap();
+        assert!(process.children().unwrap().is_empty());
     }
 
     #[test]
