@@ -1,4 +1,5 @@
-//! A lab: a real Ceph cluster on this machine, for measuring and for tests.
+//! A lab: real systems on this machine, for measuring and for tests: a Ceph cluster, or database servers
+//! ([`Databases`]).
 //!
 //! [`up`] starts one monitor, one manager, three OSDs (BlueStore on sparse files) and one RADOS gateway for S3
 //! and Swift, from the distribution's packages (Ceph 16.2), in one private directory. Every object has two
@@ -18,6 +19,9 @@
 //! These need root. [`Lab::labels`] says what is emulated. [`down`] leaves no loop device, no control group and
 //! no file in memory behind, unless data are to be kept: then the files in memory stay until the machine
 //! restarts.
+//!
+//! A cluster can have a file system ([`LabOptions::filesystem`]), on which databases can lie. Databases can also lie on a
+//! disk that loses what was not synced when its power is cut ([`Databases::cut_power`], [`tidemark_powercut`]).
 //!
 //! The lab refuses to touch a directory that has files but no lab, and to signal a process that is not one of
 //! its own daemons (it checks pid files against command lines).

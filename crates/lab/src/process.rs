@@ -147,13 +147,22 @@ impl Process {
     }
 
     fn stat(&self) -> Option<Stat> {
-        let text = fs::read_to_string(format!("/proc/{}/stat", self.pid())).ok()?;
-        // The name, in parentheses, may itself hold spaces and parentheses; the state follows the last one.
-        let (before, after) = text.rsplit_once(") ")?;
-        let (_, name) = before.split_once(" (")?;
-        let parent = after.split(' ').nth(1)?.parse().ok()?;
-        Some(Stat { name: name.to_owned(), state: after.chars().next()?, parent })
+        stat(self.pid())
     }
+}
+
+/// Whether a process has ended and is only waiting for somebody to ask how. Under some supervisors that takes forever.
+pub(super) fn is_zombie(pid: u32) -> bool {
+    stat(pid).is_some_and(|stat| stat.state == 'Z')
+}
+
+fn stat(pid: u32) -> Option<Stat> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name, in parentheses, may itself hold spaces and parentheses; the state follows the last one.
+    let (before, after) = text.rsplit_once(") ")?;
+    let (_, name) = before.split_once(" (")?;
+    let parent = after.split(' ').nth(1)?.parse().ok()?;
+    Some(Stat { name: name.to_owned(), state: after.chars().next()?, parent })
 }
 
 /// What `/proc/PID/stat` tells first.
@@ -205,6 +214,7 @@ mod tests {
 
         found.signal(Signal::KILL).unwrap();
         assert!(found.ended_within(Duration::from_secs(10)).unwrap());
+        assert!(is_zombie(child.id()) && !is_zombie(std::process::id()));
         assert!(find("other", "60").is_none(), "a zombie is not running");
         assert!(found.stat().is_some(), "and it is left alone if it is not ours");
         assert!(find("sleep", "60").is_none());

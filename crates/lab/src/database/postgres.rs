@@ -1,7 +1,7 @@
 //! PostgreSQL, from the package `postgresql`.
 
 use std::fmt::Write as _;
-use std::fs::File;
+use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
@@ -13,6 +13,7 @@ use crate::command::{POSTGRES, Package, Programs};
 use crate::daemon::Daemon;
 use crate::error::LabError;
 use crate::home::Home;
+use crate::process::is_zombie;
 
 /// How long the list of settings may take.
 const LIST: Duration = Duration::from_secs(30);
@@ -101,7 +102,7 @@ impl Server for Postgres {
         })?;
         // Without a server, so that nothing of it depends on ports.
         let statement = home.confs().join("create.sql");
-        std::fs::write(&statement, format!("CREATE DATABASE {}\n", credentials.database))
+        fs::write(&statement, format!("CREATE DATABASE {}\n", credentials.database))
             .map_err(LabError::file("write", &statement))?;
         let input = File::open(&statement).map_err(LabError::file("open", &statement))?;
         let conf = format!("config_file={}", home.server_conf(self.daemon(instance)).display());
@@ -119,6 +120,16 @@ impl Server for Postgres {
         };
         let arguments: [std::ffi::OsString; 6] = arguments;
         programs.start_with("postgres", &arguments, prepare)?.finish(CREATION).map(drop)
+    }
+
+    fn clear_away(&self, home: &Home, instance: usize) -> Result<(), LabError> {
+        // The server takes the process in this file for a running one as long as it has a number.
+        let path = home.data(instance).join("postmaster.pid");
+        let text = fs::read_to_string(&path).unwrap_or_default();
+        match text.lines().next().and_then(|line| line.trim().parse().ok()) {
+            Some(pid) if is_zombie(pid) => fs::remove_file(&path).map_err(LabError::file("remove", path)),
+            _ => Ok(()),
+        }
     }
 
     fn client(

@@ -54,6 +54,11 @@ pub(super) trait Server: Sync {
     /// Makes the data directory, which is there and empty, with the role and its database.
     fn create(&self, site: &Site, instance: usize, credentials: &Credentials) -> Result<(), LabError>;
 
+    /// Clears away what a killed server has left that would keep it from starting.
+    fn clear_away(&self, _home: &Home, _instance: usize) -> Result<(), LabError> {
+        Ok(())
+    }
+
     /// The client that carries out one statement: its program, its arguments, and the variable for the password.
     fn client(
         &self,

@@ -132,6 +132,7 @@ fn start_missing(site: &Site, credentials: &Credentials, watch: &mut Watch<'_>) 
             Some(process) => watch.keep(daemon, process)?,
             None => {
                 write_conf(site, instance)?;
+                server.clear_away(home, instance)?;
                 missing.push((daemon, shape.ports[instance]));
             }
         }

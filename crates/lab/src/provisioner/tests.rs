@@ -75,3 +75,52 @@ fn slips_and_contradictions_are_named() {
         assert!(errors.contains(expected), "{lab}: {errors}");
     }
 }
+
+/// Says nothing and never stops.
+struct Silent;
+
+impl Progress for Silent {
+    fn line(&mut self, _: &str) {}
+
+    fn stop_request(&mut self) -> tidemark_load::stop::StopRequest {
+        tidemark_load::stop::StopRequest::None
+    }
+}
+
+#[test]
+#[ignore = "needs PostgreSQL; run by make test"]
+fn an_arm_has_servers_that_are_the_same_before_every_run() {
+    use std::os::unix::fs::PermissionsExt as _;
+    tidemark_testing::needs!(tidemark_testing::POSTGRES);
+    let place = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(place.path(), std::fs::Permissions::from_mode(0o711)).unwrap();
+    let directory = place.path().join("arm");
+    for (reset, rows) in [("restore", "1"), ("aged", "4")] {
+        let wanted = asked(&format!(
+            "{{postgres: {{instances: 2, settings: {{synchronous_commit: off}}, reset: {reset}}}}}"
+        ));
+        let request = Request::new(LAB.name, wanted.label(), wanted);
+        let mut arm = Labs.provisioner(&request, &directory).unwrap();
+        arm.up(&Variables::new(), &mut Silent).unwrap();
+        let variables = arm.variables();
+        assert_eq!(variables["TIDEMARK_LAB_PORTS"].split(',').count(), 2);
+        let labels = arm.labels();
+        assert!(labels.contains(&("synchronous_commit".into(), "off".into())), "{labels:?}");
+        assert!(labels.contains(&("fsync".into(), "on".into())), "{labels:?}");
+        let secret = &variables["TIDEMARK_LAB_PASSWORD"];
+        assert!(secret.len() == 32 && !format!("{labels:?}").contains(secret.as_str()));
+        let ask = |sql: &str| Databases::open(&directory.join("db")).unwrap().ask(1, sql).unwrap();
+        // As its `set_up` would.
+        ask("CREATE TABLE t AS SELECT 1 AS id");
+        for _ in 0..3 {
+            arm.reset(&Variables::new(), &mut Silent).unwrap();
+            let before = ask("SELECT count(*) FROM t");
+            assert!(reset == "aged" || before.trim() == "1", "{before}");
+            ask("INSERT INTO t VALUES (2)");
+        }
+        arm.reset(&Variables::new(), &mut Silent).unwrap();
+        assert_eq!(ask("SELECT count(*) FROM t").trim(), rows);
+        arm.down(&Variables::new(), &mut Silent).unwrap();
+        assert!(!directory.exists());
+    }
+}
