@@ -5,6 +5,7 @@ set -euo pipefail
 
 declare -A package_of=(
   [ceph-mon]=ceph-mon [ceph-mgr]=ceph-mgr [ceph-osd]=ceph-osd [radosgw]=radosgw [ceph]=ceph-common
+  [ceph-mds]=ceph-mds [ceph-fuse]=ceph-fuse [pg_ctlcluster]=postgresql [mariadb-install-db]=mariadb-server [fusermount3]=fuse3
   [rbd]=ceph-common [rados]=ceph-common [fio]=fio [curl]=curl [losetup]=mount
   [ip]=iproute2 [parted]=parted [mkfs.ext4]=e2fsprogs [unshare]=util-linux [chromium]=chromium [node]=nodejs [npm]=npm [python3]=python3
 )
@@ -22,7 +23,16 @@ install() {
     exit 1
   fi
   "${as_root[@]}" apt-get update -q
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -q "${missing[@]}"
+  # Packages of servers start them on install: not while this says no.
+  local policy=/usr/sbin/policy-rc.d ours=
+  if [ ! -e "$policy" ]; then
+    ours=yes
+    printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" install -m 755 /dev/stdin "$policy"
+  fi
+  local code=0
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -q "${missing[@]}" || code=$?
+  [ -z "$ours" ] || "${as_root[@]}" rm "$policy"
+  return "$code"
 }
 [ ${#missing[@]} -eq 0 ] || install
 

@@ -21,6 +21,7 @@ fn told(text: &str) -> (bool, String) {
         bound: &|_| None,
         document: &|_| Err(std::io::ErrorKind::NotFound.into()),
         device_size: &|_| Err(std::io::ErrorKind::NotFound.into()),
+        waited_for: &|| true,
     };
     match document::open(text, Path::new("/nonexistent"), &environment) {
         Err(remarks) => (false, format!("{remarks:?}")),
@@ -204,6 +205,7 @@ fn a_secret_that_is_bound_goes_to_no_other_server() {
         bound: &|_| Some(vec!["http://10.0.0.1:8000".to_owned()]),
         document: &|_| Err(std::io::ErrorKind::NotFound.into()),
         device_size: &|_| Err(std::io::ErrorKind::NotFound.into()),
+        waited_for: &|| true,
     };
     let secret = "${TIDEMARK_SECRET_X}";
     let s3 = |key: &str, endpoint: &str| object(&format!("{{kind: s3, endpoint: '{endpoint}', {key}}}"));

@@ -1,4 +1,4 @@
-//! Finds and runs those programs of Ceph that do one thing and exit.
+//! Finds and runs those programs of a lab that do one thing and exit.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -11,22 +11,78 @@ use std::time::Duration;
 use crate::error::LabError;
 use crate::process::Process;
 
-/// The command that installs every program the lab needs, on Debian and Ubuntu.
-pub(super) const INSTALL: &str = "apt-get install -y ceph-mon ceph-mgr ceph-osd radosgw ceph-common";
+/// Programs that come together, and the packages that have them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Package {
+    /// The programs.
+    pub(super) programs: &'static [&'static str],
+    /// The command that installs them on Debian and Ubuntu.
+    pub(super) install: &'static str,
+}
 
-/// Every program the lab needs.
-const PROGRAMS: [&str; 8] =
-    ["ceph", "ceph-authtool", "ceph-mgr", "ceph-mon", "ceph-osd", "monmaptool", "radosgw", "radosgw-admin"];
+/// Every program that a cluster needs.
+pub(super) const CEPH: Package = Package {
+    programs: &[
+        "ceph",
+        "ceph-authtool",
+        "ceph-mgr",
+        "ceph-mon",
+        "ceph-osd",
+        "monmaptool",
+        "radosgw",
+        "radosgw-admin",
+    ],
+    install: "apt-get install -y ceph-mon ceph-mgr ceph-osd radosgw ceph-common",
+};
+/// What it needs for a file system on top.
+pub(super) const CEPH_FILESYSTEM: Package =
+    Package { programs: &["ceph-mds", "ceph-fuse"], install: "apt-get install -y ceph-mds ceph-fuse" };
 
-/// Variables that would make a Ceph program work on some other cluster than the one it is pointed at.
-const FOREIGN_VARIABLES: [&str; 3] = ["CEPH_ARGS", "CEPH_CONF", "CEPH_KEYRING"];
+/// Every package, to name the one that a missing program comes from.
+const PACKAGES: [Package; 5] = [CEPH, CEPH_FILESYSTEM, POSTGRES, MARIADB, FUSE];
+
+/// Every program that PostgreSQL servers need.
+pub(super) const POSTGRES: Package =
+    Package { programs: &["postgres", "initdb", "psql"], install: "apt-get install -y postgresql" };
+/// Every program that MariaDB servers need.
+pub(super) const MARIADB: Package = Package {
+    programs: &["mariadbd", "mariadb-install-db", "mariadb"],
+    install: "apt-get install -y mariadb-server",
+};
+/// What mounts a file system of ours for a user other than root.
+pub(super) const FUSE: Package = Package { programs: &["fusermount3"], install: "apt-get install -y fuse3" };
+
+/// Variables that would make a program work on some other cluster or server than the one it is pointed at.
+const FOREIGN_VARIABLES: [&str; 16] = [
+    "CEPH_ARGS",
+    "CEPH_CONF",
+    "CEPH_KEYRING",
+    "PGDATA",
+    "PGDATABASE",
+    "PGHOST",
+    "PGHOSTADDR",
+    "PGOPTIONS",
+    "PGPASSFILE",
+    "PGPORT",
+    "PGSERVICE",
+    "PGUSER",
+    "MYSQL_GROUP_SUFFIX",
+    "MYSQL_HOME",
+    "MYSQL_TCP_PORT",
+    "MYSQL_UNIX_PORT",
+];
+
+/// Where servers and tools of an administrator lie that not every user's PATH has.
+const MORE_DIRECTORIES: [&str; 2] = ["/usr/sbin", "/sbin"];
+/// Where Debian has PostgreSQL's programs, in a directory for each version.
+const POSTGRES_VERSIONS: &str = "/usr/lib/postgresql";
 
 /// How many lines of an error stream or a log are quoted in an error.
 const QUOTED_LINES: usize = 12;
 /// How much of a file's end is read to find them, in bytes.
 const QUOTED_BYTES: u64 = 16 * 1024;
 
-/// Where the programs of Ceph are looked for.
+/// Where the programs of a lab are looked for.
 #[derive(Clone, Debug)]
 pub(super) struct Programs {
     search: OsString,
@@ -38,18 +94,42 @@ impl Programs {
         Self { search }
     }
 
-    /// Fails unless every program is there, naming all that are missing at once.
-    pub(super) fn check(&self) -> Result<(), LabError> {
-        let names: Vec<_> = PROGRAMS.into_iter().filter(|name| self.look_up(name).is_none()).collect();
-        if names.is_empty() { Ok(()) } else { Err(LabError::MissingPrograms { names }) }
+    /// Looks in those of the variable PATH, and where packages have their servers.
+    pub(super) fn installed() -> Self {
+        let search = std::env::var_os("PATH").unwrap_or_default();
+        let mut directories: Vec<PathBuf> = std::env::split_paths(&search).collect();
+        directories.extend(MORE_DIRECTORIES.map(PathBuf::from));
+        directories.extend(newest_first(Path::new(POSTGRES_VERSIONS)));
+        Self { search: std::env::join_paths(directories).unwrap_or(search) }
+    }
+
+    /// Fails unless every program of a package is there, naming all that are missing at once.
+    pub(super) fn check(&self, package: &Package) -> Result<(), LabError> {
+        let missing = |name: &&&'static str| self.look_up(name).is_none();
+        let names: Vec<_> = package.programs.iter().filter(missing).copied().collect();
+        match names.is_empty() {
+            true => Ok(()),
+            false => Err(LabError::MissingPrograms { names, install: package.install }),
+        }
     }
 
     /// The path of one program.
     pub(super) fn path(&self, name: &'static str) -> Result<PathBuf, LabError> {
-        self.look_up(name).ok_or_else(|| LabError::MissingPrograms { names: vec![name] })
+        self.look_up(name).ok_or_else(|| {
+            let from = PACKAGES.into_iter().find(|package| package.programs.contains(&name));
+            let install = from.map_or("apt-get install -y mount", |package| package.install);
+            LabError::MissingPrograms { names: vec![name], install }
+        })
     }
 
     fn look_up(&self, name: &str) -> Option<PathBuf> {
+        // A lab's own file systems are served by this very program.
+        if name == "tidemark"
+            && let Ok(own) = std::env::current_exe()
+            && own.file_name().is_some_and(|file| file == name)
+        {
+            return Some(own);
+        }
         let executable = |path: &PathBuf| {
             path.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
         };
@@ -62,8 +142,20 @@ impl Programs {
         name: &'static str,
         arguments: &[A],
     ) -> Result<Running, LabError> {
+        self.start_with(name, arguments, |_| {})
+    }
+
+    /// The same, with something changed about the command: its user, its input, its environment.
+    pub(super) fn start_with<A: AsRef<OsStr>>(
+        &self,
+        name: &'static str,
+        arguments: &[A],
+        change: impl FnOnce(&mut Command),
+    ) -> Result<Running, LabError> {
         let path = self.path(name)?;
-        Running::start(name, &path, arguments).map_err(LabError::file("run", path))
+        let mut command = Command::new(&path);
+        change(undisturbed(command.args(arguments)));
+        Running::start(words(name, arguments), &mut command).map_err(LabError::file("run", path))
     }
 
     /// Runs a program to its end and returns what it wrote to its output.
@@ -88,15 +180,12 @@ pub(super) struct Running {
 }
 
 impl Running {
-    fn start<A: AsRef<OsStr>>(name: &str, path: &Path, arguments: &[A]) -> io::Result<Self> {
+    fn start(words: String, command: &mut Command) -> io::Result<Self> {
         // Unnamed files rather than pipes: no thread needs to drain them.
         let (output, errors) = (tempfile::tempfile()?, tempfile::tempfile()?);
-        let mut child = undisturbed(Command::new(path).args(arguments))
-            .stdout(output.try_clone()?)
-            .stderr(errors.try_clone()?)
-            .spawn()?;
+        let mut child = command.stdout(output.try_clone()?).stderr(errors.try_clone()?).spawn()?;
         match Process::of_child(&child) {
-            Ok(process) => Ok(Self { command: words(name, arguments), child, process, output, errors }),
+            Ok(process) => Ok(Self { command: words, child, process, output, errors }),
             Err(error) => {
                 end(&mut child);
                 Err(error)
@@ -138,7 +227,16 @@ fn end(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// Isolates a Ceph program from the terminal's input and from settings in the environment.
+/// The directories of a server's versions, the newest first: `15/bin` below the one given.
+fn newest_first(versions: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(versions).into_iter().flatten().flatten();
+    let number = |entry: std::fs::DirEntry| entry.file_name().to_str()?.parse::<u32>().ok();
+    let mut numbers: Vec<u32> = entries.filter_map(number).collect();
+    numbers.sort_unstable();
+    numbers.into_iter().rev().map(|number| versions.join(number.to_string()).join("bin")).collect()
+}
+
+/// Isolates a program from the terminal's input and from settings in the environment.
 pub(super) fn undisturbed(command: &mut Command) -> &mut Command {
     for variable in FOREIGN_VARIABLES {
         command.env_remove(variable);
@@ -195,17 +293,17 @@ pub(super) mod tests {
 
     #[test]
     fn all_missing_programs_are_named_at_once() {
-        let error = Programs::new(OsString::new()).check().unwrap_err().to_string();
-        for name in PROGRAMS {
+        let error = Programs::new(OsString::new()).check(&CEPH).unwrap_err().to_string();
+        for name in CEPH.programs {
             assert!(error.contains(name), "{error}");
         }
         let (_directory, some) = programs(&[("ceph", ""), ("ceph-mon", ""), ("radosgw", "")]);
-        let error = some.check().unwrap_err().to_string();
+        let error = some.check(&CEPH).unwrap_err().to_string();
         assert!(
             error.contains("the lab requires ceph-authtool, ceph-mgr, ceph-osd, monmaptool, radosgw-admin,"),
             "{error}"
         );
-        assert!(error.contains(INSTALL), "{error}");
+        assert!(error.contains(CEPH.install), "{error}");
     }
 
     #[test]

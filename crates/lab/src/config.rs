@@ -75,6 +75,11 @@ mgr initial modules = iostat
 log file = {dir}/log/$name.log
 admin socket = {dir}/run/$cluster-$name.asok
 
+[mds]
+mds data = {dir}/mds
+log file = {dir}/log/$name.log
+admin socket = {dir}/run/$cluster-$name.asok
+
 [osd]
 osd data = {dir}/osd/$id
 osd objectstore = bluestore
@@ -192,7 +197,7 @@ mod tests {
     fn every_path_is_below_the_directory() {
         let (text, dir) = text(&shape());
         let paths: Vec<_> = text.lines().filter_map(|line| line.split_once(" = /")).collect();
-        assert_eq!(paths.len(), 16);
+        assert_eq!(paths.len(), 19);
         for (name, path) in paths {
             assert!(format!("/{path}").starts_with(&dir), "{name} = /{path}");
         }

@@ -1,4 +1,4 @@
-//! The daemons of a lab: their names and command lines, starting them, finding them again, stopping them.
+//! The daemons of labs: their names and command lines, starting them, finding them again, stopping them.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -6,13 +6,14 @@ use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::mem::discriminant;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde::{Serialize, Serializer};
 
+use crate::account::Account;
 use crate::command::{Programs, last_lines, undisturbed};
 use crate::error::LabError;
 use crate::home::Home;
@@ -21,10 +22,13 @@ use crate::throttle::Throttle;
 
 /// How long a daemon may take to end after SIGTERM. An OSD whose monitor is gone takes 5 s by itself.
 const TERMINATION: Duration = Duration::from_secs(15);
+/// How long a database, or the disk below it, may take: it writes all that it has in memory to its disk first, which may be a slow one.
+const SHUTDOWN: Duration = Duration::from_secs(180);
 /// How long the kernel may take to end a daemon after SIGKILL.
 const KILLING: Duration = Duration::from_secs(10);
 
-/// One daemon of a lab. It displays as Ceph's own name for it, such as `osd.0`.
+/// One daemon of a lab. It displays as Ceph's own name for it, such as `osd.0`, or by program and number, such as
+/// `postgres-0`.
 ///
 /// The order is the order in which daemons are started; they are stopped in the reverse order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,8 +39,29 @@ pub enum Daemon {
     Manager,
     /// An object storage daemon, `osd.N`: keeps data.
     Osd(usize),
+    /// The metadata server, `mds.lab`: keeps the names of a file system.
+    Metadata,
     /// The RADOS gateway, `client.rgw.lab`: speaks S3 and Swift.
     Gateway,
+    /// The client that mounts the file system, `ceph-fuse`.
+    Mount,
+    /// The file system that forgets what was not synced when the power is cut, `disk`.
+    Disk,
+    /// A PostgreSQL server, `postgres-N`.
+    Postgres(usize),
+    /// A MariaDB server, `mariadb-N`.
+    Mariadb(usize),
+}
+
+/// What a daemon runs in or as.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Under<'a> {
+    /// As we do.
+    Us,
+    /// In a control group.
+    Group(&'a Throttle),
+    /// As another user.
+    Account(&'a Account),
 }
 
 impl fmt::Display for Daemon {
@@ -45,7 +70,12 @@ impl fmt::Display for Daemon {
             Daemon::Monitor => formatter.write_str("mon.lab"),
             Daemon::Manager => formatter.write_str("mgr.lab"),
             Daemon::Osd(id) => write!(formatter, "osd.{id}"),
+            Daemon::Metadata => formatter.write_str("mds.lab"),
             Daemon::Gateway => formatter.write_str("client.rgw.lab"),
+            Daemon::Mount => formatter.write_str("ceph-fuse"),
+            Daemon::Disk => formatter.write_str("disk"),
+            Daemon::Postgres(number) => write!(formatter, "postgres-{number}"),
+            Daemon::Mariadb(number) => write!(formatter, "mariadb-{number}"),
         }
     }
 }
@@ -57,10 +87,14 @@ impl Serialize for Daemon {
 }
 
 impl Daemon {
-    /// All daemons of a lab with so many OSDs, in the order of their start.
-    pub(super) fn all(osds: usize) -> Vec<Daemon> {
-        let before = [Daemon::Monitor, Daemon::Manager].into_iter();
-        before.chain((0..osds).map(Daemon::Osd)).chain([Daemon::Gateway]).collect()
+    /// All daemons of a cluster with so many OSDs, and with a file system or not, in the order of their start.
+    pub(super) fn all(osds: usize, filesystem: bool) -> Vec<Daemon> {
+        let mut daemons = vec![Daemon::Monitor, Daemon::Manager];
+        daemons.extend((0..osds).map(Daemon::Osd));
+        daemons.extend(filesystem.then_some(Daemon::Metadata));
+        daemons.push(Daemon::Gateway);
+        daemons.extend(filesystem.then_some(Daemon::Mount));
+        daemons
     }
 
     /// The daemons that have a pid file, running or not. It needs no record, so that even a lab whose record
@@ -85,8 +119,15 @@ impl Daemon {
         match name {
             "mon.lab" => Some(Daemon::Monitor),
             "mgr.lab" => Some(Daemon::Manager),
+            "mds.lab" => Some(Daemon::Metadata),
             "client.rgw.lab" => Some(Daemon::Gateway),
-            _ => name.strip_prefix("osd.")?.parse().ok().map(Daemon::Osd),
+            "ceph-fuse" => Some(Daemon::Mount),
+            "disk" => Some(Daemon::Disk),
+            _ => {
+                let kinds: [(&str, fn(usize) -> Daemon); 3] =
+                    [("osd.", Daemon::Osd), ("postgres-", Daemon::Postgres), ("mariadb-", Daemon::Mariadb)];
+                kinds.into_iter().find_map(|(kind, of)| name.strip_prefix(kind)?.parse().ok().map(of))
+            }
         }
     }
 
@@ -96,20 +137,53 @@ impl Daemon {
             Daemon::Monitor => "ceph-mon",
             Daemon::Manager => "ceph-mgr",
             Daemon::Osd(_) => "ceph-osd",
+            Daemon::Metadata => "ceph-mds",
             Daemon::Gateway => "radosgw",
+            Daemon::Mount => "ceph-fuse",
+            Daemon::Disk => "tidemark",
+            Daemon::Postgres(_) => "postgres",
+            Daemon::Mariadb(_) => "mariadbd",
+        }
+    }
+
+    /// The signal that asks it to end. To PostgreSQL, SIGTERM would mean to wait for its clients to leave.
+    fn ending(self) -> Signal {
+        if matches!(self, Daemon::Postgres(_)) { Signal::INT } else { Signal::TERM }
+    }
+
+    /// How long it may take to end when it is asked to.
+    fn patience(self) -> Duration {
+        if matches!(self, Daemon::Disk | Daemon::Postgres(_) | Daemon::Mariadb(_)) {
+            SHUTDOWN
+        } else {
+            TERMINATION
         }
     }
 
     /// The daemon's whole command line after the program. It names the lab's directory, so no two labs share
     /// one.
     fn arguments(self, home: &Home) -> Vec<OsString> {
+        let joined = |option: &str, path: PathBuf| {
+            let mut word = OsString::from(option);
+            word.push(path);
+            word
+        };
         let (option, name) = match self {
-            Daemon::Monitor | Daemon::Manager => ("-i", "lab".to_owned()),
+            Daemon::Monitor | Daemon::Manager | Daemon::Metadata => ("-i", "lab".to_owned()),
             Daemon::Osd(id) => ("-i", id.to_string()),
             Daemon::Gateway => ("-n", self.to_string()),
+            Daemon::Mount => ("-n", "client.admin".to_owned()),
+            Daemon::Disk => return vec!["lab".into(), "disk".into(), home.dir().into()],
+            Daemon::Postgres(number) => {
+                let conf = joined("config_file=", home.server_conf(self));
+                return vec!["-D".into(), home.data(number).into(), "-c".into(), conf];
+            }
+            Daemon::Mariadb(_) => return vec![joined("--defaults-file=", home.server_conf(self))],
         };
         // -f: in the foreground, so that the process spawned is the daemon itself and its number is known.
-        vec!["-c".into(), home.ceph_conf().into(), option.into(), name.into(), "-f".into()]
+        let mut words = vec!["-c".into(), home.ceph_conf().into(), option.into(), name.into(), "-f".into()];
+        words.extend((self == Daemon::Mount).then(|| home.mount().into()));
+        words
     }
 
     /// The daemon's process, if it runs: the one in the pid file, if that is still ours.
@@ -126,13 +200,13 @@ impl Daemon {
             .map_err(LabError::file("look up the process of", path))
     }
 
-    /// Starts the daemon, which must not be running, and notes its process in the pid file. An OSD is in the
-    /// group given, if any, before it opens its devices.
+    /// Starts the daemon, which must not be running, and notes its process in the pid file. It is in its group, if
+    /// any, before it opens its devices.
     pub(super) fn spawn(
         self,
         home: &Home,
         programs: &Programs,
-        group: Option<&Throttle>,
+        under: Under<'_>,
     ) -> Result<Process, LabError> {
         let program = programs.path(self.program())?;
         self.set_log_aside(home)?;
@@ -140,10 +214,13 @@ impl Daemon {
         let errors = File::create(&path).map_err(LabError::file("create", &path))?;
         let output = errors.try_clone().map_err(LabError::file("open", &path))?;
         // A process group of its own: Ctrl-C in our terminal is not meant for the daemons.
-        let mut command = match group {
-            Some(group) if matches!(self, Daemon::Osd(_)) => joining(group, &program),
-            _ => Command::new(&program),
+        let mut command = match under {
+            Under::Group(group) => joining(group, &program),
+            Under::Us | Under::Account(_) => Command::new(&program),
         };
+        if let Under::Account(account) = under {
+            account.become_in(&mut command);
+        }
         let child = undisturbed(command.args(self.arguments(home)))
             .process_group(0)
             .stdout(output)
@@ -186,8 +263,8 @@ fn joining(group: &Throttle, program: &Path) -> Command {
     command
 }
 
-/// Stops those of the daemons that run, clients before servers: the gateway, the OSDs together, the manager,
-/// the monitor. A daemon that ignores SIGTERM for 15 s is killed.
+/// Stops those of the daemons that run, clients before servers: databases before the file systems below them, the
+/// gateway, the OSDs together, the manager, the monitor. A daemon that is asked to end and does not is killed.
 pub(super) fn stop(home: &Home, daemons: &[Daemon], progress: &mut dyn FnMut(&str)) -> Result<(), LabError> {
     let mut daemons = daemons.to_vec();
     daemons.sort_unstable();
@@ -206,15 +283,15 @@ fn stop_together(home: &Home, daemons: &[Daemon], progress: &mut dyn FnMut(&str)
     let failed = |daemon: Daemon| LabError::file("signal the process of", home.pid_file(daemon));
     for (daemon, process) in &running {
         progress(&format!("stopping {daemon}"));
-        process.signal(Signal::TERM).map_err(failed(*daemon))?;
-        // A paused process does not see SIGTERM until it is continued.
+        process.signal(daemon.ending()).map_err(failed(*daemon))?;
+        // A paused process does not see the signal until it is continued.
         process.signal(Signal::CONT).map_err(failed(*daemon))?;
     }
-    let deadline = Instant::now() + TERMINATION;
+    let begun = Instant::now();
     for (daemon, process) in running {
-        let left = deadline.saturating_duration_since(Instant::now());
+        let left = daemon.patience().saturating_sub(begun.elapsed());
         if !process.ended_within(left).map_err(failed(daemon))? {
-            progress(&format!("{daemon} did not end within {} s: killing it", TERMINATION.as_secs()));
+            progress(&format!("{daemon} did not end within {} s: killing it", daemon.patience().as_secs()));
             process.signal(Signal::KILL).map_err(failed(daemon))?;
             if !process.ended_within(KILLING).map_err(failed(daemon))? {
                 return Err(LabError::WouldNotEnd { daemon, pid: process.pid() });
@@ -254,9 +331,13 @@ mod tests {
 
     #[test]
     fn daemons_have_the_names_that_ceph_gives_them() {
-        let names: Vec<_> = Daemon::all(2).iter().map(ToString::to_string).collect();
-        assert!(Daemon::all(2).iter().all(|daemon| Daemon::named(&daemon.to_string()) == Some(*daemon)));
-        assert_eq!(names, ["mon.lab", "mgr.lab", "osd.0", "osd.1", "client.rgw.lab"]);
+        let mut all = Daemon::all(2, true);
+        let names: Vec<_> = all.iter().map(ToString::to_string).collect();
+        let expected = ["mon.lab", "mgr.lab", "osd.0", "osd.1", "mds.lab", "client.rgw.lab", "ceph-fuse"];
+        assert_eq!(names, expected);
+        all.extend([Daemon::Disk, Daemon::Postgres(10), Daemon::Mariadb(0)]);
+        assert!(all.iter().all(|daemon| Daemon::named(&daemon.to_string()) == Some(*daemon)));
+        assert!(all.is_sorted(), "what needs another comes after it");
     }
 
     #[test]
@@ -265,7 +346,7 @@ mod tests {
         let mut foreign = Command::new("sleep").arg("60").spawn().unwrap();
         fs::write(home.pid_file(Daemon::Gateway), foreign.id().to_string()).unwrap();
         assert!(Daemon::Gateway.find(&home).unwrap().is_none());
-        stop(&home, &Daemon::all(1), &mut |text| panic!("{text}")).unwrap();
+        stop(&home, &Daemon::all(1, false), &mut |text| panic!("{text}")).unwrap();
         assert!(foreign.try_wait().unwrap().is_none(), "it still runs");
         assert!(!home.pid_file(Daemon::Gateway).exists(), "the stale pid file is gone");
         foreign.kill().unwrap();
@@ -281,7 +362,7 @@ mod tests {
         let mut noted = Daemon::noted(&home).unwrap();
         noted.sort();
         assert_eq!(noted, [Daemon::Monitor, Daemon::Osd(11)]);
-        home.clear_cluster().unwrap();
+        home.clear_system().unwrap();
         assert_eq!(Daemon::noted(&home).unwrap(), []);
     }
 
@@ -297,9 +378,9 @@ mod tests {
     #[test]
     fn a_daemon_that_dies_leaves_its_last_lines_and_no_zombie() {
         let (_directory, home, programs) = lab("#!/no/such/interpreter\n");
-        assert!(matches!(Daemon::Monitor.spawn(&home, &programs, None), Err(LabError::File { .. })));
+        assert!(matches!(Daemon::Monitor.spawn(&home, &programs, Under::Us), Err(LabError::File { .. })));
         let (_directory, home, programs) = lab("#!/bin/sh\necho 'no room' >&2\nexit 7\n");
-        let process = Daemon::Osd(0).spawn(&home, &programs, None).unwrap();
+        let process = Daemon::Osd(0).spawn(&home, &programs, Under::Us).unwrap();
         assert!(process.ended_within(Duration::from_secs(10)).unwrap());
         assert_eq!(process.reap(), "exit status 7");
         assert_eq!(Daemon::Osd(0).last_words(&home), "no room");
@@ -310,7 +391,7 @@ mod tests {
     fn each_start_begins_a_new_log_and_keeps_one_old() {
         let (_directory, home, programs) = lab("#!/bin/sh\n");
         fs::write(home.log(Daemon::Manager), "of old").unwrap();
-        let process = Daemon::Manager.spawn(&home, &programs, None).unwrap();
+        let process = Daemon::Manager.spawn(&home, &programs, Under::Us).unwrap();
         assert!(process.ended_within(Duration::from_secs(10)).unwrap());
         process.reap();
         assert!(!home.log(Daemon::Manager).exists());

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::command::INSTALL;
 use crate::daemon::Daemon;
 use crate::layout::Layout;
+use crate::system::System;
 
 /// Why a lab could not be started, inspected or stopped.
 ///
@@ -13,11 +13,58 @@ use crate::layout::Layout;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LabError {
-    /// Programs of Ceph are not installed.
-    #[error("the lab requires {}, which this machine does not have; install with `{INSTALL}`", names.join(", "))]
+    /// Programs are not installed.
+    #[error("the lab requires {}, which this machine does not have; install with `{install}`", names.join(", "))]
     MissingPrograms {
         /// The programs that were looked for and not found.
         names: Vec<&'static str>,
+        /// The command that installs them.
+        install: &'static str,
+    },
+    /// The user that servers run as is missing.
+    #[error("this machine has no user {name}, whom the servers' package makes; install the package again")]
+    NoUser {
+        /// The user's name.
+        name: &'static str,
+    },
+    /// A setting that the servers cannot have.
+    #[error("the setting `{name}`: {why}")]
+    BadSetting {
+        /// The setting.
+        name: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// There is no server of a number.
+    #[error("there is no server {instance}: the lab has {instances}, from 0")]
+    NoInstance {
+        /// The number.
+        instance: usize,
+        /// How many there are.
+        instances: usize,
+    },
+    /// Servers run with other settings or ports than those asked for.
+    #[error("the servers in {} run with other settings or ports; `tidemark lab down --keep` stops them, and then \
+             `tidemark lab up` starts them with these", dir.display())]
+    Running {
+        /// The directory of the lab.
+        dir: PathBuf,
+    },
+    /// The data lie on a disk that cannot be cut.
+    #[error("the power of the lab in {} cannot be cut: `tidemark lab up` with --power-cut makes one whose can", dir.display())]
+    NoPowerCut {
+        /// The directory of the lab.
+        dir: PathBuf,
+    },
+    /// The directory has a lab of another system.
+    #[error("the lab in {} runs {has}, not {asked}; choose another directory", dir.display())]
+    OtherSystem {
+        /// The directory of the lab.
+        dir: PathBuf,
+        /// The system that it runs.
+        has: System,
+        /// What was asked for.
+        asked: &'static str,
     },
     /// No directory was given and none can be derived from the environment.
     #[error("no directory for the lab: set TIDEMARK_LAB_DIR, or HOME")]
@@ -31,13 +78,13 @@ pub enum LabError {
         why: String,
     },
     /// There is no lab in the directory.
-    #[error("there is no lab in {}; `tidemark lab up ceph` creates one", dir.display())]
+    #[error("there is no lab in {}; `tidemark lab up` creates one", dir.display())]
     NoLab {
         /// Where a lab was expected.
         dir: PathBuf,
     },
     /// A lab is there, but its creation did not finish.
-    #[error("the lab in {} is incomplete; `tidemark lab up ceph` creates it again", dir.display())]
+    #[error("the lab in {} is incomplete; `tidemark lab up` creates it again", dir.display())]
     Unfinished {
         /// The directory of the lab.
         dir: PathBuf,
@@ -141,8 +188,8 @@ pub enum LabError {
         /// What is wrong with it.
         why: String,
     },
-    /// A command of Ceph failed.
-    #[error("`{command}` failed ({how}){}", quoted(said))]
+    /// A command failed.
+    #[error("`{command}` failed ({how}){}{}", quoted(said), remedy(said))]
     CommandFailed {
         /// The program and its leading words, without options.
         command: String,
@@ -151,7 +198,7 @@ pub enum LabError {
         /// The end of what it wrote to its error stream.
         said: String,
     },
-    /// A command of Ceph took too long and was stopped.
+    /// A command took too long and was stopped.
     #[error(
         "`{command}` did not end within {seconds} s and was stopped; \
              `tidemark lab status` shows which daemons run{}",
@@ -177,8 +224,8 @@ pub enum LabError {
         why: String,
     },
     /// A daemon ended when it should have kept running.
-    #[error("{daemon} ended while the lab was starting ({how}); its log is {}{}",
-            log.display(), quoted(tail))]
+    #[error("{daemon} ended while the lab was starting ({how}); its log is {}{}{}",
+            log.display(), quoted(tail), remedy(tail))]
     DaemonEnded {
         /// The daemon.
         daemon: Daemon,
@@ -238,9 +285,29 @@ impl LabError {
     }
 }
 
-/// The gateway can move to another port; the monitor cannot, because the cluster knows it by its port.
+/// Most can move to another port; the monitor cannot, because the cluster knows it by its port.
 fn or_another(daemon: Daemon) -> &'static str {
-    if daemon == Daemon::Gateway { ", or ask for another port" } else { "" }
+    match daemon {
+        Daemon::Gateway | Daemon::Postgres(_) | Daemon::Mariadb(_) => ", or ask for another port",
+        _ => "",
+    }
+}
+
+/// What servers say when they cannot start, and what to do about it.
+const REMEDIES: [(&str, &str); 7] = [
+    ("No space left on device", "free some space where the data lie, or choose another place with --on"),
+    ("could not map anonymous shared memory", "make shared_buffers smaller, or free some memory"),
+    ("could not resize shared memory", "make shared_buffers smaller, or free some space in /dev/shm"),
+    ("Cannot allocate memory", "make the servers' buffers smaller, or free some memory"),
+    ("Address already in use", "stop what listens there, or choose another port with --port"),
+    ("invalid locale", "generate the locale with `dpkg-reconfigure locales`, or set LANG=C.UTF-8"),
+    ("Permission denied", "choose a place that the servers' user may enter and write to"),
+];
+
+/// What to do next, where the words tell.
+fn remedy(words: &str) -> String {
+    let known = REMEDIES.iter().find(|(part, _)| words.contains(part));
+    known.map_or_else(String::new, |(_, what)| format!("\n{what}"))
 }
 
 /// A daemon's or command's own words, set off from ours; nothing if it said nothing.
@@ -254,10 +321,11 @@ fn quoted(words: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::CEPH;
 
     #[test]
     fn missing_programs_come_with_the_command_that_installs_them() {
-        let error = LabError::MissingPrograms { names: vec!["ceph-mon", "radosgw"] };
+        let error = LabError::MissingPrograms { names: vec!["ceph-mon", "radosgw"], install: CEPH.install };
         assert_eq!(
             error.to_string(),
             "the lab requires ceph-mon, radosgw, which this machine does not have; install with \
@@ -278,6 +346,17 @@ mod tests {
             "osd.1 ended while the lab was starting (exit status 1); its log is /lab/log/osd.1.log:\n\
              \x20   first\n    last"
         );
+    }
+
+    #[test]
+    fn a_server_that_cannot_start_comes_with_a_remedy() {
+        let error = LabError::DaemonEnded {
+            daemon: Daemon::Postgres(0),
+            how: "exit status 1".into(),
+            log: "/lab/log/postgres-0.log".into(),
+            tail: "FATAL:  could not map anonymous shared memory: Cannot allocate memory".into(),
+        };
+        assert!(error.to_string().ends_with("\nmake shared_buffers smaller, or free some memory"), "{error}");
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! The lab's directory: where each file lies, and who may work in it.
 //!
-//! Everything a lab writes is below this one directory, which only its owner can enter. A lab is recognised
-//! by its record, `lab.json`; a directory with files but without a record is left alone.
+//! Everything a lab writes is below this one directory, which only its owner can enter, or pass through to what is
+//! open to the servers; and what the user wants elsewhere is behind links. A lab is recognised by its record, `lab.json`; a directory with files but without a record is left alone.
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, Permissions, TryLockError};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -12,9 +13,28 @@ use std::path::{Path, PathBuf};
 use crate::daemon::Daemon;
 use crate::error::LabError;
 
-/// What a cluster is made of; creating one anew removes all of it.
-const CLUSTER: [&str; 9] = ["ceph.conf", "keyring", "monmap", "mon", "mgr", "osd", "rgw", "run", "crash"];
-/// What remains of a cluster whose creation failed: the logs, to see why, and the lab's own files.
+/// What systems are made of; creating one anew removes all of it. What may lie elsewhere, behind a link, is in `OUTSIDE`.
+const SYSTEM: [&str; 14] = [
+    "ceph.conf",
+    "keyring",
+    "monmap",
+    "mon",
+    "mgr",
+    "mds",
+    "osd",
+    "rgw",
+    "run",
+    "crash",
+    "mount",
+    "conf",
+    "sockets",
+    "disk",
+];
+/// The data of databases and of the disk below them: directories, or links to directories of the lab elsewhere.
+const OUTSIDE: [&str; 3] = ["data", STORE, SAVED];
+const STORE: &str = "store";
+const SAVED: &str = "saved";
+/// What remains of a system whose creation failed: the logs, to see why, and the lab's own files.
 const LOGS: &str = "log";
 const RECORD: &str = "lab.json";
 const LOCK: &str = "lock";
@@ -48,7 +68,9 @@ impl Home {
         let dir = std::path::absolute(dir).map_err(LabError::file("find", dir))?;
         check_path(&dir)?;
         let create = LabError::file("create", &dir);
-        DirBuilder::new().recursive(true).mode(0o700).create(&dir).map_err(create)?;
+        // Only the lab's own directory is private: its servers may be other users.
+        let parents = dir.parent().map_or(Ok(()), fs::create_dir_all);
+        parents.and_then(|()| DirBuilder::new().recursive(true).mode(0o700).create(&dir)).map_err(create)?;
         let home = Self { dir: dir.canonicalize().map_err(LabError::file("find", &dir))? };
         check_path(&home.dir)?;
         if !home.record().is_file() {
@@ -84,33 +106,45 @@ impl Home {
         }
     }
 
-    /// Fails if less than `needed_bytes` are free for users.
-    pub(super) fn check_space(&self, needed_bytes: u64) -> Result<(), LabError> {
-        let failed = |errno: rustix::io::Errno| LabError::file("measure", &self.dir)(errno.into());
-        let system = rustix::fs::statvfs(&self.dir).map_err(failed)?;
-        let free_bytes = system.f_bavail.saturating_mul(system.f_frsize);
-        if free_bytes >= needed_bytes {
-            return Ok(());
-        }
-        Err(LabError::NoSpace { dir: self.dir.clone(), free_bytes, needed_bytes })
-    }
-
     /// Makes the directories of a cluster.
     pub(super) fn lay_out(&self) -> Result<(), LabError> {
-        for name in ["mon", "mgr", "osd", "rgw", "run", "crash", LOGS] {
+        for name in ["mon", "mgr", "mds", "osd", "rgw", "run", "crash", LOGS] {
             make_directory(&self.dir.join(name))?;
         }
         Ok(())
     }
 
-    /// Removes the cluster and leaves logs and record. No daemon may be running.
-    pub(super) fn clear_cluster(&self) -> Result<(), LabError> {
-        CLUSTER.into_iter().try_for_each(|name| remove(&self.dir.join(name)))
+    /// Removes the system, what of it lies elsewhere included, and leaves logs and record. No daemon may be running,
+    /// and nothing may be mounted.
+    pub(super) fn clear_system(&self) -> Result<(), LabError> {
+        for name in OUTSIDE {
+            let link = self.dir.join(name);
+            if let Ok(target) = fs::read_link(&link)
+                && self.is_ours_elsewhere(&target)
+            {
+                remove(&target)?;
+            }
+            remove(&link)?;
+        }
+        SYSTEM.into_iter().try_for_each(|name| remove(&self.dir.join(name)))
+    }
+
+    /// The lab's own directory in a directory elsewhere: named after the lab, so that no two share one.
+    pub(super) fn elsewhere(&self, parent: &Path, name: &str) -> PathBuf {
+        let mut hasher = DefaultHasher::new();
+        self.dir.hash(&mut hasher);
+        parent.join(format!("tidemark-{name}-{:016x}", hasher.finish()))
+    }
+
+    fn is_ours_elsewhere(&self, target: &Path) -> bool {
+        OUTSIDE
+            .iter()
+            .any(|name| target.parent().is_some_and(|parent| self.elsewhere(parent, name) == target))
     }
 
     /// Removes everything that a lab wrote, and the directory if nothing else is in it.
     pub(super) fn purge(&self) -> Result<(), LabError> {
-        self.clear_cluster()?;
+        self.clear_system()?;
         for name in [LOGS, RECORD, LOCK] {
             remove(&self.dir.join(name))?;
         }
@@ -157,6 +191,51 @@ impl Home {
         self.osds().join(id.to_string())
     }
 
+    /// Where the cluster's file system is mounted.
+    pub(super) fn mount(&self) -> PathBuf {
+        self.dir.join("mount")
+    }
+
+    /// The directory of all databases' data, or a link to it.
+    pub(super) fn all_data(&self) -> PathBuf {
+        self.dir.join("data")
+    }
+
+    /// The data of one database server.
+    pub(super) fn data(&self, number: usize) -> PathBuf {
+        self.all_data().join(number.to_string())
+    }
+
+    /// A copy of all databases' data, to go back to, or a link to it.
+    pub(super) fn saved(&self) -> PathBuf {
+        self.dir.join(SAVED)
+    }
+
+    /// Where the disk that loses its power is mounted.
+    pub(super) fn disk(&self) -> PathBuf {
+        self.dir.join("disk")
+    }
+
+    /// What such a disk holds, or a link to it.
+    pub(super) fn store(&self) -> PathBuf {
+        self.dir.join(STORE)
+    }
+
+    /// The directory of all servers' sockets.
+    pub(super) fn sockets(&self) -> PathBuf {
+        self.dir.join("sockets")
+    }
+
+    /// The directory of all servers' settings.
+    pub(super) fn confs(&self) -> PathBuf {
+        self.dir.join("conf")
+    }
+
+    /// The settings of a database server.
+    pub(super) fn server_conf(&self, daemon: Daemon) -> PathBuf {
+        self.confs().join(format!("{daemon}.conf"))
+    }
+
     /// The lab's name outside of its directory: the directory's path, percent-encoded (RFC 3986) as far as it
     /// must be for a file's name. No two labs share one, and no record is needed to find it.
     pub(super) fn mark(&self) -> String {
@@ -191,7 +270,11 @@ impl Home {
 
     /// The standard streams of a daemon: errors that its detailed log would hide.
     pub(super) fn errors(&self, daemon: Daemon) -> PathBuf {
-        self.logs().join(format!("{daemon}.err"))
+        match daemon {
+            // These have no log besides.
+            Daemon::Mount | Daemon::Disk | Daemon::Postgres(_) | Daemon::Mariadb(_) => self.log(daemon),
+            _ => self.logs().join(format!("{daemon}.err")),
+        }
     }
 }
 
@@ -207,22 +290,45 @@ impl Drop for Lock {
     }
 }
 
+/// Fails if less than `needed_bytes` are free for users in a directory.
+pub(super) fn check_space(dir: &Path, needed_bytes: u64) -> Result<(), LabError> {
+    let failed = |errno: rustix::io::Errno| LabError::file("measure", dir)(errno.into());
+    let system = rustix::fs::statvfs(dir).map_err(failed)?;
+    let free_bytes = system.f_bavail.saturating_mul(system.f_frsize);
+    if free_bytes >= needed_bytes {
+        return Ok(());
+    }
+    Err(LabError::NoSpace { dir: dir.to_owned(), free_bytes, needed_bytes })
+}
+
 /// Makes one private directory, unless it is there.
 pub(super) fn make_directory(path: &Path) -> Result<(), LabError> {
     DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(LabError::file("create", path))
 }
 
+/// Where the lab of root lives when nobody says otherwise: servers that run as other users cannot enter root's home.
+const OF_ROOT: &str = "/var/lib";
+
 /// Where the lab lives when nobody says otherwise, from the variables `TIDEMARK_LAB_DIR`, `XDG_STATE_HOME`
 /// and `HOME`.
-pub(super) fn usual_directory(variable: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf, LabError> {
+pub(super) fn usual_directory(
+    is_root: bool,
+    variable: impl Fn(&str) -> Option<OsString>,
+) -> Result<PathBuf, LabError> {
     let path = |name| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     if let Some(dir) = path("TIDEMARK_LAB_DIR") {
         return Ok(dir);
     }
     // The XDG base directory specification: a relative path is invalid and is to be ignored.
     let state = path("XDG_STATE_HOME").filter(|path| path.is_absolute());
+    let state = state.or_else(|| is_root.then(|| PathBuf::from(OF_ROOT)));
     let state = state.or_else(|| path("HOME").map(|home| home.join(".local/state")));
     state.map(|state| state.join("tidemark/lab")).ok_or(LabError::NoDirectory)
+}
+
+/// Lets servers that run as another user pass through the lab's directory. Files with secrets are private themselves.
+pub(super) fn let_pass(dir: &Path) -> Result<(), LabError> {
+    fs::set_permissions(dir, Permissions::from_mode(0o711)).map_err(LabError::file("open", dir))
 }
 
 /// Fails if ceph.conf cannot hold the path, or if it is too long for the sockets below it.
@@ -245,7 +351,7 @@ fn check_path(dir: &Path) -> Result<(), LabError> {
 }
 
 /// Removes a file or a directory with all it holds; one that is not there is no error.
-fn remove(path: &Path) -> Result<(), LabError> {
+pub(super) fn remove(path: &Path) -> Result<(), LabError> {
     let removed = match path.symlink_metadata() {
         Ok(data) if data.is_dir() => fs::remove_dir_all(path),
         Ok(_) => fs::remove_file(path),
@@ -266,7 +372,7 @@ mod tests {
         let usual = |variables: &[(&str, &str)]| {
             let find =
                 |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into());
-            usual_directory(find)
+            usual_directory(false, find)
         };
         let all = [("TIDEMARK_LAB_DIR", "/fast/lab"), ("XDG_STATE_HOME", "/state"), ("HOME", "/home/ann")];
         assert_eq!(usual(&all).unwrap(), Path::new("/fast/lab"));
@@ -277,6 +383,8 @@ mod tests {
             Path::new("/home/ann/.local/state/tidemark/lab")
         );
         assert!(usual(&[]).unwrap_err().to_string().contains("TIDEMARK_LAB_DIR"));
+        let of_root = usual_directory(true, |name| (name == "HOME").then(|| "/root".into()));
+        assert_eq!(of_root.unwrap(), Path::new("/var/lib/tidemark/lab"));
     }
 
     #[test]

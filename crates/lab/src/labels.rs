@@ -34,7 +34,11 @@ pub(super) fn labels(shape: &Shape) -> Vec<(String, String)> {
             ("memory", memory()),
         ]),
     }
-    labels.push(("copies", format!("{copies} of each object, on different OSDs of one machine")));
+    let places = if copies == 1 { "" } else { ", on different OSDs of one machine" };
+    labels.push(("copies", format!("{copies} of each object{places}")));
+    if shape.filesystem {
+        labels.push(("file system", "CephFS, mounted by ceph-fuse".to_owned()));
+    }
     labels.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 

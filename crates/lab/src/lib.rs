@@ -1,4 +1,5 @@
-//! A lab: a real Ceph cluster on this machine, for measuring and for tests.
+//! A lab: real systems on this machine, for measuring and for tests: a Ceph cluster, or database servers
+//! ([`Databases`]).
 //!
 //! [`up`] starts one monitor, one manager, three OSDs (BlueStore on sparse files) and one RADOS gateway for S3
 //! and Swift, from the distribution's packages (Ceph 16.2), in one private directory. Every object has two
@@ -19,6 +20,9 @@
 //! no file in memory behind, unless data are to be kept: then the files in memory stay until the machine
 //! restarts.
 //!
+//! A cluster can have a file system ([`LabOptions::filesystem`]), on which databases can lie. Databases can also lie on a
+//! disk that loses what was not synced when its power is cut ([`Databases::cut_power`], [`tidemark_powercut`]).
+//!
 //! The lab refuses to touch a directory that has files but no lab, and to signal a process that is not one of
 //! its own daemons (it checks pid files against command lines).
 //!
@@ -33,25 +37,31 @@
 //! # Ok::<(), lab::LabError>(())
 //! ```
 
+mod account;
 mod cluster;
 mod command;
 mod config;
 mod daemon;
+mod database;
 mod error;
+mod filesystem;
 mod gateway;
 mod home;
 mod labels;
 mod layout;
 mod loops;
 mod media;
+mod mounts;
 mod options;
 mod ports;
 mod process;
 mod provisioner;
 mod record;
 mod start;
+mod system;
 mod throttle;
 mod tier;
+mod watch;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -69,12 +79,14 @@ use throttle::Throttle;
 
 pub use cluster::Health;
 pub use daemon::Daemon;
+pub use database::{Database, DatabaseOptions, Databases, DatabasesStatus};
 pub use error::LabError;
 pub use layout::{Layout, UnknownLayout};
 pub use media::LabDevice;
 pub use options::LabOptions;
 pub use provisioner::Labs;
 pub use record::Credentials;
+pub use system::{System, UnknownSystem};
 
 /// Free space needed to create a lab, in bytes; a new lab takes a tenth of it.
 const FREE_BYTES: u64 = 1 << 30;
@@ -153,7 +165,7 @@ pub enum DaemonState {
 /// # Errors
 /// [`LabError::NoDirectory`] if the environment names none of these.
 pub fn default_dir() -> Result<PathBuf, LabError> {
-    home::usual_directory(|name| std::env::var_os(name))
+    home::usual_directory(rustix::process::geteuid().is_root(), |name| std::env::var_os(name))
 }
 
 /// Brings a lab up: creates it if there is none, otherwise starts the daemons that are stopped and resumes those
@@ -170,8 +182,11 @@ pub fn default_dir() -> Result<PathBuf, LabError> {
 /// directory. The next call creates a lab again whose creation failed.
 pub fn up(options: &LabOptions, progress: &mut dyn FnMut(&str)) -> Result<Lab, LabError> {
     options.check()?;
-    let programs = Programs::new(options.program_path.clone().unwrap_or_else(environment_path));
-    programs.check()?;
+    let programs = programs(options.program_path.as_ref());
+    programs.check(&command::CEPH)?;
+    if options.filesystem {
+        programs.check(&command::CEPH_FILESYSTEM)?;
+    }
     media::check(options.layout.unwrap_or_default(), &programs)?;
     let home = Home::prepare(&options.dir)?;
     let _lock = home.lock()?;
@@ -188,10 +203,11 @@ pub fn up(options: &LabOptions, progress: &mut dyn FnMut(&str)) -> Result<Lab, L
             if unfinished_or_none.is_some() {
                 progress("removing an unfinished lab");
                 daemon::stop(&home, &Daemon::noted(&home)?, progress)?;
+                mounts::release(&home, &programs)?;
                 media::release(&home, &programs, Contents::Discard)?;
-                home.clear_cluster()?;
+                home.clear_system()?;
             }
-            home.check_space(FREE_BYTES)?;
+            home::check_space(home.dir(), FREE_BYTES)?;
             let shape = new_shape(&home, options)?;
             let mut record = Record { shape: shape.clone(), credentials: None };
             record.save(&home)?;
@@ -212,20 +228,14 @@ pub fn status(dir: &Path) -> Result<LabStatus, LabError> {
     let (home, record) = find(dir)?;
     let shape = record.shape;
     let mut daemons = Vec::new();
-    for daemon in Daemon::all(shape.all_osds()) {
-        let process = daemon.find(&home)?;
-        let state = match &process {
-            None => DaemonState::Stopped,
-            Some(process) if process.is_paused() => DaemonState::Paused,
-            Some(_) => DaemonState::Running,
-        };
-        daemons.push(DaemonStatus { daemon, pid: process.map(|process| process.pid()), state });
+    for daemon in shape.daemons() {
+        daemons.push(state_of(&home, daemon)?);
     }
     let runs =
         |wanted| daemons.iter().any(|found| found.daemon == wanted && found.state == DaemonState::Running);
     let gateway_answers = runs(Daemon::Gateway) && gateway::answers(shape.gateway_port);
     let has_monitor = runs(Daemon::Monitor);
-    let cluster = Cluster { home, shape, programs: Programs::new(environment_path()) };
+    let cluster = Cluster { home, shape, programs: Programs::installed() };
     let health = has_monitor.then(|| cluster.health().ok()).flatten();
     Ok(LabStatus {
         complete: record.credentials.is_some(),
@@ -259,7 +269,8 @@ pub fn down(dir: &Path, purge: bool, progress: &mut dyn FnMut(&str)) -> Result<(
     let _lock = home.lock()?;
     daemon::stop(&home, &Daemon::noted(&home)?, progress)?;
     let contents = if purge { Contents::Discard } else { Contents::Keep };
-    media::release(&home, &Programs::new(environment_path()), contents)?;
+    mounts::release(&home, &Programs::installed())?;
+    media::release(&home, &Programs::installed(), contents)?;
     if purge {
         progress(&format!("removing {}", home.dir().display()));
         home.purge()?;
@@ -275,7 +286,7 @@ impl Lab {
     pub fn open(dir: &Path) -> Result<Self, LabError> {
         let (home, Record { shape, credentials }) = find(dir)?;
         let credentials = credentials.ok_or_else(|| LabError::Unfinished { dir: home.dir().to_owned() })?;
-        let cluster = Cluster { home, shape, programs: Programs::new(environment_path()) };
+        let cluster = Cluster { home, shape, programs: Programs::installed() };
         Ok(Self { cluster, credentials })
     }
 
@@ -302,6 +313,19 @@ impl Lab {
     /// The lab's ceph.conf, which names the keyring: what a client of RADOS or RBD needs, as `client.admin`.
     pub fn ceph_conf(&self) -> PathBuf {
         self.cluster.home.ceph_conf()
+    }
+
+    /// Where the cluster's file system is mounted, if it has one.
+    pub fn filesystem(&self) -> Option<PathBuf> {
+        self.cluster.shape.filesystem.then(|| self.cluster.home.mount())
+    }
+
+    /// Whether the cluster is what such options would create.
+    pub(crate) fn is_as(&self, options: &LabOptions) -> bool {
+        let shape = &self.cluster.shape;
+        shape.layout() == options.layout.unwrap_or_default()
+            && shape.filesystem == options.filesystem
+            && shape.copies() == options.copies.unwrap_or(2).min(shape.osds)
     }
 
     /// The layout of the storage.
@@ -367,7 +391,7 @@ impl Lab {
 
     /// Every daemon that the lab has, in the order of their start.
     pub fn daemons(&self) -> Vec<Daemon> {
-        Daemon::all(self.cluster.shape.all_osds())
+        self.cluster.shape.daemons()
     }
 
     /// The process of a daemon, if it runs or is paused.
@@ -415,8 +439,44 @@ impl Lab {
     }
 }
 
-fn environment_path() -> OsString {
-    std::env::var_os("PATH").unwrap_or_default()
+/// The programs in the directories given, in the form of the variable PATH, or else those that are installed.
+fn programs(search: Option<&OsString>) -> Programs {
+    search.map_or_else(Programs::installed, |search| Programs::new(search.clone()))
+}
+
+/// The state of a daemon of a lab.
+fn state_of(home: &Home, daemon: Daemon) -> Result<DaemonStatus, LabError> {
+    let process = daemon.find(home)?;
+    let state = match &process {
+        None => DaemonState::Stopped,
+        Some(process) if process.is_paused() => DaemonState::Paused,
+        Some(_) => DaemonState::Running,
+    };
+    Ok(DaemonStatus { daemon, pid: process.map(|process| process.pid()), state })
+}
+
+/// Serves the disk of a lab whose power can be cut, until it is over or the kernel has unmounted it; then nothing is
+/// lost. To kill the process that does this is to cut the power.
+///
+/// # Errors
+/// [`LabError::NoLab`], a disk that cannot be mounted, and one that cannot be written to.
+pub fn serve_disk(dir: &Path, is_over: &dyn Fn() -> bool) -> Result<(), LabError> {
+    let home = Home::find(dir)?;
+    let disk = tidemark_powercut::Mounted::new(&home.store(), &home.disk())
+        .map_err(LabError::file("mount", home.disk()))?;
+    while !is_over() && !disk.has_ended() {
+        std::thread::sleep(watch::PAUSE);
+    }
+    disk.unmount().map_err(LabError::file("unmount", home.disk()))
+}
+
+/// The system that the lab in a directory runs.
+///
+/// # Errors
+/// [`LabError::NoLab`] and [`LabError::BadRecord`].
+pub fn system(dir: &Path) -> Result<System, LabError> {
+    let home = Home::find(dir)?;
+    record::system(&home)?.ok_or_else(|| LabError::NoLab { dir: dir.to_owned() })
 }
 
 fn find(dir: &Path) -> Result<(Home, Record), LabError> {

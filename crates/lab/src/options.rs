@@ -67,6 +67,11 @@ pub struct LabOptions {
     /// they are written to. Each cached pool (RBD's, and the gateway's data) may keep two fifths of it in the
     /// cache.
     pub cache_bytes: Option<u64>,
+    /// Whether the cluster has a file system, mounted in the directory `mount` of the lab's. An existing lab keeps what
+    /// it has if this is false.
+    pub filesystem: bool,
+    /// How many copies of each object are kept: 1 or 2, usually 2 where there are two OSDs.
+    pub copies: Option<usize>,
 }
 
 impl LabOptions {
@@ -83,6 +88,8 @@ impl LabOptions {
             slow_bandwidth: None,
             metadata_bytes: None,
             cache_bytes: None,
+            filesystem: false,
+            copies: None,
         }
     }
 
@@ -107,6 +114,12 @@ impl LabOptions {
             }
             Self { cache_bytes: Some(bytes), .. } if bytes < LEAST_OSD_BYTES => {
                 bad("the size of a cache device in bytes", bytes, "at least 1 GiB (1073741824)")
+            }
+            Self { copies: Some(copies), .. } if !(1..=2).contains(&copies) => {
+                bad("the number of copies", copies as u64, "1 or 2")
+            }
+            Self { copies: Some(2), osds: Some(1), .. } => {
+                bad("the number of copies", 2, "1 where there is one OSD")
             }
             _ => Ok(()),
         }
@@ -136,7 +149,7 @@ impl LabOptions {
 pub(super) fn new_shape(home: &Home, options: &LabOptions) -> Result<Shape, LabError> {
     let gateway_port = match options.gateway_port {
         Some(port) => ports::check(Daemon::Gateway, port).map(|()| port)?,
-        None => ports::choose(Daemon::Gateway, home.dir())?,
+        None => ports::choose(Daemon::Gateway, home.dir(), &[])?,
     };
     let media = options.media();
     let usual_osds = if media.is_some() { USUAL_LAID_OUT_OSDS } else { USUAL_OSDS };
@@ -144,9 +157,11 @@ pub(super) fn new_shape(home: &Home, options: &LabOptions) -> Result<Shape, LabE
         fsid: start::uuid()?,
         osds: options.osds.unwrap_or(usual_osds),
         osd_bytes: options.osd_bytes.unwrap_or(USUAL_OSD_BYTES),
-        monitor_port: ports::choose(Daemon::Monitor, home.dir())?,
+        monitor_port: ports::choose(Daemon::Monitor, home.dir(), &[])?,
         gateway_port,
         media,
+        filesystem: options.filesystem,
+        copies: options.copies,
     })
 }
 
@@ -164,6 +179,15 @@ pub(super) fn adapt(home: &Home, shape: Shape, options: &LabOptions) -> Result<S
     same("the number of OSDs", shape.osds.to_string(), options.osds.map(|osds| osds.to_string()), anew)?;
     let exact = |number: u64| number.to_string();
     same("the size of an OSD in bytes", exact(shape.osd_bytes), options.osd_bytes.map(exact), anew)?;
+    same(
+        "the number of copies",
+        shape.copies().to_string(),
+        options.copies.map(|copies| copies.to_string()),
+        anew,
+    )?;
+    let filesystem = |has: bool| if has { "a file system" } else { "no file system" }.to_owned();
+    let asked = options.filesystem.then(|| filesystem(true));
+    same("for files", filesystem(shape.filesystem), asked, anew)?;
     let port = options.gateway_port.unwrap_or(shape.gateway_port);
     if Daemon::Gateway.find(home)?.is_some() {
         let advice =

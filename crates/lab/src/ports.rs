@@ -8,24 +8,33 @@ use std::path::Path;
 use crate::daemon::Daemon;
 use crate::error::LabError;
 
-/// Where a port is looked for. Both ranges lie below the ports that Linux gives to outgoing connections (from
+/// Where a port is looked for. All ranges lie below the ports that Linux gives to outgoing connections (from
 /// 32768), so that a lab finds its ports free again after a stop; and above those of well-known services.
 const MONITOR_PORTS: RangeInclusive<u16> = 23_300..=24_299;
 const GATEWAY_PORTS: RangeInclusive<u16> = 27_480..=28_479;
+const DATABASE_PORTS: RangeInclusive<u16> = 25_432..=26_431;
 
-/// A free port for a daemon of the lab in `dir`.
+/// A free port for a daemon of the lab in `dir`, and none of those that others of its daemons are about to use.
 ///
 /// The search begins at a place that depends on the directory: the same lab tends to get the same ports, and
 /// two labs created at the same time do not race for one.
-pub(super) fn choose(daemon: Daemon, dir: &Path) -> Result<u16, LabError> {
-    let range = if daemon == Daemon::Monitor { MONITOR_PORTS } else { GATEWAY_PORTS };
+pub(super) fn choose(daemon: Daemon, dir: &Path, others: &[u16]) -> Result<u16, LabError> {
+    let range = match daemon {
+        Daemon::Monitor => MONITOR_PORTS,
+        Daemon::Postgres(_) | Daemon::Mariadb(_) => DATABASE_PORTS,
+        _ => GATEWAY_PORTS,
+    };
     let (first, last) = (*range.start(), *range.end());
     let mut hasher = DefaultHasher::new();
     dir.hash(&mut hasher);
     let ports = u64::from(last - first) + 1;
     let skipped = usize::try_from(hasher.finish() % ports).unwrap_or_default();
     let mut candidates = range.clone().skip(skipped).chain(range.take(skipped));
-    candidates.find(|port| is_free(*port)).ok_or(LabError::NoFreePort { daemon, first, last })
+    candidates.find(|port| !others.contains(port) && is_free(*port)).ok_or(LabError::NoFreePort {
+        daemon,
+        first,
+        last,
+    })
 }
 
 /// Fails if the port that a daemon is about to use is taken.
@@ -44,17 +53,21 @@ mod tests {
     #[test]
     fn a_directory_keeps_its_port_while_that_is_free() {
         let dir = Path::new("/some/lab");
-        let port = choose(Daemon::Gateway, dir).unwrap();
+        let port = choose(Daemon::Gateway, dir, &[]).unwrap();
         assert!(GATEWAY_PORTS.contains(&port));
         let _listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).unwrap();
-        let other = choose(Daemon::Gateway, dir).unwrap();
+        let other = choose(Daemon::Gateway, dir, &[]).unwrap();
         assert_ne!(port, other);
         assert!(matches!(check(Daemon::Gateway, port), Err(LabError::PortTaken { .. })));
     }
 
     #[test]
-    fn monitor_and_gateway_never_meet() {
-        assert!(MONITOR_PORTS.contains(&choose(Daemon::Monitor, Path::new("/some/lab")).unwrap()));
-        assert!(MONITOR_PORTS.end() < GATEWAY_PORTS.start());
+    fn daemons_of_one_lab_never_meet() {
+        let dir = Path::new("/some/lab");
+        assert!(MONITOR_PORTS.contains(&choose(Daemon::Monitor, dir, &[]).unwrap()));
+        assert!(MONITOR_PORTS.end() < DATABASE_PORTS.start() && DATABASE_PORTS.end() < GATEWAY_PORTS.start());
+        let first = choose(Daemon::Postgres(0), dir, &[]).unwrap();
+        let second = choose(Daemon::Postgres(1), dir, &[first]).unwrap();
+        assert!(DATABASE_PORTS.contains(&first) && DATABASE_PORTS.contains(&second) && first != second);
     }
 }

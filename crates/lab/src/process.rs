@@ -69,6 +69,22 @@ impl Process {
         }
     }
 
+    /// The processes that this one has started and that still run.
+    pub(super) fn children(&self) -> io::Result<Vec<Self>> {
+        let mut children = Vec::new();
+        for entry in fs::read_dir("/proc")? {
+            let pid = entry?.file_name().to_str().and_then(|name| name.parse().ok()).and_then(Pid::from_raw);
+            let Some(pid) = pid else { continue };
+            // Pinned before it is looked at, so that what was seen is of the process pinned.
+            let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else { continue };
+            let child = Self { pid, handle };
+            if child.stat().is_some_and(|stat| stat.parent == self.pid.as_raw_nonzero().get()) {
+                children.push(child);
+            }
+        }
+        Ok(children)
+    }
+
     fn command_line(&self) -> io::Result<Vec<u8>> {
         match fs::read(format!("/proc/{}/cmdline", self.pid())) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
@@ -131,12 +147,22 @@ impl Process {
     }
 
     fn stat(&self) -> Option<Stat> {
-        let text = fs::read_to_string(format!("/proc/{}/stat", self.pid())).ok()?;
-        // The name, in parentheses, may itself hold spaces and parentheses; the state follows the last one.
-        let (before, after) = text.rsplit_once(") ")?;
-        let (_, name) = before.split_once(" (")?;
-        Some(Stat { name: name.to_owned(), state: after.chars().next()? })
+        stat(self.pid())
     }
+}
+
+/// Whether a process has ended and is only waiting for somebody to ask how. Under some supervisors that takes forever.
+pub(super) fn is_zombie(pid: u32) -> bool {
+    stat(pid).is_some_and(|stat| stat.state == 'Z')
+}
+
+fn stat(pid: u32) -> Option<Stat> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name, in parentheses, may itself hold spaces and parentheses; the state follows the last one.
+    let (before, after) = text.rsplit_once(") ")?;
+    let (_, name) = before.split_once(" (")?;
+    let parent = after.split(' ').nth(1)?.parse().ok()?;
+    Some(Stat { name: name.to_owned(), state: after.chars().next()?, parent })
 }
 
 /// What `/proc/PID/stat` tells first.
@@ -144,6 +170,8 @@ struct Stat {
     /// The program's name, of which the kernel keeps 15 bytes: enough for all of Ceph's daemons.
     name: String,
     state: char,
+    /// The process that started it, or took it over.
+    parent: i32,
 }
 
 /// Whether a `/proc/PID/cmdline` is that of `program` with exactly `arguments`, wherever the program lies.
@@ -186,11 +214,30 @@ mod tests {
 
         found.signal(Signal::KILL).unwrap();
         assert!(found.ended_within(Duration::from_secs(10)).unwrap());
+        assert!(is_zombie(child.id()) && !is_zombie(std::process::id()));
         assert!(find("other", "60").is_none(), "a zombie is not running");
         assert!(found.stat().is_some(), "and it is left alone if it is not ours");
         assert!(find("sleep", "60").is_none());
         assert!(found.stat().is_none(), "but it is reaped if it is");
         assert!(child.wait().is_err());
+    }
+
+    #[test]
+    fn children_are_found_and_nobody_else() {
+        let child = Command::new("sh").args(["-c", "sleep 60 & sleep 60 & wait"]).spawn().unwrap();
+        let process = Process::of_child(&child).unwrap();
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while process.children().unwrap().len() < 2 && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let children = process.children().unwrap();
+        assert_eq!(children.len(), 2);
+        for one in std::iter::once(&process).chain(&children) {
+            one.signal(Signal::KILL).unwrap();
+            assert!(one.ended_within(Duration::from_secs(10)).unwrap());
+        }
+        process.reap();
+        assert!(process.children().unwrap().is_empty());
     }
 
     #[test]

@@ -1,23 +1,66 @@
-//! The lab as a provisioner: a Ceph cluster for each arm of an evaluation that has a `lab`.
+//! The lab as a provisioner: a Ceph cluster, database servers, or both for each arm of an evaluation that has a `lab`.
 
-use crate::{Lab, LabOptions, Layout};
+use crate::{Database, DatabaseOptions, Databases, Lab, LabError, LabOptions, Layout};
 use std::path::{Path, PathBuf};
-use tidemark_keys::kinds::Word;
+use std::sync::LazyLock;
+use tidemark_keys::kinds::{Flag, Text, Whole, Word};
 use tidemark_keys::shapes::{Either, Map};
 use tidemark_keys::tree::{Entry, Value};
-use tidemark_keys::{AnyKey, Key, Mapping, Table};
+use tidemark_keys::{AnyKey, Key, Mapping, Shape, Table};
 use tidemark_plan::plan::Observe;
 use tidemark_plan::provisioner::{
     Progress, ProvisionError, Provisioner, ProvisionerKind, Request, Variables,
 };
 use tidemark_plan::yaml::environment::Environment;
 
-/// The key under which an arm asks for a lab: a layout, or a mapping with one.
-static LAB: Key<Either<Word<Layout>, Map>> =
-    Key::new("lab", "Cluster that the lab starts for it", Either(LAYOUTS, Map(&MAPPING)));
-static MAPPING: Mapping = Mapping::new("lab", "A cluster of the lab", &[&LAYOUT]);
+/// The key under which an arm asks for a lab: a layout, or a mapping with what it is made of.
+static LAB: Key<Either<Word<Layout>, Map>> = Key::new(
+    "lab",
+    "What the lab starts for it: a cluster, database servers, or both",
+    Either(LAYOUTS, Map(&MAPPING)),
+);
+static MAPPING: Mapping = Mapping::new(
+    "lab",
+    "What the lab starts for an arm",
+    &[&LAYOUT, &FILESYSTEM, &COPIES, &POSTGRES, &MARIADB],
+);
 static LAYOUT: Key<Word<Layout>> =
-    Key::new("layout", "Its layout", LAYOUTS).required("write one of baseline, reference-1, reference-2");
+    Key::new("layout", "Layout of a Ceph cluster", LAYOUTS).otherwise("no cluster");
+static FILESYSTEM: Key<Flag> = Key::new(
+    "filesystem",
+    "Whether the cluster has a file system, on which databases of the arm then lie",
+    Flag,
+)
+.default("false");
+static COPIES: Key<Whole<u8>> =
+    Key::new("copies", "Copies of each object in the cluster", Whole(1, 2)).default("2");
+static POSTGRES: Key<Map> = Key::new("postgres", "PostgreSQL servers", Map(&SERVERS));
+static MARIADB: Key<Map> = Key::new("mariadb", "MariaDB servers, instead", Map(&SERVERS));
+
+static SERVERS: Mapping = Mapping::new(
+    "lab_servers",
+    "Database servers of the lab",
+    &[&INSTANCES, &ON, &SETTINGS, &POWER_CUT, &RESET],
+);
+static INSTANCES: Key<Whole<u16>> = Key::new("instances", "How many servers", Whole(1, 64)).default("1");
+static ON: Key<Text> = Key::new("on", "Existing directory in which their data are to lie", Text)
+    .otherwise("the cluster's file system, or the lab's directory")
+    .expanded();
+static SETTINGS: Key<Settings> =
+    Key::new("settings", "Settings of the servers that differ from their defaults", Settings);
+static POWER_CUT: Key<Flag> = Key::new(
+    "power_cut",
+    "Whether they lie on a disk that loses what was not synced when its power is cut",
+    Flag,
+)
+.default("false");
+static RESET: Key<Word<Reset>> = Key::new(
+    "reset",
+    "Before each run: `restore` the data as they were before the first one, after `set_up`; `aged`: leave them as the run \
+     before has left them",
+    Word(&[("restore", Reset::Restore), ("aged", Reset::Aged)]),
+)
+.default("restore");
 
 /// The layouts that arms may have: what is compared must be known, which a lab on files is not.
 const LAYOUTS: Word<Layout> = Word(&[
@@ -26,7 +69,37 @@ const LAYOUTS: Word<Layout> = Word(&[
     ("reference-2", Layout::Reference2),
 ]);
 
-/// The variables that a lab brings, and stand-ins for their values while it is not up.
+/// Settings of a server and their values.
+struct Settings;
+
+impl Shape for Settings {
+    fn schema(&self) -> serde_json::Value {
+        serde_json::json!({"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}})
+    }
+
+    fn words(&self) -> String {
+        "`{name: value}`".to_owned()
+    }
+}
+
+/// What becomes of the data before each run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Reset {
+    #[default]
+    Restore,
+    Aged,
+}
+
+impl Reset {
+    fn label(self) -> &'static str {
+        match self {
+            Reset::Restore => "data restored before each run",
+            Reset::Aged => "aged: each run finds what the one before has left",
+        }
+    }
+}
+
+/// The variables that a cluster brings, and stand-ins for their values while it is not up.
 pub(crate) const VARIABLES: [(&str, &str); 7] = [
     ("AWS_ACCESS_KEY_ID", "not-known-yet"),
     ("AWS_SECRET_ACCESS_KEY", "not-known-yet"),
@@ -37,9 +110,124 @@ pub(crate) const VARIABLES: [(&str, &str); 7] = [
     ("TIDEMARK_LAB_CEPH_CONF", "/nonexistent/ceph.conf"),
 ];
 
-/// A Ceph cluster for each arm that has a `lab`.
+/// Those that database servers bring.
+pub(crate) const DATABASE_VARIABLES: [(&str, &str); 9] = [
+    ("TIDEMARK_LAB_HOST", "127.0.0.1"),
+    ("TIDEMARK_LAB_PORT", "1"),
+    ("TIDEMARK_LAB_SOCKET", "/nonexistent/socket"),
+    ("TIDEMARK_LAB_PORTS", "1"),
+    ("TIDEMARK_LAB_SOCKETS", "/nonexistent/socket"),
+    ("TIDEMARK_LAB_ENDPOINTS", "127.0.0.1:1"),
+    ("TIDEMARK_LAB_USER", "tidemark"),
+    ("TIDEMARK_LAB_PASSWORD", "not-known-yet"),
+    ("TIDEMARK_LAB_DATABASE", "tidemark"),
+];
+
+/// All of them.
+static ALL_VARIABLES: LazyLock<Vec<(&str, &str)>> =
+    LazyLock::new(|| VARIABLES.into_iter().chain(DATABASE_VARIABLES).collect());
+
+/// What the lab starts for each arm that has a `lab`.
 #[derive(Clone, Copy, Debug)]
 pub struct Labs;
+
+/// What an arm asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Wanted {
+    cluster: Option<Cluster>,
+    servers: Option<Servers>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Cluster {
+    layout: Layout,
+    filesystem: bool,
+    /// Where it is not the usual.
+    copies: Option<usize>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Servers {
+    database: Database,
+    instances: usize,
+    on: Option<PathBuf>,
+    settings: Vec<(String, String)>,
+    power_cut: bool,
+    reset: Reset,
+}
+
+impl Wanted {
+    /// What it is, for reports: `baseline, file system, 1 copy, PostgreSQL`.
+    fn label(&self) -> String {
+        let mut parts = Vec::new();
+        if let Some(cluster) = &self.cluster {
+            parts.push(cluster.layout.name().to_owned());
+            parts.extend(cluster.filesystem.then(|| "file system".to_owned()));
+            parts.extend(
+                cluster
+                    .copies
+                    .map(|copies| if copies == 1 { "1 copy".into() } else { format!("{copies} copies") }),
+            );
+        }
+        if let Some(servers) = &self.servers {
+            let name = servers.database.name();
+            parts.push(if servers.instances == 1 {
+                name.to_owned()
+            } else {
+                format!("{} {name}", servers.instances)
+            });
+        }
+        parts.join(", ")
+    }
+}
+
+fn wanted(own: &mut Table<'_>) -> Option<Wanted> {
+    let layout = own.get(&LAYOUT);
+    let (filesystem, copies) = (own.value(&FILESYSTEM), own.get(&COPIES));
+    let servers = match own.contradiction(&POSTGRES, &MARIADB, "an arm has servers of one kind") {
+        true => None,
+        false => {
+            let postgres = own.table(&POSTGRES).and_then(|table| servers(Database::Postgres, table));
+            let mariadb = own.table(&MARIADB).and_then(|table| servers(Database::Mariadb, table));
+            postgres.or(mariadb)
+        }
+    };
+    if layout.is_none() {
+        own.meaningless(&[&FILESYSTEM, &COPIES], "there is no cluster without a `layout`");
+        if !own.has(&POSTGRES) && !own.has(&MARIADB) && !own.has(&LAYOUT) {
+            own.missing(
+                &LAYOUT,
+                "write one of baseline, reference-1, reference-2, or `postgres` or `mariadb`",
+            );
+        }
+    }
+    let cluster = layout.map(|layout| Cluster { layout, filesystem, copies: copies.map(usize::from) });
+    (cluster.is_some() || servers.is_some()).then_some(Wanted { cluster, servers })
+}
+
+fn servers(database: Database, table: Table<'_>) -> Option<Servers> {
+    let mut own = table.of(&SERVERS);
+    let instances = own.value(&INSTANCES);
+    let on = own.get(&ON).map(PathBuf::from);
+    let settings = settings(&mut own);
+    let (power_cut, reset) = (own.value(&POWER_CUT), own.value(&RESET));
+    own.finish();
+    Some(Servers { database, instances: instances.into(), on, settings, power_cut, reset })
+}
+
+fn settings(own: &mut Table<'_>) -> Vec<(String, String)> {
+    let Some(entry) = own.entry(&SETTINGS) else { return Vec::new() };
+    let Value::Map(entries) = &entry.node.value else {
+        let message = "`settings` is not a mapping";
+        own.log().error(&entry.node.span, message, "write settings as `name: value`");
+        return Vec::new();
+    };
+    let one = |setting: &Entry| {
+        let value = own.scalar(&SETTINGS, &setting.node, |text| Ok(text.to_owned()))?;
+        Some((setting.key.clone(), value))
+    };
+    entries.iter().filter_map(one).collect()
+}
 
 impl ProvisionerKind for Labs {
     fn key(&self) -> &'static AnyKey {
@@ -47,20 +235,24 @@ impl ProvisionerKind for Labs {
     }
 
     fn read<'a>(&self, arm: &Table<'a>, entry: &'a Entry, _: &Environment<'_>) -> Option<Request> {
-        let layout = match entry.node.value {
+        let wanted = match entry.node.value {
             Value::Map(_) => {
                 let mut own = arm.below(&LAB, entry).of(&MAPPING);
-                let layout = own.get(&LAYOUT);
+                let wanted = wanted(&mut own);
                 own.finish();
-                layout
+                wanted
             }
-            _ => arm.one(&LAB, &LAYOUTS, &entry.node),
+            _ => {
+                let layout = arm.one(&LAB, &LAYOUTS, &entry.node)?;
+                let cluster = Some(Cluster { layout, filesystem: false, copies: None });
+                Some(Wanted { cluster, servers: None })
+            }
         }?;
-        Some(Request::new(LAB.name, layout.name(), layout))
+        Some(Request::new(LAB.name, wanted.label(), wanted))
     }
 
     fn variables(&self) -> &[(&'static str, &'static str)] {
-        &VARIABLES
+        &ALL_VARIABLES
     }
 
     fn provisioner(
@@ -68,62 +260,165 @@ impl ProvisionerKind for Labs {
         request: &Request,
         directory: &Path,
     ) -> Result<Box<dyn Provisioner>, ProvisionError> {
-        let asked = request.get::<Layout>().copied();
-        let layout = asked.ok_or_else(|| ProvisionError::Failed("it asks for no layout".into()))?;
-        Ok(Box::new(ArmLab { directory: directory.to_owned(), layout, lab: None }))
+        let asked = request.get::<Wanted>().cloned();
+        let wanted = asked.ok_or_else(|| ProvisionError::Failed("it asks for nothing".into()))?;
+        // The names of sockets must fit: a cluster alone has no directory of its own below.
+        let cluster_directory = match wanted.servers {
+            Some(_) => directory.join("ceph"),
+            None => directory.to_owned(),
+        };
+        Ok(Box::new(ArmLab {
+            cluster_directory,
+            servers_directory: directory.join("db"),
+            wanted,
+            cluster: None,
+            servers: None,
+            is_saved: false,
+        }))
     }
 }
 
-/// The cluster of one arm.
+/// The lab of one arm.
 struct ArmLab {
-    directory: PathBuf,
-    layout: Layout,
+    cluster_directory: PathBuf,
+    servers_directory: PathBuf,
+    wanted: Wanted,
     /// The cluster while it is up.
-    lab: Option<Lab>,
+    cluster: Option<Lab>,
+    /// The servers while they are up.
+    servers: Option<Databases>,
+    /// Whether there is a copy of their data of this start.
+    is_saved: bool,
+}
+
+impl ArmLab {
+    fn cluster_up(&mut self, wanted: Cluster, progress: &mut dyn Progress) -> Result<(), ProvisionError> {
+        let options = LabOptions {
+            layout: Some(wanted.layout),
+            filesystem: wanted.filesystem,
+            copies: wanted.copies,
+            ..LabOptions::new(self.cluster_directory.clone())
+        };
+        // A cluster that an earlier start has left behind is used if it is as wanted.
+        if let Ok(lab) = Lab::open(&self.cluster_directory)
+            && !lab.is_as(&options)
+        {
+            remove(&self.cluster_directory, progress)?;
+        }
+        self.cluster = Some(crate::up(&options, &mut |text| progress.line(text)).map_err(not_up)?);
+        Ok(())
+    }
+
+    fn servers_up(&mut self, wanted: &Servers, progress: &mut dyn Progress) -> Result<(), ProvisionError> {
+        // Servers that an earlier start has left behind have data of that start.
+        remove(&self.servers_directory, progress)?;
+        let mounted = self.cluster.as_ref().and_then(Lab::filesystem);
+        let options = DatabaseOptions {
+            instances: Some(wanted.instances),
+            on: wanted.on.clone().or(mounted),
+            settings: wanted.settings.clone(),
+            power_cut: wanted.power_cut,
+            ..DatabaseOptions::new(wanted.database, self.servers_directory.clone())
+        };
+        self.servers = Some(Databases::up(&options, &mut |text| progress.line(text)).map_err(not_up)?);
+        self.is_saved = false;
+        Ok(())
+    }
 }
 
 impl Provisioner for ArmLab {
     fn up(&mut self, _variables: &Variables, progress: &mut dyn Progress) -> Result<(), ProvisionError> {
-        // A cluster that an earlier start has left behind is used if its layout is right.
-        if Lab::open(&self.directory).is_ok_and(|lab| lab.layout() != self.layout) {
-            remove(&self.directory, progress)?;
+        let wanted = self.wanted.clone();
+        if let Some(cluster) = wanted.cluster {
+            self.cluster_up(cluster, progress)?;
         }
-        let options = LabOptions { layout: Some(self.layout), ..LabOptions::new(self.directory.clone()) };
-        let lab = crate::up(&options, &mut |text| progress.line(text))
-            .map_err(|error| ProvisionError::Failed(format!("the lab could not be brought up: {error}")))?;
-        self.lab = Some(lab);
-        Ok(())
+        let Some(servers) = &wanted.servers else { return Ok(()) };
+        let up = self.servers_up(servers, progress);
+        if up.is_err() && self.cluster.take().is_some() {
+            // What failed last is what is reported.
+            let _ = remove(&self.servers_directory, progress);
+            let _ = remove(&self.cluster_directory, progress);
+        }
+        up
     }
 
     fn variables(&self) -> Variables {
-        let variables = self.lab.iter().flat_map(Lab::variables);
-        variables.map(|(name, value)| (name.to_owned(), value)).collect()
+        let cluster = self.cluster.iter().flat_map(Lab::variables);
+        let servers = self.servers.iter().flat_map(Databases::variables);
+        cluster.chain(servers).map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
     fn labels(&self) -> Vec<(String, String)> {
-        self.lab.as_ref().map(Lab::labels).unwrap_or_default()
+        let mut labels = self.cluster.as_ref().map(Lab::labels).unwrap_or_default();
+        // Both have data; those of the servers lie on those of the cluster.
+        let servers = self.servers.as_ref().map(Databases::labels).unwrap_or_default();
+        let renamed = |(name, value): (String, String)| {
+            (if name == "data" { "database on".to_owned() } else { name }, value)
+        };
+        labels.extend(servers.into_iter().map(renamed));
+        let reset = self.wanted.servers.as_ref().map(|servers| servers.reset.label());
+        labels.extend(reset.map(|reset| ("reset".to_owned(), reset.to_owned())));
+        labels
     }
 
     fn observe(&self) -> Observe {
-        let Some(lab) = &self.lab else { return Observe::default() };
-        // Other labs may be up beside it: the daemons of this one have its configuration on their command lines.
-        let conf = lab.ceph_conf().display().to_string();
-        let processes = lab.process_names().into_iter().map(|name| format!("{name} {conf}"));
-        Observe {
-            processes: processes.collect(),
-            ceph_sockets: vec![lab.admin_sockets()],
-            ..Observe::default()
+        let mut observe = Observe::default();
+        if let Some(lab) = &self.cluster {
+            // Other labs may be up beside it: the daemons of this one have its configuration on their command lines.
+            let conf = lab.ceph_conf().display().to_string();
+            observe.processes.extend(lab.process_names().into_iter().map(|name| format!("{name} {conf}")));
+            observe.ceph_sockets.push(lab.admin_sockets());
         }
+        let servers = self.servers.iter().flat_map(Databases::process_names);
+        observe.processes.extend(servers.map(str::to_owned));
+        observe
+    }
+
+    fn reset(&mut self, _variables: &Variables, progress: &mut dyn Progress) -> Result<(), ProvisionError> {
+        let (Some(servers), Some(wanted)) = (&self.servers, &self.wanted.servers) else { return Ok(()) };
+        if wanted.reset == Reset::Aged {
+            return Ok(());
+        }
+        let mut say = |text: &str| progress.line(text);
+        let reset = match self.is_saved {
+            true => servers.restore(&mut say).map(drop),
+            false => servers.save(&mut say),
+        };
+        reset.map_err(|error| ProvisionError::Failed(format!("the servers could not be reset: {error}")))?;
+        self.is_saved = true;
+        Ok(())
     }
 
     fn down(&mut self, _variables: &Variables, progress: &mut dyn Progress) -> Result<(), ProvisionError> {
-        self.lab = None;
-        remove(&self.directory, progress)
+        let servers = match self.servers.take() {
+            Some(_) => remove(&self.servers_directory, progress),
+            None => Ok(()),
+        };
+        let cluster = match self.cluster.take() {
+            Some(_) => remove(&self.cluster_directory, progress),
+            None => Ok(()),
+        };
+        if let Some(directory) = self.servers_directory.parent() {
+            // If it is empty.
+            let _ = std::fs::remove_dir(directory);
+        }
+        servers.and(cluster)
     }
 }
 
-/// Stops the cluster in a directory and removes all that it wrote.
+#[allow(clippy::needless_pass_by_value, reason = "for map_err")]
+fn not_up(error: LabError) -> ProvisionError {
+    ProvisionError::Failed(format!("the lab could not be brought up: {error}"))
+}
+
+/// Stops what is in a directory of the lab's, if anything is, and removes all that it wrote.
 fn remove(directory: &Path, progress: &mut dyn Progress) -> Result<(), ProvisionError> {
+    if !directory.exists() {
+        return Ok(());
+    }
     crate::down(directory, true, &mut |text| progress.line(text))
         .map_err(|error| ProvisionError::Failed(format!("the lab could not be taken down: {error}")))
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,14 +1,18 @@
 //! The lab's record, `lab.json`: what the lab is made of and how to reach it.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{ErrorKind, Write};
 use std::ops::Range;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::daemon::Daemon;
 use crate::error::LabError;
 use crate::home::Home;
 use crate::layout::{Layout, Media};
+use crate::system::System;
 
 /// The version of the record's form.
 const VERSION: u32 = 1;
@@ -55,6 +59,12 @@ pub(super) struct Shape {
     /// The devices below the OSDs; none in a plain layout, as in labs made before there were others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) media: Option<Media>,
+    /// Whether there is a file system, mounted in the lab's directory.
+    #[serde(default)]
+    pub(super) filesystem: bool,
+    /// How many copies of each object are kept, if that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) copies: Option<usize>,
 }
 
 impl Shape {
@@ -72,11 +82,15 @@ impl Shape {
     pub(super) fn all_osds(&self) -> usize {
         self.cache_osds().end
     }
-
-    /// How many copies of each object are kept: two where there are two OSDs, so that writes are replicated
-    /// for real.
+    /// How many copies of each object are kept: unless asked otherwise, two where there are two OSDs, so that writes
+    /// are replicated for real.
     pub(super) fn copies(&self) -> usize {
-        self.osds.min(2)
+        self.copies.unwrap_or(2).min(self.osds)
+    }
+
+    /// All daemons of the cluster, in the order of their start.
+    pub(super) fn daemons(&self) -> Vec<Daemon> {
+        Daemon::all(self.all_osds(), self.filesystem)
     }
 
     /// The gateway's S3 endpoint.
@@ -90,62 +104,137 @@ impl Shape {
     }
 }
 
+/// What a lab of some system is made of.
+pub(super) trait Made: Clone + Serialize + DeserializeOwned {
+    /// How clients sign in to it.
+    type Credentials: Clone + Serialize + DeserializeOwned;
+
+    /// Whether such a lab runs the system.
+    fn is_of(system: System) -> bool;
+
+    /// The system.
+    fn system(&self) -> System;
+
+    /// Where clients find it, by names for shell scripts.
+    fn addresses(&self) -> BTreeMap<&'static str, String>;
+}
+
+impl Made for Shape {
+    type Credentials = Credentials;
+
+    fn is_of(system: System) -> bool {
+        system == System::Ceph
+    }
+
+    fn system(&self) -> System {
+        System::Ceph
+    }
+
+    fn addresses(&self) -> BTreeMap<&'static str, String> {
+        BTreeMap::from([("endpoint", self.endpoint()), ("swift_auth_url", self.swift_auth_url())])
+    }
+}
+
 /// What is known about a lab.
 #[derive(Clone, Debug)]
-pub(super) struct Record {
-    pub(super) shape: Shape,
+pub(super) struct Record<S: Made = Shape> {
+    pub(super) shape: S,
     /// None until the lab's creation has finished.
-    pub(super) credentials: Option<Credentials>,
+    pub(super) credentials: Option<S::Credentials>,
 }
 
 /// The record's form on disk: flat, so that a shell script finds `.endpoint` and `.access_key` at the top.
-#[derive(Serialize, Deserialize)]
-struct Written {
-    version: u32,
-    complete: bool,
-    endpoint: String,
-    swift_auth_url: String,
+#[derive(Serialize)]
+struct Written<'a, S: Made> {
     #[serde(flatten)]
-    shape: Shape,
+    head: Head,
     #[serde(flatten)]
-    credentials: Option<Credentials>,
+    addresses: BTreeMap<&'static str, String>,
+    #[serde(flatten)]
+    shape: &'a S,
+    #[serde(flatten)]
+    credentials: &'a Option<S::Credentials>,
 }
 
-impl Record {
+/// What every record begins with.
+#[derive(Serialize, Deserialize)]
+struct Head {
+    version: u32,
+    /// Labs made before there were others are clusters.
+    #[serde(default = "System::ceph")]
+    system: System,
+    complete: bool,
+}
+
+/// What is read of a record besides.
+#[derive(Deserialize)]
+struct Body<S, C> {
+    #[serde(flatten)]
+    shape: S,
+    #[serde(flatten)]
+    credentials: Option<C>,
+}
+
+/// The system of the lab in a home; none if there is no lab.
+pub(super) fn system(home: &Home) -> Result<Option<System>, LabError> {
+    let Some(text) = text(home)? else { return Ok(None) };
+    head(home, &text).map(|head| Some(head.system))
+}
+
+fn text(home: &Home) -> Result<Option<Vec<u8>>, LabError> {
+    let path = home.record();
+    match std::fs::read(&path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(LabError::file("read", path)(error)),
+    }
+}
+
+fn bad(home: &Home, why: String) -> LabError {
+    LabError::BadRecord { path: home.record(), why }
+}
+
+fn parse<T: DeserializeOwned>(home: &Home, text: &[u8]) -> Result<T, LabError> {
+    // The parser's own message could quote a key.
+    serde_json::from_slice(text).map_err(|error| {
+        bad(home, format!("line {}, column {} is not as written", error.line(), error.column()))
+    })
+}
+
+fn head(home: &Home, text: &[u8]) -> Result<Head, LabError> {
+    let head: Head = parse(home, text)?;
+    match head.version {
+        VERSION => Ok(head),
+        other => Err(bad(home, format!("it has version {other} and not {VERSION}"))),
+    }
+}
+
+impl<S: Made> Record<S> {
     /// Reads the record; none if there is no lab.
     pub(super) fn load(home: &Home) -> Result<Option<Self>, LabError> {
-        let path = home.record();
-        let text = match std::fs::read(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(LabError::file("read", path)(error)),
-        };
-        let bad = |why: String| LabError::BadRecord { path: path.clone(), why };
-        // The parser's own message could quote a key.
-        let parsed = serde_json::from_slice::<Written>(&text);
-        let written = parsed.map_err(|error| {
-            bad(format!("line {}, column {} is not as written", error.line(), error.column()))
-        })?;
-        if written.version != VERSION {
-            return Err(bad(format!("it has version {} and not {VERSION}", written.version)));
+        let Some(text) = text(home)? else { return Ok(None) };
+        let head = head(home, &text)?;
+        if !S::is_of(head.system) {
+            let asked = if head.system == System::Ceph { "databases" } else { "ceph" };
+            return Err(LabError::OtherSystem { dir: home.dir().to_owned(), has: head.system, asked });
         }
+        let Body { shape, credentials } = parse::<Body<S, S::Credentials>>(home, &text)?;
         // Without this a record with a key cut out would pass for an unfinished lab, and `up` would clear it.
-        if written.complete != written.credentials.is_some() {
-            return Err(bad("its keys are missing".into()));
+        if head.complete != credentials.is_some() {
+            return Err(bad(home, "its keys are missing".into()));
         }
-        Ok(Some(Self { shape: written.shape, credentials: written.credentials }))
+        Ok(Some(Self { shape, credentials }))
     }
 
     /// Writes the record, readable by its owner only and never half.
     pub(super) fn save(&self, home: &Home) -> Result<(), LabError> {
         let path = home.record();
+        let complete = self.credentials.is_some();
         let written = Written {
-            version: VERSION,
-            complete: self.credentials.is_some(),
-            endpoint: self.shape.endpoint(),
-            swift_auth_url: self.shape.swift_auth_url(),
-            shape: self.shape.clone(),
-            credentials: self.credentials.clone(),
+            head: Head { version: VERSION, system: self.shape.system(), complete },
+            addresses: self.shape.addresses(),
+            shape: &self.shape,
+            credentials: &self.credentials,
         };
         let save = || {
             let mut file = tempfile::NamedTempFile::new_in(home.dir())?; // made with mode 0600
@@ -174,6 +263,8 @@ pub(super) mod tests {
             monitor_port: 23_300,
             gateway_port: 27_480,
             media: None,
+            filesystem: false,
+            copies: None,
         }
     }
 
@@ -196,11 +287,11 @@ pub(super) mod tests {
     #[test]
     fn a_record_comes_back_as_it_was_saved_and_only_its_owner_reads_it() {
         let (_directory, home) = home();
-        assert!(Record::load(&home).unwrap().is_none());
+        assert!(Record::<Shape>::load(&home).unwrap().is_none());
         Record { shape: shape(), credentials: None }.save(&home).unwrap();
-        assert_eq!(Record::load(&home).unwrap().unwrap().credentials, None);
+        assert_eq!(Record::<Shape>::load(&home).unwrap().unwrap().credentials, None);
         Record { shape: shape(), credentials: Some(credentials()) }.save(&home).unwrap();
-        let record = Record::load(&home).unwrap().unwrap();
+        let record = Record::<Shape>::load(&home).unwrap().unwrap();
         assert_eq!(record.shape, shape());
         assert_eq!(record.credentials, Some(credentials()));
         assert_eq!(home.record().metadata().unwrap().permissions().mode() & 0o777, 0o600);
@@ -219,7 +310,7 @@ pub(super) mod tests {
             Record { shape: shape.clone(), credentials: None }.save(&home).unwrap();
             let text = std::fs::read_to_string(home.record()).unwrap();
             assert_eq!(text.contains("media"), layout != Layout::Plain, "{text}");
-            let read = Record::load(&home).unwrap().unwrap().shape;
+            let read = Record::<Shape>::load(&home).unwrap().unwrap().shape;
             assert_eq!((read.layout(), &read), (layout, &shape));
             assert_eq!(read.cache_osds().len(), if layout == Layout::Reference2 { 2 } else { 0 });
         }
@@ -236,7 +327,7 @@ pub(super) mod tests {
             ("\"osds\": 3", "\"osds\": \"SECRET-1\"", "is not as written"),
         ] {
             std::fs::write(home.record(), whole.replace(from, to)).unwrap();
-            let error = Record::load(&home).unwrap_err();
+            let error = Record::<Shape>::load(&home).unwrap_err();
             assert!(error.to_string().contains(why), "{error}");
             assert!(!format!("{error} {error:?}").contains("SECRET"), "{error:?}");
         }

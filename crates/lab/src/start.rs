@@ -6,19 +6,17 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::Signal;
-
 use crate::cluster::{Cluster, State};
 use crate::command::Running;
 use crate::config::ceph_conf;
-use crate::daemon::{self, Daemon};
+use crate::daemon::{Daemon, Under};
 use crate::error::LabError;
-use crate::home::make_directory;
+use crate::home::{let_pass, make_directory};
 use crate::media::{self, Contents};
-use crate::process::Process;
 use crate::record::Credentials;
 use crate::throttle::Throttle;
-use crate::{gateway, ports, tier};
+use crate::watch::{PAUSE, Watch};
+use crate::{filesystem, gateway, mounts, ports, tier};
 
 /// How long tools that work on files alone may take.
 const FILES: Duration = Duration::from_secs(60);
@@ -30,10 +28,10 @@ const MONITOR: Duration = Duration::from_secs(60);
 const SERVING: Duration = Duration::from_secs(180);
 /// How long the gateway may take to answer once the cluster serves.
 const GATEWAY: Duration = Duration::from_secs(120);
+/// How long the metadata server may take to be active, and its client to mount.
+const METADATA: Duration = Duration::from_secs(120);
 /// How long a cluster that serves is given to become clean and healthy.
 const SETTLING: Duration = Duration::from_secs(20);
-/// How long to wait between two looks.
-const PAUSE: Duration = Duration::from_millis(50);
 
 /// Pools with their placement groups and what they are for. The gateway would create its own on first use;
 /// made beforehand, no request has to wait for that, and the pools of data are spread more evenly than 8
@@ -74,11 +72,7 @@ pub(super) fn start_gateway(cluster: &Cluster, progress: &mut dyn FnMut(&str)) -
 /// One start, while it lasts.
 struct Startup<'a> {
     cluster: &'a Cluster,
-    progress: &'a mut dyn FnMut(&str),
-    /// Every daemon that is to keep running.
-    watched: Vec<(Daemon, Process)>,
-    /// Those of them that this start has started.
-    started: Vec<Daemon>,
+    watch: Watch<'a>,
     /// What OSDs run in, if their devices are limited.
     group: Option<Throttle>,
     /// What becomes of the files in memory if the start fails.
@@ -97,27 +91,16 @@ struct OsdStore {
 
 impl<'a> Startup<'a> {
     fn new(cluster: &'a Cluster, progress: &'a mut dyn FnMut(&str), if_failed: Contents) -> Self {
-        Self { cluster, progress, watched: Vec::new(), started: Vec::new(), group: None, if_failed }
+        let watch = Watch::new(&cluster.home, &cluster.programs, progress);
+        Self { cluster, watch, group: None, if_failed }
     }
 
     /// Stops what was started if the start failed.
     fn conclude<T>(self, result: Result<T, LabError>) -> Result<T, LabError> {
-        let error = match result {
-            Ok(value) => return Ok(value),
-            // A command fails when the daemon that it needs has ended, and that is what went wrong first.
-            Err(error @ (LabError::CommandFailed { .. } | LabError::CommandSlow { .. })) => {
-                self.check_all_run().err().unwrap_or(error)
-            }
-            Err(error) => error,
-        };
-        // A second error must not hide the first.
-        let Cluster { home, programs, .. } = self.cluster;
-        let undone = daemon::stop(home, &self.started, self.progress)
-            .and_then(|()| media::release(home, programs, self.if_failed));
-        if let Err(second) = undone {
-            (self.progress)(&format!("not everything could be undone: {second}"));
-        }
-        Err(error)
+        let Self { cluster: Cluster { home, programs, .. }, watch, if_failed, .. } = self;
+        watch.conclude(result, || {
+            mounts::release(home, programs).and_then(|()| media::release(home, programs, if_failed))
+        })
     }
 
     fn create(&mut self) -> Result<Credentials, LabError> {
@@ -135,8 +118,12 @@ impl<'a> Startup<'a> {
             self.start(Daemon::Osd(id))?;
         }
         self.await_serving()?;
+        if self.cluster.shape.filesystem {
+            self.start(Daemon::Metadata)?;
+        }
         self.start(Daemon::Gateway)?;
         self.await_gateway()?;
+        self.mount()?;
         self.say("creating the user");
         let credentials = gateway::create_user(self.cluster)?;
         self.await_settled();
@@ -148,9 +135,9 @@ impl<'a> Startup<'a> {
         self.write_conf()?;
         self.group = media::attach(self.cluster)?;
         let mut missing = Vec::new();
-        for daemon in Daemon::all(self.cluster.shape.all_osds()) {
+        for daemon in self.cluster.shape.daemons() {
             match daemon.find(&self.cluster.home)? {
-                Some(process) => self.keep(daemon, process)?,
+                Some(process) => self.watch.keep(daemon, process)?,
                 None => missing.push(daemon),
             }
         }
@@ -161,11 +148,15 @@ impl<'a> Startup<'a> {
         }
         self.await_monitor()?;
         self.report_dead(&missing)?;
-        for daemon in missing.into_iter().filter(|daemon| *daemon != Daemon::Monitor) {
+        let later = |daemon: &Daemon| !matches!(daemon, Daemon::Monitor | Daemon::Mount);
+        for daemon in missing.iter().copied().filter(later) {
             self.start(daemon)?;
         }
         self.await_serving()?;
         self.await_gateway()?;
+        if missing.contains(&Daemon::Mount) {
+            self.mount()?;
+        }
         self.await_settled();
         Ok(())
     }
@@ -188,36 +179,25 @@ impl<'a> Startup<'a> {
     }
 
     fn say(&mut self, text: &str) {
-        (self.progress)(text);
+        self.watch.say(text);
     }
 
     /// Starts a daemon and watches it from now on.
     fn start(&mut self, daemon: Daemon) -> Result<(), LabError> {
-        self.say(&format!("starting {daemon}"));
         self.check_port(daemon)?;
-        let process = daemon.spawn(&self.cluster.home, &self.cluster.programs, self.group.as_ref())?;
-        self.started.push(daemon);
-        self.watched.push((daemon, process));
-        Ok(())
+        let under = match &self.group {
+            Some(group) if matches!(daemon, Daemon::Osd(_)) => Under::Group(group),
+            _ => Under::Us,
+        };
+        self.watch.start(daemon, under)
     }
 
     fn check_port(&self, daemon: Daemon) -> Result<(), LabError> {
         match daemon {
             Daemon::Monitor => ports::check(daemon, self.cluster.shape.monitor_port),
             Daemon::Gateway => ports::check(daemon, self.cluster.shape.gateway_port),
-            Daemon::Manager | Daemon::Osd(_) => Ok(()), // They take any free port from 6800 to 7300.
+            _ => Ok(()), // They take any free port from 6800 to 7300, or none.
         }
-    }
-
-    /// Watches a daemon that runs already, and continues it if somebody paused it.
-    fn keep(&mut self, daemon: Daemon, process: Process) -> Result<(), LabError> {
-        if process.is_paused() {
-            self.say(&format!("continuing {daemon}, which was paused"));
-            let failed = LabError::file("continue the process of", self.cluster.home.pid_file(daemon));
-            process.signal(Signal::CONT).map_err(failed)?;
-        }
-        self.watched.push((daemon, process));
-        Ok(())
     }
 
     fn write_conf(&self) -> Result<(), LabError> {
@@ -235,6 +215,15 @@ impl<'a> Startup<'a> {
         for id in 0..self.cluster.shape.all_osds() {
             let profile = "allow profile osd";
             self.make_key(&Daemon::Osd(id).to_string(), &[("mon", profile), ("mgr", profile), ("osd", all)])?;
+        }
+        if self.cluster.shape.filesystem {
+            let capabilities = [
+                ("mon", "allow profile mds"),
+                ("osd", "allow rwx"),
+                ("mgr", "allow profile mds"),
+                ("mds", "allow *"),
+            ];
+            self.make_key(&Daemon::Metadata.to_string(), &capabilities)?;
         }
         let gateway = Daemon::Gateway.to_string();
         self.make_key(&gateway, &[("mon", "allow rw"), ("osd", "allow rwx"), ("mgr", "allow rw")])
@@ -285,6 +274,9 @@ impl<'a> Startup<'a> {
             self.cluster.ceph(&["osd", "pool", "create", pool, groups])?;
             self.cluster.ceph(&["osd", "pool", "application", "enable", pool, application])?;
         }
+        if shape.filesystem {
+            filesystem::create(self.cluster)?;
+        }
         if let Some(media) = shape.media.as_ref().filter(|media| media.layout.has_cache()) {
             tier::set_up(self.cluster, media)?;
         }
@@ -310,59 +302,35 @@ impl<'a> Startup<'a> {
         programs.start("ceph-osd", &format)
     }
 
+    /// Mounts the file system, if there is to be one, as soon as its metadata server is active.
+    fn mount(&mut self) -> Result<(), LabError> {
+        let Cluster { home, shape, programs } = self.cluster;
+        if !shape.filesystem {
+            return Ok(());
+        }
+        self.say("waiting for the file system");
+        let is_active = || filesystem::is_active(self.cluster);
+        self.watch.await_ready(Daemon::Metadata, METADATA, "is not active", is_active)?;
+        // What a client that was killed has left behind.
+        mounts::release(home, programs)?;
+        let_pass(home.dir())?;
+        make_directory(&home.mount())?;
+        self.start(Daemon::Mount)?;
+        let is_mounted = || mounts::is_mounted(&home.mount());
+        self.watch.await_ready(Daemon::Mount, METADATA, "does not mount the file system", is_mounted)?;
+        let_pass(&home.mount())
+    }
+
     fn await_monitor(&mut self) -> Result<(), LabError> {
         let address = (Ipv4Addr::LOCALHOST, self.cluster.shape.monitor_port).into();
         let listens = || TcpStream::connect_timeout(&address, Duration::from_secs(1)).is_ok();
-        self.await_daemon(Daemon::Monitor, MONITOR, "does not listen", listens)
+        self.watch.await_ready(Daemon::Monitor, MONITOR, "does not listen", listens)
     }
 
     fn await_gateway(&mut self) -> Result<(), LabError> {
         self.say("waiting for the gateway to answer");
         let port = self.cluster.shape.gateway_port;
-        self.await_daemon(Daemon::Gateway, GATEWAY, "does not answer", || gateway::answers(port))
-    }
-
-    fn await_daemon(
-        &self,
-        daemon: Daemon,
-        limit: Duration,
-        lack: &str,
-        is_ready: impl Fn() -> bool,
-    ) -> Result<(), LabError> {
-        let deadline = Instant::now() + limit;
-        while !is_ready() {
-            self.check_all_run()?;
-            if Instant::now() > deadline {
-                let home = &self.cluster.home;
-                return Err(LabError::NotReady {
-                    daemon,
-                    seconds: limit.as_secs(),
-                    lack: lack.to_owned(),
-                    log: home.log(daemon),
-                    tail: daemon.last_words(home),
-                });
-            }
-            thread::sleep(PAUSE);
-        }
-        // Somebody else's server may answer on the port of a daemon that has just ended.
-        self.check_all_run()
-    }
-
-    /// Fails if a daemon that is to keep running has ended.
-    fn check_all_run(&self) -> Result<(), LabError> {
-        let home = &self.cluster.home;
-        for (daemon, process) in &self.watched {
-            let failed = LabError::file("watch the process of", home.pid_file(*daemon));
-            if process.ended_within(Duration::ZERO).map_err(failed)? {
-                return Err(LabError::DaemonEnded {
-                    daemon: *daemon,
-                    how: process.reap(),
-                    log: home.log(*daemon),
-                    tail: daemon.last_words(home),
-                });
-            }
-        }
-        Ok(())
+        self.watch.await_ready(Daemon::Gateway, GATEWAY, "does not answer", || gateway::answers(port))
     }
 
     /// Waits until every OSD is up and every placement group takes reads and writes.
@@ -370,7 +338,7 @@ impl<'a> Startup<'a> {
         self.say("waiting for the cluster to serve");
         let deadline = Instant::now() + SERVING;
         loop {
-            self.check_all_run()?;
+            self.watch.check_all_run()?;
             // A monitor that is busy with the start may fail to answer: that is worth another try.
             let state = self.cluster.state();
             if state.as_ref().is_ok_and(State::is_serving) {

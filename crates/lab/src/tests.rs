@@ -56,7 +56,7 @@ fn without_the_programs_nothing_is_created() {
     let (_directory, mut options) = place();
     options.program_path = Some(OsString::new());
     let error = refusal(&options);
-    assert!(matches!(&error, LabError::MissingPrograms { names } if names.len() == 8), "{error}");
+    assert!(matches!(&error, LabError::MissingPrograms { names, .. } if names.len() == 8), "{error}");
     assert!(!options.dir.exists());
 }
 

@@ -9,6 +9,13 @@ use std::io::Write as _;
 /// The daemons of a lab and their tools.
 pub const CEPH: &[&str] = &["ceph-mon", "ceph-mgr", "ceph-osd", "radosgw", "ceph", "rados", "rbd"];
 
+/// What database servers of the lab need.
+pub const POSTGRES: &[&str] = &["psql", "pg_ctlcluster"];
+/// See [`POSTGRES`].
+pub const MARIADB: &[&str] = &["mariadb-install-db", "mariadb"];
+/// The daemons of a file system on a lab's cluster.
+pub const CEPH_FILESYSTEM: &[&str] = &["ceph-mds", "ceph-fuse"];
+
 /// Says that a test, or the rest of it, cannot be done here, and why: `no loop device can be made (root is needed)`.
 ///
 /// # Panics

@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use controller::{Cancel, Driver, Reach, Remote, Serve, Status, Submit, Token, TokenRole, Watch};
 use std::path::PathBuf;
 use tidemark_judge::compare::margin;
-use tidemark_lab::Layout;
+use tidemark_lab::{Layout, System};
 use tidemark_measure::units::parse_bytes;
 
 const EXIT_CODES: &str = "\
@@ -307,44 +307,81 @@ pub(crate) struct Runs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Lab {
-    /// Start a storage system
-    Up(LabUp),
+    /// Start a storage system or database servers
+    Up(Box<LabUp>),
     /// Show what is running and how to reach it
     Status {
-        /// The lab's directory [default: TIDEMARK_LAB_DIR, or ~/.local/state/tidemark/lab]
-        #[arg(long, value_name = "DIR")]
-        dir: Option<PathBuf>,
+        #[command(flatten)]
+        which: WhichLab,
         /// Print JSON, including credentials
         #[arg(long)]
         json: bool,
     },
     /// Print shell commands that export addresses and keys: `eval "$(tidemark lab env)"`
     Env {
-        /// The lab's directory
-        #[arg(long, value_name = "DIR")]
-        dir: Option<PathBuf>,
+        #[command(flatten)]
+        which: WhichLab,
+    },
+    /// Cut the power of database servers that were started with --power-cut: they end at once, and what they had not synced is gone
+    Cut {
+        #[command(flatten)]
+        which: WhichLab,
     },
     /// Stop the system and delete its data
     Down {
-        /// The lab's directory
-        #[arg(long, value_name = "DIR")]
-        dir: Option<PathBuf>,
+        #[command(flatten)]
+        which: WhichLab,
         /// Keep the data for the next `up`
         #[arg(long)]
         keep: bool,
     },
+    /// Serve the disk of a lab whose power can be cut
+    #[command(hide = true)]
+    Disk {
+        /// The lab's directory
+        dir: PathBuf,
+    },
+}
+
+/// Which lab is meant.
+#[derive(Args, Debug)]
+pub(crate) struct WhichLab {
+    /// The system: ceph, postgres or mariadb
+    #[arg(default_value = "ceph")]
+    pub(crate) system: System,
+    /// The lab's directory [default: TIDEMARK_LAB_DIR, or ~/.local/state/tidemark/lab (of root: /var/lib/tidemark/lab), with `-postgres` or `-mariadb`]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct LabUp {
-    /// The storage system
+    /// What to start: ceph (a monitor, a manager, three OSDs and a RADOS gateway with an S3 and a Swift user), postgres or mariadb
     pub(crate) system: System,
-    /// The lab's directory [default: TIDEMARK_LAB_DIR, or ~/.local/state/tidemark/lab]
+    /// The lab's directory [default: TIDEMARK_LAB_DIR, or ~/.local/state/tidemark/lab (of root: /var/lib/tidemark/lab), with `-postgres` or `-mariadb`]
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
-    /// Port of the gateway [default: a free one]
+    /// Port of the gateway, or of the first database server [default: a free one]
     #[arg(long)]
     pub(crate) port: Option<u16>,
+    /// postgres, mariadb: how many servers [default: 1]
+    #[arg(long, value_name = "N")]
+    pub(crate) instances: Option<usize>,
+    /// postgres, mariadb: existing directory in which their data are to lie [default: the lab's directory]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) on: Option<PathBuf>,
+    /// postgres, mariadb: a setting of the servers, such as shared_buffers=1GB; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
+    pub(crate) set: Vec<(String, String)>,
+    /// postgres, mariadb: put their data on a disk that loses what was not synced when `lab cut` cuts its power
+    #[arg(long)]
+    pub(crate) power_cut: bool,
+    /// ceph: with a file system, mounted in the directory `mount` of the lab's
+    #[arg(long)]
+    pub(crate) filesystem: bool,
+    /// ceph: copies of each object, 1 or 2 [default: 2]
+    #[arg(long, value_name = "N")]
+    pub(crate) copies: Option<usize>,
     /// Devices below the storage: plain (files), baseline (slow devices), reference-1 (metadata and WAL on fast ones) or
     /// reference-2 (and a cache in front of the data); all but plain require root [default: plain, or the existing layout]
     #[arg(long)]
@@ -363,11 +400,14 @@ pub(crate) struct LabUp {
     pub(crate) cache_size: Option<u64>,
 }
 
-/// The storage systems of the lab.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum System {
-    /// Ceph: a monitor, a manager, three OSDs and a RADOS gateway with an S3 and a Swift user
-    Ceph,
+/// A setting of a database server: `NAME=VALUE`.
+fn setting(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() => {
+            Ok((name.trim().to_owned(), value.trim().to_owned()))
+        }
+        _ => Err("write NAME=VALUE, as in shared_buffers=1GB".to_owned()),
+    }
 }
 
 /// When the operations of an open loop are due.

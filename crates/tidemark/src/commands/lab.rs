@@ -1,51 +1,105 @@
-//! `tidemark lab up | status | env | down`.
+//! `tidemark lab up | status | env | cut | down`.
 
-use crate::cli::{Lab, LabUp, System};
+use crate::cli::{Lab, LabUp, WhichLab};
 use crate::exit::{Exit, Stop};
+use crate::signals::Signals;
 use crate::terminal::Terminal;
 use serde_json::json;
-use std::path::PathBuf;
-use tidemark_lab::{self as lab, LabOptions, LabStatus};
+use std::path::{Path, PathBuf};
+use tidemark_control::event::StopRequest;
+use tidemark_lab::{
+    self as lab, DaemonStatus, DatabaseOptions, Databases, DatabasesStatus, LabOptions, LabStatus, System,
+};
 
 /// Starts or stops the lab, or shows its state.
 pub(crate) fn lab(command: &Lab, terminal: Terminal) -> Result<Exit, Stop> {
     let mut progress = |text: &str| terminal.remark(text);
     match command {
-        Lab::Up(up) => {
-            let options = options(up)?;
-            let lab = lab::up(&options, &mut progress).map_err(Stop::not_ready)?;
-            show(&lab.status().map_err(Stop::not_ready)?, terminal);
-            Ok(Exit::Done)
-        }
-        Lab::Status { dir, json } => {
-            let directory = directory(dir.as_ref())?;
-            let status = lab::status(&directory).map_err(Stop::not_ready)?;
-            if *json {
-                let credentials = lab::Lab::open(&directory).ok().map(|lab| lab.credentials().clone());
-                terminal.print(&json!({"status": status, "credentials": credentials}).to_string());
-            } else {
-                show(&status, terminal);
+        Lab::Up(up) => match up.system.database() {
+            Some(_) => {
+                let options = database_options(up)?;
+                let databases = Databases::up(&options, &mut progress).map_err(Stop::not_ready)?;
+                show_databases(&Databases::status(databases.dir()).map_err(Stop::not_ready)?, terminal);
+                Ok(Exit::Done)
             }
-            Ok(if status.is_up() { Exit::Done } else { Exit::NotReady })
-        }
-        Lab::Env { dir } => {
-            let lab = lab::Lab::open(&directory(dir.as_ref())?).map_err(Stop::not_ready)?;
+            None => {
+                let lab = lab::up(&options(up)?, &mut progress).map_err(Stop::not_ready)?;
+                show(&lab.status().map_err(Stop::not_ready)?, lab.filesystem().as_deref(), terminal);
+                Ok(Exit::Done)
+            }
+        },
+        Lab::Status { which, json } => status(&directory(which)?, *json, terminal),
+        Lab::Env { which } => {
+            let directory = directory(which)?;
+            let variables = match lab::system(&directory).map_err(Stop::not_ready)?.database() {
+                Some(_) => Databases::open(&directory).map(|databases| databases.variables()),
+                None => lab::Lab::open(&directory).map(|lab| lab.variables()),
+            };
             // Keys are letters and digits, addresses have no quotes: plain single quotes are enough.
-            for (name, value) in lab.variables() {
+            for (name, value) in variables.map_err(Stop::not_ready)? {
                 terminal.print(&format!("export {name}='{value}'"));
             }
             Ok(Exit::Done)
         }
-        Lab::Down { dir, keep } => {
-            lab::down(&directory(dir.as_ref())?, !keep, &mut progress).map_err(Stop::not_ready)?;
+        Lab::Cut { which } => {
+            let databases = Databases::open(&directory(which)?).map_err(Stop::not_ready)?;
+            databases.cut_power(&mut progress).map_err(Stop::not_ready)?;
+            terminal
+                .remark(&format!("the power was cut; `tidemark lab up {}` starts the servers", which.system));
+            Ok(Exit::Done)
+        }
+        Lab::Down { which, keep } => {
+            lab::down(&directory(which)?, !keep, &mut progress).map_err(Stop::not_ready)?;
+            Ok(Exit::Done)
+        }
+        Lab::Disk { dir } => {
+            let signals = Signals::listen();
+            let is_over = || signals.stop_request() != StopRequest::None;
+            lab::serve_disk(dir, &is_over).map_err(Stop::not_ready)?;
             Ok(Exit::Done)
         }
     }
 }
 
-/// The lab of the command line.
+fn status(directory: &Path, json: bool, terminal: Terminal) -> Result<Exit, Stop> {
+    let is_up = match lab::system(directory).map_err(Stop::not_ready)?.database() {
+        Some(_) => {
+            let status = Databases::status(directory).map_err(Stop::not_ready)?;
+            if json {
+                let variables = Databases::open(directory).ok().map(|databases| databases.variables());
+                let variables: Option<serde_json::Map<_, _>> = variables.map(|variables| {
+                    variables.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect()
+                });
+                terminal.print(&json!({"status": status, "variables": variables}).to_string());
+            } else {
+                show_databases(&status, terminal);
+            }
+            status.is_up()
+        }
+        None => {
+            let status = lab::status(directory).map_err(Stop::not_ready)?;
+            let open = lab::Lab::open(directory).ok();
+            if json {
+                let credentials = open.map(|lab| lab.credentials().clone());
+                terminal.print(&json!({"status": status, "credentials": credentials}).to_string());
+            } else {
+                show(&status, open.and_then(|lab| lab.filesystem()).as_deref(), terminal);
+            }
+            status.is_up()
+        }
+    };
+    Ok(if is_up { Exit::Done } else { Exit::NotReady })
+}
+
+/// The cluster of the command line.
 fn options(up: &LabUp) -> Result<LabOptions, Stop> {
-    let System::Ceph = up.system;
+    let of_servers = [
+        ("--instances", up.instances.is_some()),
+        ("--on", up.on.is_some()),
+        ("--set", !up.set.is_empty()),
+        ("--power-cut", up.power_cut),
+    ];
+    refuse(up.system, &of_servers, "postgres or mariadb")?;
     Ok(LabOptions {
         gateway_port: up.port,
         layout: up.layout,
@@ -53,24 +107,87 @@ fn options(up: &LabUp) -> Result<LabOptions, Stop> {
         slow_bandwidth: up.slow_bandwidth,
         metadata_bytes: up.metadata_size,
         cache_bytes: up.cache_size,
-        ..LabOptions::new(directory(up.dir.as_ref())?)
+        filesystem: up.filesystem,
+        copies: up.copies,
+        ..LabOptions::new(usual_directory(up.system, up.dir.as_ref())?)
     })
 }
 
-fn directory(given: Option<&PathBuf>) -> Result<PathBuf, Stop> {
-    given.cloned().map_or_else(lab::default_dir, Ok).map_err(Stop::not_ready)
+/// The database servers of the command line.
+fn database_options(up: &LabUp) -> Result<DatabaseOptions, Stop> {
+    let of_ceph = [
+        ("--layout", up.layout.is_some()),
+        ("--slow-iops", up.slow_iops.is_some()),
+        ("--slow-bandwidth", up.slow_bandwidth.is_some()),
+        ("--metadata-size", up.metadata_size.is_some()),
+        ("--cache-size", up.cache_size.is_some()),
+        ("--filesystem", up.filesystem),
+        ("--copies", up.copies.is_some()),
+    ];
+    refuse(up.system, &of_ceph, "ceph")?;
+    let database = up.system.database().ok_or_else(|| Stop::usage("no such database"))?;
+    Ok(DatabaseOptions {
+        instances: up.instances,
+        on: up.on.clone(),
+        port: up.port,
+        settings: up.set.clone(),
+        power_cut: up.power_cut,
+        ..DatabaseOptions::new(database, usual_directory(up.system, up.dir.as_ref())?)
+    })
 }
 
-fn show(status: &LabStatus, terminal: Terminal) {
-    for daemon in &status.daemons {
+/// Refuses options of another system.
+fn refuse(system: System, options: &[(&str, bool)], other: &str) -> Result<(), Stop> {
+    match options.iter().find(|(_, is_given)| *is_given) {
+        Some((option, _)) => {
+            Err(Stop::usage(format!("{option} has no meaning for {system}; it is an option of {other}")))
+        }
+        None => Ok(()),
+    }
+}
+
+fn directory(which: &WhichLab) -> Result<PathBuf, Stop> {
+    usual_directory(which.system, which.dir.as_ref())
+}
+
+/// The directory given, or the usual one of a system: databases are beside the cluster.
+fn usual_directory(system: System, given: Option<&PathBuf>) -> Result<PathBuf, Stop> {
+    if let Some(given) = given {
+        return Ok(given.clone());
+    }
+    let usual = lab::default_dir().map_err(Stop::not_ready)?;
+    Ok(match system {
+        System::Ceph => usual,
+        other => {
+            let mut name = usual.file_name().unwrap_or_default().to_owned();
+            name.push(format!("-{other}"));
+            usual.with_file_name(name)
+        }
+    })
+}
+
+fn show_daemons(daemons: &[DaemonStatus], labels: &[(String, String)], terminal: Terminal) {
+    for daemon in daemons {
         let pid = daemon.pid.map_or(String::new(), |pid| format!("process {pid}"));
         let state = serde_json::to_value(daemon.state).unwrap_or_default();
         let state = state.as_str().unwrap_or_default().to_owned();
         terminal.print(&format!("{:12} {state:8} {pid}", daemon.daemon.to_string()));
     }
-    for (name, value) in &status.labels {
+    for (name, value) in labels {
         terminal.print(&format!("{name:12} {value}"));
     }
+}
+
+fn show_databases(status: &DatabasesStatus, terminal: Terminal) {
+    show_daemons(&status.daemons, &status.labels, terminal);
+    terminal.print(&format!("answering    {} of {}", status.answering, status.endpoints.len()));
+    terminal.print(&format!("endpoints    {}", status.endpoints.join(", ")));
+    terminal.print(&format!("directory    {}", status.data.display()));
+    terminal.print(&format!("keys         {}", status.credentials_file.display()));
+}
+
+fn show(status: &LabStatus, filesystem: Option<&Path>, terminal: Terminal) {
+    show_daemons(&status.daemons, &status.labels, terminal);
     match &status.health {
         Some(health) => {
             terminal.print(&format!("health       {} {}", health.status, health.problems.join("; ")));
@@ -79,5 +196,8 @@ fn show(status: &LabStatus, terminal: Terminal) {
     }
     terminal.print(&format!("S3           {}", status.endpoint));
     terminal.print(&format!("Swift        {}", status.swift_auth_url));
+    if let Some(directory) = filesystem {
+        terminal.print(&format!("files        {}", directory.display()));
+    }
     terminal.print(&format!("keys         {}", status.credentials_file.display()));
 }

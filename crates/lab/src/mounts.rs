@@ -1,0 +1,71 @@
+//! File systems that are mounted in a lab's directory.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::command::Programs;
+use crate::error::LabError;
+use crate::home::Home;
+
+/// How long unmounting may take.
+const UNMOUNT: Duration = Duration::from_secs(30);
+/// What the kernel mounts (proc_pid_mountinfo(5)).
+const MOUNTS: &str = "/proc/self/mountinfo";
+
+/// Whether something is mounted on a directory.
+pub(super) fn is_mounted(directory: &Path) -> bool {
+    all().iter().any(|mounted| mounted == directory)
+}
+
+/// Unmounts what is mounted in the lab's directory, whatever serves it, and also if nothing serves it any more.
+pub(super) fn release(home: &Home, programs: &Programs) -> Result<(), LabError> {
+    for directory in all().into_iter().rev().filter(|mounted| [home.mount(), home.disk()].contains(mounted)) {
+        unmount(&directory, programs)?;
+    }
+    Ok(())
+}
+
+fn unmount(directory: &Path, programs: &Programs) -> Result<(), LabError> {
+    // Lazily: what still has files open there keeps them until it closes them.
+    let directory = directory.as_os_str();
+    match rustix::process::geteuid().is_root() {
+        true => programs.run("umount", &["-l".as_ref(), directory], UNMOUNT),
+        false => programs.run("fusermount3", &["-u".as_ref(), "-z".as_ref(), directory], UNMOUNT),
+    }
+    .map(drop)
+}
+
+/// All directories on which something is mounted, in the order of mounting.
+fn all() -> Vec<PathBuf> {
+    let text = fs::read(MOUNTS).unwrap_or_default();
+    let fields = text.split(|byte| *byte == b'\n').filter_map(|line| line.split(|byte| *byte == b' ').nth(4));
+    fields.map(|field| PathBuf::from(OsString::from_vec(plain(field)))).collect()
+}
+
+/// A path without the kernel's octal escapes: `\040` is a space.
+fn plain(field: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut rest = field;
+    while let Some((first, after)) = rest.split_first() {
+        let escaped = after.get(..3).filter(|_| *first == b'\\');
+        let value = escaped.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok());
+        bytes.push(value.unwrap_or(*first));
+        rest = if value.is_some() { &after[3..] } else { after };
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mounts_are_found_and_their_escapes_undone() {
+        assert!(is_mounted(Path::new("/")) && is_mounted(Path::new("/proc")));
+        assert!(!is_mounted(Path::new("/proc/self")));
+        assert_eq!(plain(br"/a\040b\134c\0x"), br"/a b\c\0x");
+    }
+}

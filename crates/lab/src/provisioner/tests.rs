@@ -1,0 +1,126 @@
+//! What arms may ask of the lab, as documents say it.
+
+use super::*;
+use tidemark_plan::diagnostic::Diagnostic;
+use tidemark_plan::registry::Registry;
+
+/// What an arm asks for whose `lab` is this, and what is said about it.
+fn read(lab: &str) -> (Option<Wanted>, Vec<Diagnostic>) {
+    let registry = Registry::new(Vec::new(), Vec::new());
+    let environment = Environment::process(&registry);
+    let text = format!("lab: {lab}\n");
+    let node = tidemark_keys::tree::parse(&text).unwrap();
+    let document = tidemark_keys::Document::new(&text, environment.outside());
+    let arm = Table::new("the arm", &node, &(0..text.len()), &document);
+    let request = Labs.read(&arm, node.entry("lab").unwrap(), &environment);
+    let wanted = request.map(|request| request.get::<Wanted>().cloned().unwrap());
+    drop(arm);
+    (wanted, document.log.close().0)
+}
+
+fn asked(lab: &str) -> Wanted {
+    let (wanted, remarks) = read(lab);
+    assert_eq!(remarks, [], "{lab}");
+    wanted.unwrap()
+}
+
+/// All errors about it and what they say to do.
+fn refusal(lab: &str) -> String {
+    read(lab).1.iter().map(|error| format!("{}; {}\n", error.message, error.help)).collect()
+}
+
+#[test]
+fn servers_are_read_with_their_settings() {
+    let wanted = asked(
+        "{postgres: {instances: 4, on: /srv, settings: {fsync: off, shared_buffers: 64MB}, power_cut: true, reset: aged}}",
+    );
+    assert_eq!(wanted.cluster, None);
+    let settings = [("fsync", "off"), ("shared_buffers", "64MB")];
+    let expected = Servers {
+        database: Database::Postgres,
+        instances: 4,
+        on: Some("/srv".into()),
+        settings: settings.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
+        power_cut: true,
+        reset: Reset::Aged,
+    };
+    assert_eq!(wanted.servers, Some(expected));
+    assert_eq!(wanted.label(), "4 PostgreSQL");
+}
+
+#[test]
+fn servers_lie_on_the_file_system_of_a_cluster() {
+    let wanted = asked("{layout: baseline, filesystem: true, copies: 1, mariadb: {}}");
+    let cluster = Cluster { layout: Layout::Baseline, filesystem: true, copies: Some(1) };
+    assert_eq!(wanted.cluster, Some(cluster));
+    let servers = wanted.servers.as_ref().unwrap();
+    assert_eq!((servers.database, servers.instances, servers.reset), (Database::Mariadb, 1, Reset::Restore));
+    assert_eq!(wanted.label(), "baseline, file system, 1 copy, MariaDB");
+    assert_eq!(asked("reference-1").label(), "reference-1");
+}
+
+#[test]
+fn slips_and_contradictions_are_named() {
+    for (lab, expected) in [
+        ("{postgres: {instance: 4}}", "did you mean `instances`?"),
+        ("{postgres: {instances: 65}}", "from 1 to 64"),
+        ("{postgres: {settings: [fsync]}}", "write settings as `name: value`"),
+        ("{postgres: {reset: restor}}", "did you mean restore?"),
+        ("{postgres: {}, mariadb: {}}", "an arm has servers of one kind"),
+        ("{postgres: {}, copies: 1}", "there is no cluster without a `layout`"),
+        ("{layout: baseline, copies: 3}", "from 1 to 2"),
+        ("{}", "`postgres` or `mariadb`"),
+    ] {
+        let errors = refusal(lab);
+        assert!(errors.contains(expected), "{lab}: {errors}");
+    }
+}
+
+/// Says nothing and never stops.
+struct Silent;
+
+impl Progress for Silent {
+    fn line(&mut self, _: &str) {}
+
+    fn stop_request(&mut self) -> tidemark_load::stop::StopRequest {
+        tidemark_load::stop::StopRequest::None
+    }
+}
+
+#[test]
+#[ignore = "needs PostgreSQL; run by make test"]
+fn an_arm_has_servers_that_are_the_same_before_every_run() {
+    use std::os::unix::fs::PermissionsExt as _;
+    tidemark_testing::needs!(tidemark_testing::POSTGRES);
+    let place = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(place.path(), std::fs::Permissions::from_mode(0o711)).unwrap();
+    let directory = place.path().join("arm");
+    for (reset, rows) in [("restore", "1"), ("aged", "4")] {
+        let wanted = asked(&format!(
+            "{{postgres: {{instances: 2, settings: {{synchronous_commit: off}}, reset: {reset}}}}}"
+        ));
+        let request = Request::new(LAB.name, wanted.label(), wanted);
+        let mut arm = Labs.provisioner(&request, &directory).unwrap();
+        arm.up(&Variables::new(), &mut Silent).unwrap();
+        let variables = arm.variables();
+        assert_eq!(variables["TIDEMARK_LAB_PORTS"].split(',').count(), 2);
+        let labels = arm.labels();
+        assert!(labels.contains(&("synchronous_commit".into(), "off".into())), "{labels:?}");
+        assert!(labels.contains(&("fsync".into(), "on".into())), "{labels:?}");
+        let secret = &variables["TIDEMARK_LAB_PASSWORD"];
+        assert!(secret.len() == 32 && !format!("{labels:?}").contains(secret.as_str()));
+        let ask = |sql: &str| Databases::open(&directory.join("db")).unwrap().ask(1, sql).unwrap();
+        // As its `set_up` would.
+        ask("CREATE TABLE t AS SELECT 1 AS id");
+        for _ in 0..3 {
+            arm.reset(&Variables::new(), &mut Silent).unwrap();
+            let before = ask("SELECT count(*) FROM t");
+            assert!(reset == "aged" || before.trim() == "1", "{before}");
+            ask("INSERT INTO t VALUES (2)");
+        }
+        arm.reset(&Variables::new(), &mut Silent).unwrap();
+        assert_eq!(ask("SELECT count(*) FROM t").trim(), rows);
+        arm.down(&Variables::new(), &mut Silent).unwrap();
+        assert!(!directory.exists());
+    }
+}
