@@ -38,7 +38,13 @@ pub(crate) enum Tone {
 impl Table {
     /// A table without columns and rows.
     pub(crate) fn new(caption: impl Into<String>) -> Self {
-        Self { caption: caption.into(), columns: Vec::new(), rows: Vec::new(), is_grouped: false, class: None }
+        Self {
+            caption: caption.into(),
+            columns: Vec::new(),
+            rows: Vec::new(),
+            is_grouped: false,
+            class: None,
+        }
     }
 
     /// Adds columns of words.

@@ -255,7 +255,10 @@ fn an_outage_is_said_at_the_top() {
     let top = &page[page.find("class=\"verdict").unwrap()..page.find("<h3>Problems</h3>").unwrap()];
     assert!(top.starts_with("class=\"verdict bad\""));
     assert!(top.contains("no operation succeeded for 10.0 s"), "{top}");
-    assert!(top.contains("<dt>Longest without success</dt><dd>10.0 s</dd><dd class=\"more\">of 20.0 s</dd>"), "{top}");
+    assert!(
+        top.contains("<dt>Longest without success</dt><dd>10.0 s</dd><dd class=\"more\">of 20.0 s</dd>"),
+        "{top}"
+    );
     assert!(page.contains(">no success for 10.0 s</text>"), "the charts say it too");
 }
 

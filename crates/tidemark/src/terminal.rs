@@ -188,7 +188,10 @@ mod tests {
         for style in [Style::Strong, Style::Faint, Style::Good, Style::Warning, Style::Bad] {
             let painted = terminal.paint(style, "x\x1b[8m");
             let shown = terminal.shown(&painted);
-            assert!(shown.starts_with("\x1b[") && shown.ends_with("\x1b[0m"), "its own styles stay: {shown:?}");
+            assert!(
+                shown.starts_with("\x1b[") && shown.ends_with("\x1b[0m"),
+                "its own styles stay: {shown:?}"
+            );
             assert!(shown.contains("x\\u{1b}[8m"), "{shown:?}");
         }
         // A name cannot end a style either, nor begin one.

@@ -78,12 +78,9 @@ fn beside(panel: &Panel<'_>, arm: &str, level: &Level) -> Vec<String> {
     match (own, panel.cell(arm, level)) {
         _ if arm == baseline => vec!["the baseline".into()],
         // At the same level it was tested.
-        (Some((own, _)), _) if own == level => {
-            panel.comparison(arm, level, Metric::Throughput).map_or_else(
-                || vec![NONE.into()],
-                |one| vec![times(one.ratio), mark(one)],
-            )
-        }
+        (Some((own, _)), _) if own == level => panel
+            .comparison(arm, level, Metric::Throughput)
+            .map_or_else(|| vec![NONE.into()], |one| vec![times(one.ratio), mark(one)]),
         (Some((_, of)), Some(cell)) if of.throughput.mean > 0.0 => {
             vec![times(cell.throughput.mean / of.throughput.mean), "at its own best".into()]
         }
@@ -240,7 +237,8 @@ pub(super) fn levels(panel: &Panel<'_>) -> Option<Table> {
             remarks.extend(panel.is_knee(arm, level).then_some("knee"));
             remarks.extend((cell.throughput.mean >= peak).then_some("highest throughput"));
             remarks.extend(cell.objection());
-            let meets = cell.meets.map_or(NONE, |meets| if meets { "✓\u{a0}within" } else { "✕\u{a0}outside" });
+            let meets =
+                cell.meets.map_or(NONE, |meets| if meets { "✓\u{a0}within" } else { "✕\u{a0}outside" });
             let cells = vec![
                 arm.to_owned(),
                 level_words(level),

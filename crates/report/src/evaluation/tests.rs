@@ -108,11 +108,17 @@ fn the_first_page_has_the_best_load_of_every_arm_and_its_limit() {
     let table = &table[..table.find("</table>").unwrap()];
     for knee in &sample.assessment.knees {
         let level = format!("{} {}", knee.axis, knee.level.unwrap());
-        assert!(table.contains(&format!("<td>{level}<small>within the service level</small></td>")), "{table}");
+        assert!(
+            table.contains(&format!("<td>{level}<small>within the service level</small></td>")),
+            "{table}"
+        );
         assert!(table.contains(&tidemark_measure::units::rate(knee.throughput)), "{table}");
     }
     let limit = &sample.assessment.bottlenecks[0];
-    assert!(table.contains(&crate::text::escape(&crate::content::capital(&limit.finding.title()))), "{table}");
+    assert!(
+        table.contains(&crate::text::escape(&crate::content::capital(&limit.finding.title()))),
+        "{table}"
+    );
     assert_eq!(table.matches("the baseline</td>").count(), 2, "{table}");
     // What follows the headline is there, but folded.
     let more = sample.assessment.verdict.last().unwrap();

@@ -252,7 +252,8 @@ fn latencies(stage: &Stage, sum: &Tally, fraction: f64) -> Vec<String> {
         lines.extend(operations.iter().map(|operation| line(operation)));
     } else {
         let order = |operation: &&&Operation| operation.quantile_ns(fraction).unwrap_or(0.0) as u64;
-        lines.extend(operations.iter().max_by_key(order).map(|slowest| format!("slowest: {}", line(slowest))));
+        lines
+            .extend(operations.iter().max_by_key(order).map(|slowest| format!("slowest: {}", line(slowest))));
     }
     lines
 }

@@ -236,11 +236,16 @@ mod tests {
         assert_eq!(exit(Failed, Some(false), None, false), Exit::Failed);
         assert_eq!(exit(Failed, None, None, false), Exit::NotReady, "it was never started");
         assert_eq!(exit(Failed, Some(false), Some(3), false), Exit::Invalid);
-        assert_eq!([Cancelled, Interrupted].map(|state| exit(state, Some(true), None, false)), [Exit::Interrupted; 2]);
+        assert_eq!(
+            [Cancelled, Interrupted].map(|state| exit(state, Some(true), None, false)),
+            [Exit::Interrupted; 2]
+        );
         let record = |text: &str| is_critical(&serde_json::from_str(text).unwrap());
         assert!(record(r#"{"findings":[{"severity":"good"},{"severity":"critical"}]}"#));
         assert!(!record(r#"{"findings":[{"severity":"warning"}],"stages":[]}"#));
-        assert!(record(r#"{"assessment":{"findings":[]},"runs":[{"state":"completed"},{"state":"failed"}]}"#));
+        assert!(record(
+            r#"{"assessment":{"findings":[]},"runs":[{"state":"completed"},{"state":"failed"}]}"#
+        ));
         assert!(record(r#"{"assessment":{"findings":[{"severity":"critical"}]},"runs":[]}"#));
     }
 

@@ -174,7 +174,8 @@ mod tests {
         assert!(table(&run).lines().next().unwrap().ends_with("max"), "{}", table(&run));
         let work = &mut run.stages[0].works[0];
         work.operations[0].tally.first_byte.record_many(500_000, 900);
-        let done = |worker, last_done_ns| WorkerCount { worker, last_done_ns, ok: 450, ..WorkerCount::default() };
+        let done =
+            |worker, last_done_ns| WorkerCount { worker, last_done_ns, ok: 450, ..WorkerCount::default() };
         work.workers_counts = vec![done(0, 9_871_000_000), done(1, 10_002_000_000)];
         let text = table(&run);
         let [head, row] = text.lines().collect::<Vec<_>>()[..] else { panic!("{text}") };
