@@ -1214,6 +1214,7 @@ export interface RunWork {
   unknown: number;
   unsent: number;
   window_end_ns: number;
+  window_rounds: Settling | null;
   window_start_ns: number;
   workers: number;
   workers_counts: WorkerCount[];
@@ -1256,13 +1257,13 @@ export interface Series {
 /** What a series is about. */
 export type SeriesKind = 'cpu' | 'pressure' | 'memory' | 'disk' | 'network' | 'process' | 'cgroup' | 'ceph';
 
-/** The rounds before the window, until throughput was steady by the SNIA's rule (SSS PTS 2.0.2, 2.1.24): over five rounds the range is at most 20 % of the average and the best line's rise at most 10 %. */
+/** Rounds of a load, before its window or in it, until throughput was steady by the SNIA's rule (SSS PTS 2.0.2, 2.1.24): over five rounds the range is at most 20 % of the average and the best line's rise at most 10 %. */
 export interface Settling {
   /** Length of a round, nanoseconds. */
   round_ns: number;
   /** Successful operations per second of every round. */
   rounds: number[];
-  /** Whether the last five are steady; if not, the rounds that the document allows were used up. */
+  /** Whether the last five are steady; if not, the rounds or the time that the document allows were used up. */
   steady: boolean;
 }
 

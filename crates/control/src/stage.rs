@@ -202,6 +202,7 @@ fn record_work(result: WorkResult<'_>) -> Ended {
         workers_counts: result.workers,
         endpoints: result.endpoints,
         settling: result.settling,
+        window_rounds: result.window_rounds,
         given_up: result.given_up,
         ..planned
     };

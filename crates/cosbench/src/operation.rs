@@ -265,6 +265,7 @@ pub(super) fn naming(settings: &Settings<'_>) -> Naming {
         container_suffix: text("csuffix", &default.container_suffix),
         object_prefix: text("oprefix", &default.object_prefix),
         object_suffix: text("osuffix", &default.object_suffix),
+        existing: None,
     }
 }
 

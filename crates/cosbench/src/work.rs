@@ -228,6 +228,7 @@ fn stop(element: &Element, reader: &mut Reader<'_>) -> Stop {
     }
     Stop {
         steady: None,
+        until_steady_ns: None,
         ramp_up_ns: 0,
         // COSBench's rampup is no ramp: all workers start at once and are not measured at first.
         warm_up_ns: seconds(warm_up.unwrap_or(0)),

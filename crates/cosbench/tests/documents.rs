@@ -267,6 +267,7 @@ fn every_operation_of_the_union_dialect_is_understood() {
         container_suffix: "-x".into(),
         object_prefix: "o".into(),
         object_suffix: String::new(),
+        existing: None,
     };
     assert_eq!(job(mix).actions[0].naming, naming);
 

@@ -43,6 +43,12 @@ pub fn processes(work: &plan::Work, job: &Job) -> Result<Vec<Process>, OpenError
     if work.load.stop.steady.is_some() {
         return Err(cannot("wait for a steady state", "use `warm_up` instead"));
     }
+    if work.load.stop.until_steady_ns.is_some() {
+        return Err(cannot(
+            "end when the load is steady",
+            "leave `until_steady` out, or use the native engine",
+        ));
+    }
     match &work.load.source {
         SourcePlan::Scan { action, spaces, .. } => {
             if job.actions.get(usize::from(*action)) != Some(&Action::Write) {

@@ -295,7 +295,7 @@ impl<'a> ActiveWork<'a> {
     fn decide(&mut self, stop_request: StopRequest) {
         match self.merge.decision() {
             Some(Decision::OpenWindow) => self.open_window(),
-            Some(Decision::GiveUp) => self.end_early(StopRequest::Finish),
+            Some(Decision::EndWindow | Decision::GiveUp) => self.end_early(StopRequest::Finish),
             None => {}
         }
         if stop_request > StopRequest::None && self.sources.iter().any(|source| source.open) {

@@ -27,6 +27,8 @@ const CLOCKS_DIFFER_NS: u64 = 5_000_000_000;
 pub enum Decision {
     /// It is steady, or has had the time that it may take: open the window, and say so by [`Merge::window_opened`].
     OpenWindow,
+    /// The window has been steady for as long as was asked for: end the load, and say so by [`Merge::ended_early`].
+    EndWindow,
     /// Nothing has succeeded for too long: end the load, and say so by [`Merge::ended_early`].
     GiveUp,
 }
@@ -44,6 +46,9 @@ pub struct Merge {
     settling: Option<Settling>,
     round: (u64, u64),
     is_settled: bool,
+    /// The same of the window's rounds, where they can end it.
+    window_rounds: Option<Settling>,
+    window_round: (u64, u64),
     given_up: String,
     decisions: VecDeque<Decision>,
     /// When the window opened, where that was not fixed in advance.
@@ -68,6 +73,11 @@ impl Merge {
             settling: work.stop.steady.map(|s| Settling { round_ns: s.round_ns, ..Settling::default() }),
             round: (0, 0),
             is_settled: false,
+            window_rounds: work
+                .stop
+                .until_steady_ns
+                .map(|round_ns| Settling { round_ns, ..Settling::default() }),
+            window_round: (0, 0),
             given_up: String::new(),
             decisions: VecDeque::new(),
             window: None,
@@ -140,6 +150,7 @@ impl Merge {
             }
             self.listen(&interval);
             self.settle(&interval);
+            self.follow_window(&interval);
             watch.interval(&interval);
             self.seconds.recycle(interval);
         }
@@ -205,6 +216,30 @@ impl Merge {
         }
     }
 
+    /// Counts the rounds of the window until they are steady, then has the load ended. Seconds that lie only partly in the
+    /// window are in no round.
+    fn follow_window(&mut self, interval: &Interval) {
+        let opened = match self.stop.steady {
+            None => Some(self.stop.warm_ns()),
+            Some(_) => self.window,
+        };
+        let (Some(opened), Some(rounds)) = (opened, &mut self.window_rounds) else { return };
+        if u64::from(interval.index) * INTERVAL_NS < opened || rounds.steady || self.ended.is_some() {
+            return;
+        }
+        let ok = interval.actions.iter().map(|tally| tally.ok).fold(0, u64::saturating_add);
+        self.window_round = (self.window_round.0.saturating_add(ok), self.window_round.1 + INTERVAL_NS);
+        if self.window_round.1 < rounds.round_ns {
+            return;
+        }
+        rounds.rounds.push(self.window_round.0 as f64 * 1e9 / self.window_round.1 as f64);
+        self.window_round = (0, 0);
+        rounds.steady = steady::reached(&rounds.rounds);
+        if rounds.steady {
+            self.decisions.push_back(Decision::EndWindow);
+        }
+    }
+
     /// Notes that something succeeded, or that the load ended, at `at`.
     fn hear(&mut self, at: u64) {
         let longest_gap = LongestGap { from_ns: self.last_ok_ns, to_ns: at };
@@ -255,7 +290,9 @@ impl Merge {
                 Some(ramped.mean_between(phases.window_start, window_end_ns))
             }
         };
-        let is_interrupted = endings.iter().any(|ending| ending.interrupted);
+        // Sources take the end of a window that is steady for the user's stop request.
+        let is_steady = self.window_rounds.as_ref().is_some_and(|rounds| rounds.steady);
+        let is_interrupted = endings.iter().any(|ending| ending.interrupted) && !is_steady;
         let mut workers: Vec<_> = endings.iter().flat_map(|ending| ending.workers.iter().copied()).collect();
         workers.sort_by_key(|count| (count.worker, count.operation));
         Result {
@@ -278,6 +315,7 @@ impl Merge {
             tallies: self.tallies,
             longest_gap: self.longest_gap,
             settling: self.settling,
+            window_rounds: self.window_rounds,
             given_up: self.given_up,
             remarks: Vec::new(),
         }

@@ -13,6 +13,8 @@ pub struct Stop {
     pub steady: Option<Steady>,
     /// Length of the measured window.
     pub window_ns: Option<u64>,
+    /// The window ends early, and with it the load, when its last five rounds of this length, whole seconds, are steady.
+    pub until_steady_ns: Option<u64>,
     /// Full load after the window, not measured (COSBench's `rampdown`).
     pub ramp_down_ns: u64,
     /// Measured operations over all workers: exact.

@@ -125,6 +125,8 @@ pub struct Result {
     pub threads: u32,
     /// How the load became steady, where the stop rule waits for that.
     pub settling: Option<Settling>,
+    /// The rounds of the window, where the stop rule lets it end when they are steady.
+    pub window_rounds: Option<Settling>,
     /// Why the work was given up, or empty.
     pub given_up: String,
     /// Whether the user ended it early.
@@ -195,7 +197,7 @@ pub fn run(
         watch,
         started: None,
         window: None,
-        is_given_up: false,
+        is_over: false,
         is_interrupted: false,
     };
     let ending = run_share(work, Share::whole(work), engine, threads, &mut own)?;
@@ -210,7 +212,8 @@ struct Own<'a> {
     watch: &'a mut dyn Watch,
     started: Option<Instant>,
     window: Option<Instant>,
-    is_given_up: bool,
+    /// Whether the load has ended before its time, by itself.
+    is_over: bool,
     is_interrupted: bool,
 }
 
@@ -240,12 +243,12 @@ impl Coordinator for Own<'_> {
                     self.merge.window_opened(since_start(opens));
                     self.window = Some(opens);
                 }
-                Decision::GiveUp => self.is_given_up = true,
+                Decision::EndWindow | Decision::GiveUp => self.is_over = true,
             }
         }
         let mut stop_request = self.watch.stop_request();
         self.is_interrupted |= stop_request != StopRequest::None;
-        if self.is_given_up {
+        if self.is_over {
             stop_request = stop_request.max(StopRequest::Finish);
         }
         if stop_request != StopRequest::None {

@@ -341,6 +341,8 @@ pub struct Work {
     pub endpoints: Vec<EndpointUse>,
     /// How the load became steady before the window began, where the document requires it.
     pub settling: Option<Settling>,
+    /// The rounds of the window, where the document lets it end when they are steady.
+    pub window_rounds: Option<Settling>,
     /// Why the work was given up before its end, or empty.
     pub given_up: String,
     /// Failures that the document allows, per million operations.
@@ -361,7 +363,7 @@ pub struct Planned {
     pub operations: Option<u64>,
 }
 
-/// The rounds before the window, until throughput was steady by the SNIA's rule (SSS PTS 2.0.2, 2.1.24): over five
+/// Rounds of a load, before its window or in it, until throughput was steady by the SNIA's rule (SSS PTS 2.0.2, 2.1.24): over five
 /// rounds the range is at most 20 % of the average and the best line's rise at most 10 %.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
@@ -370,7 +372,7 @@ pub struct Settling {
     pub rounds: Vec<f64>,
     /// Length of a round, nanoseconds.
     pub round_ns: u64,
-    /// Whether the last five are steady; if not, the rounds that the document allows were used up.
+    /// Whether the last five are steady; if not, the rounds or the time that the document allows were used up.
     pub steady: bool,
 }
 

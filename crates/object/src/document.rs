@@ -1,5 +1,6 @@
 //! What documents in YAML say about objects: targets, works and their operations, names.
 
+pub(crate) mod existing;
 pub(crate) mod naming;
 pub(crate) mod operation;
 pub(crate) mod target;

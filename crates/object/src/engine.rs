@@ -82,7 +82,7 @@ impl Engine for Objects {
         context: &Context<'_>,
     ) -> Vec<ReadWork> {
         let Some(storage) = target.get::<Storage>() else { return Vec::new() };
-        let work = work::work(place, table, storage.clone(), scope, context.seed);
+        let work = work::work(place, table, storage.clone(), scope, context);
         work.map(|work| ReadWork { work, point: None }).into_iter().collect()
     }
 

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+use std::sync::Arc;
 pub use tidemark_plan::content::{Content, Form};
 use tidemark_plan::job::JobData;
 use tidemark_plan::plan::Work;
@@ -394,6 +395,42 @@ pub struct Naming {
     pub object_prefix: String,
     /// After the object's number.
     pub object_suffix: String,
+    /// Objects that are there already, in place of all that is made of numbers.
+    pub existing: Option<Existing>,
+}
+
+/// A container with objects that somebody else wrote: they are read, and never written or deleted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Existing {
+    /// The container's name.
+    pub container: String,
+    /// The objects' names, in the order of their numbers from 1.
+    pub keys: Keys,
+}
+
+/// Names of objects. Copies share them: there may be very many.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Vec<String>", into = "Vec<String>")]
+pub struct Keys(Arc<[String]>);
+
+impl From<Vec<String>> for Keys {
+    fn from(names: Vec<String>) -> Self {
+        Self(names.into())
+    }
+}
+
+impl From<Keys> for Vec<String> {
+    fn from(keys: Keys) -> Self {
+        keys.0.to_vec()
+    }
+}
+
+impl std::ops::Deref for Keys {
+    type Target = [String];
+
+    fn deref(&self) -> &[String] {
+        &self.0
+    }
 }
 
 impl Default for Naming {
@@ -404,6 +441,7 @@ impl Default for Naming {
             container_suffix: String::new(),
             object_prefix: "myobjects".into(),
             object_suffix: String::new(),
+            existing: None,
         }
     }
 }

@@ -51,6 +51,8 @@ pub struct OneLiner {
     pub arrivals: Arrivals,
     /// Length of the measured window.
     pub window_ns: u64,
+    /// Length of the rounds, whole seconds, that end the window when five of them are steady, nanoseconds.
+    pub until_steady_ns: Option<u64>,
     /// Load before the window.
     pub warm_up_ns: u64,
     /// Verify what is read.
@@ -123,6 +125,9 @@ impl OneLiner {
         }
         if self.window_ns == 0 {
             return refuse("the duration must be longer than zero: use a time such as 60s");
+        }
+        if self.until_steady_ns.is_some_and(|round| round == 0 || !round.is_multiple_of(1_000_000_000)) {
+            return refuse("rounds until the load is steady must take whole seconds, such as 5s");
         }
         if self.rate.is_some_and(|rate| !(rate > 0.0 && rate <= 1e9)) {
             return refuse("the rate must be above 0 and at most 1000M/s");
@@ -216,7 +221,12 @@ impl OneLiner {
             Some(rate) => Pacing::Open { rate: Rate::constant(rate), arrivals: self.arrivals },
             None => Pacing::BACK_TO_BACK,
         };
-        let stop = Stop { warm_up_ns: self.warm_up_ns, window_ns: Some(self.window_ns), ..self.stop() };
+        let stop = Stop {
+            warm_up_ns: self.warm_up_ns,
+            window_ns: Some(self.window_ns),
+            until_steady_ns: self.until_steady_ns,
+            ..self.stop()
+        };
         let load = Load {
             depth: 1,
             finale: None,
@@ -241,6 +251,7 @@ impl OneLiner {
             container_suffix: String::new(),
             object_prefix: "object-".into(),
             object_suffix: String::new(),
+            existing: None,
         };
         let form = Form::Seeded { compressible: 0.0, duplicate: 0.0 };
         let content = Content { form, verify: self.verify };
@@ -302,6 +313,7 @@ mod tests {
             rate: None,
             arrivals: Arrivals::Constant,
             window_ns: 60_000_000_000,
+            until_steady_ns: None,
             warm_up_ns: 2_000_000_000,
             verify: true,
             keep: false,
@@ -360,6 +372,7 @@ mod tests {
             OneLiner { objects: u64::MAX, ..one(Mix::Get) },
             OneLiner { workers: 0, ..one(Mix::Get) },
             OneLiner { window_ns: 0, ..one(Mix::Get) },
+            OneLiner { until_steady_ns: Some(1_500_000_000), ..one(Mix::Get) },
             OneLiner { rate: Some(f64::NAN), ..one(Mix::Get) },
             one(Mix::Mixed(1.0)),
         ] {

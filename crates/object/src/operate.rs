@@ -140,6 +140,8 @@ impl Prepared {
 pub(crate) struct Names {
     container: [String; 2],
     object: [String; 2],
+    /// The container and the objects that are there already.
+    existing: Option<(String, Vec<String>)>,
 }
 
 impl Names {
@@ -148,24 +150,35 @@ impl Names {
         Self {
             container: [&naming.container_prefix, &naming.container_suffix].map(|part| encode(part, false)),
             object: [&naming.object_prefix, &naming.object_suffix].map(|part| encode(part, true)),
+            existing: naming.existing.as_ref().map(|existing| {
+                let keys = existing.keys.iter().map(|key| encode(key, true));
+                (encode(&existing.container, false), keys.collect())
+            }),
         }
     }
 
     /// Appends a container's name.
     #[inline]
     pub(crate) fn push_container(&self, out: &mut Vec<u8>, space: u64) {
-        push_numbered(out, &self.container, space);
+        match &self.existing {
+            None => push_numbered(out, &self.container, space),
+            Some((name, _)) => out.extend_from_slice(name.as_bytes()),
+        }
     }
 
     /// Appends an object's name.
     #[inline]
     pub(crate) fn push_object(&self, out: &mut Vec<u8>, item: u64) {
-        push_numbered(out, &self.object, item);
+        let existing = self.existing.as_ref().map(|(_, keys)| keys);
+        match existing.and_then(|keys| keys.get((item as usize).wrapping_sub(1))) {
+            None => push_numbered(out, &self.object, item),
+            Some(key) => out.extend_from_slice(key.as_bytes()),
+        }
     }
 
     /// What all objects' names begin with.
     pub(crate) fn object_prefix(&self) -> &str {
-        &self.object[0]
+        if self.existing.is_some() { "" } else { &self.object[0] }
     }
 }
 

@@ -6,7 +6,7 @@ use tidemark_judge::words::conduct::Conduct;
 use tidemark_judge::{Finding, Judgement, Severity, Validity, What};
 use tidemark_measure::histogram::{Histogram, PERCENTILES};
 use tidemark_measure::observation::Node;
-use tidemark_measure::record::{EndpointUse, Operation, Provenance, Run, Stage, State, Work};
+use tidemark_measure::record::{EndpointUse, Operation, Provenance, Run, Settling, Stage, State, Work};
 use tidemark_measure::tally::Tally;
 use tidemark_measure::units;
 
@@ -361,16 +361,22 @@ pub(crate) fn conduct(stage: &Stage, work: &Work) -> Table {
         let allowed = units::count(u64::from(work.allowed_failures_per_million));
         fact(Tone::Plain, "Allowed failures", format!("{allowed} per million operations"));
     }
+    let rounds = |settling: &Settling| {
+        let rates: Vec<String> = settling.rounds.iter().map(|rate| units::rate(*rate)).collect();
+        let (count, length) = (rates.len(), units::duration_ns(settling.round_ns));
+        format!("after {count} rounds of {length}: {}", rates.join(", "))
+    };
     if let Some(settling) = &work.settling {
-        let rounds: Vec<String> = settling.rounds.iter().map(|rate| units::rate(*rate)).collect();
         let (tone, outcome) =
             if settling.steady { (Tone::Plain, "steady") } else { (Tone::Bad, "not steady") };
-        let length = units::duration_ns(settling.round_ns);
-        fact(
-            tone,
-            "Before the window",
-            format!("{outcome} after {} rounds of {length}: {}", rounds.len(), rounds.join(", ")),
-        );
+        fact(tone, "Before the window", format!("{outcome} {}", rounds(settling)));
+    }
+    if let Some(window) = &work.window_rounds {
+        let (tone, outcome) = match window.steady {
+            true => (Tone::Plain, "ended early, because it was steady"),
+            false => (Tone::Bad, "not steady within its time,"),
+        };
+        fact(tone, "End of the window", format!("{outcome} {}", rounds(window)));
     }
     fact(Tone::Plain, "Load generator", generator(work));
     for operation in work.operations.iter().filter(|operation| !operation.config.is_empty()) {

@@ -129,6 +129,8 @@ struct RunWork<'a> {
     allowed_failures_per_million: u32,
     /// The rounds before the window, where the document asks for a steady state.
     settling: Option<&'a record::Settling>,
+    /// The rounds of the window, where the document lets it end when they are steady.
+    window_rounds: Option<&'a record::Settling>,
     operations: Vec<RunOperation<'a>>,
     examples: &'a [record::Example],
     workers_counts: &'a [record::WorkerCount],
@@ -280,6 +282,7 @@ fn work(work: &record::Work) -> RunWork<'_> {
         given_up: &work.given_up,
         allowed_failures_per_million: work.allowed_failures_per_million,
         settling: work.settling.as_ref(),
+        window_rounds: work.window_rounds.as_ref(),
         operations: work.operations.iter().map(|one| operation(one, work.window_seconds())).collect(),
         examples: &work.examples,
         workers_counts: &work.workers_counts,

@@ -487,6 +487,9 @@ pub(crate) struct Object {
     /// Load before the measured window
     #[arg(long, value_name = "TIME", default_value = "2s")]
     pub(crate) warm_up: String,
+    /// End the window early, when its last five rounds of this length are steady by the SNIA's rule
+    #[arg(long, value_name = "TIME")]
+    pub(crate) until_steady: Option<String>,
     /// Share of reads in `mixed`, in percent
     #[arg(long, default_value_t = 70.0, value_name = "PERCENT")]
     pub(crate) reads: f64,
@@ -566,6 +569,9 @@ pub(crate) struct Block {
     /// Repeat rounds of this length until five are steady by the SNIA's rule, then measure
     #[arg(long, value_name = "TIME")]
     pub(crate) steady: Option<String>,
+    /// End the window early, when its last five rounds of this length are steady by the SNIA's rule
+    #[arg(long, value_name = "TIME")]
+    pub(crate) until_steady: Option<String>,
     /// How many times to measure everything
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub(crate) repeats: u32,

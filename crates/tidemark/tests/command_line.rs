@@ -81,6 +81,46 @@ fn the_mock_workload_runs_to_its_end() {
 }
 
 #[test]
+fn a_load_that_is_steady_ends_its_window() {
+    let place = Place::new();
+    // Nothing is steadier than a storage that waits: its rate depends on the workers alone.
+    let text = "name: w\nseed: 1\ntarget: {kind: mock, delay: 20ms}\nstages:\n- name: main\n  load: {workers: 8, for: 300s, \
+        until_steady: 1s, containers: 1-2, operations: [get: {objects: 1-9}]}\n";
+    let record = place.run(&place.write("steady.yaml", text));
+    assert_eq!((record.code, record.state()), (0, "completed"), "{}", record.stderr);
+    let work = &record.stage("main")["works"][0];
+    assert_eq!(work["window_rounds"]["steady"], true, "{work}");
+    let rounds = work["window_rounds"]["rounds"].as_array().unwrap().len() as u64;
+    let window = work["window_end_ns"].as_u64().unwrap() - work["window_start_ns"].as_u64().unwrap();
+    assert!((5..200).contains(&rounds) && window / 1_000_000_000 < 200, "{rounds} rounds, {window} ns");
+}
+
+#[test]
+fn every_event_of_a_run_is_documented() {
+    let place = Place::new();
+    let documented = include_str!("../../../docs/json.md");
+    let load = "- name: main\n  load: {workers: 2, total_operations: 50, containers: 1-2, operations: [get: {objects: 1-9}]}\n";
+    let run = format!("name: w\nseed: 1\ntarget: {{kind: mock, delay: 1ms}}\nstages:\n{load}");
+    let arms = "arms:\n- {name: a, target: {kind: mock, delay: 1ms}}\n- {name: b, target: {kind: mock, delay: 2ms}}\n";
+    let stages = load.replace('\n', "\n    ");
+    let evaluation = format!("name: e\nseed: 1\n{arms}loads:\n- name: l\n  stages:\n    {stages}\n");
+    let mut seen = std::collections::BTreeSet::new();
+    for (name, text) in [("run.yaml", run), ("evaluation.yaml", evaluation)] {
+        place.write(name, &text);
+        let output = place.tidemark(&["run", name, "--json", "--no-report"]);
+        for line in output.stdout.lines() {
+            let event: serde_json::Value = serde_json::from_str(line).unwrap();
+            seen.insert(event["event"].as_str().unwrap().to_owned());
+        }
+        assert!(!seen.is_empty(), "{}", output.stderr);
+    }
+    assert!(seen.contains("stage_ended") && seen.contains("evaluation") && seen.contains("run"), "{seen:?}");
+    for event in seen {
+        assert!(documented.contains(&format!("`{event}`")), "{event} is not in docs/json.md");
+    }
+}
+
+#[test]
 fn the_same_seed_gives_the_same_operations() {
     let place = Place::new();
     let document = r#"<workload name="w"><storage type="none"/><workflow><workstage name="main">

@@ -359,3 +359,24 @@ fn a_dead_endpoint_among_three_is_named_and_every_one_has_its_figures() {
     let report = place.tidemark(&["report", "last", "--format", "md"]).stdout;
     assert!(report.contains(&format!("| **{}** | **0** |", endpoints[1])), "{report}");
 }
+
+#[test]
+fn objects_that_somebody_else_wrote_are_read_by_their_names() {
+    let (place, server) = (Place::new(), server());
+    let prepared = "naming: {container_prefix: photo, object_prefix: 'of summer/'}\nstages:\n- init: {containers: 1}\n\
+        - prepare: {containers: 1, objects: 1-3, sizes: 4KiB}\n";
+    let first = place.run(&place.write("first.yaml", &yaml(&server, prepared)));
+    assert_eq!(first.code, 0, "{}", first.stderr);
+    place.write("keys.txt", "of summer/1\nof summer/2\nof summer/3\nof summer/nobody\n");
+    let load = |objects: &str| {
+        format!(
+            "stages:\n- name: main\n  load: {{total_operations: 40, existing: {{container: photo1, keys: keys.txt}}, \
+             objects: {objects}, operations: [get: {{}}]}}\n"
+        )
+    };
+    let there = place.run(&place.write("there.yaml", &yaml(&server, &load("1-3"))));
+    assert_eq!(there.operation("main", "get")["ok"], 40, "{}", there.value);
+    let nobody = place.run(&place.write("nobody.yaml", &yaml(&server, &load("4"))));
+    assert_eq!(nobody.operation("main", "get")["ok"], 0, "{}", nobody.value);
+    assert_eq!(server.statistics().objects, 3, "nothing was written or deleted");
+}

@@ -151,6 +151,36 @@ fn each_decision_is_told_once() {
 }
 
 #[test]
+fn a_window_ends_when_its_rounds_are_steady_and_that_is_no_interruption() {
+    let stop = Stop {
+        warm_up_ns: 2 * INTERVAL_NS,
+        window_ns: Some(60 * INTERVAL_NS),
+        until_steady_ns: Some(2 * INTERVAL_NS),
+        ..Stop::default()
+    };
+    let (mut merge, mut seen) = (Merge::new(&work(stop), 1), Seen::default());
+    // Before the window, and in its first rounds, it is not steady; from the fourth second of the window on it is.
+    let rate = |index: u32| if index < 6 { 100 * u64::from(index) } else { 1_000 };
+    let mut ended = None;
+    for index in 0..30 {
+        merge.take(0, &second(index, rate(index)));
+        merge.emit(&mut seen);
+        if let Some(decision) = merge.decision() {
+            assert_eq!((decision, ended), (Decision::EndWindow, None), "told once");
+            merge.ended_early(u64::from(index + 1) * INTERVAL_NS);
+            ended = Some(index);
+        }
+    }
+    // Five rounds of two seconds after the sixth second.
+    assert_eq!(ended, Some(15));
+    let result = merge.result(vec![Ending { interrupted: true, undone: 4, ..Ending::default() }]);
+    let rounds = result.window_rounds.unwrap();
+    assert_eq!((rounds.steady, rounds.rounds.len(), rounds.rounds[6]), (true, 7, 1_000.0));
+    assert_eq!((result.window_start_ns, result.window_end_ns), (2 * INTERVAL_NS, 16 * INTERVAL_NS));
+    assert_eq!((result.interrupted, result.undone, result.given_up.as_str()), (false, 0, ""));
+}
+
+#[test]
 fn endings_are_added_up() {
     let (mut merge, mut seen) = (Merge::new(&work(Stop::default()), 2), Seen::default());
     (0..2).for_each(|source| merge.take(source, &second(0, 7)));

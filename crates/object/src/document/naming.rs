@@ -46,6 +46,7 @@ pub(super) fn section(mut table: Table<'_>, above: Naming) -> Naming {
         container_suffix: part(&CONTAINER_SUFFIX, above.container_suffix),
         object_prefix: part(&OBJECT_PREFIX, above.object_prefix),
         object_suffix: part(&OBJECT_SUFFIX, above.object_suffix),
+        existing: above.existing,
     };
     table.finish();
     naming

@@ -1,5 +1,6 @@
 //! One operation of a load: what it does, on what, how often.
 
+use super::existing;
 use super::naming::{self, NAMING};
 use crate::job::{Action, Content, Emptied, Naming, Verb};
 use tidemark_keys::kinds::{Bytes, Flag, Parsed, Text, Whole, Word};
@@ -216,7 +217,9 @@ pub(super) fn operation(
     around: &Around,
     action: u16,
 ) -> (Choice, Action, Label) {
-    let around = around.within(&mut table);
+    let mut around = around.within(&mut table);
+    // What somebody else wrote into them is not known.
+    around.content.verify &= around.naming.existing.is_none();
     let (label, weight) = (table.value(&NAME), table.value(&WEIGHT));
     let mut verb = verb(kind.verb, &mut table);
     let on_container = matches!(
@@ -248,6 +251,9 @@ pub(super) fn operation(
         _ if sized => sizes(&mut table, &SIZES, &common.sizes),
         _ => constant(0),
     };
+    if let Some(existing) = &around.naming.existing {
+        existing::check(&table, existing, &verb, &items);
+    }
     let division = table.get(&DIVISION).unwrap_or(common.division);
     let label = Label {
         label,
@@ -391,7 +397,7 @@ fn details(verb: &Verb, pool: Option<&PoolPlan>, division: Division, verifies: b
             parts.push(format!("part={};parallel={parallel}", bytes(*part_bytes)));
         }
         Verb::PutFile { part_bytes: Some(part_bytes), .. } => {
-            parts.push(format!("part={}", bytes(*part_bytes)))
+            parts.push(format!("part={}", bytes(*part_bytes)));
         }
         Verb::DeleteMany { count } => parts.push(format!("count={count}")),
         Verb::List { page, all, by_object } => {

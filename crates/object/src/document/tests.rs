@@ -461,6 +461,60 @@ fn examples_are_documents() {
 }
 
 #[test]
+fn rounds_that_end_a_window_are_whole_seconds_and_fit_into_it() {
+    let text = |until: &str| {
+        format!(
+            "name: w\ntarget: embedded\nstages:\n- load: {{for: 60s, until_steady: {until}, containers: 1-2, operations: [list: {{}}]}}\n"
+        )
+    };
+    assert_eq!(plan(&text("5s")).stages[0].works[0].load.stop.until_steady_ns, Some(5_000_000_000));
+    assert!(remarks(&text("1500ms"))[0].contains("'1500ms' is not a whole number of seconds"));
+    assert!(
+        remarks(&text("12s"))[0].contains("warning the window is over before five rounds"),
+        "{:?}",
+        remarks(&text("12s"))
+    );
+}
+
+#[test]
+fn existing_objects_are_named_by_a_file_and_only_read() {
+    let registry = Registry::new(vec![Arc::new(Objects)], vec![]);
+    let names = |path: &std::path::Path| match path.to_str() {
+        Some("keys.txt") => Ok("photos/a b.jpg\nphotos/c.jpg\n\n".to_owned()),
+        Some("empty.txt") => Ok("\n".to_owned()),
+        _ => Err(std::io::ErrorKind::NotFound.into()),
+    };
+    let device_size = &nothing;
+    let environment =
+        Environment { registry: &registry, variable: &variable, file: &file, document: &names, device_size };
+    let outcome = |keys: &str, operations: &str| {
+        let text = format!(
+            "name: w\ntarget: embedded\nstages:\n- load: {{for: 5s, existing: {{container: photos, keys: {keys}}}, operations: [{operations}]}}\n"
+        );
+        yaml::read(&text, &environment)
+    };
+    let (plan, _) = outcome("keys.txt", "get: {}, head: {objects: 2}, list: {}").unwrap();
+    let job = Job::of(&plan.stages[0].works[0]).unwrap();
+    let mut name = Vec::new();
+    let names = crate::operate::Names::new(&job.actions[0].naming);
+    names.push_container(&mut name, 1);
+    name.push(b'/');
+    names.push_object(&mut name, 1);
+    assert_eq!(String::from_utf8(name).unwrap(), "photos/photos/a%20b.jpg");
+    let SourcePlan::Mix { choices, .. } = &plan.stages[0].works[0].load.source else { panic!("no mix") };
+    assert_eq!(choices[0].items, Pick::Uniform { low: 1, high: 2 });
+    let error = |keys: &str, operations: &str| outcome(keys, operations).unwrap_err()[0].message.clone();
+    assert_eq!(error("keys.txt", "delete: {}"), "objects that somebody else wrote are only read");
+    assert_eq!(error("keys.txt", "put: {sizes: 1KB}"), "objects that somebody else wrote are only read");
+    assert_eq!(
+        error("keys.txt", "get: {objects: 1-3}"),
+        "the names of objects have the numbers 1 to 2, not 1 to 3"
+    );
+    assert_eq!(error("empty.txt", "get: {}"), "empty.txt has no names of objects");
+    assert!(error("none.txt", "get: {}").starts_with("the names in none.txt cannot be read"));
+}
+
+#[test]
 fn the_settings_that_reports_show_leave_nothing_out() {
     let plan = plan(FULL);
     let settings = |stage: &str| -> Vec<String> {

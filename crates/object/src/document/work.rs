@@ -1,5 +1,6 @@
 //! The works of a stage: those that go once through a range, and the load that is measured.
 
+use super::existing;
 use super::naming;
 use super::operation::{self, Around, Common, DIVISIONS, EMPTY, PART, VERBS, verbs};
 use crate::job::{Action, Job, Target, Verb};
@@ -16,6 +17,8 @@ use tidemark_plan::content;
 use tidemark_plan::defaults;
 use tidemark_plan::engine::WorkPlace;
 use tidemark_plan::plan::{Label, OperationClass, Work, WorkKind};
+use tidemark_plan::yaml::Environment;
+use tidemark_plan::yaml::context::Context;
 use tidemark_plan::yaml::scope::Scope;
 use tidemark_plan::yaml::timing::{self, THINK, TIMING, ends, pacing};
 use tidemark_plan::yaml::values::{self, Range, Selector, Sizes};
@@ -34,7 +37,7 @@ static PREPARE: Mapping =
 static LOAD: Mapping = Mapping::new(
     "load",
     "The measured load",
-    &[&LOAD_CONTAINERS, &LOAD_OBJECTS, &LOAD_SIZES, &DIVISION, &POOL, &OPERATIONS],
+    &[&LOAD_CONTAINERS, &LOAD_OBJECTS, &LOAD_SIZES, &existing::EXISTING, &DIVISION, &POOL, &OPERATIONS],
 )
 .with(&[&WORKERS, &TIMING]);
 static CLEANUP: Mapping =
@@ -99,13 +102,13 @@ struct Doing {
     labels: Vec<Label>,
 }
 
-/// Reads a work; all random choices come from `seed`.
+/// Reads a work; all random choices come from the context's seed.
 pub(crate) fn work(
     place: WorkPlace,
     mut table: Table<'_>,
     target: Target,
     scope: &Scope<'_>,
-    seed: u64,
+    context: &Context<'_>,
 ) -> Option<Work> {
     if place.keyword == "precondition" {
         let help = "remove it, or use `target: {kind: file, ...}`, `device` or `rbd`";
@@ -121,7 +124,7 @@ pub(crate) fn work(
     let common = works::Common::read(&mut table, place.keyword, allowed);
     let workers = table.get(&NUMBER).unwrap_or(1);
     let doing = match place.kind {
-        WorkKind::Normal => load(&mut table, &around, &target),
+        WorkKind::Normal => load(&mut table, around, &target, context.environment),
         _ => scan(&mut table, (place.keyword, place.kind), around, &target),
     };
     table.finish();
@@ -138,7 +141,7 @@ pub(crate) fn work(
             source,
             finale: None,
             actions: count,
-            seed,
+            seed: context.seed,
             stream: place.stream,
         },
         job: tidemark_plan::job::Job::new(Job { target, actions }),
@@ -195,10 +198,18 @@ fn scan(table: &mut Table<'_>, (name, kind): (&str, WorkKind), around: Around, t
 }
 
 /// The load that is measured: a mix of operations.
-fn load(table: &mut Table<'_>, around: &Around, target: &Target) -> Doing {
+fn load(table: &mut Table<'_>, mut around: Around, target: &Target, environment: &Environment<'_>) -> Doing {
+    around.naming.existing = existing::read(table, environment);
+    let (mut containers, mut objects) = (None, None);
+    if let Some(existing) = &around.naming.existing {
+        let meaning = "`existing` names the container and its objects";
+        table.meaningless(&[&LOAD_CONTAINERS, &LOAD_SIZES, &POOL], meaning);
+        containers = Some(Pick::Constant(1));
+        objects = Some(Pick::Uniform { low: 1, high: existing.keys.len() as u64 });
+    }
     let mut common = Common {
-        containers: table.get(&LOAD_CONTAINERS),
-        objects: table.get(&LOAD_OBJECTS),
+        containers: table.get(&LOAD_CONTAINERS).or(containers),
+        objects: table.get(&LOAD_OBJECTS).or(objects),
         sizes: table.get(&LOAD_SIZES),
         division: table.value(&DIVISION),
         pool: None,
@@ -209,7 +220,7 @@ fn load(table: &mut Table<'_>, around: &Around, target: &Target) -> Doing {
     let (mut choices, mut actions, mut labels) = (vec![], vec![], vec![]);
     for (name, kind, settings) in operations_of(table) {
         let index = actions.len() as u16;
-        let (choice, action, label) = operation::operation(name, kind, settings, &common, around, index);
+        let (choice, action, label) = operation::operation(name, kind, settings, &common, &around, index);
         choices.push(choice);
         actions.push(action);
         labels.push(label);

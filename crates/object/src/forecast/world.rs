@@ -122,7 +122,11 @@ impl Place {
             Target::Embedded(_) => "embedded".to_owned(),
             Target::Mock(_) | Target::Nothing => return None,
         };
-        let Naming { container_prefix, container_suffix, object_prefix, object_suffix } = naming.clone();
+        if naming.existing.is_some() {
+            // Nobody here writes it: there is nothing to follow.
+            return None;
+        }
+        let Naming { container_prefix, container_suffix, object_prefix, object_suffix, .. } = naming.clone();
         Some(Self { storage, names: [container_prefix, container_suffix, object_prefix, object_suffix] })
     }
 
@@ -159,11 +163,22 @@ impl Place {
 
 /// The name of a container, or of containers from one to another.
 pub(super) fn containers_named(naming: &Naming, range: Range) -> String {
+    if let Some(existing) = &naming.existing {
+        return existing.container.clone();
+    }
     span(range, [&naming.container_prefix, &naming.container_suffix])
 }
 
 /// The name of an object, or of objects from one to another.
 pub(super) fn objects_named(naming: &Naming, range: Range) -> String {
+    if let Some(existing) = &naming.existing {
+        let name =
+            |number: u64| existing.keys.get((number as usize).wrapping_sub(1)).map_or("", String::as_str);
+        return match range {
+            (low, high) if low == high => name(low).to_owned(),
+            (low, high) => format!("{} to {}", name(low), name(high.min(existing.keys.len() as u64))),
+        };
+    }
     span(range, [&naming.object_prefix, &naming.object_suffix])
 }
 

@@ -8,6 +8,7 @@ use tidemark_keys::tree::{Entry, Node, Value};
 use tidemark_keys::{Key, Kind as _, Mapping, Problem, Table};
 use tidemark_load::pacing::{Arrivals, Pacing, Rate};
 use tidemark_load::stopping::Stop;
+use tidemark_measure::steady::ROUNDS;
 use tidemark_measure::think::Think;
 use tidemark_measure::units;
 
@@ -22,6 +23,17 @@ pub static THINK: Key<Parsed<Think>> = Key::new(
 static FOR: Key<PositiveDuration> = Key::new("for", "Length of the measured window", PositiveDuration)
     .otherwise("one of these three is required")
     .also(&["runtime"]);
+static UNTIL_STEADY: Key<Parsed<u64>> = Key::new(
+    "until_steady",
+    "End the window early, when its last five rounds of this length are steady (SNIA: range within 20 %, slope within 10 % of the average); `for`, or a total, is the limit",
+    Parsed("whole number of seconds, such as `5s`", |text| match units::parse_duration_ns(text)? {
+        ns if ns > 0 && ns.is_multiple_of(1_000_000_000) => Ok(ns),
+        _ => Err(Problem::new(
+            format!("'{text}' is not a whole number of seconds"),
+            "write the length of a round, such as 5s",
+        )),
+    }),
+);
 static TOTAL_OPERATIONS: Key<Whole<u64>> = Key::new(
     "total_operations",
     "Measured operations of all workers, exactly; syncs of `fsync` and `fdatasync` come on top, as with fio's `number_ios`",
@@ -54,7 +66,18 @@ static ARRIVALS: Key<Word<Arrivals>> = Key::new(
 pub static TIMING: Mapping = Mapping::new(
     "timing",
     "When the operations of a load are due, and when it ends",
-    &[&FOR, &TOTAL_OPERATIONS, &TOTAL_BYTES, &WARM_UP, &RAMP_UP, &RAMP_DOWN, &RATE, &ARRIVALS, &THINK],
+    &[
+        &FOR,
+        &UNTIL_STEADY,
+        &TOTAL_OPERATIONS,
+        &TOTAL_BYTES,
+        &WARM_UP,
+        &RAMP_UP,
+        &RAMP_DOWN,
+        &RATE,
+        &ARRIVALS,
+        &THINK,
+    ],
 );
 
 static RATE_POINT: Mapping =
@@ -87,6 +110,17 @@ pub fn ends(table: &mut Table<'_>, attempt_ns: u64) -> Stop {
     let window_ns = table.get(&FOR);
     let operations = table.get(&TOTAL_OPERATIONS);
     let bytes = table.get(&TOTAL_BYTES);
+    let until_steady_ns = table.get(&UNTIL_STEADY);
+    if let (Some(window), Some(round), Some(entry)) = (window_ns, until_steady_ns, table.entry(&UNTIL_STEADY))
+        && round.saturating_mul(ROUNDS as u64) >= window
+    {
+        let help = "write a shorter round, or a longer `for`: five rounds are looked at together";
+        table.log().warning(
+            &entry.key_span,
+            "the window is over before five rounds of this length are",
+            help,
+        );
+    }
     if !(table.has(&FOR) || table.has(&TOTAL_OPERATIONS) || table.has(&TOTAL_BYTES)) {
         table.missing(&FOR, "set its length, such as `for: 60s`, `total_operations` or `total_bytes`");
     }
@@ -94,6 +128,7 @@ pub fn ends(table: &mut Table<'_>, attempt_ns: u64) -> Stop {
         ramp_up_ns: table.value(&RAMP_UP),
         warm_up_ns: table.value(&WARM_UP),
         window_ns,
+        until_steady_ns,
         ramp_down_ns: table.value(&RAMP_DOWN),
         operations,
         bytes,

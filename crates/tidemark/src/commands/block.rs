@@ -86,13 +86,14 @@ fn write(arguments: &cli::Block) -> Result<String, Stop> {
     key("depth", axis(&arguments.depth));
     key("clients", axis(&arguments.clients.clone().unwrap_or_else(|| arguments.paths.len().to_string())));
     let arrivals = arguments.arrivals.map(|arrivals| arrivals.name().to_owned());
-    let given: [(&str, &Option<String>); 7] = [
+    let given: [(&str, &Option<String>); 8] = [
         ("batch", &arguments.batch),
         ("reads", &arguments.reads),
         ("random", &arguments.random),
         ("rate", &arguments.rate),
         ("arrivals", &arrivals),
         ("steady", &arguments.steady),
+        ("until_steady", &arguments.until_steady),
         ("fsync", &arguments.fsync),
     ];
     for (name, value) in given {
@@ -194,6 +195,8 @@ mod tests {
                 "--fsync",
                 "32",
                 "--steady",
+                "5s",
+                "--until-steady",
                 "5s",
             ],
             &["randrw", "/data/a", "--reads", "70%", "--batch", "4", "--verify", "--no-prepare"],

@@ -41,6 +41,7 @@ pub(crate) fn run(arguments: &cli::Object, store: Option<PathBuf>, terminal: Ter
             Some(cli::Arrivals::Constant) | None => Arrivals::Constant,
         },
         window_ns: duration(&arguments.duration)?,
+        until_steady_ns: arguments.until_steady.as_deref().map(duration).transpose()?,
         warm_up_ns: duration(&arguments.warm_up)?,
         verify: arguments.verify,
         keep: arguments.keep,

@@ -54,7 +54,7 @@ impl Coordinator for Member<'_> {
                     instruction.window = Some(at);
                     merge.window_opened((at - start).as_nanos() as u64);
                 }
-                Decision::GiveUp => {
+                Decision::EndWindow | Decision::GiveUp => {
                     instruction.stop_request = StopRequest::Finish;
                     merge.ended_early(start.elapsed().as_nanos() as u64);
                 }
