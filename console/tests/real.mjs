@@ -96,7 +96,9 @@ assert.ok((await page.locator('.chart canvas').count()) >= 3, 'live charts are d
 assert.equal((await tile('Drivers').locator('dd').textContent()).trim(), '2');
 process.kill(Number(driver), 'SIGSTOP');
 try {
-  await tile('Drivers').getByText('1 of 2', { exact: true }).waitFor();
+  await tile('Drivers')
+    .getByText(/^1 of 2/)
+    .waitFor();
   await tile('Throughput').getByText('from 1 of 2 drivers').waitFor();
   await page.getByText(/Silent, and not in these numbers: d2/).waitFor();
   await page.getByRole('list', { name: 'What happened' }).getByText('d2 is silent').waitFor();
@@ -229,7 +231,7 @@ await page
 await page.goto(`${address}/runs`);
 await look('runs');
 await page.getByText('third').first().waitFor();
-await page.getByRole('checkbox', { name: `Select run ${run}` }).check();
+await page.getByRole('checkbox', { name: `Select run ${run}`, exact: true }).check();
 await page.getByRole('checkbox').nth(1).check();
 await page.getByRole('link', { name: /^Compare \d+ with \d+$/ }).click();
 await page.waitForURL(/compare/);
