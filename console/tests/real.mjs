@@ -101,19 +101,19 @@ try {
     .waitFor();
   await tile('Throughput').getByText('from 1 of 2 drivers').waitFor();
   await page.getByText(/Silent, and not in these numbers: d2/).waitFor();
-  await page.getByRole('list', { name: 'What happened' }).getByText('d2 is silent').waitFor();
+  await page.getByRole('list', { name: 'What happened' }).getByText('d2 is silent').first().waitFor();
   await look('frozen');
 } finally {
   process.kill(Number(driver), 'SIGCONT');
 }
-await page.getByRole('list', { name: 'What happened' }).getByText('d2 is back').waitFor();
+await page.getByRole('list', { name: 'What happened' }).getByText('d2 is back').first().waitFor();
 const before = await known();
 assert.ok(before >= 4, `${before} seconds`);
 await page.reload();
 await second(5);
 const after = await known();
 assert.ok(after >= before, `${after} seconds after the reload, ${before} before`);
-await page.getByRole('list', { name: 'What happened' }).getByText('d2 is silent').waitFor();
+await page.getByRole('list', { name: 'What happened' }).getByText('d2 is silent').first().waitFor();
 await look('live');
 
 // Zoomed by a drag, and back by the button.
