@@ -263,6 +263,7 @@ function historyRow(run) {
       shape: Array.from({ length: 40 }, (_, at) => first.throughput * (at % 17 === 9 ? 0.4 : 0.85 + random() * 0.3)),
     },
     evaluation: run.evaluation,
+    evaluation_name: member ? 'rgw-knee' : '',
     arm: member ? arms[run.id % 2] : '',
     load: member ? 'web' : '',
     level: member ? `workers ${first.workers}` : '',

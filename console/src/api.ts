@@ -424,6 +424,8 @@ export interface HistoryRow {
   elapsed_ms: number;
   /** The evaluation it belongs to. */
   evaluation: number | null;
+  /** The name of that evaluation, or empty. */
+  evaluation_name: string;
   /** Failures among them. */
   failed: number;
   figures: RunFigures | null;

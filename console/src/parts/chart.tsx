@@ -231,6 +231,7 @@ function drawBands(plot: uPlot, bands: readonly Band[]): void {
   ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
   ctx.clip();
   ctx.font = `${10 * scale}px system-ui, sans-serif`;
+  ctx.textAlign = 'left';
   ctx.textBaseline = 'top';
   for (const { from, to, look, text } of bands) {
     const left = plot.valToPos(from, 'x', true);

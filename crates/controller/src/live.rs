@@ -29,8 +29,7 @@ const MARKS: usize = 200;
 /// Seconds without a failure after which the next one is worth a mark.
 const WITHOUT_FAILURES: u32 = 10;
 
-/// Shares of drivers in all kept seconds of a work: ten minutes of a hundred drivers. Of more drivers the latest seconds have
-/// theirs.
+/// Shares of drivers in all kept seconds: ten minutes of a hundred drivers. Of more the latest seconds have theirs.
 const SHARES: usize = 60_000;
 
 /// Seconds of which lists show the rate.
@@ -225,8 +224,11 @@ impl Live {
         }
     }
 
+    /// A driver was heard again: it is back once no second lacks it any more.
     fn heard(&self, state: &mut State, driver: &str) {
-        if state.silent.remove(driver) {
+        let lacks = |second: &LiveSecond| second.missing.iter().any(|name| name == driver);
+        let is_back = state.silent.contains(driver) && !state.seconds.values().flatten().any(lacks);
+        if is_back && state.silent.remove(driver) {
             self.add_mark(state, LiveMarkKind::DriverBack, driver, &format!("{driver} is back"));
         }
     }
@@ -271,14 +273,10 @@ impl Live {
         let place = (stage as u32, work as u32);
         let mut state = self.state();
         let shares = state.shares.remove(&(place.0, place.1, interval.index)).unwrap_or_default();
-        for share in shares
-            .iter()
-            .filter(|_| !state.silent.is_empty())
-            .map(|share| share.driver.clone())
-            .collect::<Vec<_>>()
-        {
-            self.heard(&mut state, &share);
-        }
+        let heard: Vec<String> = match state.silent.is_empty() {
+            true => Vec::new(),
+            false => shares.iter().map(|share| share.driver.clone()).collect(),
+        };
         let second = live_second(place, interval, shares, &[]);
         self.mark_failures(&mut state, &second);
         let done: u64 =
@@ -289,6 +287,7 @@ impl Live {
             estimate(stage, elapsed);
         }
         self.put(&mut state, second);
+        heard.iter().for_each(|driver| self.heard(&mut state, driver));
         if state.told.is_none_or(|told| told.elapsed() >= STAGES_EVERY) {
             self.publish_stages(&mut state);
         }
@@ -329,19 +328,19 @@ impl Live {
             Some(known) => *known = second.clone(),
             None => kept.insert(at, second.clone()),
         }
-        shorten(kept);
+        let surplus = kept.len().saturating_sub(SECONDS);
+        kept.drain(..surplus);
         state.forget();
         self.publish(api::Live::Second(Box::new(second)));
     }
 }
 
 impl State {
-    /// Drops the oldest seconds of the oldest stages if there are too many.
+    /// Drops the oldest seconds of the oldest stages if there are too many, and what drivers did in those that stay.
     fn forget(&mut self) {
         let all: usize = self.seconds.values().map(VecDeque::len).sum();
         let mut surplus = all.saturating_sub(ALL_SECONDS);
-        while surplus > 0 {
-            let Some(mut oldest) = self.seconds.first_entry() else { return };
+        while let Some(mut oldest) = self.seconds.first_entry().filter(|_| surplus > 0) {
             let seconds = oldest.get_mut();
             let dropped = seconds.len().min(surplus);
             seconds.drain(..dropped);
@@ -349,6 +348,14 @@ impl State {
             if seconds.is_empty() {
                 oldest.remove();
             }
+        }
+        let seconds = self.seconds.values().flatten();
+        let mut shares: usize = seconds.map(|second| second.drivers.len()).sum();
+        for second in self.seconds.values_mut().flatten() {
+            if shares <= SHARES {
+                return;
+            }
+            shares -= std::mem::take(&mut second.drivers).len();
         }
     }
 
@@ -415,25 +422,6 @@ fn waiting(index: usize, stage: &plan::Stage, forecast: &Forecast) -> LiveStage 
         expected_operations: counted.filter(|number| *number > 0),
         works: works.collect(),
         ..LiveStage::default()
-    }
-}
-
-/// Drops the oldest seconds, and what drivers did in those that stay if that is too much.
-fn shorten(seconds: &mut VecDeque<LiveSecond>) {
-    while seconds.len() > SECONDS {
-        seconds.pop_front();
-    }
-    let mut room = SHARES;
-    for second in seconds.iter_mut().rev() {
-        match room.checked_sub(second.drivers.len()) {
-            Some(left) => room = left,
-            // Those before it have none any more.
-            None if second.drivers.is_empty() => break,
-            None => {
-                second.drivers.clear();
-                room = 0;
-            }
-        }
     }
 }
 
@@ -656,9 +644,14 @@ mod tests {
             let interval = &second(index, 3);
             follower.event(Event::SecondSoFar { stage: 1, work: 0, interval, missing: &missing });
         }
-        let summary = ShareSecond { index: 0, ok: 3, ..ShareSecond::default() };
-        follower.event(Event::DriverSecond { stage: 1, work: 0, driver: "d2", summary: &summary });
-        follower.event(Event::Second { stage: 1, work: 0, interval: &second(0, 6) });
+        follower.event(Event::Driver { driver: "d2", news: DriverNews::Back });
+        let kinds = || live.snapshot().marks.iter().map(|mark| mark.kind).collect::<Vec<_>>();
+        for index in 0..3 {
+            assert_eq!(kinds(), [LiveMarkKind::DriverSilent], "it is still behind");
+            let summary = ShareSecond { index, ok: 3, ..ShareSecond::default() };
+            follower.event(Event::DriverSecond { stage: 1, work: 0, driver: "d2", summary: &summary });
+            follower.event(Event::Second { stage: 1, work: 0, interval: &second(index, 6) });
+        }
         follower.event(Event::Driver { driver: "d2", news: DriverNews::Lost });
         for index in [1, 2, 3, 30] {
             let mut interval = second(index, 3);
@@ -666,22 +659,29 @@ mod tests {
             follower.event(Event::Second { stage: 1, work: 0, interval: &interval });
         }
         use LiveMarkKind::{DriverBack, DriverLost, DriverSilent, Failures};
-        let kinds: Vec<_> = live.snapshot().marks.iter().map(|mark| mark.kind).collect();
-        assert_eq!(kinds, [DriverSilent, DriverBack, DriverLost, Failures, Failures]);
+        assert_eq!(kinds(), [DriverSilent, DriverBack, DriverLost, Failures, Failures]);
     }
 
     #[test]
     fn shares_of_many_drivers_are_bounded() {
-        let share = LiveShare::default();
-        let with = |index| LiveSecond { index, drivers: vec![share.clone(); 1_000], ..LiveSecond::default() };
-        let mut seconds: VecDeque<LiveSecond> = VecDeque::new();
-        for index in 0..100 {
-            seconds.push_back(with(index));
-            shorten(&mut seconds);
+        let live = Live::new(7, Arc::new(Events::new()), tidemark_engines::registry());
+        let with = |stage, index| LiveSecond {
+            stage,
+            index,
+            drivers: vec![LiveShare::default(); 1_000],
+            ..LiveSecond::default()
+        };
+        for (stage, index) in (0..2).flat_map(|stage| (0..50).map(move |index| (stage, index))) {
+            live.put(&mut live.state(), with(stage, index));
         }
+        let seconds = live.snapshot().seconds;
         assert_eq!(seconds.len(), 100);
         assert_eq!(seconds.iter().map(|second| second.drivers.len()).sum::<usize>(), SHARES);
-        assert_eq!(seconds[99].drivers.len(), 1_000);
+        assert_eq!(
+            (seconds[0].drivers.len(), seconds[99].drivers.len()),
+            (0, 1_000),
+            "the latest have theirs"
+        );
     }
 
     #[test]

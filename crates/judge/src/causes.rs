@@ -65,7 +65,7 @@ pub fn groups(findings: &[Finding]) -> Vec<Group> {
                 group.others.sort_unstable();
             }
             None => {
-                groups.push(Group { cause, severity: finding.severity, first: place, others: Vec::new() })
+                groups.push(Group { cause, severity: finding.severity, first: place, others: Vec::new() });
             }
         }
     }

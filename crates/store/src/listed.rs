@@ -79,6 +79,8 @@ pub struct HistoryRow {
     pub figures: Option<Figures>,
     /// The newest evaluation that it belongs to.
     pub evaluation: Option<u64>,
+    /// The name of that evaluation, or empty.
+    pub evaluation_name: String,
     /// Its arm there.
     pub arm: String,
     /// Its load there.
@@ -112,7 +114,7 @@ pub enum Order {
 /// Which lines of the history.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
-    /// Words that all occur in name, load, arm, level, tags or note, or are its number; ignoring case.
+    /// Words that all occur in names, load, arm, level, tags or note, or are its number; ignoring case.
     pub text: String,
     /// Only those in this state.
     pub state: String,
@@ -191,20 +193,23 @@ impl Store {
         let (condition, mut values) = wanted.condition();
         let lines = format!(
             "WITH lines AS (
-                SELECT runs.id AS run, (SELECT max(id) FROM submissions WHERE run = runs.id) AS submission, name,
-                    started_unix_ns AS started, elapsed_ns AS elapsed,
-                    CASE WHEN state = 'running' THEN owner ELSE '' END AS owner, state, '' AS reason, valid, headline,
+                SELECT runs.id AS run, (SELECT max(id) FROM submissions WHERE run = runs.id) AS submission, runs.name AS name,
+                    runs.started_unix_ns AS started, elapsed_ns AS elapsed,
+                    CASE WHEN runs.state = 'running' THEN runs.owner ELSE '' END AS owner, runs.state AS state,
+                    '' AS reason,
+                    runs.valid AS valid, runs.headline AS headline,
                     operations, failed, load, throughput, bandwidth, p50_ns, p99_ns, shape,
-                    (SELECT max(evaluation) FROM members WHERE run = runs.id) AS evaluation,
+                    evaluations.id AS evaluation, coalesce(evaluations.name, '') AS evaluation_name,
                     coalesce(arm, '') AS arm, coalesce(load_name, '') AS load_name, coalesce(level, '') AS level,
                     coalesce(repeat, 0) AS repeat, coalesce(note, '') AS note, coalesce(tags, '') AS tags,
-                    lower(name || ' ' || coalesce(load, '') || ' ' || coalesce(arm, '') || ' ' || coalesce(load_name, '') || ' '
+                    lower(runs.name || ' ' || coalesce(evaluations.name, '') || ' ' || coalesce(load, '') || ' ' || coalesce(arm, '') || ' ' || coalesce(load_name, '') || ' '
                         || coalesce(level, '') || ' ' || coalesce(tags, '') || ' ' || coalesce(note, '')) AS searched
                 FROM runs LEFT JOIN figures ON figures.run = runs.id LEFT JOIN remarks ON remarks.run = runs.id
+                    LEFT JOIN evaluations ON evaluations.id = (SELECT max(evaluation) FROM members WHERE run = runs.id)
                 UNION ALL
                 SELECT NULL, id, name, coalesce(started_unix_ns, submitted_unix_ns),
                     coalesce(ended_unix_ns - started_unix_ns, 0), '', state, reason, valid, headline,
-                    0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, '', '', '', 0, '', '', lower(name || ' ' || reason)
+                    0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, '', '', '', '', 0, '', '', lower(name || ' ' || reason)
                 FROM submissions WHERE {WITHOUT_RUN}
             )"
         );
@@ -358,6 +363,7 @@ fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<HistoryRow> {
         failed: number("failed")?.unwrap_or_default(),
         figures,
         evaluation: number("evaluation")?,
+        evaluation_name: text("evaluation_name")?,
         arm: text("arm")?,
         load_name: text("load_name")?,
         level: text("level")?,
@@ -403,7 +409,8 @@ mod tests {
     #[test]
     fn a_run_is_listed_with_its_figures_and_its_place_in_an_evaluation() {
         let (_directory, mut store) = new();
-        let evaluation = store.begin_evaluation(&Evaluation::default()).unwrap();
+        let evaluation =
+            store.begin_evaluation(&Evaluation { name: "layouts".into(), ..Evaluation::default() }).unwrap();
         let mut run = ended("cell", &[interval(0)]);
         run.member = Some(Member {
             evaluation,
@@ -422,7 +429,9 @@ mod tests {
             ("disk", "web", "workers 8", 3)
         );
         assert_eq!(row.figures, Some(listing(1234.5).figures));
-        for (text, found) in [("disk", 1), ("WORKERS web", 1), ("memory", 0), ("1", 1), ("disk memory", 0)] {
+        for (text, found) in
+            [("disk", 1), ("layouts", 1), ("WORKERS web", 1), ("memory", 0), ("1", 1), ("disk memory", 0)]
+        {
             let wanted = Wanted { text: text.into(), ..page(10) };
             assert_eq!(store.history(&wanted).unwrap().total, found, "{text}");
         }

@@ -26,11 +26,16 @@ const percentiles = [
   ['p99', (of: LiveOperation) => of.p99_us],
 ] as const;
 
+/** What is done before and after a load, by its usual names. */
+const around = new Set(['init', 'prepare', 'precondition', 'cleanup', 'dispose']);
+
 export function Charts({ buffer, works, range, zoom, onZoom, turn }: Props) {
   const [log, setLog] = useState<'linear' | 'log'>('log');
   const [of, setOf] = useState('');
   const known = new Map(works.map((work) => [work, labels(buffer, work)]));
-  const names = [...new Set([...known.values()].flat())];
+  // What is measured has the first colours.
+  const all = [...new Set([...known.values()].flat())];
+  const names = [...all.filter((name) => !around.has(name)), ...all.filter((name) => around.has(name))];
   const chosen = names.includes(of) ? of : busiest(works, known);
   const key = `${works.map((work) => `${work.stage}/${work.work}`).join()}/${range.join()}/${turn}`;
   /** The operations of this name in one second. */

@@ -45,17 +45,22 @@ export function bands(buffer: Buffer, works: readonly WorkSeconds[]): Band[] {
   });
   const own = works.flatMap((work) => {
     const at = offset(buffer, work);
-    const band = (look: Band['look'], text: (from: number) => string) => (ends: [number, number]) => ({
+    const band = (look: Band['look'], text: string) => (ends: [number, number]) => ({
       from: at + ends[0] - 0.5,
       to: at + ends[1] - 0.5,
       look,
-      text: text(ends[0]),
+      text,
     });
+    // Where the document does not say when the window begins, the first second that measured something does.
+    const planned = buffer.stages[work.stage]?.works[work.work]?.window_start_ms ?? null;
     const first = work.seconds.find((second) => !outside(second))?.index ?? Infinity;
-    const name = (from: number) => (from < first ? 'warm-up' : 'not measured');
+    const begins = planned === null ? first : planned / 1000;
+    const later = (second: LiveSecond) => outside(second) && second.index >= begins;
+    const warm = Math.min(begins, (work.seconds[work.seconds.length - 1]?.index ?? -1) + 1);
     return [
-      ...stretches(work.seconds, outside).map(band('soft', name)),
-      ...stretches(work.seconds, (second) => second.missing.length > 0).map(band('hatched', () => 'driver silent')),
+      ...(warm > 0 && (planned !== null || work.seconds.some(outside)) ? [band('soft', 'warm-up')([0, warm])] : []),
+      ...stretches(work.seconds, later).map(band('soft', 'not measured')),
+      ...stretches(work.seconds, (second) => second.missing.length > 0).map(band('hatched', 'driver silent')),
     ];
   });
   return [...own, ...stages];

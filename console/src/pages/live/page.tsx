@@ -100,7 +100,8 @@ function Outcome({ submission }: { submission: Submission }) {
   const { state, reason, run, evaluation, headline } = submission;
   if (state === 'running') return reason ? <Notice tone="note">{sentence(reason)}</Notice> : null;
   if (state === 'queued') return <Notice tone="note">Queued: {reason || 'waiting for its turn'}.</Notice>;
-  if (run !== null && evaluation === null && !reason) return null;
+  // A result says itself whether it holds.
+  if (state === 'completed' && run !== null && evaluation === null) return null;
   if (!reason && !headline) return null;
   return (
     <Notice tone={state === 'failed' ? 'bad' : state === 'completed' ? 'good' : 'warn'}>

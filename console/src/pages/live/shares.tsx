@@ -1,7 +1,7 @@
 /** What each driver does of a work: a strip for each over time, and a table. */
 
 import { useMemo, useState } from 'preact/hooks';
-import { bandwidth, clock, count, latency, percent, rate } from '../../lib/format';
+import { bandwidth, clock, count, latency, percent, plural, rate } from '../../lib/format';
 import type { Sorting } from '../../lib/order';
 import { Load } from '../../parts/bar';
 import { Choice } from '../../parts/choice';
@@ -62,16 +62,11 @@ export function Shares({ work, all, away, span, turn }: Props) {
   const drawn = useMemo(() => strips(work.seconds, span, metric, all), [work, turn, span, metric, all.join()]);
   if (now.length === 0) return null;
   const gone = away.silent.length + away.lost.length;
+  const number = drawn.names.length;
   const slow = now.filter((one) => one.ofMedian < little);
   return (
     <Panel
-      title={
-        gone > 0
-          ? `${all.length - gone} of ${all.length} drivers`
-          : now.length === 1
-            ? 'Driver'
-            : `${now.length} drivers`
-      }
+      title={gone > 0 ? `${number - gone} of ${plural(number, 'driver')}` : plural(number, 'driver')}
       flush
       aside={
         <span class="row end">

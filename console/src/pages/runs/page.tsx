@@ -96,7 +96,7 @@ const columns: Column<HistoryRow>[] = [
     show: (row) =>
       row.evaluation !== null && (
         <span class="named" title={place(row)}>
-          <a href={`/evaluations/${row.evaluation}`}>{row.evaluation}</a> {place(row)}
+          <a href={`/evaluations/${row.evaluation}`}>{row.evaluation_name || row.evaluation}</a> {place(row)}
         </span>
       ),
   },

@@ -61,6 +61,8 @@ pub struct HistoryRow {
     pub figures: Option<RunFigures>,
     /// The evaluation it belongs to.
     pub evaluation: Option<u64>,
+    /// The name of that evaluation, or empty.
+    pub evaluation_name: String,
     /// Its arm there, or empty.
     pub arm: String,
     /// Its load there, or empty.

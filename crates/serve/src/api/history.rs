@@ -119,6 +119,7 @@ fn line(row: store::HistoryRow) -> HistoryRow {
         failed: row.failed,
         figures: row.figures.map(figures),
         evaluation: row.evaluation,
+        evaluation_name: row.evaluation_name,
         arm: row.arm,
         load: row.load_name,
         level: row.level,
