@@ -372,6 +372,7 @@ fn join(mut proofs: Vec<(String, Proof)>, remarks: Vec<String>) -> Option<Proof>
         all.direct &= proof.direct;
         all.setup.extend(proof.setup.into_iter().map(|text| format!("{name}: {text}")));
         all.unchecked.extend(proof.unchecked.into_iter().map(|text| format!("{name}: {text}")));
+        all.add_databases(proof.databases, proof.aborts);
         all.devices.extend(proof.devices.into_iter().map(|mut device| {
             device.device = format!("{name}:{}", device.device);
             device

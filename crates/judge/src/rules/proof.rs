@@ -93,8 +93,23 @@ impl<'a> Evidence<'a> {
         self.proof.devices.iter().map(|device| device.device.clone()).collect()
     }
 
-    fn finding(&self, severity: Severity, what: Found) -> Finding {
+    /// What was counted around the stage.
+    pub(super) fn proof(&self) -> &'a Proof {
+        self.proof
+    }
+
+    /// How many operations of the stage succeeded.
+    pub(super) fn succeeded(&self) -> u64 {
+        sum(self.stage.works.iter().flat_map(|work| &work.operations).map(|operation| operation.tally.ok))
+    }
+
+    /// Something to say about the stage.
+    pub(super) fn about(&self, severity: Severity, what: impl Into<crate::What>) -> Finding {
         Finding::about_stage(self.stage, severity, what)
+    }
+
+    fn finding(&self, severity: Severity, what: Found) -> Finding {
+        self.about(severity, what)
     }
 
     fn bytes(&self, way: Way, compared: Compared, claimed: u64) -> Found {
