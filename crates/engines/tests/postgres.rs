@@ -106,11 +106,26 @@ fn pgbench_is_loaded_once_run_and_adds_up() {
         "UPDATE pgbench_tellers",
         "UPDATE pgbench_branches",
         "INSERT INTO pgbench_history",
-        "BEGIN",
-        "COMMIT",
     ] {
         assert_eq!(calls(&server, statement), 500, "{statement}");
     }
+    let proof = done.stages[0].proof.as_ref().unwrap();
+    let [database] = proof.databases.as_slice() else { panic!("{proof:?}") };
+    // PostgreSQL does not count BEGIN and COMMIT of prepared statements one by one, but it counts transactions: these, and
+    // the few of the checks around the load.
+    assert!(database.commits.is_some_and(|commits| (500..600).contains(&commits)), "{database:?}");
+    assert!(
+        database.wal_bytes.is_some_and(|bytes| bytes > 0) && database.blocks_hit.is_some(),
+        "{database:?}"
+    );
+    assert_eq!(database.cache_bytes, Some(32 << 20));
+    let durable: Vec<_> = database.settings.iter().filter(|setting| setting.durable == Some(true)).collect();
+    assert_eq!(durable.len(), 3, "fsync, full_page_writes, synchronous_commit: {durable:?}");
+    assert!(
+        !proof.devices.is_empty() || !proof.unchecked.is_empty(),
+        "the server's device is counted, or why not is said"
+    );
+
     run(&document(&server, &load("simple-update")));
     assert_eq!(calls(&server, "UPDATE pgbench_tellers"), 500);
     assert_eq!(calls(&server, "INSERT INTO pgbench_history"), 1000);
@@ -121,7 +136,7 @@ fn pgbench_is_loaded_once_run_and_adds_up() {
     assert_eq!(server.sql(sums), "t");
 
     let again = run(&document(&server, &format!("{FILL}\n{}", load("select-only"))));
-    assert_eq!(server.sql("SELECT count(*) FROM pgbench_history"), "1000", "the data set is kept");
+    assert_eq!(server.sql("SELECT count(*) FROM pgbench_history"), "1500", "the data set is kept");
     assert!(again.stages[0].works[0].operations.iter().all(|operation| operation.tally.total() == 0));
     let fresh = "- prepare: {workload: pgbench/tpcb-like, fresh: true}";
     run(&document(&server, fresh));
@@ -192,11 +207,13 @@ fn conflicts_are_tried_again_until_the_bank_adds_up() {
              {isolation}, tries: 1000, back_off_most: 5ms, allowed_failures: 100%}}"
         )
     };
-    let serial = run(&document(&server, &load("serializable", 1500)));
+    let serial = run(&document(&server, &load("serializable", 600)));
     let tally = &last(&serial).tally;
     assert_eq!(tally.failed(), 0, "{:?}", examples(&serial));
     assert!(tally.retries > 0, "eight clients on eight accounts conflict");
     assert_eq!(server.sql("SELECT sum(balance) FROM bank"), "0");
+    let checks = &serial.stages[0].proof.as_ref().unwrap().checks;
+    assert_eq!(checks.iter().map(|check| check.broken).collect::<Vec<_>>(), [Some(0)]);
     let aborts = &serial.stages[0].proof.as_ref().unwrap().aborts;
     let retries: u64 =
         serial.stages[0].works[0].operations.iter().map(|operation| operation.tally.retries).sum();
@@ -207,7 +224,7 @@ fn conflicts_are_tried_again_until_the_bank_adds_up() {
     );
 
     // What reads and then writes without isolation loses updates: the invariant must be seen to break.
-    let lost = try_run(&document(&server, &load("read-committed", 6000)), &options(2)).unwrap();
+    let lost = try_run(&document(&server, &load("read-committed", 3000)), &options(2)).unwrap();
     let broken: u64 = lost.stages[0].works[0]
         .operations
         .iter()
@@ -327,17 +344,76 @@ fn sysbench_does_what_its_definition_says() {
             count("SELECT DISTINCT"),
         ];
         let writes = [count("UPDATE % SET k"), count("UPDATE % SET c"), count("DELETE"), count("INSERT")];
-        (reads, writes, count("BEGIN"))
+        let commits = done.stages[0].proof.as_ref().unwrap().databases[0].commits.unwrap();
+        assert!((60..160).contains(&commits), "one transaction each: {commits}");
+        (reads, writes)
     };
     // Ranges with and without ORDER BY count together here.
-    assert_eq!(event("oltp_read_write", ""), ([10, 2, 1, 1], [1, 1, 1, 1], 1));
-    assert_eq!(event("oltp_read_only", ", distribution: special"), ([10, 2, 1, 1], [0; 4], 1));
+    assert_eq!(event("oltp_read_write", ""), ([10, 2, 1, 1], [1, 1, 1, 1]));
+    assert_eq!(event("oltp_read_only", ", distribution: special"), ([10, 2, 1, 1], [0; 4]));
     assert_eq!(event("oltp_write_only", ", pipeline: true"), ([0; 4], [1, 1, 1, 1], 1));
-    assert_eq!(event("oltp_75_25", ""), ([8, 2, 1, 1], [1, 1, 1, 1], 1));
-    assert_eq!(event("oltp_point_select", ", distribution: zipfian"), ([1, 0, 0, 0], [0; 4], 0));
+    assert_eq!(event("oltp_75_25", ""), ([8, 2, 1, 1], [1, 1, 1, 1]));
+    assert_eq!(event("oltp_point_select", ", distribution: zipfian"), ([1, 0, 0, 0], [0; 4]));
     assert_eq!(event("oltp_update_index", ""), ([0; 4], [1, 0, 0, 0], 0));
     assert_eq!(event("oltp_update_non_index", ""), ([0; 4], [0, 1, 0, 0], 0));
     assert_eq!(event("oltp_delete", ""), ([0; 4], [0, 0, 1, 0], 0));
     assert_eq!(event("oltp_insert", ""), ([0; 4], [0, 0, 0, 1], 0));
     assert_eq!(server.sql("SELECT min(id) > 5000 AND count(*) > 0 FROM (SELECT id FROM sbtest1 UNION ALL SELECT id FROM sbtest2) a WHERE id > 5000"), "t");
+}
+
+#[test]
+fn kv_ycsb_and_your_own_sql_run() {
+    let Some(server) = Postgres::start(&["synchronous_commit=off"]) else { return };
+    server.sql("CREATE EXTENSION pg_stat_statements");
+    run(&document(
+        &server,
+        "- prepare: {workload: kv, insert_count: 2k, min_block_bytes: 10, max_block_bytes: 300}",
+    ));
+    assert_eq!(
+        server.sql("SELECT count(*), min(length(v)) >= 10, max(length(v)) <= 300 FROM kv"),
+        "2000|t|t"
+    );
+    let kv = "- load: {workload: kv, insert_count: 2k, min_block_bytes: 10, max_block_bytes: 300, read_percent: 50%, del_percent: \
+              10%, span_percent: 10%, distribution: zipfian, clients: 3, total_operations: 2000}";
+    let done = run(&document(&server, kv));
+    let counts: Vec<(String, u64)> =
+        done.stages[0].works[0].operations.iter().map(|one| (one.label.clone(), one.tally.ok)).collect();
+    for (label, share) in [("read", 0.5), ("write", 0.3), ("delete", 0.1), ("span", 0.1)] {
+        let (_, count) = counts.iter().find(|(known, _)| known == label).unwrap();
+        assert!((*count as f64 / 2000.0 - share).abs() < 0.05, "{label}: {counts:?}");
+    }
+
+    run(&document(&server, "- prepare: {workload: ycsb/a, record_count: 3k}"));
+    assert_eq!(
+        server.sql("SELECT count(*), count(DISTINCT ycsb_key), min(length(field9)) FROM usertable"),
+        "3000|3000|100"
+    );
+    for (workload, statement) in [
+        ("a", "UPDATE usertable"),
+        ("b", "SELECT * FROM usertable"),
+        ("d", "INSERT INTO usertable"),
+        ("e", "SELECT * FROM usertable"),
+        ("f", "UPDATE usertable"),
+    ] {
+        forget_statements(&server);
+        let load = format!(
+            "- load: {{workload: ycsb/{workload}, record_count: 3k, clients: 2, total_operations: 300}}"
+        );
+        let done = run(&document(&server, &load));
+        let ok: u64 = done.stages[0].works[0].operations.iter().map(|one| one.tally.ok).sum();
+        assert_eq!(ok, 300, "{workload}: {:?}", examples(&done));
+        assert!(calls(&server, statement) > 0, "{workload}");
+    }
+
+    let own = "- prepare: {workload: sql, setup: [\"CREATE TABLE stock (item int PRIMARY KEY, pieces int)\", \"INSERT INTO stock \
+               SELECT i, 0 FROM generate_series(1, 50) i\"]}\n\
+               - load: {workload: sql, clients: 4, total_operations: 400, transactions: [{name: buy, weight: 3, set: {item: 1-50, \
+               amount: 2}, statements: [\"UPDATE stock SET pieces = pieces + :amount WHERE item = :item\"]}, {name: look, commits: \
+               each, read_only: true, set: {item: 1-50}, statements: \"SELECT pieces FROM stock WHERE item = :item\"}]}";
+    let done = run(&document(&server, own));
+    let bought = done.stages[1].works[0].operations[0].tally.ok;
+    assert!((250..350).contains(&bought), "three in four: {bought}");
+    assert_eq!(server.sql("SELECT sum(pieces) FROM stock"), (2 * bought).to_string());
+    run(&document(&server, "- cleanup: {workload: sql, teardown: DROP TABLE stock}"));
+    assert_eq!(server.sql("SELECT count(*) FROM pg_tables WHERE tablename = 'stock'"), "0");
 }

@@ -44,6 +44,7 @@ const STAGE_RULES: &[fn(&Evidence<'_>, &mut Findings)] = &[
     database::reads,
     database::checkpoints,
     database::aborts,
+    database::checks,
 ];
 
 /// Rules about one work that was started.

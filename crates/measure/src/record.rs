@@ -181,6 +181,8 @@ pub struct Proof {
     pub databases: Vec<DatabaseUse>,
     /// Attempts at transactions that were rolled back and made again.
     pub aborts: Vec<Aborts>,
+    /// What had to hold in the data when the load was over.
+    pub checks: Vec<DataCheck>,
     /// What could not be checked, and why: whole sentences.
     pub unchecked: Vec<String>,
 }
@@ -198,6 +200,7 @@ impl Proof {
         add(&mut self.setup, other.setup);
         add(&mut self.unchecked, other.unchecked);
         self.add_databases(other.databases, other.aborts);
+        add(&mut self.checks, other.checks);
         // Both have asked for the same process.
         self.own = self.own.or(other.own);
         // Each engine has read the counters of its own volumes' devices: of one that both have, once is enough.
@@ -226,6 +229,18 @@ impl Proof {
             }
         }
     }
+}
+
+/// Something that had to hold in the data of a database.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct DataCheck {
+    /// Which database.
+    pub server: String,
+    /// What had to hold, without a full stop.
+    pub holds: String,
+    /// How many rows broke it; `None`: that could not be found out.
+    pub broken: Option<u64>,
 }
 
 /// How many attempts at transactions were rolled back for one reason, and made again.

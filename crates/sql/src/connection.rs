@@ -97,6 +97,14 @@ impl Connection {
         }
     }
 
+    /// Whether the statements of a batch go in one round trip from now on. A batch in one round trip is one transaction.
+    #[inline]
+    pub fn set_pipeline(&mut self, pipeline: bool) {
+        match self {
+            Self::Postgres(connection) => connection.set_pipeline(pipeline),
+        }
+    }
+
     /// How long a statement may take from now on, nanoseconds.
     pub fn set_timeout(&mut self, timeout_ns: u64) {
         match self {

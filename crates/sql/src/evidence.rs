@@ -4,6 +4,7 @@ use crate::admin::Admin;
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use std::collections::BTreeMap;
+use std::time::Duration;
 use tidemark_measure::record::{DatabaseSetting, DatabaseUse};
 
 /// The settings that decide whether a commit survives a crash, each with the values that let it.
@@ -71,6 +72,22 @@ impl Snapshot {
     }
 }
 
+/// How often, and how long apart, it is asked whether the load's sessions have ended.
+const ASKED_MOST: u32 = 40;
+const ASKED_EVERY: Duration = Duration::from_millis(50);
+
+/// Waits until the load's own sessions are gone, for a while: what a session has counted is only known when it ends.
+fn wait_for_the_last(admin: &mut Admin) {
+    let others = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'tidemark' AND pid <> pg_backend_pid() \
+                  AND datname = current_database()";
+    for _ in 0..ASKED_MOST {
+        if !admin.value(others).is_ok_and(|count| count.is_some_and(|count| count != "0")) {
+            return;
+        }
+        std::thread::sleep(ASKED_EVERY);
+    }
+}
+
 /// What a database is, and what it counted between two times.
 ///
 /// # Errors
@@ -81,6 +98,7 @@ pub(crate) fn used(
     dialect: Dialect,
     before: &Snapshot,
 ) -> Result<DatabaseUse, Failure> {
+    wait_for_the_last(admin);
     let after = Snapshot::read(admin);
     let counted = |name: &str| before.since(&after, name);
     let mut used = DatabaseUse {

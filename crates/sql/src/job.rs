@@ -32,6 +32,18 @@ pub struct Spec {
     pub options: serde_json::Value,
 }
 
+/// Which checks are made when a work is over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Checks {
+    /// None.
+    None,
+    /// Those that read little.
+    #[default]
+    Quick,
+    /// All.
+    All,
+}
+
 /// What a work is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Purpose {
@@ -138,6 +150,8 @@ pub struct Settings {
     pub savepoint: bool,
     /// Whether statements that do not need each other's results go in one round trip.
     pub pipeline: bool,
+    /// What is checked in the data when the load is over.
+    pub checks: Checks,
 }
 
 impl Default for Settings {
@@ -149,6 +163,7 @@ impl Default for Settings {
             back_off_most_ns: 100_000_000,
             savepoint: false,
             pipeline: false,
+            checks: Checks::Quick,
         }
     }
 }

@@ -127,6 +127,12 @@ impl Connection {
         self.timeout_ns = timeout_ns;
     }
 
+    /// Whether the statements of a batch go in one round trip from now on.
+    #[inline]
+    pub fn set_pipeline(&mut self, pipeline: bool) {
+        self.pipeline = pipeline;
+    }
+
     /// Adds a statement to the batch that [`Connection::run`] sends.
     ///
     /// # Errors

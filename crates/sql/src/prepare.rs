@@ -3,14 +3,15 @@
 use crate::admin::Admin;
 use crate::data::{DataSet, Found, Loader};
 use crate::evidence::{self, Snapshot};
-use crate::job::{Job, Purpose, Target};
+use crate::job::{Checks, Endpoint, Job, Purpose, Target};
 use crate::server::Server;
 use crate::sessions::Databases;
 use crate::slot::{Ledger, Runnable};
-use crate::workload;
+use crate::workload::{self, Check};
 use std::path::PathBuf;
 use std::sync::Arc;
-use tidemark_measure::record::{Aborts, Note, Proof};
+use tidemark_block::counters::Counters;
+use tidemark_measure::record::{Aborts, DataCheck, Note, Proof};
 use tidemark_plan::engine::{Carrier, Prepared, Setup};
 use tidemark_plan::plan::{Plan, Work};
 
@@ -22,14 +23,17 @@ pub(crate) struct Ready {
     ledger: Arc<Ledger>,
     /// The databases of the stage that is open, and what they had counted before it.
     stage: Vec<(Arc<Server>, Snapshot)>,
+    /// What must hold in them when it is over.
+    checks: Vec<(Arc<Server>, Check)>,
+    devices: Option<Counters>,
 }
 
 impl Ready {
     /// Looks the plan's databases up and asks each what it is.
     pub(crate) fn prepare(plan: &Plan, setup: &mut Setup<'_>) -> Result<Self, String> {
         let given_up = setup.allow_destroy.to_vec();
-        let (servers, stage) = (Vec::new(), Vec::new());
-        let mut ready = Self { servers, given_up, ledger: Arc::default(), stage };
+        let (servers, stage, checks) = (Vec::new(), Vec::new(), Vec::new());
+        let mut ready = Self { servers, given_up, ledger: Arc::default(), stage, checks, devices: None };
         let works = || plan.stages.iter().flat_map(|stage| &stage.works);
         let jobs = || works().filter_map(|work| Some((work, Job::of(work)?)));
         for (_, job) in jobs() {
@@ -199,17 +203,33 @@ impl Prepared for Ready {
         };
         let carriers = works.iter().map(open).collect::<Result<_, _>>()?;
         let mut servers: Vec<Arc<Server>> = Vec::new();
+        let mut checks: Vec<(Arc<Server>, Check)> = Vec::new();
         for job in works.iter().filter_map(|work| Job::of(work)) {
             let server = self.server(&job.target)?;
             if !servers.iter().any(|known| Arc::ptr_eq(known, server)) {
                 servers.push(Arc::clone(server));
             }
+            let wanted = |check: &Check| match job.settings.checks {
+                _ if job.purpose == Purpose::Drop => false,
+                Checks::None => false,
+                Checks::Quick => !check.scans,
+                Checks::All => true,
+            };
+            for check in workload::open(&job.workload)?.checks().into_iter().filter(wanted) {
+                if !checks.iter().any(|(_, known)| *known == check) {
+                    checks.push((Arc::clone(server), check));
+                }
+            }
         }
-        let snapshot = |server: Arc<Server>| {
-            let snapshot = Snapshot::read(&mut Admin::connect(&server)?);
-            Ok((server, snapshot))
-        };
-        self.stage = servers.into_iter().map(snapshot).collect::<Result<_, String>>()?;
+        let mut directories = Vec::new();
+        self.stage.clear();
+        for server in servers {
+            let mut admin = Admin::connect(&server)?;
+            directories.extend(directory_here(&server.target, &mut admin));
+            self.stage.push((server, Snapshot::read(&mut admin)));
+        }
+        self.checks = checks;
+        self.devices = (!directories.is_empty()).then(|| Counters::read(&directories));
         Ok(carriers)
     }
 
@@ -229,6 +249,34 @@ impl Prepared for Ready {
                 }
             }
         }
+        if let Some(counted) = self.devices.take().map(Counters::since) {
+            proof.devices = counted.devices;
+            proof.unchecked.extend(counted.unchecked);
+        }
+        proof.checks = self.checks.drain(..).map(|(server, check)| made(&server, check)).collect();
         Some(proof)
     }
+}
+
+/// Makes a check.
+fn made(server: &Server, check: Check) -> DataCheck {
+    let broken = Admin::connect(server).ok().and_then(|mut admin| {
+        let sql = format!("SELECT count(*) FROM ({}) broken", check.broken_rows);
+        admin.value(&sql).ok()?.and_then(|count| count.parse().ok())
+    });
+    DataCheck { server: server.target.describe(), holds: check.holds, broken }
+}
+
+/// Where the database's files are, if it runs on this machine and says so to this user.
+fn directory_here(target: &Target, admin: &mut Admin) -> Option<PathBuf> {
+    let is_here = |endpoint: &Endpoint| match endpoint {
+        Endpoint::Unix(_) => true,
+        Endpoint::Tcp(host, _) => matches!(host.as_str(), "127.0.0.1" | "::1" | "localhost"),
+    };
+    if !target.endpoints.iter().all(is_here) {
+        return None;
+    }
+    let directory = PathBuf::from(admin.value("SELECT current_setting('data_directory')").ok()??);
+    // A forwarded port is local, too, and its database is not.
+    directory.exists().then_some(directory)
 }

@@ -154,6 +154,8 @@ impl Slot {
         let Some(connection) = &mut self.connection else {
             return Err(Failure::lost(Fault::Local, "there is no connection"));
         };
+        // Statements without a transaction around them are each one of their own, which a round trip of several is not.
+        connection.set_pipeline(thread.settings.pipeline && action.explicit);
         let mut ahead = 0;
         // After a rollback to the savepoint the transaction has begun already.
         if action.explicit && !std::mem::take(&mut self.has_begun) {

@@ -158,6 +158,8 @@ pub struct Check {
     pub holds: String,
     /// The query.
     pub broken_rows: String,
+    /// Whether it takes long: it reads tables that may be large as a whole.
+    pub scans: bool,
 }
 
 /// The workload that a job names.

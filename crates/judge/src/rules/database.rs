@@ -72,6 +72,27 @@ pub(super) fn aborts(evidence: &Evidence<'_>, out: &mut Findings) {
     }
 }
 
+/// What had to hold in the data when the load was over.
+pub(super) fn checks(evidence: &Evidence<'_>, out: &mut Findings) {
+    let all = &evidence.proof().checks;
+    let of = |wanted: &dyn Fn(Option<u64>) -> bool| {
+        let some = all.iter().filter(|check| wanted(check.broken));
+        some.map(|check| (check.holds.clone(), check.broken.unwrap_or(0))).collect::<Vec<_>>()
+    };
+    let broken = of(&|rows| rows.is_some_and(|rows| rows > 0));
+    let unknown = of(&|rows| rows.is_none());
+    let hold = of(&|rows| rows == Some(0));
+    if !broken.is_empty() {
+        let finding = evidence.about(Severity::Critical, Found::Broken { checks: broken });
+        out.say(finding.invalidating(true));
+    } else if !hold.is_empty() {
+        out.say(evidence.about(Severity::Good, Found::Holds { checks: hold }));
+    }
+    if !unknown.is_empty() {
+        out.say(evidence.about(Severity::Warning, Found::NotChecked { checks: unknown }));
+    }
+}
+
 /// The databases of a stage that measures something.
 fn databases<'a>(evidence: &'a Evidence<'_>) -> impl Iterator<Item = &'a DatabaseUse> {
     evidence.proof().databases.iter().filter(|_| evidence.measures)
@@ -82,7 +103,7 @@ mod tests {
     use crate::judge;
     use crate::rules::testing::healthy;
     use tidemark_measure::fault::Fault;
-    use tidemark_measure::record::{Aborts, DatabaseSetting, DatabaseUse, Proof};
+    use tidemark_measure::record::{Aborts, DataCheck, DatabaseSetting, DatabaseUse, Proof};
 
     fn rules(database: DatabaseUse, aborts: Vec<Aborts>) -> Vec<(&'static str, String)> {
         let mut run = healthy();
@@ -94,6 +115,22 @@ mod tests {
 
     fn setting(name: &str, value: &str, durable: Option<bool>) -> DatabaseSetting {
         DatabaseSetting { name: name.into(), value: value.into(), durable }
+    }
+
+    #[test]
+    fn data_that_break_what_must_hold_make_the_run_invalid() {
+        let of = |broken: Option<u64>| {
+            let mut run = healthy();
+            let checks = vec![DataCheck { server: "d".into(), holds: "it adds up".into(), broken }];
+            run.stages[0].proof = Some(Proof { checks, direct: true, ..Proof::default() });
+            let judgement = judge(&run);
+            let rules: Vec<_> = judgement.findings.iter().map(|finding| finding.rule()).collect();
+            let ours = ["data-hold", "data-broken", "data-not-checked"];
+            (judgement.validity.is_valid(), rules.into_iter().find(|rule| ours.contains(rule)))
+        };
+        assert_eq!(of(Some(0)), (true, Some("data-hold")));
+        assert_eq!(of(Some(2)), (false, Some("data-broken")));
+        assert_eq!(of(None), (true, Some("data-not-checked")));
     }
 
     #[test]
@@ -119,7 +156,7 @@ mod tests {
             );
         };
         has("relaxed-durability", "fsync = off");
-        has("reads-from-database-cache", "100");
+        has("reads-from-database-cache", "over 99 %");
         has("no-checkpoint", "no checkpoint");
         has("aborted-attempts", "3");
         let sound = DatabaseUse {

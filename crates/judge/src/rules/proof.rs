@@ -173,6 +173,10 @@ pub(crate) fn trims(evidence: &Evidence<'_>, out: &mut Findings) {
 
 /// What the devices did for others. Writes may be the file system's own, reads hardly.
 pub(crate) fn foreign(evidence: &Evidence<'_>, out: &mut Findings) {
+    // All of it is the database's, which is another process.
+    if !evidence.proof.databases.is_empty() {
+        return;
+    }
     let (Some(own), true) = (evidence.proof.own, evidence.measures) else { return };
     let Traffic { read, written, share } = Traffic::of(evidence, own);
     if read + written < CLAIMED_LEAST || share < FOREIGN_MUCH / 2.0 {

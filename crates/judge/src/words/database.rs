@@ -38,6 +38,16 @@ pub enum Database {
         aborts: Vec<(Fault, u64)>,
         commits: u64,
     },
+    /// Checks, each with the rows that break what must hold.
+    Broken {
+        checks: Vec<(String, u64)>,
+    },
+    Holds {
+        checks: Vec<(String, u64)>,
+    },
+    NotChecked {
+        checks: Vec<(String, u64)>,
+    },
 }
 
 /// `fsync = off, full_page_writes = off`.
@@ -55,6 +65,9 @@ impl Tell for Database {
             Database::Reads { .. } => "database-cache",
             Database::NoCheckpoint { .. } => "no-checkpoint",
             Database::Aborted { .. } => "aborted-attempts",
+            Database::Broken { .. } => "data-broken",
+            Database::Holds { .. } => "data-hold",
+            Database::NotChecked { .. } => "data-not-checked",
         }
     }
 
@@ -88,6 +101,16 @@ impl Tell for Database {
                 let all = aborts.iter().fold(0u64, |sum, (_, count)| sum.saturating_add(*count));
                 phrase![count(all), " attempts at transactions were rolled back and made again"]
             }
+            Database::Broken { checks } => {
+                let first = checks.first().map_or("", |(holds, _)| holds.as_str());
+                phrase!["the data break what must hold: ", first]
+            }
+            Database::Holds { checks } => {
+                phrase!["the data hold what they must: ", count(checks.len() as u64), " checked"]
+            }
+            Database::NotChecked { checks } => {
+                phrase!["what must hold in the data could not be checked: ", count(checks.len() as u64)]
+            }
         }
     }
 
@@ -106,6 +129,12 @@ impl Tell for Database {
                 "Blocks that were not in the database's cache may still have come from the page cache of its machine: the \
                  counters of its devices tell."
             }
+            Database::Broken { .. } => {
+                "The database confirmed transactions that keep it, so something was lost or done twice, or transactions were not \
+                 isolated as the workload needs."
+            }
+            Database::Holds { .. } => "",
+            Database::NotChecked { .. } => "Look at the database's log, and whether it still answers.",
             Database::NoCheckpoint { .. } => {
                 "Changed blocks were kept in memory and are written later, so the figures leave a part of the work out. Measure \
                  for longer than checkpoint_timeout, or lower max_wal_size."
@@ -134,6 +163,14 @@ impl Tell for Database {
                 lines.extend(size("data", data_bytes));
                 lines.extend(size("cache", cache_bytes));
                 lines
+            }
+            Database::Broken { checks } => {
+                let line =
+                    |(holds, rows): &(String, u64)| format!("{holds}: broken by {}", units::count(*rows));
+                checks.iter().map(line).collect()
+            }
+            Database::Holds { checks } | Database::NotChecked { checks } => {
+                checks.iter().map(|(holds, _)| holds.clone()).collect()
             }
             Database::NoCheckpoint { server, .. } => vec![server.clone(), "checkpoints: 0".to_owned()],
             Database::Aborted { aborts, commits } => {

@@ -1,7 +1,7 @@
 //! The works of a stage: the data set that is filled and dropped, and the load that is measured.
 
 use crate::data::DataSet;
-use crate::job::{Isolation, Job, Purpose, Settings, Spec, Target};
+use crate::job::{Checks, Isolation, Job, Purpose, Settings, Spec, Target};
 use crate::workload::{self, Family, Names, Runnable};
 use std::sync::Arc;
 use tidemark_keys::kinds::{Duration, Flag, Whole, Word};
@@ -21,11 +21,15 @@ pub(crate) static KEYS: [&Mapping; 3] = [&PREPARE, &LOAD, &CLEANUP];
 static PREPARE: Mapping = Mapping::new(
     "prepare",
     "Loads a workload's data set, unless it is there",
-    &[&WORKLOAD, &LOADERS, &FRESH],
+    &[&WORKLOAD, &LOADERS, &FRESH, &CHECKS],
 )
 .with(&[&OPTIONS]);
-static LOAD: Mapping = Mapping::new("load", "The measured load: transactions", &[&WORKLOAD, &CLIENTS])
-    .with(&[&OPTIONS, &TRANSACTIONS, &TIMING]);
+static LOAD: Mapping =
+    Mapping::new("load", "The measured load: transactions", &[&WORKLOAD, &CLIENTS, &CHECKS]).with(&[
+        &OPTIONS,
+        &TRANSACTIONS,
+        &TIMING,
+    ]);
 static CLEANUP: Mapping =
     Mapping::new("cleanup", "Drops a workload's data set, if Tidemark made it", &[&WORKLOAD])
         .with(&[&OPTIONS]);
@@ -44,6 +48,13 @@ static LOADERS: Key<Whole<u32>> =
 static FRESH: Key<Flag> =
     Key::new("fresh", "Load it anew although it is there: earlier loads have changed it", Flag)
         .default("false");
+
+static CHECKS: Key<Word<Checks>> = Key::new(
+    "checks",
+    "What is checked in the data when the work is over: `quick` leaves out what reads large tables as a whole",
+    Word(&[("none", Checks::None), ("quick", Checks::Quick), ("all", Checks::All)]),
+)
+.default("quick");
 
 /// The options of all workloads. Which of them a work may have, its workload decides.
 static OPTIONS: Mapping =
@@ -157,6 +168,7 @@ fn load(table: &mut Table<'_>, target: &Target, workload: &Arc<dyn Runnable>, na
         back_off_most_ns: table.value(&BACK_OFF_MOST),
         savepoint: table.get(&SAVEPOINT).unwrap_or(target.dialect.retries_by_savepoint()),
         pipeline: table.value(&PIPELINE),
+        checks: table.value(&CHECKS),
     };
     let actions = workload.actions();
     if actions.is_empty() {
@@ -194,7 +206,9 @@ fn fill(table: &mut Table<'_>, target: &Target, family: &Family, workload: Arc<d
     let data = DataSet::new(family.name, workload, target.dialect);
     let purpose = Purpose::Fill { fresh: table.value(&FRESH) };
     let workers = table.value(&LOADERS).min(u32::try_from(data.chunks().max(1)).unwrap_or(u32::MAX));
-    scan(table, target, workers, purpose, ("load", OperationClass::Write), data.chunks().max(1))
+    let doing =
+        scan(table, target, workers, purpose, ("load", OperationClass::named("load")), data.chunks().max(1));
+    Doing { settings: Settings { checks: table.value(&CHECKS), ..doing.settings }, ..doing }
 }
 
 fn drop_data(table: &mut Table<'_>, target: &Target) -> Doing {

@@ -22,6 +22,7 @@ struct One;
 
 const ALONE: u16 = 1;
 const ROLLED_BACK: u16 = 2;
+const TWICE_ALONE: u16 = 3;
 
 impl Workload for One {
     fn tables(&self) -> Vec<Table> {
@@ -43,7 +44,12 @@ impl Workload for One {
     }
 
     fn actions(&self) -> Vec<Action> {
-        vec![Action::transaction("one", 1.0), Action::statement("alone"), Action::transaction("back", 1.0)]
+        vec![
+            Action::transaction("one", 1.0),
+            Action::statement("alone"),
+            Action::transaction("back", 1.0),
+            Action::statement("twice"),
+        ]
     }
 }
 
@@ -59,7 +65,11 @@ impl Transact for One {
         rng: &mut Rng,
         _state: &mut (),
     ) -> Result<End, Failure> {
-        transaction.execute(0, &[Int(rng.below(1000) as i64)]).await?;
+        transaction.add(0, &[Int(rng.below(1000) as i64)])?;
+        if operation.action == TWICE_ALONE {
+            transaction.add(0, &[Int(rng.below(1000) as i64)])?;
+        }
+        transaction.run().await?;
         Ok(if operation.action == ROLLED_BACK { End::Rollback } else { End::Commit })
     }
 }
@@ -121,6 +131,9 @@ fn a_transaction_is_begun_and_committed_or_rolled_back_on_purpose() {
     let settings = Settings { pipeline: true, ..quick() };
     self::outcomes(&piped, &settings, &[0]);
     assert_eq!(piped.messages(), ["PBEPBES", "PBES"], "BEGIN goes with the first statement");
+    let apart = Fake::new(|_| Answer::Fine);
+    self::outcomes(&apart, &settings, &[TWICE_ALONE]);
+    assert_eq!(apart.messages(), ["PBES", "BES"], "one Sync would make one transaction of both");
 }
 
 #[test]

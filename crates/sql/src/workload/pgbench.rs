@@ -151,6 +151,7 @@ impl Workload for Pgbench {
         let same = |holds: &str, sum: String| Check {
             holds: holds.into(),
             broken_rows: format!("SELECT 1 WHERE {sum} <> {history}"),
+            scans: true,
         };
         let accounts = same("the accounts' balances add up to the history", sum("abalance", "accounts"));
         let small = [
