@@ -7,12 +7,14 @@ declare -A package_of=(
   [ceph-mon]=ceph-mon [ceph-mgr]=ceph-mgr [ceph-osd]=ceph-osd [radosgw]=radosgw [ceph]=ceph-common
   [ceph-mds]=ceph-mds [ceph-fuse]=ceph-fuse [pg_ctlcluster]=postgresql [mariadb-install-db]=mariadb-server [fusermount3]=fuse3
   [rbd]=ceph-common [rados]=ceph-common [fio]=fio [curl]=curl [losetup]=mount
-  [ip]=iproute2 [parted]=parted [mkfs.ext4]=e2fsprogs [unshare]=util-linux [chromium]=chromium [node]=nodejs [npm]=npm [python3]=python3
+  [ip]=iproute2 [parted]=parted [mkfs.ext4]=e2fsprogs [unshare]=util-linux [chromium]=chromium [node]=nodejs [npm]=npm [python3]=python3 [setpriv]=util-linux [psql]=postgresql-client
 )
 missing=()
 for program in "${!package_of[@]}"; do
   command -v "$program" >/dev/null || missing+=("${package_of[$program]}")
 done
+# Its programs are not in the path: every version has a directory of its own.
+compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || missing+=(postgresql)
 python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)
 
 install() {

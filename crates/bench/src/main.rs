@@ -7,6 +7,7 @@
 mod bare;
 mod block;
 mod client;
+mod database;
 mod fleet;
 mod null;
 mod processor;
@@ -30,7 +31,9 @@ fn main() -> ExitCode {
         ["client", task] => work(task, client::run),
         ["bare-client", task] => work(task, bare::run),
         ["block-client", task] => work(task, block::run),
+        ["database-client", task] => work(task, database::run),
         ["block"] => blocks(10.0),
+        ["database"] => databases(5.0),
         ["requests"] => requests(5.0).and_then(|()| encrypted(5.0)).and_then(|()| large(5.0)).and_then(|()| verification(5.0)),
         ["stages"] => many_stages(10),
         ["stages", runs] => many_stages(runs.parse().map_err(|_| "runs are a number").unwrap_or(10)),
@@ -40,7 +43,7 @@ fn main() -> ExitCode {
         ["quick"] => everything(1.0, false),
         ["long"] => everything(5.0, true),
         ["memory"] => memory_over_time(60.0, 600.0),
-        _ => Err("usage: tidemark-bench [quick | long | requests | memory | block | fleet [SECONDS] | stages [RUNS]]".into()),
+        _ => Err("usage: tidemark-bench [quick | long | requests | memory | block | database | fleet [SECONDS] | stages [RUNS]]".into()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -400,6 +403,67 @@ fn blocks(seconds: f64) -> Done {
         (of(&ours, |c| c.cpu_us) / of(&fio, |c| c.cpu_us), of(&ours, |c| c.iops) / of(&fio, |c| c.iops));
     let value = format!("CPU {cpu:.2}, op/s {iops:.3}");
     row("32 files at once, depth 4 each: ours / fio", &value, "1.00, within 5 %", cpu <= 1.0 && iops >= 0.95);
+    Ok(())
+}
+
+/// Client processor time per transaction beside pgbench and sysbench, on a server of our own on the first processor.
+fn databases(seconds: f64) -> Done {
+    let everywhere = rustix::thread::sched_getaffinity(None).map_err(|error| error.to_string())?;
+    pin(0);
+    // What it writes is not what is measured.
+    let server = tidemark_testing::postgres::Postgres::start(&["fsync=off", "synchronous_commit=off"]);
+    rustix::thread::sched_setaffinity(None, &everywhere).map_err(|error| error.to_string())?;
+    let Some(server) = server else { return Ok(()) };
+    for workload in ["pgbench/tpcb-like", "sysbench/oltp_read_write"] {
+        child::<_, database::Cost>("database-client", &database::Task::fill(&server, workload))?;
+    }
+    server.sql("CHECKPOINT");
+    type Peer<'p> = Box<dyn Fn() -> Option<database::Cost> + 'p>;
+    let pgbench = |script: &'static [&'static str]| -> Peer<'_> {
+        Box::new(|| database::pgbench(&server, script, seconds))
+    };
+    let sysbench =
+        |workload: &'static str| -> Peer<'_> { Box::new(|| database::sysbench(&server, workload, seconds)) };
+    let rows: [(&str, &str, Peer<'_>, f64); 4] = [
+        ("select-only: CPU, ours / pgbench -M prepared", "pgbench/select-only", pgbench(&["-S"]), 0.9),
+        ("TPC-B-like: the same", "pgbench/tpcb-like", pgbench(&[]), 0.9),
+        (
+            "oltp_point_select: CPU, ours / sysbench",
+            "sysbench/oltp_point_select",
+            sysbench("oltp_point_select"),
+            0.8,
+        ),
+        ("oltp_read_write: the same", "sysbench/oltp_read_write", sysbench("oltp_read_write"), 0.8),
+    ];
+    for (name, workload, peer, limit) in rows {
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        for _ in 0..ROUNDS {
+            ours.push(child::<_, database::Cost>(
+                "database-client",
+                &database::Task::load(&server, workload, seconds),
+            )?);
+            theirs.extend(peer());
+        }
+        let of = |costs: &[database::Cost], what: fn(&database::Cost) -> f64| {
+            median(costs.iter().map(what).collect())
+        };
+        if theirs.is_empty() {
+            row(
+                name,
+                &format!("{:.1} us, and the peer is not installed", of(&ours, |c| c.cpu_us)),
+                "-",
+                true,
+            );
+            continue;
+        }
+        let cpu = of(&ours, |cost| cost.cpu_us) / of(&theirs, |cost| cost.cpu_us);
+        let value =
+            format!("{:.1} / {:.1} us = {cpu:.2}", of(&ours, |c| c.cpu_us), of(&theirs, |c| c.cpu_us));
+        row(name, &value, &format!("{limit:.2}"), cpu <= limit);
+        let rate = of(&ours, |cost| cost.rate) / of(&theirs, |cost| cost.rate);
+        let value = format!("{:.0} / {:.0} = {rate:.2}", of(&ours, |c| c.rate), of(&theirs, |c| c.rate));
+        row("  transactions/s", &value, "1.00, within noise (5 %)", rate >= 0.95);
+    }
     Ok(())
 }
 

@@ -14,7 +14,7 @@ const SECTOR: u64 = 512;
 type Number = (u32, u32);
 
 /// The counters of the devices under some volumes, at one moment.
-pub(crate) struct Counters {
+pub struct Counters {
     devices: BTreeMap<Number, Device>,
     own: Option<OwnIo>,
     unchecked: Vec<String>,
@@ -28,18 +28,18 @@ struct Device {
 }
 
 /// What was counted between two moments.
-pub(crate) struct Counted {
+pub struct Counted {
     /// Device by device.
-    pub(crate) devices: Vec<DeviceUse>,
+    pub devices: Vec<DeviceUse>,
     /// By the kernel for this process and the programs that it ran and that have ended.
-    pub(crate) own: Option<OwnIo>,
+    pub own: Option<OwnIo>,
     /// What could not be checked.
-    pub(crate) unchecked: Vec<String>,
+    pub unchecked: Vec<String>,
 }
 
 impl Counters {
     /// Reads them. Volumes of which no device is known are remembered with the reason.
-    pub(crate) fn read(volumes: &[PathBuf]) -> Self {
+    pub fn read(volumes: &[PathBuf]) -> Self {
         let (mut unchecked, mut missing) = (Vec::new(), BTreeMap::<String, Vec<String>>::new());
         let table = fs::read_to_string("/proc/diskstats").unwrap_or_default();
         let mut devices: BTreeMap<Number, Device> = BTreeMap::new();
@@ -69,7 +69,7 @@ impl Counters {
     }
 
     /// What was counted since they were read.
-    pub(crate) fn since(self) -> Counted {
+    pub fn since(self) -> Counted {
         let own = self.own.zip(own_io()).map(|(before, after)| OwnIo {
             read_bytes: after.read_bytes.saturating_sub(before.read_bytes),
             written_bytes: after.written_bytes.saturating_sub(before.written_bytes),

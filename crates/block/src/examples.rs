@@ -5,10 +5,15 @@ use tidemark_measure::fault::Fault;
 use tidemark_measure::record::Example;
 
 /// Keeps the first few of each class; the others cost one comparison.
-#[derive(Default)]
 pub(crate) struct Examples {
     kept: Vec<Example>,
     counts: [u8; Fault::COUNT],
+}
+
+impl Default for Examples {
+    fn default() -> Self {
+        Self { kept: Vec::new(), counts: [0; Fault::COUNT] }
+    }
 }
 
 impl Examples {

@@ -8,6 +8,7 @@
 //! - [`is_ours`], [`mark`]: whose a volume is;
 //! - [`guard`]: protects data from being overwritten;
 //! - [`method`]: what makes the numbers evidence: page cache dropped, device counters read;
+//! - [`counters`]: what devices counted between two moments;
 //! - [`cache`]: the page cache of one volume, dropped on purpose;
 //! - [`device`]: the kernel's facts about block devices.
 
@@ -15,7 +16,7 @@ mod arena;
 mod blocks;
 pub mod cache;
 mod content;
-mod counters;
+pub mod counters;
 mod data;
 pub mod device;
 mod document;

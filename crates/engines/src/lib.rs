@@ -7,7 +7,12 @@ use tidemark_plan::registry::Registry;
 pub fn registry() -> Registry {
     let fio = Arc::new(tidemark_fio::Fio);
     Registry::new(
-        vec![Arc::new(tidemark_object::Objects), Arc::new(tidemark_block::Blocks::new(fio.clone())), fio],
+        vec![
+            Arc::new(tidemark_object::Objects),
+            Arc::new(tidemark_block::Blocks::new(fio.clone())),
+            fio,
+            Arc::new(tidemark_sql::Databases),
+        ],
         vec![Arc::new(tidemark_cosbench::Cosbench), Arc::new(tidemark_fio::JobFiles)],
     )
     .with_provisioners(vec![Arc::new(tidemark_lab::Labs)])

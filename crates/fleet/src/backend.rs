@@ -12,7 +12,7 @@ use tidemark_control::event::{Event, EventSink, StopRequest};
 use tidemark_control::execute::{ExecuteError, Options};
 use tidemark_control::runner::{Carrier, Runner};
 use tidemark_measure::observation::{CONTROLLER, Node, of_driver};
-use tidemark_measure::record::{Driver, Note, Proof, Share, Stage as Record};
+use tidemark_measure::record::{DataCheck, Driver, Note, Proof, Share, Stage as Record};
 use tidemark_plan::engine::Engine;
 use tidemark_plan::plan::{OnLoss, Plan, Stage};
 use tidemark_plan::registry::Registry;
@@ -372,6 +372,10 @@ fn join(mut proofs: Vec<(String, Proof)>, remarks: Vec<String>) -> Option<Proof>
         all.direct &= proof.direct;
         all.setup.extend(proof.setup.into_iter().map(|text| format!("{name}: {text}")));
         all.unchecked.extend(proof.unchecked.into_iter().map(|text| format!("{name}: {text}")));
+        all.add_databases(proof.databases, proof.aborts);
+        let new = |check: &DataCheck| !all.checks.contains(check);
+        let checks: Vec<DataCheck> = proof.checks.into_iter().filter(new).collect();
+        all.checks.extend(checks);
         all.devices.extend(proof.devices.into_iter().map(|mut device| {
             device.device = format!("{name}:{}", device.device);
             device

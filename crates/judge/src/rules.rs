@@ -8,6 +8,7 @@ use tidemark_measure::record::Run;
 
 mod bottleneck;
 mod conduct;
+mod database;
 mod drivers;
 mod endpoints;
 mod failures;
@@ -40,6 +41,11 @@ const STAGE_RULES: &[fn(&Evidence<'_>, &mut Findings)] = &[
     proof::merged,
     proof::unchecked,
     proof::buffered,
+    database::durability,
+    database::reads,
+    database::checkpoints,
+    database::aborts,
+    database::checks,
 ];
 
 /// Rules about one work that was started.

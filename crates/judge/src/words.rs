@@ -6,6 +6,7 @@ use phrase::{Alike, Phrase, merged};
 use serde::Serialize;
 
 pub mod conduct;
+pub mod database;
 pub mod drivers;
 pub mod endpoints;
 pub mod evaluation;
@@ -68,6 +69,8 @@ macro_rules! families {
 families! {
     /// How the run went.
     Conduct(conduct::Conduct),
+    /// What databases say of themselves.
+    Database(database::Database),
     /// Whether drivers put the load on together.
     Drivers(drivers::Drivers),
     /// Whether a target's endpoints served alike.

@@ -72,6 +72,24 @@ faults! {
     TornContent = "torn_content", "parts of the block read are from different writes";
     /// The block belongs at another place of the same set of volumes.
     MisplacedContent = "misplaced_content", "the block read belongs at another offset or volume";
+    /// What a database returned contradicts what it has confirmed: an invariant of the data does not hold.
+    BrokenInvariant = "broken_invariant", "the database returned data that break an invariant of what was committed";
+    /// A transaction conflicted with others and was rolled back (SQLSTATE 40001), as often as the work allows.
+    Serialization = "serialization", "the transaction conflicted with others and was rolled back, as often as it may be tried";
+    /// A transaction was the victim of a deadlock (40P01, MySQL 1213), as often as the work allows.
+    Deadlock = "deadlock", "the transaction was the victim of a deadlock, as often as it may be tried";
+    /// A lock was waited for longer than the database allows (55P03, MySQL 1205).
+    LockTimeout = "lock_timeout", "a lock was not granted within the time that the database allows";
+    /// The connection was lost, or the server gave up, while a transaction was committed: it may have been.
+    Ambiguous = "ambiguous", "the connection was lost in a COMMIT: whether the transaction was committed is not known";
+    /// A statement violated a constraint of the database (class 23).
+    Constraint = "constraint", "a statement violated a constraint of the database";
+    /// The database refuses statements or connections for now: it starts, stops or recovers (class 57).
+    Unavailable = "unavailable", "the database is starting, stopping or recovering";
+    /// The database has run out of connections, memory or another resource (class 53).
+    Overloaded = "overloaded", "the database has run out of connections, memory or another resource";
+    /// The database rejected a statement for another reason.
+    Sql = "sql_error", "the database rejected a statement";
     /// The device or file system reported an error (EIO and its kin).
     Io = "io_error", "the device or file system reported an I/O error";
     /// There was no space left for a write.
@@ -97,7 +115,7 @@ impl Class for Fault {
 
 impl Fault {
     /// Faults of the data itself, although the storage reported success.
-    pub const CONTENT: [Fault; 7] = [
+    pub const CONTENT: [Fault; 8] = [
         Fault::WrongContent,
         Fault::StaleContent,
         Fault::TruncatedContent,
@@ -105,6 +123,7 @@ impl Fault {
         Fault::LostContent,
         Fault::TornContent,
         Fault::MisplacedContent,
+        Fault::BrokenInvariant,
     ];
 }
 

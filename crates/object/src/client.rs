@@ -20,9 +20,7 @@ use crate::endpoint::Endpoint;
 use crate::failure::Failure;
 use crate::http::{Decoder, Head, Malformed, Sink};
 use crate::job::Http;
-use crate::reactor::{Reactor, Ready};
 use crate::text::push_decimal;
-use crate::transport::{Broken, Transport};
 use std::fs::File;
 use std::io::IoSlice;
 use std::ops::Range;
@@ -31,6 +29,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use tidemark_load::engine::Tick;
 use tidemark_measure::fault::Fault;
+use tidemark_reactor::{Broken, Transport};
+use tidemark_reactor::{Reactor, Ready};
 
 /// How long a slot waits to connect again after it could not.
 pub(crate) const RECONNECT_NS: u64 = 100_000_000;

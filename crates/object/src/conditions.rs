@@ -8,13 +8,13 @@ use crate::content::DataSet;
 use crate::job::{self, Action, Content, Form, Job, Naming, Target, Verb};
 use crate::operate::{Prepared, Protocol, Task};
 use crate::preflight::patient;
-use crate::reactor::Reactor;
 use crate::{s3, swift};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 use tidemark_load::engine::{Clock, OpenError, Operation};
 use tidemark_measure::fault::Fault;
+use tidemark_reactor::Reactor;
 
 /// Whether a job writes on the condition that there is nothing yet.
 pub(crate) fn relies_on_conditions(job: &Job) -> bool {

@@ -1,13 +1,13 @@
 //! Where a server is: its address, looked up once, and how to speak to it.
 
 use crate::job::Http;
-use crate::transport::Tls;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tidemark_load::engine::OpenError;
+use tidemark_reactor::Tls;
 use tidemark_tls::{TlsError, Trust};
 use url::{Host, Url};
 

@@ -18,11 +18,9 @@
 //! | `sigv4` | AWS Signature Version 4 |
 //! | `client` | one slot's HTTP client: a connection that is kept, one request after the other |
 //! | [`http`] | responses decoded from pieces of any length |
-//! | `transport`, `endpoint` | plain TCP or TLS; where a server is and whom to trust |
-//! | `slots` | the session: each slot one `async` loop, polled when it has something to do |
-//! | `reactor` | one thread's sockets, timers and slots over one epoll instance |
+//! | `endpoint` | where a server is and whom to trust |
 //! | `secrets` | where the secrets of a target may be sent, and how they are kept out of what servers say |
-//! | `failure` | why an operation failed: a class, and words for the first few |
+//! | `failure` | why an operation failed: a class, and its words |
 //! | [`text`] | numbers and names as bytes |
 
 mod client;
@@ -42,14 +40,11 @@ mod operate;
 mod policy;
 pub mod preflight;
 mod prepare;
-mod reactor;
 mod s3;
 pub mod secrets;
 pub mod sessions;
 mod sigv4;
-mod slots;
 mod swift;
 pub mod text;
-mod transport;
 
 pub use engine::Objects;

@@ -3,12 +3,10 @@
 
 use crate::client::{Client, Reply, Retry};
 use crate::content::{Check, ContentPlan, DataSet, Key, Payload, Write};
-use crate::failure::{Examples, Failure};
+use crate::failure::Failure;
 use crate::http::{Head, Sink};
 use crate::job::{Action, Http, Naming, Verb};
 use crate::local::{self, Files, LocalFile};
-use crate::reactor::Reactor;
-use crate::slots::Mailbox;
 use crate::text::{decode, encode, push_decimal};
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
@@ -21,6 +19,7 @@ use tidemark_load::engine::{OpenError, Operation, Outcome, Tick};
 use tidemark_measure::fault::Fault;
 use tidemark_measure::verification::Checked;
 use tidemark_plan::policy::Directory;
+use tidemark_reactor::{Examples, Mailbox, Reactor};
 
 /// How much of a refusal's body is kept: its words are at the beginning.
 const REFUSAL_MOST: usize = 4 << 10;

@@ -21,11 +21,9 @@ mod refusal;
 use crate::client::{Client, Content, Reply};
 use crate::content::{COPY, DataSet};
 use crate::endpoint::{Endpoint, Resolver};
-use crate::failure::{Examples, Failure};
+use crate::failure::Failure;
 use crate::job::{Action, S3, Verb};
 use crate::operate::{Done, Intake, Prepared, Protocol, Task, serve};
-use crate::reactor::Reactor;
-use crate::slots::{Slots, Spawn};
 use crate::text::{encode, push_decimal};
 use request::{Address, Request, Sender};
 use std::rc::Rc;
@@ -33,6 +31,9 @@ use std::sync::Arc;
 use tidemark_load::endpoints::endpoint_of;
 use tidemark_load::engine::{OpenError, Session, Sessions, ThreadContext};
 use tidemark_measure::fault::Fault;
+use tidemark_reactor::Examples;
+use tidemark_reactor::Reactor;
+use tidemark_reactor::{Slots, Spawn};
 
 /// The engine of a work on S3.
 pub(crate) struct S3Engine {

@@ -22,12 +22,10 @@ pub(crate) mod preflight;
 use crate::client::{Body, Client, Content, PlainChunks, Reply};
 use crate::content::{COPY, DataSet};
 use crate::endpoint::{Endpoint, Resolver};
-use crate::failure::{Examples, Failure};
+use crate::failure::Failure;
 use crate::job::{Action, Swift, Verb};
 use crate::operate::{Done, Intake, Prepared, Protocol, Task, serve};
 use crate::preflight::unanswered;
-use crate::reactor::Reactor;
-use crate::slots::{Slots, Spawn};
 use crate::text::{encode, push_decimal};
 use account::{Account, Refusal};
 use link::{Link, Request};
@@ -37,6 +35,9 @@ use std::time::Instant;
 use tidemark_load::endpoints::endpoint_of;
 use tidemark_load::engine::{Clock, OpenError, Session, Sessions, ThreadContext, Tick};
 use tidemark_measure::fault::Fault;
+use tidemark_reactor::Examples;
+use tidemark_reactor::Reactor;
+use tidemark_reactor::{Slots, Spawn};
 
 /// The engine of a work on Swift.
 pub(crate) struct SwiftEngine {

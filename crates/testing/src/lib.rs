@@ -3,6 +3,8 @@
 //! On a developer's machine such a test says so and passes. Where `CI` is `true` it fails, so that a machine that lost its
 //! loop devices or Ceph cannot pass for one on which everything was tested.
 
+pub mod postgres;
+
 use std::fmt::Display;
 use std::io::Write as _;
 

@@ -93,8 +93,23 @@ impl<'a> Evidence<'a> {
         self.proof.devices.iter().map(|device| device.device.clone()).collect()
     }
 
-    fn finding(&self, severity: Severity, what: Found) -> Finding {
+    /// What was counted around the stage.
+    pub(super) fn proof(&self) -> &'a Proof {
+        self.proof
+    }
+
+    /// How many operations of the stage succeeded.
+    pub(super) fn succeeded(&self) -> u64 {
+        sum(self.stage.works.iter().flat_map(|work| &work.operations).map(|operation| operation.tally.ok))
+    }
+
+    /// Something to say about the stage.
+    pub(super) fn about(&self, severity: Severity, what: impl Into<crate::What>) -> Finding {
         Finding::about_stage(self.stage, severity, what)
+    }
+
+    fn finding(&self, severity: Severity, what: Found) -> Finding {
+        self.about(severity, what)
     }
 
     fn bytes(&self, way: Way, compared: Compared, claimed: u64) -> Found {
@@ -195,6 +210,10 @@ pub(crate) fn trims(evidence: &Evidence<'_>, out: &mut Findings) {
 
 /// What the devices did for others. Writes may be the file system's own, reads hardly.
 pub(crate) fn foreign(evidence: &Evidence<'_>, out: &mut Findings) {
+    // All of it is the database's, which is another process.
+    if !evidence.proof.databases.is_empty() {
+        return;
+    }
     let (Some(own), true) = (evidence.proof.own, evidence.measures) else { return };
     let Traffic { read, written, share } = Traffic::of(evidence, own);
     if read + written < CLAIMED_LEAST || share < FOREIGN_MUCH / 2.0 {

@@ -485,8 +485,15 @@ fn existing_objects_are_named_by_a_file_and_only_read() {
         _ => Err(std::io::ErrorKind::NotFound.into()),
     };
     let device_size = &nothing;
-    let environment =
-        Environment { registry: &registry, variable: &variable, file: &file, document: &names, device_size };
+    let environment = Environment {
+        registry: &registry,
+        variable: &variable,
+        file: &file,
+        document: &names,
+        device_size,
+        bound: &|_| None,
+        waited_for: &|| true,
+    };
     let outcome = |keys: &str, operations: &str| {
         let text = format!(
             "name: w\ntarget: embedded\nstages:\n- load: {{for: 5s, existing: {{container: photos, keys: {keys}}}, operations: [{operations}]}}\n"

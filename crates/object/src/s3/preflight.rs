@@ -7,12 +7,12 @@ use crate::failure::Failure;
 use crate::http::{Head, Sink};
 use crate::job::S3;
 use crate::preflight::{patient, unanswered};
-use crate::reactor::Reactor;
 use crate::text::decode;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 use tidemark_load::engine::{Clock, OpenError};
 use tidemark_measure::units::duration_ns;
+use tidemark_reactor::Reactor;
 
 /// How much of a reply's body is kept.
 const BODY_MOST: usize = 64 << 10;

@@ -6,7 +6,6 @@ use crate::failure::Failure;
 use crate::http::Sink;
 use crate::job::S3;
 use crate::operate::Intake;
-use crate::reactor::Reactor;
 use crate::sigv4::{Chain, EMPTY_SHA256, PayloadHash, Signature, Signer, Unsigned};
 use crate::text::{hexadecimal, push_decimal};
 use base64::Engine as _;
@@ -19,6 +18,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 use tidemark_load::engine::Tick;
 use tidemark_measure::fault::Fault;
+use tidemark_reactor::Reactor;
 
 /// Where a request goes: the host it names and the path. Kept for its memory.
 #[derive(Default)]

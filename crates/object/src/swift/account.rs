@@ -6,13 +6,13 @@ use crate::endpoint::{Endpoint, Resolver};
 use crate::failure::Failure;
 use crate::http::{Head, Sink};
 use crate::job::{Http, SwiftAuth};
-use crate::reactor::Reactor;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tidemark_load::engine::OpenError;
 use tidemark_measure::fault::Fault;
 use tidemark_plan::secret::Secret;
+use tidemark_reactor::Reactor;
 
 /// How often a slot looks whether another one has renewed the token.
 const LOOK_NS: u64 = 5_000_000;

@@ -5,12 +5,12 @@ use super::{Slot, enter};
 use crate::job::Swift;
 use crate::operate::Intake;
 use crate::preflight::{patient, unanswered};
-use crate::reactor::Reactor;
 use crate::text::decode;
 use std::sync::Arc;
 use std::time::Instant;
 use tidemark_load::engine::{Clock, OpenError};
 use tidemark_measure::fault::Fault;
+use tidemark_reactor::Reactor;
 
 /// Logs in, and requests the account from every endpoint of a target, or for the container of this percent-encoded name,
 /// which must exist.

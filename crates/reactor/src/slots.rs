@@ -14,14 +14,14 @@ use tidemark_measure::fault::Fault;
 use tidemark_measure::record::Example;
 
 /// A slot's loop.
-pub(crate) type Task = Pin<Box<dyn Future<Output = ()>>>;
+pub type Task = Pin<Box<dyn Future<Output = ()>>>;
 
 /// Makes a slot's loop, given its number within the session and where its operations come from.
-pub(crate) type Spawn = Box<dyn Fn(u32, Mailbox) -> Task>;
+pub type Spawn = Box<dyn Fn(u32, Mailbox) -> Task>;
 
 /// Where a slot's loop gets its operations, and leaves what became of them.
 #[derive(Clone)]
-pub(crate) struct Mailbox(Rc<Letter>);
+pub struct Mailbox(Rc<Letter>);
 
 #[derive(Default)]
 struct Letter {
@@ -32,19 +32,19 @@ struct Letter {
 impl Mailbox {
     /// The next operation, and when it was sent; waits for it.
     #[inline]
-    pub(crate) async fn next(&self) -> (Operation, Tick) {
+    pub async fn next(&self) -> (Operation, Tick) {
         poll_fn(|_| self.0.operation.take().map_or(Poll::Pending, Poll::Ready)).await
     }
 
     /// Says how the operation ended, and when.
     #[inline]
-    pub(crate) fn complete(&self, done: Tick, outcome: Outcome) {
+    pub fn complete(&self, done: Tick, outcome: Outcome) {
         self.0.ended.set(Some((done, outcome)));
     }
 }
 
 /// A session of slots.
-pub(crate) struct Slots {
+pub struct Slots {
     reactor: Rc<Reactor>,
     examples: Rc<Examples>,
     spawn: Spawn,
@@ -64,7 +64,7 @@ struct Slot {
 
 impl Slots {
     /// A session of `count` slots.
-    pub(crate) fn new(reactor: &Rc<Reactor>, examples: &Rc<Examples>, count: u32, spawn: Spawn) -> Self {
+    pub fn new(reactor: &Rc<Reactor>, examples: &Rc<Examples>, count: u32, spawn: Spawn) -> Self {
         let slot = || Slot { task: None, letter: Rc::default(), busy: false };
         Self {
             reactor: Rc::clone(reactor),

@@ -1,17 +1,18 @@
-//! The seam between HTTP and the network: plain TCP, or TLS over it.
+//! The seam between a protocol and the network: plain, or TLS over it.
 
 use crate::reactor::{Expired, Reactor, Ready, Socket};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection};
 use std::io::{self, IoSlice, Read as _, Write as _};
 use std::net::SocketAddr;
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use tidemark_load::engine::Tick;
 
 /// How to speak TLS to one host.
 #[derive(Clone)]
-pub(crate) struct Tls {
+pub struct Tls {
     /// Which certificates to accept.
     pub config: Arc<ClientConfig>,
     /// The name that the host must have a certificate for.
@@ -20,7 +21,7 @@ pub(crate) struct Tls {
 
 /// Why a connection could not be made, or broke.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Broken {
+pub enum Broken {
     /// The kernel's word.
     #[error("{0}")]
     Io(#[from] io::Error),
@@ -34,18 +35,18 @@ pub(crate) enum Broken {
 
 impl Broken {
     /// Whether it only means: not now.
-    pub(crate) fn would_block(&self) -> bool {
+    pub fn would_block(&self) -> bool {
         matches!(self, Broken::Io(error) if error.kind() == io::ErrorKind::WouldBlock)
     }
 
     /// There is no connection.
-    pub(crate) fn gone() -> Self {
+    pub fn gone() -> Self {
         Broken::Io(io::ErrorKind::NotConnected.into())
     }
 }
 
 /// A connection to a host.
-pub(crate) struct Transport {
+pub struct Transport {
     socket: Socket,
     tls: Option<Box<ClientConnection>>,
 }
@@ -55,23 +56,35 @@ impl Transport {
     ///
     /// # Errors
     /// Why it could not be.
-    pub(crate) async fn connect(
+    pub async fn connect(
         reactor: &Rc<Reactor>,
         address: SocketAddr,
         tls: Option<&Tls>,
         deadline: Tick,
     ) -> Result<Self, Broken> {
-        let socket = Socket::connect(reactor, address, deadline).await?;
-        let tls = match tls {
-            None => None,
-            Some(tls) => {
-                let connection = ClientConnection::new(Arc::clone(&tls.config), tls.name.clone())?;
-                Some(Box::new(connection))
-            }
-        };
-        let mut transport = Self { socket, tls };
-        transport.shake_hands().await?;
+        let mut transport = Self { socket: Socket::connect(reactor, address, deadline).await?, tls: None };
+        if let Some(tls) = tls {
+            transport.start_tls(tls).await?;
+        }
         Ok(transport)
+    }
+
+    /// Connects to a Unix socket before `deadline`.
+    ///
+    /// # Errors
+    /// Why it could not be.
+    pub async fn connect_unix(reactor: &Rc<Reactor>, path: &Path, deadline: Tick) -> Result<Self, Broken> {
+        Ok(Self { socket: Socket::connect_unix(reactor, path, deadline).await?, tls: None })
+    }
+
+    /// Speaks TLS from here on, handshake included: for protocols that ask for it in plain text first.
+    ///
+    /// # Errors
+    /// Why the handshake failed.
+    pub async fn start_tls(&mut self, tls: &Tls) -> Result<(), Broken> {
+        let connection = ClientConnection::new(Arc::clone(&tls.config), tls.name.clone())?;
+        self.tls = Some(Box::new(connection));
+        self.shake_hands().await
     }
 
     async fn shake_hands(&mut self) -> Result<(), Broken> {
@@ -107,7 +120,7 @@ impl Transport {
 
     /// The socket, to wait for.
     #[inline]
-    pub(crate) fn socket(&self) -> &Socket {
+    pub fn socket(&self) -> &Socket {
         &self.socket
     }
 
@@ -116,7 +129,7 @@ impl Transport {
     /// # Errors
     /// [`Broken::would_block`] when there is no room.
     #[inline]
-    pub(crate) fn send(&mut self, slices: &[IoSlice<'_>]) -> Result<usize, Broken> {
+    pub fn send(&mut self, slices: &[IoSlice<'_>]) -> Result<usize, Broken> {
         let Some(tls) = &mut self.tls else { return Ok(self.socket.send(slices)?) };
         let taken = tls.writer().write_vectored(slices)?;
         match self.flush() {
@@ -131,7 +144,7 @@ impl Transport {
     /// # Errors
     /// [`Broken::would_block`] when there is no room.
     #[inline]
-    pub(crate) fn flush(&mut self) -> Result<(), Broken> {
+    pub fn flush(&mut self) -> Result<(), Broken> {
         let Some(tls) = &mut self.tls else { return Ok(()) };
         while tls.wants_write() {
             tls.write_tls(&mut &self.socket)?;
@@ -144,7 +157,7 @@ impl Transport {
     /// # Errors
     /// [`Broken::would_block`] when nothing has come; `UnexpectedEof` when TLS was cut off.
     #[inline]
-    pub(crate) fn receive(&mut self, buffer: &mut [u8]) -> Result<usize, Broken> {
+    pub fn receive(&mut self, buffer: &mut [u8]) -> Result<usize, Broken> {
         let Some(tls) = &mut self.tls else { return Ok(self.socket.receive(buffer)?) };
         loop {
             match tls.reader().read(buffer) {

@@ -18,6 +18,7 @@ use std::collections::BinaryHeap;
 use std::future::{Future, poll_fn};
 use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use tidemark_load::engine::{Clock, OpenError, Tick};
@@ -27,10 +28,13 @@ use tidemark_load::engine::{Clock, OpenError, Tick};
 const EVENTS: usize = 128;
 
 /// Bytes of the thread's receive buffer: large bodies come in few large pieces.
-pub(crate) const SCRATCH: usize = 256 << 10;
+const SCRATCH: usize = 256 << 10;
 
 /// Deadlines are looked at this often at least; more often when time-outs are short.
 const SWEEP_MOST_NS: u64 = 50_000_000;
+
+/// How long to wait where a Unix socket's queue of connections is full.
+const UNIX_RETRY_NS: u64 = 1_000_000;
 
 /// One thread's event loop. Shared by everything that the thread has open.
 pub struct Reactor {
@@ -136,7 +140,7 @@ impl Reactor {
         self.clock.now()
     }
 
-    /// The thread's buffer of [`SCRATCH`] bytes: to be used and given back within one poll.
+    /// The thread's buffer of 256 KiB: to be used and given back within one poll.
     pub fn scratch(&self) -> std::cell::RefMut<'_, Box<[u8]>> {
         self.scratch.borrow_mut()
     }
@@ -215,10 +219,15 @@ impl Reactor {
 
     /// Runs one future to its end on this thread, for what happens before the load.
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
+        self.block_on_slot(0, future)
+    }
+
+    /// The same on behalf of a slot: the sockets that it makes are the slot's.
+    pub fn block_on_slot<F: Future>(&self, slot: u32, future: F) -> F::Output {
         let mut future = std::pin::pin!(future);
         let mut slots = Vec::new();
         loop {
-            if let Poll::Ready(output) = self.poll(0, future.as_mut()) {
+            if let Poll::Ready(output) = self.poll(slot, future.as_mut()) {
                 return output;
             }
             slots.clear();
@@ -250,7 +259,7 @@ fn readiness(flags: epoll::EventFlags) -> Ready {
         .with(has(gone, Ready::EITHER.with(Ready::HUNG_UP)))
 }
 
-/// A TCP socket of the slot that made it.
+/// A TCP or Unix socket of the slot that made it.
 pub struct Socket {
     reactor: Rc<Reactor>,
     fd: OwnedFd,
@@ -284,6 +293,35 @@ impl Socket {
         {
             return Err(error.into());
         }
+        let socket = Self::register(reactor, fd, deadline)?;
+        socket.ready(Ready::WRITE).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?;
+        net::sockopt::socket_error(&socket.fd)??;
+        Ok(socket)
+    }
+
+    /// Connects to a Unix socket before `deadline`, which stays the socket's deadline.
+    ///
+    /// # Errors
+    /// As [`Socket::connect`].
+    pub async fn connect_unix(reactor: &Rc<Reactor>, path: &Path, deadline: Tick) -> io::Result<Self> {
+        let address = net::SocketAddrUnix::new(path)?;
+        let flags = net::SocketFlags::NONBLOCK | net::SocketFlags::CLOEXEC;
+        let fd = net::socket_with(net::AddressFamily::UNIX, net::SocketType::STREAM, flags, None)?;
+        // Such a socket connects at once; a server that is behind with accepting says so, and nothing tells when it no longer is.
+        while let Err(error) = net::connect(&fd, &address) {
+            let now = reactor.now();
+            if error != Errno::AGAIN {
+                return Err(error.into());
+            }
+            if now >= deadline {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            reactor.sleep_until(now + UNIX_RETRY_NS).await;
+        }
+        Self::register(reactor, fd, deadline)
+    }
+
+    fn register(reactor: &Rc<Reactor>, fd: OwnedFd, deadline: Tick) -> io::Result<Self> {
         let (slot, generation) = reactor.register();
         let socket = Self { reactor: Rc::clone(reactor), fd, slot };
         socket.set_deadline(deadline);
@@ -291,8 +329,6 @@ impl Socket {
         let everything =
             epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
         epoll::add(&reactor.epoll, &socket.fd, data, everything)?;
-        socket.ready(Ready::WRITE).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?;
-        net::sockopt::socket_error(&socket.fd)??;
         Ok(socket)
     }
 

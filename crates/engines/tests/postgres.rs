@@ -1,0 +1,419 @@
+//! The SQL engine against a real PostgreSQL, which each test starts for itself.
+#![allow(clippy::unwrap_used, reason = "helpers of tests unwrap too")]
+
+use std::sync::mpsc;
+use std::time::Duration;
+use tidemark_control::event::{Event, EventSink, StopRequest};
+use tidemark_control::execute::{Options, execute};
+use tidemark_engines::registry;
+use tidemark_measure::fault::Fault;
+use tidemark_measure::record::{Operation, Provenance, Run, State};
+use tidemark_plan::document;
+use tidemark_plan::yaml::Environment;
+use tidemark_testing::postgres::Postgres;
+
+struct Quiet;
+
+impl EventSink for Quiet {
+    fn event(&mut self, _event: Event<'_>) {}
+
+    fn stop_request(&mut self) -> StopRequest {
+        StopRequest::None
+    }
+}
+
+/// A document on the server's Unix socket with these stages.
+fn document(server: &Postgres, stages: &str) -> String {
+    format!(
+        "name: t\nseed: 7\ntarget: {{kind: postgres, host: {}, port: {}}}\nstages:\n{stages}\n",
+        server.socket_directory().display(),
+        server.port()
+    )
+}
+
+fn options(threads: u32) -> Options {
+    Options { threads: Some(threads), ..Options::local(registry()) }
+}
+
+fn try_run(text: &str, options: &Options) -> Result<Run, String> {
+    let registry = registry();
+    let plan = document::read(text, &Environment::process(&registry))
+        .unwrap_or_else(|found| panic!("{found:?}"))
+        .plan;
+    execute(&plan, Provenance::default(), options, None, &mut Quiet)
+        .map(|done| done.run)
+        .map_err(|error| error.to_string())
+}
+
+#[track_caller]
+fn run(text: &str) -> Run {
+    let run = try_run(text, &options(2)).unwrap();
+    let reasons: Vec<_> = run.stages.iter().map(|stage| &stage.reason).collect();
+    assert_eq!(run.state, State::Completed, "{reasons:?} {:?}", examples(&run));
+    run
+}
+
+fn examples(run: &Run) -> Vec<String> {
+    let works = run.stages.iter().flat_map(|stage| &stage.works);
+    works.flat_map(|work| &work.examples).map(|example| example.text.clone()).collect()
+}
+
+/// An operation of the last stage.
+fn last(run: &Run) -> &Operation {
+    &run.stages.last().unwrap().works[0].operations[0]
+}
+
+/// How often statements that begin so were called, by pg_stat_statements.
+fn calls(server: &Postgres, beginning: &str) -> u64 {
+    let sql =
+        format!("SELECT coalesce(sum(calls), 0) FROM pg_stat_statements WHERE query LIKE '{beginning}%'");
+    server.sql(&sql).parse().unwrap()
+}
+
+fn forget_statements(server: &Postgres) {
+    server.sql("SELECT pg_stat_statements_reset()");
+}
+
+const FILL: &str = "- prepare: {workload: pgbench/tpcb-like, loaders: 3}";
+
+#[test]
+fn pgbench_is_loaded_once_run_and_adds_up() {
+    let Some(server) = Postgres::start(&[]) else { return };
+    server.sql("CREATE EXTENSION pg_stat_statements");
+    let load = |workload: &str| {
+        format!("- load: {{workload: pgbench/{workload}, clients: 4, total_operations: 500}}")
+    };
+    let first = run(&document(&server, FILL));
+    assert!(last(&first).tally.ok > 1 && last(&first).tally.bytes > 100_000, "{:?}", last(&first).tally.ok);
+    assert_eq!(
+        server.sql("SELECT count(*), min(aid), max(aid), max(bid), sum(abalance) FROM pgbench_accounts"),
+        "100000|1|100000|1|0"
+    );
+    assert_eq!(server.sql("SELECT count(*), max(bid) FROM pgbench_tellers"), "10|1");
+    let keys =
+        "SELECT count(*) FROM pg_constraint WHERE contype = 'p' AND conrelid::regclass::text LIKE 'pgbench%'";
+    assert_eq!(server.sql(keys), "3", "keys are made");
+
+    forget_statements(&server);
+    let done = run(&document(&server, &load("tpcb-like")));
+    assert_eq!(
+        (last(&done).label.as_str(), last(&done).tally.ok, last(&done).tally.failed()),
+        ("tpcb-like", 500, 0)
+    );
+    for statement in [
+        "UPDATE pgbench_accounts",
+        "SELECT abalance",
+        "UPDATE pgbench_tellers",
+        "UPDATE pgbench_branches",
+        "INSERT INTO pgbench_history",
+    ] {
+        assert_eq!(calls(&server, statement), 500, "{statement}");
+    }
+    let proof = done.stages[0].proof.as_ref().unwrap();
+    let [database] = proof.databases.as_slice() else { panic!("{proof:?}") };
+    // PostgreSQL does not count BEGIN and COMMIT of prepared statements one by one, but it counts transactions: these, and
+    // the few of the checks around the load.
+    assert!(database.commits.is_some_and(|commits| (500..600).contains(&commits)), "{database:?}");
+    assert!(
+        database.wal_bytes.is_some_and(|bytes| bytes > 0) && database.blocks_hit.is_some(),
+        "{database:?}"
+    );
+    assert_eq!(database.cache_bytes, Some(32 << 20));
+    let durable: Vec<_> = database.settings.iter().filter(|setting| setting.durable == Some(true)).collect();
+    assert_eq!(durable.len(), 3, "fsync, full_page_writes, synchronous_commit: {durable:?}");
+    assert!(
+        !proof.devices.is_empty() || !proof.unchecked.is_empty(),
+        "the server's device is counted, or why not is said"
+    );
+
+    run(&document(&server, &load("simple-update")));
+    assert_eq!(calls(&server, "UPDATE pgbench_tellers"), 500);
+    assert_eq!(calls(&server, "INSERT INTO pgbench_history"), 1000);
+    run(&document(&server, &load("select-only")));
+    assert_eq!(calls(&server, "SELECT abalance"), 1500);
+    let sums =
+        "SELECT (SELECT sum(delta) FROM pgbench_history) = (SELECT sum(abalance) FROM pgbench_accounts)";
+    assert_eq!(server.sql(sums), "t");
+
+    let again = run(&document(&server, &format!("{FILL}\n{}", load("select-only"))));
+    assert_eq!(server.sql("SELECT count(*) FROM pgbench_history"), "1500", "the data set is kept");
+    assert!(again.stages[0].works[0].operations.iter().all(|operation| operation.tally.total() == 0));
+    let fresh = "- prepare: {workload: pgbench/tpcb-like, fresh: true}";
+    run(&document(&server, fresh));
+    assert_eq!(server.sql("SELECT count(*) FROM pgbench_history"), "0");
+    run(&document(&server, "- prepare: {workload: pgbench/tpcb-like, scale: 2}"));
+    assert_eq!(
+        server.sql("SELECT count(*) FROM pgbench_accounts"),
+        "200000",
+        "other options, another data set"
+    );
+    run(&document(&server, "- cleanup: {workload: pgbench/tpcb-like, scale: 2}"));
+    assert_eq!(server.sql("SELECT count(*) FROM pg_tables WHERE tablename LIKE 'pgbench%'"), "0");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_transactions_on_any_number_of_threads() {
+    let Some(server) = Postgres::start(&["synchronous_commit=off"]) else { return };
+    let load = "- load: {workload: pgbench/simple-update, clients: 6, total_operations: 600}";
+    let history = |threads: u32| {
+        server
+            .sql("DROP TABLE IF EXISTS pgbench_history, pgbench_accounts, pgbench_tellers, pgbench_branches");
+        server.sql("DROP TABLE IF EXISTS tidemark_data, tidemark_chunks");
+        let text = document(&server, &format!("{FILL}\n{load}"));
+        let run = try_run(&text, &options(threads)).unwrap();
+        assert_eq!(last(&run).tally.ok, 600);
+        server.sql("SELECT md5(string_agg(aid || '/' || tid || '/' || bid || '/' || delta, ',' ORDER BY aid, tid, delta)) FROM pgbench_history")
+    };
+    let (one, three) = (history(1), history(3));
+    assert_eq!(one, three);
+    assert_eq!(one.len(), 32);
+}
+
+#[test]
+fn an_interrupted_load_goes_on_and_foreign_tables_stay() {
+    let Some(server) = Postgres::start(&["synchronous_commit=off"]) else { return };
+    run(&document(&server, FILL));
+    // As if the loader had been killed: a chunk is missing, and what comes behind the last one was not done.
+    server.sql("DELETE FROM tidemark_chunks WHERE part = 2 AND chunk = (SELECT max(chunk) FROM tidemark_chunks WHERE part = 2)");
+    server.sql("DELETE FROM tidemark_chunks WHERE part = 2 AND chunk < 0");
+    server.sql("ALTER TABLE pgbench_accounts DROP CONSTRAINT pgbench_accounts_pkey");
+    server.sql("UPDATE tidemark_data SET complete = 0");
+    let chunks: i64 = server.sql("SELECT count(*) FROM tidemark_chunks WHERE part = 2").parse().unwrap();
+    let gone: i64 = server.sql(&format!("WITH gone AS (DELETE FROM pgbench_accounts WHERE aid > {chunks} * (SELECT max(aid) FROM pgbench_accounts) / ({chunks} + 1) RETURNING 1) SELECT count(*) FROM gone")).parse().unwrap();
+    assert!(gone > 0);
+    let load = "- load: {workload: pgbench/select-only, total_operations: 10}";
+    let refused = try_run(&document(&server, load), &options(1));
+    let said = format!("{:?}", refused.map(|run| run.stages[0].reason.clone()));
+    assert!(said.contains("only a part of it"), "{said}");
+
+    let Some(other) = Postgres::start(&[]) else { return };
+    other.sql("CREATE TABLE pgbench_accounts (mine int)");
+    let refused = try_run(&document(&other, FILL), &options(1));
+    let said = format!("{:?}", refused.map(|run| run.stages[0].reason.clone()));
+    assert!(said.contains("did not make") && said.contains("--allow-destroy sql:postgres"), "{said}");
+    assert_eq!(other.sql("SELECT count(*) FROM pgbench_accounts"), "0", "it is still there");
+    let allowed = Options { allow_destroy: vec!["sql:postgres".into()], ..options(1) };
+    try_run(&document(&other, FILL), &allowed).unwrap();
+    assert_eq!(other.sql("SELECT count(*) FROM pgbench_accounts"), "100000");
+}
+
+#[test]
+fn conflicts_are_tried_again_until_the_bank_adds_up() {
+    let Some(server) = Postgres::start(&["synchronous_commit=off"]) else { return };
+    run(&document(&server, "- prepare: {workload: bank/read-and-write, rows: 8}"));
+    let load = |isolation: &str, count: u32| {
+        format!(
+            "- load: {{workload: bank/read-and-write, rows: 8, audits: 20%, clients: 8, total_operations: {count}, isolation: \
+             {isolation}, tries: 1000, back_off_most: 5ms, allowed_failures: 100%}}"
+        )
+    };
+    let serial = run(&document(&server, &load("serializable", 600)));
+    let tally = &last(&serial).tally;
+    assert_eq!(tally.failed(), 0, "{:?}", examples(&serial));
+    assert!(tally.retries > 0, "eight clients on eight accounts conflict");
+    assert_eq!(server.sql("SELECT sum(balance) FROM bank"), "0");
+    let checks = &serial.stages[0].proof.as_ref().unwrap().checks;
+    assert_eq!(checks.iter().map(|check| check.broken).collect::<Vec<_>>(), [Some(0)]);
+    let aborts = &serial.stages[0].proof.as_ref().unwrap().aborts;
+    let retries: u64 =
+        serial.stages[0].works[0].operations.iter().map(|operation| operation.tally.retries).sum();
+    assert_eq!(
+        aborts.iter().map(|one| one.count).sum::<u64>(),
+        retries,
+        "every retry was an abort of a known class"
+    );
+
+    // What reads and then writes without isolation loses updates: the invariant must be seen to break.
+    let lost = try_run(&document(&server, &load("read-committed", 3000)), &options(2)).unwrap();
+    let broken: u64 = lost.stages[0].works[0]
+        .operations
+        .iter()
+        .map(|operation| operation.tally.faults.of(Fault::BrokenInvariant))
+        .sum();
+    assert!(broken > 0, "{:?}", examples(&lost));
+    assert_eq!(lost.stages[0].state, State::Failed, "whatever failures the document allows");
+}
+
+#[test]
+fn a_server_that_is_killed_is_an_outage_and_nothing_acknowledged_is_lost() {
+    let Some(mut server) = Postgres::start(&[]) else { return };
+    run(&document(&server, FILL));
+    let load =
+        "- load: {workload: pgbench/simple-update, clients: 6, for: 6s, drain: 5s, allowed_failures: 100%}";
+    let text = document(&server, load);
+    let (done, result) = mpsc::channel();
+    std::thread::spawn(move || done.send(try_run(&text, &options(2))));
+    let rows = |server: &Postgres| server.sql("SELECT count(*) FROM pgbench_history").parse::<u64>().unwrap();
+    while rows(&server) < 50 {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    server.kill();
+    std::thread::sleep(Duration::from_millis(700));
+    server.restart();
+    let before = rows(&server);
+    let run = result.recv_timeout(Duration::from_secs(120)).unwrap().unwrap();
+    let tally = &last(&run).tally;
+    assert!(rows(&server) > before, "the load went on when the server was back");
+    assert!(tally.failed() > 0);
+    // What the window does not count has been done all the same, so what it counts is a lower bound.
+    assert!(rows(&server) >= tally.ok, "{} rows, {} acknowledged", rows(&server), tally.ok);
+    let attempts_a_second = tally.failed() / 6;
+    assert!(attempts_a_second < 6 * 20, "{} failures: a dead server is not hammered", tally.failed());
+}
+
+#[test]
+fn every_way_to_prove_who_one_is() {
+    let Some(mut server) = Postgres::start(&[]) else { return };
+    server.sql("SET password_encryption = 'scram-sha-256'; CREATE ROLE anna LOGIN PASSWORD 'pässword'");
+    server.sql("SET password_encryption = 'md5'; CREATE ROLE bert LOGIN PASSWORD 'b'");
+    server.sql("SET password_encryption = 'md5'; CREATE ROLE carl LOGIN PASSWORD 'c'");
+    server.sql("CREATE ROLE dora LOGIN");
+    let rules = "local all postgres trust\nhost all anna 127.0.0.1/32 scram-sha-256\nhost all bert 127.0.0.1/32 md5\n\
+                 host all carl 127.0.0.1/32 password\nhost all dora 127.0.0.1/32 trust\n";
+    std::fs::write(server.data_directory().join("pg_hba.conf"), rules).unwrap();
+    let certificate = rcgen::generate_simple_self_signed(vec!["127.0.0.1".into()]).unwrap();
+    let data = server.data_directory();
+    std::fs::write(data.join("server.crt"), certificate.cert.pem()).unwrap();
+    std::fs::write(data.join("server.key"), certificate.signing_key.serialize_pem()).unwrap();
+    for name in ["server.crt", "server.key"] {
+        let path = data.join(name);
+        let mode = std::process::Command::new("chmod").arg("600").arg(&path).status();
+        let owner = std::process::Command::new("chown").arg("--reference").arg(&data).arg(&path).status();
+        assert!(mode.unwrap().success() && owner.unwrap().success());
+    }
+    server.sql("ALTER SYSTEM SET ssl = on");
+    server.kill();
+    server.restart();
+    let connect = |user: &str, more: &str| {
+        let text = format!(
+            "name: t\ntarget: {{kind: postgres, port: {}, user: {user}, database: postgres{more}}}\nstages:\n- cleanup: \
+             {{workload: pgbench/tpcb-like}}\n",
+            server.port()
+        );
+        try_run(&text, &options(1)).map(|_| ())
+    };
+    for (user, more) in [
+        ("anna", ", password: pässword"),
+        ("bert", ", password: b, tls: require"),
+        ("carl", ", password: c, tls: disable"),
+        ("dora", ""),
+    ] {
+        assert_eq!(connect(user, more), Ok(()), "{user}");
+    }
+    let trusted = format!(", tls: verify-full, ca_file: {}", data.join("server.crt").display());
+    assert_eq!(connect("dora", &trusted), Ok(()));
+    for (user, more, expected) in [
+        ("anna", ", password: wrong", "password authentication failed"),
+        ("anna", "", "asks for a password"),
+        ("bert", ", password: B", "pg_hba.conf"),
+        ("nobody", ", tls: disable", "no pg_hba.conf entry"),
+        ("dora", ", tls: verify-full", "TLS failed"),
+    ] {
+        let said = connect(user, more).unwrap_err();
+        assert!(said.contains(expected) && !said.contains("wrong;"), "{user}: {said}");
+    }
+    let gone = server.port();
+    server.kill();
+    let text = format!("name: t\ntarget: {{kind: postgres, port: {gone}}}\nstages:\n- {}\n", &FILL[2..]);
+    let said = try_run(&text, &options(1)).unwrap_err();
+    assert!(said.contains("connection refused") && said.contains("check that the server runs"), "{said}");
+}
+
+#[test]
+fn sysbench_does_what_its_definition_says() {
+    let Some(server) = Postgres::start(&["synchronous_commit=off"]) else { return };
+    server.sql("CREATE EXTENSION pg_stat_statements");
+    let sized = "tables: 2, table_size: 5k";
+    run(&document(&server, &format!("- prepare: {{workload: sysbench/oltp_read_write, {sized}}}")));
+    assert_eq!(
+        server.sql("SELECT count(*), min(id), max(id), min(length(c)), min(length(pad)) FROM sbtest2"),
+        "5000|1|5000|119|59"
+    );
+    let event = |workload: &str, more: &str| {
+        forget_statements(&server);
+        let load = format!(
+            "- load: {{workload: sysbench/{workload}, {sized}, clients: 3, total_operations: 60{more}}}"
+        );
+        let done = run(&document(&server, &load));
+        assert_eq!((last(&done).tally.ok, last(&done).tally.failed()), (60, 0), "{workload}");
+        let count = |beginning: &str| calls(&server, beginning) / 60;
+        let reads = [
+            count("SELECT c FROM % WHERE id = "),
+            count("SELECT c FROM % BETWEEN $1 AND $2"),
+            count("SELECT SUM"),
+            count("SELECT DISTINCT"),
+        ];
+        let writes = [count("UPDATE % SET k"), count("UPDATE % SET c"), count("DELETE"), count("INSERT")];
+        let commits = done.stages[0].proof.as_ref().unwrap().databases[0].commits.unwrap();
+        assert!((60..160).contains(&commits), "one transaction each: {commits}");
+        (reads, writes)
+    };
+    // Ranges with and without ORDER BY count together here.
+    assert_eq!(event("oltp_read_write", ""), ([10, 2, 1, 1], [1, 1, 1, 1]));
+    assert_eq!(event("oltp_read_only", ", distribution: special"), ([10, 2, 1, 1], [0; 4]));
+    assert_eq!(event("oltp_write_only", ", pipeline: true"), ([0; 4], [1, 1, 1, 1]));
+    assert_eq!(event("oltp_75_25", ""), ([8, 2, 1, 1], [1, 1, 1, 1]));
+    assert_eq!(event("oltp_point_select", ", distribution: zipfian"), ([1, 0, 0, 0], [0; 4]));
+    assert_eq!(event("oltp_update_index", ""), ([0; 4], [1, 0, 0, 0]));
+    assert_eq!(event("oltp_update_non_index", ""), ([0; 4], [0, 1, 0, 0]));
+    assert_eq!(event("oltp_delete", ""), ([0; 4], [0, 0, 1, 0]));
+    assert_eq!(event("oltp_insert", ""), ([0; 4], [0, 0, 0, 1]));
+    assert_eq!(server.sql("SELECT min(id) > 5000 AND count(*) > 0 FROM (SELECT id FROM sbtest1 UNION ALL SELECT id FROM sbtest2) a WHERE id > 5000"), "t");
+}
+
+#[test]
+fn kv_ycsb_and_your_own_sql_run() {
+    let Some(server) = Postgres::start(&["synchronous_commit=off"]) else { return };
+    server.sql("CREATE EXTENSION pg_stat_statements");
+    run(&document(
+        &server,
+        "- prepare: {workload: kv, insert_count: 2k, min_block_bytes: 10, max_block_bytes: 300}",
+    ));
+    assert_eq!(
+        server.sql("SELECT count(*), min(length(v)) >= 10, max(length(v)) <= 300 FROM kv"),
+        "2000|t|t"
+    );
+    let kv = "- load: {workload: kv, insert_count: 2k, min_block_bytes: 10, max_block_bytes: 300, read_percent: 50%, del_percent: \
+              10%, span_percent: 10%, distribution: zipfian, clients: 3, total_operations: 2000}";
+    let done = run(&document(&server, kv));
+    let counts: Vec<(String, u64)> =
+        done.stages[0].works[0].operations.iter().map(|one| (one.label.clone(), one.tally.ok)).collect();
+    for (label, share) in [("read", 0.5), ("write", 0.3), ("delete", 0.1), ("span", 0.1)] {
+        let (_, count) = counts.iter().find(|(known, _)| known == label).unwrap();
+        assert!((*count as f64 / 2000.0 - share).abs() < 0.05, "{label}: {counts:?}");
+    }
+
+    run(&document(&server, "- prepare: {workload: ycsb/a, record_count: 3k}"));
+    assert_eq!(
+        server.sql("SELECT count(*), count(DISTINCT ycsb_key), min(length(field9)) FROM usertable"),
+        "3000|3000|100"
+    );
+    for (workload, statement) in [
+        ("a", "UPDATE usertable"),
+        ("b", "SELECT * FROM usertable"),
+        ("d", "INSERT INTO usertable"),
+        ("e", "SELECT * FROM usertable"),
+        ("f", "UPDATE usertable"),
+    ] {
+        forget_statements(&server);
+        let load = format!(
+            "- load: {{workload: ycsb/{workload}, record_count: 3k, clients: 2, total_operations: 300}}"
+        );
+        let done = run(&document(&server, &load));
+        let ok: u64 = done.stages[0].works[0].operations.iter().map(|one| one.tally.ok).sum();
+        assert_eq!(ok, 300, "{workload}: {:?}", examples(&done));
+        assert!(calls(&server, statement) > 0, "{workload}");
+    }
+
+    let own = "- prepare: {workload: sql, setup: [\"CREATE TABLE stock (item int PRIMARY KEY, pieces int)\", \"INSERT INTO stock \
+               SELECT i, 0 FROM generate_series(1, 50) i\"]}\n\
+               - load: {workload: sql, clients: 4, total_operations: 400, transactions: [{name: buy, weight: 3, set: {item: 1-50, \
+               amount: 2}, statements: [\"UPDATE stock SET pieces = pieces + :amount WHERE item = :item\"]}, {name: look, commits: \
+               each, read_only: true, set: {item: 1-50}, statements: \"SELECT pieces FROM stock WHERE item = :item\"}]}";
+    let done = run(&document(&server, own));
+    let bought = done.stages[1].works[0].operations[0].tally.ok;
+    assert!((250..350).contains(&bought), "three in four: {bought}");
+    assert_eq!(server.sql("SELECT sum(pieces) FROM stock"), (2 * bought).to_string());
+    run(&document(&server, "- cleanup: {workload: sql, teardown: DROP TABLE stock}"));
+    assert_eq!(server.sql("SELECT count(*) FROM pg_tables WHERE tablename = 'stock'"), "0");
+}

@@ -1,0 +1,128 @@
+//! A connection to a database, whatever its protocol: the seam for other protocols.
+//!
+//! A protocol is a folder with a `Connection` that has the methods below, and one variant here. They are called from one
+//! slot's future and may wait only on sockets and timers of the slot's reactor. `add` and `run` must not allocate once a
+//! connection has warmed up.
+
+use crate::bulk::Bulk;
+use crate::failure::Failure;
+use crate::job::Settings;
+use crate::postgres;
+use crate::rows::Rows;
+use crate::server::Server;
+use crate::statement::Statements;
+use crate::value::Value;
+use std::rc::Rc;
+use std::sync::Arc;
+use tidemark_reactor::Reactor;
+
+/// A connection to a database.
+pub enum Connection {
+    /// By PostgreSQL's protocol.
+    Postgres(Box<postgres::Connection>),
+}
+
+impl Connection {
+    /// Connects to one of a server's endpoints, and authenticates.
+    ///
+    /// # Errors
+    /// Why it could not be.
+    pub async fn open(
+        reactor: &Rc<Reactor>,
+        server: &Server,
+        endpoint: usize,
+        statements: &Arc<Statements>,
+        settings: &Settings,
+    ) -> Result<Self, Failure> {
+        let opened =
+            postgres::Connection::open(reactor, server, endpoint, statements, settings.pipeline).await;
+        opened.map(|connection| Self::Postgres(Box::new(connection)))
+    }
+
+    /// Adds a statement, by its number among all, to the batch that [`Connection::run`] sends.
+    ///
+    /// # Errors
+    /// When its parameters are too large.
+    #[inline]
+    pub fn add(&mut self, number: usize, parameters: &[Value<'_>]) -> Result<(), Failure> {
+        match self {
+            Self::Postgres(connection) => connection.add(number, parameters),
+        }
+    }
+
+    /// Sends what was added and waits for all of it: in one round trip, or one after the other, as the settings say.
+    ///
+    /// # Errors
+    /// The first statement's failure; those behind it have not been done.
+    #[inline]
+    pub async fn run(&mut self) -> Result<(), Failure> {
+        match self {
+            Self::Postgres(connection) => connection.run().await,
+        }
+    }
+
+    /// The rows that a statement of the last batch gave; none where there was no such statement.
+    #[inline]
+    pub fn rows(&self, place: usize) -> Rows<'_> {
+        match self {
+            Self::Postgres(connection) => connection.rows(place),
+        }
+    }
+
+    /// Runs SQL as it is, without parameters.
+    ///
+    /// # Errors
+    /// The server's refusal.
+    pub async fn simple(&mut self, sql: &str) -> Result<(), Failure> {
+        match self {
+            Self::Postgres(connection) => connection.simple(sql).await,
+        }
+    }
+
+    /// Loads rows in bulk; gives how many the server counted.
+    ///
+    /// # Errors
+    /// The server's refusal.
+    pub async fn load(&mut self, bulk: &Bulk<'_>) -> Result<u64, Failure> {
+        match self {
+            Self::Postgres(connection) => connection.load(bulk).await,
+        }
+    }
+
+    /// Whether the last statement was a `COMMIT` that committed.
+    #[inline]
+    pub fn has_committed(&self) -> bool {
+        match self {
+            Self::Postgres(connection) => connection.has_committed(),
+        }
+    }
+
+    /// Whether the statements of a batch go in one round trip from now on. A batch in one round trip is one transaction.
+    #[inline]
+    pub fn set_pipeline(&mut self, pipeline: bool) {
+        match self {
+            Self::Postgres(connection) => connection.set_pipeline(pipeline),
+        }
+    }
+
+    /// How long a statement may take from now on, nanoseconds.
+    pub fn set_timeout(&mut self, timeout_ns: u64) {
+        match self {
+            Self::Postgres(connection) => connection.set_timeout(timeout_ns),
+        }
+    }
+
+    /// The server's version, as it says it.
+    pub fn version(&self) -> &str {
+        match self {
+            Self::Postgres(connection) => connection.version(),
+        }
+    }
+
+    /// Whether the server accepts no writes because it only follows another one.
+    pub fn is_standby(&self) -> bool {
+        match self {
+            Self::Postgres(connection) => connection.is_standby(),
+        }
+    }
+}

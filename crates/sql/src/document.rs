@@ -1,0 +1,7 @@
+//! What documents in YAML say about databases: targets, works and their options.
+
+pub(crate) mod target;
+pub(crate) mod work;
+
+#[cfg(test)]
+mod tests;

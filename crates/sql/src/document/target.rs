@@ -1,0 +1,163 @@
+//! The `target` of a document: which database the load runs against.
+
+use crate::dialect::Dialect;
+use crate::job::{Endpoint, Target, Tls};
+use std::path::PathBuf;
+use tidemark_keys::kinds::{Flag, Parsed, PositiveDuration, Text, Whole, Word};
+use tidemark_keys::shapes::OneOrList;
+use tidemark_keys::{Key, Mapping, OrFile, Problem, Table};
+use url::Url;
+
+/// The kinds of targets.
+pub(crate) static KINDS: [&Mapping; 2] = [&POSTGRES, &COCKROACH];
+
+static POSTGRES: Mapping =
+    Mapping::kind("postgres", "PostgreSQL, and what speaks its protocol", &[]).with(&[&PLACE, &SESSION]);
+static COCKROACH: Mapping =
+    Mapping::kind("cockroach", "CockroachDB: conflicts are retried by its savepoint protocol", &[])
+        .with(&[&PLACE, &SESSION]);
+
+static PLACE: Mapping = Mapping::new(
+    "database_place",
+    "Where a database is, and who connects",
+    &[&URL, &HOST, &PORT, &ENDPOINTS, &USER, &PASSWORD.text, &PASSWORD.file, &DATABASE, &TLS, &CA_FILE],
+);
+static SESSION: Mapping = Mapping::new("database_session", "How it is spoken to", &[&TIMEOUT, &PREPARED]);
+
+static URL: Key<Parsed<Address>> = Key::new(
+    "url",
+    "Address, user and database in one; keys beside it go before it",
+    Parsed("`postgres://user@host:port/database`", address),
+)
+.example("postgres://bench@10.0.0.1:5432/bench")
+.expanded();
+static HOST: Key<Text> =
+    Key::new("host", "Host, or the directory of a Unix socket", Text).default("127.0.0.1").expanded();
+static PORT: Key<Whole<u16>> =
+    Key::new("port", "Port", Whole(1, u16::MAX)).otherwise("the database's usual one");
+static ENDPOINTS: Key<OneOrList<Parsed<(String, Option<u16>)>>> = Key::new(
+    "endpoints",
+    "Several servers of one database, which connections take in turn",
+    OneOrList(Parsed("`host:port`", host_and_port)),
+)
+.expanded();
+static USER: Key<Text> = Key::new("user", "User", Text).otherwise("the dialect's usual one").expanded();
+static PASSWORD: OrFile =
+    OrFile::new("password", "password_file", "Password").example("${TIDEMARK_SECRET_PASSWORD}");
+static DATABASE: Key<Text> = Key::new("database", "Database", Text).otherwise("named as the user").expanded();
+static TLS: Key<Word<Tls>> = Key::new(
+    "tls",
+    "Encryption, as PostgreSQL's `sslmode`: `require` accepts any certificate, `verify-full` checks it",
+    Word(&[
+        ("disable", Tls::Disable),
+        ("prefer", Tls::Prefer),
+        ("require", Tls::Require),
+        ("verify-full", Tls::Verify),
+    ]),
+)
+.otherwise("`prefer`")
+.also(&["sslmode"]);
+static CA_FILE: Key<Text> = Key::new("ca_file", "PEM file of certificate authorities to trust", Text)
+    .otherwise("the system's authorities")
+    .also(&["sslrootcert"])
+    .expanded();
+static TIMEOUT: Key<PositiveDuration> =
+    Key::new("timeout", "Time limit of one statement", PositiveDuration).default("30s");
+static PREPARED: Key<Flag> =
+    Key::new("prepared", "Prepare statements under names; `false` behind a pool in transaction mode", Flag)
+        .default("true");
+
+/// What a URL says.
+#[derive(Clone, Debug, Default)]
+struct Address {
+    host: Option<String>,
+    port: Option<u16>,
+    user: Option<String>,
+    database: Option<String>,
+    tls: Option<Tls>,
+}
+
+fn address(text: &str) -> Result<Address, Problem> {
+    let help = "write postgres://user@host:port/database";
+    let url = Url::parse(text).map_err(|error| Problem::new(format!("this is no URL ({error})"), help))?;
+    if !matches!(url.scheme(), "postgres" | "postgresql" | "cockroachdb") {
+        return Err(Problem::new(format!("the scheme is '{}'", url.scheme()), help));
+    }
+    if url.password().is_some() {
+        let help = "write it under `password` or `password_file`, where it is kept secret";
+        return Err(Problem::new("the URL contains a password", help));
+    }
+    let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    let mut address = Address {
+        host: url.host_str().and_then(|host| some(host.trim_start_matches('[').trim_end_matches(']'))),
+        port: url.port(),
+        user: some(url.username()),
+        database: some(url.path().trim_start_matches('/')),
+        tls: None,
+    };
+    for (name, value) in url.query_pairs() {
+        match (&*name, &*value) {
+            ("sslmode", "disable") => address.tls = Some(Tls::Disable),
+            ("sslmode", "prefer" | "allow") => address.tls = Some(Tls::Prefer),
+            ("sslmode", "require") => address.tls = Some(Tls::Require),
+            ("sslmode", "verify-full") => address.tls = Some(Tls::Verify),
+            ("host", host) => address.host = some(host),
+            _ => {
+                let help = "parameters that a URL may have are sslmode (disable, prefer, require, verify-full) and host";
+                return Err(Problem::new(format!("the URL's parameter {name}={value} is unknown"), help));
+            }
+        }
+    }
+    Ok(address)
+}
+
+fn host_and_port(text: &str) -> Result<(String, Option<u16>), Problem> {
+    let wrong =
+        || Problem::new(format!("'{text}' names no server"), "write host:port, such as 10.0.0.1:5432");
+    let (host, port) = match text.rsplit_once(':') {
+        Some((host, port)) if !host.contains(':') || host.starts_with('[') => {
+            (host, Some(port.parse().map_err(|_| wrong())?))
+        }
+        _ => (text, None),
+    };
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    if host.is_empty() { Err(wrong()) } else { Ok((host.to_owned(), port)) }
+}
+
+/// Reads the mapping under `target`.
+pub(crate) fn target(kind: &str, table: &mut Table<'_>) -> Option<Target> {
+    let (dialect, usual_port, usual_user) = match kind {
+        "cockroach" => (Dialect::Cockroach, 26257, "root"),
+        _ => (Dialect::Postgres, 5432, "postgres"),
+    };
+    table.contradiction(&HOST, &ENDPOINTS, "one server or a list of them");
+    table.contradiction(&URL, &ENDPOINTS, "one server or a list of them");
+    let given = table.get(&URL).unwrap_or_default();
+    let port = table.get(&PORT).or(given.port).unwrap_or(usual_port);
+    let own_host = if table.has(&HOST) { table.get(&HOST) } else { given.host };
+    let mut endpoints: Vec<Endpoint> =
+        table.all(&ENDPOINTS).into_iter().map(|(host, own)| endpoint(host, own.unwrap_or(port))).collect();
+    if endpoints.is_empty() {
+        endpoints.push(endpoint(own_host.unwrap_or_else(|| "127.0.0.1".into()), port));
+    }
+    let user = table.get(&USER).or(given.user).unwrap_or_else(|| usual_user.into());
+    Some(Target {
+        dialect,
+        endpoints,
+        database: table.get(&DATABASE).or(given.database).unwrap_or_else(|| user.clone()),
+        user,
+        password: table.secret(&PASSWORD),
+        tls: table.get(&TLS).or(given.tls).unwrap_or(Tls::Prefer),
+        ca_file: table.get(&CA_FILE).map(PathBuf::from),
+        timeout_ns: table.value(&TIMEOUT),
+        prepared: table.value(&PREPARED),
+    })
+}
+
+/// A host that begins with a slash is the directory of a Unix socket, whose name has the port in it (libpq's rule).
+fn endpoint(host: String, port: u16) -> Endpoint {
+    match host.starts_with('/') {
+        true => Endpoint::Unix(PathBuf::from(host).join(format!(".s.PGSQL.{port}"))),
+        false => Endpoint::Tcp(host, port),
+    }
+}

@@ -1,0 +1,160 @@
+use crate::Databases;
+use crate::dialect::Dialect;
+use crate::job::{Endpoint, Isolation, Job, Purpose, Tls};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tidemark_load::source::{Choice, Division, SourcePlan};
+use tidemark_measure::pick::Pick;
+use tidemark_plan::document;
+use tidemark_plan::plan::{Plan, Work};
+use tidemark_plan::registry::Registry;
+use tidemark_plan::yaml::Environment;
+
+fn read(text: &str) -> Result<Plan, Vec<String>> {
+    let registry = Registry::new(vec![Arc::new(Databases)], Vec::new());
+    let environment = Environment {
+        registry: &registry,
+        variable: &|name| (name == "TIDEMARK_SECRET_PASSWORD").then(|| "s3cret".to_owned()),
+        file: &|_: &Path| Ok("from a file\n".to_owned()),
+        document: &|_: &Path| Err(std::io::ErrorKind::NotFound.into()),
+        device_size: &|_: &Path| Err(std::io::ErrorKind::NotFound.into()),
+        bound: &|_| None,
+        waited_for: &|| true,
+    };
+    let remarks = |found: Vec<tidemark_plan::diagnostic::Diagnostic>| {
+        found.into_iter().map(|one| format!("{} | {}", one.message, one.help)).collect()
+    };
+    document::read(text, &environment).map(|read| read.plan).map_err(remarks)
+}
+
+fn first(target: &str, stage: &str) -> Work {
+    let plan = read(&format!("name: t\ntarget: {target}\nstages:\n- {stage}\n"))
+        .unwrap_or_else(|found| panic!("{found:?}"));
+    plan.stages[0].works[0].clone()
+}
+
+#[track_caller]
+fn refused(target: &str, stage: &str, expected: &str) {
+    let found = read(&format!("name: t\ntarget: {target}\nstages:\n- {stage}\n")).unwrap_err().join("\n");
+    assert!(found.contains(expected), "{found}");
+}
+
+fn job(work: &Work) -> &Job {
+    Job::of(work).unwrap()
+}
+
+fn choices(work: &Work) -> &[Choice] {
+    let SourcePlan::Mix { choices, pool: None } = &work.load.source else { panic!() };
+    choices
+}
+
+const PLAIN: &str = "{kind: postgres}";
+const LOAD: &str = "load: {workload: pgbench/tpcb-like, for: 1s}";
+
+#[test]
+fn targets_are_read_from_keys_and_urls() {
+    let target = |text: &str| job(&first(text, LOAD)).target.clone();
+    let plain = target(PLAIN);
+    assert_eq!(
+        (plain.dialect, plain.endpoints),
+        (Dialect::Postgres, vec![Endpoint::Tcp("127.0.0.1".into(), 5432)])
+    );
+    assert_eq!(
+        (plain.user.as_str(), plain.database.as_str(), plain.tls),
+        ("postgres", "postgres", Tls::Prefer)
+    );
+    let full = target(
+        "{kind: cockroach, url: \"postgres://anna@h:1/bench?sslmode=require\", password: \"${TIDEMARK_SECRET_PASSWORD}\", \
+         database: other, timeout: 5s, prepared: false}",
+    );
+    assert_eq!((full.dialect, full.endpoints), (Dialect::Cockroach, vec![Endpoint::Tcp("h".into(), 1)]));
+    assert_eq!((full.user.as_str(), full.database.as_str(), full.tls), ("anna", "other", Tls::Require));
+    assert_eq!(full.password.unwrap().reveal(), "s3cret");
+    assert!(!full.prepared && full.timeout_ns == 5_000_000_000);
+    let socket = target("{kind: postgres, host: /run/pg, port: 5433}").endpoints;
+    assert_eq!(socket, [Endpoint::Unix(PathBuf::from("/run/pg/.s.PGSQL.5433"))]);
+    let several = target("{kind: postgres, endpoints: [a, \"b:1\", \"[::1]:2\"]}").endpoints;
+    let tcp = |host: &str, port| Endpoint::Tcp(host.into(), port);
+    assert_eq!(several, [tcp("a", 5432), tcp("b", 1), tcp("::1", 2)]);
+    refused(
+        "{kind: postgres, url: \"postgres://u:pw@h/d\"}",
+        LOAD,
+        "the URL contains a password | write it under `password`",
+    );
+    refused("{kind: postgres, url: \"mysql://h\"}", LOAD, "the scheme is 'mysql'");
+    refused("{kind: postgres, host: a, endpoints: [b]}", LOAD, "exclude each other");
+    refused("postgres", LOAD, "needs settings");
+}
+
+#[test]
+fn a_load_has_clients_with_numbers_of_their_own() {
+    let work = first(
+        PLAIN,
+        "load: {workload: pgbench/simple-update, scale: 3, clients: 5, isolation: serializable, tries: 2, for: 1s}",
+    );
+    assert_eq!((work.load.workers, work.load.depth, work.labels[0].label.as_str()), (5, 1, "simple-update"));
+    let [choice] = choices(&work) else { panic!() };
+    assert_eq!(
+        (choice.division, choice.spaces.clone()),
+        (Division::Spaces, Pick::Sequence { low: 1, high: 5 })
+    );
+    let settings = &job(&work).settings;
+    assert_eq!(
+        (settings.isolation, settings.tries, settings.savepoint),
+        (Some(Isolation::Serializable), 2, false)
+    );
+    assert_eq!(job(&work).workload.options, serde_json::json!({"scale": 3}));
+    assert!(job(&first("{kind: cockroach}", LOAD)).settings.savepoint);
+    let weights: Vec<f64> = choices(&first(PLAIN, "load: {workload: kv, read_percent: 75%, for: 1s}"))
+        .iter()
+        .map(|choice| choice.weight)
+        .collect();
+    assert_eq!(weights, [0.75, 0.25], "what has no share is no action");
+}
+
+#[test]
+fn data_sets_are_loaded_in_chunks_and_dropped() {
+    let fill = first(PLAIN, "prepare: {workload: pgbench/tpcb-like, scale: 10, loaders: 2}");
+    assert_eq!((fill.load.workers, job(&fill).purpose), (2, Purpose::Fill { fresh: false }));
+    let SourcePlan::Scan { items: Some((0, last)), .. } = fill.load.source else { panic!() };
+    assert!(last > 10, "{last}");
+    let drop = first(PLAIN, "cleanup: {workload: pgbench/tpcb-like}");
+    assert_eq!((drop.load.workers, job(&drop).purpose), (1, Purpose::Drop));
+}
+
+#[test]
+fn options_belong_to_their_workload() {
+    for (stage, expected) in [
+        ("load: {workload: pgbench/tpcb-like, tables: 3, for: 1s}", "`tables` does not apply here"),
+        ("load: {workload: pgbench/tpc, for: 1s}", "'pgbench/tpc' is unknown"),
+        ("load: {clients: 2, for: 1s}", "no `workload`"),
+        ("load: {workload: kv, threads: 3, for: 1s}", "did you mean `clients`?"),
+        ("load: {workload: kv, read_percent: 80%, del_percent: 30%, for: 1s}", "more than 100 % together"),
+        ("load: {workload: sysbench/oltp_read_write, table_size: 0, for: 1s}", "out of range"),
+        ("init: {}", "does not apply to databases"),
+    ] {
+        refused(PLAIN, stage, expected);
+    }
+}
+
+#[test]
+fn your_own_sql_has_variables() {
+    let text = "load: {workload: sql, for: 1s, transactions: [{name: sell, weight: 3, set: {item: 1-9}, text: {note: 12}, statements: \
+                [\"UPDATE s SET n = :note WHERE i = :item\", \"SELECT :item::int\"]}, {name: look, commits: each, read_only: true, \
+                statements: SELECT 1}]}";
+    let work = first(PLAIN, text);
+    let labels: Vec<_> =
+        work.labels.iter().map(|label| (label.label.as_str(), label.weight.round())).collect();
+    assert_eq!(labels, [("sell", 75.0), ("look", 25.0)]);
+    let options = job(&work).workload.options.to_string();
+    assert!(
+        options.contains("UPDATE s SET n = $1 WHERE i = $2") && options.contains("SELECT $1::int"),
+        "{options}"
+    );
+    refused(
+        PLAIN,
+        "load: {workload: sql, for: 1s, transactions: [{name: a, statements: [\"SELECT :x\"]}]}",
+        "uses `:x`, which is not set",
+    );
+    refused(PLAIN, "load: {workload: sql, for: 1s}", "`transactions`");
+}

@@ -1,0 +1,245 @@
+//! The works of a stage: the data set that is filled and dropped, and the load that is measured.
+
+use crate::data::DataSet;
+use crate::job::{Checks, Isolation, Job, Purpose, Settings, Spec, Target};
+use crate::workload::{self, Family, Names, Runnable};
+use std::sync::Arc;
+use tidemark_keys::kinds::{Duration, Flag, Whole, Word};
+use tidemark_keys::{Key, Mapping, Table};
+use tidemark_load::pacing::Pacing;
+use tidemark_load::source::SourcePlan;
+use tidemark_load::work::Work as Load;
+use tidemark_plan::defaults;
+use tidemark_plan::engine::WorkPlace;
+use tidemark_plan::plan::{Label, OperationClass, Work, WorkKind};
+use tidemark_plan::yaml::timing::{self, TIMING};
+use tidemark_plan::yaml::{values, works};
+
+/// The works on databases.
+pub(crate) static KEYS: [&Mapping; 3] = [&PREPARE, &LOAD, &CLEANUP];
+
+static PREPARE: Mapping = Mapping::new(
+    "prepare",
+    "Loads a workload's data set, unless it is there",
+    &[&WORKLOAD, &LOADERS, &FRESH, &CHECKS],
+)
+.with(&[&OPTIONS]);
+static LOAD: Mapping =
+    Mapping::new("load", "The measured load: transactions", &[&WORKLOAD, &CLIENTS, &CHECKS]).with(&[
+        &OPTIONS,
+        &TRANSACTIONS,
+        &TIMING,
+    ]);
+static CLEANUP: Mapping =
+    Mapping::new("cleanup", "Drops a workload's data set, if Tidemark made it", &[&WORKLOAD])
+        .with(&[&OPTIONS]);
+
+static WORKLOAD: Key<Names> =
+    Key::new("workload", "Which workload", Names).required("write one such as pgbench/tpcb-like");
+static CLIENTS: Key<Whole<u32>> = Key::new(
+    "clients",
+    "Connections, each with one transaction at a time; with a `rate`, the limit of transactions in flight",
+    Whole(1, defaults::MOST_WORKERS),
+)
+.default("1")
+.also(&["threads", "workers", "concurrency"]);
+static LOADERS: Key<Whole<u32>> =
+    Key::new("loaders", "Connections that load side by side", Whole(1, 1000)).default("4");
+static FRESH: Key<Flag> =
+    Key::new("fresh", "Load it anew although it is there: earlier loads have changed it", Flag)
+        .default("false");
+
+static CHECKS: Key<Word<Checks>> = Key::new(
+    "checks",
+    "What is checked in the data when the work is over: `quick` leaves out what reads large tables as a whole",
+    Word(&[("none", Checks::None), ("quick", Checks::Quick), ("all", Checks::All)]),
+)
+.default("quick");
+
+/// The options of all workloads. Which of them a work may have, its workload decides.
+static OPTIONS: Mapping =
+    Mapping::new("workload_options", "Options of the workload", &[]).with(&workload::KEYS);
+
+static TRANSACTIONS: Mapping = Mapping::new(
+    "transactions",
+    "How transactions are done",
+    &[&ISOLATION, &TRIES, &BACK_OFF, &BACK_OFF_MOST, &SAVEPOINT, &PIPELINE],
+);
+static ISOLATION: Key<Word<Isolation>> = Key::new(
+    "isolation",
+    "Isolation of transactions",
+    Word(&[
+        ("read-committed", Isolation::ReadCommitted),
+        ("repeatable-read", Isolation::RepeatableRead),
+        ("serializable", Isolation::Serializable),
+    ]),
+)
+.otherwise("the server's default");
+static TRIES: Key<Whole<u32>> = Key::new(
+    "tries",
+    "How often a transaction that conflicts is done at most, with the same choices; its latency covers all of it",
+    Whole(1, 1000),
+)
+.default("10")
+.also(&["max_tries"]);
+static BACK_OFF: Key<Duration> = Key::new(
+    "back_off",
+    "Longest pause before the second attempt, doubled before each further one; at least half of it is waited",
+    Duration,
+)
+.default("1ms");
+static BACK_OFF_MOST: Key<Duration> =
+    Key::new("back_off_most", "Longest pause before an attempt", Duration).default("100ms");
+static SAVEPOINT: Key<Flag> = Key::new(
+    "savepoint",
+    "Roll a conflict back to a savepoint at the transaction's beginning, as CockroachDB recommends",
+    Flag,
+)
+.otherwise("`true` on `cockroach`, otherwise `false`");
+static PIPELINE: Key<Flag> =
+    Key::new("pipeline", "Send statements that do not need each other's results in one round trip", Flag)
+        .default("false");
+
+/// Reads a work; all random choices come from `seed`.
+pub(crate) fn work(place: WorkPlace, mut table: Table<'_>, target: &Target, seed: u64) -> Option<Work> {
+    if !KEYS.iter().any(|known| known.name == place.keyword) {
+        let help = "remove it, or use `prepare`, `load` or `cleanup`";
+        let message = format!("`{}` does not apply to databases", place.keyword);
+        table.log().error(table.place(), message, help);
+        return None;
+    }
+    let allowed = if place.kind == WorkKind::Normal { defaults::ALLOWED_FAILURES } else { 0 };
+    let common = works::Common::read(&mut table, place.keyword, allowed);
+    // Without it nobody knows which of the other keys apply.
+    let (family, name) = table.get(&WORKLOAD)?;
+    let spec = Spec { name: name.to_owned(), options: (family.read)(name, &mut table) };
+    let workload = match workload::open(&spec) {
+        Ok(workload) => workload,
+        Err(problem) => {
+            table.log().error(table.place(), problem, "correct the options of the workload");
+            return None;
+        }
+    };
+    let doing = match place.kind {
+        WorkKind::Normal => load(&mut table, target, &workload, name),
+        WorkKind::Prepare => fill(&mut table, target, family, workload),
+        _ => drop_data(&mut table, target),
+    };
+    table.finish();
+    let Doing { workers, purpose, settings, pacing, stop, source, labels } = doing;
+    Some(Work {
+        name: common.name,
+        kind: place.kind,
+        load: Load {
+            workers,
+            depth: 1,
+            pacing,
+            stop,
+            source,
+            finale: None,
+            actions: labels.len() as u16,
+            seed,
+            stream: place.stream,
+        },
+        job: tidemark_plan::job::Job::new(Job { target: target.clone(), workload: spec, purpose, settings }),
+        labels,
+        allowed_failures_per_million: common.allowed_failures,
+        driver: common.driver,
+    })
+}
+
+/// What a work does.
+struct Doing {
+    workers: u32,
+    purpose: Purpose,
+    settings: Settings,
+    pacing: Pacing,
+    stop: tidemark_load::stopping::Stop,
+    source: SourcePlan,
+    labels: Vec<Label>,
+}
+
+fn load(table: &mut Table<'_>, target: &Target, workload: &Arc<dyn Runnable>, name: &str) -> Doing {
+    let workers = table.value(&CLIENTS);
+    let settings = Settings {
+        isolation: table.get(&ISOLATION),
+        tries: table.value(&TRIES),
+        back_off_ns: table.value(&BACK_OFF),
+        back_off_most_ns: table.value(&BACK_OFF_MOST),
+        savepoint: table.get(&SAVEPOINT).unwrap_or(target.dialect.retries_by_savepoint()),
+        pipeline: table.value(&PIPELINE),
+        checks: table.value(&CHECKS),
+    };
+    let actions = workload.actions();
+    if actions.is_empty() {
+        let help = "write `transactions: [{name: ..., statements: [...]}]`";
+        table.log().error(table.place(), "the load has no `transactions`", help);
+    }
+    let total: f64 = actions.iter().map(|action| action.weight).sum();
+    let label = |action: &workload::Action| Label {
+        label: action.label.clone(),
+        kind: action.label.clone(),
+        class: match action.writes {
+            true => OperationClass::named("transaction"),
+            false => OperationClass::Read,
+        },
+        verifies: false,
+        weight: action.weight / total * 100.0,
+        config: config(name, &settings),
+    };
+    let choices = actions.iter().enumerate();
+    let choices = choices.map(|(number, action)| workload::choice(action, number as u16, workers)).collect();
+    let pacing = timing::pacing(table);
+    let stop = timing::ends(table, target.timeout_ns);
+    let labels = actions.iter().map(label).collect();
+    let source = SourcePlan::Mix { choices, pool: None };
+    Doing { workers, purpose: Purpose::Load, settings, pacing, stop, source, labels }
+}
+
+/// The settings as reports show them.
+fn config(name: &str, settings: &Settings) -> String {
+    let isolation = settings.isolation.map_or("default", Isolation::sql);
+    format!("workload={name};isolation={isolation};tries={};pipeline={}", settings.tries, settings.pipeline)
+}
+
+fn fill(table: &mut Table<'_>, target: &Target, family: &Family, workload: Arc<dyn Runnable>) -> Doing {
+    let data = DataSet::new(family.name, workload, target.dialect);
+    let purpose = Purpose::Fill { fresh: table.value(&FRESH) };
+    let workers = table.value(&LOADERS).min(u32::try_from(data.chunks().max(1)).unwrap_or(u32::MAX));
+    let doing =
+        scan(table, target, workers, purpose, ("load", OperationClass::named("load")), data.chunks().max(1));
+    Doing { settings: Settings { checks: table.value(&CHECKS), ..doing.settings }, ..doing }
+}
+
+fn drop_data(table: &mut Table<'_>, target: &Target) -> Doing {
+    scan(table, target, 1, Purpose::Drop, ("drop", OperationClass::Delete), 1)
+}
+
+/// A work that does so many things once.
+fn scan(
+    table: &mut Table<'_>,
+    target: &Target,
+    workers: u32,
+    purpose: Purpose,
+    (name, class): (&str, OperationClass),
+    count: u64,
+) -> Doing {
+    let label = Label {
+        label: name.to_owned(),
+        kind: name.to_owned(),
+        class,
+        verifies: false,
+        weight: 100.0,
+        config: String::new(),
+    };
+    let items = Some((0, count - 1));
+    Doing {
+        workers,
+        purpose,
+        settings: Settings::default(),
+        pacing: Pacing::Closed { think: tidemark_measure::think::Think::Constant { ns: 0 } },
+        stop: timing::stop(table, target.timeout_ns, true),
+        source: SourcePlan::Scan { action: 0, spaces: Some((1, 1)), items, bytes: values::constant(0) },
+        labels: vec![label],
+    }
+}

@@ -1,0 +1,141 @@
+//! What a database says of itself and counts, before a stage and after it: the evidence for the stage's numbers.
+
+use crate::admin::Admin;
+use crate::dialect::Dialect;
+use crate::failure::Failure;
+use std::collections::BTreeMap;
+use std::time::Duration;
+use tidemark_measure::record::{DatabaseSetting, DatabaseUse};
+
+/// The settings that decide whether a commit survives a crash, each with the values that let it.
+const DURABILITY: [(&str, &[&str]); 6] = [
+    ("fsync", &["on"]),
+    ("synchronous_commit", &["on", "remote_apply", "remote_write", "local"]),
+    ("full_page_writes", &["on"]),
+    ("wal_sync_method", &[]),
+    ("commit_delay", &[]),
+    ("data_checksums", &[]),
+];
+
+/// Settings that decide what storage sees.
+const SHOWN: [&str; 7] = [
+    "shared_buffers",
+    "effective_cache_size",
+    "max_wal_size",
+    "checkpoint_timeout",
+    "wal_compression",
+    "autovacuum",
+    "default_transaction_isolation",
+];
+
+/// A database's counters at one time.
+pub(crate) struct Snapshot {
+    counters: BTreeMap<String, u64>,
+}
+
+/// Queries of one row each, whose columns are counters under their names. What a version lacks, it does not answer.
+const COUNTERS: [&str; 4] = [
+    "SELECT xact_commit, xact_rollback, blks_read, blks_hit, deadlocks, temp_bytes FROM pg_stat_database WHERE datname = \
+     current_database()",
+    "SELECT wal_bytes::bigint, wal_records, wal_fpi FROM pg_stat_wal",
+    "SELECT checkpoints_timed + checkpoints_req, buffers_checkpoint, buffers_clean, buffers_backend FROM pg_stat_bgwriter",
+    "SELECT num_timed + num_requested, buffers_written FROM pg_stat_checkpointer",
+];
+
+/// The names of those counters.
+const NAMES: [&[&str]; 4] = [
+    &["commits", "rollbacks", "blocks_read", "blocks_hit", "deadlocks", "temporary_bytes"],
+    &["wal_bytes", "wal_records", "wal_full_pages"],
+    &["checkpoints", "buffers_checkpoint", "buffers_clean", "buffers_backend"],
+    &["checkpoints", "buffers_checkpoint"],
+];
+
+impl Snapshot {
+    /// Reads the counters; those that the server lacks, or does not show to this user, are left out.
+    pub(crate) fn read(admin: &mut Admin) -> Self {
+        let mut counters = BTreeMap::new();
+        for (sql, names) in COUNTERS.iter().zip(NAMES) {
+            let Ok(rows) = admin.query(sql) else { continue };
+            let values = rows.into_iter().flatten();
+            for (name, value) in names.iter().zip(values) {
+                if let Some(number) = value.and_then(|text| text.parse().ok()) {
+                    counters.insert((*name).to_owned(), number);
+                }
+            }
+        }
+        Self { counters }
+    }
+
+    /// What was counted from this time to another one; `None` where it was not, or counting began anew.
+    fn since(&self, later: &Snapshot, name: &str) -> Option<u64> {
+        later.counters.get(name)?.checked_sub(*self.counters.get(name)?)
+    }
+}
+
+/// How often, and how long apart, it is asked whether the load's sessions have ended.
+const ASKED_MOST: u32 = 40;
+const ASKED_EVERY: Duration = Duration::from_millis(50);
+
+/// Waits until the load's own sessions are gone, for a while: what a session has counted is only known when it ends.
+fn wait_for_the_last(admin: &mut Admin) {
+    let others = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'tidemark' AND pid <> pg_backend_pid() \
+                  AND datname = current_database()";
+    for _ in 0..ASKED_MOST {
+        if !admin.value(others).is_ok_and(|count| count.is_some_and(|count| count != "0")) {
+            return;
+        }
+        std::thread::sleep(ASKED_EVERY);
+    }
+}
+
+/// What a database is, and what it counted between two times.
+///
+/// # Errors
+/// The server's refusal.
+pub(crate) fn used(
+    admin: &mut Admin,
+    server: String,
+    dialect: Dialect,
+    before: &Snapshot,
+) -> Result<DatabaseUse, Failure> {
+    wait_for_the_last(admin);
+    let after = Snapshot::read(admin);
+    let counted = |name: &str| before.since(&after, name);
+    let mut used = DatabaseUse {
+        server,
+        version: admin.connection().version().to_owned(),
+        commits: counted("commits"),
+        rollbacks: counted("rollbacks"),
+        deadlocks: counted("deadlocks"),
+        blocks_read: counted("blocks_read"),
+        blocks_hit: counted("blocks_hit"),
+        temporary_bytes: counted("temporary_bytes"),
+        wal_bytes: counted("wal_bytes"),
+        wal_full_pages: counted("wal_full_pages"),
+        checkpoints: counted("checkpoints"),
+        buffers_checkpoint: counted("buffers_checkpoint"),
+        buffers_backend: counted("buffers_backend"),
+        ..DatabaseUse::default()
+    };
+    if dialect != Dialect::Postgres {
+        return Ok(used);
+    }
+    let number = |text: Option<String>| text.and_then(|text| text.parse().ok());
+    used.block_bytes = number(admin.value("SELECT current_setting('block_size')")?);
+    used.data_bytes = number(admin.value("SELECT pg_database_size(current_database())")?);
+    let buffers = "SELECT setting::bigint * current_setting('block_size')::bigint FROM pg_settings WHERE name = 'shared_buffers'";
+    used.cache_bytes = number(admin.value(buffers)?);
+    let names: Vec<String> =
+        DURABILITY.iter().map(|(name, _)| *name).chain(SHOWN).map(|name| format!("'{name}'")).collect();
+    let shown = admin.query(&format!(
+        "SELECT name, current_setting(name) FROM pg_settings WHERE name IN ({}) ORDER BY name",
+        names.join(", ")
+    ))?;
+    for row in shown {
+        let [Some(name), Some(value)] = row.as_slice() else { continue };
+        let known = DURABILITY.iter().find(|(known, values)| known == name && !values.is_empty());
+        let durable = known.map(|(_, values)| values.contains(&value.as_str()));
+        used.settings.push(DatabaseSetting { name: name.clone(), value: value.clone(), durable });
+    }
+    Ok(used)
+}

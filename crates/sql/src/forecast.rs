@@ -1,0 +1,129 @@
+//! What works on databases will do and need, before anything runs.
+
+use crate::data::DataSet;
+use crate::job::{Job, Purpose};
+use crate::workload::{self, Runnable};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tidemark_measure::units;
+use tidemark_plan::forecast::{
+    Action, Amount, Does, Forecaster, Holdings, Remarks, operations, operations_of,
+};
+use tidemark_plan::plan::{Stage, Work};
+
+const LOADS: Does = Does { code: "loads_rows", counts: "row", moves_bytes: true };
+const DROPS: Does = Does { code: "drops_tables", counts: "table", moves_bytes: false };
+const TRANSACTS: Does = Does { code: "does_transactions", counts: "statement", moves_bytes: false };
+
+/// Memory of a connection: its buffers, and its statements' state; bytes.
+const CONNECTION_MEMORY: u64 = 24 << 10;
+
+/// The way through a plan: the data sets that are loaded by now, with their sizes.
+#[derive(Default)]
+pub(crate) struct Preview {
+    loaded: BTreeMap<String, u64>,
+}
+
+impl Forecaster for Preview {
+    fn stage(&mut self, stage: &Stage, works: &[&Work], remarks: &mut Remarks) -> Vec<Vec<Action>> {
+        works.iter().map(|work| self.work(stage, work, remarks).unwrap_or_default()).collect()
+    }
+
+    fn until(&self, work: &Work) -> Option<String> {
+        let (job, _, data) = parts(work)?;
+        match job.purpose {
+            Purpose::Fill { .. } => Some(format!("{} rows are loaded", units::count(rows(&data)))),
+            _ => Some(format!("the {} tables are dropped", data.tables().len())),
+        }
+    }
+
+    fn target(&self, work: &Work) -> String {
+        Job::of(work).map_or_else(String::new, |job| job.target.describe())
+    }
+
+    fn connections(&self, work: &Work) -> u64 {
+        work.load.workers.into()
+    }
+
+    fn memory(&self, work: &Work) -> u64 {
+        u64::from(work.load.workers).saturating_mul(CONNECTION_MEMORY)
+    }
+
+    fn holdings(&self) -> Holdings {
+        let stored = self.loaded.values().fold(0, |sum: u64, bytes| sum.saturating_add(*bytes));
+        Holdings { stored, in_memory: 0, volumes: 0 }
+    }
+}
+
+impl Preview {
+    fn work(&mut self, stage: &Stage, work: &Work, remarks: &mut Remarks) -> Option<Vec<Action>> {
+        let (job, workload, data) = parts(work)?;
+        let key = format!("{} {}", job.target.describe(), data.name);
+        let one = |does, count, bytes: u64| Action {
+            label: work.labels.first().map(|label| label.label.clone()).unwrap_or_default(),
+            ratio: 100.0,
+            does,
+            names: String::new(),
+            operations: operations(&work.load),
+            count,
+            held: Amount::About(bytes),
+            bytes: Amount::About(bytes),
+        };
+        Some(match job.purpose {
+            Purpose::Fill { .. } => {
+                self.loaded.insert(key, data.bytes());
+                vec![one(LOADS, Amount::About(rows(&data)), data.bytes())]
+            }
+            Purpose::Drop => {
+                self.loaded.remove(&key);
+                vec![one(DROPS, Amount::Exactly(data.tables().len() as u64), 0)]
+            }
+            Purpose::Load => {
+                if !self.loaded.contains_key(&key) {
+                    let text = format!(
+                        "stage {} needs the data set {}, which no earlier stage loads: it must already be there",
+                        stage.name, data.name
+                    );
+                    remarks.add("data-not-loaded", text);
+                }
+                let actions = workload.actions().into_iter().zip(&work.labels).enumerate();
+                let action = |(number, (action, label)): (usize, (workload::Action, _))| {
+                    let label: &tidemark_plan::plan::Label = label;
+                    let done = operations_of(&work.load, number as u16);
+                    let begin_and_end = if action.explicit { 2.0 } else { 0.0 };
+                    let each = action.statements + begin_and_end;
+                    let statements = |transactions: u64| (transactions as f64 * each).round() as u64;
+                    Action {
+                        label: label.label.clone(),
+                        ratio: label.weight,
+                        does: TRANSACTS,
+                        names: format!("{each} statements each"),
+                        operations: done,
+                        count: match done {
+                            Amount::Exactly(number) => Amount::About(statements(number)),
+                            Amount::About(number) => Amount::About(statements(number)),
+                            Amount::UpTo(number) => Amount::UpTo(statements(number)),
+                            Amount::Open => Amount::Open,
+                        },
+                        held: Amount::About(data.bytes()),
+                        bytes: Amount::Exactly(0),
+                    }
+                };
+                actions.map(action).collect()
+            }
+        })
+    }
+}
+
+/// A work's job, its workload, and that one's data set.
+fn parts(work: &Work) -> Option<(&Job, Arc<dyn Runnable>, DataSet)> {
+    let job = Job::of(work)?;
+    let (family, _) = workload::find(&job.workload.name)?;
+    let workload = workload::open(&job.workload).ok()?;
+    let data = DataSet::new(family.name, Arc::clone(&workload), job.target.dialect);
+    Some((job, workload, data))
+}
+
+fn rows(data: &DataSet) -> u64 {
+    data.tables().iter().map(crate::schema::Table::rows).sum()
+}

@@ -1,0 +1,267 @@
+//! One slot: a connection of its own, and one transaction after the other on it.
+//!
+//! Here is what is around a transaction's body, the same for all workloads: it is begun and committed; one that conflicts is
+//! done again with the same choices; one that was lost in its `COMMIT` never is; a connection that was lost is made again,
+//! unhurried. An operation's latency covers all of that.
+
+use crate::connection::Connection;
+use crate::failure::Failure;
+use crate::job::Settings;
+use crate::server::Server;
+use crate::statement::{Control, Statements};
+use crate::transaction::{End, Transaction};
+use crate::workload::{Action, Transact, Workload};
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
+use tidemark_load::engine::{Operation, Outcome, Tick};
+use tidemark_measure::counts::FaultCounts;
+use tidemark_measure::fault::Fault;
+use tidemark_measure::rng::Rng;
+use tidemark_reactor::{Examples, Mailbox, Reactor, Task};
+
+/// How long a slot waits to connect again after it could not, or was cut off: a dead server is a failure of every operation,
+/// not of a million in every second.
+const RECONNECT_NS: u64 = 100_000_000;
+
+/// What all slots of a thread share.
+pub(crate) struct Thread {
+    pub(crate) reactor: Rc<Reactor>,
+    pub(crate) examples: Rc<Examples>,
+    pub(crate) server: Arc<Server>,
+    pub(crate) statements: Arc<Statements>,
+    pub(crate) settings: Settings,
+    pub(crate) actions: Arc<[Action]>,
+    pub(crate) ledger: Arc<Ledger>,
+    pub(crate) aborts: RefCell<FaultCounts>,
+}
+
+impl Drop for Thread {
+    fn drop(&mut self) {
+        self.ledger.add(&self.aborts.borrow());
+    }
+}
+
+/// What a stage's transactions came to beyond their operations' outcomes.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger(Mutex<FaultCounts>);
+
+impl Ledger {
+    fn add(&self, aborts: &FaultCounts) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).add(aborts);
+    }
+
+    /// Attempts that were rolled back and made again, by what went wrong; counting starts anew.
+    pub(crate) fn take(&self) -> FaultCounts {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// A workload whose transactions can be done: every one that implements [`Transact`].
+pub trait Runnable: Workload {
+    /// The loop of a slot, which begins with this connection.
+    fn run(self: Arc<Self>, slot: Slot, mailbox: Mailbox) -> Task;
+}
+
+impl<W: Transact> Runnable for W {
+    fn run(self: Arc<Self>, mut slot: Slot, mailbox: Mailbox) -> Task {
+        Box::pin(async move {
+            let mut state = self.state();
+            loop {
+                let (operation, _) = mailbox.next().await;
+                let outcome = slot.perform(&*self, &operation, &mut state).await;
+                mailbox.complete(slot.thread.reactor.now(), outcome);
+            }
+        })
+    }
+}
+
+/// A slot.
+pub struct Slot {
+    thread: Rc<Thread>,
+    endpoint: usize,
+    connection: Option<Connection>,
+    /// Before this, it does not connect.
+    held_until: Tick,
+    /// Whether a transaction is open, rolled back to its savepoint.
+    has_begun: bool,
+}
+
+impl Slot {
+    /// A slot whose connection is made already, or when it is first needed.
+    pub(crate) fn new(thread: Rc<Thread>, endpoint: usize, connection: Option<Connection>) -> Self {
+        Self { thread, endpoint, connection, held_until: 0, has_begun: false }
+    }
+
+    /// Does a transaction, as often as it must and may.
+    async fn perform<W: Transact>(
+        &mut self,
+        workload: &W,
+        operation: &Operation,
+        state: &mut W::State,
+    ) -> Outcome {
+        let mut retries = 0;
+        loop {
+            let failure = match self.attempt(workload, operation, state).await {
+                Ok(bytes) => return Outcome { retries, ..Outcome::success(bytes) },
+                Err(failure) => failure,
+            };
+            if failure.lost {
+                (self.connection, self.has_begun) = (None, false);
+                self.held_until = self.thread.reactor.now() + RECONNECT_NS;
+            }
+            if !failure.is_retryable() || retries + 1 >= self.thread.settings.tries {
+                self.give_up().await;
+                self.note(operation, &failure);
+                return Outcome { retries, ..Outcome::failure(failure.fault) };
+            }
+            self.thread.aborts.borrow_mut().count(failure.fault);
+            retries += 1;
+            self.back_off(operation, retries).await;
+        }
+    }
+
+    /// Waits before the next attempt: longer each time, and not as long as the others that conflicted.
+    #[cold]
+    async fn back_off(&self, operation: &Operation, retries: u32) {
+        let settings = &self.thread.settings;
+        let longest = settings.back_off_ns.saturating_mul(1 << (retries - 1).min(30));
+        let longest = longest.min(settings.back_off_most_ns);
+        let wait = longest / 2 + Rng::new(operation.random, &[retries.into()]).below(longest / 2 + 1);
+        self.thread.reactor.sleep_until(self.thread.reactor.now() + wait).await;
+    }
+
+    #[cold]
+    fn note(&self, operation: &Operation, failure: &Failure) {
+        let label = |action: &Action| action.label.clone();
+        let label = self.thread.actions.get(usize::from(operation.action)).map(label).unwrap_or_default();
+        self.thread.examples.note(failure.fault, || format!("{label}: {failure}"));
+    }
+
+    /// One attempt; gives the bytes that it moved in bulk.
+    #[inline]
+    async fn attempt<W: Transact>(
+        &mut self,
+        workload: &W,
+        operation: &Operation,
+        state: &mut W::State,
+    ) -> Result<u64, Failure> {
+        let thread = Rc::clone(&self.thread);
+        let action = &thread.actions[usize::from(operation.action)];
+        if self.connection.is_none() {
+            self.connect().await?;
+        }
+        let Some(connection) = &mut self.connection else {
+            return Err(Failure::lost(Fault::Local, "there is no connection"));
+        };
+        // Statements without a transaction around them are each one of their own, which a round trip of several is not.
+        connection.set_pipeline(thread.settings.pipeline && action.explicit);
+        let mut ahead = 0;
+        // After a rollback to the savepoint the transaction has begun already.
+        if action.explicit && !std::mem::take(&mut self.has_begun) {
+            connection.add(Control::Begin.number(), &[])?;
+            ahead = 1;
+            if thread.settings.savepoint {
+                connection.add(Control::Savepoint.number(), &[])?;
+                ahead = 2;
+            }
+            if !thread.settings.pipeline {
+                connection.run().await?;
+                ahead = 0;
+            }
+        }
+        let mut transaction = Transaction::new(connection, ahead);
+        let mut rng = Rng::new(operation.random, &[]);
+        let ended = workload.transact(&mut transaction, operation, &mut rng, state).await;
+        let moved = transaction.moved;
+        let failure = match ended {
+            Ok(end) if action.explicit => match finish(connection, end, thread.settings.savepoint).await {
+                Ok(()) => return Ok(moved),
+                Err(failure) => failure,
+            },
+            Ok(_) => return Ok(moved),
+            // A statement of its own may have been committed before the connection was lost.
+            Err(failure) if !action.explicit && action.writes && failure.lost => failure.ambiguous(),
+            Err(failure) => failure,
+        };
+        if failure.lost || !action.explicit {
+            return Err(failure);
+        }
+        let back = match thread.settings.savepoint && failure.is_retryable() {
+            true => Control::RollbackToSavepoint,
+            false => Control::Rollback,
+        };
+        let undone = match connection.add(back.number(), &[]) {
+            Ok(()) => connection.run().await,
+            Err(error) => Err(error),
+        };
+        self.has_begun = undone.is_ok() && back == Control::RollbackToSavepoint;
+        // What could not be rolled back is over when its connection is.
+        Err(Failure { lost: undone.is_err(), ..failure })
+    }
+
+    /// Ends what the last attempt has left open for another one, which will not be made.
+    #[cold]
+    async fn give_up(&mut self) {
+        let Some(connection) = self.connection.as_mut().filter(|_| std::mem::take(&mut self.has_begun))
+        else {
+            return;
+        };
+        let ended = match connection.add(Control::Rollback.number(), &[]) {
+            Ok(()) => connection.run().await,
+            Err(error) => Err(error),
+        };
+        if ended.is_err() {
+            self.connection = None;
+        }
+    }
+
+    /// Connects again, not before its time.
+    #[cold]
+    async fn connect(&mut self) -> Result<(), Failure> {
+        let thread = Rc::clone(&self.thread);
+        if thread.reactor.now() < self.held_until {
+            thread.reactor.sleep_until(self.held_until).await;
+        }
+        let opened = Connection::open(
+            &thread.reactor,
+            &thread.server,
+            self.endpoint,
+            &thread.statements,
+            &thread.settings,
+        );
+        let opened = opened.await.map_err(|failure| Failure { lost: true, ..failure })?;
+        self.connection = Some(opened);
+        Ok(())
+    }
+}
+
+/// Commits a transaction, or rolls it back on purpose.
+#[inline]
+async fn finish(connection: &mut Connection, end: End, savepoint: bool) -> Result<(), Failure> {
+    if end == End::Rollback {
+        connection.add(Control::Rollback.number(), &[])?;
+        return connection.run().await;
+    }
+    if savepoint {
+        // This is the commit. What conflicts says so here; any other failure leaves open whether it was one.
+        connection.add(Control::Release.number(), &[])?;
+        let released = connection.run().await;
+        released.map_err(|failure| if failure.is_retryable() { failure } else { failure.ambiguous() })?;
+    }
+    connection.add(Control::Commit.number(), &[])?;
+    match connection.run().await {
+        Ok(()) if connection.has_committed() => Ok(()),
+        Ok(()) => {
+            let text = "COMMIT rolled the transaction back: one of its statements had failed";
+            Err(Failure::new(Fault::Sql, text))
+        }
+        // After a lost connection, or a release that was the commit, nobody can tell.
+        Err(failure) if failure.lost || savepoint => Err(failure.ambiguous()),
+        // A refused COMMIT has rolled the transaction back.
+        Err(failure) => Err(failure),
+    }
+}
+
+#[cfg(test)]
+mod tests;

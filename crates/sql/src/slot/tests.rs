@@ -1,0 +1,217 @@
+use crate::bulk::Bulk;
+use crate::dialect::Dialect;
+use crate::failure::Failure;
+use crate::job::Settings;
+use crate::schema::Table;
+use crate::sessions::Databases;
+use crate::slot::Ledger;
+use crate::statement::Statement;
+use crate::testing::{Answer, Fake};
+use crate::transaction::{End, Transaction};
+use crate::value::Value::Int;
+use crate::workload::{Action, Transact, Workload};
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Instant;
+use tidemark_load::engine::{Begin, Clock, Operation, Outcome, Session, Sessions as _, ThreadContext};
+use tidemark_measure::fault::Fault;
+use tidemark_measure::rng::Rng;
+
+/// One update with a random parameter, in a transaction or alone; or one that rolls back on purpose.
+struct One;
+
+const ALONE: u16 = 1;
+const ROLLED_BACK: u16 = 2;
+const TWICE_ALONE: u16 = 3;
+
+impl Workload for One {
+    fn tables(&self) -> Vec<Table> {
+        Vec::new()
+    }
+
+    fn generate(&self, _table: usize, _units: Range<u64>, _bulk: &mut Bulk<'_>) {}
+
+    fn version(&self) -> u32 {
+        1
+    }
+
+    fn data_options(&self) -> serde_json::Value {
+        serde_json::Value::Null
+    }
+
+    fn statements(&self, _dialect: Dialect) -> Vec<Statement> {
+        vec![Statement::new("UPDATE t SET a = $1")]
+    }
+
+    fn actions(&self) -> Vec<Action> {
+        vec![
+            Action::transaction("one", 1.0),
+            Action::statement("alone"),
+            Action::transaction("back", 1.0),
+            Action::statement("twice"),
+        ]
+    }
+}
+
+impl Transact for One {
+    type State = ();
+
+    fn state(&self) {}
+
+    async fn transact(
+        &self,
+        transaction: &mut Transaction<'_>,
+        operation: &Operation,
+        rng: &mut Rng,
+        _state: &mut (),
+    ) -> Result<End, Failure> {
+        transaction.add(0, &[Int(rng.below(1000) as i64)])?;
+        if operation.action == TWICE_ALONE {
+            transaction.add(0, &[Int(rng.below(1000) as i64)])?;
+        }
+        transaction.run().await?;
+        Ok(if operation.action == ROLLED_BACK { End::Rollback } else { End::Commit })
+    }
+}
+
+/// Does one operation after the other on one slot, against a script; gives the outcomes, and the aborts.
+fn outcomes(fake: &Fake, settings: &Settings, actions: &[u16]) -> (Vec<Outcome>, Vec<(Fault, u64)>) {
+    let ledger: Arc<Ledger> = Arc::default();
+    let databases = Databases::new(Arc::new(One), fake.server(), settings, &ledger);
+    let clock = Clock::starting_at(Instant::now());
+    let context = ThreadContext { clock, thread: 0, first_slot: 0, slots: 1, largest: 0, seed: 1 };
+    let mut session = databases.open(context).unwrap();
+    let one =
+        |action: &u16| one(&mut *session, &Operation { action: *action, random: 5, ..Operation::default() });
+    let outcomes = actions.iter().map(one).collect();
+    drop(session);
+    (outcomes, ledger.take().iter().collect())
+}
+
+fn one(session: &mut dyn Session, operation: &Operation) -> Outcome {
+    match session.begin(0, operation, 0) {
+        Begin::Done(_, outcome) => outcome,
+        Begin::Started => {
+            let mut ended = Vec::new();
+            while ended.is_empty() {
+                session.reap(u64::MAX / 2, &mut ended);
+            }
+            ended[0].outcome
+        }
+    }
+}
+
+/// A script that answers the n-th round trip with a statement of this beginning in its own way.
+fn when(
+    beginning: &'static str,
+    answers: impl Fn(usize) -> Answer + Send + 'static,
+) -> impl FnMut(&[String]) -> Answer + Send {
+    let mut count = 0;
+    move |statements| match statements.iter().any(|statement| statement.starts_with(beginning)) {
+        true => {
+            count += 1;
+            answers(count)
+        }
+        false => Answer::Fine,
+    }
+}
+
+fn quick() -> Settings {
+    Settings { back_off_ns: 1, tries: 3, ..Settings::default() }
+}
+
+#[test]
+fn a_transaction_is_begun_and_committed_or_rolled_back_on_purpose() {
+    let fake = Fake::new(|_| Answer::Fine);
+    let (outcomes, _) = outcomes(&fake, &quick(), &[0, ALONE, ROLLED_BACK]);
+    assert!(outcomes.iter().all(|outcome| outcome.fault.is_none()), "{outcomes:?}");
+    let update = "UPDATE t SET a = $1";
+    assert_eq!(fake.statements(), ["BEGIN", update, "COMMIT", update, "BEGIN", update, "ROLLBACK"]);
+    let piped = Fake::new(|_| Answer::Fine);
+    let settings = Settings { pipeline: true, ..quick() };
+    self::outcomes(&piped, &settings, &[0]);
+    assert_eq!(piped.messages(), ["PBEPBES", "PBES"], "BEGIN goes with the first statement");
+    let apart = Fake::new(|_| Answer::Fine);
+    self::outcomes(&apart, &settings, &[TWICE_ALONE]);
+    assert_eq!(apart.messages(), ["PBES", "BES"], "one Sync would make one transaction of both");
+}
+
+#[test]
+fn a_conflict_is_done_again_and_counted_until_tries_are_used_up() {
+    let fake =
+        Fake::new(when("UPDATE", |count| if count < 3 { Answer::Fails(0, "40001") } else { Answer::Fine }));
+    let (ended, aborts) = outcomes(&fake, &quick(), &[0]);
+    assert_eq!((ended[0].fault, ended[0].retries), (None, 2));
+    assert_eq!(aborts, [(Fault::Serialization, 2)]);
+    assert_eq!(fake.statements().iter().filter(|statement| *statement == "ROLLBACK").count(), 2);
+
+    let fake = Fake::new(when("UPDATE", |_| Answer::Fails(0, "40P01")));
+    let (ended, aborts) = outcomes(&fake, &quick(), &[0]);
+    assert_eq!((ended[0].fault, ended[0].retries), (Some(Fault::Deadlock), 2));
+    assert_eq!(aborts, [(Fault::Deadlock, 2)], "the last one is the failure");
+
+    let fake = Fake::new(when("UPDATE", |_| Answer::Fails(0, "23505")));
+    let (ended, aborts) = outcomes(&fake, &quick(), &[0, 0]);
+    assert_eq!((ended[0].fault, ended[0].retries), (Some(Fault::Constraint), 0));
+    assert!(aborts.is_empty(), "what is no conflict is not tried again");
+    assert_eq!(fake.statements().iter().filter(|statement| *statement == "BEGIN").count(), 2);
+}
+
+#[test]
+fn what_was_lost_in_its_commit_is_never_done_again() {
+    let fake = Fake::new(when("COMMIT", |count| if count == 1 { Answer::Close } else { Answer::Fine }));
+    let (ended, aborts) = outcomes(&fake, &quick(), &[0, 0]);
+    assert_eq!((ended[0].fault, ended[0].retries), (Some(Fault::Ambiguous), 0));
+    assert_eq!(ended[1].fault, None, "the next one has a new connection");
+    assert!(aborts.is_empty());
+    assert_eq!(fake.statements().iter().filter(|statement| statement.starts_with("UPDATE")).count(), 2);
+    let alone = Fake::new(when("UPDATE", |count| if count == 1 { Answer::Close } else { Answer::Fine }));
+    let (ended, _) = outcomes(&alone, &quick(), &[ALONE]);
+    assert_eq!(ended[0].fault, Some(Fault::Ambiguous), "a statement alone is its own commit");
+    let before = Fake::new(when("UPDATE", |count| if count == 1 { Answer::Close } else { Answer::Fine }));
+    let (ended, _) = outcomes(&before, &quick(), &[0]);
+    assert_eq!(ended[0].fault, Some(Fault::Reset), "before COMMIT nothing can have happened");
+}
+
+#[test]
+fn a_commit_that_rolled_back_is_no_success() {
+    // Its first statement fails; that the COMMIT only rolls back is in its tag.
+    let fake = Fake::new(|statements| match statements {
+        [only] if only == "COMMIT" => Answer::Raw(b"2\0\0\0\x04C\0\0\0\x0dROLLBACK\0Z\0\0\0\x05I".to_vec()),
+        _ => Answer::Fine,
+    });
+    let (ended, _) = outcomes(&fake, &quick(), &[0]);
+    assert_eq!(ended[0].fault, Some(Fault::Sql));
+}
+
+#[test]
+fn with_a_savepoint_a_conflict_keeps_its_place() {
+    let settings = Settings { savepoint: true, ..quick() };
+    let fake =
+        Fake::new(when("RELEASE", |count| if count == 1 { Answer::Fails(0, "40001") } else { Answer::Fine }));
+    let (ended, aborts) = outcomes(&fake, &settings, &[0]);
+    assert_eq!((ended[0].fault, ended[0].retries), (None, 1));
+    assert_eq!(aborts, [(Fault::Serialization, 1)]);
+    let words: Vec<String> =
+        fake.statements().iter().map(|text| text.split(' ').take(2).collect::<Vec<_>>().join(" ")).collect();
+    let expected = [
+        "BEGIN",
+        "SAVEPOINT cockroach_restart",
+        "UPDATE t",
+        "RELEASE SAVEPOINT",
+        "ROLLBACK TO",
+        "UPDATE t",
+        "RELEASE SAVEPOINT",
+        "COMMIT",
+    ];
+    assert_eq!(words, expected);
+
+    let ambiguous = Fake::new(when("RELEASE", |_| Answer::Fails(0, "XX000")));
+    let (ended, _) = outcomes(&ambiguous, &settings, &[0]);
+    assert_eq!((ended[0].fault, ended[0].retries), (Some(Fault::Ambiguous), 0));
+
+    let hopeless = Fake::new(when("UPDATE", |_| Answer::Fails(0, "40001")));
+    let (ended, _) = outcomes(&hopeless, &settings, &[0]);
+    assert_eq!((ended[0].fault, ended[0].retries), (Some(Fault::Serialization), 2));
+    assert_eq!(hopeless.statements().last().unwrap(), "ROLLBACK", "what is given up is ended");
+}
