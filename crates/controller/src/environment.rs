@@ -105,8 +105,9 @@ mod tests {
             let error = read(Path::new(path)).unwrap_err().to_string();
             assert!(error.contains("secrets directory"), "{path}: {error}");
         }
-        let none =
-            restricted(None, &Registry::default(), &|| true, |environment| (environment.file)(&secrets.join("key")));
+        let none = restricted(None, &Registry::default(), &|| true, |environment| {
+            (environment.file)(&secrets.join("key"))
+        });
         assert!(none.unwrap_err().to_string().contains("--secrets"));
     }
 

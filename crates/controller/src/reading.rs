@@ -597,7 +597,9 @@ mod tests {
         };
         let evaluation = |levels: &str| {
             let loads: String = (0..900).map(load).collect();
-            format!("name: e\narms: [{{name: a, target: {{kind: mock, delay: 1ms}}}}]\nlevels: {levels}\nloads:\n{loads}")
+            format!(
+                "name: e\narms: [{{name: a, target: {{kind: mock, delay: 1ms}}}}]\nlevels: {levels}\nloads:\n{loads}"
+            )
         };
         let hundred: Vec<String> = (1..=100).map(|value| value.to_string()).collect();
         let rates: Vec<String> = (1..=100).map(|value| format!("{value}/s")).collect();
@@ -607,20 +609,52 @@ mod tests {
         for (what, text, why) in [
             ("sections", sections, "job sections"),
             ("options of all jobs", format!("[global]\ndescription={long}\n{jobs}"), "whole file"),
-            ("files", format!("[a]\nrw=read\nfilename={}\ndirectory={}\n", "a:".repeat(900), "b:".repeat(900)), "files"),
-            ("names of files", format!("[a]\nrw=read\nnumjobs=900\nfilename_format={}\n", "$jobname".repeat(9_000)), "names a file"),
-            ("names", format!("name: x\ntarget: {{kind: mock, delay: 1ms}}\nnaming: {{object_prefix: {long}}}\nstages:\n{prepare}"), "object_prefix"),
-            ("targets", format!("name: x\ntarget: {{kind: s3, endpoint: [{}], access_key: a, secret_key: b}}\nstages:\n{prepare}",
-                (0..900).map(|host| format!("'http://{}{host}.example'", "h".repeat(40))).collect::<Vec<_>>().join(",")), "take more than"),
-            ("configs", format!("<workload name=\"x\" config=\"oprefix={long}\"><storage type=\"mock\"/><workflow><workstage name=\"m\">{}</workstage></workflow></workload>",
-                work.repeat(900)), "take more than"),
+            (
+                "files",
+                format!("[a]\nrw=read\nfilename={}\ndirectory={}\n", "a:".repeat(900), "b:".repeat(900)),
+                "files",
+            ),
+            (
+                "names of files",
+                format!("[a]\nrw=read\nnumjobs=900\nfilename_format={}\n", "$jobname".repeat(9_000)),
+                "names a file",
+            ),
+            (
+                "names",
+                format!(
+                    "name: x\ntarget: {{kind: mock, delay: 1ms}}\nnaming: {{object_prefix: {long}}}\nstages:\n{prepare}"
+                ),
+                "object_prefix",
+            ),
+            (
+                "targets",
+                format!(
+                    "name: x\ntarget: {{kind: s3, endpoint: [{}], access_key: a, secret_key: b}}\nstages:\n{prepare}",
+                    (0..900)
+                        .map(|host| format!("'http://{}{host}.example'", "h".repeat(40)))
+                        .collect::<Vec<_>>()
+                        .join(",")
+                ),
+                "take more than",
+            ),
+            (
+                "configs",
+                format!(
+                    "<workload name=\"x\" config=\"oprefix={long}\"><storage type=\"mock\"/><workflow><workstage name=\"m\">{}</workstage></workflow></workload>",
+                    work.repeat(900)
+                ),
+                "take more than",
+            ),
             ("levels", evaluation(&product), "levels together"),
             ("aliases", aliases, "aliases"),
         ] {
             assert!(text.len() < LARGEST_DOCUMENT, "{what}");
             match read(&text) {
                 Err(ReadFailure::Wrong(problems)) => {
-                    assert!(problems.iter().any(|problem| problem.message.contains(why)), "{what}: {problems:?}");
+                    assert!(
+                        problems.iter().any(|problem| problem.message.contains(why)),
+                        "{what}: {problems:?}"
+                    );
                 }
                 Err(ReadFailure::Refused(reason)) => assert!(reason.contains(why), "{what}: {reason}"),
                 other => panic!("{what}: {}", other.is_ok()),

@@ -143,7 +143,13 @@ fn load(workers: u32, stop: Stop, source: SourcePlan, actions: usize) -> Load {
     }
 }
 
-fn normal(element: &Element, scope: &Scope<'_>, storage: Storage, workers: u32, reader: &mut Reader<'_>) -> Work {
+fn normal(
+    element: &Element,
+    scope: &Scope<'_>,
+    storage: Storage,
+    workers: u32,
+    reader: &mut Reader<'_>,
+) -> Work {
     let name = element.value("name").map_or(String::new(), |name| name.text.trim().to_owned());
     if name.is_empty() {
         reader.remarks.error(element.span.clone(), "`work` has no `name`", "add name=\"...\"");

@@ -401,7 +401,9 @@ fn it_is_run_on_drivers() {
     let address = listener.local_addr().unwrap();
     let served = Arc::clone(&fleet);
     let upgrade = |upgrade: WebSocketUpgrade| async move {
-        link::limits(upgrade).on_upgrade(|socket| async move { served.serve(socket, "here".into(), &link::Intake::default(), || ()).await })
+        link::limits(upgrade).on_upgrade(|socket| async move {
+            served.serve(socket, "here".into(), &link::Intake::default(), || ()).await
+        })
     };
     let router = axum::Router::new().route(link::PATH, axum::routing::get(upgrade));
     runtime.spawn(async move { axum::serve(listener, router).await });

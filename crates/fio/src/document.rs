@@ -74,8 +74,11 @@ pub(crate) fn read(
         found.push(Diagnostic::error(0..0, "the file has no job section", help));
     }
     let (seed, shared) = (defaults::seed_of(text), Arc::from(text));
-    let stages: Vec<Stage> =
-        stages.iter().enumerate().map(|(index, jobs)| stage(&shared, seed, index, jobs, &mut found)).collect();
+    let stages: Vec<Stage> = stages
+        .iter()
+        .enumerate()
+        .map(|(index, jobs)| stage(&shared, seed, index, jobs, &mut found))
+        .collect();
     let failed = found.iter().any(|diagnostic| diagnostic.severity == Severity::Error);
     // Errors first: they are what keeps the file from running.
     found.sort_by_key(|diagnostic| (std::cmp::Reverse(diagnostic.severity), diagnostic.span.start));
@@ -115,7 +118,12 @@ fn too_much(text: &str, sections: &[Section<'_>]) -> Option<Diagnostic> {
     let whole = text.len().saturating_mul(count);
     let first = sections.first().filter(|_| whole > MOST_TEXT)?;
     let (length, most) = (units::bytes(text.len() as u64), units::bytes(MOST_TEXT as u64));
-    refuse(first, format!("the file has {count} jobs and {length}, which together exceed {most}: drivers get the whole file with each job"))
+    refuse(
+        first,
+        format!(
+            "the file has {count} jobs and {length}, which together exceed {most}: drivers get the whole file with each job"
+        ),
+    )
 }
 
 /// A job and where it stands.
@@ -164,7 +172,11 @@ fn jobs<'a>(
         check_numbers(&job, found);
         let paths = job.paths().unwrap_or_else(|wrong| {
             let message = format!("`{}` {wrong}", shortened(job.section));
-            found.push(Diagnostic::error(section.span.clone(), message, "name fewer files, and shorter ones"));
+            found.push(Diagnostic::error(
+                section.span.clone(),
+                message,
+                "name fewer files, and shorter ones",
+            ));
             Vec::new()
         });
         let waits = job.on(&["stonewall", "wait_for_previous"]) == Some(true);

@@ -48,7 +48,9 @@ fn plain<T: Serialize + ?Sized, S: Serializer>(shared: &Arc<T>, serializer: S) -
 }
 
 /// Reads it back; what has travelled is shared no more.
-fn shared<'de, T: Deserialize<'de>, S: From<T>, D: Deserializer<'de>>(deserializer: D) -> Result<S, D::Error> {
+fn shared<'de, T: Deserialize<'de>, S: From<T>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<S, D::Error> {
     T::deserialize(deserializer).map(S::from)
 }
 

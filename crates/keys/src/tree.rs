@@ -219,7 +219,9 @@ impl<'de> Visitor<'de> for RawVisitor {
         GROWN.set(GROWN.get().saturating_add(value.len()));
         match GROWN.get() <= LARGEST_TREE {
             true => Ok(Raw::Text(value.to_owned())),
-            false => Err(E::custom(format!("its aliases repeat more than {} MiB of text", LARGEST_TREE >> 20))),
+            false => {
+                Err(E::custom(format!("its aliases repeat more than {} MiB of text", LARGEST_TREE >> 20)))
+            }
         }
     }
 

@@ -196,7 +196,11 @@ mod tests {
         assert!(memory(&seconds) < (READY + 1) * one);
         let whole: Vec<_> = std::iter::from_fn(|| seconds.pop(false)).collect();
         assert_eq!(whole.len(), 2_001);
-        assert!(whole[1..].iter().all(|one| (one.actions[0].response.count(), one.actions[1].lag.count()) == (2, 1)));
+        assert!(
+            whole[1..]
+                .iter()
+                .all(|one| (one.actions[0].response.count(), one.actions[1].lag.count()) == (2, 1))
+        );
         assert_eq!((seconds.packed, seconds.ready.len()), (0, 0));
     }
 

@@ -227,7 +227,8 @@ fn token_of(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
 pub(crate) async fn identify(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     match admit(&app, request).await {
         Ok(request) => {
-            let caller = request.extensions().get::<Identified>().and_then(|identified| identified.0.as_ref());
+            let caller =
+                request.extensions().get::<Identified>().and_then(|identified| identified.0.as_ref());
             let role = caller.map(|caller| caller.role);
             app.in_turn(role, next.run(request)).await
         }

@@ -114,8 +114,7 @@ fn is_json(headers: &HeaderMap) -> bool {
 /// A whole body; refused if it is too large (bytes), or comes too slowly.
 pub(crate) async fn collect(body: Body, patience: Duration, most: usize) -> Result<Bytes, ApiError> {
     let too_large = || {
-        let message =
-            format!("the body exceeds {most} bytes; documents can have up to {LARGEST_DOCUMENT}");
+        let message = format!("the body exceeds {most} bytes; documents can have up to {LARGEST_DOCUMENT}");
         ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, message)
     };
     // One that says beforehand that it is too large is not waited for.

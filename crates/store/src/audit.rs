@@ -120,7 +120,8 @@ mod tests {
         }
         note(&mut store, "delete run", 2);
         KEPT.iter().for_each(|(kind, _)| store.prune(kind, 3).unwrap());
-        let count = |what: &str| store.audit(100, None).unwrap().iter().filter(|entry| entry.what == what).count();
+        let count =
+            |what: &str| store.audit(100, None).unwrap().iter().filter(|entry| entry.what == what).count();
         let left = ["submit", REFUSED, "login", "driver joined", "driver gone", "delete run"].map(count);
         assert_eq!(left, [1, 3, 3, 0, 3, 2], "three of each kind, and the newest");
         // Everything is of one kind.

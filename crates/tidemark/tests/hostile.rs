@@ -70,28 +70,82 @@ fn hostile() -> Vec<(&'static str, String)> {
     let loads: String = (0..900).map(|name| format!("- {{name: l{name}, stages: [{{{load}}}]}}\n")).collect();
     let hosts: Vec<String> = (0..900).map(|host| format!("'http://{}{host}'", "h".repeat(400))).collect();
     let xml = |config: &str, stages: &str| {
-        format!("<workload name=\"x\" config=\"{config}\"><storage type=\"mock\"/><workflow>{stages}</workflow></workload>")
+        format!(
+            "<workload name=\"x\" config=\"{config}\"><storage type=\"mock\"/><workflow>{stages}</workflow></workload>"
+        )
     };
     vec![
         ("fio sections", (0..36_000).map(|job| format!("[{job}]\n")).collect()),
-        ("large fio sections", (0..900).map(|job| format!("[{}{job}]\nrw=read\n", "s".repeat(1_000))).collect()),
-        ("fio options", format!("[global]\n{}{}", "a\n".repeat(250_000), (0..900).map(|job| format!("[{job}]\n")).collect::<String>())),
-        ("fio files", format!("[a]\nrw=read\nfilename={}\ndirectory={}\n", "a:".repeat(200_000), "b:".repeat(200_000))),
-        ("fio names", format!("[a]\nrw=read\nnumjobs=900\nname={}\nfilename_format={}\n", "n".repeat(300_000), "$jobname".repeat(60_000))),
+        (
+            "large fio sections",
+            (0..900).map(|job| format!("[{}{job}]\nrw=read\n", "s".repeat(1_000))).collect(),
+        ),
+        (
+            "fio options",
+            format!(
+                "[global]\n{}{}",
+                "a\n".repeat(250_000),
+                (0..900).map(|job| format!("[{job}]\n")).collect::<String>()
+            ),
+        ),
+        (
+            "fio files",
+            format!("[a]\nrw=read\nfilename={}\ndirectory={}\n", "a:".repeat(200_000), "b:".repeat(200_000)),
+        ),
+        (
+            "fio names",
+            format!(
+                "[a]\nrw=read\nnumjobs=900\nname={}\nfilename_format={}\n",
+                "n".repeat(300_000),
+                "$jobname".repeat(60_000)
+            ),
+        ),
         ("XML works", xml("", &stage.repeat(6_000))),
         ("XML configs", xml(&format!("oprefix={long}"), &stage.repeat(3_500))),
         ("XML brackets", xml(&"{".repeat(900_000), &stage)),
         ("XML elements", "<workload>".to_owned() + &"<a/>".repeat(240_000) + "</workload>"),
-        ("YAML stages", format!("name: x\ntarget: {{kind: mock, delay: 1ms}}\nstages:\n{}", "- pause: 1s\n".repeat(80_000))),
-        ("YAML works", format!("name: x\ntarget: {{kind: mock, delay: 1ms}}\nstages:\n{}", format!("- {load}\n").repeat(9_900))),
-        ("YAML targets", format!("name: x\ntarget: {{kind: s3, endpoint: [{}], access_key: a, secret_key: b}}\nstages:\n{}",
-            hosts.join(","), format!("- {load}\n").repeat(8_000))),
+        (
+            "YAML stages",
+            format!(
+                "name: x\ntarget: {{kind: mock, delay: 1ms}}\nstages:\n{}",
+                "- pause: 1s\n".repeat(80_000)
+            ),
+        ),
+        (
+            "YAML works",
+            format!(
+                "name: x\ntarget: {{kind: mock, delay: 1ms}}\nstages:\n{}",
+                format!("- {load}\n").repeat(9_900)
+            ),
+        ),
+        (
+            "YAML targets",
+            format!(
+                "name: x\ntarget: {{kind: s3, endpoint: [{}], access_key: a, secret_key: b}}\nstages:\n{}",
+                hosts.join(","),
+                format!("- {load}\n").repeat(8_000)
+            ),
+        ),
         ("YAML aliases", format!("name: x\nx-a: &a \"{long}\\n\"\nx-b: [{}]\n", vec!["*a"; 900].join(","))),
         ("YAML keys", (0..90_000).map(|key| format!("k{key}: 1\n")).collect()),
-        ("levels", format!("name: e\narms: [{{name: a, target: {{kind: mock, delay: 1ms}}}}]\n\
-            levels: {{workers: [{}], rate: [{}]}}\nloads:\n{loads}", numbers.join(","), rates.join(","))),
-        ("sweeps", format!("name: x\ntarget: {{kind: file, path: /tmp/{}, size: 1GiB}}\nstages:\n- load: {{for: 1s, pattern: read, \
-            block_size: 4KiB, depth: [{}], repeats: 100}}\n", "p/".repeat(200_000), numbers.join(","))),
+        (
+            "levels",
+            format!(
+                "name: e\narms: [{{name: a, target: {{kind: mock, delay: 1ms}}}}]\n\
+            levels: {{workers: [{}], rate: [{}]}}\nloads:\n{loads}",
+                numbers.join(","),
+                rates.join(",")
+            ),
+        ),
+        (
+            "sweeps",
+            format!(
+                "name: x\ntarget: {{kind: file, path: /tmp/{}, size: 1GiB}}\nstages:\n- load: {{for: 1s, pattern: read, \
+            block_size: 4KiB, depth: [{}], repeats: 100}}\n",
+                "p/".repeat(200_000),
+                numbers.join(",")
+            ),
+        ),
     ]
 }
 
@@ -133,9 +187,11 @@ fn measures_operators_under_a_flood() {
     let place = Place::new();
     let controller = Controller::start(&place, &["--no-driver"]);
     let (olga, driver) = (token(&place, "olga", "operator"), token(&place, "d*", "driver"));
-    let viewers: Vec<String> = (0..20).map(|number| token(&place, &format!("vera-{number}"), "viewer")).collect();
+    let viewers: Vec<String> =
+        (0..20).map(|number| token(&place, &format!("vera-{number}"), "viewer")).collect();
     let join = |number: usize| {
-        let join = Join { url: controller.url.clone(), token: Some(Secret::new(&driver)), trust: Trust::System };
+        let join =
+            Join { url: controller.url.clone(), token: Some(Secret::new(&driver)), trust: Trust::System };
         let hello = Hello {
             protocol: VERSION,
             tidemark: env!("CARGO_PKG_VERSION").into(),
@@ -156,7 +212,11 @@ fn measures_operators_under_a_flood() {
     std::thread::scope(|scope| {
         for viewer in &viewers {
             scope.spawn(|| {
-                for path in ["/api/v1/overview", "/api/v1/runs", "/api/v1/drivers", "/api/v1/info"].iter().cycle().take(2_000) {
+                for path in ["/api/v1/overview", "/api/v1/runs", "/api/v1/drivers", "/api/v1/info"]
+                    .iter()
+                    .cycle()
+                    .take(2_000)
+                {
                     if over.load(Ordering::Relaxed) {
                         return;
                     }

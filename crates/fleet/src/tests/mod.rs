@@ -60,7 +60,9 @@ impl Host {
         let address = listener.local_addr().unwrap();
         let of_router = Arc::clone(&fleet);
         let upgrade = |upgrade: WebSocketUpgrade| async move {
-            limits(upgrade).on_upgrade(|socket| async move { of_router.serve(socket, "here".into(), &crate::link::Intake::default(), || ()).await })
+            limits(upgrade).on_upgrade(|socket| async move {
+                of_router.serve(socket, "here".into(), &crate::link::Intake::default(), || ()).await
+            })
         };
         let router = axum::Router::new().route(PATH, axum::routing::get(upgrade));
         runtime.spawn(async move { axum::serve(listener, router).await });

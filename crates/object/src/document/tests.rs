@@ -42,7 +42,17 @@ fn read(
 ) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
     let registry = Registry::new(vec![Arc::new(Objects)], vec![]);
     let (document, device_size) = (&nothing, &nothing);
-    yaml::read(text, &Environment { registry: &registry, variable, file: &file, document, device_size, waited_for: &|| true })
+    yaml::read(
+        text,
+        &Environment {
+            registry: &registry,
+            variable,
+            file: &file,
+            document,
+            device_size,
+            waited_for: &|| true,
+        },
+    )
 }
 
 fn outcome(text: &str) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {

@@ -239,7 +239,8 @@ fn works<'a>(table: &mut Table<'a>, stage: usize, scope: &Scope<'a>, context: &C
             }
             return Vec::new();
         };
-        let mut made = works::work(place(key.name, 0, true), &entry.node, table.below(*key, entry), scope, context);
+        let mut made =
+            works::work(place(key.name, 0, true), &entry.node, table.below(*key, entry), scope, context);
         let fit = made.iter().take_while(|made| context.budget.work(&made.work, table)).count();
         made.truncate(fit);
         return made;

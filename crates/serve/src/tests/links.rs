@@ -12,7 +12,8 @@ use tidemark_plan::secret::Secret;
 fn joined(server: &Server) -> link::Link {
     let url = format!("http://{}", server.address());
     let join = Join { url, token: Some(Secret::new(DRIVER)), trust: Trust::System };
-    let hello = Hello { protocol: VERSION, tidemark: "1".into(), name: "d1".into(), instance: 7, ..Hello::default() };
+    let hello =
+        Hello { protocol: VERSION, tidemark: "1".into(), name: "d1".into(), instance: 7, ..Hello::default() };
     let link = link::join(join, hello).unwrap();
     let until = Instant::now() + Duration::from_secs(60);
     let is_there = || server.fleet.members().iter().any(|member| member.presence == Presence::Present);
@@ -79,6 +80,9 @@ fn a_driver_that_was_let_in_takes_no_place_of_others() {
     let link = joined(&server);
     let idle: Vec<_> = (0..100).map(|_| server.connect()).collect();
     assert_eq!(server.get("/api/v1/info").status, 200);
-    assert!(link.incoming.try_iter().all(|told| !matches!(told, FromController::Disconnected)), "it gave way");
+    assert!(
+        link.incoming.try_iter().all(|told| !matches!(told, FromController::Disconnected)),
+        "it gave way"
+    );
     drop(idle);
 }

@@ -46,7 +46,9 @@ fn router(fleet: &Arc<Fleet>) -> axum::Router {
         if headers.get("authorization").is_none_or(|value| value != "Bearer let me in") {
             return StatusCode::UNAUTHORIZED.into_response();
         }
-        limits(upgrade).on_upgrade(|socket| async move { fleet.serve(socket, "somewhere".into(), &Intake::default(), || ()).await })
+        limits(upgrade).on_upgrade(|socket| async move {
+            fleet.serve(socket, "somewhere".into(), &Intake::default(), || ()).await
+        })
     };
     axum::Router::new().route(PATH, axum::routing::get(upgrade))
 }
