@@ -211,16 +211,14 @@ fn measures_operators_under_a_flood() {
     let mut times: Vec<Duration> = Vec::new();
     std::thread::scope(|scope| {
         for viewer in &viewers {
-            scope.spawn(|| {
-                for path in ["/api/v1/overview", "/api/v1/runs", "/api/v1/drivers", "/api/v1/info"]
-                    .iter()
-                    .cycle()
-                    .take(2_000)
-                {
+            let (controller, over) = (&controller, &over);
+            scope.spawn(move || {
+                let paths = ["/api/v1/overview", "/api/v1/runs", "/api/v1/drivers", "/api/v1/info"];
+                for path in paths.iter().cycle().take(2_000) {
                     if over.load(Ordering::Relaxed) {
                         return;
                     }
-                    ask(&controller, "GET", path, viewer, "");
+                    ask(controller, "GET", path, viewer, "");
                 }
             });
         }

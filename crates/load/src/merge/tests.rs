@@ -108,6 +108,17 @@ fn what_cannot_be_a_second_of_the_work_is_refused_and_holds_nothing_up() {
 }
 
 #[test]
+fn seconds_that_have_not_been_yet_are_refused() {
+    let mut merge = Merge::new(&work(Stop::default()), 2);
+    let slack = (CLOCKS_DIFFER_NS / INTERVAL_NS) as u32;
+    for now in [0, 60] {
+        merge.clock(u64::from(now) * INTERVAL_NS);
+        let mut take = |index| merge.take_encoded(0, &wire::encode(&second(index, 1))).is_ok();
+        assert_eq!([now + slack, now + slack + 1].map(&mut take), [true, false]);
+    }
+}
+
+#[test]
 fn numbers_of_hostile_drivers_overflow_nothing() {
     let stop = Stop { give_up_ns: Some(0), ..Stop::default() };
     let (mut merge, mut seen) = (Merge::new(&work(stop), 2), Seen::default());

@@ -37,6 +37,8 @@ impl Context<'_> {
 /// What the works of a document may still grow to: a short text can ask for very many of them.
 pub struct Budget {
     room: Room,
+    /// Whether there was not enough of it.
+    spent: Cell<bool>,
     points: Cell<u64>,
     named: Cell<u64>,
 }
@@ -45,6 +47,7 @@ impl Default for Budget {
     fn default() -> Self {
         Self {
             room: Room::default(),
+            spent: Cell::new(false),
             points: Cell::new(defaults::MOST_POINTS),
             named: Cell::new(defaults::MOST_NAMED),
         }
@@ -52,18 +55,24 @@ impl Default for Budget {
 }
 
 impl Budget {
+    /// Whether the document has grown to more than it may: reading ends then.
+    pub(super) fn is_spent(&self) -> bool {
+        self.spent.get()
+    }
+
     /// Reserves the room of a work; false, and an error, if there is not enough.
     pub(super) fn work(&self, work: &Work, table: &Table<'_>) -> bool {
-        Self::fits(self.room.take(work), table)
+        self.fits(self.room.take(work), table)
     }
 
     /// Whether there is room for the works of a sweep, of which this is one; false, and an error, if there is not.
     pub fn sweep(&self, work: &Work, points: usize, table: &Table<'_>) -> bool {
-        Self::fits(self.room.has(work, points), table)
+        self.fits(self.room.has(work, points), table)
     }
 
-    fn fits(fits: bool, table: &Table<'_>) -> bool {
-        if !fits {
+    fn fits(&self, fits: bool, table: &Table<'_>) -> bool {
+        // Once is enough: nothing else fits then.
+        if !fits && !self.spent.replace(true) {
             let most = units::bytes(room::MOST as u64);
             let message = format!("all works of the document together take more than {most}");
             table.log().error(table.place(), message, "use fewer works, or shorter lists and names");

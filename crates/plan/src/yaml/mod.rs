@@ -117,6 +117,9 @@ fn workload<'a>(table: Table<'a>, environment: &Environment<'_>, text: &str, len
         }
         let made = stage(&table, node, stages.len(), &mut names, &scope, on_failure, &context);
         stages.extend(made);
+        if context.budget.is_spent() {
+            break;
+        }
     }
     drivers::check_pins(&mut table, &drivers, &stages);
     table.finish();
