@@ -167,7 +167,7 @@ fn a_ceph_configuration_is_code_and_has_a_list_of_its_own() {
         ("pool: p, image: i, conf: IN/../out/ceph.conf", "`..`"),
         ("pool: p, image: i", "--allow-ceph-conf /etc/ceph/ceph.conf"),
         ("pool: p, image: i, conf: OUT/ceph.conf, user: ../../x", "`../../x`"),
-        ("pool: p, image: --conf=x, conf: OUT/ceph.conf", "`--conf=x`"),
+        ("pool: p, image: --conf=x, conf: OUT/ceph.conf", "`--conf=x-1`"),
         ("pool: p/q, image: i, conf: OUT/ceph.conf", "`p/q`"),
     ] {
         let said = says(keys).expect_err(keys);

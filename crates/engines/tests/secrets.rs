@@ -197,6 +197,17 @@ fn secrets_are_what_variables_with_secrets_are_for() {
 }
 
 #[test]
+fn an_arms_own_variable_is_not_shown_if_it_is_put_into_a_secret() {
+    let text = "name: e\narms: [{name: a, environment: {MINE: hunter2, SHOWN: nvme}, target: {kind: s3, endpoint: 'http://h', \
+                access_key: a, secret_key: '${MINE}'}}]\n\
+                loads: [{name: l, stages: [{load: {for: 60s, containers: 1, objects: 1, sizes: 1KB, operations: [get: {}]}}]}]\n";
+    let (good, said) = told(text);
+    assert!(good && said.contains("nvme") && !said.contains("hunter2"), "{said}");
+    let stored = tidemark_plan::redact::redact(text);
+    assert!(stored.contains("nvme") && !stored.contains("hunter2"), "{stored}");
+}
+
+#[test]
 fn a_secret_that_is_bound_goes_to_no_other_server() {
     let environment = Environment {
         registry: &REGISTRY,

@@ -66,8 +66,15 @@ pub fn mask(text: &str) -> String {
     out
 }
 
-/// Where secrets stand that are not hidden yet, in order and without overlap, and what takes their place.
-fn secrets(text: &str) -> Vec<Hidden> {
+/// The variables that a document puts into its secrets.
+pub(crate) fn variables(text: &str) -> HashSet<String> {
+    let places = places(text);
+    let values = places.iter().flat_map(|(range, _)| text[range.clone()].split("${").skip(1));
+    values.filter_map(|after| Some(after.split_once('}')?.0.to_owned())).collect()
+}
+
+/// Where secrets and references to them stand; they may overlap.
+fn places(text: &str) -> Vec<Hidden> {
     let (parsed, keys) = match () {
         () if is_xml(text) => (xml::secrets(text), Vec::new()),
         () if is_ini(text) => (options(text), Vec::new()),
@@ -83,6 +90,12 @@ fn secrets(text: &str) -> Vec<Hidden> {
     let looks = looks.into_iter().filter(is_apart);
     let mut hidden: Vec<Hidden> = looks.collect();
     hidden.extend(parsed.iter().cloned());
+    hidden
+}
+
+/// Where secrets stand that are not hidden yet, in order and without overlap, and what takes their place.
+fn secrets(text: &str) -> Vec<Hidden> {
+    let mut hidden = places(text);
     hidden.sort_by_key(|hidden| (hidden.0.start, std::cmp::Reverse(hidden.0.end)));
     let mut at = 0;
     hidden.retain(|(range, _)| {

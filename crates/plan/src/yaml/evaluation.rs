@@ -9,7 +9,7 @@ use super::{Environment, ON_FAILURE, STAGE, environment, scope};
 use crate::defaults;
 use crate::evaluation::{Evaluation, Levels, Load, ORDERS, Order};
 use crate::level::LevelAxis;
-use crate::redact::redact;
+use crate::redact::{self, redact};
 use crate::registry::Registry;
 use std::ops::Range;
 use std::path::Path;
@@ -144,10 +144,24 @@ pub(crate) fn evaluation(
     let document = Document::new(text, environment.outside());
     let beside = Beside { directory, environment };
     let table = Table::new("the evaluation", &root, &(0..0), &document).of(&EVALUATION);
-    let evaluation = top(table, text, &beside);
+    let mut evaluation = top(table, text, &beside);
+    hide_settings(&mut evaluation, text);
     match document.log.close() {
         (warnings, false) => Ok((evaluation, warnings)),
         (remarks, true) => Err(remarks),
+    }
+}
+
+/// Leaves those variables out of what reports say of arms that its documents put into secrets, whatever they are called.
+fn hide_settings(evaluation: &mut Evaluation, text: &str) {
+    let mut secret = redact::variables(text);
+    for load in 0..evaluation.loads.len() {
+        secret.extend(
+            evaluation.documents.source(load).into_iter().flat_map(|(text, _)| redact::variables(text)),
+        );
+    }
+    for arm in &mut evaluation.arms {
+        arm.settings.retain(|(name, _)| !secret.contains(name));
     }
 }
 
