@@ -62,7 +62,9 @@ impl Terminal {
 
     /// Prints a remark to standard error.
     pub(crate) fn remark(self, text: &str) {
-        let text = if self.live { visible(text) } else { plain(text) };
+        // Logs are read on terminals, too.
+        let text = visible(text);
+        let text = if self.live { text } else { Cow::Owned(plain(&text).into_owned()) };
         let _ = writeln!(std::io::stderr().lock(), "{text}");
     }
 
