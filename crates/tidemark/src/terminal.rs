@@ -64,7 +64,8 @@ impl Terminal {
 
     /// Prints a remark to standard error.
     pub(crate) fn remark(self, text: &str) {
-        let text = if self.live { self.shown(text) } else { self.styled(text.into()) };
+        // Logs are read on terminals, too.
+        let text = self.shown(text);
         let _ = writeln!(std::io::stderr().lock(), "{text}");
     }
 
