@@ -38,7 +38,7 @@ install() {
 }
 [ ${#missing[@]} -eq 0 ] || install
 
-# What fuzzes the API from its own description: Python, in the build directory.
+# What checks the API's description and fuzzes the API from it: Python, in the build directory.
 cd "$(dirname "$0")/.."
 python="${CARGO_TARGET_DIR:-target}/e2e/python"
 if ! cmp -s scripts/api-fuzz-requirements.txt "$python/installed.txt"; then

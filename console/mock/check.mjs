@@ -12,8 +12,9 @@ const keys = new Set([
   ),
 ]);
 
-const problem = (line, column, length, message, help, warning = false) => ({
+const problem = (line, column, length, message, help, warning = false, general = false) => ({
   warning,
+  general,
   line,
   column,
   length,
@@ -29,6 +30,9 @@ export function check(document) {
   const stages = [];
   if (xml) {
     for (const [, name] of document.matchAll(/<workstage[^>]*name="([^"]*)"/g)) stages.push(stage(name));
+    const general =
+      '5 differences are those of every COSBench file: throughput is all work divided by the time it took.';
+    problems.push(problem(0, 0, 0, general, '', true, true));
     if (!/<\/workload>/.test(document))
       problems.push(problem(lines.length, 1, 1, '`workload` is not closed', 'end the document with `</workload>`'));
   } else if (document.trim()) {

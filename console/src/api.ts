@@ -129,7 +129,7 @@ export interface ComparedOperation {
 export interface ComparedRun {
   /** The run. */
   run: number;
-  /** Its seconds, those outside the window included; at most 600, each of them the mean of as many as it takes. */
+  /** The whole seconds of its window; at most 600, each of them the mean of as many as it takes. */
   seconds: ComparedSecond[];
 }
 
@@ -889,6 +889,8 @@ export interface OwnIo {
 export interface Problem {
   /** Column, from 1. */
   column: number;
+  /** True for a warning that holds for every document of its format, whatever this one says. */
+  general: boolean;
   /** How to fix it, or empty. */
   help: string;
   /** Length of the marked text, characters. */

@@ -75,6 +75,10 @@ export async function test(chrome, address) {
   await page.getByText('Drop a file here').waitFor();
   await drop(page, 'main .drop', 'w.xml', cosbench);
   await page.locator('.badge', { hasText: 'COSBench XML: ready to run' }).waitFor();
+  const general = page.getByText('5 differences are those of every COSBench file');
+  assert.ok(!(await general.isVisible()), 'what holds for every such file is folded');
+  await page.getByText('1 remark on every document').click();
+  await general.waitFor();
   await page.getByLabel('Priority').fill('7');
   await submit.click();
   await page.waitForURL(/\/w\/\d+$/);

@@ -116,6 +116,8 @@ pub struct Trouble {
 pub struct Problem {
     /// True for a warning: the document still runs.
     pub warning: bool,
+    /// True for a warning that holds for every document of its format, whatever this one says.
+    pub general: bool,
     /// Line, from 1; 0 if it concerns the whole document.
     pub line: u32,
     /// Column, from 1.

@@ -4,6 +4,7 @@ use crate::api::{Check, CheckedStage, Problem};
 use crate::reading::{ReadFailure, Reading, What};
 use tidemark_control::evaluate::expected_searches;
 use tidemark_judge::knee::Expected;
+use tidemark_measure::record::{GENERAL, Note};
 use tidemark_measure::units;
 use tidemark_plan::evaluation::{Evaluation, Levels};
 use tidemark_plan::forecast::{Forecast, Stage, Time, Work};
@@ -27,7 +28,13 @@ fn refused(message: String, help: &str) -> Check {
 impl Problem {
     /// One that concerns the whole document.
     fn whole() -> Self {
-        Self { warning: false, line: 0, column: 0, length: 0, message: String::new(), help: String::new() }
+        let (message, help) = (String::new(), String::new());
+        Self { warning: false, general: false, line: 0, column: 0, length: 0, message, help }
+    }
+
+    /// A remark on the whole document.
+    fn remark(note: &Note) -> Self {
+        Self { warning: true, general: note.topic == GENERAL, message: note.text.clone(), ..Self::whole() }
     }
 }
 
@@ -39,14 +46,13 @@ fn check(reading: Reading) -> Check {
         problems: reading.warnings,
         ..Check::default()
     };
-    let remark = |message: &str| Problem { warning: true, message: message.into(), ..Problem::whole() };
     match &reading.what {
         What::Workload { plan, forecast } => {
             check.explanation = workload(forecast);
             check.stages = forecast.stages.iter().map(stage).collect();
             check.expected_ms = expected_ms(&forecast.time);
             check.bytes = Some(forecast.stored_bytes);
-            check.problems.extend(plan.notes.iter().map(|note| remark(&note.text)));
+            check.problems.extend(plan.notes.iter().map(Problem::remark));
         }
         What::Evaluation { evaluation, loads, .. } => {
             check.explanation = self::evaluation(evaluation, loads);
@@ -61,7 +67,7 @@ fn check(reading: Reading) -> Check {
                 })
                 .collect();
             check.expected_ms = evaluation_ms(evaluation, loads);
-            check.problems.extend(evaluation.notes.iter().map(|note| remark(&note.text)));
+            check.problems.extend(evaluation.notes.iter().map(Problem::remark));
         }
     }
     check
@@ -163,6 +169,18 @@ mod tests {
         assert!(check.stages[0].works[0].contains("8 workers"), "{:?}", check.stages);
         assert!(check.explanation.iter().all(|line| line.ends_with('.')), "{:?}", check.explanation);
         assert!(check.problems.iter().all(|problem| problem.warning), "{:?}", check.problems);
+    }
+
+    #[test]
+    fn what_holds_for_every_cosbench_file_is_told_from_what_this_one_says() {
+        let text = "<workload name=\"x\"><storage type=\"none\"/><workflow><workstage name=\"m\"><work name=\"w\" workers=\"1\" \
+                    runtime=\"1\"><operation type=\"read\" ratio=\"100\" config=\"containers=c(1);objects=c(1);hashcheck=true\"/>\
+                    </work></workstage></workflow></workload>";
+        let check = explain(Reader::new(None, tidemark_engines::registry()).read(text));
+        let general: Vec<_> = check.problems.iter().filter(|problem| problem.general).collect();
+        assert_eq!(general.len(), 1, "{:?}", check.problems);
+        assert!(general[0].warning && general[0].message.contains("every COSBench file"), "{general:?}");
+        assert!(check.problems.iter().any(|one| one.message.contains("hashcheck")), "{:?}", check.problems);
     }
 
     #[test]

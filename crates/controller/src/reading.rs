@@ -372,6 +372,7 @@ fn problem(text: &str, diagnostic: &Diagnostic) -> Problem {
     };
     Problem {
         warning: diagnostic.severity == Severity::Warning,
+        general: false,
         line: line as u32,
         column: column as u32,
         length: length as u32,

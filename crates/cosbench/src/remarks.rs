@@ -1,7 +1,7 @@
 //! What is collected while a document is read: diagnostics and compatibility notes.
 
 use std::ops::Range;
-use tidemark_measure::record::Note;
+use tidemark_measure::record::{GENERAL, Note};
 use tidemark_plan::diagnostic::{Diagnostic, Severity};
 
 /// The limit of remarks: nobody reads more, and a hostile document could cause millions.
@@ -86,7 +86,7 @@ impl Remarks {
         if !general.is_empty() {
             let (count, clauses) = (general.len(), general.join("; "));
             let text = format!("{count} differences are those of every COSBench file: {clauses}.");
-            notes.push(Note { topic: "general".to_owned(), text });
+            notes.push(Note { topic: GENERAL.to_owned(), text });
         }
         notes
     }

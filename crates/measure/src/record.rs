@@ -109,6 +109,9 @@ pub struct Provenance {
     pub host: Host,
 }
 
+/// The topic of a note that holds for every document of its format, whatever this one says.
+pub const GENERAL: &str = "general";
+
 /// A remark on the document: behaviour that its author may not expect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Note {

@@ -65,7 +65,7 @@ function Problems({ problems, show }: { problems: Problem[]; show: (problem: Pro
       {shown.length > 0 && <List problems={shown} show={show} />}
       {folded.length > 0 && (
         <details class="remarks">
-          <summary>{plural(folded.length, 'remark')}</summary>
+          <summary>{plural(folded.length, 'remark')} on every document of this format</summary>
           <ul>
             {folded.map(({ message, help }) => (
               <li key={message}>

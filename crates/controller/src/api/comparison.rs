@@ -87,7 +87,7 @@ pub struct ComparedSide {
 pub struct ComparedRun {
     /// The run.
     pub run: u64,
-    /// Its seconds, those outside the window included; at most 600, each of them the mean of as many as it takes.
+    /// The whole seconds of its window; at most 600, each of them the mean of as many as it takes.
     pub seconds: Vec<ComparedSecond>,
 }
 

@@ -6,6 +6,8 @@ use serde_json::json;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+use tidemark_measure::kind::OperationClass;
+use tidemark_measure::record::{Proof, Second, SecondOfOperation};
 
 #[test]
 fn cosbenchs_scripts_get_cosbenchs_replies() {
@@ -222,7 +224,17 @@ fn groups_are_compared_by_operation_within_a_margin_or_not_at_all() {
         for operation in &mut run.stages[0].works[0].operations {
             operation.tally.ok = ok;
         }
+        let second = |index, ok| Second {
+            index,
+            operations: vec![SecondOfOperation { ok, p99_ns: 5000, ..SecondOfOperation::default() }],
+            ..Second::default()
+        };
+        // The first is of the warm-up, and the last is not whole.
+        run.stages[0].works[0].window_start_ns = 1_000_000_000;
+        run.stages[0].works[0].window_end_ns = 11_000_000_000;
+        run.stages[0].works[0].series = vec![second(0, 0), second(1, ok), second(2, ok), second(11, 1)];
         run.stages[0].works[0].operations[1].label = label.into();
+        run.stages[0].works[0].operations[1].class = OperationClass::named(label);
         server.keep(&run)
     };
     let a: Vec<u64> = [1000, 1010, 1005, 995].map(|ok| with("write", ok)).to_vec();
@@ -247,12 +259,33 @@ fn groups_are_compared_by_operation_within_a_margin_or_not_at_all() {
     assert_eq!(read["a"]["throughput"], json!(100.25), "the mean of the runs");
     let curve = read["b"]["percentiles_us"].as_array().unwrap();
     assert!(curve.windows(2).all(|pair| pair[0][1].as_f64() <= pair[1][1].as_f64()), "{curve:?}");
+    let seconds = json!([{"at": 1, "throughput": 1000.0, "p99_us": 5.0}, {"at": 2, "throughput": 1000.0, "p99_us": 5.0}]);
+    assert_eq!(read["a"]["runs"][0], json!({"run": a[0], "seconds": seconds}));
     assert_eq!(server.get("/api/v1/compare?a=1&b=2&margin=lots").status, 400);
+    // What differs in its name alone is the same: COSBench's words and ours.
+    let named = |label: &str, on_volumes: bool| {
+        let mut run = super::run();
+        run.stages[0].works[0].operations[0].label = label.into();
+        run.stages[0].works[0].operations.truncate(1);
+        run.stages[0].proof = on_volumes.then(Proof::default);
+        server.keep(&run)
+    };
+    let (cosbench, ours, volumes) = (named("read", false), named("get", false), named("read", true));
+    let both = server.get(&format!("/api/v1/compare?a={cosbench}&b={ours}")).json();
+    assert_eq!(
+        (&both["comparable"], &both["operations"][0]["operation"]),
+        (&json!(true), &json!("read / get"))
+    );
+    assert_eq!(both["operations"].as_array().unwrap().len(), 1, "{both}");
+    // What differs in more than its name is not.
+    let unlike = server.get(&format!("/api/v1/compare?a={cosbench}&b={volumes}")).json();
+    assert_eq!(unlike["comparable"], json!(false), "{unlike}");
     // Nothing that both did: that is said, rather than two numbers put beside each other.
     let other = {
         let mut run = super::run();
         run.stages[0].works[0].operations.remove(0);
         run.stages[0].works[0].operations[0].label = "delete".into();
+        run.stages[0].works[0].operations[0].class = OperationClass::Delete;
         server.keep(&run)
     };
     let nothing = server.get(&format!("/api/v1/compare?a={}&b={other}", a[0])).json();
