@@ -64,10 +64,12 @@ impl Mounted {
     /// Unmounts it in an orderly way: nothing is lost.
     ///
     /// # Errors
-    /// A directory that is in use, and a store that cannot be written to.
+    /// A store that cannot be written to.
     pub fn unmount(mut self) -> io::Result<()> {
-        let ended = self.session.take().map_or(Ok(()), BackgroundSession::umount_and_join);
-        lock(&self.volume).sync_all().and(ended)
+        // This does not wait for the kernel to let go of it: another mount namespace, as of a container, may have a copy of
+        // the mount for as long as it likes.
+        drop(self.session.take());
+        lock(&self.volume).sync_all()
     }
 }
 

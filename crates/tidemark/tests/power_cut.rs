@@ -106,9 +106,10 @@ impl Lab {
     fn commit_until_cut(&self, round: u64) -> BTreeSet<u64> {
         let (ledger, is_cut) = (Mutex::new(BTreeSet::new()), AtomicBool::new(false));
         thread::scope(|scope| {
+            let mut clients = Vec::new();
             for number in 0..CLIENTS {
                 let (ledger, is_cut) = (&ledger, &is_cut);
-                scope.spawn(move || {
+                clients.push(scope.spawn(move || {
                     let mut client = self.client();
                     let mut answers = BufReader::new(client.stdout.take().unwrap()).lines();
                     let mut statements = client.stdin.take().unwrap();
@@ -124,10 +125,10 @@ impl Lab {
                     assert!(is_cut.load(Ordering::SeqCst), "a client ended before the power was cut");
                     drop(statements);
                     client.wait().unwrap();
-                });
+                }));
             }
             while ledger.lock().unwrap().len() < COMMITS {
-                thread::yield_now();
+                assert!(clients.iter().any(|client| !client.is_finished()), "all clients have ended");
                 thread::sleep(std::time::Duration::from_millis(2));
             }
             is_cut.store(true, Ordering::SeqCst);

@@ -122,14 +122,17 @@ impl Server for Postgres {
         programs.start_with("postgres", &arguments, prepare)?.finish(CREATION).map(drop)
     }
 
-    fn clear_away(&self, home: &Home, instance: usize) -> Result<(), LabError> {
-        // The server takes the process in this file for a running one as long as it has a number.
-        let path = home.data(instance).join("postmaster.pid");
-        let text = fs::read_to_string(&path).unwrap_or_default();
-        match text.lines().next().and_then(|line| line.trim().parse().ok()) {
-            Some(pid) if is_zombie(pid) => fs::remove_file(&path).map_err(LabError::file("remove", path)),
-            _ => Ok(()),
+    fn clear_away(&self, home: &Home, instance: usize, port: u16) -> Result<(), LabError> {
+        // The server takes the process in these files for a running one as long as it has a number.
+        let mut socket = self.socket(home, instance, port).into_os_string();
+        socket.push(".lock");
+        for path in [home.data(instance).join("postmaster.pid"), socket.into()] {
+            let text = fs::read_to_string(&path).unwrap_or_default();
+            if text.lines().next().and_then(|line| line.trim().parse().ok()).is_some_and(is_zombie) {
+                fs::remove_file(&path).map_err(LabError::file("remove", path))?;
+            }
         }
+        Ok(())
     }
 
     fn client(

@@ -55,7 +55,7 @@ pub(super) trait Server: Sync {
     fn create(&self, site: &Site, instance: usize, credentials: &Credentials) -> Result<(), LabError>;
 
     /// Clears away what a killed server has left that would keep it from starting.
-    fn clear_away(&self, _home: &Home, _instance: usize) -> Result<(), LabError> {
+    fn clear_away(&self, _home: &Home, _instance: usize, _port: u16) -> Result<(), LabError> {
         Ok(())
     }
 

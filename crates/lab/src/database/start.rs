@@ -132,7 +132,7 @@ fn start_missing(site: &Site, credentials: &Credentials, watch: &mut Watch<'_>) 
             Some(process) => watch.keep(daemon, process)?,
             None => {
                 write_conf(site, instance)?;
-                server.clear_away(home, instance)?;
+                server.clear_away(home, instance, shape.ports[instance])?;
                 missing.push((daemon, shape.ports[instance]));
             }
         }
