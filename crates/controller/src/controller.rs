@@ -9,7 +9,7 @@ use crate::forms;
 pub use crate::options::{Options, StartError};
 use crate::queue::{self, Requirements};
 use crate::reading::{LARGEST_DOCUMENT, ReadFailure, Reading, What};
-use crate::restore::restore;
+use crate::restore::{hidden_from, restore};
 use crate::state::{Entry, Request};
 use crate::store_writer::Added;
 use crate::view;
@@ -214,10 +214,13 @@ impl Controller {
     /// What a document would do.
     ///
     /// # Errors
-    /// It was made from a submission whose hidden values cannot be put back.
+    /// There is no submission that it was made from, or the store cannot be read.
     pub fn check(&self, request: &api::CheckRequest, by: &str) -> Result<api::Check, Refusal> {
-        let document = self.restored(&request.document, request.from, by)?;
-        Ok(explain(self.read(&document)))
+        match self.restored(&request.document, request.from, by) {
+            Ok(document) => Ok(explain(self.read(&document))),
+            Err(Refusal::Document(_, problems)) => Ok(api::Check { problems, ..api::Check::default() }),
+            Err(refusal) => Err(refusal),
+        }
     }
 
     /// A document with the values that were hidden from who edited it. They go back to nobody but who wrote them: with another
@@ -230,31 +233,17 @@ impl Controller {
         if original == redacted {
             return Ok(document.to_owned());
         }
+        // What has nothing hidden left in it needs nothing back.
+        let refused = |problem| Refusal::Document("hidden values cannot be put back".into(), vec![problem]);
         if by.is_empty() || stored.by != by {
-            // What has nothing hidden left in it needs nothing back.
-            let hidden = |line: &str| line.contains("***") && !original.lines().any(|own| own == line);
-            return match document.lines().position(hidden) {
+            let what =
+                format!("a value is hidden here that only who submitted w{id} may use again: write it again");
+            return match hidden_from(document, &original, &what) {
                 None => Ok(document.to_owned()),
-                Some(index) => Err(Refusal::Document(
-                    format!(
-                        "line {}: a value is hidden here that only who submitted w{id} may use again: write it again",
-                        index + 1
-                    ),
-                    Vec::new(),
-                )),
+                Some(problem) => Err(refused(problem)),
             };
         }
-        restore(document, &original).map_err(|reason| Refusal::Document(reason, Vec::new()))
-    }
-
-    fn read(&self, document: &str) -> Result<Reading, ReadFailure> {
-        let reading = self.core.reader.read(document)?;
-        if reading.name.chars().count() > LONGEST_NAME {
-            return Err(ReadFailure::Refused(format!(
-                "the document's name is longer than {LONGEST_NAME} characters"
-            )));
-        }
-        Ok(reading)
+        restore(document, &original).map_err(refused)
     }
 
     /// Submissions, the newest first: at most `limit` (and 1,000), those in a state and those before the submission `before`,
