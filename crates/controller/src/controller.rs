@@ -246,6 +246,16 @@ impl Controller {
         restore(document, &original).map_err(refused)
     }
 
+    fn read(&self, document: &str) -> Result<Reading, ReadFailure> {
+        let reading = self.core.reader.read(document)?;
+        if reading.name.chars().count() > LONGEST_NAME {
+            return Err(ReadFailure::Refused(format!(
+                "the document's name is longer than {LONGEST_NAME} characters"
+            )));
+        }
+        Ok(reading)
+    }
+
     /// Submissions, the newest first: at most `limit` (and 1,000), those in a state and those before the submission `before`,
     /// as far as these are given.
     ///
