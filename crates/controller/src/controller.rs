@@ -10,7 +10,7 @@ use crate::forms;
 pub use crate::options::{Options, StartError};
 use crate::queue::{self, Requirements};
 use crate::reading::{LARGEST_DOCUMENT, Purpose, ReadFailure, Reading, What};
-use crate::restore::restore;
+use crate::restore::{hidden_from, restore};
 use crate::state::{Entry, Request};
 use crate::store_writer::Added;
 use crate::view;
@@ -226,11 +226,14 @@ impl Controller {
     /// documents only a few are read at a time.
     ///
     /// # Errors
-    /// It was made from a submission whose hidden values cannot be put back.
+    /// There is no submission that it was made from, or the store cannot be read.
     pub fn check(&self, request: &api::CheckRequest, by: &str, may_run: bool) -> Result<api::Check, Refusal> {
-        let document = self.restored(&request.document, request.from, by)?;
         let purpose = if may_run { Purpose::Check(by) } else { Purpose::Look(by) };
-        Ok(explain(self.read(&document, purpose)))
+        match self.restored(&request.document, request.from, by) {
+            Ok(document) => Ok(explain(self.read(&document, purpose))),
+            Err(Refusal::Document(_, problems)) => Ok(api::Check { problems, ..api::Check::default() }),
+            Err(refusal) => Err(refusal),
+        }
     }
 
     /// A document with the values that were hidden from who edited it. They go back to nobody but who wrote them: with another
@@ -243,21 +246,17 @@ impl Controller {
         if original == redacted {
             return Ok(document.to_owned());
         }
+        // What has nothing hidden left in it needs nothing back.
+        let refused = |problem| Refusal::Document("hidden values cannot be put back".into(), vec![problem]);
         if by.is_empty() || stored.by != by {
-            // What has nothing hidden left in it needs nothing back.
-            let hidden = |line: &str| line.contains("***") && !original.lines().any(|own| own == line);
-            return match document.lines().position(hidden) {
+            let what =
+                format!("a value is hidden here that only who submitted w{id} may use again: write it again");
+            return match hidden_from(document, &original, &what) {
                 None => Ok(document.to_owned()),
-                Some(index) => Err(Refusal::Document(
-                    format!(
-                        "line {}: a value is hidden here that only who submitted w{id} may use again: write it again",
-                        index + 1
-                    ),
-                    Vec::new(),
-                )),
+                Some(problem) => Err(refused(problem)),
             };
         }
-        restore(document, &original).map_err(|reason| Refusal::Document(reason, Vec::new()))
+        restore(document, &original).map_err(refused)
     }
 
     fn read(&self, document: &str, purpose: Purpose<'_>) -> Result<Reading, ReadFailure> {

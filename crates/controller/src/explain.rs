@@ -176,7 +176,8 @@ mod tests {
         let text = "<workload name=\"x\"><storage type=\"none\"/><workflow><workstage name=\"m\"><work name=\"w\" workers=\"1\" \
                     runtime=\"1\"><operation type=\"read\" ratio=\"100\" config=\"containers=c(1);objects=c(1);hashcheck=true\"/>\
                     </work></workstage></workflow></workload>";
-        let check = explain(Reader::new(None, tidemark_engines::registry()).read(text));
+        let check =
+            explain(Reader::new(Default::default(), tidemark_engines::registry()).read(text, Purpose::Run));
         let general: Vec<_> = check.problems.iter().filter(|problem| problem.general).collect();
         assert_eq!(general.len(), 1, "{:?}", check.problems);
         assert!(general[0].warning && general[0].message.contains("every COSBench file"), "{general:?}");

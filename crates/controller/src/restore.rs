@@ -3,14 +3,15 @@
 //! Only whole lines are put back that stand in the text as they were shown: where a line was changed, nobody knows whether the
 //! value still belongs there, and the editor has to write it again.
 
+use crate::api::Problem;
 use std::collections::HashMap;
 use tidemark_plan::redact::redact;
 
 /// What stands for a value that is hidden.
 const HIDDEN: &str = "***";
 
-/// The document `edited` with what was hidden in `original`; otherwise a sentence that names the line.
-pub(crate) fn restore(edited: &str, original: &str) -> Result<String, String> {
+/// The document `edited` with what was hidden in `original`; otherwise what is wrong with a line.
+pub(crate) fn restore(edited: &str, original: &str) -> Result<String, Problem> {
     let shown = redact(original);
     let mut hidden: HashMap<&str, Vec<&str>> = HashMap::new();
     let aligned = shown.lines().count() == original.lines().count();
@@ -23,7 +24,7 @@ pub(crate) fn restore(edited: &str, original: &str) -> Result<String, String> {
     let mut out = String::with_capacity(edited.len());
     for (index, line) in edited.split_inclusive('\n').enumerate() {
         let text = line.trim_end_matches(['\n', '\r']);
-        let wrong = |what: &str| Err(format!("line {}: {what}", index + 1));
+        let wrong = |what: &str| Err(problem(index, text, what));
         match hidden.get(text) {
             // Where lines look alike and hide different values, the order of all of them says which is which.
             Some(values) => {
@@ -48,6 +49,25 @@ pub(crate) fn restore(edited: &str, original: &str) -> Result<String, String> {
     Ok(out)
 }
 
+/// The first line of a document with something hidden that is not in the original: who edited it may not have it back.
+pub(crate) fn hidden_from(edited: &str, original: &str, what: &str) -> Option<Problem> {
+    let hidden = |line: &str| line.contains(HIDDEN) && !original.lines().any(|own| own == line);
+    let (index, text) = edited.lines().enumerate().find(|(_, line)| hidden(line))?;
+    Some(problem(index, text, what))
+}
+
+fn problem(index: usize, text: &str, what: &str) -> Problem {
+    Problem {
+        general: false,
+        warning: false,
+        line: index as u32 + 1,
+        column: 1,
+        length: text.chars().count() as u32,
+        message: what.into(),
+        help: String::new(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -68,12 +88,12 @@ mod tests {
     fn what_is_not_clear_is_to_be_written_again() {
         let shown = redact(ORIGINAL);
         let moved = shown.replace("  secret_key", "    secret_key");
-        assert!(restore(&moved, ORIGINAL).unwrap_err().starts_with("line 3: "));
+        assert_eq!(restore(&moved, ORIGINAL).unwrap_err().line, 3);
         let one_left = shown.replacen("  secret_key: \"***\"\n", "", 1);
         assert!(one_left != shown, "{shown}");
-        assert!(restore(&one_left, ORIGINAL).unwrap_err().contains("not clear"));
+        assert!(restore(&one_left, ORIGINAL).unwrap_err().message.contains("not clear"));
         let line = "<storage config=\"accesskey=a;secretkey=b;endpoint=http://one\"/>\n";
         let other = redact(line).replace("one", "two");
-        assert!(restore(&other, line).unwrap_err().contains("changed"));
+        assert!(restore(&other, line).unwrap_err().message.contains("changed"));
     }
 }

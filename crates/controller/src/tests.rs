@@ -1,6 +1,6 @@
 //! The controller as a whole: documents go in, runs come out. Plans are carried out in this process.
 
-use crate::api::{Cancel, Change, Live, Submission, SubmissionState, Submit};
+use crate::api::{Cancel, Change, CheckRequest, Live, Submission, SubmissionState, Submit};
 use crate::controller::{Controller, Options, Refusal, Secrets};
 use crate::executor::Executor;
 use std::path::Path;
@@ -196,10 +196,10 @@ fn an_edited_document_gets_its_secrets_back_from_its_owner_only() {
     let elsewhere = edited.replace("127.0.0.1:1", "127.0.0.1:2");
     for by in ["ben", ""] {
         let refused = controller.submit(from(&elsewhere), by, None).unwrap_err();
-        assert!(
-            matches!(&refused, Refusal::Document(reason, _) if reason.starts_with("line 6: ")),
-            "{refused:?}"
-        );
+        assert!(matches!(&refused, Refusal::Document(_, problems) if problems[0].line == 6), "{refused:?}");
+        let request = CheckRequest { document: elsewhere.clone(), from: Some(own.id) };
+        let check = controller.check(&request, by, true).unwrap();
+        assert!(!check.ok && check.problems[0].line == 6, "{check:?}");
         let own_secret = elsewhere.replace("\"***\"", "another");
         assert!(controller.submit(from(&own_secret), by, None).is_ok());
     }
