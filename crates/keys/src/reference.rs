@@ -35,7 +35,7 @@ impl Reference {
     }
 
     /// Adds a table of several mappings, which are kinds of one thing. What some of them share comes last; what a single one
-    /// shares with others elsewhere has a table of its own.
+    /// shares with others elsewhere has a table of its own, as has what is shared by what they share.
     pub fn kinds(&mut self, name: &str, kinds: &[&'static Mapping]) {
         let mut rows = String::new();
         for kind in kinds {
@@ -61,6 +61,7 @@ impl Reference {
             rows += &format!("| {names} | | | | |\n");
             other.keys.iter().for_each(|key| rows += &format!("| | {} |\n", row(key)));
             self.below(other.keys);
+            other.with.iter().for_each(|further| self.mapping(further));
         }
         self.tables
             .push((name.to_owned(), format!("| | key | value | default | |\n|---|---|---|---|---|\n{rows}")));

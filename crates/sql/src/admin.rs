@@ -12,8 +12,8 @@ use std::time::Instant;
 use tidemark_load::engine::Clock;
 use tidemark_reactor::Reactor;
 
-/// How long a statement may take here, nanoseconds: indexes of large tables are made.
-pub(crate) const PATIENCE_NS: u64 = 24 * 3600 * 1_000_000_000;
+/// How long a statement may take outside a load, and while a data set is loaded, nanoseconds: indexes of large tables are made.
+pub(crate) const PATIENCE_NS: u64 = 3600 * 1_000_000_000;
 
 /// A connection that is waited for.
 pub(crate) struct Admin {

@@ -34,8 +34,9 @@ const BOOKS: [&str; 2] = [
      PRIMARY KEY (name, part, chunk))",
 ];
 
-/// In place of a chunk's number: the part's keys, indexes and statistics have been made.
+/// In place of a chunk's number: the part's keys, indexes and statistics have been made; somebody is making them.
 const FINISHED: i64 = -1;
+const CLAIMED: i64 = -2;
 
 /// A workload's data set.
 #[derive(Clone)]
@@ -158,7 +159,7 @@ impl DataSet {
 
     fn create_locked(&self, admin: &mut Admin, fresh: bool) -> Result<(), Failure> {
         match self.find(admin)? {
-            Found::Partial if !fresh => return Ok(()),
+            Found::Partial if !fresh => return self.resume(admin),
             Found::Complete { .. } if !fresh => return Ok(()),
             Found::Nothing | Found::Foreign { .. } => {}
             Found::Partial | Found::Complete { .. } | Found::Other { .. } => self.drop_locked(admin)?,
@@ -179,6 +180,18 @@ impl DataSet {
             "INSERT INTO tidemark_data (name, fingerprint, options, complete, loads) VALUES ('{}', '{}', '{options}', {complete}, 0)",
             self.name, self.fingerprint
         ))
+    }
+
+    /// Forgets claims of those who were interrupted, and the keys and indexes that they may have begun with.
+    fn resume(&self, admin: &mut Admin) -> Result<(), Failure> {
+        let stale = format!("FROM tidemark_chunks WHERE name = '{}' AND chunk = {CLAIMED}", self.name);
+        for row in admin.query(&format!("SELECT part {stale}"))? {
+            let part = row.into_iter().next().flatten().and_then(|part| part.parse::<usize>().ok());
+            if let Some(table) = part.and_then(|part| self.tables.get(part)) {
+                self.dialect.unfinish_table(table).iter().try_for_each(|sql| admin.run(sql))?;
+            }
+        }
+        admin.run(&format!("DELETE {stale}"))
     }
 
     /// Drops it, and what else the books have under its name.
@@ -252,8 +265,8 @@ pub(crate) struct Loader(pub(crate) DataSet);
 const IS_IN: usize = 0;
 const ENTER: usize = 1;
 const COUNT: usize = 2;
-const LOCK: usize = 3;
-const UNLOCK: usize = 4;
+const CLAIM: usize = 3;
+const DISCLAIM: usize = 4;
 const FINISHED_PARTS: usize = 5;
 const COMPLETE: usize = 6;
 
@@ -274,14 +287,15 @@ impl Workload for Loader {
         self.0.workload.data_options()
     }
 
-    fn statements(&self, _dialect: Dialect) -> Vec<Statement> {
+    fn statements(&self, dialect: Dialect) -> Vec<Statement> {
+        let claim = dialect.insert_if_new("tidemark_chunks", &["name", "part", "chunk"]);
         let all = [
             "SELECT 1 FROM tidemark_chunks WHERE name = $1 AND part = $2 AND chunk = $3",
             "INSERT INTO tidemark_chunks (name, part, chunk) VALUES ($1, $2, $3)",
             "SELECT count(*) FROM tidemark_chunks WHERE name = $1 AND part = $2 AND chunk >= 0",
-            "SELECT pg_advisory_lock(1953064293, $1)",
-            "SELECT pg_advisory_unlock(1953064293, $1)",
-            "SELECT count(*) FROM tidemark_chunks WHERE name = $1 AND chunk < 0",
+            &claim,
+            "DELETE FROM tidemark_chunks WHERE name = $1 AND part = $2 AND chunk = $3",
+            "SELECT count(*) FROM tidemark_chunks WHERE name = $1 AND chunk = -1",
             "UPDATE tidemark_data SET complete = 1 WHERE name = $1",
         ];
         all.map(Statement::new).to_vec()
@@ -351,15 +365,17 @@ impl Loader {
         if chunks < chunks_of(&self.0.tables[part]) {
             return Ok(());
         }
-        transaction.query(LOCK, &[number]).await?;
-        let finished = self.finish_locked(transaction, part).await;
+        if transaction.execute(CLAIM, &[name, number, Int(CLAIMED)]).await? == 0 {
+            return Ok(());
+        }
+        let finished = self.finish_claimed(transaction, part).await;
         if finished.as_ref().err().is_none_or(|failure| !failure.lost) {
-            transaction.query(UNLOCK, &[number]).await?;
+            transaction.execute(DISCLAIM, &[name, number, Int(CLAIMED)]).await?;
         }
         finished
     }
 
-    async fn finish_locked(&self, transaction: &mut Transaction<'_>, part: usize) -> Result<(), Failure> {
+    async fn finish_claimed(&self, transaction: &mut Transaction<'_>, part: usize) -> Result<(), Failure> {
         let (name, number) = (Text(self.0.name), Int(part as i64));
         if transaction.query(IS_IN, &[name, number, Int(FINISHED)]).await?.count() > 0 {
             return Ok(());

@@ -54,6 +54,17 @@ impl Dialect {
         }
     }
 
+    /// Inserts a row unless its key is there; it then changes no row.
+    pub fn insert_if_new(self, table: &str, columns: &[&str]) -> String {
+        match self {
+            Dialect::Postgres | Dialect::Cockroach => {
+                let places: Vec<String> = (1..=columns.len()).map(|number| format!("${number}")).collect();
+                let (columns, places) = (columns.join(", "), places.join(", "));
+                format!("INSERT INTO {table} ({columns}) VALUES ({places}) ON CONFLICT DO NOTHING")
+            }
+        }
+    }
+
     /// A column's type.
     pub fn column_type(self, kind: Kind) -> String {
         match kind {
@@ -103,6 +114,15 @@ impl Dialect {
             Dialect::Postgres => Some("LOCK TABLE tidemark_data"),
             Dialect::Cockroach => None,
         }
+    }
+
+    /// Removes what [`Dialect::finish_table`] made, as far as it is there.
+    pub fn unfinish_table(self, table: &Table) -> Vec<String> {
+        let name = &table.name;
+        let key = (table.key_after_load && !table.key.is_empty())
+            .then(|| format!("ALTER TABLE {name} DROP CONSTRAINT IF EXISTS {name}_pkey"));
+        let indexes = table.indexes.iter().map(|index| format!("DROP INDEX IF EXISTS {}", index.name));
+        key.into_iter().chain(indexes).collect()
     }
 
     /// What is done with a table once its rows are in: key, indexes, statistics.

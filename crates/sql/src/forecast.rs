@@ -11,9 +11,9 @@ use tidemark_plan::forecast::{
 };
 use tidemark_plan::plan::{Stage, Work};
 
-const LOADS: Does = Does { code: "loads_rows", counts: "row", moves_bytes: true };
-const DROPS: Does = Does { code: "drops_tables", counts: "table", moves_bytes: false };
-const TRANSACTS: Does = Does { code: "does_transactions", counts: "statement", moves_bytes: false };
+const LOADS: Does = Does { code: "loads_rows", counts: "", moves_bytes: true };
+const DROPS: Does = Does { code: "drops_tables", counts: "", moves_bytes: false };
+const SENDS: Does = Does { code: "sends_statements", counts: "", moves_bytes: false };
 
 /// Memory of a connection: its buffers, and its statements' state; bytes.
 const CONNECTION_MEMORY: u64 = 24 << 10;
@@ -96,7 +96,7 @@ impl Preview {
                     Action {
                         label: label.label.clone(),
                         ratio: label.weight,
-                        does: TRANSACTS,
+                        does: SENDS,
                         names: format!("{each} statements each"),
                         operations: done,
                         count: match done {

@@ -43,6 +43,7 @@
 //! # To add a workload
 //!
 //! One file in `workload/` and one line in [`workload::FAMILIES`]; `pgbench.rs` is the shortest example. It has
+//! 0. a place for its keys in `docs/document.md`: `<!-- keys: NAME -->`, which `TIDEMARK_UPDATE=1` fills;
 //! 1. a [`Family`](workload::Family): names, the mapping of its options (keys that other workloads have, too, stand in
 //!    [`options`]), and how to read and open it;
 //! 2. a type with [`Workload`](workload::Workload): tables, rows, statements, actions, checks. Rows are generated in *units*,

@@ -139,43 +139,48 @@ impl Connection {
     /// When its parameters are more than a message can hold.
     pub fn add(&mut self, number: usize, parameters: &[Value<'_>]) -> Result<(), Failure> {
         self.begin_batch();
-        let too_large = |_| Failure::new(Fault::Sql, "a statement's parameters are too large for a message");
-        let mut name = itoa::Buffer::new();
-        let name = if self.named { name.format(number) } else { "" };
-        if !self.named || !self.prepared[number] {
-            let sql = self.statements.sql(number);
-            frontend::parse(name, sql, [], &mut self.out).map_err(too_large)?;
+        let before = self.out.len();
+        let prepares = !self.named || !self.prepared[number];
+        if self.encode(number, parameters, prepares).is_err() {
+            // Half a message must not be sent.
+            self.out.truncate(before);
+            let text =
+                "a statement or its parameters are too large for a message, or have a zero byte in them";
+            return Err(Failure::new(Fault::Sql, text));
+        }
+        if prepares {
             self.prepared[number] = true;
             self.preparing.push(number);
         }
-        // No format at all means text for every parameter.
-        let binary = parameters.iter().any(|value| matches!(value, Value::Bytes(_)));
-        let formats =
-            parameters.iter().filter(|_| binary).map(|value| i16::from(matches!(value, Value::Bytes(_))));
-        let bound = frontend::bind(
-            "",
-            name,
-            formats,
-            parameters,
-            |value, out| match value {
-                Value::Null => Ok(IsNull::Yes),
-                value => {
-                    value.push_text(out);
-                    Ok(IsNull::No)
-                }
-            },
-            std::iter::empty(),
-            &mut self.out,
-        );
-        if bound.is_err() {
-            return Err(too_large(std::io::ErrorKind::InvalidInput.into()));
-        }
-        frontend::execute("", 0, &mut self.out).map_err(too_large)?;
         self.queued += 1;
         if !self.pipeline {
             self.end_piece();
         }
         Ok(())
+    }
+
+    /// Appends the messages of a statement.
+    #[inline]
+    fn encode(&mut self, number: usize, parameters: &[Value<'_>], prepares: bool) -> std::io::Result<()> {
+        let mut name = itoa::Buffer::new();
+        let name = if self.named { name.format(number) } else { "" };
+        if prepares {
+            frontend::parse(name, self.statements.sql(number), [], &mut self.out)?;
+        }
+        // No format at all means text for every parameter.
+        let binary = parameters.iter().any(|value| matches!(value, Value::Bytes(_)));
+        let formats =
+            parameters.iter().filter(|_| binary).map(|value| i16::from(matches!(value, Value::Bytes(_))));
+        let text = |value: &Value<'_>, out: &mut BytesMut| match value {
+            Value::Null => Ok(IsNull::Yes),
+            value => {
+                value.push_text(out);
+                Ok(IsNull::No)
+            }
+        };
+        let bound = frontend::bind("", name, formats, parameters, text, std::iter::empty(), &mut self.out);
+        bound.map_err(|_| std::io::ErrorKind::InvalidInput)?;
+        frontend::execute("", 0, &mut self.out)
     }
 
     /// Sends what was added and waits for all of it. Without pipelining, each statement waits for the one before.

@@ -1,6 +1,6 @@
 //! Databases made ready: asked what they are, guarded from being overwritten, filled only where they must be.
 
-use crate::admin::Admin;
+use crate::admin::{Admin, PATIENCE_NS};
 use crate::data::{DataSet, Found, Loader};
 use crate::evidence::{self, Snapshot};
 use crate::job::{Checks, Endpoint, Job, Purpose, Target};
@@ -67,7 +67,7 @@ impl Ready {
         let mut admin = Admin::connect(server)?;
         let refused = |failure: crate::failure::Failure| format!("{}: {failure}", job.target.describe());
         let found = data.find(&mut admin).map_err(refused)?;
-        let sessions = |workload: Arc<dyn Runnable>| {
+        let sessions = |workload: Arc<dyn Runnable>, server: &Arc<Server>| {
             let sessions = Databases::new(workload, Arc::clone(server), &job.settings, &self.ledger);
             Carrier::Sessions(Box::new(sessions))
         };
@@ -94,14 +94,16 @@ impl Ready {
                     notes.push(Note { topic: "reloaded".into(), text });
                 }
                 data.create(&mut admin, fresh).map_err(refused)?;
-                Ok(sessions(Arc::new(Loader(data))))
+                let target = Target { timeout_ns: PATIENCE_NS, ..job.target.clone() };
+                let server = Arc::new(Server::resolve(&target).map_err(|error| error.to_string())?);
+                Ok(sessions(Arc::new(Loader(data)), &server))
             }
             Purpose::Load => {
                 must_be_there(&found, &data, &job.target)?;
                 if workload.actions().iter().any(|action| action.writes) {
                     data.age(&mut admin).map_err(refused)?;
                 }
-                Ok(sessions(workload))
+                Ok(sessions(workload, server))
             }
             Purpose::Drop => match found {
                 Found::Nothing => Ok(Carrier::Done("there is no such data set".into())),

@@ -158,3 +158,26 @@ fn your_own_sql_has_variables() {
     );
     refused(PLAIN, "load: {workload: sql, for: 1s}", "`transactions`");
 }
+
+#[test]
+fn a_plan_is_forecast_in_rows_bytes_and_statements() {
+    let stages = "- prepare: {workload: pgbench/tpcb-like, scale: 2}\n- load: {workload: pgbench/tpcb-like, scale: 2, clients: 3, \
+                  total_operations: 100}\n- cleanup: {workload: pgbench/tpcb-like, scale: 2}";
+    let plan = read(&format!("name: t\ntarget: {PLAIN}\nstages:\n{stages}\n")).unwrap();
+    let registry = Registry::new(vec![Arc::new(Databases)], Vec::new());
+    let forecast = tidemark_plan::forecast::forecast(&plan, &registry);
+    let told: Vec<String> =
+        forecast.stages.iter().map(|stage| stage.works[0].actions[0].describe()).collect();
+    assert_eq!(
+        told,
+        [
+            "loads about 200\u{202f}022 rows, about 25.6 MB, in 15 operations",
+            "sends about 700 statements (about 25.6 MB), in 100 operations",
+            "drops 4 tables, in 1 operation",
+        ]
+    );
+    assert_eq!((forecast.connections, forecast.notes.len()), (4, 0), "{:?}", forecast.notes);
+    let alone = read(&format!("name: t\ntarget: {PLAIN}\nstages:\n- {LOAD}\n")).unwrap();
+    let notes = tidemark_plan::forecast::forecast(&alone, &registry).notes;
+    assert!(notes.iter().any(|note| note.topic == "data-not-loaded"), "{notes:?}");
+}

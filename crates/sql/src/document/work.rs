@@ -1,5 +1,6 @@
 //! The works of a stage: the data set that is filled and dropped, and the load that is measured.
 
+use crate::admin::PATIENCE_NS;
 use crate::data::DataSet;
 use crate::job::{Checks, Isolation, Job, Purpose, Settings, Spec, Target};
 use crate::workload::{self, Family, Names, Runnable};
@@ -123,7 +124,7 @@ pub(crate) fn work(place: WorkPlace, mut table: Table<'_>, target: &Target, seed
     let doing = match place.kind {
         WorkKind::Normal => load(&mut table, target, &workload, name),
         WorkKind::Prepare => fill(&mut table, target, family, workload),
-        _ => drop_data(&mut table, target),
+        _ => drop_data(&mut table),
     };
     table.finish();
     let Doing { workers, purpose, settings, pacing, stop, source, labels } = doing;
@@ -206,19 +207,17 @@ fn fill(table: &mut Table<'_>, target: &Target, family: &Family, workload: Arc<d
     let data = DataSet::new(family.name, workload, target.dialect);
     let purpose = Purpose::Fill { fresh: table.value(&FRESH) };
     let workers = table.value(&LOADERS).min(u32::try_from(data.chunks().max(1)).unwrap_or(u32::MAX));
-    let doing =
-        scan(table, target, workers, purpose, ("load", OperationClass::named("load")), data.chunks().max(1));
+    let doing = scan(table, workers, purpose, ("load", OperationClass::named("load")), data.chunks().max(1));
     Doing { settings: Settings { checks: table.value(&CHECKS), ..doing.settings }, ..doing }
 }
 
-fn drop_data(table: &mut Table<'_>, target: &Target) -> Doing {
-    scan(table, target, 1, Purpose::Drop, ("drop", OperationClass::Delete), 1)
+fn drop_data(table: &mut Table<'_>) -> Doing {
+    scan(table, 1, Purpose::Drop, ("drop", OperationClass::Delete), 1)
 }
 
 /// A work that does so many things once.
 fn scan(
     table: &mut Table<'_>,
-    target: &Target,
     workers: u32,
     purpose: Purpose,
     (name, class): (&str, OperationClass),
@@ -238,7 +237,7 @@ fn scan(
         purpose,
         settings: Settings::default(),
         pacing: Pacing::Closed { think: tidemark_measure::think::Think::Constant { ns: 0 } },
-        stop: timing::stop(table, target.timeout_ns, true),
+        stop: timing::stop(table, PATIENCE_NS, true),
         source: SourcePlan::Scan { action: 0, spaces: Some((1, 1)), items, bytes: values::constant(0) },
         labels: vec![label],
     }

@@ -104,3 +104,18 @@ fn a_connection_that_ends_or_makes_no_sense_is_lost() {
     let ended = outcome(|| Answer::Raw([FATAL.get().unwrap().as_slice(), b"Z\0\0\0\x05I"].concat()));
     assert_eq!((ended.fault, ended.lost), (Fault::Unavailable, true));
 }
+
+#[test]
+fn half_a_message_is_never_sent() {
+    let fake = Fake::new(|_| Answer::Fine);
+    let reactor = Reactor::new(Clock::starting_at(Instant::now()), 1_000_000_000).unwrap();
+    let own = vec![Statement::new("SELECT $1"), Statement::new("SELECT 'a\0b'")];
+    let (statements, server) = (Arc::new(Statements::new("BEGIN", own)), fake.server());
+    let mut connection =
+        reactor.block_on(Connection::open(&reactor, &server, 0, &statements, false)).unwrap();
+    let refused = connection.add(Control::COUNT + 1, &[]).unwrap_err();
+    assert_eq!((refused.fault, refused.lost), (Fault::Sql, false));
+    connection.add(READ, &[Int(1)]).unwrap();
+    reactor.block_on(connection.run()).unwrap();
+    assert_eq!(fake.messages(), ["PBES"]);
+}
