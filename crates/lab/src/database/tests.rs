@@ -46,9 +46,9 @@ fn missing_servers_come_with_their_package_and_nothing_is_made() {
 #[test]
 fn invalid_options_are_refused_before_servers_are_made() {
     let (directory, options) = place();
-    let settings = vec![("fsink".to_owned(), "off".to_owned())];
+    let settings = vec![("fsynk".to_owned(), "off".to_owned())];
     let error = refusal(&DatabaseOptions { settings, ..options.clone() }).to_string();
-    assert!(error.contains("`fsink`") && error.contains("did you mean fsync?"), "{error}");
+    assert!(error.contains("`fsynk`") && error.contains("did you mean fsync?"), "{error}");
     assert!(!options.dir.exists());
     let error = refusal(&DatabaseOptions { instances: Some(65), ..options.clone() }).to_string();
     assert!(error.contains("from 1 to 64"), "{error}");
