@@ -144,13 +144,13 @@ fn settings_and_ports_may_change_and_servers_may_not() {
     let settings =
         vec![("fsync".to_owned(), "off".to_owned()), ("shared_buffers".to_owned(), "1GB".to_owned())];
     let wanted = DatabaseOptions { settings, port: Some(7000), ..options.clone() };
-    let adapted = wanted.adapt(&home, shape.clone()).unwrap();
+    let adapted = wanted.adapt(&home, &shape).unwrap();
     assert_eq!(adapted.ports, [7000, 7001]);
     assert_eq!((&*adapted.settings["fsync"], &*adapted.settings["shared_buffers"]), ("off", "1GB"));
     let more = DatabaseOptions { instances: Some(4), ..options.clone() };
-    let error = more.adapt(&home, shape.clone()).unwrap_err().to_string();
+    let error = more.adapt(&home, &shape).unwrap_err().to_string();
     assert!(error.contains("has the number of servers 2, not 4"), "{error}");
     let other = DatabaseOptions { database: Database::Mariadb, ..options };
-    let error = other.adapt(&home, shape).unwrap_err().to_string();
+    let error = other.adapt(&home, &shape).unwrap_err().to_string();
     assert!(error.contains("has databases of PostgreSQL, not MariaDB"), "{error}");
 }
