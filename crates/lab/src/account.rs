@@ -93,7 +93,8 @@ mod tests {
                 .unwrap();
         assert_eq!((account.uid, account.gid), (54321, 54322));
         assert!(read("postgres:x:a:1:").is_none() && read("").is_none());
-        let directory = tempfile::tempdir().unwrap(); // with mode 0700
+        let directory = tempfile::tempdir().unwrap();
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o700)).unwrap();
         let inside = directory.path().join("lab/data");
         let error = account.check_reach(&inside).unwrap_err().to_string();
         let named = format!("the user postgres, who may not enter {}", directory.path().display());

@@ -124,9 +124,10 @@ impl Daemon {
             "ceph-fuse" => Some(Daemon::Mount),
             "disk" => Some(Daemon::Disk),
             _ => {
-                let kinds: [(&str, fn(usize) -> Daemon); 3] =
-                    [("osd.", Daemon::Osd), ("postgres-", Daemon::Postgres), ("mariadb-", Daemon::Mariadb)];
-                kinds.into_iter().find_map(|(kind, of)| name.strip_prefix(kind)?.parse().ok().map(of))
+                let number = |kind: &str| name.strip_prefix(kind)?.parse().ok();
+                let osd = number("osd.").map(Daemon::Osd);
+                let postgres = || number("postgres-").map(Daemon::Postgres);
+                osd.or_else(postgres).or_else(|| number("mariadb-").map(Daemon::Mariadb))
             }
         }
     }

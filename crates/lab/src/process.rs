@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn children_are_found_and_nobody_else() {
-        let child = Command::new("sh").args(["-c", "sleep 60 & sleep 60 & wait"]).spawn().unwrap();
+        let mut child = Command::new("sh").args(["-c", "sleep 60 & sleep 60 & wait"]).spawn().unwrap();
         let process = Process::of_child(&child).unwrap();
         let deadline = Instant::now() + Duration::from_secs(10);
         while process.children().unwrap().len() < 2 && Instant::now() < deadline {
@@ -238,6 +238,7 @@ mod tests {
         }
         process.reap();
         assert!(process.children().unwrap().is_empty());
+        assert!(child.wait().is_err(), "it was reaped");
     }
 
     #[test]

@@ -94,7 +94,7 @@ impl Databases {
             |shape| Site { home: home.clone(), shape, programs: programs.clone(), account: account.clone() };
         let (site, credentials) = match Record::load(&home)? {
             Some(Record { shape, credentials: Some(credentials) }) => {
-                let shape = options.adapt(&home, shape)?;
+                let shape = options.adapt(&home, &shape)?;
                 Record { shape: shape.clone(), credentials: Some(credentials.clone()) }.save(&home)?;
                 let site = site(shape);
                 start::resume(&site, &credentials, progress)?;

@@ -78,7 +78,7 @@ impl DatabaseOptions {
     }
 
     /// The shape of existing servers, with the settings and ports asked for if none runs.
-    pub(super) fn adapt(&self, home: &Home, shape: Shape) -> Result<Shape, LabError> {
+    pub(super) fn adapt(&self, home: &Home, shape: &Shape) -> Result<Shape, LabError> {
         let anew =
             "`tidemark lab down` removes them with their data, and then `tidemark lab up` makes others";
         let same = |option, has: String, asked: Option<String>, advice| match asked {
@@ -107,7 +107,7 @@ impl DatabaseOptions {
                 *own = port(first, instance)?;
             }
         }
-        if wanted != shape {
+        if wanted != *shape {
             for daemon in shape.daemons() {
                 if daemon.find(home)?.is_some() {
                     return Err(LabError::Running { dir: home.dir().to_owned() });

@@ -46,9 +46,9 @@ fn missing_servers_come_with_their_package_and_nothing_is_made() {
 #[test]
 fn invalid_options_are_refused_before_servers_are_made() {
     let (directory, options) = place();
-    let settings = vec![("fsink".to_owned(), "off".to_owned())];
+    let settings = vec![("fsynk".to_owned(), "off".to_owned())];
     let error = refusal(&DatabaseOptions { settings, ..options.clone() }).to_string();
-    assert!(error.contains("`fsink`") && error.contains("did you mean fsync?"), "{error}");
+    assert!(error.contains("`fsynk`") && error.contains("did you mean fsync?"), "{error}");
     assert!(!options.dir.exists());
     let error = refusal(&DatabaseOptions { instances: Some(65), ..options.clone() }).to_string();
     assert!(error.contains("from 1 to 64"), "{error}");
@@ -144,13 +144,13 @@ fn settings_and_ports_may_change_and_servers_may_not() {
     let settings =
         vec![("fsync".to_owned(), "off".to_owned()), ("shared_buffers".to_owned(), "1GB".to_owned())];
     let wanted = DatabaseOptions { settings, port: Some(7000), ..options.clone() };
-    let adapted = wanted.adapt(&home, shape.clone()).unwrap();
+    let adapted = wanted.adapt(&home, &shape).unwrap();
     assert_eq!(adapted.ports, [7000, 7001]);
     assert_eq!((&*adapted.settings["fsync"], &*adapted.settings["shared_buffers"]), ("off", "1GB"));
     let more = DatabaseOptions { instances: Some(4), ..options.clone() };
-    let error = more.adapt(&home, shape.clone()).unwrap_err().to_string();
+    let error = more.adapt(&home, &shape).unwrap_err().to_string();
     assert!(error.contains("has the number of servers 2, not 4"), "{error}");
     let other = DatabaseOptions { database: Database::Mariadb, ..options };
-    let error = other.adapt(&home, shape).unwrap_err().to_string();
+    let error = other.adapt(&home, &shape).unwrap_err().to_string();
     assert!(error.contains("has databases of PostgreSQL, not MariaDB"), "{error}");
 }
