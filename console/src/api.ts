@@ -1,5 +1,13 @@
 /** Made from `crates/serve/openapi.json` by `npm run types`: not to be edited. */
 
+/** How many attempts at transactions were rolled back for one reason, and made again. */
+export interface Aborts {
+  /** How many. */
+  count: number;
+  /** Why. */
+  fault: Fault;
+}
+
 /** An entry of the audit log. */
 export interface AuditRow {
   /** Address it came from. */
@@ -144,6 +152,64 @@ export interface ComparisonRow {
   ratio: number;
 }
 
+/** Something that had to hold in the data of a database. */
+export interface DataCheck {
+  /** How many rows broke it; `None`: that could not be found out. */
+  broken: number | null;
+  /** What had to hold, without a full stop. */
+  holds: string;
+  /** Which database. */
+  server: string;
+}
+
+/** A setting of a database. */
+export interface DatabaseSetting {
+  /** Whether commits survive a crash with it; `None`: it decides something else. */
+  durable: boolean | null;
+  /** Its name. */
+  name: string;
+  /** Its value, as the server shows it. */
+  value: string;
+}
+
+/** A database from a stage's start to its end, by its own counters, whoever caused what they count. What the server does not count, or does not show to the load's user, is `None`. */
+export interface DatabaseUse {
+  /** Bytes of a block. */
+  block_bytes: number | null;
+  /** Blocks that were. */
+  blocks_hit: number | null;
+  /** Blocks that were not in the database's own cache. */
+  blocks_read: number | null;
+  /** Blocks that sessions had to write themselves. */
+  buffers_backend: number | null;
+  /** Blocks that checkpoints wrote. */
+  buffers_checkpoint: number | null;
+  /** Bytes of its own cache. */
+  cache_bytes: number | null;
+  /** Checkpoints. */
+  checkpoints: number | null;
+  /** Transactions committed. */
+  commits: number | null;
+  /** Bytes of the database at the stage's end. */
+  data_bytes: number | null;
+  /** Deadlocks. */
+  deadlocks: number | null;
+  /** Transactions rolled back. */
+  rollbacks: number | null;
+  /** What and where it is: `PostgreSQL at 10.0.0.1:5432, database bench`. */
+  server: string;
+  /** Settings that decide what survives a crash, and what storage sees. */
+  settings: DatabaseSetting[];
+  /** Bytes of temporary files. */
+  temporary_bytes: number | null;
+  /** Its version, as it says it. */
+  version: string;
+  /** Bytes of the log that makes commits durable. */
+  wal_bytes: number | null;
+  /** Whole pages in it. */
+  wal_full_pages: number | null;
+}
+
 /** Differences of one device's counters in `/proc/diskstats` (Linux, Documentation/admin-guide/iostats). */
 export interface DeviceUse {
   behind: Behind | null;
@@ -253,6 +319,15 @@ export type Fault =
   | 'lost_content'
   | 'torn_content'
   | 'misplaced_content'
+  | 'broken_invariant'
+  | 'serialization'
+  | 'deadlock'
+  | 'lock_timeout'
+  | 'ambiguous'
+  | 'constraint'
+  | 'unavailable'
+  | 'overloaded'
+  | 'sql'
   | 'io'
   | 'no_space'
   | 'gone'
@@ -656,7 +731,13 @@ export interface Problem {
 
 /** What was done around the load so that its numbers are evidence, and what the devices counted meanwhile. */
 export interface Proof {
+  /** Attempts at transactions that were rolled back and made again. */
+  aborts: Aborts[];
   cache: Cache | null;
+  /** What had to hold in the data when the load was over. */
+  checks: DataCheck[];
+  /** The databases under the load: what they are, and what they counted meanwhile. */
+  databases: DatabaseUse[];
   /** What the devices under the volumes counted from the stage's start to its end, whoever caused it. */
   devices: DeviceUse[];
   /** Whether reads and writes bypassed the page cache. */
