@@ -120,7 +120,21 @@ pub fn required(keys: &[&'static AnyKey]) -> Vec<&'static str> {
 }
 
 fn properties(keys: &[&'static AnyKey]) -> Map<String, Value> {
-    keys.iter().map(|key| (key.name.to_owned(), property(key))).collect()
+    let mut all = Map::new();
+    for key in keys {
+        let own = property(key);
+        match all.get_mut(key.name) {
+            None => _ = all.insert(key.name.to_owned(), own),
+            Some(known) if *known == own => {}
+            // Several engines have a key of this name, each in its own way.
+            Some(known) => {
+                let words =
+                    [&*known, &own].map(|one| one["description"].as_str().unwrap_or_default().to_owned());
+                *known = json!({"description": words.join("; or: "), "anyOf": [known.take(), own]});
+            }
+        }
+    }
+    all
 }
 
 /// A key's value.

@@ -247,7 +247,7 @@ impl Prepared for Ready {
             match used {
                 Ok(used) => proof.databases.push(used),
                 Err(why) => {
-                    proof.unchecked.push(format!("What the database counted could not be read: {why}."))
+                    proof.unchecked.push(format!("What the database counted could not be read: {why}."));
                 }
             }
         }

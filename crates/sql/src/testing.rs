@@ -20,11 +20,14 @@ pub(crate) enum Answer {
     Raw(Vec<u8>),
 }
 
+/// Round trips: messages and statements.
+type Said = Mutex<Vec<(String, Vec<String>)>>;
+
 /// A server that answers as a script says, and keeps what it was asked: one text for every round trip, such as
 /// `PBE PBE S` for its messages.
 pub(crate) struct Fake {
     pub(crate) target: Target,
-    said: Arc<Mutex<Vec<(String, Vec<String>)>>>,
+    said: Arc<Said>,
 }
 
 impl Fake {
@@ -32,7 +35,7 @@ impl Fake {
     pub(crate) fn new(script: impl FnMut(&[String]) -> Answer + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let said: Arc<Mutex<Vec<_>>> = Arc::default();
+        let said: Arc<Said> = Arc::default();
         let (kept, script) = (Arc::clone(&said), Arc::new(Mutex::new(script)));
         std::thread::spawn(move || {
             for stream in listener.incoming() {
@@ -125,7 +128,7 @@ fn tag(statement: &str) -> String {
 fn serve(
     mut stream: TcpStream,
     script: &mut dyn FnMut(&[String]) -> Answer,
-    said: &Mutex<Vec<(String, Vec<String>)>>,
+    said: &Said,
 ) -> std::io::Result<()> {
     start(&mut stream)?;
     let mut prepared: HashMap<String, String> = HashMap::new();

@@ -39,6 +39,9 @@ pub(crate) static KEYS: [&Mapping; FAMILIES.len()] = {
     keys
 };
 
+/// A workload, made of its options; an error where they are not ones that it has.
+pub type Opened = Result<Arc<dyn Runnable>, serde_json::Error>;
+
 /// Workloads that share tables and options: one file.
 pub struct Family {
     /// Its name, under which its data set is known: `pgbench`.
@@ -50,7 +53,7 @@ pub struct Family {
     /// Reads the options of a workload.
     pub read: fn(workload: &str, keys: &mut Keys<'_>) -> serde_json::Value,
     /// Makes a workload of its options.
-    pub open: fn(workload: &str, options: &serde_json::Value) -> Result<Arc<dyn Runnable>, serde_json::Error>,
+    pub open: fn(workload: &str, options: &serde_json::Value) -> Opened,
 }
 
 /// The data and the statements of a workload, with its options.

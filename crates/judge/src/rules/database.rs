@@ -124,7 +124,7 @@ mod tests {
             let checks = vec![DataCheck { server: "d".into(), holds: "it adds up".into(), broken }];
             run.stages[0].proof = Some(Proof { checks, direct: true, ..Proof::default() });
             let judgement = judge(&run);
-            let rules: Vec<_> = judgement.findings.iter().map(|finding| finding.rule()).collect();
+            let rules: Vec<_> = judgement.findings.iter().map(crate::Finding::rule).collect();
             let ours = ["data-hold", "data-broken", "data-not-checked"];
             (judgement.validity.is_valid(), rules.into_iter().find(|rule| ours.contains(rule)))
         };

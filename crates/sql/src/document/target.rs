@@ -35,7 +35,10 @@ static HOST: Key<Text> =
     Key::new("host", "Host, or the directory of a Unix socket", Text).default("127.0.0.1").expanded();
 static PORT: Key<Whole<u16>> =
     Key::new("port", "Port", Whole(1, u16::MAX)).otherwise("the database's usual one");
-static ENDPOINTS: Key<OneOrList<Parsed<(String, Option<u16>)>>> = Key::new(
+/// A server of `endpoints`: its host, and its port if that is not the usual one.
+type Place = (String, Option<u16>);
+
+static ENDPOINTS: Key<OneOrList<Parsed<Place>>> = Key::new(
     "endpoints",
     "Several servers of one database, which connections take in turn",
     OneOrList(Parsed("`host:port`", host_and_port)),

@@ -176,11 +176,8 @@ fn placeholders<T>(text: &str, variables: &[(String, T)]) -> Result<(String, Vec
     while let Some(letter) = rest.chars().next() {
         let behind = &rest[letter.len_utf8()..];
         match quote {
-            Some(open) => {
-                if letter == open {
-                    quote = None;
-                }
-            }
+            Some(open) if letter == open => quote = None,
+            Some(_) => {}
             None if matches!(letter, '\'' | '"') => quote = Some(letter),
             None if rest.starts_with("::") => {
                 sql.push_str("::");
