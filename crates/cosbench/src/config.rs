@@ -173,7 +173,7 @@ impl<'a> Settings<'a> {
     /// The secret under any of the keys, which are among [`SECRETS`].
     pub(super) fn secret(&self, keys: &[&str]) -> Option<Secret> {
         debug_assert!(keys.iter().all(|key| SECRETS.contains(key)), "{keys:?}");
-        self.find(keys).map(|entry| entry.secret())
+        self.find(keys).map(Entry::secret)
     }
 
     /// The switch under any of the keys; off by default.

@@ -32,9 +32,10 @@ pub struct Binding {
 impl Binding {
     /// That of a secret that is made of two.
     #[must_use]
-    pub fn and(mut self, other: Self) -> Self {
-        self.addresses.retain(|address| other.addresses.contains(address));
-        Self { name: format!("{} and {}", self.name, other.name), ..self }
+    pub fn and(self, other: Self) -> Self {
+        let (Self { name, mut addresses }, Self { name: other_name, addresses: others }) = (self, other);
+        addresses.retain(|address| others.contains(address));
+        Self { name: format!("{name} and {other_name}"), addresses }
     }
 }
 
