@@ -178,6 +178,7 @@ fn everything(seconds: f64, long: bool) -> Done {
     encrypted(seconds)?;
     large(seconds)?;
     verification(seconds)?;
+    databases(seconds)?;
     many_stages(if long { 100 } else { 3 })?;
     many_workers()?;
     open_loop(seconds)?;

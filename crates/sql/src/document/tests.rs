@@ -1,3 +1,5 @@
+//! Documents on databases, and what is wrong with them.
+
 use crate::Databases;
 use crate::dialect::Dialect;
 use crate::job::{Endpoint, Isolation, Job, Purpose, Tls};

@@ -1,3 +1,5 @@
+//! PostgreSQL's protocol against a server that follows a script.
+
 use crate::failure::Failure;
 use crate::postgres::Connection;
 use crate::statement::{Control, Statement, Statements};

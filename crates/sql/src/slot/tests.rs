@@ -1,3 +1,5 @@
+//! What is around a transaction, against a server that follows a script.
+
 use crate::bulk::Bulk;
 use crate::dialect::Dialect;
 use crate::failure::Failure;
