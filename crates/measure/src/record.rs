@@ -11,7 +11,7 @@ use crate::evaluation::Member;
 use crate::fault::Fault;
 use crate::histogram::Histogram;
 use crate::host::Host;
-use crate::kind::{Cache, OperationClass, WorkKind};
+use crate::kind::{OperationClass, WorkKind};
 use crate::observation::Node;
 use crate::rate::Rate;
 use crate::tally::{Interval, Tally};
@@ -23,9 +23,11 @@ const SECOND_NS: u64 = 1_000_000_000;
 
 mod database;
 mod drivers;
+mod proof;
 
 pub use database::{Aborts, DataCheck, DatabaseSetting, DatabaseUse};
 pub use drivers::{Driver, Lost, Share, ShareSecond};
+pub use proof::{Behind, DeviceUse, OsdUse, OwnIo, Proof};
 
 /// One execution of one document.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -164,158 +166,6 @@ pub struct Cell {
     pub repeats: u32,
     /// What drove it: `native` or `fio`.
     pub engine: String,
-}
-
-/// What was done around the load so that its numbers are evidence, and what the devices counted meanwhile.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
-pub struct Proof {
-    /// What was done before the load, in words: `page cache of 1 volume dropped`.
-    pub setup: Vec<String>,
-    /// The state of the page cache that the document declares; `None` where it is not known.
-    #[serde(deserialize_with = "Cache::read")]
-    pub cache: Option<Cache>,
-    /// Whether reads and writes bypassed the page cache.
-    pub direct: bool,
-    /// What the devices under the volumes counted from the stage's start to its end, whoever caused it.
-    pub devices: Vec<DeviceUse>,
-    /// What this process and the programs that it ran caused meanwhile, on any device; `None` where the kernel does not
-    /// count it.
-    pub own: Option<OwnIo>,
-    /// What the OSDs of the cluster under the volumes counted meanwhile, whoever caused it; `None` where there is no
-    /// cluster, or it could not be asked.
-    pub osds: Option<OsdUse>,
-    /// The databases under the load: what they are, and what they counted meanwhile.
-    pub databases: Vec<DatabaseUse>,
-    /// Attempts at transactions that were rolled back and made again.
-    pub aborts: Vec<Aborts>,
-    /// What had to hold in the data when the load was over.
-    pub checks: Vec<DataCheck>,
-    /// What could not be checked, and why: whole sentences.
-    pub unchecked: Vec<String>,
-}
-
-impl Proof {
-    /// The evidence of two engines that worked side by side.
-    pub fn join(mut self, other: Proof) -> Self {
-        fn add<T: PartialEq>(to: &mut Vec<T>, from: Vec<T>) {
-            for item in from {
-                if !to.contains(&item) {
-                    to.push(item);
-                }
-            }
-        }
-        add(&mut self.setup, other.setup);
-        add(&mut self.unchecked, other.unchecked);
-        self.add_databases(other.databases, other.aborts);
-        add(&mut self.checks, other.checks);
-        // Both have asked for the same process.
-        self.own = self.own.or(other.own);
-        self.osds = self.osds.or(other.osds);
-        // Each engine has read the counters of its own volumes' devices: of one that both have, once is enough.
-        let known: Vec<String> = self.devices.iter().map(|device| device.device.clone()).collect();
-        self.devices.extend(other.devices.into_iter().filter(|device| !known.contains(&device.device)));
-        if other.cache == Some(Cache::Cold) {
-            self.cache = other.cache;
-        }
-        self.direct &= other.direct;
-        self
-    }
-}
-
-impl Proof {
-    /// Adds databases that are not known yet, and attempts that were made again: those are of the clients, and add up.
-    pub fn add_databases(&mut self, databases: Vec<DatabaseUse>, aborts: Vec<Aborts>) {
-        for database in databases {
-            if !self.databases.iter().any(|known| known.server == database.server) {
-                self.databases.push(database);
-            }
-        }
-        for abort in aborts {
-            match self.aborts.iter_mut().find(|known| known.fault == abort.fault) {
-                Some(known) => known.count = known.count.saturating_add(abort.count),
-                None => self.aborts.push(abort),
-            }
-        }
-    }
-}
-
-/// Differences of one device's counters in `/proc/diskstats` (Linux, Documentation/admin-guide/iostats).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
-pub struct DeviceUse {
-    /// Its kernel name: `vda`, `loop3`.
-    pub device: String,
-    /// The volumes that lie on it.
-    pub volumes: Vec<String>,
-    /// Reads completed.
-    pub reads: u64,
-    /// Bytes of them.
-    pub read_bytes: u64,
-    /// Writes completed.
-    pub writes: u64,
-    /// Bytes of them.
-    pub written_bytes: u64,
-    /// Discards completed.
-    pub discards: u64,
-    /// Bytes of them.
-    pub discarded_bytes: u64,
-    /// Flushes completed.
-    pub flushes: u64,
-    /// Time with at least one request in flight, nanoseconds.
-    pub busy_ns: u64,
-    /// Time summed over all requests, nanoseconds.
-    pub waited_ns: u64,
-    /// Of a loop device: what the device under its file counted.
-    pub behind: Option<Behind>,
-}
-
-/// Differences of counters of BlueStore, summed over the OSDs of a cluster (`ceph tell osd.* perf dump bluestore`).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
-pub struct OsdUse {
-    /// OSDs that were asked.
-    pub osds: u32,
-    /// Copies that the pool of the volumes keeps of everything; 0 where it keeps no copies (erasure coding).
-    pub copies: u32,
-    /// Bytes that they read from their devices.
-    pub device_read_bytes: u64,
-    /// Bytes that they read from their own caches.
-    pub cache_read_bytes: u64,
-    /// Bytes that they were given to write, all copies together.
-    pub written_bytes: u64,
-}
-
-impl OsdUse {
-    /// Bytes written for each copy; `None` where the pool keeps no copies to divide by.
-    pub fn written_per_copy(&self) -> Option<u64> {
-        self.written_bytes.checked_div(self.copies.into())
-    }
-}
-
-/// What a process and the programs that it ran moved between storage and memory (`/proc/PID/io`). Writes count when they
-/// go to the page cache, reads when they come from a device.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
-pub struct OwnIo {
-    /// Bytes that it had read from devices.
-    pub read_bytes: u64,
-    /// Bytes that it wrote to files and devices.
-    pub written_bytes: u64,
-}
-
-/// What is under the file of a loop device.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
-pub struct Behind {
-    /// The file.
-    pub file: String,
-    /// The kernel name of the device that it lies on.
-    pub device: String,
-    /// Bytes of that device's reads.
-    pub read_bytes: u64,
-    /// Bytes of that device's writes.
-    pub written_bytes: u64,
 }
 
 /// One work of a stage.
