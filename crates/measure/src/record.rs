@@ -514,6 +514,7 @@ impl Operation {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kind::Cache;
 
     #[test]
     fn a_part_of_a_second_without_time_was_not_busy() {
