@@ -150,7 +150,9 @@ pub(crate) fn text<C: AsRef<[u8]>>(
 /// A cell that no spreadsheet takes for a formula: names come from documents. Numbers stay as they are.
 fn inert<C: AsRef<[u8]>>(cell: C) -> Vec<u8> {
     let bytes = cell.as_ref();
-    let acts = matches!(bytes, [b'=' | b'+' | b'-' | b'@' | b'\t' | b'\r', _, ..]);
+    // What is blank at the start some programs take away before they look.
+    let acts = matches!(bytes, [b'\t' | b'\r' | b'\n', _, ..])
+        || matches!(bytes.trim_ascii_start(), [b'=' | b'+' | b'-' | b'@', _, ..]);
     let is_number = || str::from_utf8(bytes).is_ok_and(|text| text.parse::<f64>().is_ok());
     match acts && !is_number() {
         true => [b"'", bytes].concat(),

@@ -85,6 +85,7 @@ impl Progress {
     }
 
     fn line(&self, text: &str) {
+        let text = &one_line(text);
         match (&self.bar, self.show) {
             (Some(bar), Show::Bars) => bar.println(self.terminal.shown(text)),
             (_, Show::Json | Show::Nothing) => {}

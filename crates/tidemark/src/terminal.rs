@@ -62,6 +62,11 @@ impl Terminal {
         }
     }
 
+    /// Prints one line to standard output, whatever names are in it: see [`one_line`].
+    pub(crate) fn line(self, text: &str) {
+        self.print(&one_line(text));
+    }
+
     /// Prints a remark to standard error.
     pub(crate) fn remark(self, text: &str) {
         // Logs are read on terminals, too.

@@ -219,3 +219,20 @@ fn tokens_are_made_only_where_somebody_can_use_them() {
         assert!(told.code == 2 && told.stderr.contains(&format!("write {right}")), "{}", told.stderr);
     }
 }
+
+#[test]
+fn names_make_no_lines_that_look_like_ours() {
+    let place = Place::new();
+    let document =
+        "name: \"a\\nFORGED\"\ntarget: embedded\nstages: [{name: \"b\\nFORGED\", init: {containers: 1}}]\n";
+    let path = place.write("forged.yaml", document);
+    let path = path.to_str().unwrap();
+    for arguments in [&["check", path][..], &["run", path], &["runs"], &["report", "1", "--format", "md"]] {
+        let output = place.tidemark(arguments);
+        assert_eq!(output.code, 0, "{arguments:?}: {}", output.stderr);
+        let said = output.stdout + &output.stderr;
+        assert!(said.contains("FORGED"), "{arguments:?}: {said}");
+        let forged = said.lines().find(|line| line.starts_with("FORGED"));
+        assert_eq!(forged, None, "{arguments:?}: {said}");
+    }
+}

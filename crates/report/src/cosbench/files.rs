@@ -240,8 +240,8 @@ pub(super) fn events(run: &Run, zone: &TimeZone) -> String {
         }
     }
     lines.push(format!("{} run {}", date(run, run.elapsed_ns, zone), run.state.name()));
-    // A line of the log is one line, whatever a server wrote into an error.
-    let lines: Vec<String> = lines.iter().map(|line| line.replace(['\n', '\r'], " ")).collect();
+    // A line of the log is one line, and commands no terminal, whatever a server wrote into an error or a document into a name.
+    let lines: Vec<String> = lines.iter().map(|line| line.replace(char::is_control, " ")).collect();
     lines.join("\n") + "\n"
 }
 

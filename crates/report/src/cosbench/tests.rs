@@ -118,6 +118,17 @@ fn failures_show() {
 }
 
 #[test]
+fn names_neither_make_lines_of_the_log_nor_command_a_terminal() {
+    let mut run = sample::all_failed();
+    let lines = super::log(&run).lines().count();
+    run.stages[0].id = "s1-a\nrun completed\u{1b}[31m\u{9b}5m\u{7f}".into();
+    let log = super::log(&run);
+    assert_eq!(log.lines().count(), lines, "{log}");
+    assert!(log.contains("s1-a run completed"), "{log}");
+    assert!(!log.contains(|one: char| one.is_control() && one != '\n'), "{log:?}");
+}
+
+#[test]
 fn a_directory_that_cannot_be_written_is_named() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("file");

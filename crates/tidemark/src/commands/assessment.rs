@@ -72,19 +72,19 @@ pub(crate) fn show(judged: &Judged<'_>, terminal: Terminal) {
     let Judged { evaluation, assessment, .. } = judged;
     terminal.print("");
     let (style, word) = head(evaluation.state, assessment.validity.is_valid());
-    terminal.print(&format!(
+    terminal.line(&format!(
         "{}  {}",
         terminal.paint(style, word),
         terminal.paint(Style::Strong, &one_line(&evaluation.name))
     ));
     for sentence in &assessment.verdict {
-        terminal.print(&format!("  {sentence}"));
+        terminal.line(&format!("  {sentence}"));
     }
     let limits = assessment.bottlenecks.iter().map(|one| ("limit", one));
     for (word, bottleneck) in limits.chain(assessment.not_limits.iter().map(|one| ("no limit", one))) {
         let place = terminal.paint(Style::Faint, &format!("({}, {})", bottleneck.arm, bottleneck.load));
-        terminal.print(&format!("  {word:<8} {} {place}", bottleneck.finding.title()));
-        bottleneck.finding.evidence().iter().for_each(|line| terminal.print(&format!("             {line}")));
+        terminal.line(&format!("  {word:<8} {} {place}", bottleneck.finding.title()));
+        bottleneck.finding.evidence().iter().for_each(|line| terminal.line(&format!("             {line}")));
     }
     for finding in &assessment.findings {
         let (style, mark) = match finding.severity {
@@ -93,9 +93,9 @@ pub(crate) fn show(judged: &Judged<'_>, terminal: Terminal) {
             Severity::Note => (Style::Faint, "note    "),
             Severity::Good => continue,
         };
-        terminal.print(&format!("  {} {}", terminal.paint(style, mark), finding.title()));
+        terminal.line(&format!("  {} {}", terminal.paint(style, mark), finding.title()));
         if finding.severity >= Severity::Warning {
-            finding.evidence().iter().for_each(|line| terminal.print(&format!("             {line}")));
+            finding.evidence().iter().for_each(|line| terminal.line(&format!("             {line}")));
         }
     }
     terminal.print("");
@@ -106,7 +106,7 @@ pub(crate) fn show(judged: &Judged<'_>, terminal: Terminal) {
     }
     not_observed(judged.runs, terminal);
     for note in &evaluation.notes {
-        terminal.print(&terminal.paint(Style::Faint, &format!("note ({}): {}", note.topic, note.text)));
+        terminal.line(&terminal.paint(Style::Faint, &format!("note ({}): {}", note.topic, note.text)));
     }
 }
 
@@ -115,14 +115,14 @@ pub(crate) fn closing(evaluation: &Evaluation, report: Option<&Path>, terminal: 
     terminal.print("");
     if evaluation.id > 0 {
         let id = evaluation.id;
-        terminal.print(&format!("evaluation  e{id} (`tidemark report e{id} --format md` and more)"));
+        terminal.line(&format!("evaluation  e{id} (`tidemark report e{id} --format md` and more)"));
     }
     if evaluation.state == State::Interrupted {
         terminal.print("interrupted: run the same command again to continue");
     }
     if let Some(path) = report {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        terminal.print(&format!("report      {}", path.display()));
+        terminal.line(&format!("report      {}", path.display()));
     }
 }
 

@@ -51,7 +51,7 @@ pub(crate) fn check(
     show(&forecast, terminal);
     let notes = source.document.plan.notes.iter().chain(&forecast.notes);
     for note in notes {
-        terminal.print(&format!(
+        terminal.line(&format!(
             "{} {}",
             terminal.paint(Style::Warning, &format!("note ({}):", note.topic)),
             note.text
@@ -93,20 +93,20 @@ fn evaluation(document: &Evaluation, power: &[Power], json: bool, terminal: Term
         terminal.print(&event.to_string());
         return Ok(Exit::Done);
     }
-    terminal.print(&terminal.paint(Style::Strong, &document.name));
-    terminal.print(&format!("  arms      {} ({})", document.arms.len(), document.order.name()));
+    terminal.line(&terminal.paint(Style::Strong, &document.name));
+    terminal.line(&format!("  arms      {} ({})", document.arms.len(), document.order.name()));
     for (index, arm) in document.arms.iter().enumerate() {
         let role = if index == 0 { "  (the baseline)" } else { "" };
-        terminal.print(&format!("    {}{role}", arm.name));
+        terminal.line(&format!("    {}{role}", arm.name));
         for (name, value) in &arm.settings {
-            terminal.print(&terminal.paint(Style::Faint, &format!("      {name}: {value}")));
+            terminal.line(&terminal.paint(Style::Faint, &format!("      {name}: {value}")));
         }
         for (key, commands) in [("set_up", &arm.set_up), ("reset", &arm.reset), ("tear_down", &arm.tear_down)]
         {
-            commands.iter().for_each(|text| terminal.print(&format!("      {key}: {text}")));
+            commands.iter().for_each(|text| terminal.line(&format!("      {key}: {text}")));
         }
     }
-    terminal.print(&format!("  loads     {}", document.loads.len()));
+    terminal.line(&format!("  loads     {}", document.loads.len()));
     for (load, forecast) in document.loads.iter().zip(&forecasts) {
         let levels = match &load.levels {
             Levels::Listed(levels) => {
@@ -125,9 +125,9 @@ fn evaluation(document: &Evaluation, power: &[Power], json: bool, terminal: Term
             }
         };
         let service_level = load.service_level.as_ref().map(|level| format!("service level: {}", level.text));
-        terminal.print(&format!("    {}: each run {}", load.name, load_time(&forecast.time)));
+        terminal.line(&format!("    {}: each run {}", load.name, load_time(&forecast.time)));
         for line in [levels].into_iter().filter(|line| !line.is_empty()).chain(service_level) {
-            terminal.print(&terminal.paint(Style::Faint, &format!("      {line}")));
+            terminal.line(&terminal.paint(Style::Faint, &format!("      {line}")));
         }
     }
     let searches = expected_searches(document);
@@ -148,7 +148,7 @@ fn evaluation(document: &Evaluation, power: &[Power], json: bool, terminal: Term
         false => format!("{} to {} for the searches", units::count(least.into()), units::count(most.into())),
     });
     let runs: Vec<String> = listed.into_iter().chain(searched).collect();
-    terminal.print(&format!("  runs      {}", runs.join(", and ")));
+    terminal.line(&format!("  runs      {}", runs.join(", and ")));
     let planned = cells.iter().map(|cell| forecasts[cell.load].time.planned_ns).fold(0, u64::saturating_add);
     let of_searches = |runs: fn(&Expected) -> u32| {
         let loads = document.loads.iter().zip(&forecasts);
@@ -168,14 +168,14 @@ fn evaluation(document: &Evaluation, power: &[Power], json: bool, terminal: Term
         let has_least = least < most && !at_most;
         let least = if has_least { format!("{} to ", units::duration_ns(least)) } else { String::new() };
         let time = Time { planned_ns: most, until, at_most };
-        terminal.print(&format!("  in total  {least}{}", load_time(&time)));
+        terminal.line(&format!("  in total  {least}{}", load_time(&time)));
     }
     if document.arms.iter().any(Arm::has_commands) {
         terminal.print("  commands  require --run-commands");
     }
     for note in &document.notes {
         let topic = terminal.paint(Style::Warning, &format!("note ({}):", note.topic));
-        terminal.print(&format!("{topic} {}", note.text));
+        terminal.line(&format!("{topic} {}", note.text));
     }
     forecasts.iter().try_for_each(possible).map(|()| Exit::Done)
 }
@@ -199,7 +199,7 @@ fn tell_power(record: &tidemark_measure::evaluation::Evaluation, known: &[Power]
         return;
     }
     if finds_nothing(record) {
-        terminal.print(
+        terminal.line(
             "  power     none: in `order: blocks` the arms are measured one after the other, and no difference between them is called \
              better or worse; `order: interleaved` tells them apart",
         );
@@ -223,7 +223,7 @@ fn tell_power(record: &tidemark_measure::evaluation::Evaluation, known: &[Power]
     let assumed: Vec<Power> = ASSUMED.into_iter().flat_map(|noise| power(record, &[], Some(noise))).collect();
     let shown = if known.is_empty() { &assumed } else { known };
     terminal.print("  power     differences that four of five such evaluations would find, from");
-    shown.iter().for_each(|one| terminal.print(&line(one)));
+    shown.iter().for_each(|one| terminal.line(&line(one)));
 }
 
 /// The planned time of runs, apart from what takes as long as it takes.
@@ -237,7 +237,7 @@ fn load_time(time: &Time) -> String {
 }
 
 fn show(forecast: &Forecast, terminal: Terminal) {
-    terminal.print(&terminal.paint(Style::Strong, &forecast.name));
+    terminal.line(&terminal.paint(Style::Strong, &forecast.name));
     let sweep_of = |stage: &Stage| stage.cell.as_ref().map(|cell| cell.sweep.clone());
     let mut first = 1;
     for stages in forecast.stages.chunk_by(|one, next| one.cell.is_some() && sweep_of(one) == sweep_of(next))
@@ -248,23 +248,23 @@ fn show(forecast: &Forecast, terminal: Terminal) {
         }
         first += stages.len();
     }
-    terminal.print(&format!("  in total  {}", forecast.time.summary()));
+    terminal.line(&format!("  in total  {}", forecast.time.summary()));
     let connections = match forecast.connections {
         0 => String::new(),
         some => format!(", {} connections", units::count(some)),
     };
-    terminal.print(&format!("  at once   {}{connections}", counted(forecast.workers, "worker")));
-    terminal.print(&format!("  memory    about {}", units::bytes(forecast.memory_bytes)));
+    terminal.line(&format!("  at once   {}{connections}", counted(forecast.workers, "worker")));
+    terminal.line(&format!("  memory    about {}", units::bytes(forecast.memory_bytes)));
     if forecast.volume_bytes > 0 {
-        terminal.print(&format!("  volumes   {} in total", units::bytes(forecast.volume_bytes)));
+        terminal.line(&format!("  volumes   {} in total", units::bytes(forecast.volume_bytes)));
     }
     if forecast.stored_bytes > 0 || forecast.volume_bytes == 0 {
-        terminal.print(&format!("  storage   up to {} of objects", units::bytes(forecast.stored_bytes)));
+        terminal.line(&format!("  storage   up to {} of objects", units::bytes(forecast.stored_bytes)));
     }
 }
 
 fn stage(number: usize, stage: &Stage, terminal: Terminal) {
-    terminal.print(&format!("  {number}. {}  ({})", stage.name, stage.time.describe()));
+    terminal.line(&format!("  {number}. {}  ({})", stage.name, stage.time.describe()));
     for work in &stage.works {
         let workers = counted(work.workers.into(), "worker");
         let kind = match work.kind.name() {
@@ -282,11 +282,11 @@ fn stage(number: usize, stage: &Stage, terminal: Terminal) {
             1 => String::new(),
             _ => format!(", {}", work.time.describe()),
         };
-        terminal.print(&format!("       {}{kind}: {workers}{depth}{think}{time}{target}", work.name));
+        terminal.line(&format!("       {}{kind}: {workers}{depth}{think}{time}{target}", work.name));
         for (operation, action) in work.operations().into_iter().zip(&work.actions) {
-            terminal.print(&format!("         {operation}"));
+            terminal.line(&format!("         {operation}"));
             if !action.names.is_empty() {
-                terminal.print(&terminal.paint(Style::Faint, &format!("           {}", action.names)));
+                terminal.line(&terminal.paint(Style::Faint, &format!("           {}", action.names)));
             }
         }
     }
@@ -302,7 +302,7 @@ fn sweep(first: usize, stages: &[Stage], cell: &Cell, terminal: Terminal) {
     let repeats = if cell.repeats > 1 { format!(", {} repeats", cell.repeats) } else { String::new() };
     let points = stages.iter().filter_map(|stage| stage.cell.as_ref());
     let points = || points.clone().filter(|cell| cell.repeat == 1);
-    terminal.print(&format!(
+    terminal.line(&format!(
         "  {first}. to {}. sweep {}: {} points{repeats}",
         first + stages.len() - 1,
         cell.sweep,
@@ -310,7 +310,7 @@ fn sweep(first: usize, stages: &[Stage], cell: &Cell, terminal: Terminal) {
     ));
     if stages.len() <= MOST_POINTS {
         for (index, stage) in stages.iter().enumerate() {
-            terminal.print(&format!("       {}. {}  ({})", first + index, stage.name, stage.time.describe()));
+            terminal.line(&format!("       {}. {}  ({})", first + index, stage.name, stage.time.describe()));
         }
         return;
     }
@@ -321,7 +321,7 @@ fn sweep(first: usize, stages: &[Stage], cell: &Cell, terminal: Terminal) {
                 values.push(value);
             }
         }
-        terminal.print(&format!("       {}: {}", axis.name, values.join(", ")));
+        terminal.line(&format!("       {}: {}", axis.name, values.join(", ")));
     }
-    terminal.print(&format!("       each {}", stages[0].time.describe()));
+    terminal.line(&format!("       each {}", stages[0].time.describe()));
 }

@@ -189,9 +189,9 @@ pub(crate) fn summary(run: &Run, judgement: &Judgement, terminal: Terminal) {
         more => (Style::Bad, format!(", {more} critical findings")),
     };
     let head = terminal.paint(style, &format!("{word}{but}"));
-    terminal.print(&format!("{head}  {}", terminal.paint(Style::Strong, &one_line(&run.name))));
+    terminal.line(&format!("{head}  {}", terminal.paint(Style::Strong, &one_line(&run.name))));
     for sentence in tidemark_judge::verdict_sentences(run, judgement) {
-        terminal.print(&format!("  {sentence}"));
+        terminal.line(&format!("  {sentence}"));
     }
     for finding in &judgement.findings {
         let (style, mark) = match finding.severity {
@@ -202,16 +202,16 @@ pub(crate) fn summary(run: &Run, judgement: &Judgement, terminal: Terminal) {
             Severity::Good => continue,
         };
         let place = terminal.paint(Style::Faint, &format!("({})", finding.place()));
-        terminal.print(&format!("  {} {} {place}", terminal.paint(style, mark), finding.title()));
+        terminal.line(&format!("  {} {} {place}", terminal.paint(style, mark), finding.title()));
         if finding.severity >= Severity::Warning || finding.what.is_evidence() {
-            finding.evidence().iter().for_each(|line| terminal.print(&format!("             {line}")));
+            finding.evidence().iter().for_each(|line| terminal.line(&format!("             {line}")));
         }
     }
     terminal.print("");
     terminal.print(&super::table::table(run));
     not_observed(std::slice::from_ref(run), terminal);
     for note in &run.notes {
-        terminal.print(&terminal.paint(Style::Faint, &format!("note ({}): {}", note.topic, note.text)));
+        terminal.line(&terminal.paint(Style::Faint, &format!("note ({}): {}", note.topic, note.text)));
     }
 }
 
@@ -224,22 +224,22 @@ pub(crate) fn not_observed(runs: &[Run], terminal: Terminal) {
         }
     }
     for gap in gaps.iter().take(GAPS_MOST) {
-        terminal.print(&terminal.paint(Style::Faint, &format!("not observed: {gap}")));
+        terminal.line(&terminal.paint(Style::Faint, &format!("not observed: {gap}")));
     }
     if gaps.len() > GAPS_MOST {
         let more = gaps.len() - GAPS_MOST;
-        terminal.print(&terminal.paint(Style::Faint, &format!("not observed: {more} more, see the report")));
+        terminal.line(&terminal.paint(Style::Faint, &format!("not observed: {more} more, see the report")));
     }
 }
 
 fn closing(run: &Run, stored: bool, report: Option<&Path>, terminal: Terminal) {
     terminal.print("");
     if stored {
-        terminal.print(&format!("run     {} (`tidemark report {} --format md` and more)", run.id, run.id));
+        terminal.line(&format!("run     {} (`tidemark report {} --format md` and more)", run.id, run.id));
     }
     if let Some(path) = report {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        terminal.print(&format!("report  {}", path.display()));
+        terminal.line(&format!("report  {}", path.display()));
     }
 }
 

@@ -148,7 +148,7 @@ pub(super) fn sentence(submission: &Submission, terminal: Terminal) -> String {
         format!("w{} {}: {}", submission.id, one_line(&submission.name), terminal.paint(style, word));
     if submission.state == SubmissionState::Running {
         if !submission.stage.is_empty() {
-            text += &format!(", {}", submission.stage);
+            text += &format!(", {}", one_line(&submission.stage));
         }
         if let Some(progress) = submission.progress {
             text += &format!(", {:.0} %", progress * 100.0);
@@ -160,7 +160,7 @@ pub(super) fn sentence(submission: &Submission, terminal: Terminal) -> String {
         (None, None) => {}
     }
     for more in [&submission.reason, &submission.headline].into_iter().filter(|more| !more.is_empty()) {
-        text += &format!("; {more}");
+        text += &format!("; {}", one_line(more));
     }
     text
 }

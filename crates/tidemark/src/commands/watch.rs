@@ -148,7 +148,7 @@ impl Watcher {
         if let Some(stage) = self.stages.iter().find(|stage| stage.state == RunState::Running)
             && stage.id != self.stage_told
         {
-            self.tell(&format!("stage {}", stage.id));
+            self.tell(&format!("stage {}", one_line(&stage.id)));
             self.stage_told.clone_from(&stage.id);
         }
     }
