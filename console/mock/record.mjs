@@ -76,6 +76,7 @@ function work(run, name, kind, operations, seconds) {
     given_up: '',
     allowed_failures_per_million: 0,
     settling: null,
+    window_rounds: null,
     operations,
     workers_counts: [],
     endpoints: [],

@@ -70,7 +70,15 @@ export const firstStage: Stage = {
 
 export const firstVolumeStage: VolumeStage = {
   name: 'main',
-  values: { pattern: 'randread', block_size: '4KiB', depth: '8', for: '60s', warm_up: '5s' },
+  // A document gets those that its engine declares: a pattern on volumes, a workload on databases.
+  values: {
+    pattern: 'randread',
+    block_size: '4KiB',
+    depth: '8',
+    workload: 'sysbench/oltp_read_write',
+    for: '60s',
+    warm_up: '5s',
+  },
 };
 
 export const firstLoad: Load = {

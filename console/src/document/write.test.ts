@@ -86,6 +86,22 @@ test('every kind of target is written with all that it requires', () => {
   }
 });
 
+test('a data set is loaded and dropped as the loads on it need it, once', () => {
+  const main = { name: 'main', values: { workload: 'kv', rows: '10k', clients: '4', for: '60s' } };
+  const volumeStages = [main, { ...main, name: 'again', values: { ...main.values, clients: '8' } }];
+  const text = write(load({ target: 'postgres', volumeStages }));
+  expect(text.match(/- prepare: .*/g)).toEqual(['- prepare: {workload: kv, rows: 10k}']);
+  expect(text.match(/- cleanup: .*/g)).toEqual(['- cleanup: {workload: kv, rows: 10k}']);
+});
+
+test('a key of a load is written once, although several workloads have it', () => {
+  const values = { workload: 'ycsb/a', distribution: 'uniform' };
+  const text = write(
+    load({ target: 'postgres', prepare: false, cleanUp: false, volumeStages: [{ name: 'main', values }] }),
+  );
+  expect(text.match(/distribution: uniform/g)).toHaveLength(1);
+});
+
 test('volumes have the keys that their engine declares, and lists make a sweep', () => {
   const values = {
     pattern: 'randread, randrw',

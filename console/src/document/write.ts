@@ -92,7 +92,16 @@ function objects(load: Load, sizes: string, form: TargetForm): string[] {
   ];
 }
 
-/** The stages of loads on volumes. */
+/** A work before or after the loads: nothing is said of it, or once for each data set that they have. */
+function around(load: Load, form: TargetForm, name: string): string[] {
+  const work = workOf(form, name);
+  if (!work) return [];
+  const given = ({ values }: VolumeStage) => further(work, values).map((line) => line.trim());
+  const all = work.keys.some((key) => key.required) ? load.volumeStages.map((one) => given(one).join(', ')) : [''];
+  return [...new Set(all)].map((settings) => `  - ${name}: {${settings}}`);
+}
+
+/** The stages of loads on volumes and databases. */
 function volumes(load: Load, form: TargetForm): string[] {
   const one = ({ name, values }: VolumeStage) => [
     `  - name: ${text(name.trim())}`,
@@ -100,9 +109,9 @@ function volumes(load: Load, form: TargetForm): string[] {
     ...further(volumeKeys(form), values),
   ];
   return [
-    ...(load.prepare ? ['  - prepare: {}'] : []),
+    ...(load.prepare ? around(load, form, 'prepare') : []),
     ...load.volumeStages.flatMap(one),
-    ...(load.cleanUp && workOf(form, 'cleanup') ? ['  - cleanup: {}'] : []),
+    ...(load.cleanUp ? around(load, form, 'cleanup') : []),
   ];
 }
 

@@ -21,7 +21,12 @@ export function Command({ words, label }: { words: string; label: string }) {
   return (
     <div class="command" role="group" aria-label={label}>
       <code ref={code} tabIndex={0}>
-        {words}
+        {words.split(/(?<= )/).map((word, at) => (
+          // An option is not broken at its hyphens.
+          <span key={at} class={word.startsWith('-') ? 'option' : ''}>
+            {word}
+          </span>
+        ))}
       </code>
       <button type="button" class="small" onClick={() => void copy()}>
         {copied ? '✓ Copied' : 'Copy'}

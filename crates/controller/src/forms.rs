@@ -2,6 +2,7 @@
 
 use crate::api::{Form, FormKey, TargetForm};
 use serde_json::Value;
+use std::collections::HashSet;
 use tidemark_keys::{Absent, AnyKey, KIND, Mapping};
 use tidemark_plan::engine::Engine;
 use tidemark_plan::registry::Registry;
@@ -22,8 +23,10 @@ pub(crate) fn targets(registry: &Registry) -> Vec<TargetForm> {
 /// The works that an engine has on a kind of target, with those of their keys that take single values: forms write these.
 fn works(engine: &dyn Engine, target: &str) -> Vec<Form> {
     let works = engine.works_on(target).into_iter().map(|mapping| {
+        // Several workloads of one engine may have a key of the same name, which a document writes once.
+        let mut names = HashSet::new();
         let keys = mapping.all().into_iter().chain(WORK.all());
-        let single = keys.filter(|key| is_single(&key.shape.schema()));
+        let single = keys.filter(|key| is_single(&key.shape.schema()) && names.insert(key.name));
         Form {
             name: mapping.name.to_owned(),
             about: mapping.about.to_owned(),

@@ -33,6 +33,7 @@ impl Forecaster for Preview {
         let (job, _, data) = parts(work)?;
         match job.purpose {
             Purpose::Fill { .. } => Some(format!("{} rows are loaded", units::count(rows(&data)))),
+            _ if data.tables().len() == 1 => Some("the table is dropped".to_owned()),
             _ => Some(format!("the {} tables are dropped", data.tables().len())),
         }
     }

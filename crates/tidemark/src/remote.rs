@@ -281,7 +281,12 @@ impl Controller {
         };
         for problem in said.problems {
             let kind = if problem.warning { "warning" } else { "error" };
-            message += &format!("\n  {}:{} {kind}: {}", problem.line, problem.column, problem.message);
+            // A problem of the whole document has no place.
+            let place = match problem.line {
+                0 => String::new(),
+                line => format!("{line}:{} ", problem.column),
+            };
+            message += &format!("\n  {place}{kind}: {}", problem.message);
             if !problem.help.is_empty() {
                 message += &format!(" ({})", problem.help);
             }

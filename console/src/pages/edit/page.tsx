@@ -11,6 +11,7 @@ import { useAction } from '../../parts/action';
 import { Failure, Notice } from '../../parts/notice';
 import { Panel } from '../../parts/panel';
 import type { PageProps } from '../../routes';
+import { Problems } from '../submit/checked';
 import { Editor } from '../submit/editor';
 import '../submit/submit.css';
 import './edit.css';
@@ -66,20 +67,7 @@ function Edit({ id, original }: { id: number; original: string }) {
       >
         <Editor text={text} change={setText} problems={problems} {...(goTo ? { goTo } : {})} />
       </Panel>
-      {problems.length > 0 && (
-        <ul class="edit-problems">
-          {problems.map((problem, index) => (
-            <li key={index} class={problem.warning ? 'warn' : 'bad'}>
-              <button class="small plain" onClick={() => setGoTo({ ...problem })}>
-                {problem.warning ? 'Warning' : 'Error'}
-                {problem.line > 0 && `, line ${problem.line}`}
-              </button>{' '}
-              {problem.message}
-              {problem.help && <small> {problem.help}</small>}
-            </li>
-          ))}
-        </ul>
-      )}
+      {problems.length > 0 && <Problems problems={problems} show={(problem) => setGoTo({ ...problem })} />}
       {trouble && <Notice tone="bad">{trouble.message}</Notice>}
       <Panel title={changed ? 'What you changed' : 'Nothing is changed yet'} flush>
         {changed && (

@@ -102,10 +102,12 @@ function Outcome({ submission }: { submission: Submission }) {
   if (state === 'queued') return <Notice tone="note">Queued: {reason || 'waiting for its turn'}.</Notice>;
   // A result says itself whether it holds.
   if (state === 'completed' && run !== null && evaluation === null) return null;
-  if (!reason && !headline) return null;
+  // A run's headline stands in its result.
+  const verdict = evaluation === null ? '' : headline;
+  if (!reason && !verdict) return null;
   return (
     <Notice tone={state === 'failed' ? 'bad' : state === 'completed' ? 'good' : 'warn'}>
-      {evaluation !== null && headline && <strong>{headline} </strong>}
+      {verdict && <strong>{verdict} </strong>}
       {reason && <span>{sentence(reason)}</span>}
     </Notice>
   );

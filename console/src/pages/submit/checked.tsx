@@ -58,7 +58,7 @@ export function Checked({ check, pending, trouble, empty, show }: Props) {
 }
 
 /** Errors, and warnings about a place, are shown; what holds for all such documents is folded. */
-function Problems({ problems, show }: { problems: Problem[]; show: (problem: Problem) => void }) {
+export function Problems({ problems, show }: { problems: Problem[]; show: (problem: Problem) => void }) {
   const { shown, folded } = sorted(problems);
   return (
     <>

@@ -20,6 +20,25 @@ interface Props {
   change: (changes: Partial<Load>) => void;
 }
 
+/** What the form is called, and what happens before and after the loads, by what they are on. */
+const subjects: Record<string, { title: string; before: string; after: string }> = {
+  objects: {
+    title: 'Object storage load',
+    before: 'Create containers and objects first',
+    after: 'Delete them afterwards',
+  },
+  volumes: {
+    title: 'Block storage load',
+    before: 'Write the volumes once first',
+    after: 'Remove files and images afterwards',
+  },
+  databases: {
+    title: 'Database load',
+    before: 'Load the data set first',
+    after: 'Drop its tables afterwards',
+  },
+};
+
 type Flags = 'prepare' | 'cleanUp' | 'verify';
 type Texts = 'name' | 'sizes' | 'levels' | 'serviceLevel';
 type Numbers = 'containers' | 'objects' | 'repeats';
@@ -29,6 +48,7 @@ const swept = (sizes: string) => (sizes === firstLoad.sizes ? '4KiB, 64KiB, 1MiB
 
 export function LoadForm({ load, targets, target, said, change }: Props) {
   const objects = target.subject === 'objects';
+  const subject = subjects[target.subject] ?? subjects.volumes!;
   const sweep = isSweep(load, target);
   const values = settingsOf(load, target);
   const enter = (path: string, value: string) =>
@@ -73,7 +93,7 @@ export function LoadForm({ load, targets, target, said, change }: Props) {
     </div>
   );
   return (
-    <Panel title={objects ? 'Object storage load' : 'Block storage load'}>
+    <Panel title={subject.title}>
       <div class="form">
         <fieldset>
           <legend>Target</legend>
@@ -149,15 +169,11 @@ export function LoadForm({ load, targets, target, said, change }: Props) {
         )}
         <fieldset>
           <legend>Before and after</legend>
-          {flag(
-            'prepare',
-            objects ? 'Create containers and objects first' : 'Write the volumes once first',
-            'Clear this only if an earlier workload left them in place.',
-          )}
+          {flag('prepare', subject.before, 'Clear this only if an earlier workload left them in place.')}
           {workOf(target, 'cleanup') &&
             flag(
               'cleanUp',
-              objects ? 'Delete them afterwards' : 'Remove files and images afterwards',
+              subject.after,
               'Removes everything the workload created, so the next run starts from the same state.',
             )}
           {flag(

@@ -14,8 +14,11 @@ interface Props {
   change: (changes: Partial<Load>) => void;
 }
 
-/** Settings of loads on volumes that most people want to see. */
+/** Settings of loads on volumes and databases that most people want to see. */
 const mainOfVolumes = new Set([
+  'workload',
+  'tables',
+  'table_size',
   'pattern',
   'block_size',
   'depth',

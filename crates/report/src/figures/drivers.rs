@@ -117,6 +117,9 @@ fn describe<'a>(means: impl Iterator<Item = (&'a str, f64)> + Clone) -> String {
     let (Some(least), Some(most)) = (means.clone().min_by(by_rate), means.clone().max_by(by_rate)) else {
         return String::new();
     };
+    if means.clone().count() == 1 {
+        return format!("{}: {} on average.", least.0, units::rate(least.1));
+    }
     format!(
         "{} drivers; on average between {} ({}) and {} ({}).",
         means.count(),
@@ -249,6 +252,8 @@ mod tests {
             let figure = throughput_of_drivers(&run, stage, 100).unwrap();
             (figure.description.clone(), figure.inline("f"))
         };
+        let (words, _) = drawn(1);
+        assert!(words.ends_with(" on average.") && !words.contains("drivers"), "{words}");
         let (words, lines) = drawn(6);
         assert!(words.starts_with("6 drivers; on average between"), "{words}");
         assert_eq!(lines.matches("class=\"name").count(), 6);
