@@ -293,7 +293,7 @@ mod tests {
 
     #[test]
     fn names_are_no_formulas_and_numbers_stay_numbers() {
-        for name in ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1"] {
+        for name in ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1", " =1", "\n@a"] {
             let mut run = sample::healthy(5);
             run.name = name.into();
             for text in [csv(&run), csv_series(&run)] {
