@@ -114,7 +114,8 @@ mod tests {
         work(&mut run).series = (0..).zip(seconds).map(second).collect();
         (work(&mut run).window_start_ns, work(&mut run).window_end_ns) = (2 * SECOND, 5 * SECOND);
         assert_eq!(shape(&run), [40.0, 41.0, 42.0]);
-        (work(&mut run).window_start_ns, work(&mut run).window_end_ns) = (2 * SECOND, 2 * SECOND + SECOND / 2);
+        (work(&mut run).window_start_ns, work(&mut run).window_end_ns) =
+            (2 * SECOND, 2 * SECOND + SECOND / 2);
         assert_eq!(shape(&run).len(), 6, "a window without a whole second");
     }
 }
