@@ -3,11 +3,14 @@
 use crate::context::WorkContext;
 use crate::verdict::share;
 use std::collections::BTreeMap;
-use tidemark_measure::record::Run;
+use tidemark_measure::record::{Run, Second};
 use tidemark_measure::units;
 
 /// Points of a course: as many as a small drawing can show.
 const POINTS: usize = 48;
+
+/// Nanoseconds.
+const SECOND: u64 = 1_000_000_000;
 
 /// What was asked for: `70 % read / 30 % write, 32 workers`, that of the first work that measures; how many others there are.
 pub fn load(run: &Run) -> String {
@@ -32,12 +35,19 @@ pub fn load(run: &Run) -> String {
     format!("{}{workers}{depth}{more}", mix.join(" / "))
 }
 
-/// Successful operations per second over the time of the works that measure: the mean of each of some equal parts.
+/// Successful operations per second over the windows of the works that measure: the mean of each of some equal parts. Seconds
+/// that a window begins or ends in count only where it has no whole one: a part of a second looks like a collapse.
 pub fn shape(run: &Run) -> Vec<f32> {
     let mut seconds: BTreeMap<u64, u64> = BTreeMap::new();
     for context in WorkContext::all(run).filter(WorkContext::measures) {
-        let begun = (context.stage.started_ns + context.work.started_ns) / 1_000_000_000;
-        for second in &context.work.series {
+        let work = context.work;
+        let begun = (context.stage.started_ns + work.started_ns) / SECOND;
+        let whole = |second: &&Second| {
+            let at = u64::from(second.index) * SECOND;
+            at >= work.window_start_ns && at + SECOND <= work.window_end_ns
+        };
+        let none = !work.series.iter().any(|second| whole(&second));
+        for second in work.series.iter().filter(|second| none || whole(second)) {
             let ok: u64 = second.operations.iter().map(|operation| operation.ok).sum();
             *seconds.entry(begun + u64::from(second.index)).or_default() += ok;
         }
@@ -59,7 +69,7 @@ pub fn shape(run: &Run) -> Vec<f32> {
 mod tests {
     use super::*;
     use crate::rules::testing::{healthy, work};
-    use tidemark_measure::record::{Second, SecondOfOperation};
+    use tidemark_measure::record::SecondOfOperation;
 
     #[test]
     fn a_load_is_told_in_a_few_words() {
@@ -82,11 +92,30 @@ mod tests {
             }],
             ..Second::default()
         };
+        (work(&mut run).window_start_ns, work(&mut run).window_end_ns) = (0, 96 * SECOND);
         work(&mut run).series = (0..96).map(second).collect();
         let shape = shape(&run);
         assert_eq!((shape.len(), shape[0], shape[47]), (48, 10.0, 30.0));
         work(&mut run).series = (0..3).map(second).collect();
         assert_eq!(super::shape(&run), [10.0; 3]);
         assert_eq!(super::shape(&Run::default()), [0.0; 0]);
+    }
+
+    #[test]
+    fn a_course_is_that_of_the_whole_seconds_in_the_window() {
+        let mut run = healthy();
+        let second = |(index, ok): (u32, u64)| Second {
+            index,
+            operations: vec![SecondOfOperation { ok, ..SecondOfOperation::default() }],
+            ..Second::default()
+        };
+        // A warm-up of two seconds, a window of three, and what was in flight at its end.
+        let seconds = [0, 0, 40, 41, 42, 1];
+        work(&mut run).series = (0..).zip(seconds).map(second).collect();
+        (work(&mut run).window_start_ns, work(&mut run).window_end_ns) = (2 * SECOND, 5 * SECOND);
+        assert_eq!(shape(&run), [40.0, 41.0, 42.0]);
+        (work(&mut run).window_start_ns, work(&mut run).window_end_ns) =
+            (2 * SECOND, 2 * SECOND + SECOND / 2);
+        assert_eq!(shape(&run).len(), 6, "a window without a whole second");
     }
 }

@@ -175,6 +175,8 @@ function LiveData({ buffer, submission }: { buffer: Buffer; submission: Submissi
   const range = [span === '0' ? first : Math.max(first, last - Number(span) + 1), last] as const;
   const begun = origin(buffer);
   const gone = away(buffer, latest);
+  // Of an evaluation, only one run at a time is here.
+  const whole = !buffer.board ? 'the whole run' : running ? 'the run under way' : 'the last run';
   const names = works.map((work) => [key(work), workName(buffer, work)] as const);
   return (
     <>
@@ -183,7 +185,7 @@ function LiveData({ buffer, submission }: { buffer: Buffer; submission: Submissi
       {latest && (
         <>
           <Panel
-            title={`${running ? 'Live' : 'As it went'}: ${one ? workName(buffer, one) : 'the whole run'}`}
+            title={`${running ? 'Live' : 'As it went'}: ${one ? workName(buffer, one) : whole}`}
             aside={
               <span class="row end">
                 {zoom && (
