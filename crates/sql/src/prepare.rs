@@ -218,7 +218,8 @@ impl Prepared for Ready {
                 Checks::All => true,
             };
             for check in workload::open(&job.workload)?.checks().into_iter().filter(wanted) {
-                if !checks.iter().any(|(_, known)| *known == check) {
+                let is_same = |(at, known): &(Arc<Server>, Check)| Arc::ptr_eq(at, server) && *known == check;
+                if !checks.iter().any(is_same) {
                     checks.push((Arc::clone(server), check));
                 }
             }
