@@ -97,6 +97,14 @@ impl Connection {
         }
     }
 
+    /// Whether a transaction is open, failed or not, or what was added and not run may open one.
+    #[inline]
+    pub fn is_in_transaction(&self) -> bool {
+        match self {
+            Self::Postgres(connection) => connection.is_in_transaction(),
+        }
+    }
+
     /// Whether the statements of a batch go in one round trip from now on. A batch in one round trip is one transaction.
     #[inline]
     pub fn set_pipeline(&mut self, pipeline: bool) {

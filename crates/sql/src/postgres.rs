@@ -65,6 +65,8 @@ pub struct Connection {
     preparing: Vec<usize>,
     preparations: usize,
     tag: Tag,
+    /// Whether a transaction is open on the server, failed or not.
+    in_transaction: bool,
     version: String,
     standby: bool,
 }
@@ -105,6 +107,7 @@ impl Connection {
             preparing: Vec::new(),
             preparations: 0,
             tag: Tag::Other,
+            in_transaction: false,
             version: String::new(),
             standby: false,
         };
@@ -216,6 +219,12 @@ impl Connection {
     /// its tag alone.
     pub fn has_committed(&self) -> bool {
         self.tag == Tag::Commit
+    }
+
+    /// Whether a transaction is open, failed or not, as the server said when it was last ready; or may be opened by what
+    /// was added and has not been run.
+    pub fn is_in_transaction(&self) -> bool {
+        self.in_transaction || !self.over
     }
 
     /// Loads rows: `COPY ... FROM STDIN`, binary. Gives how many the server counted.
@@ -406,7 +415,11 @@ impl Connection {
                 self.results.push(Extent { affected, ..std::mem::take(&mut self.open) });
             }
             b'I' => self.results.push(std::mem::take(&mut self.open)),
-            b'Z' | b'G' => return Ok(Step::Ready),
+            b'Z' => {
+                self.in_transaction = message.body(&self.input) != b"I";
+                return Ok(Step::Ready);
+            }
+            b'G' => return Ok(Step::Ready),
             b'1' => self.preparations += 1,
             b'E' => return Ok(Step::Failed(message::failure(message.body(&self.input)))),
             // Bound, no data, notices, changed parameters, notifications, descriptions, and the end of a COPY.

@@ -218,9 +218,7 @@ impl Prepared for Ready {
                 Checks::All => true,
             };
             for check in workload::open(&job.workload)?.checks().into_iter().filter(wanted) {
-                if !checks.iter().any(|(_, known)| *known == check) {
-                    checks.push((Arc::clone(server), check));
-                }
+                demand(&mut checks, server, check);
             }
         }
         let mut directories = Vec::new();
@@ -260,6 +258,13 @@ impl Prepared for Ready {
     }
 }
 
+/// Adds a check on a server, once.
+fn demand(checks: &mut Vec<(Arc<Server>, Check)>, server: &Arc<Server>, check: Check) {
+    if !checks.iter().any(|(at, known)| Arc::ptr_eq(at, server) && *known == check) {
+        checks.push((Arc::clone(server), check));
+    }
+}
+
 /// Makes a check.
 fn made(server: &Server, check: Check) -> DataCheck {
     let broken = Admin::connect(server).ok().and_then(|mut admin| {
@@ -281,4 +286,19 @@ fn directory_here(target: &Target, admin: &mut Admin) -> Option<PathBuf> {
     let directory = PathBuf::from(admin.value("SELECT current_setting('data_directory')").ok()??);
     // A forwarded port is local, too, and its database is not.
     directory.exists().then_some(directory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Answer, Fake};
+
+    #[test]
+    fn each_server_has_its_own_checks_and_each_of_them_once() {
+        let (one, other) = (Fake::new(|_| Answer::Fine).server(), Fake::new(|_| Answer::Fine).server());
+        let check = Check { holds: "it holds".into(), broken_rows: "SELECT 1".into(), scans: false };
+        let mut checks = Vec::new();
+        [&one, &other, &one].into_iter().for_each(|server| demand(&mut checks, server, check.clone()));
+        assert_eq!(checks.len(), 2);
+    }
 }

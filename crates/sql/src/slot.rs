@@ -184,7 +184,8 @@ impl Slot {
             Err(failure) if !action.explicit && action.writes && failure.lost => failure.ambiguous(),
             Err(failure) => failure,
         };
-        if failure.lost || !action.explicit {
+        // A refused COMMIT has ended the transaction: there is nothing to roll back.
+        if failure.lost || !action.explicit || !connection.is_in_transaction() {
             return Err(failure);
         }
         let back = match thread.settings.savepoint && failure.is_retryable() {

@@ -125,6 +125,14 @@ fn tag(statement: &str) -> String {
     }
 }
 
+/// Whether a transaction is open after a statement that succeeded.
+fn is_open_after(open: bool, statement: &String) -> bool {
+    match statement.as_str() {
+        "COMMIT" | "ROLLBACK" => false,
+        other => open || other.starts_with("BEGIN"),
+    }
+}
+
 fn serve(
     mut stream: TcpStream,
     script: &mut dyn FnMut(&[String]) -> Answer,
@@ -132,7 +140,7 @@ fn serve(
 ) -> std::io::Result<()> {
     start(&mut stream)?;
     let mut prepared: HashMap<String, String> = HashMap::new();
-    let mut failed = false;
+    let (mut failed, mut open) = (false, false);
     loop {
         let (mut kinds, mut statements, mut answers) = (String::new(), Vec::new(), Vec::new());
         let mut bound = String::new();
@@ -179,7 +187,8 @@ fn serve(
             Answer::Fine => {
                 failed = false;
                 answers.into_iter().for_each(|(_, answer)| reply.extend(answer));
-                reply.extend(message(b'Z', b"I"));
+                open = statements.iter().fold(open, is_open_after);
+                reply.extend(message(b'Z', if open { b"T" } else { b"I" }));
             }
             Answer::Fails(place, code) => {
                 failed = true;
@@ -189,7 +198,9 @@ fn serve(
                     .for_each(|(_, answer)| reply.extend(answer));
                 let words = format!("SERROR\0VERROR\0C{code}\0Mit failed\0Dsecret detail\0\0");
                 reply.extend(message(b'E', words.as_bytes()));
-                reply.extend(message(b'Z', b"E"));
+                // A refused COMMIT ends the transaction; anything else leaves it open, and failed.
+                open = statements[..place].iter().fold(open, is_open_after) && statements[place] != "COMMIT";
+                reply.extend(message(b'Z', if open { b"E" } else { b"I" }));
             }
         }
         stream.write_all(&reply)?;

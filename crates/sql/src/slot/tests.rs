@@ -176,6 +176,17 @@ fn what_was_lost_in_its_commit_is_never_done_again() {
 }
 
 #[test]
+fn a_refused_commit_is_done_again_and_needs_no_rollback() {
+    let fake =
+        Fake::new(when("COMMIT", |count| if count == 1 { Answer::Fails(0, "40001") } else { Answer::Fine }));
+    let (ended, aborts) = outcomes(&fake, &quick(), &[0]);
+    assert_eq!((ended[0].fault, ended[0].retries), (None, 1));
+    assert_eq!(aborts, [(Fault::Serialization, 1)]);
+    let update = "UPDATE t SET a = $1";
+    assert_eq!(fake.statements(), ["BEGIN", update, "COMMIT", "BEGIN", update, "COMMIT"]);
+}
+
+#[test]
 fn a_commit_that_rolled_back_is_no_success() {
     // Its first statement fails; that the COMMIT only rolls back is in its tag.
     let fake = Fake::new(|statements| match statements {

@@ -10,13 +10,14 @@ use crate::statement::Statement;
 use crate::transaction::{End, Transaction};
 use crate::value::Value::{self, Int, Text};
 use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::ops::Range;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use tidemark_keys::kinds::Whole;
 use tidemark_keys::{Key, Mapping, Table as Keys};
 use tidemark_load::engine::Operation;
+use tidemark_measure::fault::Fault;
 use tidemark_measure::pick::{Cursor, Part, Pick};
 use tidemark_measure::rng::Rng;
 
@@ -63,6 +64,9 @@ const ZIPF_EXPONENT: f64 = 0.99;
 /// Keys that are inserted begin behind all that can be loaded: each insert of a load has a number of its own.
 const INSERTS: u64 = 1 << 40;
 
+/// So many of the rows that were inserted last are known as the newest ones.
+const NEWEST: usize = 1 << 20;
+
 #[derive(Serialize, Deserialize)]
 struct Options {
     record_count: u64,
@@ -85,14 +89,15 @@ fn read(_workload: &str, keys: &mut Keys<'_>) -> serde_json::Value {
 struct Ycsb {
     workload: char,
     options: Options,
-    /// How many rows there are: those that were loaded, and those whose insert was acknowledged.
-    rows: AtomicU64,
+    /// The numbers of rows whose inserts were acknowledged, the newest last. Clients insert side by side, and what is
+    /// behind the highest number may not be there yet.
+    inserted: Mutex<VecDeque<u64>>,
 }
 
 impl Ycsb {
     fn new(workload: &str, options: Options) -> Self {
         let workload = workload.chars().last().unwrap_or('a');
-        Self { workload, rows: AtomicU64::new(options.record_count), options }
+        Self { workload, inserted: Mutex::default(), options }
     }
 }
 
@@ -216,12 +221,32 @@ struct State {
 impl Ycsb {
     /// The number of a row that there is.
     fn choose(&self, rng: &mut Rng, state: &mut State) -> u64 {
-        let rows = self.rows.load(Ordering::Relaxed);
+        let loaded = self.options.record_count;
         match (self.workload, self.options.distribution) {
-            // Popular as the newest of those that were loaded, moved on to the newest that there are.
-            ('d', _) => rows - self.options.record_count + state.ranks.next(rng),
-            (_, Distribution::Zipfian) => fnv(state.ranks.next(rng)) % rows,
-            _ => rng.below(rows),
+            // The rank is counted back from the newest row that there is, whoever inserted it.
+            ('d', _) => {
+                let age = loaded - 1 - state.ranks.next(rng);
+                let inserted = self.inserted.lock().unwrap_or_else(PoisonError::into_inner);
+                let newest = inserted.len() as u64;
+                match age.checked_sub(newest) {
+                    Some(older) => loaded - 1 - older,
+                    None => inserted[(newest - 1 - age) as usize],
+                }
+            }
+            // Among those that were loaded: over a number that grows, each insert would make other rows the popular ones.
+            (_, Distribution::Zipfian) => fnv(state.ranks.next(rng)) % loaded,
+            _ => rng.below(loaded),
+        }
+    }
+
+    /// Takes note of a row that has been inserted.
+    fn acknowledge(&self, number: u64) {
+        if self.workload == 'd' {
+            let mut inserted = self.inserted.lock().unwrap_or_else(PoisonError::into_inner);
+            if inserted.len() == NEWEST {
+                inserted.pop_front();
+            }
+            inserted.push_back(number);
         }
     }
 }
@@ -256,7 +281,7 @@ impl Transact for Ycsb {
                 *value = Text(text);
             }
             transaction.query(INSERT, &values[..=state.fields.len()]).await?;
-            self.rows.fetch_max(number + 1, Ordering::Relaxed);
+            self.acknowledge(number);
             return Ok(End::Commit);
         }
         let number = self.choose(rng, state);
@@ -267,7 +292,9 @@ impl Transact for Ycsb {
             return Ok(End::Commit);
         }
         if first || self.workload == 'f' {
-            transaction.query(READ, &[Text(&state.key)]).await?;
+            if transaction.query(READ, &[Text(&state.key)]).await?.count() == 0 {
+                return Err(Failure::new(Fault::NotFound, "a row that must be there is not"));
+            }
         }
         if !first {
             let place = rng.below(self.options.field_count.into()) as usize;
@@ -275,5 +302,55 @@ impl Transact for Ycsb {
             transaction.query(UPDATE + place, &[Text(&state.fields[0]), Text(&state.key)]).await?;
         }
         Ok(End::Commit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    fn ycsb(workload: &str) -> Ycsb {
+        let options = Options {
+            record_count: 100,
+            field_count: 1,
+            field_length: 1,
+            max_scan_length: 1,
+            distribution: Distribution::Zipfian,
+        };
+        Ycsb::new(workload, options)
+    }
+
+    /// So many choices.
+    fn chosen(ycsb: &Ycsb) -> Vec<u64> {
+        let (mut rng, mut state) = (Rng::new(1, &[]), ycsb.state());
+        (0..2000).map(|_| ycsb.choose(&mut rng, &mut state)).collect()
+    }
+
+    #[test]
+    fn what_is_read_as_new_is_there_although_clients_insert_at_different_speeds() {
+        let ycsb = ycsb("ycsb/d");
+        assert!(chosen(&ycsb).iter().all(|number| *number < 100), "before any insert");
+        // One of four clients, each of which has every fourth number.
+        let inserted: Vec<u64> = (0..50).map(|insert| 100 + 4 * insert).collect();
+        inserted.iter().for_each(|number| ycsb.acknowledge(*number));
+        let there: HashSet<u64> = (0..100).chain(inserted).collect();
+        let chosen = chosen(&ycsb);
+        assert!(chosen.iter().all(|number| there.contains(number)), "{chosen:?}");
+        let count = |wanted: u64| chosen.iter().filter(|number| **number == wanted).count();
+        assert!(
+            count(296) > 4 * count(256),
+            "the newest row is read most: {} and {}",
+            count(296),
+            count(256)
+        );
+    }
+
+    #[test]
+    fn inserts_do_not_change_which_rows_are_popular() {
+        let ycsb = ycsb("ycsb/e");
+        let before = chosen(&ycsb);
+        ycsb.acknowledge(100);
+        assert_eq!(chosen(&ycsb), before);
     }
 }
