@@ -269,7 +269,15 @@ fn images_are_the_other_programs_business() {
     assert!(matches!(carriers.next(), Some(Carrier::Process(1, _))));
     assert!(matches!(carriers.next(), Some(Carrier::Process(1, _))));
     assert!(matches!(carriers.next(), Some(Carrier::Sessions(_))));
-    let asked = ["ensure p/i-1", "ensure p/i-2", "mark p/i-1", "mark p/i-2", "remove 2 images, allowed []"];
+    let asked = [
+        "ensure p/i-1",
+        "ensure p/i-2",
+        "count 2 images",
+        "mark p/i-1",
+        "mark p/i-2",
+        "count 2 images",
+        "remove 2 images, allowed []",
+    ];
     assert_eq!(other.asked(), asked, "what was written is marked, what was read is not");
 }
 

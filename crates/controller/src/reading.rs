@@ -30,10 +30,10 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 const READERS: usize = 2;
 
 /// Callers at once for each purpose, most of whom wait. Whoever comes then is told to come again: waiting takes a thread.
-const CALLERS: usize = 4 * READERS;
+const CALLERS: usize = 8 * READERS;
 
-/// How often one caller may be among them.
-const OF_ONE_CALLER: usize = READERS;
+/// How often one caller may be among them: a script that submits a few documents at once has to wait, and no more.
+const OF_ONE_CALLER: usize = 2 * READERS;
 
 /// Stack of a reader, bytes: deep nesting costs stack. Only what is used of it takes memory.
 const STACK: usize = 256 << 20;
