@@ -24,7 +24,8 @@
 //! | `POST /check` | viewer | [`CheckRequest`] -> [`Check`] |
 //! | `GET /runs?limit=N&before=ID&name=TEXT` | viewer | -> [`RunRow`]s, the newest first |
 //! | `GET /history?limit=N&offset=N&text=T&...` | viewer | -> [`History`]: runs, and submissions that ended without one |
-//! | `GET /runs/{id}/remark`, `PUT /runs/{id}/remark` | viewer, operator | [`Remark`] -> [`Remark`] |
+//! | `GET /runs/{id}/remark` | viewer | -> [`Remark`] |
+//! | `PUT /runs/{id}/remark` | operator | [`Remark`] -> [`Remark`] |
 //! | `GET /runs/{id}/archive`, `/document`, `/log` | viewer | -> COSBench's archive, the document, the log: files |
 //! | `GET /runs/{id}` | viewer | -> the run as `tidemark report --format json` has it |
 //! | `DELETE /runs/{id}` | operator | -> 204 |

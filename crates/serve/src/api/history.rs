@@ -205,7 +205,7 @@ fn packed(run: &Run) -> std::io::Result<Vec<u8>> {
 
 /// Returns the document of a run, secrets redacted.
 #[utoipa::path(
-    get, path = "/runs/{id}/document", tag = "results", params(("id" = u64, Path)),
+    get, path = "/runs/{id}/document", operation_id = "run_document", tag = "results", params(("id" = u64, Path)),
     responses(
         (status = 200, body = String, content_type = "text/plain"),
         (status = 404, description = "Not found", body = Trouble),

@@ -52,7 +52,11 @@ pub(super) async fn list(
 #[utoipa::path(
     post, path = "/submissions", tag = "queue", request_body = Submit,
     params(("Idempotency-Key" = Option<String>, Header, max_length = 200, description = "Makes retries safe: a repeated key returns the first submission")),
-    responses((status = 201, body = Submission), (status = 409, description = "Conflicts with the current state", body = Trouble))
+    responses(
+        (status = 201, body = Submission),
+        (status = 404, description = "The submission that it was made from is not found", body = Trouble),
+        (status = 409, description = "Conflicts with the current state", body = Trouble),
+    )
 )]
 pub(super) async fn submit(
     State(app): State<Arc<App>>,
@@ -185,7 +189,13 @@ pub(super) async fn live(
 }
 
 /// Checks a document and says what it would do.
-#[utoipa::path(post, path = "/check", tag = "queue", request_body = CheckRequest, responses((status = 200, body = Check)))]
+#[utoipa::path(
+    post, path = "/check", tag = "queue", request_body = CheckRequest,
+    responses(
+        (status = 200, body = Check),
+        (status = 404, description = "The submission that it was made from is not found", body = Trouble),
+    )
+)]
 pub(super) async fn check(
     State(app): State<Arc<App>>,
     Viewer(caller): Viewer,
