@@ -26,7 +26,7 @@
 //! | `GET /history?limit=N&offset=N&text=T&...` | viewer | -> [`History`]: runs, and submissions that ended without one |
 //! | `GET /runs/{id}/remark` | viewer | -> [`Remark`] |
 //! | `PUT /runs/{id}/remark` | operator | [`Remark`] -> [`Remark`] |
-//! | `GET /runs/{id}/archive`, `/document`, `/log` | viewer | -> COSBench's archive, the document, the log: files |
+//! | `GET /runs/{id}/archive`, `GET /runs/{id}/document`, `GET /runs/{id}/log` | viewer | -> COSBench's archive, the document, the log: files |
 //! | `GET /runs/{id}` | viewer | -> the run as `tidemark report --format json` has it |
 //! | `DELETE /runs/{id}` | operator | -> 204 |
 //! | `GET /runs/{id}/report?format=html,md,csv,series-csv,json` | viewer | -> the file |

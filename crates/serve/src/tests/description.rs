@@ -138,6 +138,7 @@ fn body(path: &str) -> Value {
         "session" => json!({"token": OPERATOR}),
         "submissions" | "check" => json!({"document": DOCUMENT}),
         "cancel" => json!({"at_once": true}),
+        "remark" => json!({"note": "after the upgrade", "tags": ["nightly"]}),
         _ => json!({"priority": 3}),
     }
 }
