@@ -304,7 +304,7 @@ fn a_full_disk_under_the_store_costs_nothing_that_was_measured() {
     let (small, report) = (place.path("small"), place.path("report.html"));
     std::fs::create_dir(&small).unwrap();
     // A name space of its own: the mount is gone with the process, and root is not needed.
-    let script = r#"mount -t tmpfs -o size=100k tmpfs "$1" && shift && exec "$@""#;
+    let script = r#"mount -t tmpfs -o size=112k tmpfs "$1" && shift && exec "$@""#;
     let store = small.join("results.db");
     let output = std::process::Command::new("unshare")
         .args(["-rm", "sh", "-c", script, "sh"])
