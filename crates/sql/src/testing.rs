@@ -126,8 +126,8 @@ fn tag(statement: &str) -> String {
 }
 
 /// Whether a transaction is open after a statement that succeeded.
-fn is_open_after(open: bool, statement: &String) -> bool {
-    match statement.as_str() {
+fn is_open_after(open: bool, statement: &str) -> bool {
+    match statement {
         "COMMIT" | "ROLLBACK" => false,
         other => open || other.starts_with("BEGIN"),
     }
@@ -187,7 +187,7 @@ fn serve(
             Answer::Fine => {
                 failed = false;
                 answers.into_iter().for_each(|(_, answer)| reply.extend(answer));
-                open = statements.iter().fold(open, is_open_after);
+                open = statements.iter().fold(open, |open, statement| is_open_after(open, statement));
                 reply.extend(message(b'Z', if open { b"T" } else { b"I" }));
             }
             Answer::Fails(place, code) => {
@@ -199,7 +199,9 @@ fn serve(
                 let words = format!("SERROR\0VERROR\0C{code}\0Mit failed\0Dsecret detail\0\0");
                 reply.extend(message(b'E', words.as_bytes()));
                 // A refused COMMIT ends the transaction; anything else leaves it open, and failed.
-                open = statements[..place].iter().fold(open, is_open_after) && statements[place] != "COMMIT";
+                open =
+                    statements[..place].iter().fold(open, |open, statement| is_open_after(open, statement))
+                        && statements[place] != "COMMIT";
                 reply.extend(message(b'Z', if open { b"E" } else { b"I" }));
             }
         }

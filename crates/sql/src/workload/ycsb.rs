@@ -291,10 +291,9 @@ impl Transact for Ycsb {
             transaction.query(SCAN, &[Text(&state.key), Int(length)]).await?;
             return Ok(End::Commit);
         }
-        if first || self.workload == 'f' {
-            if transaction.query(READ, &[Text(&state.key)]).await?.count() == 0 {
-                return Err(Failure::new(Fault::NotFound, "a row that must be there is not"));
-            }
+        let reads = first || self.workload == 'f';
+        if reads && transaction.query(READ, &[Text(&state.key)]).await?.count() == 0 {
+            return Err(Failure::new(Fault::NotFound, "a row that must be there is not"));
         }
         if !first {
             let place = rng.below(self.options.field_count.into()) as usize;
