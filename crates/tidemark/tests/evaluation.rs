@@ -54,19 +54,20 @@ fn started(output: &Output) -> usize {
 }
 
 #[test]
-fn half_the_rate_is_found_worse_and_reported() {
+fn a_quarter_of_the_rate_is_found_worse_and_reported() {
     let place = Place::new();
-    let text = document("halves", &[("whole", 400), ("half", 200)], CLOSED, "repeats: 3\n");
-    let file = place.write("halves.yaml", &text);
+    let text = document("quarters", &[("whole", 200), ("quarter", 50)], CLOSED, "repeats: 4\n");
+    let file = place.write("quarters.yaml", &text);
     let (output, event) = evaluate(&place, &file, &[]);
     assert_eq!(output.code, 0, "{}\n{:?}", output.stderr, assessment(&event)["validity"]);
-    assert_eq!(started(&output), 6);
+    assert_eq!(started(&output), 8);
     assert_eq!(assessment(&event)["outcome"], "worse");
     let throughput = &assessment(&event)["comparisons"].as_array().unwrap()[0];
     let ratio = throughput["ratio"].as_f64().unwrap();
-    assert!((0.4..0.6).contains(&ratio), "{throughput}");
+    // A busy machine may keep the faster one from its rate.
+    assert!((0.2..0.5).contains(&ratio), "{throughput}");
     let page = std::fs::read_to_string(event["report"].as_str().unwrap()).unwrap();
-    assert!(page.contains("whole") && page.contains("half") && page.contains("<svg"));
+    assert!(page.contains("whole") && page.contains("quarter") && page.contains("<svg"));
 
     let (again, _) = evaluate(&place, &file, &[]);
     assert_eq!(started(&again), 0, "all of it is there already");
@@ -83,10 +84,10 @@ fn half_the_rate_is_found_worse_and_reported() {
     assert!(of("svg") > 3 && of("svg") == of("png"), "{files:?}");
     for format in ["md", "csv", "json"] {
         let output = place.tidemark(&["report", "e1", "--format", format]);
-        assert!(output.code == 0 && output.stdout.contains("half"), "{format}: {}", output.stderr);
+        assert!(output.code == 0 && output.stdout.contains("quarter"), "{format}: {}", output.stderr);
     }
     let listed = place.tidemark(&["runs"]);
-    assert!(listed.stdout.contains("e1") && listed.stdout.contains("halves"), "{}", listed.stdout);
+    assert!(listed.stdout.contains("e1") && listed.stdout.contains("quarters"), "{}", listed.stdout);
 }
 
 #[test]
