@@ -5,7 +5,7 @@ use crate::guard::{self, GuardError, Intent};
 use crate::job::{Action, IoEngine, Job, Place, Volume};
 use crate::method::{Method, Touch};
 use crate::sessions::{DataSet, Use, sessions};
-use crate::{claim, device, filled, is_ours};
+use crate::{claim, device, filled, is_ours, volume};
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
@@ -72,6 +72,7 @@ pub(crate) fn prepare(
     let verifies = jobs().any(|(_, job)| job.content.verify || job.journal.is_some());
     make_directories(jobs(), &setup.access)?;
     let data = Arc::new(DataSet::new(plan.seed, verifies).within(setup.access.clone()));
+    open_journals(jobs().map(|(_, job)| job), &data)?;
     let allow = setup.allow_destroy.to_vec();
     Ok(Box::new(Ready { external, process, data, method: None, allow, kept }))
 }
@@ -129,6 +130,21 @@ fn make_directories<'a>(
             .map(drop)
             .map_err(|error| format!("cannot make the journal's directory {}: {error}", directory.display()))
     })
+}
+
+/// Opens the journals of all volumes, so that one that cannot be used is found before anything is done to its volume.
+fn open_journals<'a>(jobs: impl Iterator<Item = &'a Job>, data: &DataSet) -> Result<(), String> {
+    let mut known = BTreeSet::new();
+    for job in jobs.filter(|job| job.journal.is_some()) {
+        for volume in &job.volumes {
+            let (Place::File(path) | Place::Device(path)) = &volume.place else { continue };
+            // The journal of a volume that is first removed goes with it.
+            if known.insert(path) && !job.actions.contains(&Action::Remove) {
+                volume::table(job, volume, path, data).map_err(|error| error.to_string())?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// What a plan does to one volume.

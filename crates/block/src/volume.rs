@@ -101,17 +101,10 @@ pub(crate) fn opened(
         true => direct_alignment(&file, path)?,
         false => Alignment { offset: 1, memory: 1 },
     };
-    let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let id = volume_id(&real);
+    let id = id(path);
     let label = Label { volume: id, dials: Dials::new(&job.content), set: data.set() };
     let journal = job.journal.as_deref();
-    let table = data.table(id, volume.size, job.unit, journal).map_err(|error| {
-        OpenError(format!(
-            "cannot use the journal of {} in {}: {error}",
-            path.display(),
-            journal.unwrap_or(Path::new("")).display()
-        ))
-    })?;
+    let table = table(job, volume, path, data)?;
     if let Some(table) = table.as_ref().filter(|_| job.actions.contains(&Action::Trim)) {
         table.note_trims();
     }
@@ -120,6 +113,32 @@ pub(crate) fn opened(
     }
     let is_filled = job.content.verify && is_filled(path, volume.size);
     Ok((file, Opened { path: path.to_owned(), size: volume.size, label, is_filled, table, alignment }))
+}
+
+/// The number of the volume at a path, whether it is there or is going to be made.
+fn id(path: &Path) -> u64 {
+    let new = || Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
+    volume_id(&path.canonicalize().ok().or_else(new).unwrap_or_else(|| path.to_owned()))
+}
+
+/// The table of a volume, with what its journal holds, if there is one.
+///
+/// # Errors
+/// When the journal cannot be made or used.
+pub(crate) fn table(
+    job: &Job,
+    volume: &Volume,
+    path: &Path,
+    data: &DataSet,
+) -> Result<Option<Arc<Table>>, OpenError> {
+    let journal = job.journal.as_deref();
+    data.table(id(path), volume.size, job.unit, journal).map_err(|error| {
+        OpenError(format!(
+            "cannot use the journal of {} in {}: {error}",
+            path.display(),
+            journal.unwrap_or(Path::new("")).display()
+        ))
+    })
 }
 
 fn open_file(

@@ -102,3 +102,28 @@ fn acknowledged_writes_outlive_a_kill_and_older_content_put_back_is_named() {
         output.stderr
     );
 }
+
+#[test]
+fn a_journal_that_cannot_be_used_stops_the_run_before_it_starts() {
+    let place = Place::new();
+    let disk = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let directory = disk.path();
+    let (_, output) = run(&place, &document(directory, "  - prepare: {}\n"));
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    let journal = std::fs::read_dir(directory.join("journal")).unwrap().next().unwrap().unwrap().path();
+    let before = std::fs::read(directory.join("volume")).unwrap();
+    let writes = "  - load: {pattern: randwrite, block_size: 4KiB, total_operations: 100}\n";
+    let file = place.write("writes.yaml", &document(directory, writes));
+    let arguments = ["run", file.to_str().unwrap(), "--json"];
+
+    std::fs::write(&journal, "not a journal").unwrap();
+    let output = place.tidemark(&arguments);
+    assert_eq!(output.code, 3, "not started: {}", output.stderr);
+    assert!(output.stderr.contains("it is not a journal of this volume"), "{}", output.stderr);
+    assert!(std::fs::read(directory.join("volume")).unwrap() == before, "nothing was written");
+
+    std::fs::remove_file(&journal).unwrap();
+    let output = place.tidemark(&arguments);
+    assert_eq!(output.code, 0, "without the file: {}", output.stderr);
+    assert!(std::fs::read(directory.join("volume")).unwrap() != before);
+}
