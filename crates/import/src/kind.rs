@@ -12,24 +12,21 @@ const DATABASE_LINES: usize = 5_000;
 
 /// What a text is.
 pub(crate) fn of(text: &str) -> Result<Format, String> {
-    if let Some(tool) = database_tool(text) {
-        return Err(format!(
-            "a result of {tool}: Tidemark does not read results of databases; a table with a row per level (such as \
-             `clients;tps;p95 ms`) can be imported"
-        ));
+    if let Some(format) = database_tool(text) {
+        return Ok(format);
     }
     match of_json(text) {
         Some(format) => Ok(format),
         None if crate::fio::is_terse(text)? => Ok(Format::Fio),
         None if text.trim_start().starts_with('{') => {
-            Err("JSON of an unknown tool; fio's has `jobs`, warp's `by_op_type` or `operations`, elbencho's `phase_type`".into())
+            Err("JSON of an unknown tool; fio's has `jobs`, warp's `by_op_type` or `operations`, elbencho's `phase_type`, HammerDB's times `NEWORD`".into())
         }
         None => of_table(text),
     }
 }
 
 /// The benchmark of databases that wrote a text, by its words.
-fn database_tool(text: &str) -> Option<&'static str> {
+fn database_tool(text: &str) -> Option<Format> {
     let has = |words: &[&str]| {
         words
             .iter()
@@ -41,10 +38,11 @@ fn database_tool(text: &str) -> Option<&'static str> {
             || has(&["SQL statistics:"])
             || has(&["General statistics:", "Latency (ms):"]) =>
         {
-            Some("sysbench")
+            Some(Format::Sysbench)
         }
-        () if has(&["pgbench ("]) || has(&["transaction type:", "scaling factor:"]) => Some("pgbench"),
-        () if says("HammerDB") || says("System achieved") && says("NOPM") => Some("HammerDB"),
+        () if has(&["pgbench ("]) || has(&["transaction type:", "scaling factor:"]) => Some(Format::Pgbench),
+        () if crate::pgbench::is_log(text) => Some(Format::Pgbench),
+        () if says("System achieved") && says("NOPM") || says(">>>>> PROC: ") => Some(Format::Hammerdb),
         () => None,
     }
 }
@@ -65,6 +63,7 @@ fn of_json(text: &str) -> Option<Format> {
         () if has("jobs") || has("fio version") => Some(Format::Fio),
         () if has("by_op_type") || has("operations") => Some(Format::Warp),
         () if has("phase_type") => Some(Format::Elbencho),
+        () if has("NEWORD") && has("calls") => Some(Format::Hammerdb),
         () => None,
     }
 }
@@ -114,17 +113,19 @@ mod tests {
         }
         let databases = [
             (
-                "sysbench",
+                Format::Sysbench,
                 "sysbench 1.0.20 (using bundled LuaJIT 2.1.0)\n\nRunning the test with following options:\n",
             ),
-            ("sysbench", "SQL statistics:\n    queries performed:\n"),
-            ("pgbench", "pgbench (15.4)\nstarting vacuum...end.\n"),
-            ("pgbench", "transaction type: <builtin: TPC-B (sort of)>\nscaling factor: 10\n"),
-            ("HammerDB", "Vuser 1:TEST RESULT : System achieved 12345 NOPM from 28000 PostgreSQL TPM\n"),
+            (Format::Sysbench, "SQL statistics:\n    queries performed:\n"),
+            (Format::Pgbench, "pgbench (15.4)\nstarting vacuum...end.\n"),
+            (Format::Pgbench, "transaction type: <builtin: TPC-B (sort of)>\nscaling factor: 10\n"),
+            (
+                Format::Hammerdb,
+                "Vuser 1:TEST RESULT : System achieved 12345 NOPM from 28000 PostgreSQL TPM\n",
+            ),
         ];
-        for (tool, text) in databases {
-            let refused = of(text).unwrap_err();
-            assert!(refused.starts_with(&format!("a result of {tool}")), "{refused}");
+        for (format, text) in databases {
+            assert_eq!(of(text), Ok(format), "{text}");
         }
         assert!(of("{\"x\": 1}").unwrap_err().contains("by_op_type"));
         assert!(of("Id,Op-Name,Config-Info\n").unwrap_err().contains("directory"));

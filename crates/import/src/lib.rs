@@ -10,18 +10,23 @@
 //! | `fio` | fio's JSON, with or without bins |
 //! | `warp` | warp's JSON, its request log and its table of segments |
 //! | `elbencho` | elbencho's CSV and JSON |
+//! | `sysbench`, `pgbench`, `hammerdb` | outputs of these benchmarks of databases |
 //! | `table` | any table with a row for each level: an evaluation |
 //!
 //! `source` reads files, `kind` detects formats, `sheet` and `number` read cells, and `draft` makes records.
 
 mod cosbench;
+mod database;
 mod draft;
 mod elbencho;
 mod fio;
+mod hammerdb;
 mod kind;
 mod number;
+mod pgbench;
 mod sheet;
 mod source;
+mod sysbench;
 mod table;
 mod warp;
 
@@ -45,6 +50,12 @@ pub enum Format {
     Warp,
     /// elbencho's CSV or JSON.
     Elbencho,
+    /// sysbench's output of a test of databases, with interval lines and histogram where it has them.
+    Sysbench,
+    /// pgbench's output, or its log of transactions.
+    Pgbench,
+    /// HammerDB's test results, or the times of its procedures, as text or JSON.
+    Hammerdb,
     /// A table with a row per level: an axis' column and columns of results.
     Table,
 }
@@ -110,6 +121,9 @@ fn read(path: &Path, options: &Options) -> Result<Imported, String> {
         Format::Fio => fio::read(&source, options).map(|run| of_runs(vec![run])),
         Format::Warp => warp::read(&source, options).map(|run| of_runs(vec![run])),
         Format::Elbencho => elbencho::read(&source, options).map(of_runs),
+        Format::Sysbench => sysbench::read(&source, options).map(of_runs),
+        Format::Pgbench => pgbench::read(&source, options).map(of_runs),
+        Format::Hammerdb => hammerdb::read(&source, options).map(of_runs),
         Format::Table => table::read(&source, options),
     }
 }

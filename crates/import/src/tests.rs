@@ -12,13 +12,24 @@ const COSBENCH: &str = include_str!("samples/w1-mix.csv");
 const LOG: &str = include_str!("samples/warp-mixed.tsv");
 const ELBENCHO: &str = include_str!("samples/elbencho.csv");
 
-const ALL: [(&str, &str); 6] = [
+const SYSBENCH: &str = include_str!("samples/sysbench.txt");
+const PGBENCH: &str = include_str!("samples/pgbench.txt");
+const PGBENCH_LOG: &str = include_str!("samples/pgbench-log.txt");
+const HAMMERDB: &str = include_str!("samples/hammerdb.txt");
+const HAMMERDB_TIMING: &str = include_str!("samples/hammerdb-timing.json");
+
+const ALL: [(&str, &str); 11] = [
     ("fio.json", FIO),
     ("plus.json", PLUS),
     ("talk.csv", TALK),
     ("w1-mix.csv", COSBENCH),
     ("warp-mixed.csv", LOG),
     ("elbencho.csv", ELBENCHO),
+    ("sysbench.txt", SYSBENCH),
+    ("pgbench.txt", PGBENCH),
+    ("pgbench-log.txt", PGBENCH_LOG),
+    ("hammerdb.txt", HAMMERDB),
+    ("hammerdb-timing.json", HAMMERDB_TIMING),
 ];
 
 fn imported(name: &str, bytes: &[u8]) -> Result<Imported, ImportError> {
@@ -142,7 +153,8 @@ proptest! {
 
     #[test]
     fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300), text in "(?s).{0,200}",
-        format in prop_oneof![Just(Format::Cosbench), Just(Format::Fio), Just(Format::Warp), Just(Format::Elbencho), Just(Format::Table)]) {
+        format in prop_oneof![Just(Format::Cosbench), Just(Format::Fio), Just(Format::Warp), Just(Format::Elbencho),
+            Just(Format::Sysbench), Just(Format::Pgbench), Just(Format::Hammerdb), Just(Format::Table)]) {
         survives("x", &bytes);
         survives("x", text.as_bytes());
         survives("x", &[&[0x28, 0xb5, 0x2f, 0xfd][..], &bytes].concat());
@@ -154,16 +166,20 @@ proptest! {
 
     #[test]
     fn no_mutation_makes_it_panic(fio in mutated(FIO), plus in mutated(PLUS), talk in mutated(TALK),
-        cosbench in mutated(COSBENCH), log in mutated(LOG), elbencho in mutated(ELBENCHO)) {
-        for (bytes, (name, _)) in [fio, plus, talk, cosbench, log, elbencho].iter().zip(ALL) {
+        cosbench in mutated(COSBENCH), log in mutated(LOG), elbencho in mutated(ELBENCHO),
+        databases in (mutated(SYSBENCH), mutated(PGBENCH), mutated(PGBENCH_LOG), mutated(HAMMERDB), mutated(HAMMERDB_TIMING))) {
+        let (sysbench, pgbench, transactions, hammerdb, timing) = databases;
+        for (bytes, (name, _)) in [fio, plus, talk, cosbench, log, elbencho, sysbench, pgbench, transactions, hammerdb, timing].iter().zip(ALL) {
             survives(name, bytes);
         }
     }
 
     #[test]
     fn no_number_makes_it_panic(fio in exchanged(FIO), plus in exchanged(PLUS), talk in exchanged(TALK),
-        cosbench in exchanged(COSBENCH), log in exchanged(LOG), elbencho in exchanged(ELBENCHO)) {
-        for (bytes, (name, _)) in [fio, plus, talk, cosbench, log, elbencho].iter().zip(ALL) {
+        cosbench in exchanged(COSBENCH), log in exchanged(LOG), elbencho in exchanged(ELBENCHO),
+        databases in (exchanged(SYSBENCH), exchanged(PGBENCH), exchanged(PGBENCH_LOG), exchanged(HAMMERDB), exchanged(HAMMERDB_TIMING))) {
+        let (sysbench, pgbench, transactions, hammerdb, timing) = databases;
+        for (bytes, (name, _)) in [fio, plus, talk, cosbench, log, elbencho, sysbench, pgbench, transactions, hammerdb, timing].iter().zip(ALL) {
             survives(name, bytes.as_bytes());
         }
     }

@@ -68,7 +68,7 @@ pub(crate) enum Command {
     Runs(Runs),
     /// Compare two stored runs or evaluations: better, worse, equal within a margin, or which difference would not be seen
     Compare(Compare),
-    /// Import results of other tools: COSBench, fio, warp, elbencho, tables
+    /// Import results of other tools: COSBench, fio, warp, elbencho, sysbench, pgbench, HammerDB, tables
     Import(Import),
     /// Observe this node during a load from another node, and serve the samples
     Observe(Observe),
@@ -235,7 +235,7 @@ pub(crate) struct Compare {
 
 #[derive(Args, Debug)]
 pub(crate) struct Import {
-    /// COSBench archive directory, fio JSON, warp or elbencho result, or CSV table with one row per level
+    /// COSBench archive directory, fio JSON, warp or elbencho result, output of sysbench, pgbench or HammerDB, or CSV table with one row per level
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
     /// Format of the result [default: detected]
@@ -266,6 +266,12 @@ pub(crate) enum ImportFormat {
     Warp,
     /// elbencho's CSV or JSON
     Elbencho,
+    /// sysbench's output
+    Sysbench,
+    /// pgbench's output, or its log of transactions
+    Pgbench,
+    /// HammerDB's test results or times of procedures
+    Hammerdb,
     /// A table with a row per level
     Table,
 }

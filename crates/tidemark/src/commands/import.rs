@@ -94,6 +94,9 @@ fn format(format: ImportFormat) -> Format {
         ImportFormat::Fio => Format::Fio,
         ImportFormat::Warp => Format::Warp,
         ImportFormat::Elbencho => Format::Elbencho,
+        ImportFormat::Sysbench => Format::Sysbench,
+        ImportFormat::Pgbench => Format::Pgbench,
+        ImportFormat::Hammerdb => Format::Hammerdb,
         ImportFormat::Table => Format::Table,
     }
 }
