@@ -104,7 +104,7 @@ fn steps(text: &str) -> Column {
         };
         if let Some((at, rate, mean)) = read() {
             progress(&mut column, before, at, rate, mean);
-            before = at;
+            before = at.max(before);
         }
     }
     column

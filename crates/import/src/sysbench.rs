@@ -82,7 +82,7 @@ fn run(text: &str) -> Result<Found, String> {
     }));
     let ignored = behind(text, "ignored errors:").and_then(|rest| count(word(rest))).unwrap_or(0);
     let lost = behind(text, "reconnects:").and_then(|rest| count(word(rest))).unwrap_or(0);
-    if ignored + lost > 0 {
+    if ignored > 0 || lost > 0 {
         notes.push(("sysbench-errors", format!(
             "sysbench ignored {ignored} errors and connected {lost} times anew; it repeated what had failed, and does not say what the errors were. They are not among the failures."
         )));
@@ -109,7 +109,7 @@ fn intervals(text: &str) -> Column {
         };
         if let Some((at, rate)) = read() {
             progress(&mut column, before, at, rate, 0.0);
-            before = at;
+            before = at.max(before);
         }
     }
     column

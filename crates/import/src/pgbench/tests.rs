@@ -27,7 +27,7 @@ fn results_behind_each_other_are_runs_of_their_own() {
 fn the_log_has_every_transaction() {
     let found = log(LOG).unwrap();
     let tally = &found.operations[0].tally;
-    assert_eq!((tally.ok, tally.response.count(), found.clients), (200, 200, 4));
+    assert_eq!((tally.ok, tally.response.count(), found.clients), (40, 40, 4));
     let failed = log("0 1 5690 0 1795431419 124881\n1 1 failed 0 1795431419 125482\n").unwrap();
     assert_eq!((failed.operations[0].tally.ok, failed.operations[0].tally.failed()), (1, 1));
     assert!(is_log(LOG) && !is_log(TEXT) && !is_log("1795431419 100 5 5 5 5\n"));
