@@ -9,7 +9,7 @@ fn a_result_has_a_mean_and_no_percentiles() {
     let operation = &found.operations[0];
     let said = operation.reported.as_ref().unwrap();
     assert_eq!((operation.tally.ok, operation.tally.failed(), found.clients), (15_212, 0, 4));
-    assert_eq!((said.mean_ns, said.throughput), (Some(1_568_000.0), Some(2537.961_816)));
+    assert_eq!((said.mean_ns, said.throughput), (Some(1_568_000.0), Some(2_537.961_816)));
     assert!(said.percentiles.is_empty());
     assert!(found.notes[0].1.contains("0.716 ms"), "{:?}", found.notes);
     assert_eq!(found.seconds.len(), 6);
