@@ -3,7 +3,6 @@
 use crate::processor::Time;
 use serde::{Deserialize, Serialize};
 use std::process::Command;
-use std::time::Instant;
 use tidemark_control::event::{Event, EventSink, StopRequest};
 use tidemark_control::execute::{Options, execute};
 use tidemark_measure::record::{Provenance, State};
@@ -72,17 +71,19 @@ pub(crate) fn run(task: &Task) -> Result<Cost, String> {
     let read = document::read(&task.document, &Environment::process(&registry));
     let plan = read.map_err(|found| format!("{found:?}"))?.plan;
     let options = Options { threads: Some(1), ..Options::local(registry) };
-    let (before, begun) = (Time::own(), Instant::now());
+    let before = Time::own();
     let done = execute(&plan, Provenance::default(), &options, None, &mut Quiet)
         .map_err(|error| error.to_string())?;
-    let (used, took) = (Time::own().zip(before).map(|(after, before)| after - before), begun.elapsed());
+    let used = Time::own().zip(before).map(|(after, before)| after - before);
     let stage = &done.run.stages[0];
     if stage.state != State::Completed {
         return Err(stage.reason.clone());
     }
     let ok: u64 = stage.works.iter().flat_map(|work| &work.operations).map(|one| one.tally.ok).sum();
     let cpu_us = used.map_or(f64::NAN, |used| used.total_us() / ok.max(1) as f64);
-    Ok(Cost { rate: ok as f64 / took.as_secs_f64(), cpu_us })
+    // The peers' rates are those of their time under load, too.
+    let window_ns: u64 = stage.works.iter().map(|work| work.window_end_ns - work.window_start_ns).sum();
+    Ok(Cost { rate: ok as f64 * 1e9 / window_ns as f64, cpu_us })
 }
 
 /// pgbench with prepared statements; `script` is its option, such as `-S`. `None` when it is not installed.

@@ -438,12 +438,16 @@ fn databases(seconds: f64) -> Done {
     ];
     for (name, workload, peer, limit) in rows {
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-        for _ in 0..ROUNDS {
-            ours.push(child::<_, database::Cost>(
-                "database-client",
-                &database::Task::load(&server, workload, seconds),
-            )?);
-            theirs.extend(peer());
+        for round in 0..ROUNDS {
+            // Who goes first changes: what one leaves behind hits both alike.
+            if round % 2 == 1 {
+                theirs.extend(peer());
+            }
+            let task = database::Task::load(&server, workload, seconds);
+            ours.push(child::<_, database::Cost>("database-client", &task)?);
+            if round % 2 == 0 {
+                theirs.extend(peer());
+            }
         }
         let of = |costs: &[database::Cost], what: fn(&database::Cost) -> f64| {
             median(costs.iter().map(what).collect())
