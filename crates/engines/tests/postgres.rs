@@ -433,3 +433,67 @@ fn kv_ycsb_and_your_own_sql_run() {
     run(&document(&server, "- cleanup: {workload: sql, teardown: DROP TABLE stock}"));
     assert_eq!(server.sql("SELECT count(*) FROM pg_tables WHERE tablename = 'stock'"), "0");
 }
+
+#[test]
+fn order_entry_keeps_its_conditions_and_counts() {
+    let Some(server) = Postgres::start(&["synchronous_commit=off", "max_wal_size=1GB"]) else { return };
+    let number = |sql: &str| server.sql(sql).parse::<u64>().unwrap();
+    let filled = run(&document(&server, "- prepare: {workload: tpcc, loaders: 2, checks: all}"));
+    let held = |run: &Run| {
+        let checks = &run.stages.last().unwrap().proof.as_ref().unwrap().checks;
+        checks.iter().map(|check| (check.holds.clone(), check.broken)).collect::<Vec<_>>()
+    };
+    assert!(last(&filled).tally.ok > 1);
+    assert!(held(&filled).len() == 11 && held(&filled).iter().all(|(_, broken)| *broken == Some(0)));
+    let rows = "SELECT (SELECT count(*) FROM item), (SELECT count(*) FROM stock), (SELECT count(*) FROM customer), \
+        (SELECT count(*) FROM history), (SELECT count(*) FROM orders), (SELECT count(*) FROM new_order), (SELECT count(*) FROM district)";
+    assert_eq!(server.sql(rows), "100000|100000|30000|30000|30000|9000|10");
+    // Condition 11, which holds of the initial population only.
+    let open = "SELECT count(*) FROM (SELECT o_w_id, o_d_id, count(*) - count(no_o_id) AS done FROM orders LEFT JOIN new_order \
+        ON no_w_id = o_w_id AND no_d_id = o_d_id AND no_o_id = o_id GROUP BY 1, 2) each WHERE done <> 2100";
+    assert_eq!(number(open), 0);
+
+    let (orders, payments) =
+        (number("SELECT sum(d_next_o_id) FROM district"), number("SELECT count(*) FROM history"));
+    let done = run(&document(
+        &server,
+        "- load: {workload: tpcc, clients: 4, total_operations: 1500, tries: 50, checks: all}",
+    ));
+    let operations = &done.stages[0].works[0].operations;
+    let of = |label: &str| {
+        let found = operations.iter().find(|operation| operation.label == label);
+        found.map_or_else(|| panic!("no {label}"), |operation| &operation.tally)
+    };
+    assert_eq!(
+        operations.iter().map(|operation| operation.tally.ok).sum::<u64>(),
+        1500,
+        "{:?}",
+        examples(&done)
+    );
+    assert_eq!(number("SELECT count(*) FROM history") - payments, of("payment").ok);
+    // One in a hundred is rolled back on purpose, and succeeds.
+    let placed = number("SELECT sum(d_next_o_id) FROM district") - orders;
+    let back = of("new-order").ok - placed;
+    assert!(back < of("new-order").ok / 20, "{back} of {} were rolled back", of("new-order").ok);
+    let mixed = of("new-order").ok as f64 / 1500.0;
+    assert!((0.38..0.49).contains(&mixed), "{mixed}: ten of 23 are new orders");
+    let held = held(&done);
+    assert_eq!(held.len(), 11);
+    assert!(held.iter().all(|(_, broken)| *broken == Some(0)), "{held:?}");
+
+    // A payment that nobody acknowledged, and a line that is gone: the conditions say so.
+    server.sql("UPDATE warehouse SET w_ytd = w_ytd + 1");
+    server.sql("DELETE FROM order_line WHERE ol_w_id = 1 AND ol_d_id = 3 AND ol_o_id = 7 AND ol_number = 1");
+    let text = document(
+        &server,
+        "- load: {workload: tpcc, clients: 2, total_operations: 20, tries: 50, checks: all}",
+    );
+    let broken = try_run(&text, &options(2));
+    let said = match &broken {
+        Err(refusal) => refusal.clone(),
+        Ok(run) => format!("{:?}", run.stages[0].proof.as_ref().unwrap().checks),
+    };
+    for condition in ["1: a warehouse", "4: a district", "6: an order", "8: a warehouse"] {
+        assert!(said.contains(condition), "{condition}: {said}");
+    }
+}

@@ -5,6 +5,7 @@ pub(crate) mod kv;
 pub(crate) mod own;
 pub(crate) mod pgbench;
 pub(crate) mod sysbench;
+pub(crate) mod tpcc;
 pub(crate) mod ycsb;
 
 use crate::bulk::Bulk;
@@ -25,8 +26,15 @@ use tidemark_measure::pick::Pick;
 use tidemark_measure::rng::Rng;
 
 /// All families of workloads: the list to which the next one is added.
-pub static FAMILIES: [&Family; 6] =
-    [&pgbench::FAMILY, &sysbench::FAMILY, &bank::FAMILY, &kv::FAMILY, &ycsb::FAMILY, &own::FAMILY];
+pub static FAMILIES: [&Family; 7] = [
+    &pgbench::FAMILY,
+    &sysbench::FAMILY,
+    &tpcc::FAMILY,
+    &bank::FAMILY,
+    &kv::FAMILY,
+    &ycsb::FAMILY,
+    &own::FAMILY,
+];
 
 /// The keys of their options.
 pub(crate) static KEYS: [&Mapping; FAMILIES.len()] = {

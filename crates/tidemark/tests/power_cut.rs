@@ -78,7 +78,20 @@ impl Lab {
         let mut client = match self.database {
             Database::Postgres => {
                 let mut psql = Command::new("psql");
-                psql.args(["-XAqt", "-h", "127.0.0.1", "-p", port, "-U", user, "-d", "tidemark"]);
+                // A statement that fails prints no line: psql must end instead of waiting for the next one.
+                psql.args([
+                    "-XAqt",
+                    "-v",
+                    "ON_ERROR_STOP=1",
+                    "-h",
+                    "127.0.0.1",
+                    "-p",
+                    port,
+                    "-U",
+                    user,
+                    "-d",
+                    "tidemark",
+                ]);
                 psql.env("PGPASSWORD", &variables["TIDEMARK_LAB_PASSWORD"]);
                 psql
             }

@@ -1,0 +1,297 @@
+//! The five transactions, clauses 2.4 to 2.8, as statements from the client. All choices are drawn before the first statement.
+
+use super::draw::{between, customer, item, last_name, name_to_look_for, percent};
+use super::statements::{
+    ADD_HISTORY, ADD_LINE, ADD_NEW_ORDER, ADD_ORDER, AMOUNT_OF_LINES, CUSTOMER_BY_ID, CUSTOMER_DISCOUNT,
+    CUSTOMER_OF_ORDER, CUSTOMERS_BY_NAME, DELIVER_LINES, DELIVER_ORDER, DELIVER_TO_CUSTOMER, DISTRICT_NAME,
+    DISTRICT_OF_ORDER, ITEM, LAST_ORDER, LAST_ORDER_NUMBER, LINES, LOW_STOCK, NEXT_ORDER, OLDEST_NEW_ORDER,
+    PAY_BAD_CUSTOMER, PAY_CUSTOMER, PAY_DISTRICT, PAY_WAREHOUSE, REMOVE_NEW_ORDER, STOCK, TAKE_STOCK,
+    WAREHOUSE_NAME, WAREHOUSE_TAX,
+};
+use super::{DISTRICTS, ITEMS};
+use crate::failure::Failure;
+use crate::rows::Rows;
+use crate::transaction::{End, Transaction};
+use crate::value::Value::{Decimal, Int, Text};
+use std::fmt::Write as _;
+use tidemark_measure::fault::Fault;
+use tidemark_measure::rng::Rng;
+
+/// Most lines of an order.
+const LINES_MOST: usize = 15;
+
+/// What a slot keeps from transaction to transaction.
+pub(crate) struct Buffers {
+    lines: [Line; LINES_MOST],
+    text: String,
+}
+
+impl Default for Buffers {
+    fn default() -> Self {
+        Self { lines: Default::default(), text: String::with_capacity(600) }
+    }
+}
+
+/// A line of an order.
+#[derive(Default)]
+struct Line {
+    item: i64,
+    supply: i64,
+    quantity: i64,
+    /// In hundredths.
+    amount: i64,
+    info: String,
+}
+
+/// Where a transaction is.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    /// Its warehouse, from 1.
+    pub(super) home: u64,
+    /// How many there are.
+    pub(super) warehouses: u64,
+}
+
+impl Place {
+    /// Another warehouse in so many of a hundred cases, if there is another.
+    fn perhaps_remote(self, rng: &mut Rng, share: u64) -> u64 {
+        let (leaves, other) = (percent(rng, share), between(rng, 1, self.warehouses.max(2) - 1));
+        match leaves && self.warehouses > 1 {
+            true => other + u64::from(other >= self.home),
+            false => self.home,
+        }
+    }
+}
+
+/// How a customer is looked for: by last name in 60 of a hundred cases (clauses 2.5.1.2, 2.6.1.2).
+#[derive(Clone, Copy)]
+enum Who {
+    Number(u64),
+    Name(u64),
+}
+
+impl Who {
+    fn draw(rng: &mut Rng) -> Self {
+        match percent(rng, 60) {
+            true => Self::Name(name_to_look_for(rng)),
+            false => Self::Number(customer(rng)),
+        }
+    }
+
+    fn add(
+        self,
+        transaction: &mut Transaction<'_>,
+        warehouse: u64,
+        district: u64,
+        text: &mut String,
+    ) -> Result<(), Failure> {
+        let (warehouse, district) = (Int(warehouse as i64), Int(district as i64));
+        match self {
+            Self::Number(number) => {
+                transaction.add(CUSTOMER_BY_ID, &[warehouse, district, Int(number as i64)])
+            }
+            Self::Name(number) => {
+                last_name(number, text);
+                transaction.add(CUSTOMERS_BY_NAME, &[warehouse, district, Text(text)])
+            }
+        }
+    }
+}
+
+/// The number of the customer that was looked for, and whether its credit is bad; of several of a name the one in the
+/// middle, rounded up (clause 2.5.2.2).
+fn found(rows: Rows<'_>) -> Result<(i64, bool), Failure> {
+    let missing = || Failure::new(Fault::NotFound, "a customer that must be there is not");
+    let middle = rows.count().checked_sub(1).ok_or_else(missing)? / 2;
+    let row = rows.iter().nth(middle as usize).ok_or_else(missing)?;
+    Ok((row.number(0)?, row.text(1)? == "BC"))
+}
+
+/// Sees that a statement of the last batch changed one row.
+fn changed_one(transaction: &Transaction<'_>, place: usize, what: &str) -> Result<(), Failure> {
+    match transaction.rows(place).affected() {
+        1 => Ok(()),
+        rows => {
+            Err(Failure::new(Fault::NotFound, format!("{what}: {rows} rows were changed instead of one")))
+        }
+    }
+}
+
+/// Clause 2.4. One in a hundred has an item that does not exist, and is rolled back when all the others have been written.
+pub(super) async fn new_order(
+    transaction: &mut Transaction<'_>,
+    place: Place,
+    rng: &mut Rng,
+    buffers: &mut Buffers,
+) -> Result<End, Failure> {
+    let home = Int(place.home as i64);
+    let number = between(rng, 1, DISTRICTS);
+    let (district, buyer) = (Int(number as i64), Int(customer(rng) as i64));
+    let (count, is_wrong) = (between(rng, 5, 15) as usize, percent(rng, 1));
+    let lines = &mut buffers.lines[..count];
+    for line in &mut *lines {
+        line.item = item(rng) as i64;
+        line.supply = place.perhaps_remote(rng, 1) as i64;
+        line.quantity = between(rng, 1, 10) as i64;
+    }
+    if is_wrong {
+        lines[count - 1].item = ITEMS as i64 + 1;
+    }
+    // Everybody locks stock in the same order, so that orders wait for each other instead of being deadlocked.
+    lines.sort_unstable_by_key(|line| (line.item, line.supply));
+    let all_local = lines.iter().all(|line| line.supply == place.home as i64);
+
+    transaction.add(WAREHOUSE_TAX, &[home])?;
+    transaction.add(DISTRICT_OF_ORDER, &[home, district])?;
+    transaction.add(NEXT_ORDER, &[home, district])?;
+    transaction.add(CUSTOMER_DISCOUNT, &[home, district, buyer])?;
+    for line in &*lines {
+        transaction.add(ITEM, &[Int(line.item)])?;
+        transaction.add(STOCK + number as usize - 1, &[Int(line.supply), Int(line.item)])?;
+    }
+    transaction.run().await?;
+    let order = Int(transaction.rows(1).first()?.number(0)?);
+    changed_one(transaction, 2, "the district's next order")?;
+    let count = if is_wrong { count - 1 } else { count };
+    for (place, line) in lines[..count].iter_mut().enumerate() {
+        let price = transaction.rows(4 + 2 * place).first()?.decimal(0, 2)?;
+        line.amount = price * line.quantity;
+        line.info.clear();
+        line.info.push_str(transaction.rows(5 + 2 * place).first()?.text(0)?);
+    }
+    if is_wrong && transaction.rows(4 + 2 * count).count() > 0 {
+        return Err(Failure::new(Fault::BrokenInvariant, "an item that must not exist does"));
+    }
+
+    transaction.add(
+        ADD_ORDER,
+        &[order, district, home, buyer, Int(lines.len() as i64), Int(i64::from(all_local))],
+    )?;
+    transaction.add(ADD_NEW_ORDER, &[order, district, home])?;
+    for (line, place_in_order) in lines[..count].iter().zip(1..) {
+        let is_remote = i64::from(line.supply != place.home as i64);
+        let (item, supply, quantity) = (Int(line.item), Int(line.supply), Int(line.quantity));
+        transaction.add(TAKE_STOCK, &[quantity, Int(is_remote), supply, item])?;
+        let amount = Decimal(line.amount, 2);
+        let row =
+            [order, district, home, Int(place_in_order), item, supply, quantity, amount, Text(&line.info)];
+        transaction.add(ADD_LINE, &row)?;
+    }
+    transaction.run().await?;
+    for place in 0..count {
+        changed_one(transaction, 2 + 2 * place, "the stock of an item")?;
+    }
+    Ok(if is_wrong { End::Rollback } else { End::Commit })
+}
+
+/// Clause 2.5.
+pub(super) async fn payment(
+    transaction: &mut Transaction<'_>,
+    place: Place,
+    rng: &mut Rng,
+    buffers: &mut Buffers,
+) -> Result<End, Failure> {
+    let district = between(rng, 1, DISTRICTS);
+    let payer_home = place.perhaps_remote(rng, 15);
+    let elsewhere = between(rng, 1, DISTRICTS);
+    let payer_district = if payer_home == place.home { district } else { elsewhere };
+    let (who, cents) = (Who::draw(rng), between(rng, 100, 500_000) as i64);
+    let (home, own, amount) = (Int(place.home as i64), Int(district as i64), Decimal(cents, 2));
+
+    transaction.add(PAY_WAREHOUSE, &[amount, home])?;
+    transaction.add(WAREHOUSE_NAME, &[home])?;
+    transaction.add(PAY_DISTRICT, &[amount, home, own])?;
+    transaction.add(DISTRICT_NAME, &[home, own])?;
+    who.add(transaction, payer_home, payer_district, &mut buffers.text)?;
+    transaction.run().await?;
+    changed_one(transaction, 0, "the warehouse's payments")?;
+    changed_one(transaction, 2, "the district's payments")?;
+    let (payer, is_bad) = found(transaction.rows(4))?;
+    let text = &mut buffers.text;
+    text.clear();
+    text.push_str(transaction.rows(1).first()?.text(0)?);
+    text.push_str("    ");
+    text.push_str(transaction.rows(3).first()?.text(0)?);
+
+    let (payer, from, of) = (Int(payer), Int(payer_home as i64), Int(payer_district as i64));
+    transaction.add(ADD_HISTORY, &[payer, of, from, own, home, amount, Text(text)])?;
+    if is_bad {
+        let Int(number) = payer else { return Ok(End::Commit) };
+        text.clear();
+        // Writing to memory does not fail.
+        let _ = write!(
+            text,
+            "{number} {payer_district} {payer_home} {district} {} {}.{:02} ",
+            place.home,
+            cents / 100,
+            cents % 100
+        );
+        transaction.add(PAY_BAD_CUSTOMER, &[amount, from, of, payer, Text(text)])?;
+    } else {
+        transaction.add(PAY_CUSTOMER, &[amount, from, of, payer])?;
+    }
+    transaction.run().await?;
+    changed_one(transaction, 1, "the customer's payments")?;
+    Ok(End::Commit)
+}
+
+/// Clause 2.6.
+pub(super) async fn order_status(
+    transaction: &mut Transaction<'_>,
+    place: Place,
+    rng: &mut Rng,
+    buffers: &mut Buffers,
+) -> Result<End, Failure> {
+    let (district, who) = (between(rng, 1, DISTRICTS), Who::draw(rng));
+    who.add(transaction, place.home, district, &mut buffers.text)?;
+    transaction.run().await?;
+    let (buyer, _) = found(transaction.rows(0))?;
+    let (home, district) = (Int(place.home as i64), Int(district as i64));
+    let order = transaction.query(LAST_ORDER, &[home, district, Int(buyer)]).await?.first()?.number(0)?;
+    transaction.query(LINES, &[home, district, Int(order)]).await?.first()?;
+    Ok(End::Commit)
+}
+
+/// Clause 2.7: the oldest undelivered order of each district.
+pub(super) async fn delivery(
+    transaction: &mut Transaction<'_>,
+    place: Place,
+    rng: &mut Rng,
+) -> Result<End, Failure> {
+    let (home, carrier) = (Int(place.home as i64), Int(between(rng, 1, 10) as i64));
+    for number in 1..=DISTRICTS {
+        let district = Int(number as i64);
+        let oldest = transaction.query(OLDEST_NEW_ORDER, &[home, district]).await?;
+        // A district may have none. One that another delivery has just taken looks the same: it is skipped, too.
+        let Some(row) = oldest.iter().next() else { continue };
+        let order = Int(row.number(0)?);
+        transaction.add(REMOVE_NEW_ORDER, &[home, district, order])?;
+        transaction.add(CUSTOMER_OF_ORDER, &[home, district, order])?;
+        transaction.add(DELIVER_ORDER, &[carrier, home, district, order])?;
+        transaction.add(DELIVER_LINES, &[home, district, order])?;
+        transaction.add(AMOUNT_OF_LINES, &[home, district, order])?;
+        transaction.run().await?;
+        changed_one(transaction, 0, "a new order that is delivered")?;
+        changed_one(transaction, 2, "an order that is delivered")?;
+        let buyer = Int(transaction.rows(1).first()?.number(0)?);
+        let amount = Decimal(transaction.rows(4).first()?.decimal(0, 2)?, 2);
+        let paid = transaction.execute(DELIVER_TO_CUSTOMER, &[amount, home, district, buyer]).await?;
+        if paid != 1 {
+            return Err(Failure::new(Fault::NotFound, "the customer of an order is not there"));
+        }
+    }
+    Ok(End::Commit)
+}
+
+/// Clause 2.8.
+pub(super) async fn stock_level(
+    transaction: &mut Transaction<'_>,
+    place: Place,
+    rng: &mut Rng,
+) -> Result<End, Failure> {
+    let (home, district) = (Int(place.home as i64), Int(between(rng, 1, DISTRICTS) as i64));
+    let threshold = Int(between(rng, 10, 20) as i64);
+    let next: i64 = transaction.query(LAST_ORDER_NUMBER, &[home, district]).await?.first()?.number(0)?;
+    transaction.query(LOW_STOCK, &[home, district, Int(next - 20), Int(next), threshold]).await?.first()?;
+    Ok(End::Commit)
+}
