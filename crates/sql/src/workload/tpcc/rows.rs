@@ -89,7 +89,7 @@ fn warehouse(number: u64, rng: &mut Rng, words: &mut Words, bulk: &mut Bulk<'_>)
     let [name, street, more, city, state, zip, ..] = &words.all;
     let address = [Text(name), Text(street), Text(more), Text(city), Text(state), Text(zip)];
     let [name, street, more, city, state, zip] = address;
-    bulk.row(&[int(number), name, street, more, city, state, zip, tax, Decimal(300_000_00, 2)]);
+    bulk.row(&[int(number), name, street, more, city, state, zip, tax, Decimal(30_000_000, 2)]);
 }
 
 fn stock(unit: u64, rng: &mut Rng, words: &mut Words, bulk: &mut Bulk<'_>) {
@@ -126,7 +126,7 @@ fn one_district(own: District, rng: &mut Rng, words: &mut Words, bulk: &mut Bulk
         Text(state),
         Text(zip),
         tax,
-        Decimal(30_000_00, 2),
+        Decimal(3_000_000, 2),
         int(ORDERS + 1),
     ]);
 }
@@ -158,10 +158,10 @@ fn customers(own: District, rng: &mut Rng, words: &mut Words, bulk: &mut Bulk<'_
             Text(phone),
             LOADED_AT,
             Text(credit),
-            Decimal(50_000_00, 2),
+            Decimal(5_000_000, 2),
             discount,
-            Decimal(-10_00, 2),
-            Decimal(10_00, 2),
+            Decimal(-1000, 2),
+            Decimal(1000, 2),
             Int(1),
             Int(0),
             Text(about),
@@ -174,7 +174,7 @@ fn history(own: District, rng: &mut Rng, words: &mut Words, bulk: &mut Bulk<'_>)
     for customer in 1..=CUSTOMERS {
         let about = &mut words.all[0];
         text(rng, 12, 24, about);
-        let amount = Decimal(10_00, 2);
+        let amount = Decimal(1000, 2);
         bulk.row(&[int(customer), district, warehouse, district, warehouse, LOADED_AT, amount, Text(about)]);
     }
 }
@@ -208,7 +208,7 @@ fn orders(own: District, unit: u64, rng: &mut Rng, bulk: &mut Bulk<'_>) {
 fn lines(own: District, unit: u64, rng: &mut Rng, words: &mut Words, bulk: &mut Bulk<'_>) {
     for order in 1..=ORDERS {
         for number in 1..=line_count(unit, order) {
-            let (item, amount) = (between(rng, 1, ITEMS), between(rng, 1, 9999_99) as i64);
+            let (item, amount) = (between(rng, 1, ITEMS), between(rng, 1, 999_999) as i64);
             let info = &mut words.all[0];
             text(rng, 24, 24, info);
             let is_delivered = order < FIRST_NEW;
