@@ -18,6 +18,7 @@ fuzz_target!(|text: &str| {
         bound: &|_| None,
         document: &|_| Err(std::io::ErrorKind::NotFound.into()),
         device_size: &|_| Ok(1 << 30),
+        waited_for: &|| true,
     };
     let Ok((found, _)) = evaluation::read(text, Path::new("/nonexistent"), &environment) else { return };
     for cell in found.cells().iter().take(10) {

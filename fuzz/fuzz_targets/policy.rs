@@ -14,7 +14,7 @@ const ALLOWED: &str = "/nonexistent/allowed";
 
 fuzz_target!(|given: (&[u8], &str)| {
     let (path, text) = given;
-    let policy = Policy { directories: vec![ALLOWED.into()] };
+    let policy = Policy { directories: vec![ALLOWED.into()], ..Policy::default() };
     for path in [Path::new(OsStr::from_bytes(path)).to_owned(), Path::new(ALLOWED).join(OsStr::from_bytes(path))] {
         if policy.allow("x", &path).is_ok() {
             assert!(path.starts_with(ALLOWED) && !path.components().any(|part| part.as_os_str() == ".."), "{path:?}");
@@ -25,8 +25,10 @@ fuzz_target!(|given: (&[u8], &str)| {
         registry: &registry,
         variable: &|_| None,
         file: &|_| Err(std::io::ErrorKind::NotFound.into()),
+        bound: &|_| None,
         document: &|_| Err(std::io::ErrorKind::NotFound.into()),
         device_size: &|_| Ok(1 << 30),
+        waited_for: &|| true,
     };
     if let Ok(read) = tidemark_plan::document::read(text, &environment) {
         let _ = policy.check(&read.plan, &registry);

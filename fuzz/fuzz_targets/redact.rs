@@ -26,8 +26,10 @@ fuzz_target!(|parts: (&str, &str, bool)| {
         registry: &registry,
         variable: &|_| None,
         file: &|_| Err(std::io::ErrorKind::NotFound.into()),
+        bound: &|_| None,
         document: &|_| Err(std::io::ErrorKind::NotFound.into()),
         device_size: &|_| Ok(1 << 30),
+        waited_for: &|| true,
     };
     // A text that the document shows anyway, or does not have at all, is no secret of it.
     let read = tidemark_plan::document::read(&text, &environment);

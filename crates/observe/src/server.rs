@@ -2,7 +2,8 @@
 //!
 //! `GET /metrics` is OpenMetrics; `GET /samples` is JSON, for a run on another node. Clients are not trusted: heads of
 //! requests are short, connections are few, no address has all of them, each has a time limit, and who guesses tokens has to
-//! wait. Without a token the host that is asked for has to be this one, or any web page could ask through its reader's browser.
+//! wait; the right token never has to. Without a token the host that is asked for has to be this one, or any web page could
+//! ask through its reader's browser.
 
 use crate::observer::next;
 use crate::openmetrics;
@@ -35,7 +36,7 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
 /// Connections served at a time; more are closed.
-const MAX_CONNECTIONS: usize = 8;
+const MAX_CONNECTIONS: usize = 64;
 
 /// Of these, from one address.
 const MAX_OF_ONE: usize = MAX_CONNECTIONS / 2;
@@ -284,10 +285,11 @@ fn answer(request: &Request<Incoming>, address: IpAddr, shared: &Shared) -> Resp
     if shared.token.is_none() && text(HOST).is_some_and(|host| !is_this_node(host)) {
         return refusal(StatusCode::FORBIDDEN);
     }
-    if lock(&shared.clients).must_wait(address) {
-        return refusal(StatusCode::TOO_MANY_REQUESTS);
-    }
+    // The right token is always taken: who shares its sender's address, or pretends to, cannot shut it out.
     if !shared.token.as_ref().is_none_or(|token| is_right(token, given)) {
+        if lock(&shared.clients).must_wait(address) {
+            return refusal(StatusCode::TOO_MANY_REQUESTS);
+        }
         if given.is_some() {
             lock(&shared.clients).guessed(address);
         }
