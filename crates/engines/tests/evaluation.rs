@@ -531,7 +531,7 @@ fn secrets_in_commands_and_variables_are_redacted() {
 
 #[test]
 fn examples_are_evaluations() {
-    for (name, runs) in [("layouts-lab", 27), ("demo", 6), ("knee", 0)] {
+    for (name, runs) in [("layouts-lab", 27), ("demo", 6), ("knee", 0), ("tpcc-virtual-users", 21)] {
         let text = std::fs::read_to_string(examples().join(format!("{name}.yaml"))).unwrap();
         let environment = Environment { variable: &|_| None, ..process() };
         let (found, warnings) =

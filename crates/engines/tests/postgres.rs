@@ -497,3 +497,29 @@ fn order_entry_keeps_its_conditions_and_counts() {
         assert!(said.contains(condition), "{condition}: {said}");
     }
 }
+
+#[test]
+fn order_entry_is_whole_after_a_kill() {
+    let Some(mut server) = Postgres::start(&["max_wal_size=1GB"]) else { return };
+    run(&document(&server, "- prepare: {workload: tpcc, loaders: 2}"));
+    let load = |more: &str| {
+        format!("- load: {{workload: tpcc, clients: 4, tries: 50, pipeline: true, checks: all, {more}}}")
+    };
+    let text = document(&server, &load("for: 6s, drain: 5s, allowed_failures: 100%"));
+    let (done, result) = mpsc::channel();
+    std::thread::spawn(move || done.send(Box::new(try_run(&text, &options(2)))).is_ok());
+    let payments = |server: &Postgres| server.sql("SELECT count(*) FROM history").parse::<u64>().unwrap();
+    while payments(&server) < 30_050 {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    server.kill();
+    server.restart();
+    let run_through = (*result.recv_timeout(Duration::from_secs(120)).unwrap()).unwrap();
+    let operations = &run_through.stages[0].works[0].operations;
+    let paid: u64 = operations.iter().filter(|one| one.label == "payment").map(|one| one.tally.ok).sum();
+    assert!(payments(&server) >= 30_000 + paid, "{} rows, {paid} acknowledged", payments(&server));
+    assert!(operations.iter().any(|one| one.tally.failed() > 0), "clients lost their connections");
+    let after = run(&document(&server, &load("total_operations: 50")));
+    let checks = &after.stages[0].proof.as_ref().unwrap().checks;
+    assert!(checks.len() == 11 && checks.iter().all(|check| check.broken == Some(0)), "{checks:?}");
+}
