@@ -1,3 +1,5 @@
+//! What HammerDB prints, read.
+
 use super::*;
 
 const TEXT: &str = include_str!("../samples/hammerdb.txt");

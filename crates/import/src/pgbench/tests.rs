@@ -1,3 +1,5 @@
+//! What pgbench prints and logs, read.
+
 use super::*;
 
 const TEXT: &str = include_str!("../samples/pgbench.txt");

@@ -1,3 +1,5 @@
+//! What sysbench prints, read.
+
 use super::*;
 
 const PLAIN: &str = include_str!("../samples/sysbench.txt");

@@ -1,3 +1,5 @@
+//! Population, draws and statements of the order entry.
+
 use super::*;
 use tidemark_measure::rng::Rng;
 
