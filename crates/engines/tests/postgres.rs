@@ -215,7 +215,8 @@ fn an_interrupted_load_goes_on_and_foreign_tables_stay() {
 
 #[test]
 fn conflicts_are_tried_again_until_the_bank_adds_up() {
-    let Some(server) = Postgres::start(&["synchronous_commit=off"]) else { return };
+    // Transfers lock two accounts in any order: many deadlocks, each of which waits for as long as `deadlock_timeout`.
+    let Some(server) = Postgres::start(&["synchronous_commit=off", "deadlock_timeout=20ms"]) else { return };
     run(&document(&server, "- prepare: {workload: bank/read-and-write, rows: 8}"));
     let load = |isolation: &str, count: u32| {
         format!(
