@@ -3,7 +3,7 @@
 use crate::Fleet;
 use crate::assign::{Assignment, assign, elsewhere, open_files};
 use crate::follow::{Placement, Remote};
-use crate::protocol::{Down, Opened, Order};
+use crate::protocol::{Down, Opened, Order, PackedPlan};
 use crate::run_drivers::{Listener, RunDrivers, Timeouts};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -134,10 +134,11 @@ impl Backend for DriversBackend {
             return Err(ExecuteError("there is no driver to run it on".into()));
         }
         let open_files = open_files(plan, &names, &self.registry).map_err(ExecuteError)?;
+        let packed = PackedPlan::new(plan).map_err(ExecuteError)?;
         for driver in &all {
             let prepare = Down::Prepare {
                 run: self.run_drivers.run,
-                plan: Box::new(plan.clone()),
+                plan: packed.clone(),
                 elsewhere: elsewhere(plan, &names, *driver, &self.registry).map_err(ExecuteError)?,
                 open_files: open_files[*driver],
                 writer: self.run_drivers.run as u32 ^ (*driver as u32).wrapping_mul(0x9e37_79b9),

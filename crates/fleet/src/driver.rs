@@ -120,16 +120,15 @@ pub fn serve(
                 return Err(Refused(reason));
             }
             FromController::Message(down) => match *down {
-                Down::Prepare {
-                    run,
-                    mut plan,
-                    elsewhere,
-                    open_files,
-                    writer,
-                    skip_preflight,
-                    lost_after_ns,
-                } => {
+                Down::Prepare { run, plan, elsewhere, open_files, writer, skip_preflight, lost_after_ns } => {
                     end(&mut job);
+                    let mut plan = match plan.unpack() {
+                        Ok(plan) => plan,
+                        Err(reason) => {
+                            link.send(Up::Refused { run, reason });
+                            continue;
+                        }
+                    };
                     notify(Notice::RunStarted(plan.name.clone()));
                     let orders = Arc::new(Orders::new(Duration::from_nanos(lost_after_ns)));
                     let run_options = execute::Options {
@@ -143,7 +142,7 @@ pub fn serve(
                     };
                     let reporter = Reporter { link: Arc::clone(&link), orders: Arc::clone(&orders), run };
                     let unpacked = options.registry.unpack(&mut plan);
-                    let task = Task { plan: *plan, elsewhere };
+                    let task = Task { plan, elsewhere };
                     let allowed =
                         unpacked.and_then(|()| options.policy.check(&task.own(), &options.registry));
                     let refusal = allowed.err();

@@ -5,6 +5,7 @@
 //! [`Second`].
 
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use tidemark_load::stop::StopRequest;
 use tidemark_load::thread_pool::Ending;
 use tidemark_measure::host::Host;
@@ -43,6 +44,36 @@ pub struct Part {
     pub count: u32,
 }
 
+/// A plan as it travels: serialized once, whatever the number of drivers.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct PackedPlan(Box<RawValue>);
+
+impl PackedPlan {
+    /// Packs a plan.
+    ///
+    /// # Errors
+    /// When it cannot be serialized: one sentence.
+    pub fn new(plan: &Plan) -> Result<Self, String> {
+        let packed = serde_json::value::to_raw_value(plan).map(Self);
+        packed.map_err(|error| format!("the plan could not be serialized: {error}"))
+    }
+
+    /// The plan.
+    ///
+    /// # Errors
+    /// When it is none: one sentence.
+    pub fn unpack(&self) -> Result<Plan, String> {
+        serde_json::from_str(self.0.get()).map_err(|error| format!("the plan could not be read: {error}"))
+    }
+}
+
+impl PartialEq for PackedPlan {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.get() == other.0.get()
+    }
+}
+
 /// A message from the controller.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -52,7 +83,7 @@ pub enum Down {
         /// A number of the controller's choice, never used twice.
         run: u64,
         /// The whole plan.
-        plan: Box<Plan>,
+        plan: PackedPlan,
         /// Stage and work of whatever is on other drivers' machines: this driver neither prepares nor runs it.
         elsewhere: Vec<(u32, u32)>,
         /// The most files and sockets that this driver's part has open at once, as long as no other driver is lost.

@@ -1,7 +1,7 @@
 //! Whatever the network does, all that is said arrives once and in order.
 
 use super::*;
-use crate::protocol::{Down, Second, Up};
+use crate::protocol::{Down, PackedPlan, Second, Up};
 use tidemark_measure::host::Utilization;
 use tidemark_plan::plan::Plan;
 
@@ -133,7 +133,7 @@ fn large_messages_go_both_ways_at_once() {
     link.send(Up::Refused { run: 1, reason: text.clone() });
     host.fleet.send("d1", prepare(text.clone()));
     let FromController::Message(down) = next(&link) else { panic!("no plan") };
-    assert!(matches!(*down, Down::Prepare { plan, .. } if plan.description == text));
+    assert!(matches!(*down, Down::Prepare { plan, .. } if plan.unpack().unwrap().description == text));
     loop {
         match heard.recv_timeout(TIMEOUT).unwrap().1 {
             FromDriver::Message(up) => {
@@ -160,7 +160,7 @@ fn prepare(description: String) -> Down {
     };
     Down::Prepare {
         run: 1,
-        plan: Box::new(plan),
+        plan: PackedPlan::new(&plan).unwrap(),
         open_files: 0,
         writer: 0,
         skip_preflight: true,
