@@ -1,27 +1,36 @@
 //! Rows on their way into a table in bulk.
 
-use crate::schema::{Kind, Table};
+mod copy;
+mod insert;
+
+use crate::dialect::Dialect;
+use crate::schema::Table;
 use crate::value::Value;
-use bytes::BufMut as _;
 
-/// Microseconds from 1970 to 2000, where PostgreSQL's times begin.
-const EPOCH_2000: i64 = 946_684_800_000_000;
-
-/// The head of PostgreSQL's binary COPY format: signature, flags, no extension.
-const HEAD: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
-
-/// Rows of one table, encoded as the database takes them in bulk: PostgreSQL's binary `COPY` format. A dialect that loads in
-/// another way encodes here and sends in its connection's `load`.
+/// Rows of one table, encoded as the database takes them in bulk.
 pub struct Bulk<'t> {
     table: &'t Table,
+    form: Form,
     bytes: Vec<u8>,
     rows: u64,
 }
 
+/// How a database takes rows in bulk.
+enum Form {
+    /// PostgreSQL's binary `COPY` format.
+    Copy,
+    /// `INSERT` statements of many rows, one behind the other; where those end that are full.
+    Inserts(Vec<usize>),
+}
+
 impl<'t> Bulk<'t> {
     /// No rows.
-    pub fn new(table: &'t Table) -> Self {
-        Self { table, bytes: HEAD.to_vec(), rows: 0 }
+    pub fn new(table: &'t Table, dialect: Dialect) -> Self {
+        let (form, bytes) = match dialect {
+            Dialect::Postgres | Dialect::Cockroach => (Form::Copy, copy::HEAD.to_vec()),
+            Dialect::Mysql => (Form::Inserts(Vec::new()), Vec::new()),
+        };
+        Self { table, form, bytes, rows: 0 }
     }
 
     /// Adds a row: one value per column.
@@ -30,62 +39,30 @@ impl<'t> Bulk<'t> {
     /// When there are more or fewer values than columns: a defect of a workload.
     pub fn row(&mut self, values: &[Value<'_>]) {
         assert_eq!(values.len(), self.table.columns.len(), "a row of {} is incomplete", self.table.name);
-        self.bytes.put_i16(values.len() as i16);
-        for (value, column) in values.iter().zip(&self.table.columns) {
-            if *value == Value::Null {
-                self.bytes.put_i32(-1);
-                continue;
-            }
-            let at = self.bytes.len();
-            self.bytes.put_i32(0);
-            self.value(*value, column.kind);
-            let length = (self.bytes.len() - at - 4) as u32;
-            self.bytes[at..at + 4].copy_from_slice(&length.to_be_bytes());
+        match &mut self.form {
+            Form::Copy => copy::row(&mut self.bytes, values, &self.table.columns),
+            Form::Inserts(ends) => insert::row(&mut self.bytes, ends, values, self.table),
         }
         self.rows += 1;
     }
 
-    fn value(&mut self, value: Value<'_>, kind: Kind) {
-        match (value, kind) {
-            (Value::Int(number), Kind::Int) => self.bytes.put_i32(number as i32),
-            (Value::Int(number), Kind::BigInt) => self.bytes.put_i64(number),
-            (Value::Int(number), Kind::Decimal(..)) => self.numeric(number, 0),
-            (Value::Decimal(units, scale), Kind::Decimal(..)) => self.numeric(units, scale),
-            (Value::Float(number), Kind::Float) => self.bytes.put_f64(number),
-            (Value::Time(micros), Kind::Time) => self.bytes.put_i64(micros - EPOCH_2000),
-            // Text, and bytes, are the same in both formats.
-            (value, _) => value.push_text(&mut self.bytes),
-        }
-    }
-
-    /// PostgreSQL's `numeric`: digits to the base 10000, the weight of the first, sign, digits behind the point.
-    fn numeric(&mut self, units: i64, scale: u8) {
-        let (mut left, mut digits) = (u128::from(units.unsigned_abs()), [0u16; 12]);
-        // The point lies between groups of four digits.
-        let padding = (4 - scale % 4) % 4;
-        left *= 10u128.pow(padding.into());
-        let behind = usize::from(scale.div_ceil(4));
-        let mut count = 0;
-        while left > 0 {
-            digits[count] = (left % 10_000) as u16;
-            left /= 10_000;
-            count += 1;
-        }
-        let weight = count as i16 - behind as i16 - 1;
-        let sent = digits[..count].iter().skip_while(|digit| **digit == 0).count();
-        self.bytes.put_i16(sent as i16);
-        self.bytes.put_i16(if count == 0 { 0 } else { weight });
-        self.bytes.put_u16(if units < 0 { 0x4000 } else { 0 });
-        self.bytes.put_i16(scale.into());
-        for digit in digits[..count].iter().rev().take(sent) {
-            self.bytes.put_u16(*digit);
-        }
-    }
-
-    /// The statement that takes the rows.
+    /// The statement that takes the rows of a `COPY`.
     pub fn copy_statement(&self) -> String {
         let columns: Vec<&str> = self.table.columns.iter().map(|column| column.name).collect();
         format!("COPY {} ({}) FROM STDIN (FORMAT binary)", self.table.name, columns.join(", "))
+    }
+
+    /// The statements that insert the rows; none of a `COPY`.
+    pub fn inserts(&self) -> impl Iterator<Item = &[u8]> {
+        let ends: &[usize] = match &self.form {
+            Form::Copy => &[],
+            Form::Inserts(ends) => ends,
+        };
+        // The last one is not full.
+        let last = matches!(self.form, Form::Inserts(_)).then_some(self.bytes.len());
+        let begins = std::iter::once(0).chain(ends.iter().copied());
+        let pieces = begins.zip(ends.iter().copied().chain(last));
+        pieces.map(|(begin, end)| &self.bytes[begin..end]).filter(|statement| !statement.is_empty())
     }
 
     /// How many rows there are.
@@ -93,7 +70,7 @@ impl<'t> Bulk<'t> {
         self.rows
     }
 
-    /// The rows, encoded. The format needs no trailer when `CopyDone` follows.
+    /// The rows, encoded. A `COPY` needs no trailer when `CopyDone` follows.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }

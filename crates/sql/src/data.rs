@@ -4,6 +4,9 @@
 //! options that it was made of and a fingerprint of them, of the tables and of the loader's version; `tidemark_chunks` has a
 //! row for every chunk that is in, written in the transaction that loaded it. So a loaded data set is recognised, an
 //! interrupted load goes on where it was, and a table that is not in the books is somebody else's.
+//!
+//! MySQL commits whenever a table is made or dropped. So the entry of a data set is there before its first table and until its
+//! last one is gone; as long as there are some but not all, it has no fingerprint, and whoever finds it begins anew.
 
 use crate::admin::Admin;
 use crate::bulk::Bulk;
@@ -58,6 +61,8 @@ pub(crate) enum Found {
     Complete { loads: u64 },
     /// A part of it, from a load that was interrupted.
     Partial,
+    /// Some of its tables: somebody was making or dropping them.
+    Torn,
     /// A data set of the same name that Tidemark made with these other options.
     Other { options: String },
     /// Tables of the same names that are not in the books.
@@ -104,8 +109,9 @@ impl DataSet {
         }
         let names: Vec<String> = self.tables.iter().map(|table| format!("'{}'", table.name)).collect();
         let existing = admin.query(&format!(
-            "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema() \
+            "SELECT table_name FROM information_schema.tables WHERE table_schema = {} \
              AND table_name IN ({}, 'tidemark_data')",
+            self.dialect.current_schema(),
             names.join(", ")
         ))?;
         let mut existing: Vec<String> = existing.into_iter().flatten().flatten().collect();
@@ -127,8 +133,9 @@ impl DataSet {
         };
         let text = |column: usize| entry.get(column).cloned().flatten().unwrap_or_default();
         Ok(match () {
+            () if text(0).is_empty() => Found::Torn,
             () if text(0) != self.fingerprint => Found::Other { options: text(1) },
-            () if existing.len() < self.tables.len() => Found::Partial,
+            () if existing.len() < self.tables.len() => Found::Torn,
             () if text(2) == "1" => Found::Complete { loads: text(3).parse().unwrap_or(0) },
             () => Found::Partial,
         })
@@ -142,17 +149,41 @@ impl DataSet {
     pub(crate) fn create(&self, admin: &mut Admin, fresh: bool) -> Result<(), Failure> {
         for books in BOOKS {
             // Two that make the same table at the same time get in each other's way once.
-            admin.run(books).or_else(|_| admin.run(books))?;
+            let books = format!("{books}{}", self.dialect.storage(100));
+            admin.run(&books).or_else(|_| admin.run(&books))?;
         }
+        self.alone(admin, |admin| self.create_locked(admin, fresh))
+    }
+
+    /// Does something in a transaction, without others at the books.
+    fn alone(
+        &self,
+        admin: &mut Admin,
+        work: impl FnOnce(&mut Admin) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
         admin.run("BEGIN")?;
         // Whoever comes second waits here, and finds what the first one made.
-        let locked = self.dialect.lock_books().map_or(Ok(()), |sql| admin.run(sql));
-        let made = locked.and_then(|()| self.create_locked(admin, fresh));
-        match made {
+        let done = match self.lock(admin).and_then(|()| work(admin)) {
             Ok(()) => admin.run("COMMIT"),
             Err(failure) => {
                 let _ = admin.run("ROLLBACK");
                 Err(failure)
+            }
+        };
+        // With its connection, a lock is gone in any case.
+        self.dialect.unlock_books().map(|sql| admin.run(sql));
+        done
+    }
+
+    fn lock(&self, admin: &mut Admin) -> Result<(), Failure> {
+        let Some(sql) = self.dialect.lock_books() else { return Ok(()) };
+        match admin.query(sql)?.into_iter().next().map(|row| row.into_iter().next().flatten()) {
+            None => Ok(()),
+            Some(Some(got)) if got == "1" => Ok(()),
+            Some(_) => {
+                let text =
+                    "somebody else has kept the books of data sets (tidemark_data) locked for too long";
+                Err(Failure::new(Fault::LockTimeout, text))
             }
         }
     }
@@ -161,9 +192,21 @@ impl DataSet {
         match self.find(admin)? {
             Found::Partial if !fresh => return self.resume(admin),
             Found::Complete { .. } if !fresh => return Ok(()),
-            Found::Nothing | Found::Foreign { .. } => {}
-            Found::Partial | Found::Complete { .. } | Found::Other { .. } => self.drop_locked(admin)?,
+            Found::Nothing => {}
+            Found::Foreign { tables } => {
+                let text = format!("there are tables that Tidemark did not make: {}", tables.join(", "));
+                return Err(Failure::new(Fault::Sql, text));
+            }
+            Found::Partial | Found::Torn | Found::Complete { .. } | Found::Other { .. } => {
+                self.drop_locked(admin)?;
+            }
         }
+        let options = self.workload.data_options().to_string().replace('\'', "''");
+        let complete = i32::from(self.chunks() == 0);
+        admin.run(&format!(
+            "INSERT INTO tidemark_data (name, fingerprint, options, complete, loads) VALUES ('{}', '', '{options}', {complete}, 0)",
+            self.name
+        ))?;
         for table in self.tables.iter() {
             admin.run(&self.dialect.create_table(&made_now(table)))?;
             if table.units == 0 {
@@ -174,12 +217,13 @@ impl DataSet {
                 indexes.into_iter().try_for_each(|sql| admin.run(sql))?;
             }
         }
-        let options = self.workload.data_options().to_string().replace('\'', "''");
-        let complete = i32::from(self.chunks() == 0);
-        admin.run(&format!(
-            "INSERT INTO tidemark_data (name, fingerprint, options, complete, loads) VALUES ('{}', '{}', '{options}', {complete}, 0)",
-            self.name, self.fingerprint
-        ))
+        self.sign(admin, &self.fingerprint)
+    }
+
+    /// Enters its fingerprint into the books: none while there are only some of its tables.
+    fn sign(&self, admin: &mut Admin, fingerprint: &str) -> Result<(), Failure> {
+        let name = self.name;
+        admin.run(&format!("UPDATE tidemark_data SET fingerprint = '{fingerprint}' WHERE name = '{name}'"))
     }
 
     /// Forgets claims of those who were interrupted, and the keys and indexes that they may have begun with.
@@ -199,12 +243,11 @@ impl DataSet {
     /// # Errors
     /// The server's refusal.
     pub(crate) fn drop(&self, admin: &mut Admin) -> Result<(), Failure> {
-        admin.run("BEGIN")?;
-        self.drop_locked(admin)?;
-        admin.run("COMMIT")
+        self.alone(admin, |admin| self.drop_locked(admin))
     }
 
     fn drop_locked(&self, admin: &mut Admin) -> Result<(), Failure> {
+        self.sign(admin, "")?;
         for table in self.tables.iter().rev() {
             admin.run(&format!("DROP TABLE IF EXISTS {}", table.name))?;
         }
@@ -325,7 +368,7 @@ impl Transact for Loader {
         let (name, part_number, chunk) = (Text(self.0.name), Int(part as i64), Int(number as i64));
         if transaction.query(IS_IN, &[name, part_number, chunk]).await?.count() == 0 {
             let table = &self.0.tables[part];
-            let mut bulk = Bulk::new(table);
+            let mut bulk = Bulk::new(table, self.0.dialect);
             self.generate(part, units, &mut bulk);
             transaction.simple("BEGIN").await?;
             let loaded = self.enter(transaction, &bulk, &[name, part_number, chunk]).await;
@@ -387,10 +430,12 @@ impl Loader {
         let finished: usize = transaction.query(FINISHED_PARTS, &[name]).await?.first()?.number(0)?;
         if finished == self.0.tables.iter().filter(|table| table.units > 0).count() {
             transaction.execute(COMPLETE, &[name]).await?;
-            // So that the load does not begin with the loader's dirty pages. It needs a privilege that not everybody has.
-            match transaction.simple("CHECKPOINT").await {
-                Err(failure) if failure.lost => return Err(failure),
-                _ => {}
+            // It needs a privilege that not everybody has.
+            if let Some(sql) = self.0.dialect.checkpoint()
+                && let Err(failure) = transaction.simple(sql).await
+                && failure.lost
+            {
+                return Err(failure);
             }
         }
         Ok(())

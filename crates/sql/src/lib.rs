@@ -20,7 +20,7 @@
 //! | `connection`, `postgres` | connections by protocol: the seam, and PostgreSQL's |
 //! | `server` | where a database is: addresses, TLS |
 //! | [`Failure`] | why something failed, and what that means for the transaction |
-//! | `prepare`, `admin` | what is asked and done before the load |
+//! | `preflight`, `prepare`, `admin` | what is asked and done before the load |
 //! | `evidence` | what a database counts, and how durable it is set |
 //! | `forecast`, `policy` | what works will do, and what they touch on this machine |
 //!
@@ -67,8 +67,9 @@
 //!   connection rewrites them once, when it is made. Rows are handed out in PostgreSQL's layout ([`Rows`]), as text. Error
 //!   codes become a [`Failure`] with its class: 1213 is a `Deadlock`, 1205 a `LockTimeout` (only the statement is rolled back, but
 //!   the engine rolls back the transaction anyway). A protocol without pipelining sends one statement after the other in `run`.
-//!   Bulk rows are encoded by [`Bulk`], which then needs the dialect's form.
-//! - What only some databases can do for the loader (locks, `CHECKPOINT`) is asked of the dialect in `data`.
+//!   Bulk rows are encoded by [`Bulk`]: as a binary `COPY`, or as `INSERT` statements of many rows.
+//! - What only some databases can do for the loader (locks, `CHECKPOINT`) is asked of the dialect in `data`; what one must be able
+//!   to do before a load, in `preflight`; what one counts, in `evidence`.
 
 mod admin;
 mod bulk;
@@ -84,6 +85,7 @@ pub mod job;
 pub mod options;
 mod policy;
 pub mod postgres;
+mod preflight;
 mod prepare;
 pub mod rows;
 pub mod schema;

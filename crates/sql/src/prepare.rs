@@ -4,6 +4,7 @@ use crate::admin::{Admin, PATIENCE_NS};
 use crate::data::{DataSet, Found, Loader};
 use crate::evidence::{self, Snapshot};
 use crate::job::{Checks, Endpoint, Job, Purpose, Target};
+use crate::preflight::{self, Needs};
 use crate::server::Server;
 use crate::sessions::Databases;
 use crate::slot::{Ledger, Runnable};
@@ -43,9 +44,10 @@ impl Ready {
             let server = Server::resolve(&job.target).map_err(|error| error.to_string())?;
             let mut said = job.target.describe();
             if !setup.skip_preflight {
-                let clients = jobs().filter(|(_, other)| other.target == job.target);
-                let clients = clients.map(|(work, _)| work.load.workers).max().unwrap_or(1);
-                said = preflight(&server, clients)?;
+                let works = jobs().filter(|(_, other)| other.target == job.target);
+                let needs =
+                    works.map(|(work, other)| Needs::of(work, other)).collect::<Result<Vec<_>, _>>()?;
+                said = preflight::ask(&server, Needs::most(&needs))?;
             }
             (setup.ready)(said);
             ready.servers.push(Arc::new(server));
@@ -111,7 +113,7 @@ impl Ready {
                     self.guard(&found, &data, &job.target, &mut admin)?;
                     Ok(Carrier::Done("the tables that were given up are dropped".into()))
                 }
-                Found::Complete { .. } | Found::Partial | Found::Other { .. } => {
+                Found::Complete { .. } | Found::Partial | Found::Torn | Found::Other { .. } => {
                     data.drop(&mut admin).map_err(refused)?;
                     Ok(Carrier::Done(format!("the data set {} is dropped", data.name)))
                 }
@@ -156,6 +158,7 @@ fn must_be_there(found: &Found, data: &DataSet, target: &Target) -> Result<(), S
         Found::Complete { .. } => return Ok(()),
         Found::Nothing => "has no such tables".to_owned(),
         Found::Partial => "has only a part of it: its load was interrupted".to_owned(),
+        Found::Torn => "has only some of its tables: making or dropping it was interrupted".to_owned(),
         Found::Other { options } => format!("has one that was made with other options: {options}"),
         Found::Foreign { .. } => "has tables of these names that Tidemark did not load".to_owned(),
     };
@@ -164,37 +167,6 @@ fn must_be_there(found: &Found, data: &DataSet, target: &Target) -> Result<(), S
          the same options",
         data.name, target.database
     ))
-}
-
-/// Asks a database whether it can be used by so many clients; gives a line on what it is.
-fn preflight(server: &Server, clients: u32) -> Result<String, String> {
-    let mut admin = Admin::connect(server)?;
-    let target = &server.target;
-    let version = admin.connection().version().to_owned();
-    let major: u32 = version.split(['.', ' ']).next().and_then(|number| number.parse().ok()).unwrap_or(0);
-    if (1..13).contains(&major) {
-        return Err(format!("{} has version {version}: use PostgreSQL 13 or later", target.describe()));
-    }
-    if admin.connection().is_standby() {
-        return Err(format!("{} is a standby, which accepts no writes: name the primary", target.describe()));
-    }
-    let allowed = admin.value(
-        "SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int \
-         - (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid())",
-    );
-    // A pool in front of the server has limits of its own; it is asked by connecting.
-    if let Ok(Some(free)) = allowed
-        && let Ok(free) = free.parse::<i64>()
-        && target.prepared
-        && free < i64::from(clients)
-    {
-        return Err(format!(
-            "{} has {free} connections left, and the load needs {clients}: use fewer clients, raise max_connections, or put a \
-             pool in front of it",
-            target.describe()
-        ));
-    }
-    Ok(format!("{}, version {version}", target.describe()))
 }
 
 impl Prepared for Ready {
@@ -283,7 +255,7 @@ fn directory_here(target: &Target, admin: &mut Admin) -> Option<PathBuf> {
     if !target.endpoints.iter().all(is_here) {
         return None;
     }
-    let directory = PathBuf::from(admin.value("SELECT current_setting('data_directory')").ok()??);
+    let directory = PathBuf::from(admin.value(target.dialect.data_directory()).ok()??);
     // A forwarded port is local, too, and its database is not.
     directory.exists().then_some(directory)
 }

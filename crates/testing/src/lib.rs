@@ -3,6 +3,7 @@
 //! On a developer's machine such a test says so and passes. Where `CI` is `true` it fails, so that a machine that lost its
 //! loop devices or Ceph cannot pass for one on which everything was tested.
 
+pub mod mariadb;
 pub mod postgres;
 
 use std::fmt::Display;
@@ -55,6 +56,11 @@ macro_rules! needs {
             return;
         }
     };
+}
+
+fn is_root() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    status.lines().any(|line| line.starts_with("Uid:\t0\t"))
 }
 
 /// What a test fails with that lacks something, given the value of `CI`.

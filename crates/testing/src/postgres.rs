@@ -66,7 +66,7 @@ impl Postgres {
             server: None,
         };
         std::fs::create_dir_all(&server.directory).expect("a directory for the server");
-        if is_root() {
+        if crate::is_root() {
             let owned = Command::new("chown").arg("postgres").arg(&server.directory).status();
             assert!(owned.is_ok_and(|status| status.success()), "the user `postgres` is needed");
         }
@@ -96,7 +96,7 @@ impl Postgres {
     /// A program of PostgreSQL, as the user `postgres`: the server refuses to run as root.
     fn command(&self, program: &str) -> Command {
         let path = self.programs.join(program);
-        let mut command = match is_root() {
+        let mut command = match crate::is_root() {
             true => {
                 let mut command = Command::new("setpriv");
                 command.args(["--reuid=postgres", "--regid=postgres", "--init-groups"]).arg(path);
@@ -177,9 +177,4 @@ impl Drop for Postgres {
         self.kill();
         let _ = std::fs::remove_dir_all(&self.directory);
     }
-}
-
-fn is_root() -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    status.lines().any(|line| line.starts_with("Uid:\t0\t"))
 }

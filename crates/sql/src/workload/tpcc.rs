@@ -103,8 +103,8 @@ impl Workload for Tpcc {
         serde_json::json!({"warehouses": self.options.warehouses})
     }
 
-    fn statements(&self, _dialect: Dialect) -> Vec<Statement> {
-        statements::all()
+    fn statements(&self, dialect: Dialect) -> Vec<Statement> {
+        statements::all(dialect)
     }
 
     fn actions(&self) -> Vec<Action> {

@@ -45,8 +45,8 @@ pub(super) fn all() -> Vec<Check> {
         check(
             "4: a district has as many lines as its orders say",
             format!(
-                "SELECT placed.w, placed.d FROM {} placed LEFT JOIN {} lines ON lines.w = placed.w AND lines.d = placed.d \
-                 WHERE placed.n <> coalesce(lines.n, 0)",
+                "SELECT placed.w, placed.d FROM {} placed LEFT JOIN {} written ON written.w = placed.w AND written.d = placed.d \
+                 WHERE placed.n <> coalesce(written.n, 0)",
                 per_district("orders", "o", "sum(o_ol_cnt)"),
                 per_district("order_line", "ol", "count(*)")
             ),
@@ -62,8 +62,8 @@ pub(super) fn all() -> Vec<Check> {
         check(
             "6: an order has as many lines as it says",
             "SELECT o_w_id, o_d_id, o_id FROM orders LEFT JOIN (SELECT ol_w_id AS w, ol_d_id AS d, ol_o_id AS o, count(*) AS n \
-             FROM order_line GROUP BY ol_w_id, ol_d_id, ol_o_id) lines ON lines.w = o_w_id AND lines.d = o_d_id AND lines.o = o_id \
-             WHERE o_ol_cnt <> coalesce(lines.n, 0)"
+             FROM order_line GROUP BY ol_w_id, ol_d_id, ol_o_id) written ON written.w = o_w_id AND written.d = o_d_id AND written.o = o_id \
+             WHERE o_ol_cnt <> coalesce(written.n, 0)"
                 .into(),
             true,
         ),

@@ -1,6 +1,7 @@
 //! Its statements, by the places that transactions name them by.
 
 use super::DISTRICTS;
+use crate::dialect::Dialect;
 use crate::statement::{Statement, StatementId};
 
 pub(super) const WAREHOUSE_TAX: StatementId = 0;
@@ -35,7 +36,12 @@ pub(super) const LOW_STOCK: StatementId = 28;
 /// One for each district: what is read of the stock differs by a column.
 pub(super) const STOCK: StatementId = 29;
 
-pub(super) fn all() -> Vec<Statement> {
+pub(super) fn all(dialect: Dialect) -> Vec<Statement> {
+    let note = dialect.text("$5");
+    let pay_bad_customer = format!(
+        "UPDATE customer SET c_balance = c_balance - $1, c_ytd_payment = c_ytd_payment + $1, c_payment_cnt = c_payment_cnt + 1, \
+         c_data = substr(concat({note}, c_data), 1, 500) WHERE c_w_id = $2 AND c_d_id = $3 AND c_id = $4"
+    );
     let fixed: [&str; STOCK] = [
         "SELECT w_tax FROM warehouse WHERE w_id = $1",
         "SELECT d_next_o_id, d_tax FROM district WHERE d_w_id = $1 AND d_id = $2 FOR UPDATE",
@@ -60,8 +66,7 @@ pub(super) fn all() -> Vec<Statement> {
          WHERE c_w_id = $1 AND c_d_id = $2 AND c_last = $3 ORDER BY c_first",
         "UPDATE customer SET c_balance = c_balance - $1, c_ytd_payment = c_ytd_payment + $1, c_payment_cnt = c_payment_cnt + 1 \
          WHERE c_w_id = $2 AND c_d_id = $3 AND c_id = $4",
-        "UPDATE customer SET c_balance = c_balance - $1, c_ytd_payment = c_ytd_payment + $1, c_payment_cnt = c_payment_cnt + 1, \
-         c_data = substr($5::text || c_data, 1, 500) WHERE c_w_id = $2 AND c_d_id = $3 AND c_id = $4",
+        &pay_bad_customer,
         "INSERT INTO history (h_c_id, h_c_d_id, h_c_w_id, h_d_id, h_w_id, h_date, h_amount, h_data) \
          VALUES ($1, $2, $3, $4, $5, CURRENT_TIMESTAMP, $6, $7)",
         "SELECT o_id, o_entry_d, o_carrier_id FROM orders WHERE o_w_id = $1 AND o_d_id = $2 AND o_c_id = $3 \

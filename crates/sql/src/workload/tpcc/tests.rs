@@ -26,7 +26,7 @@ fn names_and_numbers_are_drawn_as_specified() {
 
 #[test]
 fn every_statement_has_its_place() {
-    let all = statements::all();
+    let all = statements::all(Dialect::Postgres);
     assert_eq!(all.len(), statements::STOCK + 10);
     assert!(
         all[statements::LOW_STOCK].sql.contains("DISTINCT")
@@ -43,10 +43,10 @@ fn rows_are_those_of_the_specification() {
     assert_eq!(rows, [100_000, 2, 200_000, 20, 60_000, 60_000, 60_000, 18_000, 600_000]);
     // A district's customers, orders, new orders; a part of items and of stock.
     for (table, rows) in [(0, 1000), (1, 1), (2, 1000), (3, 1), (4, 3000), (5, 3000), (6, 3000), (7, 900)] {
-        let mut bulk = Bulk::new(&tables[table]);
+        let mut bulk = Bulk::new(&tables[table], Dialect::Postgres);
         rows::generate(table, 3..4, &mut bulk);
         assert_eq!(bulk.rows(), rows, "{}", tables[table].name);
-        let mut again = Bulk::new(&tables[table]);
+        let mut again = Bulk::new(&tables[table], Dialect::Postgres);
         rows::generate(table, 3..4, &mut again);
         assert!(bulk.bytes() == again.bytes(), "the rows of a unit are the same each time");
     }

@@ -266,14 +266,15 @@ pub(super) async fn delivery(
         let Some(row) = oldest.iter().next() else { continue };
         let order = Int(row.number(0)?);
         transaction.add(REMOVE_NEW_ORDER, &[home, district, order])?;
-        transaction.add(CUSTOMER_OF_ORDER, &[home, district, order])?;
         transaction.add(DELIVER_ORDER, &[carrier, home, district, order])?;
+        // What it has changed, a transaction sees, however old its view of the others' changes is (InnoDB, REPEATABLE READ).
+        transaction.add(CUSTOMER_OF_ORDER, &[home, district, order])?;
         transaction.add(DELIVER_LINES, &[home, district, order])?;
         transaction.add(AMOUNT_OF_LINES, &[home, district, order])?;
         transaction.run().await?;
         changed_one(transaction, 0, "a new order that is delivered")?;
-        changed_one(transaction, 2, "an order that is delivered")?;
-        let buyer = Int(transaction.rows(1).first()?.number(0)?);
+        changed_one(transaction, 1, "an order that is delivered")?;
+        let buyer = Int(transaction.rows(2).first()?.number(0)?);
         let amount = Decimal(transaction.rows(4).first()?.decimal(0, 2)?, 2);
         let paid = transaction.execute(DELIVER_TO_CUSTOMER, &[amount, home, district, buyer]).await?;
         if paid != 1 {

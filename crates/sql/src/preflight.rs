@@ -1,0 +1,166 @@
+//! What a database is asked before anything is loaded: whether it can be used, and by so many clients.
+
+use crate::admin::Admin;
+use crate::dialect::Dialect;
+use crate::job::{Job, Target};
+use crate::server::Server;
+use crate::workload;
+use tidemark_plan::plan::Work;
+
+/// What works need of a database's limits.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Needs {
+    /// Connections.
+    clients: u64,
+    /// Prepared statements, if every connection comes to use all of its workload's.
+    statements: u64,
+}
+
+impl Needs {
+    /// Those of a work.
+    ///
+    /// # Errors
+    /// When its workload cannot be opened.
+    pub(crate) fn of(work: &Work, job: &Job) -> Result<Self, String> {
+        let clients = u64::from(work.load.workers);
+        let each = workload::open(&job.workload)?.statements(job.target.dialect).len() as u64;
+        Ok(Self { clients, statements: if job.target.prepared { clients * each } else { 0 } })
+    }
+
+    /// The most of each, among works that do not run at the same time.
+    pub(crate) fn most(all: &[Self]) -> Self {
+        let most = |of: fn(&Self) -> u64| all.iter().map(of).max().unwrap_or(0);
+        Self { clients: most(|one| one.clients).max(1), statements: most(|one| one.statements) }
+    }
+}
+
+/// Asks a database whether it can be used by so many clients; gives a line on what it is.
+///
+/// # Errors
+/// Why it cannot, and what to do.
+pub(crate) fn ask(server: &Server, needs: Needs) -> Result<String, String> {
+    let mut admin = Admin::connect(server)?;
+    match server.target.dialect {
+        Dialect::Postgres | Dialect::Cockroach => postgres(&server.target, &mut admin, needs),
+        Dialect::Mysql => mysql(&server.target, &mut admin, needs),
+    }
+}
+
+fn postgres(target: &Target, admin: &mut Admin, needs: Needs) -> Result<String, String> {
+    let version = admin.connection().version().to_owned();
+    let major: u32 = version.split(['.', ' ']).next().and_then(|number| number.parse().ok()).unwrap_or(0);
+    if (1..13).contains(&major) {
+        return Err(format!("{} has version {version}: use PostgreSQL 13 or later", target.describe()));
+    }
+    if admin.connection().is_standby() {
+        return Err(format!("{} is a standby, which accepts no writes: name the primary", target.describe()));
+    }
+    let allowed = admin.value(
+        "SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int \
+         - (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid())",
+    );
+    // A pool in front of the server has limits of its own; it is asked by connecting.
+    if let Ok(Some(free)) = allowed
+        && let Ok(free) = free.parse::<i64>()
+        && target.prepared
+    {
+        enough(target, free, needs)?;
+    }
+    Ok(format!("{}, version {version}", target.describe()))
+}
+
+/// Whether there are as many connections as are needed.
+fn enough(target: &Target, free: i64, needs: Needs) -> Result<(), String> {
+    if free < needs.clients as i64 {
+        return Err(format!(
+            "{} has {free} connections left, and the load needs {}: use fewer clients, raise max_connections, or put a pool in \
+             front of it",
+            target.describe(),
+            needs.clients
+        ));
+    }
+    Ok(())
+}
+
+fn mysql(target: &Target, admin: &mut Admin, needs: Needs) -> Result<String, String> {
+    let place = target.describe();
+    let refused = |failure: crate::failure::Failure| format!("{place}: {failure}");
+    let version = admin.value("SELECT version()").map_err(refused)?.unwrap_or_default();
+    if let Some(least) = too_old(&version) {
+        return Err(format!("{place} has version {version}: use {least} or later"));
+    }
+    let mut number = |sql: &str, column: usize| {
+        let row = admin.query(sql).ok()?.into_iter().next()?;
+        row.into_iter().nth(column)??.parse::<i64>().ok()
+    };
+    if number("SELECT @@global.read_only", 0) == Some(1) {
+        return Err(format!(
+            "{place} accepts no writes (read_only is on): name the primary, or set read_only = OFF"
+        ));
+    }
+    if number(
+        "SELECT count(*) FROM information_schema.engines WHERE engine = 'InnoDB' AND support IN ('YES', 'DEFAULT')",
+        0,
+    ) == Some(0)
+    {
+        return Err(format!("{place} has no InnoDB, in which tables are made: start it with InnoDB"));
+    }
+    let status = |name: &str| format!("SHOW GLOBAL STATUS LIKE '{name}'");
+    // One of those that are connected is this one, which goes.
+    let connected = number(&status("Threads_connected"), 1).unwrap_or(1) - 1;
+    if let Some(most) = number("SELECT @@global.max_connections", 0) {
+        enough(target, most - connected, needs)?;
+    }
+    let mut said = format!("{place}, version {version}");
+    let prepared = number(&status("Prepared_stmt_count"), 1).unwrap_or(0);
+    // Not all statements of a workload are used by every load on it, so this is no reason to refuse.
+    if let Some(most) = number("SELECT @@global.max_prepared_stmt_count", 0)
+        && most - prepared < needs.statements as i64
+    {
+        said += &format!(
+            "; it has {} prepared statements left (max_prepared_stmt_count), and the load may need {}: if it fails, raise it, or set \
+             `prepared: false`",
+            most - prepared,
+            needs.statements
+        );
+    }
+    Ok(said)
+}
+
+/// The first version that can be used, if this one is older: `10.11.19-MariaDB-log` is MariaDB's, `8.0.36` MySQL's.
+fn too_old(version: &str) -> Option<&'static str> {
+    let mut parts = version.split(['.', '-']).map_while(|part| part.parse::<u32>().ok());
+    let own = (parts.next()?, parts.next().unwrap_or(0));
+    let (least, name) = match version.contains("MariaDB") {
+        true => ((10, 6), "MariaDB 10.6"),
+        false => ((8, 0), "MySQL 8.0"),
+    };
+    (own < least).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_tell_the_product_and_its_age() {
+        for (version, expected) in [
+            ("10.11.19-MariaDB-0+deb12u1-log", None),
+            ("11.4.2-MariaDB", None),
+            ("10.5.27-MariaDB", Some("MariaDB 10.6")),
+            ("8.0.36", None),
+            ("9.1.0-1", None),
+            ("5.7.44-log", Some("MySQL 8.0")),
+            ("unknown", None),
+        ] {
+            assert_eq!(too_old(version), expected, "{version}");
+        }
+    }
+
+    #[test]
+    fn works_that_follow_each_other_need_no_more_than_the_largest() {
+        let needs = [Needs { clients: 3, statements: 50 }, Needs { clients: 8, statements: 20 }];
+        let most = Needs::most(&needs);
+        assert_eq!((most.clients, most.statements, Needs::most(&[]).clients), (8, 50, 1));
+    }
+}
