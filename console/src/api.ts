@@ -235,6 +235,8 @@ export interface DatabaseSetting {
 
 /** A database from a stage's start to its end, by its own counters, whoever caused what they count. What the server does not count, or does not show to the load's user, is `None`. */
 export interface DatabaseUse {
+  /** Transactions of the load whose commit the clients saw acknowledged, at least: an operation of several statements that is no transaction counts as one. */
+  acknowledged: number;
   /** Bytes of a block. */
   block_bytes: number | null;
   /** Blocks that were. */
@@ -247,14 +249,28 @@ export interface DatabaseUse {
   buffers_checkpoint: number | null;
   /** Bytes of its own cache. */
   cache_bytes: number | null;
+  /** Bytes of the log after which one begins earlier. */
+  checkpoint_log_bytes: number | null;
+  /** Time after which a checkpoint begins, nanoseconds. */
+  checkpoint_timeout_ns: number | null;
   /** Checkpoints. */
   checkpoints: number | null;
   /** Transactions committed. */
   commits: number | null;
+  /** Whether `commits` covers all that was acknowledged: the server loses no counts, and they are all its own. */
+  commits_exact: boolean;
   /** Bytes of the database at the stage's end. */
   data_bytes: number | null;
   /** Deadlocks. */
   deadlocks: number | null;
+  /** Times that a transaction waited for the lock of a row. */
+  lock_waits: number | null;
+  /** Plans of the load's statements, of those that have one: before the load, and where it is another one after it. */
+  plans: StatementPlan[];
+  /** Whether the document asks that what the load reads comes from storage. */
+  reads_storage: boolean;
+  /** Whether counting began anew meanwhile, as after a restart of the server: nothing that it counted is then known. */
+  restarted: boolean;
   /** Transactions rolled back. */
   rollbacks: number | null;
   /** What and where it is: `PostgreSQL at 10.0.0.1:5432, database bench`. */
@@ -564,6 +580,26 @@ export interface Info {
   user: string;
   /** Tidemark's version. */
   version: string;
+}
+
+/** A ledger of acknowledged commits, compared with what a database holds when the load is over. */
+export interface LedgerUse {
+  /** Transactions whose commit was acknowledged. */
+  acknowledged: number;
+  /** Transactions of which nobody was told whether they were committed. */
+  ambiguous: number;
+  /** Of these, those that were found committed. */
+  ambiguous_committed: number;
+  /** Clients that kept it. */
+  clients: number;
+  /** Clients that miss any. */
+  clients_missing: number;
+  /** Transactions that were acknowledged, or were found committed, and are not there; `None`: the database could not be asked. */
+  missing: number | null;
+  /** Which database. */
+  server: string;
+  /** Transactions that are there although they failed; `None`: the database could not be asked. */
+  unexpected: number | null;
 }
 
 /** An event of the stream: the SSE field `event` is the variant's name, `id` counts up, `data` is the content as JSON. */
@@ -991,6 +1027,8 @@ export interface Proof {
   devices: DeviceUse[];
   /** Whether reads and writes bypassed the page cache. */
   direct: boolean;
+  /** Acknowledged commits that were looked for, database by database. */
+  ledgers: LedgerUse[];
   osds: OsdUse | null;
   own: OwnIo | null;
   /** What was done before the load, in words: `page cache of 1 volume dropped`. */
@@ -1371,6 +1409,16 @@ export interface ShareSecond {
   p50_ns: number;
   /** 99th percentile of the response times, nanoseconds. */
   p99_ns: number;
+}
+
+/** What a database's planner makes of a statement, whatever its parameters: nodes, tables and indexes, without costs. */
+export interface StatementPlan {
+  /** The shape after the load if it is another one; empty if the statement has no plan any more. */
+  changed_to: string | null;
+  /** The shape of its plan before the load: `Update on bank (Index Scan on bank by bank_pkey)`. */
+  plan: string;
+  /** The statement. */
+  statement: string;
 }
 
 /** A submitted document and its outcome. */

@@ -374,6 +374,7 @@ fn join(mut proofs: Vec<(String, Proof)>, remarks: Vec<String>) -> Option<Proof>
         all.setup.extend(proof.setup.into_iter().map(|text| format!("{name}: {text}")));
         all.unchecked.extend(proof.unchecked.into_iter().map(|text| format!("{name}: {text}")));
         all.add_databases(proof.databases, proof.aborts);
+        all.add_ledgers(proof.ledgers);
         let new = |check: &DataCheck| !all.checks.contains(check);
         let checks: Vec<DataCheck> = proof.checks.into_iter().filter(new).collect();
         all.checks.extend(checks);

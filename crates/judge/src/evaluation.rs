@@ -25,6 +25,7 @@ mod parts;
 mod pooled;
 mod power;
 mod service;
+mod settings;
 mod shown;
 mod validity;
 mod verdict;

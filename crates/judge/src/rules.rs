@@ -44,6 +44,7 @@ const STAGE_RULES: &[fn(&Evidence<'_>, &mut Findings)] = &[
     database::durability,
     database::reads,
     database::checkpoints,
+    database::commits,
     database::aborts,
     database::checks,
 ];

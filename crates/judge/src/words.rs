@@ -18,6 +18,7 @@ pub(crate) mod phrase;
 pub mod proof;
 pub mod repeats;
 pub mod samples;
+pub mod settings;
 pub mod stalls;
 pub mod standing;
 pub mod steadiness;

@@ -25,7 +25,7 @@ mod database;
 mod drivers;
 mod proof;
 
-pub use database::{Aborts, DataCheck, DatabaseSetting, DatabaseUse};
+pub use database::{Aborts, DataCheck, DatabaseSetting, DatabaseUse, LedgerUse, StatementPlan};
 pub use drivers::{Driver, Lost, Share, ShareSecond};
 pub use proof::{Behind, DeviceUse, OsdUse, OwnIo, Proof};
 

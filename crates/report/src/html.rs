@@ -4,6 +4,7 @@
 pub(crate) mod parts;
 
 use crate::content;
+use crate::databases;
 use crate::drivers;
 use crate::figures;
 use crate::sweep;
@@ -46,6 +47,7 @@ pub fn html(run: &Run, judgement: &Judgement) -> String {
         }
         (by_drivers(run, points))
         (nodes(run, points))
+        (databases(run))
         (proofs(run, judgement))
         (other_stages(run))
         (notes(run))
@@ -88,6 +90,9 @@ fn contents(run: &Run) -> Vec<(String, String)> {
     }
     if !run.nodes.is_empty() {
         links.push(("nodes".into(), "Nodes".into()));
+    }
+    if !databases::counters(run).is_empty() {
+        links.push(("databases".into(), "Databases".into()));
     }
     if run.stages.iter().any(|stage| stage.proof.is_some()) {
         links.push(("proof".into(), "Proof".into()));
@@ -222,6 +227,22 @@ fn nodes(run: &Run, points: usize) -> Markup {
                 h2 { "Nodes" } "\n"
                 (charts("observed", &figures::timelines(run, only, points.min(MOST_NODE_POINTS))))
                 @if !gaps.is_empty() { h3 { "Not observed" } (list("", &gaps)) }
+            }
+            "\n"
+        }
+    }
+}
+
+/// What databases counted, and how they were set; folded when there is much of it.
+fn databases(run: &Run) -> Markup {
+    let (counters, settings) = (databases::counters(run), databases::settings(run));
+    html! {
+        @if !counters.is_empty() {
+            section id="databases" {
+                h2 { "Databases" } "\n"
+                (maybe_folded("Stage by stage", &counters, MOST_PROOFS))
+                (paragraph("legend", databases::LEGEND))
+                @if !settings.is_empty() { h3 { "Settings" } (settings.html()) }
             }
             "\n"
         }

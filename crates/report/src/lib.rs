@@ -7,7 +7,7 @@
 //! |---|---|
 //! | [`figures`] | figures as SVG and PNG, for the report, for files and for the console |
 //! | `content` | what a report says: the tables that HTML and Markdown share |
-//! | `drivers` | the tables about drivers |
+//! | `databases`, `drivers` | the tables about databases and drivers |
 //! | `sweep` | the tables about sweeps and proofs |
 //! | `html`, `markdown` | how it looks |
 //! | [`evaluation`] | the report of an evaluation, in all these forms |
@@ -17,6 +17,7 @@
 mod content;
 mod cosbench;
 mod csv;
+mod databases;
 mod drivers;
 pub mod evaluation;
 pub mod figures;
@@ -33,6 +34,7 @@ mod text;
 
 pub use crate::csv::{csv, csv_series};
 pub use cosbench::{ArchiveError, cosbench_archive, log};
+pub use databases::database_counters;
 pub use html::html;
 pub use json::{RunRecord, json};
 pub use markdown::markdown;

@@ -1,6 +1,7 @@
 //! The report as Markdown, for a pull request or a wiki: the same words and tables as in HTML, no figures.
 
 use crate::content;
+use crate::databases;
 use crate::drivers;
 use crate::html::repeat_sentence;
 use crate::sweep;
@@ -33,6 +34,11 @@ pub fn markdown(run: &Run, judgement: &Judgement) -> String {
         let told = |stage| drivers::table(run, stage).markdown();
         let tables: String = drivers::stages(run).map(told).collect();
         text += &format!("## Drivers\n\n{tables}{}\n\n", plain(drivers::LEGEND));
+    }
+    let counters = databases::counters(run);
+    if !counters.is_empty() {
+        text += &format!("## Databases\n\n{}{}\n\n", counters.markdown(), plain(databases::LEGEND));
+        text += &table(&databases::settings(run), "");
     }
     let proofs = sweep::proofs(run, judgement);
     if !proofs.is_empty() {

@@ -83,17 +83,32 @@ impl Table {
     }
 
     /// Leaves out a column that says the same in every row, the total aside.
-    pub(crate) fn without_if_same(mut self, title: &str) -> Self {
+    pub(crate) fn without_if_same(self, title: &str) -> Self {
+        self.without_if(title, |cells| cells.iter().all(|cell| Some(cell) == cells.first()))
+    }
+
+    /// Leaves out a column that says this in every row, the total aside.
+    pub(crate) fn without_if_all(self, title: &str, text: &str) -> Self {
+        self.without_if(title, |cells| cells.iter().all(|cell| matches!(cell, [only] if only == text)))
+    }
+
+    fn without_if(mut self, title: &str, is_idle: impl Fn(&[&[String]]) -> bool) -> Self {
         if let Some(index) = self.columns.iter().position(|column| column.title == title) {
-            let mut cells =
-                self.rows.iter().filter(|row| row.tone != Tone::Total).map(|row| row.cells.get(index));
-            let first = cells.next();
-            if cells.all(|cell| Some(cell) == first) {
+            let rows = self.rows.iter().filter(|row| row.tone != Tone::Total);
+            let cells: Vec<&[String]> = rows.map(|row| row.cells[index].as_slice()).collect();
+            if is_idle(&cells) {
                 self.columns.remove(index);
                 self.rows.iter_mut().for_each(|row| drop(row.cells.remove(index)));
             }
         }
         self
+    }
+
+    /// Its headings and rows as plain texts; the lines of a cell are joined.
+    pub(crate) fn texts(&self) -> Vec<Vec<String>> {
+        let headings = self.columns.iter().map(|column| column.title.clone()).collect();
+        let cells = |row: &Row| row.cells.iter().map(|lines| lines.join(", ")).collect();
+        [headings].into_iter().chain(self.rows.iter().map(cells)).collect()
     }
 
     /// Whether it has no rows.

@@ -3,8 +3,9 @@
 use crate::admin::Admin;
 use crate::dialect::Dialect;
 use crate::failure::Failure;
+use crate::job::Target;
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tidemark_measure::record::{DatabaseSetting, DatabaseUse};
 
 /// The settings that decide whether a commit survives a crash, each with the values that let it.
@@ -31,7 +32,14 @@ const SHOWN: [&str; 7] = [
 /// A database's counters at one time.
 pub(crate) struct Snapshot {
     counters: BTreeMap<String, u64>,
+    /// When counting began: when the server was started, when its checkpointer was, which a crash starts again, and when
+    /// somebody had it begin anew.
+    epoch: Vec<Option<String>>,
 }
+
+const EPOCH: &str = "SELECT pg_postmaster_start_time()::text, (SELECT min(backend_start)::text FROM pg_stat_activity \
+                     WHERE backend_type = 'checkpointer'), (SELECT stats_reset::text FROM pg_stat_database \
+                     WHERE datname = current_database())";
 
 /// Queries of one row each, whose columns are counters under their names. What a version lacks, it does not answer.
 const COUNTERS: [&str; 4] = [
@@ -63,11 +71,15 @@ impl Snapshot {
                 }
             }
         }
-        Self { counters }
+        let epoch = admin.query(EPOCH).ok().and_then(|rows| rows.into_iter().next()).unwrap_or_default();
+        Self { counters, epoch }
     }
 
     /// What was counted from this time to another one; `None` where it was not, or counting began anew.
     fn since(&self, later: &Snapshot, name: &str) -> Option<u64> {
+        if self.epoch != later.epoch {
+            return None;
+        }
         later.counters.get(name)?.checked_sub(*self.counters.get(name)?)
     }
 }
@@ -88,22 +100,61 @@ fn wait_for_the_last(admin: &mut Admin) {
     }
 }
 
-/// What a database is, and what it counted between two times.
+/// For how long, beyond that, it is waited for the commits that clients know of: a session behind a pool of connections stays,
+/// and tells after ten seconds what it has counted.
+const TOLD_AFTER: Duration = Duration::from_secs(12);
+
+/// The first version of PostgreSQL whose counters lose nothing; before it, they went through datagrams.
+const EXACT_FROM: u32 = 15;
+
+/// What clients and the document say of a load on a database.
+pub(crate) struct Claim {
+    /// Transactions whose commit was acknowledged.
+    pub(crate) acknowledged: u64,
+    /// Whether its reads are to come from storage.
+    pub(crate) reads_storage: bool,
+}
+
+/// When a checkpoint begins by itself: after a time, or earlier when so much has been written to the log that the one that then
+/// begins is done before `max_wal_size` is reached (PostgreSQL documentation, *WAL Configuration*).
+const CHECKPOINT_TIMEOUT: &str =
+    "SELECT setting::bigint * 1000000000 FROM pg_settings WHERE name = 'checkpoint_timeout'";
+const CHECKPOINT_LOG: &str = "SELECT (pg_size_bytes(current_setting('max_wal_size')) / \
+    (1 + current_setting('checkpoint_completion_target')::float8))::bigint";
+
+/// What a database is, and what it counted from `before` until now.
 ///
 /// # Errors
 /// The server's refusal.
 pub(crate) fn used(
     admin: &mut Admin,
-    server: String,
-    dialect: Dialect,
+    target: &Target,
     before: &Snapshot,
+    claim: &Claim,
 ) -> Result<DatabaseUse, Failure> {
     wait_for_the_last(admin);
-    let after = Snapshot::read(admin);
+    let asked = Instant::now();
+    let mut after = Snapshot::read(admin);
+    let lacks =
+        |after: &Snapshot| before.since(after, "commits").is_some_and(|commits| commits < claim.acknowledged);
+    while lacks(&after) && asked.elapsed() < TOLD_AFTER {
+        std::thread::sleep(ASKED_EVERY);
+        after = Snapshot::read(admin);
+    }
     let counted = |name: &str| before.since(&after, name);
+    let version = admin.connection().version().to_owned();
+    let major = version.split(['.', ' ']).next().and_then(|number| number.parse::<u32>().ok());
     let mut used = DatabaseUse {
-        server,
-        version: admin.connection().version().to_owned(),
+        server: target.describe(),
+        version,
+        reads_storage: claim.reads_storage,
+        restarted: before.epoch != after.epoch,
+        acknowledged: claim.acknowledged,
+        // Behind a pool, and on one of several servers, not all of the load's sessions are seen.
+        commits_exact: target.dialect == Dialect::Postgres
+            && major.is_some_and(|major| major >= EXACT_FROM)
+            && target.prepared
+            && target.endpoints.len() == 1,
         commits: counted("commits"),
         rollbacks: counted("rollbacks"),
         deadlocks: counted("deadlocks"),
@@ -117,7 +168,7 @@ pub(crate) fn used(
         buffers_backend: counted("buffers_backend"),
         ..DatabaseUse::default()
     };
-    if dialect != Dialect::Postgres {
+    if target.dialect != Dialect::Postgres {
         return Ok(used);
     }
     let number = |text: Option<String>| text.and_then(|text| text.parse().ok());
@@ -125,6 +176,8 @@ pub(crate) fn used(
     used.data_bytes = number(admin.value("SELECT pg_database_size(current_database())")?);
     let buffers = "SELECT setting::bigint * current_setting('block_size')::bigint FROM pg_settings WHERE name = 'shared_buffers'";
     used.cache_bytes = number(admin.value(buffers)?);
+    used.checkpoint_timeout_ns = number(admin.value(CHECKPOINT_TIMEOUT)?);
+    used.checkpoint_log_bytes = number(admin.value(CHECKPOINT_LOG)?);
     let names: Vec<String> =
         DURABILITY.iter().map(|(name, _)| *name).chain(SHOWN).map(|name| format!("'{name}'")).collect();
     let shown = admin.query(&format!(

@@ -44,6 +44,16 @@ pub enum Checks {
     All,
 }
 
+/// Where what a load reads is to come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Reads {
+    /// From wherever the database has it.
+    #[default]
+    Anywhere,
+    /// From storage: the run is invalid if it came from memory.
+    Storage,
+}
+
 /// What a work is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Purpose {
@@ -152,6 +162,8 @@ pub struct Settings {
     pub pipeline: bool,
     /// What is checked in the data when the load is over.
     pub checks: Checks,
+    /// Where what it reads is to come from.
+    pub reads: Reads,
 }
 
 impl Default for Settings {
@@ -164,6 +176,7 @@ impl Default for Settings {
             savepoint: false,
             pipeline: false,
             checks: Checks::Quick,
+            reads: Reads::Anywhere,
         }
     }
 }

@@ -21,7 +21,7 @@
 //! | `server` | where a database is: addresses, TLS |
 //! | [`Failure`] | why something failed, and what that means for the transaction |
 //! | `preflight`, `prepare`, `admin` | what is asked and done before the load |
-//! | `evidence` | what a database counts, and how durable it is set |
+//! | `evidence`, `counted` | what a database counts, and how durable it is set; what its clients counted |
 //! | `forecast`, `policy` | what works will do, and what they touch on this machine |
 //!
 //! # The way of a transaction
@@ -74,6 +74,7 @@
 mod admin;
 mod bulk;
 pub mod connection;
+mod counted;
 mod data;
 pub mod dialect;
 mod document;

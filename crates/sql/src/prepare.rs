@@ -1,13 +1,14 @@
 //! Databases made ready: asked what they are, guarded from being overwritten, filled only where they must be.
 
 use crate::admin::{Admin, PATIENCE_NS};
+use crate::counted::{Counted, Counts};
 use crate::data::{DataSet, Found, Loader};
-use crate::evidence::{self, Snapshot};
-use crate::job::{Checks, Endpoint, Job, Purpose, Target};
+use crate::evidence::{self, Claim, Snapshot};
+use crate::job::{Checks, Endpoint, Job, Purpose, Reads, Target};
 use crate::preflight::{self, Needs};
 use crate::server::Server;
 use crate::sessions::Databases;
-use crate::slot::{Ledger, Runnable};
+use crate::slot::Runnable;
 use crate::workload::{self, Check};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,14 +17,23 @@ use tidemark_measure::record::{Aborts, DataCheck, Note, Proof};
 use tidemark_plan::engine::{Carrier, Prepared, Setup};
 use tidemark_plan::plan::{Plan, Work};
 
+/// A database in a stage.
+struct Place {
+    server: Arc<Server>,
+    /// What it had counted before.
+    before: Snapshot,
+    /// Whether what is read there is to come from storage.
+    reads_storage: bool,
+}
+
 /// The engine ready for one run.
 pub(crate) struct Ready {
     servers: Vec<Arc<Server>>,
     /// Databases whose foreign tables the user has given up, by `--allow-destroy sql:DATABASE`.
     given_up: Vec<PathBuf>,
-    ledger: Arc<Ledger>,
-    /// The databases of the stage that is open, and what they had counted before it.
-    stage: Vec<(Arc<Server>, Snapshot)>,
+    counted: Arc<Counted>,
+    /// The databases of the stage that is open.
+    stage: Vec<Place>,
     /// What must hold in them when it is over.
     checks: Vec<(Arc<Server>, Check)>,
     devices: Option<Counters>,
@@ -34,7 +44,7 @@ impl Ready {
     pub(crate) fn prepare(plan: &Plan, setup: &mut Setup<'_>) -> Result<Self, String> {
         let given_up = setup.allow_destroy.to_vec();
         let (servers, stage, checks) = (Vec::new(), Vec::new(), Vec::new());
-        let mut ready = Self { servers, given_up, ledger: Arc::default(), stage, checks, devices: None };
+        let mut ready = Self { servers, given_up, counted: Arc::default(), stage, checks, devices: None };
         let works = || plan.stages.iter().flat_map(|stage| &stage.works);
         let jobs = || works().filter_map(|work| Some((work, Job::of(work)?)));
         for (_, job) in jobs() {
@@ -70,7 +80,7 @@ impl Ready {
         let refused = |failure: crate::failure::Failure| format!("{}: {failure}", job.target.describe());
         let found = data.find(&mut admin).map_err(refused)?;
         let sessions = |workload: Arc<dyn Runnable>, server: &Arc<Server>| {
-            let sessions = Databases::new(workload, Arc::clone(server), &job.settings, &self.ledger);
+            let sessions = Databases::new(workload, Arc::clone(server), &job.settings, &self.counted);
             Carrier::Sessions(Box::new(sessions))
         };
         let of_user = |texts: &[String], admin: &mut Admin| {
@@ -171,7 +181,7 @@ fn must_be_there(found: &Found, data: &DataSet, target: &Target) -> Result<(), S
 
 impl Prepared for Ready {
     fn open(&mut self, works: &[&Work], notes: &mut Vec<Note>) -> Result<Vec<Carrier>, String> {
-        self.ledger.take();
+        self.counted.take();
         let open = |work: &&Work| {
             self.carrier(work, notes).map_err(|error| format!("work `{}`: {error}", work.name))
         };
@@ -198,7 +208,10 @@ impl Prepared for Ready {
         for server in servers {
             let mut admin = Admin::connect(&server)?;
             directories.extend(directory_here(&server.target, &mut admin));
-            self.stage.push((server, Snapshot::read(&mut admin)));
+            let jobs = || works.iter().filter_map(|work| Job::of(work));
+            let reads_storage =
+                jobs().any(|job| job.target == server.target && job.settings.reads == Reads::Storage);
+            self.stage.push(Place { server, before: Snapshot::read(&mut admin), reads_storage });
         }
         self.checks = checks;
         self.devices = (!directories.is_empty()).then(|| Counters::read(&directories));
@@ -206,12 +219,17 @@ impl Prepared for Ready {
     }
 
     fn close(&mut self, remarks: &[String]) -> Option<Proof> {
-        let aborts = self.ledger.take().iter().map(|(fault, count)| Aborts { fault, count }).collect();
+        let mut counted = self.counted.take();
+        let mut all = Counts::default();
+        counted.values().for_each(|counts| all.add(counts));
+        let aborts = all.aborts.iter().map(|(fault, count)| Aborts { fault, count }).collect();
         let mut proof = Proof { setup: remarks.to_vec(), aborts, direct: true, ..Proof::default() };
-        for (server, before) in self.stage.drain(..) {
+        for Place { server, before, reads_storage } in self.stage.drain(..) {
             let target = &server.target;
+            let counts = counted.remove(&target.describe()).unwrap_or_default();
+            let claim = Claim { acknowledged: counts.acknowledged, reads_storage };
             let used = Admin::connect(&server).and_then(|mut admin| {
-                let used = evidence::used(&mut admin, target.describe(), target.dialect, &before);
+                let used = evidence::used(&mut admin, target, &before, &claim);
                 used.map_err(|failure| format!("{}: {failure}", target.describe()))
             });
             match used {

@@ -1,10 +1,11 @@
 //! From a job to the sessions that do it: threads, their slots, and the slots' connections.
 
 use crate::connection::Connection;
+use crate::counted::Counted;
 use crate::failure::Failure;
 use crate::job::{Settings, Target};
 use crate::server::Server;
-use crate::slot::{Ledger, Runnable, Slot, Thread};
+use crate::slot::{Runnable, Slot, Thread};
 use crate::statement::Statements;
 use crate::workload::Action;
 use std::cell::RefCell;
@@ -22,7 +23,7 @@ pub(crate) struct Databases {
     statements: Arc<Statements>,
     settings: Settings,
     actions: Arc<[Action]>,
-    ledger: Arc<Ledger>,
+    counted: Arc<Counted>,
 }
 
 impl Databases {
@@ -31,13 +32,20 @@ impl Databases {
         workload: Arc<dyn Runnable>,
         server: Arc<Server>,
         settings: &Settings,
-        ledger: &Arc<Ledger>,
+        counted: &Arc<Counted>,
     ) -> Self {
         let dialect = server.target.dialect;
         let begin = dialect.begin(settings.isolation);
         let statements = Arc::new(Statements::new(&begin, workload.statements(dialect)));
         let actions = workload.actions().into();
-        Self { workload, server, statements, settings: settings.clone(), actions, ledger: Arc::clone(ledger) }
+        Self {
+            workload,
+            server,
+            statements,
+            settings: settings.clone(),
+            actions,
+            counted: Arc::clone(counted),
+        }
     }
 }
 
@@ -53,8 +61,8 @@ impl Sessions for Databases {
             statements: Arc::clone(&self.statements),
             settings: self.settings.clone(),
             actions: Arc::clone(&self.actions),
-            ledger: Arc::clone(&self.ledger),
-            aborts: RefCell::default(),
+            counted: Arc::clone(&self.counted),
+            counts: RefCell::default(),
         });
         let endpoints = self.server.endpoints();
         let endpoint = move |slot: u32| endpoint_of(context.first_slot, slot, endpoints);

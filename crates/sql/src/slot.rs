@@ -5,6 +5,7 @@
 //! unhurried. An operation's latency covers all of that.
 
 use crate::connection::Connection;
+use crate::counted::{Counted, Counts};
 use crate::failure::Failure;
 use crate::job::Settings;
 use crate::server::Server;
@@ -13,9 +14,8 @@ use crate::transaction::{End, Transaction};
 use crate::workload::{Action, Transact, Workload};
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use tidemark_load::engine::{Operation, Outcome, Tick};
-use tidemark_measure::counts::FaultCounts;
 use tidemark_measure::fault::Fault;
 use tidemark_measure::rng::Rng;
 use tidemark_reactor::{Examples, Mailbox, Reactor, Task};
@@ -32,28 +32,21 @@ pub(crate) struct Thread {
     pub(crate) statements: Arc<Statements>,
     pub(crate) settings: Settings,
     pub(crate) actions: Arc<[Action]>,
-    pub(crate) ledger: Arc<Ledger>,
-    pub(crate) aborts: RefCell<FaultCounts>,
+    pub(crate) counted: Arc<Counted>,
+    pub(crate) counts: RefCell<Counts>,
+}
+
+impl Thread {
+    /// Counts a transaction, if it was committed.
+    #[inline]
+    fn acknowledge(&self, committed: bool) {
+        self.counts.borrow_mut().acknowledged += u64::from(committed);
+    }
 }
 
 impl Drop for Thread {
     fn drop(&mut self) {
-        self.ledger.add(&self.aborts.borrow());
-    }
-}
-
-/// What a stage's transactions came to beyond their operations' outcomes.
-#[derive(Debug, Default)]
-pub(crate) struct Ledger(Mutex<FaultCounts>);
-
-impl Ledger {
-    fn add(&self, aborts: &FaultCounts) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).add(aborts);
-    }
-
-    /// Attempts that were rolled back and made again, by what went wrong; counting starts anew.
-    pub(crate) fn take(&self) -> FaultCounts {
-        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        self.counted.add(self.server.target.describe(), &self.counts.borrow());
     }
 }
 
@@ -115,7 +108,7 @@ impl Slot {
                 self.note(operation, &failure);
                 return Outcome { retries, ..Outcome::failure(failure.fault) };
             }
-            self.thread.aborts.borrow_mut().count(failure.fault);
+            self.thread.counts.borrow_mut().aborts.count(failure.fault);
             retries += 1;
             self.back_off(operation, retries).await;
         }
@@ -173,13 +166,19 @@ impl Slot {
         let mut transaction = Transaction::new(connection, ahead);
         let mut rng = Rng::new(operation.random, &[]);
         let ended = workload.transact(&mut transaction, operation, &mut rng, state).await;
-        let moved = transaction.moved;
+        let (moved, has_run) = (transaction.moved, transaction.has_run);
         let failure = match ended {
             Ok(end) if action.explicit => match finish(connection, end, thread.settings.savepoint).await {
-                Ok(()) => return Ok(moved),
+                Ok(()) => {
+                    thread.acknowledge(end == End::Commit);
+                    return Ok(moved);
+                }
                 Err(failure) => failure,
             },
-            Ok(_) => return Ok(moved),
+            Ok(_) => {
+                thread.acknowledge(has_run);
+                return Ok(moved);
+            }
             // A statement of its own may have been committed before the connection was lost.
             Err(failure) if !action.explicit && action.writes && failure.lost => failure.ambiguous(),
             Err(failure) => failure,

@@ -15,6 +15,8 @@ pub struct Transaction<'c> {
     before: usize,
     /// What it moved in bulk, bytes.
     pub(crate) moved: u64,
+    /// Whether it has run anything.
+    pub(crate) has_run: bool,
 }
 
 /// How a transaction that did not fail is to end.
@@ -29,7 +31,7 @@ pub enum End {
 impl<'c> Transaction<'c> {
     /// The transaction on this connection, to which so many statements have been added that were not run yet.
     pub(crate) fn new(connection: &'c mut Connection, ahead: usize) -> Self {
-        Self { connection, ahead, before: 0, moved: 0 }
+        Self { connection, ahead, before: 0, moved: 0, has_run: false }
     }
 
     /// Runs a statement and gives its rows.
@@ -75,7 +77,7 @@ impl<'c> Transaction<'c> {
     /// The first statement's failure.
     #[inline]
     pub async fn run(&mut self) -> Result<(), Failure> {
-        self.before = std::mem::take(&mut self.ahead);
+        (self.before, self.has_run) = (std::mem::take(&mut self.ahead), true);
         self.connection.run().await
     }
 
@@ -91,6 +93,7 @@ impl<'c> Transaction<'c> {
     /// As [`Transaction::query`].
     pub async fn simple(&mut self, sql: &str) -> Result<(), Failure> {
         self.catch_up().await?;
+        self.has_run = true;
         self.connection.simple(sql).await
     }
 

@@ -5,6 +5,7 @@ use super::cells::Measured;
 use super::drift::drift;
 use super::members::{Entry, Members, Unused};
 use super::service::is_overload;
+use super::settings;
 use super::validity::{looks_for_limit, matters};
 use super::words;
 use crate::compare::is_of_stored;
@@ -43,6 +44,7 @@ pub(super) fn findings(
         [Severity::Warning, Severity::Note].into_iter().filter_map(|degree| varying(measured, degree)),
     );
     findings.extend(outliers(measured));
+    findings.extend(settings::differ(evaluation, &members.used));
     findings.sort_by_key(|finding| Reverse(finding.severity));
     findings
 }

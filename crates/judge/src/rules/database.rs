@@ -4,7 +4,8 @@
 use super::Findings;
 use super::proof::Evidence;
 use crate::Severity;
-use crate::words::database::Database as Found;
+use crate::context::sum;
+use crate::words::database::{Database as Found, Origin};
 use tidemark_measure::record::DatabaseUse;
 
 /// From this share of blocks on, what the database read came from its own memory as good as always.
@@ -12,6 +13,12 @@ const HIT_MOST: f64 = 0.99;
 
 /// Fewer blocks say nothing.
 const BLOCKS_LEAST: u64 = 1000;
+
+/// Less than this, read past the database's cache, says nothing of who served it.
+const MISSED_LEAST: u64 = 16 << 20;
+
+/// Of what the database read past its cache, its devices must have read this share; the page cache served the rest.
+const FROM_DEVICES_LEAST: f64 = 0.5;
 
 /// Without a checkpoint, so many bytes of log say that one was due later than the stage.
 const LOG_LEAST: u64 = 1 << 20;
@@ -33,32 +40,95 @@ pub(super) fn durability(evidence: &Evidence<'_>, out: &mut Findings) {
     }
 }
 
-/// Where what the database read came from, and how its data compare with its memory.
+/// Where what the databases read came from, and how their data compare with their memory.
 pub(super) fn reads(evidence: &Evidence<'_>, out: &mut Findings) {
+    let missed = |database: &DatabaseUse| Some(database.blocks_read?.saturating_mul(database.block_bytes?));
+    // Devices are not told apart by database.
+    let all_missed =
+        databases(evidence).map(missed).try_fold(0u64, |sum, bytes| Some(sum.saturating_add(bytes?)));
+    let devices = &evidence.proof().devices;
+    let device_bytes = (!devices.is_empty()).then(|| sum(devices.iter().map(|device| device.read_bytes)));
+    let by_page_cache = matches!((all_missed, device_bytes), (Some(missed), Some(read))
+        if missed >= MISSED_LEAST && (read as f64) < missed as f64 * FROM_DEVICES_LEAST);
     for database in databases(evidence) {
-        let (Some(read), Some(hit)) = (database.blocks_read, database.blocks_hit) else { continue };
-        let all = read.saturating_add(hit);
-        if all < BLOCKS_LEAST {
-            continue;
-        }
-        let hit = hit as f64 / all as f64;
-        let (data_bytes, cache_bytes) = (database.data_bytes, database.cache_bytes);
-        let from_memory = hit >= HIT_MOST;
-        let severity = if from_memory { Severity::Warning } else { Severity::Note };
         let server = database.server.clone();
-        let what =
-            Found::Reads { server, from_memory, hit, blocks: all, data_bytes, cache_bytes, limit: HIT_MOST };
-        out.say(evidence.about(severity, what));
+        let blocks = database.blocks_read.zip(database.blocks_hit);
+        let (read, hit) = match blocks.filter(|(read, hit)| read.saturating_add(*hit) >= BLOCKS_LEAST) {
+            Some(counted) => counted,
+            None if database.reads_storage => {
+                let blocks = blocks.map(|(read, hit)| read.saturating_add(hit));
+                let what = Found::ReadsNotShown { server, blocks, needed: BLOCKS_LEAST };
+                out.say(evidence.about(Severity::Critical, what).invalidating(true));
+                continue;
+            }
+            None => continue,
+        };
+        let blocks = read.saturating_add(hit);
+        let hit = hit as f64 / blocks as f64;
+        let (data_bytes, cache_bytes) = (database.data_bytes, database.cache_bytes);
+        let origin = match data_bytes.zip(cache_bytes) {
+            _ if hit >= HIT_MOST => Origin::Cache,
+            Some((data, cache)) if data <= cache => Origin::Fits,
+            _ if by_page_cache => Origin::PageCache,
+            _ => Origin::Storage,
+        };
+        let severity = match origin {
+            Origin::Storage => Severity::Note,
+            _ if database.reads_storage => Severity::Critical,
+            _ => Severity::Warning,
+        };
+        let what = Found::Reads {
+            server,
+            origin,
+            hit,
+            blocks,
+            data_bytes,
+            cache_bytes,
+            missed_bytes: all_missed,
+            device_bytes,
+            limit: HIT_MOST,
+        };
+        out.say(evidence.about(severity, what).invalidating(severity == Severity::Critical));
     }
 }
 
-/// A stage that writes, without a checkpoint: a part of what it caused was written after it.
+/// A load that writes, without a whole cycle of checkpoints: a part of what it caused was written after it.
 pub(super) fn checkpoints(evidence: &Evidence<'_>, out: &mut Findings) {
+    let lasted_ns = evidence.lasted_ns();
     for database in databases(evidence) {
-        if let (Some(0), Some(log_bytes @ LOG_LEAST..)) = (database.checkpoints, database.wal_bytes) {
+        let (Some(checkpoints), Some(log_bytes @ LOG_LEAST..)) = (database.checkpoints, database.wal_bytes)
+        else {
+            continue;
+        };
+        // How long the log takes to grow by so much, at its rate of the stage.
+        let by_log = database.checkpoint_log_bytes;
+        let by_log = by_log.map(|bytes| (bytes as f64 / log_bytes as f64 * lasted_ns as f64) as u64);
+        let cycle_ns = by_log.into_iter().chain(database.checkpoint_timeout_ns).min();
+        let is_short = cycle_ns.is_some_and(|cycle| lasted_ns < cycle);
+        // From the first of two to the second is one.
+        if checkpoints == 0 || (checkpoints == 1 && is_short) {
             let server = database.server.clone();
-            out.say(evidence.about(Severity::Warning, Found::NoCheckpoint { server, log_bytes }));
+            let what = Found::Checkpoints { server, checkpoints, log_bytes, lasted_ns, cycle_ns };
+            out.say(evidence.about(Severity::Warning, what));
         }
+    }
+}
+
+/// Commits that the database counted, beside those that clients know of.
+pub(super) fn commits(evidence: &Evidence<'_>, out: &mut Findings) {
+    for database in databases(evidence) {
+        let server = database.server.clone();
+        if database.restarted {
+            out.say(evidence.about(Severity::Note, Found::Restarted { server }));
+            continue;
+        }
+        let (Some(commits), acknowledged @ 1.., true) =
+            (database.commits, database.acknowledged, database.commits_exact)
+        else {
+            continue;
+        };
+        let severity = if commits < acknowledged { Severity::Critical } else { Severity::Good };
+        out.say(evidence.about(severity, Found::Commits { server, commits, acknowledged }));
     }
 }
 
@@ -103,7 +173,7 @@ mod tests {
     use crate::judge;
     use crate::rules::testing::healthy;
     use tidemark_measure::fault::Fault;
-    use tidemark_measure::record::{Aborts, DataCheck, DatabaseSetting, DatabaseUse, Proof};
+    use tidemark_measure::record::{Aborts, DataCheck, DatabaseSetting, DatabaseUse, DeviceUse, Proof};
 
     fn rules(database: DatabaseUse, aborts: Vec<Aborts>) -> Vec<(&'static str, String)> {
         let mut run = healthy();
@@ -133,22 +203,26 @@ mod tests {
         assert_eq!(of(None), (true, Some("data-not-checked")));
     }
 
-    #[test]
-    fn what_a_database_says_becomes_findings() {
-        let database = |settings: Vec<DatabaseSetting>| DatabaseUse {
+    fn database() -> DatabaseUse {
+        DatabaseUse {
             server: "PostgreSQL at h:5432, database d".into(),
             data_bytes: Some(64 << 20),
             cache_bytes: Some(128 << 20),
+            block_bytes: Some(8192),
             blocks_hit: Some(99_990),
             blocks_read: Some(10),
             wal_bytes: Some(9 << 20),
             checkpoints: Some(0),
-            settings,
             ..DatabaseUse::default()
-        };
+        }
+    }
+
+    #[test]
+    fn what_a_database_says_becomes_findings() {
         let relaxed =
             vec![setting("fsync", "off", Some(false)), setting("full_page_writes", "on", Some(true))];
-        let found = rules(database(relaxed), vec![Aborts { fault: Fault::Deadlock, count: 3 }]);
+        let relaxed = DatabaseUse { settings: relaxed, ..database() };
+        let found = rules(relaxed, vec![Aborts { fault: Fault::Deadlock, count: 3 }]);
         let has = |rule: &str, words: &str| {
             assert!(
                 found.iter().any(|(name, title)| *name == rule && title.contains(words)),
@@ -160,13 +234,98 @@ mod tests {
         has("no-checkpoint", "no checkpoint");
         has("aborted-attempts", "3");
         let sound = DatabaseUse {
+            data_bytes: Some(1 << 30),
             blocks_read: Some(50_000),
             checkpoints: Some(1),
-            ..database(vec![setting("fsync", "on", Some(true))])
+            settings: vec![setting("fsync", "on", Some(true))],
+            ..database()
         };
         let found: Vec<_> = rules(sound, Vec::new()).into_iter().map(|(rule, _)| rule).collect();
         assert!(found.contains(&"durable-commits") && found.contains(&"database-cache"), "{found:?}");
-        let wrong = ["relaxed-durability", "reads-from-database-cache", "no-checkpoint", "aborted-attempts"];
+        let wrong = [
+            "relaxed-durability",
+            "reads-from-database-cache",
+            "no-checkpoint",
+            "checkpoint-cycle",
+            "aborted-attempts",
+        ];
         assert!(!found.iter().any(|rule| wrong.contains(rule)), "{found:?}");
+    }
+
+    /// A run on a database whose devices read so much: its rule on reads, and whether it is valid.
+    fn reads(database: DatabaseUse, device_bytes: Option<u64>) -> (&'static str, bool) {
+        let mut run = healthy();
+        let device = |read_bytes| DeviceUse { device: "vda".into(), read_bytes, ..DeviceUse::default() };
+        let devices = device_bytes.map(device).into_iter().collect();
+        run.stages[0].proof =
+            Some(Proof { databases: vec![database], devices, direct: true, ..Proof::default() });
+        let judgement = judge(&run);
+        let ours =
+            ["database-cache", "reads-from-page-cache", "reads-from-database-cache", "reads-not-shown"];
+        let found = judgement.findings.iter().map(crate::Finding::rule).find(|rule| ours.contains(rule));
+        (found.unwrap_or_default(), judgement.validity.is_valid())
+    }
+
+    #[test]
+    fn reads_that_must_come_from_storage_and_do_not_make_the_run_invalid() {
+        let large = |read, reads_storage| DatabaseUse {
+            data_bytes: Some(1 << 30),
+            blocks_read: Some(read),
+            reads_storage,
+            ..database()
+        };
+        let missed = 50_000 * 8192;
+        assert_eq!(reads(large(10, false), None), ("reads-from-database-cache", true));
+        assert_eq!(reads(large(10, true), None), ("reads-from-database-cache", false));
+        let fits =
+            |reads_storage| DatabaseUse { data_bytes: Some(100 << 20), ..large(50_000, reads_storage) };
+        assert_eq!(reads(fits(false), None), ("reads-from-database-cache", true), "it fits into the cache");
+        assert_eq!(reads(fits(true), None), ("reads-from-database-cache", false));
+        assert_eq!(reads(large(50_000, true), Some(missed)), ("database-cache", true));
+        assert_eq!(reads(large(50_000, true), Some(missed / 4)), ("reads-from-page-cache", false));
+        assert_eq!(reads(large(50_000, false), Some(missed / 4)), ("reads-from-page-cache", true));
+        let few = DatabaseUse { blocks_hit: Some(3), ..large(3, true) };
+        assert_eq!(reads(few, None), ("reads-not-shown", false));
+        assert_eq!(reads(DatabaseUse { blocks_hit: None, ..large(3, false) }, None), ("", true));
+    }
+
+    #[test]
+    fn a_load_shorter_than_a_checkpoint_cycle_is_told_how_long_it_must_be() {
+        let found = |checkpoints, log_bytes| {
+            let database = DatabaseUse {
+                checkpoints: Some(checkpoints),
+                wal_bytes: Some(log_bytes),
+                checkpoint_timeout_ns: Some(300_000_000_000),
+                checkpoint_log_bytes: Some(500 << 20),
+                ..database()
+            };
+            let found = rules(database, Vec::new());
+            let ours = |(rule, _): &(&str, String)| matches!(*rule, "no-checkpoint" | "checkpoint-cycle");
+            found.into_iter().find(ours)
+        };
+        // The healthy load lasts 20 s: with 50 MiB of log in it, 500 MiB take 200 s.
+        let (rule, title) = found(1, 50 << 20).unwrap();
+        assert!(rule == "checkpoint-cycle" && title.ends_with("a cycle takes 3 m 20 s"), "{title}");
+        let (_, title) = found(1, 9 << 20).unwrap();
+        assert!(title.ends_with("a cycle takes 5 m 00 s"), "its time comes first: {title}");
+        assert_eq!(found(1, 600 << 20), None, "a cycle takes less than the load");
+        assert_eq!(found(2, 50 << 20), None, "from one to the next is a cycle");
+        assert_eq!(found(0, 50 << 20).unwrap().0, "no-checkpoint");
+        assert_eq!(found(0, 1000), None, "nothing was written");
+    }
+
+    #[test]
+    fn a_database_that_counted_too_few_commits_is_told_of() {
+        let found = |commits, restarted, commits_exact| {
+            let commits = Some(commits);
+            let database = DatabaseUse { commits, acknowledged: 500, restarted, commits_exact, ..database() };
+            let ours = ["commits-missing", "commits-counted", "database-restarted"];
+            let found = rules(database, Vec::new()).into_iter().map(|(rule, _)| rule);
+            found.filter(|rule| ours.contains(rule)).collect::<Vec<_>>()
+        };
+        assert_eq!(found(503, false, true), ["commits-counted"]);
+        assert_eq!(found(499, false, true), ["commits-missing"]);
+        assert_eq!(found(499, false, false), [""; 0], "a server that may lose counts proves nothing");
+        assert_eq!(found(499, true, true), ["database-restarted"]);
     }
 }

@@ -103,6 +103,11 @@ impl<'a> Evidence<'a> {
         sum(self.stage.works.iter().flat_map(|work| &work.operations).map(|operation| operation.tally.ok))
     }
 
+    /// How long its longest load lasted, nanoseconds.
+    pub(super) fn lasted_ns(&self) -> u64 {
+        self.stage.works.iter().map(|work| work.last_done_ns).max().unwrap_or(0)
+    }
+
     /// Something to say about the stage.
     pub(super) fn about(&self, severity: Severity, what: impl Into<crate::What>) -> Finding {
         Finding::about_stage(self.stage, severity, what)

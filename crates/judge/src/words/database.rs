@@ -1,10 +1,25 @@
 //! What the databases under a stage say of themselves.
 
 use super::Tell;
-use super::phrase::{Phrase, bytes, count, decimal, phrase, share, whole_percent};
+use super::phrase::{Phrase, bytes, count, decimal, duration, phrase, share, whole_percent};
+use super::settings::meaning;
 use serde::Serialize;
 use tidemark_measure::fault::Fault;
 use tidemark_measure::units;
+
+/// Where what a database read came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// Blocks that were not in its cache were read from storage, or from where nobody can see.
+    Storage,
+    /// As good as all blocks were in its cache.
+    Cache,
+    /// All of its data fit into its cache.
+    Fits,
+    /// What was not in its cache was in the page cache of its machine.
+    PageCache,
+}
 
 /// What there is to say of them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -23,16 +38,39 @@ pub enum Database {
     },
     Reads {
         server: String,
-        from_memory: bool,
+        origin: Origin,
         hit: f64,
         blocks: u64,
         data_bytes: Option<u64>,
         cache_bytes: Option<u64>,
+        /// Bytes of blocks that were not in the cache, and bytes that its devices read.
+        missed_bytes: Option<u64>,
+        device_bytes: Option<u64>,
         limit: f64,
     },
-    NoCheckpoint {
+    /// Whether reads came from storage cannot be told: too few blocks, or no counters.
+    ReadsNotShown {
         server: String,
+        blocks: Option<u64>,
+        needed: u64,
+    },
+    /// No whole cycle of checkpoints was part of the load.
+    Checkpoints {
+        server: String,
+        checkpoints: u64,
         log_bytes: u64,
+        lasted_ns: u64,
+        /// How long one takes at this rate.
+        cycle_ns: Option<u64>,
+    },
+    /// The database counted this many commits, and clients know of so many.
+    Commits {
+        server: String,
+        commits: u64,
+        acknowledged: u64,
+    },
+    Restarted {
+        server: String,
     },
     Aborted {
         aborts: Vec<(Fault, u64)>,
@@ -61,9 +99,15 @@ impl Tell for Database {
         match self {
             Database::Relaxed { .. } => "relaxed-durability",
             Database::Durable { .. } => "durable-commits",
-            Database::Reads { from_memory: true, .. } => "reads-from-database-cache",
-            Database::Reads { .. } => "database-cache",
-            Database::NoCheckpoint { .. } => "no-checkpoint",
+            Database::Reads { origin: Origin::Storage, .. } => "database-cache",
+            Database::Reads { origin: Origin::PageCache, .. } => "reads-from-page-cache",
+            Database::Reads { .. } => "reads-from-database-cache",
+            Database::ReadsNotShown { .. } => "reads-not-shown",
+            Database::Checkpoints { checkpoints: 0, .. } => "no-checkpoint",
+            Database::Checkpoints { .. } => "checkpoint-cycle",
+            Database::Commits { commits, acknowledged, .. } if commits < acknowledged => "commits-missing",
+            Database::Commits { .. } => "commits-counted",
+            Database::Restarted { .. } => "database-restarted",
             Database::Aborted { .. } => "aborted-attempts",
             Database::Broken { .. } => "data-broken",
             Database::Holds { .. } => "data-hold",
@@ -79,8 +123,26 @@ impl Tell for Database {
             Database::Durable { settings, .. } => {
                 phrase!["the database is set to keep what it has acknowledged: ", named(settings)]
             }
-            Database::Reads { from_memory: true, hit, .. } => {
+            Database::Reads { origin: Origin::Cache, hit, .. } => {
                 phrase![share(*hit), " of the blocks that the database used came from its own memory"]
+            }
+            Database::Reads { origin: Origin::Fits, data_bytes, cache_bytes, .. } => {
+                let size = |size: &Option<u64>| bytes(size.unwrap_or(0) as f64);
+                phrase![
+                    "the data, ",
+                    size(data_bytes),
+                    ", fit into the database's cache of ",
+                    size(cache_bytes)
+                ]
+            }
+            Database::Reads { origin: Origin::PageCache, missed_bytes, device_bytes, .. } => {
+                let size = |size: &Option<u64>| bytes(size.unwrap_or(0) as f64);
+                phrase![
+                    "the page cache served what the database read: its devices read ",
+                    size(device_bytes),
+                    " of ",
+                    size(missed_bytes)
+                ]
             }
             Database::Reads { hit, data_bytes: Some(data), cache_bytes: Some(cache), .. } => {
                 phrase![
@@ -94,8 +156,32 @@ impl Tell for Database {
             Database::Reads { hit, .. } => {
                 phrase![share(*hit), " of the blocks came from the database's cache"]
             }
-            Database::NoCheckpoint { log_bytes, .. } => {
+            Database::ReadsNotShown { .. } => {
+                phrase!["that reads came from storage, as the document asks, cannot be shown"]
+            }
+            Database::Checkpoints { checkpoints: 0, log_bytes, .. } => {
                 phrase!["there was no checkpoint, with ", bytes(*log_bytes as f64), " written to the log"]
+            }
+            Database::Checkpoints { lasted_ns, cycle_ns, .. } => {
+                phrase![
+                    "the load had no whole checkpoint cycle: it lasted ",
+                    duration(*lasted_ns),
+                    ", and a cycle takes ",
+                    duration(cycle_ns.unwrap_or(0))
+                ]
+            }
+            Database::Commits { commits, acknowledged, .. } if commits < acknowledged => {
+                phrase![
+                    "the database counted ",
+                    count(acknowledged - commits),
+                    " commits fewer than clients saw acknowledged"
+                ]
+            }
+            Database::Commits { acknowledged, .. } => {
+                phrase!["the database counted all ", count(*acknowledged), " acknowledged transactions"]
+            }
+            Database::Restarted { .. } => {
+                phrase!["the database's counters began anew during the load, so they do not cover it"]
             }
             Database::Aborted { aborts, .. } => {
                 let all = aborts.iter().fold(0u64, |sum, (_, count)| sum.saturating_add(*count));
@@ -121,13 +207,21 @@ impl Tell for Database {
                  settings, and do not take them for what the database does in production."
             }
             Database::Durable { .. } => "",
-            Database::Reads { from_memory: true, .. } => {
+            Database::Reads { origin: Origin::Cache | Origin::Fits, .. } => {
                 "Storage had next to no reads to serve. To measure it, use a data set several times as large as the database's \
                  cache and the machine's memory."
+            }
+            Database::Reads { origin: Origin::PageCache, .. } => {
+                "To measure storage, use a data set several times as large as the machine's memory, or drop its page cache before \
+                 the load."
             }
             Database::Reads { .. } => {
                 "Blocks that were not in the database's cache may still have come from the page cache of its machine: the \
                  counters of its devices tell."
+            }
+            Database::ReadsNotShown { .. } => {
+                "Let the load read more, from a data set larger than the database's cache, on a server whose counters this user \
+                 may read."
             }
             Database::Broken { .. } => {
                 "The database confirmed transactions that keep it, so something was lost or done twice, or transactions were not \
@@ -135,10 +229,23 @@ impl Tell for Database {
             }
             Database::Holds { .. } => "",
             Database::NotChecked { .. } => "Look at the database's log, and whether it still answers.",
-            Database::NoCheckpoint { .. } => {
-                "Changed blocks were kept in memory and are written later, so the figures leave a part of the work out. Measure \
-                 for longer than checkpoint_timeout, or lower max_wal_size."
+            Database::Checkpoints { cycle_ns: Some(cycle), .. } => {
+                return format!(
+                    "Changed blocks were kept in memory and are written later, so the figures leave a part of the work out. Measure \
+                     for {} at least, or lower checkpoint_timeout or max_wal_size.",
+                    units::duration_ns(*cycle)
+                );
             }
+            Database::Checkpoints { .. } => {
+                "Changed blocks were kept in memory and are written later, so the figures leave a part of the work out. Measure \
+                 for longer."
+            }
+            Database::Commits { commits, acknowledged, .. } if commits < acknowledged => {
+                "Each acknowledged transaction is a commit that the server must have counted. Look at what lies between the load \
+                 and this server, and compare its data with what the load did."
+            }
+            Database::Commits { .. } => "",
+            Database::Restarted { .. } => "The server was restarted, or somebody reset them: look at its log.",
             Database::Aborted { .. } => {
                 "Response times of transactions cover all of their attempts. Throughput counts those that were committed."
             }
@@ -148,10 +255,25 @@ impl Tell for Database {
 
     fn evidence(&self) -> Vec<String> {
         match self {
-            Database::Relaxed { server, settings } | Database::Durable { server, settings } => {
-                vec![server.clone(), named(settings)]
+            Database::Relaxed { server, settings } => {
+                let line = |(name, value): &(String, String)| match meaning(name, value) {
+                    Some(meaning) => format!("{name} = {value}: {meaning}"),
+                    None => format!("{name} = {value}"),
+                };
+                [server.clone()].into_iter().chain(settings.iter().map(line)).collect()
             }
-            Database::Reads { server, hit, blocks, data_bytes, cache_bytes, limit, .. } => {
+            Database::Durable { server, settings } => vec![server.clone(), named(settings)],
+            Database::Reads {
+                server,
+                hit,
+                blocks,
+                data_bytes,
+                cache_bytes,
+                missed_bytes,
+                device_bytes,
+                limit,
+                ..
+            } => {
                 let size = |name: &str, size: &Option<u64>| {
                     size.map(|size| format!("{name}: {}", units::bytes(size)))
                 };
@@ -162,7 +284,16 @@ impl Tell for Database {
                 ];
                 lines.extend(size("data", data_bytes));
                 lines.extend(size("cache", cache_bytes));
+                lines.extend(size("blocks that were not in it", missed_bytes));
+                lines.extend(size("read by the devices", device_bytes));
                 lines
+            }
+            Database::ReadsNotShown { server, blocks, needed } => {
+                let used = match blocks {
+                    Some(blocks) => format!("blocks used: {}", units::count(*blocks)),
+                    None => "the server counts no blocks, or does not show them to this user".into(),
+                };
+                vec![server.clone(), used, format!("needed: {}", units::count(*needed))]
             }
             Database::Broken { checks } => {
                 let line =
@@ -172,7 +303,22 @@ impl Tell for Database {
             Database::Holds { checks } | Database::NotChecked { checks } => {
                 checks.iter().map(|(holds, _)| holds.clone()).collect()
             }
-            Database::NoCheckpoint { server, .. } => vec![server.clone(), "checkpoints: 0".to_owned()],
+            Database::Checkpoints { server, checkpoints, log_bytes, lasted_ns, cycle_ns } => {
+                let mut lines = vec![
+                    server.clone(),
+                    format!("checkpoints: {checkpoints}, log: {}", units::bytes(*log_bytes)),
+                    format!("the load: {}", units::duration_ns(*lasted_ns)),
+                ];
+                lines.extend(cycle_ns.map(|cycle| {
+                    format!("a cycle, by settings and rate of the log: {}", units::duration_ns(cycle))
+                }));
+                lines
+            }
+            Database::Commits { server, commits, acknowledged } => vec![
+                server.clone(),
+                format!("acknowledged: {}, counted: {}", units::count(*acknowledged), units::count(*commits)),
+            ],
+            Database::Restarted { server } => vec![server.clone()],
             Database::Aborted { aborts, commits } => {
                 let each =
                     aborts.iter().map(|(fault, count)| format!("{}: {}", fault.name(), units::count(*count)));

@@ -44,6 +44,17 @@ pub struct Apart {
     pub median: f64,
 }
 
+/// A setting of databases that is not the same in all arms.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[allow(missing_docs, reason = "the names of facts are their documentation")]
+pub struct Differing {
+    pub setting: String,
+    /// Each arm and its values: more than one where its databases or runs differ.
+    pub arms: Vec<(String, Vec<String>)>,
+    /// Whether commits survive a crash in some arms only.
+    pub durability: bool,
+}
+
 /// What there is to say.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
@@ -77,6 +88,10 @@ pub enum OfEvaluation {
     },
     Outliers {
         cells: Vec<Apart>,
+    },
+    /// Settings of the databases that arms differ in.
+    SettingsDiffer {
+        settings: Vec<Differing>,
     },
     /// An arm was measured before another, by order or because runs of an earlier start are used again.
     ArmsApart,
@@ -119,6 +134,7 @@ impl Tell for OfEvaluation {
             OfEvaluation::RepeatsDiffer { .. } => "repeats-differ",
             OfEvaluation::NotNarrow { .. } => "repeats-not-enough",
             OfEvaluation::Outliers { .. } => "outliers",
+            OfEvaluation::SettingsDiffer { .. } => "settings-differ",
             OfEvaluation::ArmsApart => "arms-apart",
             OfEvaluation::Sessions { .. } => "sessions",
             OfEvaluation::Drift { .. } => "drift",
@@ -167,6 +183,10 @@ impl Tell for OfEvaluation {
                 1 => phrase!["one cell has outliers among its repeats"],
                 several => phrase![count(several as u64), " cells have outliers among their repeats"],
             },
+            OfEvaluation::SettingsDiffer { settings } => {
+                let names: Vec<&str> = settings.iter().map(|one| one.setting.as_str()).collect();
+                phrase!["arms differ in ", names.join(", ")]
+            }
             OfEvaluation::ArmsApart => {
                 phrase!["arms were measured one after the other: a drift would look like a difference"]
             }
@@ -209,6 +229,12 @@ impl Tell for OfEvaluation {
             }
             OfEvaluation::Outliers { .. } => {
                 "Nothing was left out: means and intervals include them. Check the findings of those runs, and the nodes at the time.".into()
+            }
+            OfEvaluation::SettingsDiffer { settings } if settings.iter().any(|one| one.durability) => {
+                "Arms whose commits need not survive a crash spare storage the writes that the others wait for: that is a part of their difference.".into()
+            }
+            OfEvaluation::SettingsDiffer { .. } => {
+                "What these settings change is a part of the difference between the arms.".into()
             }
             OfEvaluation::ArmsApart => {
                 "No difference between such arms is called better or worse. Use `order: interleaved`; with arms that cannot be up at once, measure the baseline again at the end.".into()
@@ -268,6 +294,17 @@ impl Tell for OfEvaluation {
                         .into(),
                 );
                 lines
+            }
+            OfEvaluation::SettingsDiffer { settings } => {
+                let line = |one: &Differing| {
+                    let arm = |(arm, values): &(String, Vec<String>)| match values.is_empty() {
+                        true => format!("{arm} has none"),
+                        false => format!("{arm} {}", values.join(" and ")),
+                    };
+                    let arms: Vec<_> = one.arms.iter().map(arm).collect();
+                    format!("{}: {}", one.setting, arms.join(", "))
+                };
+                some(settings.iter().map(line).collect())
             }
             OfEvaluation::Sessions { hours, cells, of, p, .. } => {
                 let tested =

@@ -42,12 +42,27 @@ pub struct DatabaseUse {
     pub block_bytes: Option<u64>,
     /// Settings that decide what survives a crash, and what storage sees.
     pub settings: Vec<DatabaseSetting>,
+    /// Time after which a checkpoint begins, nanoseconds.
+    pub checkpoint_timeout_ns: Option<u64>,
+    /// Bytes of the log after which one begins earlier.
+    pub checkpoint_log_bytes: Option<u64>,
+    /// Whether the document asks that what the load reads comes from storage.
+    pub reads_storage: bool,
+    /// Whether counting began anew meanwhile, as after a restart of the server: nothing that it counted is then known.
+    pub restarted: bool,
+    /// Transactions of the load whose commit the clients saw acknowledged, at least: an operation of several statements that
+    /// is no transaction counts as one.
+    pub acknowledged: u64,
+    /// Whether `commits` covers all that was acknowledged: the server loses no counts, and they are all its own.
+    pub commits_exact: bool,
     /// Transactions committed.
     pub commits: Option<u64>,
     /// Transactions rolled back.
     pub rollbacks: Option<u64>,
     /// Deadlocks.
     pub deadlocks: Option<u64>,
+    /// Times that a transaction waited for the lock of a row.
+    pub lock_waits: Option<u64>,
     /// Blocks that were not in the database's own cache.
     pub blocks_read: Option<u64>,
     /// Blocks that were.
@@ -64,6 +79,42 @@ pub struct DatabaseUse {
     pub buffers_checkpoint: Option<u64>,
     /// Blocks that sessions had to write themselves.
     pub buffers_backend: Option<u64>,
+    /// Plans of the load's statements, of those that have one: before the load, and where it is another one after it.
+    pub plans: Vec<StatementPlan>,
+}
+
+/// What a database's planner makes of a statement, whatever its parameters: nodes, tables and indexes, without costs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct StatementPlan {
+    /// The statement.
+    pub statement: String,
+    /// The shape of its plan before the load: `Update on bank (Index Scan on bank by bank_pkey)`.
+    pub plan: String,
+    /// The shape after the load if it is another one; empty if the statement has no plan any more.
+    pub changed_to: Option<String>,
+}
+
+/// A ledger of acknowledged commits, compared with what a database holds when the load is over.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct LedgerUse {
+    /// Which database.
+    pub server: String,
+    /// Clients that kept it.
+    pub clients: u64,
+    /// Transactions whose commit was acknowledged.
+    pub acknowledged: u64,
+    /// Transactions of which nobody was told whether they were committed.
+    pub ambiguous: u64,
+    /// Of these, those that were found committed.
+    pub ambiguous_committed: u64,
+    /// Transactions that were acknowledged, or were found committed, and are not there; `None`: the database could not be asked.
+    pub missing: Option<u64>,
+    /// Clients that miss any.
+    pub clients_missing: u64,
+    /// Transactions that are there although they failed; `None`: the database could not be asked.
+    pub unexpected: Option<u64>,
 }
 
 /// A setting of a database.
@@ -76,4 +127,19 @@ pub struct DatabaseSetting {
     pub value: String,
     /// Whether commits survive a crash with it; `None`: it decides something else.
     pub durable: Option<bool>,
+}
+
+impl LedgerUse {
+    /// Adds what other clients of the same database have found.
+    pub fn add(&mut self, other: &LedgerUse) {
+        let add = |to: &mut u64, more: u64| *to = to.saturating_add(more);
+        let known = |one: Option<u64>, other: Option<u64>| Some(one?.saturating_add(other?));
+        add(&mut self.clients, other.clients);
+        add(&mut self.acknowledged, other.acknowledged);
+        add(&mut self.ambiguous, other.ambiguous);
+        add(&mut self.ambiguous_committed, other.ambiguous_committed);
+        add(&mut self.clients_missing, other.clients_missing);
+        self.missing = known(self.missing, other.missing);
+        self.unexpected = known(self.unexpected, other.unexpected);
+    }
 }

@@ -1,6 +1,6 @@
 //! What makes a stage's numbers evidence: what was done around its load, and what devices, clusters and databases counted.
 
-use super::{Aborts, DataCheck, DatabaseUse};
+use super::{Aborts, DataCheck, DatabaseUse, LedgerUse};
 use crate::kind::Cache;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -30,6 +30,8 @@ pub struct Proof {
     pub aborts: Vec<Aborts>,
     /// What had to hold in the data when the load was over.
     pub checks: Vec<DataCheck>,
+    /// Acknowledged commits that were looked for, database by database.
+    pub ledgers: Vec<LedgerUse>,
     /// What could not be checked, and why: whole sentences.
     pub unchecked: Vec<String>,
 }
@@ -48,6 +50,7 @@ impl Proof {
         add(&mut self.unchecked, other.unchecked);
         self.add_databases(other.databases, other.aborts);
         add(&mut self.checks, other.checks);
+        self.add_ledgers(other.ledgers);
         // Both have asked for the same process.
         self.own = self.own.or(other.own);
         self.osds = self.osds.or(other.osds);
@@ -63,17 +66,30 @@ impl Proof {
 }
 
 impl Proof {
-    /// Adds databases that are not known yet, and attempts that were made again: those are of the clients, and add up.
+    /// Adds databases that are not known yet, and what clients counted, which adds up.
     pub fn add_databases(&mut self, databases: Vec<DatabaseUse>, aborts: Vec<Aborts>) {
         for database in databases {
-            if !self.databases.iter().any(|known| known.server == database.server) {
-                self.databases.push(database);
+            match self.databases.iter_mut().find(|known| known.server == database.server) {
+                Some(known) => {
+                    known.acknowledged = known.acknowledged.saturating_add(database.acknowledged);
+                }
+                None => self.databases.push(database),
             }
         }
         for abort in aborts {
             match self.aborts.iter_mut().find(|known| known.fault == abort.fault) {
                 Some(known) => known.count = known.count.saturating_add(abort.count),
                 None => self.aborts.push(abort),
+            }
+        }
+    }
+
+    /// Adds the ledgers that others kept: each of clients of its own.
+    pub fn add_ledgers(&mut self, ledgers: Vec<LedgerUse>) {
+        for ledger in ledgers {
+            match self.ledgers.iter_mut().find(|known| known.server == ledger.server) {
+                Some(known) => known.add(&ledger),
+                None => self.ledgers.push(ledger),
             }
         }
     }

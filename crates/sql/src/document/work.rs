@@ -2,7 +2,7 @@
 
 use crate::admin::PATIENCE_NS;
 use crate::data::DataSet;
-use crate::job::{Checks, Isolation, Job, Purpose, Settings, Spec, Target};
+use crate::job::{Checks, Isolation, Job, Purpose, Reads, Settings, Spec, Target};
 use crate::workload::{self, Family, Names, Runnable};
 use std::sync::Arc;
 use tidemark_keys::kinds::{Duration, Flag, Whole, Word};
@@ -26,7 +26,7 @@ static PREPARE: Mapping = Mapping::new(
 )
 .with(&[&OPTIONS]);
 static LOAD: Mapping =
-    Mapping::new("load", "The measured load: transactions", &[&WORKLOAD, &CLIENTS, &CHECKS]).with(&[
+    Mapping::new("load", "The measured load: transactions", &[&WORKLOAD, &CLIENTS, &CHECKS, &READS]).with(&[
         &OPTIONS,
         &TRANSACTIONS,
         &TIMING,
@@ -56,6 +56,14 @@ static CHECKS: Key<Word<Checks>> = Key::new(
     Word(&[("none", Checks::None), ("quick", Checks::Quick), ("all", Checks::All)]),
 )
 .default("quick");
+
+static READS: Key<Word<Reads>> = Key::new(
+    "reads",
+    "Where what the load reads is to come from: with `storage`, the run is INVALID if it came from the database's memory or the \
+     page cache",
+    Word(&[("anywhere", Reads::Anywhere), ("storage", Reads::Storage)]),
+)
+.default("anywhere");
 
 /// The options of all workloads. Which of them a work may have, its workload decides.
 static OPTIONS: Mapping =
@@ -170,6 +178,7 @@ fn load(table: &mut Table<'_>, target: &Target, workload: &Arc<dyn Runnable>, na
         savepoint: table.get(&SAVEPOINT).unwrap_or(target.dialect.retries_by_savepoint()),
         pipeline: table.value(&PIPELINE),
         checks: table.value(&CHECKS),
+        reads: table.value(&READS),
     };
     let actions = workload.actions();
     if actions.is_empty() {

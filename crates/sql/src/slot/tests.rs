@@ -1,12 +1,12 @@
 //! What is around a transaction, against a server that follows a script.
 
 use crate::bulk::Bulk;
+use crate::counted::Counted;
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::job::Settings;
 use crate::schema::Table;
 use crate::sessions::Databases;
-use crate::slot::Ledger;
 use crate::statement::Statement;
 use crate::testing::{Answer, Fake};
 use crate::transaction::{End, Transaction};
@@ -78,8 +78,8 @@ impl Transact for One {
 
 /// Does one operation after the other on one slot, against a script; gives the outcomes, and the aborts.
 fn outcomes(fake: &Fake, settings: &Settings, actions: &[u16]) -> (Vec<Outcome>, Vec<(Fault, u64)>) {
-    let ledger: Arc<Ledger> = Arc::default();
-    let databases = Databases::new(Arc::new(One), fake.server(), settings, &ledger);
+    let counted: Arc<Counted> = Arc::default();
+    let databases = Databases::new(Arc::new(One), fake.server(), settings, &counted);
     let clock = Clock::starting_at(Instant::now());
     let context = ThreadContext { clock, thread: 0, first_slot: 0, slots: 1, largest: 0, seed: 1 };
     let mut session = databases.open(context).unwrap();
@@ -87,7 +87,7 @@ fn outcomes(fake: &Fake, settings: &Settings, actions: &[u16]) -> (Vec<Outcome>,
         |action: &u16| one(&mut *session, &Operation { action: *action, random: 5, ..Operation::default() });
     let outcomes = actions.iter().map(one).collect();
     drop(session);
-    (outcomes, ledger.take().iter().collect())
+    (outcomes, counted.take().values().flat_map(|counts| counts.aborts.iter()).collect())
 }
 
 fn one(session: &mut dyn Session, operation: &Operation) -> Outcome {

@@ -52,6 +52,10 @@ pub(crate) fn table(run: &Run) -> String {
         tables.push(aligned(&rows, 2));
     }
     tables.extend(sweeps(run).iter().map(points));
+    let databases = tidemark_report::database_counters(run);
+    if !databases.is_empty() {
+        tables.push(aligned(&databases, 2));
+    }
     tables.join("\n\n")
 }
 

@@ -1,0 +1,205 @@
+//! What databases counted under the loads of a run, and how they were set: the tables that HTML and Markdown share.
+
+use crate::content::{NONE, is_main};
+use crate::table::{Table, Tone};
+use tidemark_judge::words::settings::meaning;
+use tidemark_measure::record::{DatabaseSetting, DatabaseUse, Run, Stage};
+use tidemark_measure::units;
+
+/// What the counters are, for those who read them.
+pub(crate) const LEGEND: &str = "The servers' own counters, from the start to the end of each stage, whoever caused what they \
+    count. Acknowledged are the transactions whose commit the load's clients saw. Log and device bytes are divided by the commits \
+    that the server counted; devices are counted where the server's files lie on a device of this machine, and for all databases \
+    of a stage together.";
+
+/// The stages that measure something on databases.
+fn stages(run: &Run) -> impl Iterator<Item = (&Stage, &[DatabaseUse])> {
+    let main = run.stages.iter().filter(|stage| is_main(stage));
+    let databases = main.filter_map(|stage| Some((stage, stage.proof.as_ref()?.databases.as_slice())));
+    databases.filter(|(_, databases)| !databases.is_empty())
+}
+
+/// What each database counted, stage by stage.
+pub(crate) fn counters(run: &Run) -> Table {
+    let mut table = Table::new("Counters of databases").words(["Stage", "Database"]).numbers([
+        "Acknowledged",
+        "Commits",
+        "Rollbacks",
+        "Deadlocks",
+        "Lock waits",
+        "Blocks read",
+        "From the cache",
+        "Data / cache",
+        "Log",
+        "Log per commit",
+        "Device writes per commit",
+        "Checkpoints",
+    ]);
+    for (stage, databases) in stages(run) {
+        let all_commits = databases.iter().try_fold(0u64, |sum, one| Some(sum.saturating_add(one.commits?)));
+        let per_commit =
+            written(stage).zip(all_commits).and_then(|(bytes, commits)| bytes.checked_div(commits));
+        for one in databases {
+            let missing = one.commits_exact && one.commits.is_some_and(|commits| commits < one.acknowledged);
+            let count = |count: Option<u64>| count.map_or(NONE.into(), units::count);
+            let bytes = |bytes: Option<u64>| bytes.map_or(NONE.into(), units::bytes);
+            let log = one.wal_bytes.zip(one.commits);
+            let numbers = [
+                units::count(one.acknowledged),
+                if one.restarted { "restarted".into() } else { count(one.commits) },
+                count(one.rollbacks),
+                count(one.deadlocks),
+                count(one.lock_waits),
+                count(one.blocks_read),
+                hit(one),
+                ratio(one),
+                bytes(one.wal_bytes),
+                bytes(log.and_then(|(bytes, commits)| bytes.checked_div(commits))),
+                bytes(per_commit),
+                count(one.checkpoints),
+            ];
+            let mut cells =
+                vec![vec![stage.id.clone()], vec![one.server.clone(), format!("version {}", one.version)]];
+            cells.extend(numbers.map(|number| vec![number]));
+            table.lines(if missing { Tone::Bad } else { Tone::Plain }, cells);
+        }
+    }
+    let optional = ["Lock waits", "Data / cache", "Device writes per commit"];
+    optional.into_iter().fold(table, |table, title| table.without_if_all(title, NONE))
+}
+
+/// What each database counted, stage by stage, as rows of texts below their headings; nothing where there are no databases.
+pub fn database_counters(run: &Run) -> Vec<Vec<String>> {
+    let table = counters(run);
+    if table.is_empty() { Vec::new() } else { table.texts() }
+}
+
+/// Bytes that the devices under a stage's databases wrote; nothing where none was counted.
+fn written(stage: &Stage) -> Option<u64> {
+    let devices = &stage.proof.as_ref()?.devices;
+    let bytes = devices.iter().map(|device| device.written_bytes).fold(0, u64::saturating_add);
+    (!devices.is_empty()).then_some(bytes)
+}
+
+/// The share of blocks that came from the database's own cache.
+fn hit(one: &DatabaseUse) -> String {
+    match one.blocks_hit.zip(one.blocks_read) {
+        Some((hit, read)) if hit.saturating_add(read) > 0 => {
+            units::percent(hit as f64 / hit.saturating_add(read) as f64)
+        }
+        _ => NONE.into(),
+    }
+}
+
+/// How many times the cache the data are.
+fn ratio(one: &DatabaseUse) -> String {
+    match one.data_bytes.zip(one.cache_bytes) {
+        Some((data, cache)) if cache > 0 => format!("{:.2}", data as f64 / cache as f64),
+        _ => NONE.into(),
+    }
+}
+
+/// How the databases were set, and what that means for a commit: each setting and value once, with the databases that have it
+/// where not all do.
+pub(crate) fn settings(run: &Run) -> Table {
+    let mut table = Table::new("Settings of databases").words(["Setting", "Value", "For a commit", "Where"]);
+    let mut found: Vec<(&DatabaseSetting, Vec<&str>)> = Vec::new();
+    let mut servers: Vec<&str> = Vec::new();
+    for database in stages(run).flat_map(|(_, databases)| databases) {
+        let server = database.server.as_str();
+        if !servers.contains(&server) {
+            servers.push(server);
+        }
+        for setting in &database.settings {
+            match found.iter_mut().find(|(known, _)| *known == setting) {
+                Some((_, here)) if here.contains(&server) => {}
+                Some((_, here)) => here.push(server),
+                None => found.push((setting, vec![server])),
+            }
+        }
+    }
+    // What decides over commits comes first, and what risks them before it.
+    let rank = |(setting, _): &(&DatabaseSetting, Vec<&str>)| match setting.durable {
+        Some(false) => 0,
+        Some(true) => 1,
+        None => 2 + u8::from(meaning(&setting.name, &setting.value).is_none()),
+    };
+    found.sort_by_key(rank);
+    for (setting, here) in found {
+        let said = meaning(&setting.name, &setting.value);
+        let place = if here.len() == servers.len() { "all".into() } else { here.join("; ") };
+        let cells = vec![setting.name.clone(), setting.value.clone(), said.unwrap_or(NONE).into(), place];
+        table.row(if setting.durable == Some(false) { Tone::Bad } else { Tone::Plain }, cells);
+    }
+    table.without_if_same("Where")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+    use tidemark_measure::record::{DeviceUse, Proof};
+
+    fn setting(name: &str, value: &str, durable: Option<bool>) -> DatabaseSetting {
+        DatabaseSetting { name: name.into(), value: value.into(), durable }
+    }
+
+    /// A run on these databases, whose device wrote 8 MB.
+    fn on(databases: Vec<DatabaseUse>) -> Run {
+        let mut run = sample::healthy(3);
+        let device = DeviceUse { device: "vda".into(), written_bytes: 8_000_000, ..DeviceUse::default() };
+        run.stages[2].proof =
+            Some(Proof { databases, devices: vec![device], direct: true, ..Proof::default() });
+        run
+    }
+
+    fn database(name: &str) -> DatabaseUse {
+        DatabaseUse {
+            server: name.into(),
+            version: "15.3".into(),
+            acknowledged: 990,
+            commits: Some(1_000),
+            commits_exact: true,
+            wal_bytes: Some(1_500_000),
+            blocks_hit: Some(900),
+            blocks_read: Some(100),
+            data_bytes: Some(300),
+            cache_bytes: Some(200),
+            settings: vec![setting("shared_buffers", "1GB", None), setting("fsync", "off", Some(false))],
+            ..DatabaseUse::default()
+        }
+    }
+
+    #[test]
+    fn bytes_are_those_of_a_commit() {
+        let two = DatabaseUse { commits: Some(3_000), ..database("second") };
+        let rows = database_counters(&on(vec![database("first"), two]));
+        let cell = |row: usize, title: &str| {
+            let column = rows[0].iter().position(|heading| heading == title).unwrap();
+            rows[row][column].clone()
+        };
+        assert_eq!(cell(1, "Log per commit"), "1.50 kB");
+        assert_eq!(cell(2, "Log per commit"), "500 B");
+        assert_eq!(cell(1, "Device writes per commit"), "2.00 kB", "of all commits on the device");
+        assert_eq!((cell(1, "From the cache"), cell(1, "Data / cache")), ("90.00 %".into(), "1.50".into()));
+        assert!(!rows[0].iter().any(|heading| heading == "Lock waits"), "nobody counted them");
+        assert!(database_counters(&sample::healthy(3)).is_empty());
+    }
+
+    #[test]
+    fn a_setting_stands_once_with_what_it_means_and_where_it_holds() {
+        let shown = |run: &Run| settings(run).texts();
+        let (first, second) = (database("first"), database("second"));
+        let rows = shown(&on(vec![first.clone(), second]));
+        assert_eq!(rows[0], ["Setting", "Value", "For a commit"]);
+        assert!(
+            rows.len() == 3 && rows[1][0] == "fsync" && rows[1][2].contains("nothing is synced"),
+            "{rows:?}"
+        );
+        assert_eq!(rows[2][2], NONE);
+        let second = DatabaseUse { settings: vec![setting("fsync", "on", Some(true))], ..database("second") };
+        let rows = shown(&on(vec![first, second]));
+        let places: Vec<_> = rows.iter().map(|row| row[3].as_str()).collect();
+        assert_eq!(places, ["Where", "first", "second", "first"]);
+    }
+}
