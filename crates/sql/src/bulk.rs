@@ -6,6 +6,7 @@ mod insert;
 use crate::dialect::Dialect;
 use crate::schema::Table;
 use crate::value::Value;
+pub(crate) use insert::push_literal;
 
 /// Rows of one table, encoded as the database takes them in bulk.
 pub struct Bulk<'t> {

@@ -5,8 +5,10 @@
 //! connection has warmed up.
 
 use crate::bulk::Bulk;
+use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::job::Settings;
+use crate::mysql;
 use crate::postgres;
 use crate::rows::Rows;
 use crate::server::Server;
@@ -20,6 +22,8 @@ use tidemark_reactor::Reactor;
 pub enum Connection {
     /// By PostgreSQL's protocol.
     Postgres(Box<postgres::Connection>),
+    /// By MySQL's protocol.
+    Mysql(Box<mysql::Connection>),
 }
 
 impl Connection {
@@ -34,9 +38,17 @@ impl Connection {
         statements: &Arc<Statements>,
         settings: &Settings,
     ) -> Result<Self, Failure> {
-        let opened =
-            postgres::Connection::open(reactor, server, endpoint, statements, settings.pipeline).await;
-        opened.map(|connection| Self::Postgres(Box::new(connection)))
+        Ok(match server.target.dialect {
+            Dialect::Postgres | Dialect::Cockroach => {
+                let pipeline = settings.pipeline;
+                let opened = postgres::Connection::open(reactor, server, endpoint, statements, pipeline);
+                Self::Postgres(Box::new(opened.await?))
+            }
+            Dialect::Mysql => {
+                let opened = mysql::Connection::open(reactor, server, endpoint, statements, settings);
+                Self::Mysql(Box::new(opened.await?))
+            }
+        })
     }
 
     /// Adds a statement, by its number among all, to the batch that [`Connection::run`] sends.
@@ -47,6 +59,7 @@ impl Connection {
     pub fn add(&mut self, number: usize, parameters: &[Value<'_>]) -> Result<(), Failure> {
         match self {
             Self::Postgres(connection) => connection.add(number, parameters),
+            Self::Mysql(connection) => connection.add(number, parameters),
         }
     }
 
@@ -58,6 +71,7 @@ impl Connection {
     pub async fn run(&mut self) -> Result<(), Failure> {
         match self {
             Self::Postgres(connection) => connection.run().await,
+            Self::Mysql(connection) => connection.run().await,
         }
     }
 
@@ -66,6 +80,7 @@ impl Connection {
     pub fn rows(&self, place: usize) -> Rows<'_> {
         match self {
             Self::Postgres(connection) => connection.rows(place),
+            Self::Mysql(connection) => connection.rows(place),
         }
     }
 
@@ -76,6 +91,7 @@ impl Connection {
     pub async fn simple(&mut self, sql: &str) -> Result<(), Failure> {
         match self {
             Self::Postgres(connection) => connection.simple(sql).await,
+            Self::Mysql(connection) => connection.simple(sql).await,
         }
     }
 
@@ -86,6 +102,7 @@ impl Connection {
     pub async fn load(&mut self, bulk: &Bulk<'_>) -> Result<u64, Failure> {
         match self {
             Self::Postgres(connection) => connection.load(bulk).await,
+            Self::Mysql(connection) => connection.load(bulk).await,
         }
     }
 
@@ -94,6 +111,7 @@ impl Connection {
     pub fn has_committed(&self) -> bool {
         match self {
             Self::Postgres(connection) => connection.has_committed(),
+            Self::Mysql(connection) => connection.has_committed(),
         }
     }
 
@@ -102,6 +120,7 @@ impl Connection {
     pub fn is_in_transaction(&self) -> bool {
         match self {
             Self::Postgres(connection) => connection.is_in_transaction(),
+            Self::Mysql(connection) => connection.is_in_transaction(),
         }
     }
 
@@ -110,6 +129,8 @@ impl Connection {
     pub fn set_pipeline(&mut self, pipeline: bool) {
         match self {
             Self::Postgres(connection) => connection.set_pipeline(pipeline),
+            // One statement after the other: see there.
+            Self::Mysql(_) => {}
         }
     }
 
@@ -117,6 +138,7 @@ impl Connection {
     pub fn set_timeout(&mut self, timeout_ns: u64) {
         match self {
             Self::Postgres(connection) => connection.set_timeout(timeout_ns),
+            Self::Mysql(connection) => connection.set_timeout(timeout_ns),
         }
     }
 
@@ -124,6 +146,7 @@ impl Connection {
     pub fn version(&self) -> &str {
         match self {
             Self::Postgres(connection) => connection.version(),
+            Self::Mysql(connection) => connection.version(),
         }
     }
 
@@ -131,6 +154,7 @@ impl Connection {
     pub fn is_standby(&self) -> bool {
         match self {
             Self::Postgres(connection) => connection.is_standby(),
+            Self::Mysql(connection) => connection.is_standby(),
         }
     }
 }

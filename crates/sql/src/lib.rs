@@ -17,7 +17,8 @@
 //! | `slot` | what is around a transaction: begin, commit, retries, reconnects |
 //! | `sessions` | from a job to threads, slots and their connections |
 //! | [`dialect`] | what databases write differently |
-//! | `connection`, `postgres` | connections by protocol: the seam, and PostgreSQL's |
+//! | `connection`, `postgres`, `mysql` | connections by protocol: the seam, PostgreSQL's, and MySQL's |
+//! | `stream` | the bytes of a connection, whatever its protocol |
 //! | `server` | where a database is: addresses, TLS |
 //! | [`Failure`] | why something failed, and what that means for the transaction |
 //! | `preflight`, `prepare`, `admin` | what is asked and done before the load |
@@ -83,6 +84,7 @@ mod evidence;
 mod failure;
 mod forecast;
 pub mod job;
+pub mod mysql;
 pub mod options;
 mod policy;
 pub mod postgres;
@@ -94,6 +96,7 @@ mod server;
 mod sessions;
 mod slot;
 pub mod statement;
+mod stream;
 #[cfg(test)]
 mod testing;
 pub mod transaction;

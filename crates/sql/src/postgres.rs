@@ -19,6 +19,7 @@ use crate::failure::Failure;
 use crate::rows::{Extent, Rows};
 use crate::server::Server;
 use crate::statement::Statements;
+use crate::stream::Stream;
 use crate::value::Value;
 use bytes::{BufMut as _, BytesMut};
 use message::{Message, Tag};
@@ -28,31 +29,21 @@ use std::io::IoSlice;
 use std::rc::Rc;
 use std::sync::Arc;
 use tidemark_measure::fault::Fault;
-use tidemark_reactor::{Broken, Reactor, Ready, Transport};
-
-/// What a connection's receive buffer begins with: the replies of most transactions. It grows as it must.
-const INPUT: usize = 8 << 10;
+use tidemark_reactor::Reactor;
 
 /// Bytes of a piece of a bulk load.
 const COPY_PIECE: usize = 128 << 10;
 
 /// A connection to a server that speaks PostgreSQL's protocol.
 pub struct Connection {
-    reactor: Rc<Reactor>,
-    transport: Transport,
+    stream: Stream,
+    /// How much of what is to be sent has been.
+    sent: usize,
     statements: Arc<Statements>,
     named: bool,
     pipeline: bool,
-    timeout_ns: u64,
-    /// What is to be sent; the first `sent` bytes are.
-    out: BytesMut,
-    sent: usize,
     /// Where the pieces of `out` end that are sent one after the other, each when the last one was answered.
     pieces: Vec<usize>,
-    /// What has come: `filled` bytes, of which those before `read` have been understood.
-    input: Vec<u8>,
-    filled: usize,
-    read: usize,
     /// What the statements of the batch gave, in order; and of the one whose rows are coming.
     results: Vec<Extent>,
     open: Extent,
@@ -87,18 +78,12 @@ impl Connection {
         let deadline = reactor.now().saturating_add(target.timeout_ns);
         let transport = server.connect(reactor, endpoint, deadline).await?;
         let mut connection = Self {
-            reactor: Rc::clone(reactor),
-            transport,
+            stream: Stream::new(reactor, transport, target.timeout_ns),
+            sent: 0,
             statements: Arc::clone(statements),
             named: target.prepared,
             pipeline,
-            timeout_ns: target.timeout_ns,
-            out: BytesMut::with_capacity(1 << 10),
-            sent: 0,
             pieces: Vec::new(),
-            input: vec![0; INPUT],
-            filled: 0,
-            read: 0,
             results: Vec::new(),
             open: Extent::default(),
             queued: 0,
@@ -127,7 +112,7 @@ impl Connection {
 
     /// How long a statement may take from now on, nanoseconds.
     pub fn set_timeout(&mut self, timeout_ns: u64) {
-        self.timeout_ns = timeout_ns;
+        self.stream.timeout_ns = timeout_ns;
     }
 
     /// Whether the statements of a batch go in one round trip from now on.
@@ -142,11 +127,11 @@ impl Connection {
     /// When its parameters are more than a message can hold.
     pub fn add(&mut self, number: usize, parameters: &[Value<'_>]) -> Result<(), Failure> {
         self.begin_batch();
-        let before = self.out.len();
+        let before = self.stream.out.len();
         let prepares = !self.named || !self.prepared[number];
         if self.encode(number, parameters, prepares).is_err() {
             // Half a message must not be sent.
-            self.out.truncate(before);
+            self.stream.out.truncate(before);
             let text =
                 "a statement or its parameters are too large for a message, or have a zero byte in them";
             return Err(Failure::new(Fault::Sql, text));
@@ -168,7 +153,7 @@ impl Connection {
         let mut name = itoa::Buffer::new();
         let name = if self.named { name.format(number) } else { "" };
         if prepares {
-            frontend::parse(name, self.statements.sql(number), [], &mut self.out)?;
+            frontend::parse(name, self.statements.sql(number), [], &mut self.stream.out)?;
         }
         // No format at all means text for every parameter.
         let binary = parameters.iter().any(|value| matches!(value, Value::Bytes(_)));
@@ -181,9 +166,10 @@ impl Connection {
                 Ok(IsNull::No)
             }
         };
-        let bound = frontend::bind("", name, formats, parameters, text, std::iter::empty(), &mut self.out);
+        let bound =
+            frontend::bind("", name, formats, parameters, text, std::iter::empty(), &mut self.stream.out);
         bound.map_err(|_| std::io::ErrorKind::InvalidInput)?;
-        frontend::execute("", 0, &mut self.out)
+        frontend::execute("", 0, &mut self.stream.out)
     }
 
     /// Sends what was added and waits for all of it. Without pipelining, each statement waits for the one before.
@@ -205,14 +191,14 @@ impl Connection {
     pub async fn simple(&mut self, sql: &str) -> Result<(), Failure> {
         self.begin_batch();
         let zero = |_| Failure::new(Fault::Sql, "a statement contains a zero byte, or is too large");
-        frontend::query(sql, &mut self.out).map_err(zero)?;
-        self.pieces.push(self.out.len());
+        frontend::query(sql, &mut self.stream.out).map_err(zero)?;
+        self.pieces.push(self.stream.out.len());
         self.exchange().await
     }
 
     /// The rows that a statement of the last batch gave.
     pub fn rows(&self, place: usize) -> Rows<'_> {
-        Rows::new(&self.input, self.results.get(place).copied().unwrap_or_default())
+        Rows::new(&self.stream.input, self.results.get(place).copied().unwrap_or_default())
     }
 
     /// Whether the last statement committed a transaction: a `COMMIT` after a failed statement rolls back, and says so in
@@ -234,23 +220,23 @@ impl Connection {
     pub async fn load(&mut self, bulk: &Bulk<'_>) -> Result<u64, Failure> {
         self.begin_batch();
         let large = |_| Failure::new(Fault::Sql, "the name of a table contains a zero byte");
-        frontend::query(&bulk.copy_statement(), &mut self.out).map_err(large)?;
-        self.pieces.push(self.out.len());
+        frontend::query(&bulk.copy_statement(), &mut self.stream.out).map_err(large)?;
+        self.pieces.push(self.stream.out.len());
         self.exchange().await?;
         self.begin_batch();
         for piece in bulk.bytes().chunks(COPY_PIECE) {
-            self.out.clear();
+            self.stream.out.clear();
             self.sent = 0;
-            self.out.put_u8(b'd');
-            self.out.put_u32(piece.len() as u32 + 4);
-            self.out.put_slice(piece);
-            self.allow_time();
-            self.send(self.out.len()).await?;
+            self.stream.out.put_u8(b'd');
+            self.stream.out.put_u32(piece.len() as u32 + 4);
+            self.stream.out.put_slice(piece);
+            self.stream.allow_time();
+            self.send(self.stream.out.len()).await?;
         }
-        self.out.clear();
+        self.stream.out.clear();
         self.sent = 0;
-        frontend::copy_done(&mut self.out);
-        self.pieces.push(self.out.len());
+        frontend::copy_done(&mut self.stream.out);
+        self.pieces.push(self.stream.out.len());
         self.exchange().await?;
         Ok(self.results.first().map_or(0, |result| result.affected))
     }
@@ -261,25 +247,18 @@ impl Connection {
         if !std::mem::take(&mut self.over) {
             return;
         }
-        self.out.clear();
+        self.stream.out.clear();
         self.pieces.clear();
         self.results.clear();
         self.preparing.clear();
         (self.sent, self.queued, self.preparations) = (0, 0, 0);
         self.open = Extent::default();
-        self.input.copy_within(self.read..self.filled, 0);
-        (self.filled, self.read) = (self.filled - self.read, 0);
+        self.stream.forget();
     }
 
     fn end_piece(&mut self) {
-        frontend::sync(&mut self.out);
-        self.pieces.push(self.out.len());
-    }
-
-    /// From now on the server has as long as one statement may take.
-    #[inline]
-    fn allow_time(&self) {
-        self.transport.socket().set_deadline(self.reactor.now().saturating_add(self.timeout_ns));
+        frontend::sync(&mut self.stream.out);
+        self.pieces.push(self.stream.out.len());
     }
 
     /// Sends each piece and reads until the server is ready again.
@@ -287,7 +266,7 @@ impl Connection {
         self.over = true;
         let mut failure = None;
         for piece in 0..self.pieces.len() {
-            self.allow_time();
+            self.stream.allow_time();
             self.send(self.pieces[piece]).await?;
             if let Err(found) = self.receive().await {
                 if found.lost {
@@ -310,31 +289,11 @@ impl Connection {
         Ok(())
     }
 
-    /// Sends `out` up to `end`. What comes meanwhile is read, so that neither side waits for the other.
+    /// Sends what has not been sent of `out` up to `end`.
     #[inline]
     async fn send(&mut self, end: usize) -> Result<(), Failure> {
-        while self.sent < end {
-            match self.transport.send(&[IoSlice::new(&self.out[self.sent..end])]) {
-                Ok(length) => self.sent += length,
-                Err(error) if error.would_block() => {
-                    self.transport.socket().ready(Ready::EITHER).await.map_err(Broken::from)?;
-                    if self.transport.socket().is_ready(Ready::READ) {
-                        self.receive_some()?;
-                    }
-                }
-                Err(error) => return Err(error.into()),
-            }
-        }
-        // With TLS, what was taken may still be here.
-        loop {
-            match self.transport.flush() {
-                Ok(()) => return Ok(()),
-                Err(error) if error.would_block() => {
-                    self.transport.socket().ready(Ready::WRITE).await.map_err(Broken::from)?;
-                }
-                Err(error) => return Err(error.into()),
-            }
-        }
+        let begin = std::mem::replace(&mut self.sent, end);
+        self.stream.send(begin..end).await
     }
 
     /// Reads until the server is ready for the next piece, or for the data of a `COPY`.
@@ -352,7 +311,7 @@ impl Connection {
                 }
             }
             // A server that goes says why, and closes.
-            let received = self.more().await;
+            let received = self.stream.more().await;
             if let Err(error) = received {
                 return Err(match failure {
                     Some(said) => Failure { lost: true, ..said },
@@ -362,38 +321,12 @@ impl Connection {
         }
     }
 
-    /// Waits for more of the reply.
-    #[inline]
-    async fn more(&mut self) -> Result<(), Failure> {
-        while !self.receive_some()? {
-            self.transport.socket().ready(Ready::READ).await.map_err(Broken::from)?;
-        }
-        Ok(())
-    }
-
-    /// Receives once; whether something came.
-    #[inline]
-    fn receive_some(&mut self) -> Result<bool, Failure> {
-        if self.input.len() - self.filled < INPUT / 2 {
-            self.input.resize(self.input.len() * 2, 0);
-        }
-        match self.transport.receive(&mut self.input[self.filled..]) {
-            Ok(0) => Err(Failure::lost(Fault::Reset, "the server closed the connection")),
-            Ok(length) => {
-                self.filled += length;
-                Ok(true)
-            }
-            Err(error) if error.would_block() => Ok(false),
-            Err(error) => Err(error.into()),
-        }
-    }
-
     /// The next message that has come whole.
     #[inline]
     fn next_message(&mut self) -> Result<Option<Message>, Failure> {
-        let message = Message::at(&self.input[..self.filled], self.read)?;
+        let message = Message::at(self.stream.received(), self.stream.read)?;
         if let Some(message) = message {
-            self.read = message.end;
+            self.stream.read = message.end;
         }
         Ok(message)
     }
@@ -410,18 +343,18 @@ impl Connection {
                 self.open.end = message.end;
             }
             b'C' => {
-                let (tag, affected) = Tag::read(message.body(&self.input));
+                let (tag, affected) = Tag::read(message.body(&self.stream.input));
                 self.tag = tag;
                 self.results.push(Extent { affected, ..std::mem::take(&mut self.open) });
             }
             b'I' => self.results.push(std::mem::take(&mut self.open)),
             b'Z' => {
-                self.in_transaction = message.body(&self.input) != b"I";
+                self.in_transaction = message.body(&self.stream.input) != b"I";
                 return Ok(Step::Ready);
             }
             b'G' => return Ok(Step::Ready),
             b'1' => self.preparations += 1,
-            b'E' => return Ok(Step::Failed(message::failure(message.body(&self.input)))),
+            b'E' => return Ok(Step::Failed(message::failure(message.body(&self.stream.input)))),
             // Bound, no data, notices, changed parameters, notifications, descriptions, and the end of a COPY.
             b'2' | b'n' | b'N' | b'S' | b'A' | b'T' | b't' | b'3' | b'c' | b's' => {}
             other => {
@@ -438,7 +371,7 @@ impl Drop for Connection {
         // As far as there is room for it: a server that is told does not log a lost connection.
         let mut out = BytesMut::new();
         frontend::terminate(&mut out);
-        let _ = self.transport.send(&[IoSlice::new(&out)]);
+        let _ = self.stream.transport.send(&[IoSlice::new(&out)]);
     }
 }
 

@@ -93,6 +93,8 @@ impl Mariadb {
         command
             .arg("--no-defaults")
             .arg(format!("--datadir={}", self.data_directory().display()))
+            // A server that begins removes temporary tables, and not only its own.
+            .arg(format!("--tmpdir={}", self.data_directory().display()))
             .arg(format!("--socket={}", self.socket().display()))
             .arg(format!("--pid-file={}", self.directory.join("pid").display()))
             .arg(format!("--port={}", self.port));

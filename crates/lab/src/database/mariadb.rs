@@ -75,10 +75,12 @@ impl Server for Mariadb {
         let mut text = format!(
             "# Written by `tidemark lab up`, anew each time: changes made here are lost.\n[mariadbd]\n\
              bind-address = {HOST}\nport = {port}\nsocket = {}\ndatadir = {}\npid-file = {}\n\
+             # A server that begins removes temporary tables, and not only its own.\ntmpdir = {}\n\
              # No connection waits for a name server.\nskip-name-resolve\ncharacter-set-server = utf8mb4\n",
             socket.display(),
             data.display(),
             socket.with_extension("pid").display(),
+            data.display(),
         );
         for (name, value) in &shape.settings {
             let _ = writeln!(text, "{name} = {}", quoted(value));

@@ -3,6 +3,7 @@
 
 use crate::schema::Table;
 use crate::value::Value;
+use bytes::BufMut;
 
 /// A statement that has so many bytes takes no more rows. Servers take 16 MiB by default (`max_allowed_packet`), and what is
 /// longer than some hundred KiB is not faster.
@@ -27,7 +28,7 @@ pub(super) fn row(out: &mut Vec<u8>, ends: &mut Vec<usize>, values: &[Value<'_>]
     }
     for (value, before) in values.iter().zip(std::iter::once(b'(').chain(std::iter::repeat(b','))) {
         out.push(before);
-        push(out, *value);
+        push_literal(out, *value);
     }
     out.push(b')');
     if out.len() - begin >= FULL {
@@ -35,33 +36,33 @@ pub(super) fn row(out: &mut Vec<u8>, ends: &mut Vec<usize>, values: &[Value<'_>]
     }
 }
 
-fn push(out: &mut Vec<u8>, value: Value<'_>) {
+/// Appends a value as it stands in a statement.
+pub(crate) fn push_literal(out: &mut impl BufMut, value: Value<'_>) {
     match value {
-        Value::Null => out.extend_from_slice(b"NULL"),
+        Value::Null => out.put_slice(b"NULL"),
         Value::Int(_) | Value::Decimal(..) | Value::Float(_) => value.push_text(out),
         Value::Time(_) => {
-            out.push(b'\'');
+            out.put_u8(b'\'');
             value.push_text(out);
-            out.push(b'\'');
+            out.put_u8(b'\'');
         }
         Value::Text(text) => {
-            out.push(b'\'');
+            out.put_u8(b'\'');
             for (number, part) in text.as_bytes().split(|byte| *byte == b'\'').enumerate() {
                 if number > 0 {
-                    out.extend_from_slice(b"''");
+                    out.put_slice(b"''");
                 }
-                out.extend_from_slice(part);
+                out.put_slice(part);
             }
-            out.push(b'\'');
+            out.put_u8(b'\'');
         }
         Value::Bytes(bytes) => {
-            out.reserve(2 * bytes.len() + 3);
-            out.extend_from_slice(b"x'");
+            out.put_slice(b"x'");
             for byte in bytes {
-                out.push(DIGITS[usize::from(byte >> 4)]);
-                out.push(DIGITS[usize::from(byte & 15)]);
+                out.put_u8(DIGITS[usize::from(byte >> 4)]);
+                out.put_u8(DIGITS[usize::from(byte & 15)]);
             }
-            out.push(b'\'');
+            out.put_u8(b'\'');
         }
     }
 }

@@ -23,7 +23,7 @@ pub(super) async fn start(
         frontend::ssl_request(&mut request);
         send(connection, &request).await?;
         match first_byte(connection).await? {
-            b'S' => connection.transport.start_tls(tls).await?,
+            b'S' => connection.stream.transport.start_tls(tls).await?,
             b'N' if target.tls == Tls::Prefer => {}
             b'N' => {
                 let text = "the server does not offer TLS: enable ssl there, or set `tls: disable`";
@@ -50,7 +50,7 @@ pub(super) async fn start(
     authenticate(connection, target.user.as_bytes(), password).await?;
     loop {
         let message = next(connection).await?;
-        let body = message.body(&connection.input);
+        let body = message.body(&connection.stream.input);
         match message.kind {
             b'Z' => return Ok(()),
             b'S' => {
@@ -83,7 +83,7 @@ async fn authenticate(
     let mut scram: Option<ScramSha256> = None;
     loop {
         let message = next(connection).await?;
-        let body = message.body(&connection.input);
+        let body = message.body(&connection.stream.input);
         match message.kind {
             b'R' => {}
             b'N' => continue,
@@ -143,8 +143,8 @@ fn malformed() -> Failure {
 async fn send(connection: &mut Connection, bytes: &[u8]) -> Result<(), Failure> {
     connection.begin_batch();
     connection.over = true;
-    connection.out.extend_from_slice(bytes);
-    let end = connection.out.len();
+    connection.stream.out.extend_from_slice(bytes);
+    let end = connection.stream.out.len();
     connection.send(end).await
 }
 
@@ -154,19 +154,19 @@ async fn next(connection: &mut Connection) -> Result<Message, Failure> {
         if let Some(message) = connection.next_message()? {
             return Ok(message);
         }
-        connection.more().await?;
+        connection.stream.more().await?;
     }
 }
 
 /// A byte that is no message.
 async fn first_byte(connection: &mut Connection) -> Result<u8, Failure> {
-    while connection.read == connection.filled {
-        connection.more().await?;
+    while connection.stream.unread().is_empty() {
+        connection.stream.more().await?;
     }
-    let byte = connection.input[connection.read];
-    connection.read += 1;
+    let byte = connection.stream.unread()[0];
+    connection.stream.read += 1;
     // What is in plain text behind it did not come from the server that TLS will prove (CVE-2021-23222).
-    if byte == b'S' && connection.read < connection.filled {
+    if byte == b'S' && !connection.stream.unread().is_empty() {
         return Err(Failure::malformed("the server sent data before TLS began: somebody may be in between"));
     }
     Ok(byte)
