@@ -80,6 +80,7 @@ function work(run, name, kind, operations, seconds) {
     operations,
     workers_counts: [],
     endpoints: [],
+    fairness: null,
     series: [],
     examples: numbers(run, 0).failed ? [{ fault: 'timeout', text: 'GET b2/o719: no answer within 30 s' }] : [],
   };

@@ -348,6 +348,9 @@ export type Driver = Host &
 /** The state of a driver. */
 export type DriverState = 'idle' | 'busy' | 'silent' | 'gone';
 
+/** What the slots of a work are spread over. */
+export type EndpointKind = 'endpoint' | 'instance';
+
 /** An evaluation in a list. */
 export interface EvaluationRow {
   /** Its verdict, one line. */
@@ -1091,12 +1094,21 @@ export type RunDriver = Host & {
 
 export interface RunEndpoint {
   bytes: number;
+  /** Successes due before the window that ended in it: in the throughput, not in the latencies. */
+  early: number;
   endpoint: string;
   failed: number;
+  failed_by_second: number[];
   /** Failures by class. */
   faults: Record<string, number>;
+  kind: EndpointKind;
+  /** Successes after the end of the window: in the latencies, not in the throughput. */
+  late: number;
   ok: number;
+  /** Successes in each second since the work's start, as far as there were any. */
+  ok_by_second: number[];
   response: WholeDistribution | null;
+  throughput_per_s: number;
 }
 
 /** A run in a few numbers, all data operations together: the judge's. */
@@ -1313,9 +1325,11 @@ export interface RunWork {
   allowed_failures_per_million: number;
   /** Operations of each worker in flight at once. */
   depth: number;
-  /** What was done at each of the target's endpoints; none where there is only one. */
+  /** What was done at each of the target's endpoints or instances; none where there is only one. */
   endpoints: RunEndpoint[];
   examples: Example[];
+  /** Jain's index over their throughput: 1 where all had the same; null where there is only one. */
+  fairness: number | null;
   given_up: string;
   kind: string;
   last_done_ns: number;

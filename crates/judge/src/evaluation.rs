@@ -129,6 +129,8 @@ pub struct Cell {
     pub p95_ns: Option<Estimate>,
     /// The 99th percentile.
     pub p99_ns: Option<Estimate>,
+    /// Jain's index of fairness over the instances or endpoints of its loads; `None` where there is only one.
+    pub fairness: Option<Estimate>,
     /// The same numbers for each operation, when there are several.
     pub operations: Vec<OperationEstimates>,
     /// Measured operations over all repeats.

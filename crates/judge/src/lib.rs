@@ -13,6 +13,7 @@
 //! | [`knee`] | where to look next for the highest load within a service level |
 //! | [`statistics`] | estimates, ratios and tests for few repeats |
 //! | [`words`] | what findings are about, family by family, and the words for it |
+//! | [`fairness`](fairness()) | how evenly throughput is shared by endpoints or instances |
 //! | `growth` | whether more load brought more |
 //! | `fold` | what is said of many stages of a sweep, said once |
 //! | [`listed`] | what lists show of a run |
@@ -27,6 +28,7 @@ pub mod causes;
 pub mod compare;
 mod context;
 pub mod evaluation;
+mod fairness;
 mod fold;
 mod growth;
 pub mod knee;
@@ -37,6 +39,7 @@ pub mod sweep;
 mod verdict;
 pub mod words;
 
+pub use fairness::{Fairness, fairness};
 pub use rules::{claimed, samples_needed, success_percent};
 pub use verdict::{achievements, verdict_sentences};
 pub use words::{InRuns, Occurrence, What};

@@ -7,7 +7,7 @@
 
 use std::time::Instant;
 use tidemark_measure::fault::Fault;
-use tidemark_measure::record::Example;
+use tidemark_measure::record::{EndpointKind, Example};
 use tidemark_measure::verification::Checked;
 
 /// Nanoseconds since the work's start, on one monotonic clock.
@@ -158,6 +158,11 @@ pub trait Sessions: Send + Sync {
     /// their count ([`crate::endpoints::endpoint_of`]). None where that is not so.
     fn endpoints(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// What those are.
+    fn endpoint_kind(&self) -> EndpointKind {
+        EndpointKind::Endpoint
     }
 }
 

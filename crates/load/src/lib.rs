@@ -16,6 +16,7 @@
 
 pub mod endpoints;
 pub mod engine;
+mod idle;
 pub mod merge;
 pub mod open_files;
 pub mod pacing;

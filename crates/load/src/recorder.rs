@@ -138,6 +138,7 @@ impl Recorder {
                 None if window_start < timing.done && timing.done <= window_end => {
                     tally.early += 1;
                     tally.early_bytes += outcome.bytes;
+                    self.endpoints.early(who.slot);
                 }
                 None => tally.outside_bytes += outcome.bytes,
                 Some(_) => {}
@@ -151,7 +152,7 @@ impl Recorder {
         if self.open_loop {
             tally.own_lag_open.record(timing.own_lag);
         }
-        self.endpoints.record(who.slot, response, outcome);
+        self.endpoints.record(who.slot, response, timing.done > window_end, outcome);
         match outcome.fault {
             None => {
                 tally.ok += 1;
@@ -210,6 +211,7 @@ impl Recorder {
         self.current.stalled_ns = self.current.stalled_ns.max(now.saturating_sub(self.cut_at));
         (self.cpu_at_cut, self.last_cut) = (cpu, now);
 
+        self.endpoints.end_second(self.current.index);
         let next_index = now.saturating_sub(self.origin) / INTERVAL_NS;
         let next_index = (next_index as u32).max(self.current.index + 1);
         self.cut_at = self.origin + (u64::from(next_index) + 1) * INTERVAL_NS;

@@ -10,6 +10,7 @@
 //! is found: that part of its lateness is in service times, and nobody can tell.
 
 use crate::engine::{Begin, Clock, Completion, Operation, Outcome, Session, Tick};
+use crate::idle::Idle;
 use crate::pacing::{Pacing, Schedule};
 use crate::recorder::{Recorder, Standing, Timing, Who};
 use crate::source::{Receipt, Source};
@@ -97,8 +98,7 @@ pub struct LoadThread<'a> {
     recorder: Recorder,
     streams: Vec<Stream>,
     slots: Vec<Slot>,
-    /// First in, first out: all slots, and so all endpoints, get their turn in an open loop too.
-    idle: VecDeque<u32>,
+    idle: Idle,
     /// Streams that are due already, in the order in which they became so.
     ready: VecDeque<(Tick, u32)>,
     /// Streams that will be due.
@@ -147,7 +147,7 @@ impl<'a> LoadThread<'a> {
             recorder,
             streams: Vec::with_capacity(count as usize),
             slots: vec![Slot::default(); slots as usize],
-            idle: (0..slots).collect(),
+            idle: Idle::new(slots, schedule.is_none() && depth == 1),
             ready: VecDeque::with_capacity(slots as usize),
             later: BinaryHeap::with_capacity(slots as usize),
             exhausted: Tick::MAX,
@@ -248,8 +248,9 @@ impl<'a> LoadThread<'a> {
         let mut next = left.next();
         let mut ended = Vec::with_capacity(self.slots.len());
         while next.is_some() || self.in_flight > 0 {
-            while let (Some(space), Some(slot)) = (next, self.idle.pop_front()) {
+            while let Some(space) = next {
                 let stream = ((space - low) % workers - first) as u32;
+                let Some(slot) = self.idle.take(stream) else { break };
                 let operation = Operation { action, space, ..Operation::default() };
                 let (receipt, sent) = (Receipt::default(), self.clock.now());
                 let (due, measured) = (sent, true);
@@ -322,10 +323,10 @@ impl<'a> LoadThread<'a> {
     fn begin_what_is_due(&mut self, now: Tick) -> Tick {
         let mut sent = now;
         while let Some((due, stream)) = self.take_due(sent) {
-            let slot = self.idle.pop_front().expect("take_due gives nothing without an idle slot");
+            let slot = self.idle.take(stream).expect("take_due gives nothing without an idle slot");
             match self.begin(slot, stream, due) {
                 Some(at) => sent = at,
-                None => self.idle.push_back(slot),
+                None => self.idle.give_back(slot),
             }
             // Where operations end as they begin, a thread is here for whole seconds, and does not stand still.
             self.recorder.look_up(sent, LOOK_UP_NS);
@@ -396,7 +397,7 @@ impl<'a> LoadThread<'a> {
     }
 
     /// For how long of the time between `due` and `sent` a slot was idle: until all were taken, if they were, and since this one
-    /// is free. Slots are taken in the order in which they became idle, so no other has been idle for longer.
+    /// is free. An open loop takes slots in the order in which they became idle, so no other has been idle for longer.
     #[inline]
     fn own_lag(&mut self, slot: u32, due: Tick, sent: Tick) -> u64 {
         let freed = self.slots[slot as usize].freed;
@@ -428,7 +429,7 @@ impl<'a> LoadThread<'a> {
         let who = Who { worker: stream, action: operation.action, slot };
         self.recorder.record(who, Timing { due, sent, own_lag, done }, outcome, measured);
         self.streams[stream as usize].source.ended(receipt, outcome);
-        self.idle.push_back(slot);
+        self.idle.give_back(slot);
         self.last_done = self.last_done.max(done);
         if measured {
             self.last_measured = self.last_measured.max(done);

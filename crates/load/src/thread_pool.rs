@@ -379,10 +379,11 @@ fn run_thread(
     // By default the kernel rounds sleeps up by 50 us; due times are kept to the microsecond.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
     let Share { first, count } = share;
+    let first_slot = first.saturating_mul(work.depth.max(1));
     let opened = engine.open(ThreadContext {
         clock,
         thread: outlet.thread,
-        first_slot: first.saturating_mul(work.depth.max(1)),
+        first_slot,
         slots: count.saturating_mul(work.depth.max(1)),
         largest: work.source.largest(),
         seed: work.seed,
@@ -391,7 +392,7 @@ fn run_thread(
     let session = opened?;
     let Ok(origin) = gate.start.recv() else { return Ok(None) };
     let open_loop = matches!(work.pacing, Pacing::Open { .. });
-    let endpoints = Endpoints::new(engine.endpoints(), first.saturating_mul(work.depth.max(1)));
+    let endpoints = Endpoints::new(engine.endpoint_kind(), engine.endpoints(), first_slot);
     let recorder = Recorder::new(origin, work.actions, first, count, open_loop, endpoints, outlet);
     Ok(Some(LoadThread::new(work, control, clock, origin, (first, count), session, recorder).run()))
 }

@@ -6,10 +6,8 @@
 //! Fields that a stored record lacks take their default values: runs of older versions stay readable.
 
 use crate::axis::Axis;
-use crate::counts::FaultCounts;
 use crate::evaluation::Member;
 use crate::fault::Fault;
-use crate::histogram::Histogram;
 use crate::host::Host;
 use crate::kind::{OperationClass, WorkKind};
 use crate::observation::Node;
@@ -23,10 +21,12 @@ const SECOND_NS: u64 = 1_000_000_000;
 
 mod database;
 mod drivers;
+mod endpoint;
 mod proof;
 
 pub use database::{Aborts, DataCheck, DatabaseSetting, DatabaseUse, LedgerUse, StatementPlan};
 pub use drivers::{Driver, Lost, Share, ShareSecond};
+pub use endpoint::{EndpointKind, EndpointUse};
 pub use proof::{Behind, DeviceUse, OsdUse, OwnIo, Proof};
 
 /// One execution of one document.
@@ -217,7 +217,7 @@ pub struct Work {
     pub examples: Vec<Example>,
     /// Counts of each worker and operation.
     pub workers_counts: Vec<WorkerCount>,
-    /// What it did at each of its target's endpoints; none where there is only one.
+    /// What it did at each of its target's endpoints or instances; none where there is only one.
     pub endpoints: Vec<EndpointUse>,
     /// How the load became steady before the window began, where the document requires it.
     pub settling: Option<Settling>,
@@ -391,37 +391,6 @@ pub struct Example {
     pub fault: Fault,
     /// What happened, e.g. `GET b1/o7: 404 NoSuchKey`; never a secret.
     pub text: String,
-}
-
-/// What a work did at one of its target's endpoints, over all its operations: those due within the window.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct EndpointUse {
-    /// Scheme, host and port.
-    pub endpoint: String,
-    /// Successes.
-    pub ok: u64,
-    /// Bytes of the successes.
-    pub bytes: u64,
-    /// Failures by class.
-    pub faults: FaultCounts,
-    /// From due to done, of the successes.
-    pub response: Histogram,
-}
-
-impl EndpointUse {
-    /// Adds what was done at the same endpoint elsewhere.
-    pub fn add(&mut self, other: &EndpointUse) {
-        self.ok = self.ok.saturating_add(other.ok);
-        self.bytes = self.bytes.saturating_add(other.bytes);
-        self.faults.add(&other.faults);
-        self.response.add(&other.response);
-    }
-
-    /// Operations that ended, well or not.
-    pub fn total(&self) -> u64 {
-        self.ok.saturating_add(self.faults.total())
-    }
 }
 
 /// What one worker did with one operation, over the window.

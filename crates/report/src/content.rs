@@ -6,7 +6,7 @@ use tidemark_judge::words::conduct::Conduct;
 use tidemark_judge::{Finding, Judgement, Severity, Validity, What};
 use tidemark_measure::histogram::{Histogram, PERCENTILES};
 use tidemark_measure::observation::Node;
-use tidemark_measure::record::{EndpointUse, Operation, Provenance, Run, Settling, Stage, State, Work};
+use tidemark_measure::record::{EndpointKind, Operation, Provenance, Run, Settling, Stage, State, Work};
 use tidemark_measure::tally::Tally;
 use tidemark_measure::units;
 
@@ -74,13 +74,15 @@ pub(crate) fn load(work: &Work) -> String {
         })
         .collect();
     let mix = mix.join(", ");
+    let instances = work.endpoints.iter().filter(|one| one.kind == EndpointKind::Instance).count();
+    let instances = if instances > 1 { format!(" on {instances} instances") } else { String::new() };
     match work.offered_rate {
         Some(rate) => format!(
-            "Open loop: {} offered for {window}, at most {} in flight; {mix}",
+            "Open loop: {} offered{instances} for {window}, at most {} in flight; {mix}",
             units::rate(rate),
             units::count(work.slots())
         ),
-        None => format!("Closed loop: {workers} worker{plural}{depth}{think} for {window}; {mix}"),
+        None => format!("Closed loop: {workers} worker{plural}{depth}{think}{instances} for {window}; {mix}"),
     }
 }
 
@@ -262,26 +264,6 @@ pub(crate) fn failures(stage: &Stage) -> Table {
             cells.push(units::percent(count as f64 / total.max(1) as f64));
             table.row(Tone::Plain, cells);
         }
-    }
-    table.without_if_same("Work")
-}
-
-/// What was done at each of a target's endpoints; empty where no work has several.
-pub(crate) fn endpoints(stage: &Stage) -> Table {
-    let fractions = [0.5, 0.99, 1.0];
-    let mut table = Table::new(format!("Endpoints of {}", stage.id))
-        .words(["Endpoint", "Work"])
-        .numbers(["Op-Count", "Failed", "Byte-Count", "Share of the operations", "mean"])
-        .numbers(fractions.map(crate::text::percentile_name));
-    for (work, one) in stage.works.iter().flat_map(|work| work.endpoints.iter().map(move |one| (work, one))) {
-        let tone = if one.ok == 0 && one.total() > 0 { Tone::Bad } else { Tone::Plain };
-        let mut cells = vec![one.endpoint.clone(), work.name.clone()];
-        cells.extend([one.ok, one.faults.total()].map(units::count));
-        let all = work.endpoints.iter().map(EndpointUse::total).fold(0, u64::saturating_add);
-        cells.extend([units::bytes(one.bytes), units::percent(one.total() as f64 / all.max(1) as f64)]);
-        cells.push(mean(&one.response));
-        cells.extend(fractions.map(|fraction| percentile(&one.response, fraction)));
-        table.row(tone, cells);
     }
     table.without_if_same("Work")
 }

@@ -6,6 +6,7 @@
 mod bars;
 mod chart;
 mod drivers;
+mod endpoints;
 mod figure;
 mod heat;
 mod levels;
@@ -30,6 +31,7 @@ pub(crate) use series::{interruption, whole_seconds};
 pub use sweep::of_sweep;
 
 use chart::{Axis, Chart, Stroke};
+use endpoints::throughput_of_endpoints;
 use scale::Scale;
 use series::{Point, end_points, latency_points, rate_points, seconds, span_seconds, thin, value_points};
 use tidemark_measure::histogram::Histogram;
@@ -41,7 +43,11 @@ pub const MOST_POINTS: usize = 600;
 
 /// Every figure that a work has something to show in, in the order in which reports show them.
 pub fn all(work: &Work, most_points: usize) -> Vec<Figure> {
-    let mut figures = vec![throughput_over_time(work, most_points), bandwidth_over_time(work, most_points)];
+    let mut figures = vec![
+        throughput_over_time(work, most_points),
+        throughput_of_endpoints(work, most_points),
+        bandwidth_over_time(work, most_points),
+    ];
     figures.extend((0..work.operations.len()).map(|index| latency_over_time(work, index, most_points)));
     figures.extend([
         percentile_curve(work),

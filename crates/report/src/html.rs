@@ -6,6 +6,7 @@ pub(crate) mod parts;
 use crate::content;
 use crate::databases;
 use crate::drivers;
+use crate::endpoints;
 use crate::figures;
 use crate::sweep;
 use crate::text::{plain_name, utc};
@@ -13,7 +14,7 @@ use maud::{Markup, html};
 use parts::{badge, card, charts, findings, list, maybe_folded, paragraph};
 use tidemark_judge::sweep::{Sweep, sweeps};
 use tidemark_judge::{Judgement, Severity, achievements};
-use tidemark_measure::record::{Run, Stage, State};
+use tidemark_measure::record::{Run, Stage, State, Work};
 use tidemark_measure::units;
 
 /// What all drawings together may weigh, in points of lines; a point takes about eight bytes.
@@ -27,6 +28,9 @@ const MOST_NODE_POINTS: usize = 160;
 
 /// Main stages with sentences and cards in the summary; more of them are in its table only.
 const MOST_CARDS: usize = 4;
+
+/// Endpoints or instances of a work that are shown unfolded.
+const MOST_ENDPOINTS: usize = 24;
 
 /// Drivers whose table is shown unfolded.
 const MOST_DRIVERS: usize = 20;
@@ -283,16 +287,21 @@ fn main_stage(stage: &Stage, points: usize) -> Markup {
         }
         h3 { "Response times" } "\n"
         (percentiles(stage))
-        @let endpoints = content::endpoints(stage);
-        @if !endpoints.is_empty() {
-            h3 { "Endpoints" } "\n"
-            (endpoints.html())
-        }
+        @for work in endpoints::works(stage) { (by_endpoint(stage, work)) }
         (drawings(stage, points))
         h3 { "Failures" } "\n"
         (failures(stage))
         h3 { "Course of the load" } "\n"
         @for work in &stage.works { (content::conduct(stage, work).html()) }
+    }
+}
+
+/// What a work did at each endpoint or on each instance: the sum is the work's own.
+fn by_endpoint(stage: &Stage, work: &Work) -> Markup {
+    html! {
+        h3 { (endpoints::title(work)) @if stage.works.len() > 1 { ": " (work.name) } } "\n"
+        (maybe_folded("One by one", &endpoints::table(stage, work), MOST_ENDPOINTS))
+        @if let Some(words) = endpoints::shared(work) { (paragraph("", &words)) }
     }
 }
 

@@ -134,20 +134,31 @@ struct RunWork<'a> {
     operations: Vec<RunOperation<'a>>,
     examples: &'a [record::Example],
     workers_counts: &'a [record::WorkerCount],
-    /// What was done at each of the target's endpoints; none where there is only one.
+    /// What was done at each of the target's endpoints or instances; none where there is only one.
     endpoints: Vec<RunEndpoint<'a>>,
+    /// Jain's index over their throughput: 1 where all had the same; null where there is only one.
+    fairness: Option<f64>,
     series: &'a [record::Second],
 }
 
 #[derive(Serialize, ToSchema)]
 struct RunEndpoint<'a> {
     endpoint: &'a str,
+    kind: record::EndpointKind,
+    throughput_per_s: f64,
     ok: u64,
     failed: u64,
+    /// Successes after the end of the window: in the latencies, not in the throughput.
+    late: u64,
+    /// Successes due before the window that ended in it: in the throughput, not in the latencies.
+    early: u64,
     bytes: u64,
     /// Failures by class.
     faults: BTreeMap<&'static str, u64>,
     response: Option<WholeDistribution<'a>>,
+    /// Successes in each second since the work's start, as far as there were any.
+    ok_by_second: &'a [u64],
+    failed_by_second: &'a [u64],
 }
 
 #[derive(Serialize, ToSchema)]
@@ -286,19 +297,26 @@ fn work(work: &record::Work) -> RunWork<'_> {
         operations: work.operations.iter().map(|one| operation(one, work.window_seconds())).collect(),
         examples: &work.examples,
         workers_counts: &work.workers_counts,
-        endpoints: work.endpoints.iter().map(endpoint).collect(),
+        endpoints: work.endpoints.iter().map(|one| endpoint(one, work.window_seconds())).collect(),
+        fairness: tidemark_judge::fairness(work).map(|own| own.jain),
         series: &work.series,
     }
 }
 
-fn endpoint(one: &record::EndpointUse) -> RunEndpoint<'_> {
+fn endpoint(one: &record::EndpointUse, window_seconds: f64) -> RunEndpoint<'_> {
     RunEndpoint {
         endpoint: &one.endpoint,
+        kind: one.kind,
+        throughput_per_s: one.throughput(window_seconds),
         ok: one.ok,
         failed: one.faults.total(),
+        late: one.late,
+        early: one.early,
         bytes: one.bytes,
         faults: faults(&one.faults),
         response: distribution(&one.response),
+        ok_by_second: &one.ok_by_second,
+        failed_by_second: &one.failed_by_second,
     }
 }
 

@@ -19,6 +19,7 @@ mod cosbench;
 mod csv;
 mod databases;
 mod drivers;
+mod endpoints;
 pub mod evaluation;
 pub mod figures;
 mod html;

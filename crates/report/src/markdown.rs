@@ -3,6 +3,7 @@
 use crate::content;
 use crate::databases;
 use crate::drivers;
+use crate::endpoints;
 use crate::html::repeat_sentence;
 use crate::sweep;
 use crate::table::{Table, fenced, markdown as plain};
@@ -107,7 +108,10 @@ pub(crate) fn main_stage(stage: &Stage) -> String {
     text += &table(&content::general_report(stage), "There were no operations.");
     text += "### Response times\n\n";
     text += &table(&content::percentiles(stage), "No operation succeeded.");
-    text += &table(&content::endpoints(stage), "");
+    for work in endpoints::works(stage) {
+        text += &table(&endpoints::table(stage, work), "");
+        text += &endpoints::shared(work).map(|words| format!("{}\n\n", plain(&words))).unwrap_or_default();
+    }
     text += "### Failures\n\n";
     text += &failures(stage);
     text += "### Course of the load\n\n";

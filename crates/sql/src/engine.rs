@@ -1,7 +1,8 @@
 //! The SQL engine as Tidemark sees it.
 
-use crate::document::{target, work};
+use crate::document::{instances, target, work};
 use crate::forecast::Preview;
+use crate::instances::Instances;
 use crate::job::{self, ENGINE};
 use crate::policy;
 use crate::prepare::Ready;
@@ -23,8 +24,13 @@ use tidemark_plan::yaml::scope::Scope;
 #[derive(Clone, Copy, Debug)]
 pub struct Databases;
 
-static CLIENTS: LevelAxis =
-    LevelAxis::count("clients", defaults::MOST_WORKERS, "Connections of loads on databases");
+static CLIENTS: LevelAxis = LevelAxis::count(
+    "clients",
+    defaults::MOST_WORKERS,
+    "Connections of loads on databases, on each instance",
+);
+static INSTANCES: LevelAxis =
+    LevelAxis::count("instances", instances::MOST as u32, "Instances of a database that loads run on");
 
 impl Engine for Databases {
     fn name(&self) -> &'static str {
@@ -44,7 +50,7 @@ impl Engine for Databases {
     }
 
     fn target(&self, kind: &str, table: &mut Table<'_>, _: &Environment<'_>) -> Option<Target> {
-        target::target(kind, table).map(|target| Target::new(ENGINE, target))
+        target::target(kind, table).map(|instances| Target::new(ENGINE, instances))
     }
 
     fn bare_target(&self, kind: &str) -> Result<Target, Problem> {
@@ -53,7 +59,7 @@ impl Engine for Databases {
     }
 
     fn axes(&self) -> Vec<&'static LevelAxis> {
-        vec![&CLIENTS, &RATE]
+        vec![&CLIENTS, &INSTANCES, &RATE]
     }
 
     fn claims(&self, _keyword: &str, node: &Node) -> bool {
@@ -68,8 +74,8 @@ impl Engine for Databases {
         _scope: &Scope<'_>,
         context: &Context<'_>,
     ) -> Vec<ReadWork> {
-        let Some(target) = target.get::<job::Target>() else { return Vec::new() };
-        let work = work::work(place, table, target, context.seed);
+        let Some(instances) = target.get::<Instances>() else { return Vec::new() };
+        let work = work::work(place, table, instances, context.seed);
         work.map(|work| ReadWork { work, point: None }).into_iter().collect()
     }
 
@@ -87,7 +93,8 @@ impl Engine for Databases {
 
     fn placement(&self, work: &Work) -> Placement {
         let Some(job) = job::Job::of(work) else { return Placement::Divisible };
-        let is_local = job.target.endpoints.iter().any(|endpoint| matches!(endpoint, job::Endpoint::Unix(_)));
+        let mut endpoints = job.instances.iter().flat_map(|target| &target.endpoints);
+        let is_local = endpoints.any(|endpoint| matches!(endpoint, job::Endpoint::Unix(_)));
         match job.purpose {
             _ if is_local => Placement::OneMachine("Unix sockets are"),
             // Several would each drop what the others have begun to load.

@@ -32,14 +32,18 @@ impl Forecaster for Preview {
     fn until(&self, work: &Work) -> Option<String> {
         let (job, _, data) = parts(work)?;
         match job.purpose {
-            Purpose::Fill { .. } => Some(format!("{} rows are loaded", units::count(rows(&data)))),
+            Purpose::Fill { .. } => {
+                let rows = rows(&data).saturating_mul(job.instances.count() as u64);
+                Some(format!("{} rows are loaded", units::count(rows)))
+            }
+            _ if job.instances.count() > 1 => Some("the tables of all instances are dropped".to_owned()),
             _ if data.tables().len() == 1 => Some("the table is dropped".to_owned()),
             _ => Some(format!("the {} tables are dropped", data.tables().len())),
         }
     }
 
     fn target(&self, work: &Work) -> String {
-        Job::of(work).map_or_else(String::new, |job| job.target.describe())
+        Job::of(work).map_or_else(String::new, |job| job.instances.describe())
     }
 
     fn connections(&self, work: &Work) -> u64 {
@@ -59,7 +63,9 @@ impl Forecaster for Preview {
 impl Preview {
     fn work(&mut self, stage: &Stage, work: &Work, remarks: &mut Remarks) -> Option<Vec<Action>> {
         let (job, workload, data) = parts(work)?;
-        let key = format!("{} {}", job.target.describe(), data.name);
+        let keys = job.instances.iter().map(|target| format!("{} {}", target.describe(), data.name));
+        let instances = job.instances.count() as u64;
+        let [rows, bytes] = [rows(&data), data.bytes()].map(|each| each.saturating_mul(instances));
         let one = |does, count, bytes: u64| Action {
             label: work.labels.first().map(|label| label.label.clone()).unwrap_or_default(),
             ratio: 100.0,
@@ -72,15 +78,15 @@ impl Preview {
         };
         Some(match job.purpose {
             Purpose::Fill { .. } => {
-                self.loaded.insert(key, data.bytes());
-                vec![one(LOADS, Amount::About(rows(&data)), data.bytes())]
+                self.loaded.extend(keys.map(|key| (key, data.bytes())));
+                vec![one(LOADS, Amount::About(rows), bytes)]
             }
             Purpose::Drop => {
-                self.loaded.remove(&key);
-                vec![one(DROPS, Amount::Exactly(data.tables().len() as u64), 0)]
+                keys.for_each(|key| _ = self.loaded.remove(&key));
+                vec![one(DROPS, Amount::Exactly(data.tables().len() as u64 * instances), 0)]
             }
             Purpose::Load => {
-                if !self.loaded.contains_key(&key) {
+                if !keys.clone().all(|key| self.loaded.contains_key(&key)) {
                     let text = format!(
                         "stage {} needs the data set {}, which no earlier stage loads: it must already be there",
                         stage.name, data.name
@@ -106,7 +112,7 @@ impl Preview {
                             Amount::UpTo(number) => Amount::UpTo(statements(number)),
                             Amount::Open => Amount::Open,
                         },
-                        held: Amount::About(data.bytes()),
+                        held: Amount::About(bytes),
                         bytes: Amount::Exactly(0),
                     }
                 };
@@ -121,7 +127,7 @@ fn parts(work: &Work) -> Option<(&Job, Arc<dyn Runnable>, DataSet)> {
     let job = Job::of(work)?;
     let (family, _) = workload::find(&job.workload.name)?;
     let workload = workload::open(&job.workload).ok()?;
-    let data = DataSet::new(family.name, Arc::clone(&workload), job.target.dialect);
+    let data = DataSet::new(family.name, Arc::clone(&workload), job.instances.first().dialect);
     Some((job, workload, data))
 }
 

@@ -1,6 +1,7 @@
 //! A work on databases, as a plan carries it.
 
 use crate::dialect::Dialect;
+use crate::instances::Instances;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use tidemark_plan::job::JobData;
@@ -13,8 +14,8 @@ pub const ENGINE: &str = "sql";
 /// What a work does, and on what.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Job {
-    /// The database.
-    pub target: Target,
+    /// The database, or several that are loaded and run together.
+    pub instances: Instances,
     /// The workload and its options.
     pub workload: Spec,
     /// What the work is for.
@@ -197,7 +198,11 @@ impl Job {
 impl Target {
     /// The database in a few words: `PostgreSQL at 10.0.0.1:5432, database bench`.
     pub fn describe(&self) -> String {
-        let endpoints: Vec<String> = self.endpoints.iter().map(ToString::to_string).collect();
-        format!("{} at {}, database {}", self.dialect.name(), endpoints.join(", "), self.database)
+        format!("{} at {}, database {}", self.dialect.name(), self.places(), self.database)
+    }
+
+    /// Where it is reached, in words.
+    pub fn places(&self) -> String {
+        self.endpoints.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
     }
 }

@@ -9,6 +9,7 @@
 //! | [`Databases`] | the engine as Tidemark sees it |
 //! | `document` | the keys of documents: targets, works |
 //! | [`job`] | a work on a database: target, workload, purpose, settings |
+//! | [`instances`] | several databases that are loaded and run together |
 //! | [`workload`] | what a workload is, and the list of them; each is one file below it |
 //! | [`options`] | options that several workloads have |
 //! | [`schema`], [`Bulk`] | tables, once for all dialects; rows on their way into one |
@@ -83,6 +84,7 @@ mod engine;
 mod evidence;
 mod failure;
 mod forecast;
+pub mod instances;
 pub mod job;
 pub mod mysql;
 pub mod options;
@@ -106,6 +108,7 @@ pub mod workload;
 pub use bulk::Bulk;
 pub use engine::Databases;
 pub use failure::Failure;
+pub use instances::Instances;
 pub use rows::Rows;
 pub use server::Server;
 pub use statement::Statement;

@@ -17,14 +17,15 @@ pub(crate) struct Needs {
 }
 
 impl Needs {
-    /// Those of a work.
+    /// Those of a work, of each of its instances.
     ///
     /// # Errors
     /// When its workload cannot be opened.
     pub(crate) fn of(work: &Work, job: &Job) -> Result<Self, String> {
-        let clients = u64::from(work.load.workers);
-        let each = workload::open(&job.workload)?.statements(job.target.dialect).len() as u64;
-        Ok(Self { clients, statements: if job.target.prepared { clients * each } else { 0 } })
+        let clients = u64::from(work.load.workers).div_ceil(job.instances.count() as u64);
+        let target = job.instances.first();
+        let each = workload::open(&job.workload)?.statements(target.dialect).len() as u64;
+        Ok(Self { clients, statements: if target.prepared { clients * each } else { 0 } })
     }
 
     /// The most of each, among works that do not run at the same time.

@@ -4,11 +4,12 @@ use crate::admin::{Admin, PATIENCE_NS};
 use crate::counted::{Counted, Counts};
 use crate::data::{DataSet, Found, Loader};
 use crate::evidence::{self, Claim, Snapshot};
+use crate::instances::{Instances, summed_up, together, try_together};
 use crate::job::{Checks, Endpoint, Job, Purpose, Reads, Target};
 use crate::preflight::{self, Needs};
 use crate::server::Server;
 use crate::sessions::Databases;
-use crate::slot::Runnable;
+use crate::slot::{Route, Runnable};
 use crate::workload::{self, Check};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -45,89 +46,139 @@ impl Ready {
         let given_up = setup.allow_destroy.to_vec();
         let (servers, stage, checks) = (Vec::new(), Vec::new(), Vec::new());
         let mut ready = Self { servers, given_up, counted: Arc::default(), stage, checks, devices: None };
-        let works = || plan.stages.iter().flat_map(|stage| &stage.works);
-        let jobs = || works().filter_map(|work| Some((work, Job::of(work)?)));
-        for (_, job) in jobs() {
-            if ready.servers.iter().any(|server| server.target == job.target) {
-                continue;
+        // Each database, and what loads need of it at most.
+        let mut wanted: Vec<(&Target, Needs)> = Vec::new();
+        for work in plan.stages.iter().flat_map(|stage| &stage.works) {
+            let Some(job) = Job::of(work) else { continue };
+            let needs = Needs::of(work, job)?;
+            for target in job.instances.iter() {
+                match wanted.iter_mut().find(|(known, _)| *known == target) {
+                    Some((_, most)) => *most = Needs::most(&[*most, needs]),
+                    None => wanted.push((target, Needs::most(&[needs]))),
+                }
             }
-            let server = Server::resolve(&job.target).map_err(|error| error.to_string())?;
-            let mut said = job.target.describe();
-            if !setup.skip_preflight {
-                let works = jobs().filter(|(_, other)| other.target == job.target);
-                let needs =
-                    works.map(|(work, other)| Needs::of(work, other)).collect::<Result<Vec<_>, _>>()?;
-                said = preflight::ask(&server, Needs::most(&needs))?;
-            }
+        }
+        let look_up = |(target, needs): &(&Target, Needs)| {
+            let server = Server::resolve(target).map_err(|error| error.to_string())?;
+            let said = match setup.skip_preflight {
+                true => target.describe(),
+                false => preflight::ask(&server, *needs)?,
+            };
+            Ok((Arc::new(server), said))
+        };
+        for (server, said) in try_together(&wanted, look_up)? {
             (setup.ready)(said);
-            ready.servers.push(Arc::new(server));
+            ready.servers.push(server);
         }
         Ok(ready)
     }
 
-    fn server(&self, target: &Target) -> Result<&Arc<Server>, String> {
-        let known = self.servers.iter().find(|server| server.target == *target);
-        known.ok_or_else(|| format!("{} was not prepared", target.describe()))
+    fn servers(&self, instances: &Instances) -> Result<Vec<Arc<Server>>, String> {
+        let server = |target: &Target| {
+            let known = self.servers.iter().find(|server| server.target == *target).cloned();
+            known.ok_or_else(|| format!("{} was not prepared", target.describe()))
+        };
+        instances.iter().map(server).collect()
     }
 
     fn carrier(&self, work: &Work, notes: &mut Vec<Note>) -> Result<Carrier, String> {
         let job = Job::of(work).ok_or("its job is not one on databases")?;
-        let server = self.server(&job.target)?;
+        let servers = self.servers(&job.instances)?;
         let (family, _) = workload::find(&job.workload.name).ok_or("its workload is unknown here")?;
         let workload = workload::open(&job.workload)?;
-        let data = DataSet::new(family.name, Arc::clone(&workload), job.target.dialect);
-        let mut admin = Admin::connect(server)?;
-        let refused = |failure: crate::failure::Failure| format!("{}: {failure}", job.target.describe());
-        let found = data.find(&mut admin).map_err(refused)?;
-        let sessions = |workload: Arc<dyn Runnable>, server: &Arc<Server>| {
-            let sessions = Databases::new(workload, Arc::clone(server), &job.settings, &self.counted);
+        let data = DataSet::new(family.name, Arc::clone(&workload), job.instances.first().dialect);
+        let made = try_together(&servers, |server| self.make_ready(job, &data, &*workload, server))?;
+        let sessions = |workload: Arc<dyn Runnable>, servers, route| {
+            let sessions =
+                Databases::new(workload, &job.instances, servers, route, &job.settings, &self.counted);
             Carrier::Sessions(Box::new(sessions))
         };
+        let (mut left, mut said) = (false, Vec::new());
+        for one in made {
+            match one {
+                Made::Done(what) => said.push(what),
+                Made::Left(note) => {
+                    left = true;
+                    notes.extend(note.map(|text| Note { topic: "reloaded".into(), text }));
+                }
+            }
+        }
+        Ok(match job.purpose {
+            Purpose::Load => sessions(workload, servers, Route::BySlot),
+            _ if !left => Carrier::Done(summed_up(&job.instances.names(), &said)),
+            // What is in some of the databases already, the loader finds there.
+            _ => {
+                let patient = |server: &Arc<Server>| {
+                    let target = Target { timeout_ns: PATIENCE_NS, ..server.target.clone() };
+                    Server::resolve(&target).map(Arc::new).map_err(|error| error.to_string())
+                };
+                let servers = servers.iter().map(patient).collect::<Result<_, _>>()?;
+                sessions(Arc::new(Loader(data)), servers, Route::BySpace)
+            }
+        })
+    }
+
+    /// Makes one database ready for a work, or does what the work is for where that is not done by a load.
+    fn make_ready(
+        &self,
+        job: &Job,
+        data: &DataSet,
+        workload: &dyn Runnable,
+        server: &Server,
+    ) -> Result<Made, String> {
+        let target = &server.target;
+        let mut admin = Admin::connect(server)?;
+        let refused = |failure: crate::failure::Failure| format!("{}: {failure}", target.describe());
         let of_user = |texts: &[String], admin: &mut Admin| {
             texts.iter().try_for_each(|sql| admin.run(sql)).map_err(refused)?;
-            Ok(Carrier::Done(match texts.len() {
+            Ok(Made::Done(match texts.len() {
                 0 => "the workload has no tables of its own".into(),
                 count => format!("{count} texts of SQL were run"),
             }))
         };
         match job.purpose {
-            Purpose::Fill { .. } if data.tables().is_empty() => of_user(workload.setup(), &mut admin),
-            Purpose::Drop if data.tables().is_empty() => of_user(workload.teardown(), &mut admin),
+            Purpose::Fill { .. } if data.tables().is_empty() => {
+                return of_user(workload.setup(), &mut admin);
+            }
+            Purpose::Drop if data.tables().is_empty() => return of_user(workload.teardown(), &mut admin),
+            _ => {}
+        }
+        let found = data.find(&mut admin).map_err(refused)?;
+        match job.purpose {
             Purpose::Fill { fresh } => {
-                self.guard(&found, &data, &job.target, &mut admin)?;
+                self.guard(&found, data, target, &mut admin)?;
                 if let (Found::Complete { loads }, false) = (&found, fresh) {
-                    return Ok(Carrier::Done(kept(&data, *loads)));
+                    return Ok(Made::Done(kept(data, *loads)));
                 }
-                if let Found::Other { options } = &found {
-                    let text = format!(
-                        "the data set {} was made with other options ({options}): it is dropped and loaded anew",
+                let other = match &found {
+                    Found::Other { options } => Some(format!(
+                        "{}: the data set {} was made with other options ({options}): it is dropped and loaded anew",
+                        target.describe(),
                         data.name
-                    );
-                    notes.push(Note { topic: "reloaded".into(), text });
-                }
+                    )),
+                    _ => None,
+                };
                 data.create(&mut admin, fresh).map_err(refused)?;
-                let target = Target { timeout_ns: PATIENCE_NS, ..job.target.clone() };
-                let server = Arc::new(Server::resolve(&target).map_err(|error| error.to_string())?);
-                Ok(sessions(Arc::new(Loader(data)), &server))
+                Ok(Made::Left(other))
             }
             Purpose::Load => {
-                must_be_there(&found, &data, &job.target)?;
+                must_be_there(&found, data, target)?;
                 if workload.actions().iter().any(|action| action.writes) {
                     data.age(&mut admin).map_err(refused)?;
                 }
-                Ok(sessions(workload, server))
+                Ok(Made::Left(None))
             }
-            Purpose::Drop => match found {
-                Found::Nothing => Ok(Carrier::Done("there is no such data set".into())),
+            Purpose::Drop => Ok(Made::Done(match found {
+                Found::Nothing => "there is no such data set".into(),
                 Found::Foreign { .. } => {
-                    self.guard(&found, &data, &job.target, &mut admin)?;
-                    Ok(Carrier::Done("the tables that were given up are dropped".into()))
+                    self.guard(&found, data, target, &mut admin)?;
+                    "the tables that were given up are dropped".into()
                 }
                 Found::Complete { .. } | Found::Partial | Found::Torn | Found::Other { .. } => {
                     data.drop(&mut admin).map_err(refused)?;
-                    Ok(Carrier::Done(format!("the data set {} is dropped", data.name)))
+                    format!("the data set {} is dropped", data.name)
                 }
-            },
+            })),
         }
     }
 
@@ -137,9 +188,9 @@ impl Ready {
         let given_up = format!("sql:{}", target.database);
         if !self.given_up.iter().any(|path| path.as_os_str() == given_up.as_str()) {
             return Err(format!(
-                "the database {} has tables that Tidemark did not make ({}), and the data set {} needs their names: use another \
+                "{} has tables that Tidemark did not make ({}), and the data set {} needs their names: use another \
                  database, or allow that they are dropped with `--allow-destroy {given_up}`",
-                target.database,
+                target.describe(),
                 tables.join(", "),
                 data.name
             ));
@@ -150,6 +201,14 @@ impl Ready {
                 .map_err(|failure| format!("cannot drop {table}: {failure}"))
         })
     }
+}
+
+/// What came of making a database ready.
+enum Made {
+    /// All is done, and what that was.
+    Done(String),
+    /// The load does the rest; what the user is to know.
+    Left(Option<String>),
 }
 
 fn kept(data: &DataSet, loads: u64) -> String {
@@ -173,9 +232,10 @@ fn must_be_there(found: &Found, data: &DataSet, target: &Target) -> Result<(), S
         Found::Foreign { .. } => "has tables of these names that Tidemark did not load".to_owned(),
     };
     Err(format!(
-        "the load needs the data set {}, and the database {} {what}; load it first: `- prepare: {{workload: ..., ...}}` with \
+        "the load needs the data set {}, and {} {what}; load it first: `- prepare: {{workload: ..., ...}}` with \
          the same options",
-        data.name, target.database
+        data.name,
+        target.describe()
     ))
 }
 
@@ -189,49 +249,57 @@ impl Prepared for Ready {
         let mut servers: Vec<Arc<Server>> = Vec::new();
         let mut checks: Vec<(Arc<Server>, Check)> = Vec::new();
         for job in works.iter().filter_map(|work| Job::of(work)) {
-            let server = self.server(&job.target)?;
-            if !servers.iter().any(|known| Arc::ptr_eq(known, server)) {
-                servers.push(Arc::clone(server));
-            }
             let wanted = |check: &Check| match job.settings.checks {
                 _ if job.purpose == Purpose::Drop => false,
                 Checks::None => false,
                 Checks::Quick => !check.scans,
                 Checks::All => true,
             };
-            for check in workload::open(&job.workload)?.checks().into_iter().filter(wanted) {
-                demand(&mut checks, server, check);
+            let all = workload::open(&job.workload)?.checks();
+            for server in self.servers(&job.instances)? {
+                let wanted = all.iter().filter(|check| wanted(check));
+                wanted.for_each(|check| demand(&mut checks, &server, check.clone()));
+                if !servers.iter().any(|known| Arc::ptr_eq(known, &server)) {
+                    servers.push(server);
+                }
             }
         }
-        let mut directories = Vec::new();
-        self.stage.clear();
-        for server in servers {
-            let mut admin = Admin::connect(&server)?;
-            directories.extend(directory_here(&server.target, &mut admin));
-            let jobs = || works.iter().filter_map(|work| Job::of(work));
-            let reads_storage =
-                jobs().any(|job| job.target == server.target && job.settings.reads == Reads::Storage);
-            self.stage.push(Place { server, before: Snapshot::read(&mut admin), reads_storage });
-        }
+        let from_storage: Vec<&Target> = works
+            .iter()
+            .filter_map(|work| Job::of(work))
+            .filter(|job| job.settings.reads == Reads::Storage)
+            .flat_map(|job| job.instances.iter())
+            .collect();
+        let look = |server: &Arc<Server>| {
+            let mut admin = Admin::connect(server)?;
+            let directory = directory_here(&server.target, &mut admin);
+            let reads_storage = from_storage.contains(&&server.target);
+            let (server, before) = (Arc::clone(server), Snapshot::read(&mut admin));
+            Ok((directory, Place { server, before, reads_storage }))
+        };
+        let (directories, stage): (Vec<_>, Vec<_>) = try_together(&servers, look)?.into_iter().unzip();
+        let directories: Vec<PathBuf> = directories.into_iter().flatten().collect();
+        self.stage = stage;
         self.checks = checks;
         self.devices = (!directories.is_empty()).then(|| Counters::read(&directories));
         Ok(carriers)
     }
 
     fn close(&mut self, remarks: &[String]) -> Option<Proof> {
-        let mut counted = self.counted.take();
+        let counted = self.counted.take();
         let mut all = Counts::default();
         counted.values().for_each(|counts| all.add(counts));
         let aborts = all.aborts.iter().map(|(fault, count)| Aborts { fault, count }).collect();
         let mut proof = Proof { setup: remarks.to_vec(), aborts, direct: true, ..Proof::default() };
-        for Place { server, before, reads_storage } in self.stage.drain(..) {
+        let used = together(&std::mem::take(&mut self.stage), |Place { server, before, reads_storage }| {
             let target = &server.target;
-            let counts = counted.remove(&target.describe()).unwrap_or_default();
-            let claim = Claim { acknowledged: counts.acknowledged, reads_storage };
-            let used = Admin::connect(&server).and_then(|mut admin| {
-                let used = evidence::used(&mut admin, target, &before, &claim);
-                used.map_err(|failure| format!("{}: {failure}", target.describe()))
-            });
+            let acknowledged = counted.get(&target.describe()).map_or(0, |counts| counts.acknowledged);
+            let claim = Claim { acknowledged, reads_storage: *reads_storage };
+            let mut admin = Admin::connect(server)?;
+            let used = evidence::used(&mut admin, target, before, &claim);
+            used.map_err(|failure| format!("{}: {failure}", target.describe()))
+        });
+        for used in used {
             match used {
                 Ok(used) => proof.databases.push(used),
                 Err(why) => {
@@ -243,7 +311,7 @@ impl Prepared for Ready {
             proof.devices = counted.devices;
             proof.unchecked.extend(counted.unchecked);
         }
-        proof.checks = self.checks.drain(..).map(|(server, check)| made(&server, check)).collect();
+        proof.checks = together(&std::mem::take(&mut self.checks), |(server, check)| made(server, check));
         Some(proof)
     }
 }
@@ -256,12 +324,12 @@ fn demand(checks: &mut Vec<(Arc<Server>, Check)>, server: &Arc<Server>, check: C
 }
 
 /// Makes a check.
-fn made(server: &Server, check: Check) -> DataCheck {
+fn made(server: &Server, check: &Check) -> DataCheck {
     let broken = Admin::connect(server).ok().and_then(|mut admin| {
         let sql = format!("SELECT count(*) FROM ({}) broken", check.broken_rows);
         admin.value(&sql).ok()?.and_then(|count| count.parse().ok())
     });
-    DataCheck { server: server.target.describe(), holds: check.holds, broken }
+    DataCheck { server: server.target.describe(), holds: check.holds.clone(), broken }
 }
 
 /// Where the database's files are, if it runs on this machine and says so to this user.

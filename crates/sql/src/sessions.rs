@@ -3,23 +3,26 @@
 use crate::connection::Connection;
 use crate::counted::Counted;
 use crate::failure::Failure;
+use crate::instances::Instances;
 use crate::job::{Settings, Target};
 use crate::server::Server;
-use crate::slot::{Runnable, Slot, Thread};
+use crate::slot::{Place, Route, Runnable, Slot, Thread};
 use crate::statement::Statements;
 use crate::workload::Action;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
-use tidemark_load::endpoints::endpoint_of;
 use tidemark_load::engine::{OpenError, Session, Sessions, ThreadContext};
 use tidemark_measure::fault::Fault;
+use tidemark_measure::record::EndpointKind;
 use tidemark_reactor::{Examples, Reactor, Slots, Spawn};
 
 /// The sessions of a work.
 pub(crate) struct Databases {
     workload: Arc<dyn Runnable>,
-    server: Arc<Server>,
+    servers: Arc<[Arc<Server>]>,
+    names: Arc<[String]>,
+    route: Route,
     statements: Arc<Statements>,
     settings: Settings,
     actions: Arc<[Action]>,
@@ -27,65 +30,73 @@ pub(crate) struct Databases {
 }
 
 impl Databases {
-    /// Sessions for this workload; the server's endpoints have been looked up.
+    /// Sessions for this workload on these instances; the servers' endpoints have been looked up.
     pub(crate) fn new(
         workload: Arc<dyn Runnable>,
-        server: Arc<Server>,
+        instances: &Instances,
+        servers: Vec<Arc<Server>>,
+        route: Route,
         settings: &Settings,
         counted: &Arc<Counted>,
     ) -> Self {
-        let dialect = server.target.dialect;
+        let dialect = instances.first().dialect;
         let begin = dialect.begin(settings.isolation);
         let statements = Arc::new(Statements::new(&begin, workload.statements(dialect)));
         let actions = workload.actions().into();
-        Self {
-            workload,
-            server,
-            statements,
-            settings: settings.clone(),
-            actions,
-            counted: Arc::clone(counted),
-        }
+        let (names, settings, counted) = (instances.names().into(), settings.clone(), Arc::clone(counted));
+        Self { workload, servers: servers.into(), names, route, statements, settings, actions, counted }
     }
 }
 
 impl Sessions for Databases {
     fn open(&self, context: ThreadContext) -> Result<Box<dyn Session>, OpenError> {
-        let target = &self.server.target;
-        let reactor = Reactor::new(context.clock, target.timeout_ns)?;
+        let timeout_ns = self.servers.iter().map(|server| server.target.timeout_ns).max().unwrap_or_default();
+        let reactor = Reactor::new(context.clock, timeout_ns)?;
         let examples = Rc::new(Examples::default());
         let thread = Rc::new(Thread {
             reactor: Rc::clone(&reactor),
             examples: Rc::clone(&examples),
-            server: Arc::clone(&self.server),
+            servers: Arc::clone(&self.servers),
+            names: Arc::clone(&self.names),
+            route: self.route,
             statements: Arc::clone(&self.statements),
             settings: self.settings.clone(),
             actions: Arc::clone(&self.actions),
             counted: Arc::clone(&self.counted),
-            counts: RefCell::default(),
+            counts: self.servers.iter().map(|_| RefCell::default()).collect(),
         });
-        let endpoints = self.server.endpoints();
-        let endpoint = move |slot: u32| endpoint_of(context.first_slot, slot, endpoints);
+        let place = |slot: u32| Place::of(&self.servers, context.first_slot, slot);
         // All connections are there before the load begins: to connect is no part of its first transactions.
         let connect = |slot: u32| {
-            let opened =
-                Connection::open(&reactor, &self.server, endpoint(slot), &self.statements, &self.settings);
+            let Place { instance, endpoint } = place(slot);
+            let server = &self.servers[instance];
+            let opened = Connection::open(&reactor, server, endpoint, &self.statements, &self.settings);
             let opened = reactor.block_on_slot(slot, opened);
-            opened.map(Some).map_err(|failure| OpenError(cannot_connect(target, slot, &failure)))
+            opened.map(Some).map_err(|failure| OpenError(cannot_connect(&server.target, slot, &failure)))
         };
         let connections = (0..context.slots).map(connect).collect::<Result<Vec<_>, _>>()?;
+        let places: Vec<Place> = (0..context.slots).map(place).collect();
         let connections = RefCell::new(connections);
         let workload = Arc::clone(&self.workload);
         let spawn: Spawn = Box::new(move |slot, mailbox| {
             let connection = connections.borrow_mut().get_mut(slot as usize).and_then(Option::take);
-            let slot = Slot::new(Rc::clone(&thread), endpoint(slot), connection);
+            let slot = Slot::new(Rc::clone(&thread), places[slot as usize], connection);
             Arc::clone(&workload).run(slot, mailbox)
         });
         Ok(Box::new(Slots::new(&reactor, &examples, context.slots, spawn)))
     }
 
     fn endpoints(&self) -> Vec<String> {
-        self.server.target.endpoints.iter().map(ToString::to_string).collect()
+        match (self.route, &*self.servers) {
+            // Its slots go where their operations are.
+            (Route::BySpace, _) => Vec::new(),
+            (Route::BySlot, [only]) => only.target.endpoints.iter().map(ToString::to_string).collect(),
+            (Route::BySlot, _) => self.names.to_vec(),
+        }
+    }
+
+    fn endpoint_kind(&self) -> EndpointKind {
+        if self.servers.len() > 1 { EndpointKind::Instance } else { EndpointKind::Endpoint }
     }
 }
 

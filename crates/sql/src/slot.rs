@@ -15,6 +15,7 @@ use crate::workload::{Action, Transact, Workload};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
+use tidemark_load::endpoints::endpoint_of;
 use tidemark_load::engine::{Operation, Outcome, Tick};
 use tidemark_measure::fault::Fault;
 use tidemark_measure::rng::Rng;
@@ -28,25 +29,59 @@ const RECONNECT_NS: u64 = 100_000_000;
 pub(crate) struct Thread {
     pub(crate) reactor: Rc<Reactor>,
     pub(crate) examples: Rc<Examples>,
-    pub(crate) server: Arc<Server>,
+    pub(crate) servers: Arc<[Arc<Server>]>,
+    /// What the servers are called where there are several.
+    pub(crate) names: Arc<[String]>,
+    pub(crate) route: Route,
     pub(crate) statements: Arc<Statements>,
     pub(crate) settings: Settings,
     pub(crate) actions: Arc<[Action]>,
     pub(crate) counted: Arc<Counted>,
-    pub(crate) counts: RefCell<Counts>,
+    /// Of each server.
+    pub(crate) counts: Vec<RefCell<Counts>>,
 }
 
 impl Thread {
-    /// Counts a transaction, if it was committed.
+    /// Counts a transaction on an instance, if it was committed.
     #[inline]
-    fn acknowledge(&self, committed: bool) {
-        self.counts.borrow_mut().acknowledged += u64::from(committed);
+    fn acknowledge(&self, instance: usize, committed: bool) {
+        self.counts[instance].borrow_mut().acknowledged += u64::from(committed);
     }
 }
 
 impl Drop for Thread {
     fn drop(&mut self) {
-        self.counted.add(self.server.target.describe(), &self.counts.borrow());
+        for (server, counts) in self.servers.iter().zip(&self.counts) {
+            self.counted.add(server.target.describe(), &counts.borrow());
+        }
+    }
+}
+
+/// On which of several instances an operation is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Route {
+    /// On its slot's: a client stays with one, and has a number among the clients of that one.
+    BySlot,
+    /// On the one that its space names, from 1.
+    BySpace,
+}
+
+/// Where a slot is connected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// Which instance.
+    pub(crate) instance: usize,
+    /// Which of its endpoints.
+    pub(crate) endpoint: usize,
+}
+
+impl Place {
+    /// The place of a slot of a session whose first slot has the number `first` within the work: instances in turn, and of each
+    /// of them its endpoints in turn.
+    pub(crate) fn of(servers: &[Arc<Server>], first: u32, slot: u32) -> Self {
+        let instance = endpoint_of(first, slot, servers.len());
+        let round = (first as usize + slot as usize) / servers.len();
+        Self { instance, endpoint: round % servers[instance].endpoints() }
     }
 }
 
@@ -62,6 +97,7 @@ impl<W: Transact> Runnable for W {
             let mut state = self.state();
             loop {
                 let (operation, _) = mailbox.next().await;
+                let operation = slot.directed(operation);
                 let outcome = slot.perform(&*self, &operation, &mut state).await;
                 mailbox.complete(slot.thread.reactor.now(), outcome);
             }
@@ -72,7 +108,7 @@ impl<W: Transact> Runnable for W {
 /// A slot.
 pub struct Slot {
     thread: Rc<Thread>,
-    endpoint: usize,
+    place: Place,
     connection: Option<Connection>,
     /// Before this, it does not connect.
     held_until: Tick,
@@ -82,8 +118,27 @@ pub struct Slot {
 
 impl Slot {
     /// A slot whose connection is made already, or when it is first needed.
-    pub(crate) fn new(thread: Rc<Thread>, endpoint: usize, connection: Option<Connection>) -> Self {
-        Self { thread, endpoint, connection, held_until: 0, has_begun: false }
+    pub(crate) fn new(thread: Rc<Thread>, place: Place, connection: Option<Connection>) -> Self {
+        Self { thread, place, connection, held_until: 0, has_begun: false }
+    }
+
+    /// An operation as its workload sees it, which knows one database.
+    fn directed(&mut self, operation: Operation) -> Operation {
+        let instances = self.thread.servers.len() as u64;
+        let number = operation.space.saturating_sub(1);
+        match self.thread.route {
+            // Nothing changes for the only instance.
+            _ if instances == 1 => operation,
+            Route::BySlot => Operation { space: number / instances + 1, ..operation },
+            Route::BySpace => {
+                let instance = (number % instances) as usize;
+                if instance != self.place.instance {
+                    self.place = Place { instance, endpoint: 0 };
+                    self.connection = None;
+                }
+                Operation { space: 1, ..operation }
+            }
+        }
     }
 
     /// Does a transaction, as often as it must and may.
@@ -108,7 +163,7 @@ impl Slot {
                 self.note(operation, &failure);
                 return Outcome { retries, ..Outcome::failure(failure.fault) };
             }
-            self.thread.counts.borrow_mut().aborts.count(failure.fault);
+            self.thread.counts[self.place.instance].borrow_mut().aborts.count(failure.fault);
             retries += 1;
             self.back_off(operation, retries).await;
         }
@@ -128,7 +183,10 @@ impl Slot {
     fn note(&self, operation: &Operation, failure: &Failure) {
         let label = |action: &Action| action.label.clone();
         let label = self.thread.actions.get(usize::from(operation.action)).map(label).unwrap_or_default();
-        self.thread.examples.note(failure.fault, || format!("{label}: {failure}"));
+        self.thread.examples.note(failure.fault, || match &*self.thread.names {
+            [_] => format!("{label}: {failure}"),
+            names => format!("{label} on {}: {failure}", names[self.place.instance]),
+        });
     }
 
     /// One attempt; gives the bytes that it moved in bulk.
@@ -170,13 +228,13 @@ impl Slot {
         let failure = match ended {
             Ok(end) if action.explicit => match finish(connection, end, thread.settings.savepoint).await {
                 Ok(()) => {
-                    thread.acknowledge(end == End::Commit);
+                    thread.acknowledge(self.place.instance, end == End::Commit);
                     return Ok(moved);
                 }
                 Err(failure) => failure,
             },
             Ok(_) => {
-                thread.acknowledge(has_run);
+                thread.acknowledge(self.place.instance, has_run);
                 return Ok(moved);
             }
             // A statement of its own may have been committed before the connection was lost.
@@ -225,8 +283,8 @@ impl Slot {
         }
         let opened = Connection::open(
             &thread.reactor,
-            &thread.server,
-            self.endpoint,
+            &thread.servers[self.place.instance],
+            self.place.endpoint,
             &thread.statements,
             &thread.settings,
         );

@@ -181,6 +181,7 @@ fn weigh<'r>(evaluation: &Evaluation, mut gathered: Gathered<'r, '_>) -> Measure
         p50_ns: known(&all, |one| one.quantile_ns(0.5)),
         p95_ns: known(&all, |one| one.quantile_ns(0.95)),
         p99_ns: known(&all, |one| one.quantile_ns(0.99)),
+        fairness: known(&all, Pooled::fairness),
         operations: operations(&stages),
         total,
         failed,

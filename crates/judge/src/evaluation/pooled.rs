@@ -1,5 +1,6 @@
 //! Operations taken together: all of a repeat, or those of one label.
 
+use crate::fairness::fairness;
 use crate::sweep::data_operations;
 use tidemark_measure::histogram::Histogram;
 use tidemark_measure::record::{Operation, Run, Stage, Work};
@@ -99,6 +100,14 @@ impl<'a> Pooled<'a> {
             Statistic::Mean => self.mean_ns(),
             Statistic::Quantile(fraction) => self.quantile_ns(fraction),
         }
+    }
+
+    /// Jain's index of fairness over the instances or endpoints of each work, in the mean; `None` where no work has several.
+    pub(super) fn fairness(&self) -> Option<f64> {
+        let mut works: Vec<&Work> = self.operations.iter().map(|(work, _)| *work).collect();
+        works.dedup_by(|one, other| std::ptr::eq(*one, *other));
+        let indexes: Vec<f64> = works.into_iter().filter_map(fairness).map(|own| own.jain).collect();
+        (!indexes.is_empty()).then(|| indexes.iter().sum::<f64>() / indexes.len() as f64)
     }
 
     /// Operations that ended, and those of them that failed.

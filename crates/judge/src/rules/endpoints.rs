@@ -1,8 +1,9 @@
-//! Whether one of a target's endpoints is dead, fails more often or is slower than the others.
+//! Whether one of a target's endpoints or instances is dead, was away, fails more often or is slower than the others.
 
 use super::Findings;
+use super::outage::{is_grave, longest_row, missing_in};
 use crate::Severity;
-use crate::context::WorkContext;
+use crate::context::{SECOND_NS, WorkContext, sum};
 use crate::words::endpoints::{Endpoints as Found, Served};
 use tidemark_measure::histogram::Histogram;
 use tidemark_measure::record::EndpointUse;
@@ -29,20 +30,48 @@ pub(super) fn unequal(context: &WorkContext<'_>, out: &mut Findings) {
         if others.ok == 0 || own.total() == 0 {
             continue;
         }
-        let (endpoint, all) = (own.endpoint.clone(), || all.iter().map(served).collect());
+        let (endpoint, kind) = (own.endpoint.clone(), own.kind);
+        let all = || all.iter().map(served).collect();
         let failed = own.faults.total();
         let share = |one: &EndpointUse| one.faults.total() as f64 / one.total().max(1) as f64;
         if own.ok == 0 {
-            out.say(context.finding(Severity::Critical, Found::Dead { endpoint, failed, all: all() }));
+            out.say(context.finding(Severity::Critical, Found::Dead { endpoint, kind, failed, all: all() }));
+        } else if let Some(away) = away(context, own, &others) {
+            let Away { from_second, seconds, missing, failed } = away;
+            let what = Found::Outage { endpoint, kind, seconds, from_second, missing, failed, all: all() };
+            let grave = is_grave(context, seconds.saturating_mul(SECOND_NS));
+            out.say(context.finding(if grave { Severity::Critical } else { Severity::Warning }, what));
         } else if failed >= FAILED_LEAST && share(own) >= FAILING_TIMES * share(&others) {
             let (failed, failed_elsewhere) = (share(own), share(&others));
-            let what = Found::Failing { endpoint, failed, failed_elsewhere, all: all() };
+            let what = Found::Failing { endpoint, kind, failed, failed_elsewhere, all: all() };
             out.say(context.finding(Severity::Warning, what));
         } else if let Some((fraction, took_ns, took_elsewhere_ns)) = slower(&own.response, &others.response) {
-            let what = Found::Slow { endpoint, fraction, took_ns, took_elsewhere_ns, all: all() };
+            let what = Found::Slow { endpoint, kind, fraction, took_ns, took_elsewhere_ns, all: all() };
             out.say(context.finding(Severity::Warning, what));
         }
     }
+}
+
+/// A time in which an endpoint did nothing.
+struct Away {
+    from_second: u64,
+    seconds: u64,
+    missing: f64,
+    failed: u64,
+}
+
+/// The longest row of whole seconds in which an endpoint had no success and the others had some, as an operation's outage is
+/// found ([`operation_outage`](super::outage::operation_outage)).
+fn away(context: &WorkContext<'_>, own: &EndpointUse, others: &EndpointUse) -> Option<Away> {
+    let at = |counts: &[u64], second: u64| counts.get(second as usize).copied().unwrap_or(0);
+    let seconds: Vec<u64> = context.whole_seconds().map(|second| second.index.into()).collect();
+    let gone = |second: &u64| at(&own.ok_by_second, *second) == 0 && at(&others.ok_by_second, *second) > 0;
+    let (from, length) = longest_row(&seconds.iter().map(gone).collect::<Vec<_>>());
+    let row = &seconds[from..from + length];
+    let total = sum(seconds.iter().map(|second| at(&own.ok_by_second, *second)));
+    let missing = missing_in(total, seconds.len(), length)?;
+    let failed = sum(row.iter().map(|second| at(&own.failed_by_second, *second)));
+    Some(Away { from_second: *row.first()?, seconds: length as u64, missing, failed })
 }
 
 /// The first percentile at which an endpoint is much slower than the others, and both values.
@@ -69,7 +98,7 @@ mod tests {
     use super::super::testing::{MS, healthy, said, work};
     use super::*;
     use tidemark_measure::fault::Fault;
-    use tidemark_measure::record::Run;
+    use tidemark_measure::record::{EndpointKind, Run};
 
     /// Three endpoints with these successes, failures and response times.
     fn with(numbers: [(u64, u64, u64); 3]) -> Run {
@@ -88,7 +117,7 @@ mod tests {
     }
 
     fn rules(run: &Run) -> Vec<&'static str> {
-        let told = ["endpoint-dead", "endpoint-failing", "endpoint-slow"];
+        let told = ["endpoint-dead", "endpoint-outage", "endpoint-failing", "endpoint-slow"];
         told.into_iter().filter(|rule| said(run, rule).is_some()).collect()
     }
 
@@ -123,6 +152,34 @@ mod tests {
         let response = &mut work(&mut tail).endpoints[0].response;
         response.record_many(30 * MS, 400);
         assert!(said(&tail, "endpoint-slow").unwrap().title().contains("p90 30.0 ms against 10.0 ms"));
+    }
+
+    #[test]
+    fn one_that_was_away_for_a_while_is_named_with_the_time() {
+        let mut run = with([(2_000, 0, 10 * MS), (1_400, 90, 10 * MS), (2_000, 0, 10 * MS)]);
+        for (place, own) in work(&mut run).endpoints.iter_mut().enumerate() {
+            own.kind = EndpointKind::Instance;
+            let is_away = |second| place == 1 && (5..11).contains(&second);
+            own.ok_by_second = (0..20).map(|second| if is_away(second) { 0 } else { 100 }).collect();
+            own.failed_by_second = (0..20).map(|second| if is_away(second) { 15 } else { 0 }).collect();
+        }
+        assert_eq!(rules(&run), ["endpoint-outage"], "its failures are those of the outage");
+        let finding = said(&run, "endpoint-outage").unwrap();
+        assert_eq!(
+            finding.title(),
+            "no operation at http://b succeeded for 6 whole seconds, while the other instances went on"
+        );
+        assert!(finding.detail().starts_with("From second 5 to second 11, about 600 operations are missing"));
+        assert!(finding.detail().contains("90 failed meanwhile"), "{}", finding.detail());
+        assert_eq!(finding.severity, Severity::Critical, "more than a tenth of the window");
+        let all = &mut work(&mut run).endpoints;
+        all[1].ok_by_second[6..].fill(100);
+        all[1].faults = Vec::new().into();
+        assert_eq!(rules(&run), [""; 0], "one second is no outage");
+        for own in &mut work(&mut run).endpoints {
+            own.ok_by_second[5..11].fill(0);
+        }
+        assert_eq!(rules(&run), [""; 0], "where nobody went on, it is not this one's");
     }
 
     #[test]

@@ -33,12 +33,9 @@ pub(super) fn outage(context: &WorkContext<'_>, out: &mut Findings) {
     if length.saturating_sub(own_standstill_ns(context, longest_gap)) < limit {
         return;
     }
-    let window = context.window_ns().max(1);
     let start = longest_gap.from_ns.max(context.work.window_start_ns);
     let inside = longest_gap.to_ns.min(context.work.window_end_ns).saturating_sub(start);
-    let share = inside as f64 / window as f64;
-    // What is not measured has no mean to change.
-    let grave = (share >= OUTAGE_GRAVE_SHARE && context.measures()) || length >= OUTAGE_GRAVE_NS;
+    let grave = is_grave(context, inside) || length >= OUTAGE_GRAVE_NS;
     let severity = if grave { Severity::Critical } else { Severity::Warning };
     let seconds: Vec<_> = context.seconds_touching(longest_gap.from_ns, longest_gap.to_ns).collect();
     let what = Found::Outage {
@@ -62,6 +59,13 @@ pub(super) fn outage(context: &WorkContext<'_>, out: &mut Findings) {
         whole_seconds: context.whole_seconds().count() as u64,
     };
     out.say(context.finding(severity, what));
+}
+
+/// Whether an outage of so much of the window is grave.
+pub(super) fn is_grave(context: &WorkContext<'_>, inside_ns: u64) -> bool {
+    let share = inside_ns as f64 / context.window_ns().max(1) as f64;
+    // What is not measured has no mean to change.
+    (share >= OUTAGE_GRAVE_SHARE && context.measures()) || inside_ns >= OUTAGE_GRAVE_NS
 }
 
 /// For how long the generator itself stood still in a gap: nobody knows what the storage did meanwhile. A thread that block
@@ -93,12 +97,8 @@ pub(super) fn operation_outage(context: &WorkContext<'_>, out: &mut Findings) {
         let own = |second: &Second| second.operations.get(index).copied().unwrap_or_default();
         let gone: Vec<_> = seconds.iter().map(|second| own(second).ok == 0 && ok_in(second) > 0).collect();
         let (from, length) = longest_row(&gone);
-        // What would have succeeded meanwhile at the operation's usual rate.
         let total = sum(seconds.iter().map(|second| own(second).ok));
-        let missing = total as f64 / (seconds.len() - length).max(1) as f64 * length as f64;
-        if length < OPERATION_SECONDS || missing < OUTAGE_TIMES_TYPICAL as f64 {
-            continue;
-        }
+        let Some(missing) = missing_in(total, seconds.len(), length) else { continue };
         let row = &seconds[from..from + length];
         let failed = sum(row.iter().map(|second| own(second).failed));
         let what = Found::OfOperation {
@@ -112,8 +112,15 @@ pub(super) fn operation_outage(context: &WorkContext<'_>, out: &mut Findings) {
     }
 }
 
+/// What would have succeeded at the usual rate in a row of seconds without success, given the successes in all seconds; `None` where
+/// the row is no outage.
+pub(super) fn missing_in(ok: u64, seconds: usize, row: usize) -> Option<f64> {
+    let missing = ok as f64 / (seconds - row).max(1) as f64 * row as f64;
+    (row >= OPERATION_SECONDS && missing >= OUTAGE_TIMES_TYPICAL as f64).then_some(missing)
+}
+
 /// Where the longest row of `true` begins, and its length.
-fn longest_row(marks: &[bool]) -> (usize, usize) {
+pub(super) fn longest_row(marks: &[bool]) -> (usize, usize) {
     let (mut best, mut from) = ((0, 0), 0);
     for (index, mark) in marks.iter().enumerate() {
         if !mark {

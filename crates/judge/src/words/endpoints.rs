@@ -1,9 +1,10 @@
-//! Whether a target's endpoints served alike.
+//! Whether a target's endpoints, or its instances, served alike.
 
 use super::Tell;
 use super::phrase::{Phrase, count, decimal, duration, percent, phrase};
 use crate::rules::success_percent;
 use serde::Serialize;
+use tidemark_measure::record::EndpointKind;
 use tidemark_measure::units;
 
 /// What one endpoint did.
@@ -42,11 +43,25 @@ impl Served {
 pub enum Endpoints {
     Dead {
         endpoint: String,
+        kind: EndpointKind,
+        failed: u64,
+        all: Vec<Served>,
+    },
+    /// It succeeded no more while the others did.
+    Outage {
+        endpoint: String,
+        kind: EndpointKind,
+        /// Seconds in a row, from this one since the work's start.
+        seconds: u64,
+        from_second: u64,
+        /// What it would have done meanwhile at its usual rate.
+        missing: f64,
         failed: u64,
         all: Vec<Served>,
     },
     Failing {
         endpoint: String,
+        kind: EndpointKind,
         /// Shares of the operations, 0 to 1.
         failed: f64,
         failed_elsewhere: f64,
@@ -54,6 +69,7 @@ pub enum Endpoints {
     },
     Slow {
         endpoint: String,
+        kind: EndpointKind,
         /// The percentile that is compared, as a fraction.
         fraction: f64,
         took_ns: u64,
@@ -66,6 +82,7 @@ impl Tell for Endpoints {
     fn rule(&self) -> &'static str {
         match self {
             Endpoints::Dead { .. } => "endpoint-dead",
+            Endpoints::Outage { .. } => "endpoint-outage",
             Endpoints::Failing { .. } => "endpoint-failing",
             Endpoints::Slow { .. } => "endpoint-slow",
         }
@@ -76,19 +93,31 @@ impl Tell for Endpoints {
             Endpoints::Dead { endpoint, failed, .. } => {
                 phrase!["none of the ", count(*failed), " operations at ", endpoint, " succeeded"]
             }
-            Endpoints::Failing { endpoint, failed, failed_elsewhere, .. } => phrase![
+            Endpoints::Outage { endpoint, kind, seconds, .. } => phrase![
+                "no operation at ",
+                endpoint,
+                " succeeded for ",
+                count(*seconds),
+                " whole seconds, while the other ",
+                plural(*kind),
+                " went on"
+            ],
+            Endpoints::Failing { endpoint, kind, failed, failed_elsewhere, .. } => phrase![
                 percent(*failed),
                 " of the operations at ",
                 endpoint,
                 " failed, ",
                 percent(*failed_elsewhere),
-                " at the other endpoints"
+                " at the other ",
+                plural(*kind)
             ],
-            Endpoints::Slow { endpoint, fraction, took_ns, took_elsewhere_ns, .. } => phrase![
+            Endpoints::Slow { endpoint, kind, fraction, took_ns, took_elsewhere_ns, .. } => phrase![
                 endpoint,
                 " was ",
                 decimal(*took_ns as f64 / (*took_elsewhere_ns).max(1) as f64),
-                " times as slow as the other endpoints: ",
+                " times as slow as the other ",
+                plural(*kind),
+                ": ",
                 if *fraction == 0.5 { "median ".to_owned() } else { format!("p{:.0} ", fraction * 100.0) },
                 duration(*took_ns),
                 " against ",
@@ -100,20 +129,42 @@ impl Tell for Endpoints {
     fn detail(&self) -> String {
         match self {
             Endpoints::Dead { .. } | Endpoints::Failing { .. } => {
-                "Look at that server and the way to it. The workers of an endpoint stay with it: their operations fail, and \
+                "Look at that server and the way to it. The clients of an endpoint stay with it: their operations fail, and \
                  do not go elsewhere."
+                    .into()
             }
-            Endpoints::Slow { .. } => {
+            Endpoints::Outage { from_second, seconds, missing, failed, .. } => format!(
+                "From second {from_second} to second {}, about {} operations are missing at its usual rate; {} failed meanwhile. \
+                 Look at that server's log for this time.",
+                from_second.saturating_add(*seconds),
+                units::count(missing.round() as u64),
+                units::count(*failed),
+            ),
+            Endpoints::Slow { kind: EndpointKind::Endpoint, .. } => {
                 "The result mixes the response times of unequal servers, and in a closed loop the workers of the slow one \
                  do fewer operations."
+                    .into()
+            }
+            Endpoints::Slow { kind: EndpointKind::Instance, .. } => {
+                "The sum hides an unequal share: in a closed loop the clients of the slow instance do fewer operations. Compare \
+                 its settings, its data and what else runs beside it."
+                    .into()
             }
         }
-        .into()
     }
 
     fn evidence(&self) -> Vec<String> {
-        let (Endpoints::Dead { all, .. } | Endpoints::Failing { all, .. } | Endpoints::Slow { all, .. }) =
-            self;
+        let (Endpoints::Dead { all, .. }
+        | Endpoints::Outage { all, .. }
+        | Endpoints::Failing { all, .. }
+        | Endpoints::Slow { all, .. }) = self;
         all.iter().map(Served::line).collect()
+    }
+}
+
+fn plural(kind: EndpointKind) -> &'static str {
+    match kind {
+        EndpointKind::Endpoint => "endpoints",
+        EndpointKind::Instance => "instances",
     }
 }

@@ -3,6 +3,7 @@
 use super::Subject;
 use super::panel::{Best, Panel, level_words};
 use crate::content::{self, NONE, bandwidth};
+use crate::endpoints::index;
 use crate::table::{Table, Tone};
 use tidemark_judge::evaluation::{
     Cell, Comparison, Estimate, Metric, Outcome, Totals, difference, plus_minus as words_of, totals,
@@ -216,9 +217,11 @@ pub(super) fn levels(panel: &Panel<'_>) -> Option<Table> {
         return None;
     }
     let numbers = ["Throughput", "±", "Bandwidth", "mean", "p50", "p95", "p99", "Failed"];
+    let is_shared = panel.cells.iter().any(|cell| cell.fairness.is_some());
     let mut table = Table::new(format!("Levels of {}", panel.title()))
         .words(["Arm", "Level"])
         .numbers(numbers)
+        .numbers(is_shared.then_some("Fairness"))
         .words(["Service level", "Remarks"])
         .grouped();
     let ladders = panel.ladders();
@@ -239,7 +242,7 @@ pub(super) fn levels(panel: &Panel<'_>) -> Option<Table> {
             remarks.extend(cell.objection());
             let meets =
                 cell.meets.map_or(NONE, |meets| if meets { "✓\u{a0}within" } else { "✕\u{a0}outside" });
-            let cells = vec![
+            let mut cells = vec![
                 arm.to_owned(),
                 level_words(level),
                 units::rate(cell.throughput.mean),
@@ -250,9 +253,10 @@ pub(super) fn levels(panel: &Panel<'_>) -> Option<Table> {
                 time(&cell.p95_ns),
                 time(&cell.p99_ns),
                 units::count(cell.failed),
-                meets.to_owned(),
-                remarks.join(", "),
             ];
+            cells
+                .extend(is_shared.then(|| cell.fairness.as_ref().map_or(NONE.into(), |own| index(own.mean))));
+            cells.extend([meets.to_owned(), remarks.join(", ")]);
             table.row(if cell.invalid { Tone::Bad } else { Tone::Plain }, cells);
         }
     }

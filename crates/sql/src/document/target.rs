@@ -1,6 +1,8 @@
 //! The `target` of a document: which database the load runs against.
 
+use super::instances;
 use crate::dialect::Dialect;
+use crate::instances::Instances;
 use crate::job::{Endpoint, Target, Tls};
 use std::path::PathBuf;
 use tidemark_keys::kinds::{Flag, Parsed, PositiveDuration, Text, Whole, Word};
@@ -20,7 +22,19 @@ static COCKROACH: Mapping =
 static PLACE: Mapping = Mapping::new(
     "database_place",
     "Where a database is, and who connects",
-    &[&URL, &HOST, &PORT, &ENDPOINTS, &USER, &PASSWORD.text, &PASSWORD.file, &DATABASE, &TLS, &CA_FILE],
+    &[
+        &URL,
+        &HOST,
+        &PORT,
+        &ENDPOINTS,
+        &INSTANCES,
+        &USER,
+        &PASSWORD.text,
+        &PASSWORD.file,
+        &DATABASE,
+        &TLS,
+        &CA_FILE,
+    ],
 );
 static SESSION: Mapping = Mapping::new("database_session", "How it is spoken to", &[&TIMEOUT, &PREPARED]);
 
@@ -43,6 +57,13 @@ static ENDPOINTS: Key<OneOrList<Parsed<Place>>> = Key::new(
     "Several servers of one database, which connections take in turn",
     OneOrList(Parsed("`host:port`", host_and_port)),
 )
+.expanded();
+static INSTANCES: Key<OneOrList<Parsed<Vec<instances::Place>>>> = Key::new(
+    "instances",
+    "Several databases that are loaded and run together: listed, with commas or as a list, or numbered by ranges in braces",
+    OneOrList(Parsed("`host:port`, `host:port/database`, `host:{5432-5435}`", instances::places)),
+)
+.example("10.0.0.1:{5432-5435}")
 .expanded();
 static USER: Key<Text> = Key::new("user", "User", Text).otherwise("the dialect's usual one").expanded();
 static PASSWORD: OrFile =
@@ -114,7 +135,7 @@ fn address(text: &str) -> Result<Address, Problem> {
     Ok(address)
 }
 
-fn host_and_port(text: &str) -> Result<(String, Option<u16>), Problem> {
+pub(crate) fn host_and_port(text: &str) -> Result<(String, Option<u16>), Problem> {
     let wrong =
         || Problem::new(format!("'{text}' names no server"), "write host:port, such as 10.0.0.1:5432");
     let (host, port) = match text.rsplit_once(':') {
@@ -127,14 +148,17 @@ fn host_and_port(text: &str) -> Result<(String, Option<u16>), Problem> {
     if host.is_empty() { Err(wrong()) } else { Ok((host.to_owned(), port)) }
 }
 
-/// Reads the mapping under `target`.
-pub(crate) fn target(kind: &str, table: &mut Table<'_>) -> Option<Target> {
+/// Reads the mapping under `target`: a database, or its instances.
+pub(crate) fn target(kind: &str, table: &mut Table<'_>) -> Option<Instances> {
     let (dialect, usual_port, usual_user) = match kind {
         "cockroach" => (Dialect::Cockroach, 26257, "root"),
         _ => (Dialect::Postgres, 5432, "postgres"),
     };
     table.contradiction(&HOST, &ENDPOINTS, "one server or a list of them");
     table.contradiction(&URL, &ENDPOINTS, "one server or a list of them");
+    table.contradiction(&HOST, &INSTANCES, "one database or several");
+    table.contradiction(&URL, &INSTANCES, "one database or several");
+    table.contradiction(&ENDPOINTS, &INSTANCES, "servers of one database or several databases");
     let given = table.get(&URL).unwrap_or_default();
     let port = table.get(&PORT).or(given.port).unwrap_or(usual_port);
     let own_host = if table.has(&HOST) { table.get(&HOST) } else { given.host };
@@ -144,7 +168,8 @@ pub(crate) fn target(kind: &str, table: &mut Table<'_>) -> Option<Target> {
         endpoints.push(endpoint(own_host.unwrap_or_else(|| "127.0.0.1".into()), port));
     }
     let user = table.get(&USER).or(given.user).unwrap_or_else(|| usual_user.into());
-    Some(Target {
+    let places: Vec<_> = table.all(&INSTANCES).into_iter().flatten().collect();
+    let target = Target {
         dialect,
         endpoints,
         database: table.get(&DATABASE).or(given.database).unwrap_or_else(|| user.clone()),
@@ -154,7 +179,23 @@ pub(crate) fn target(kind: &str, table: &mut Table<'_>) -> Option<Target> {
         ca_file: table.get(&CA_FILE).map(PathBuf::from),
         timeout_ns: table.value(&TIMEOUT),
         prepared: table.value(&PREPARED),
-    })
+    };
+    let instance = |place: instances::Place| Target {
+        endpoints: vec![endpoint(place.host, place.port.unwrap_or(port))],
+        database: place.database.unwrap_or_else(|| target.database.clone()),
+        ..target.clone()
+    };
+    let mut all: Vec<Target> = Vec::with_capacity(places.len());
+    for one in places.into_iter().map(instance) {
+        if all.contains(&one) {
+            let help = "name each instance once: what it does would count twice";
+            table.log().error(table.place(), format!("{} is an instance twice", one.describe()), help);
+            return None;
+        }
+        all.push(one);
+    }
+    let mut all = all.into_iter();
+    Some(all.next().map_or_else(|| target.clone().into(), |first| Instances::new(first, all.collect())))
 }
 
 /// A host that begins with a slash is the directory of a Unix socket, whose name has the port in it (libpq's rule).

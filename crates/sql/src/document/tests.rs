@@ -55,7 +55,7 @@ const LOAD: &str = "load: {workload: pgbench/tpcb-like, for: 1s}";
 
 #[test]
 fn targets_are_read_from_keys_and_urls() {
-    let target = |text: &str| job(&first(text, LOAD)).target.clone();
+    let target = |text: &str| job(&first(text, LOAD)).instances.first().clone();
     let plain = target(PLAIN);
     assert_eq!(
         (plain.dialect, plain.endpoints),
@@ -86,6 +86,40 @@ fn targets_are_read_from_keys_and_urls() {
     refused("{kind: postgres, url: \"mysql://h\"}", LOAD, "the scheme is 'mysql'");
     refused("{kind: postgres, host: a, endpoints: [b]}", LOAD, "exclude each other");
     refused("postgres", LOAD, "needs settings");
+}
+
+#[test]
+fn instances_share_everything_but_their_places() {
+    let target = |text: &str| job(&first(text, LOAD)).instances.clone();
+    let all = target("{kind: postgres, instances: \"10.0.0.1:{5432-5434}\", user: u, timeout: 5s}");
+    assert_eq!(all.names(), ["10.0.0.1:5432", "10.0.0.1:5433", "10.0.0.1:5434"]);
+    assert!(all.iter().all(|one| one.user == "u" && one.database == "u" && one.timeout_ns == 5_000_000_000));
+    let listed = target("{kind: postgres, port: 7, instances: [\"a,b:1\", \"c/x\"]}");
+    assert_eq!(listed.names(), ["a:7/postgres", "b:1/postgres", "c:7/x"]);
+    for (text, expected) in [
+        ("{kind: postgres, instances: [a, \"a:5432\"]}", "is an instance twice"),
+        ("{kind: postgres, instances: a, host: b}", "exclude each other"),
+        ("{kind: postgres, instances: a, endpoints: b}", "exclude each other"),
+        ("{kind: postgres, instances: \"a{1}\"}", "has no range in its braces"),
+    ] {
+        refused(text, LOAD, expected);
+    }
+}
+
+#[test]
+fn each_instance_has_the_clients_and_the_loaders() {
+    const THREE: &str = "{kind: postgres, instances: \"h:{1-3}\"}";
+    let load = first(THREE, "load: {workload: pgbench/tpcb-like, clients: 5, for: 1s}");
+    assert_eq!((load.load.workers, job(&load).instances.count()), (15, 3));
+    let two = first(THREE, "load: {workload: pgbench/tpcb-like, clients: 5, instances: 2, for: 1s}");
+    assert_eq!((two.load.workers, job(&two).instances.names()), (10, vec!["h:1".into(), "h:2".into()]));
+    let fill = first(THREE, "prepare: {workload: pgbench/tpcb-like, scale: 10, loaders: 2}");
+    let SourcePlan::Scan { spaces, .. } = fill.load.source else { panic!() };
+    assert_eq!((fill.load.workers, spaces), (6, Some((1, 3))));
+    let four = "load: {workload: kv, instances: 4, for: 1s}";
+    refused(THREE, four, "is to run on 4 instances, and the target has 3");
+    let many = "load: {workload: kv, clients: 400000, for: 1s}";
+    refused(THREE, many, "`clients` come to 1200000 on 3 instances");
 }
 
 #[test]

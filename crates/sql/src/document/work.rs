@@ -1,8 +1,10 @@
 //! The works of a stage: the data set that is filled and dropped, and the load that is measured.
 
+use super::instances;
 use crate::admin::PATIENCE_NS;
 use crate::data::DataSet;
-use crate::job::{Checks, Isolation, Job, Purpose, Reads, Settings, Spec, Target};
+use crate::instances::Instances;
+use crate::job::{Checks, Isolation, Job, Purpose, Reads, Settings, Spec};
 use crate::workload::{self, Family, Names, Runnable};
 use std::sync::Arc;
 use tidemark_keys::kinds::{Duration, Flag, Whole, Word};
@@ -25,12 +27,12 @@ static PREPARE: Mapping = Mapping::new(
     &[&WORKLOAD, &LOADERS, &FRESH, &CHECKS],
 )
 .with(&[&OPTIONS]);
-static LOAD: Mapping =
-    Mapping::new("load", "The measured load: transactions", &[&WORKLOAD, &CLIENTS, &CHECKS, &READS]).with(&[
-        &OPTIONS,
-        &TRANSACTIONS,
-        &TIMING,
-    ]);
+static LOAD: Mapping = Mapping::new(
+    "load",
+    "The measured load: transactions",
+    &[&WORKLOAD, &CLIENTS, &INSTANCES, &CHECKS, &READS],
+)
+.with(&[&OPTIONS, &TRANSACTIONS, &TIMING]);
 static CLEANUP: Mapping =
     Mapping::new("cleanup", "Drops a workload's data set, if Tidemark made it", &[&WORKLOAD])
         .with(&[&OPTIONS]);
@@ -39,13 +41,20 @@ static WORKLOAD: Key<Names> =
     Key::new("workload", "Which workload", Names).required("write one such as pgbench/tpcb-like");
 static CLIENTS: Key<Whole<u32>> = Key::new(
     "clients",
-    "Connections, each with one transaction at a time; with a `rate`, the limit of transactions in flight",
+    "Connections, on each instance, each with one transaction at a time; with a `rate`, which is that of all instances together, \
+     the limit of transactions in flight",
     Whole(1, defaults::MOST_WORKERS),
 )
 .default("1")
 .also(&["threads", "workers", "concurrency"]);
+static INSTANCES: Key<Whole<u32>> = Key::new(
+    "instances",
+    "How many of the target's `instances` it runs on: the first ones",
+    Whole(1, instances::MOST as u32),
+)
+.otherwise("all");
 static LOADERS: Key<Whole<u32>> =
-    Key::new("loaders", "Connections that load side by side", Whole(1, 1000)).default("4");
+    Key::new("loaders", "Connections that load side by side, on each instance", Whole(1, 1000)).default("4");
 static FRESH: Key<Flag> =
     Key::new("fresh", "Load it anew although it is there: earlier loads have changed it", Flag)
         .default("false");
@@ -110,7 +119,7 @@ static PIPELINE: Key<Flag> =
         .default("false");
 
 /// Reads a work; all random choices come from `seed`.
-pub(crate) fn work(place: WorkPlace, mut table: Table<'_>, target: &Target, seed: u64) -> Option<Work> {
+pub(crate) fn work(place: WorkPlace, mut table: Table<'_>, instances: &Instances, seed: u64) -> Option<Work> {
     if !KEYS.iter().any(|known| known.name == place.keyword) {
         let help = "remove it, or use `prepare`, `load` or `cleanup`";
         let message = format!("`{}` does not apply to databases", place.keyword);
@@ -130,12 +139,12 @@ pub(crate) fn work(place: WorkPlace, mut table: Table<'_>, target: &Target, seed
         }
     };
     let doing = match place.kind {
-        WorkKind::Normal => load(&mut table, target, &workload, name),
-        WorkKind::Prepare => fill(&mut table, target, family, workload),
-        _ => drop_data(&mut table),
+        WorkKind::Normal => load(&mut table, instances, &workload, name),
+        WorkKind::Prepare => fill(&mut table, instances, family, workload),
+        _ => drop_data(&mut table, instances),
     };
     table.finish();
-    let Doing { workers, purpose, settings, pacing, stop, source, labels } = doing;
+    let Doing { instances, workers, purpose, settings, pacing, stop, source, labels } = doing;
     Some(Work {
         name: common.name,
         kind: place.kind,
@@ -150,7 +159,7 @@ pub(crate) fn work(place: WorkPlace, mut table: Table<'_>, target: &Target, seed
             seed,
             stream: place.stream,
         },
-        job: tidemark_plan::job::Job::new(Job { target: target.clone(), workload: spec, purpose, settings }),
+        job: tidemark_plan::job::Job::new(Job { instances, workload: spec, purpose, settings }),
         labels,
         allowed_failures_per_million: common.allowed_failures,
         driver: common.driver,
@@ -159,6 +168,7 @@ pub(crate) fn work(place: WorkPlace, mut table: Table<'_>, target: &Target, seed
 
 /// What a work does.
 struct Doing {
+    instances: Instances,
     workers: u32,
     purpose: Purpose,
     settings: Settings,
@@ -168,8 +178,11 @@ struct Doing {
     labels: Vec<Label>,
 }
 
-fn load(table: &mut Table<'_>, target: &Target, workload: &Arc<dyn Runnable>, name: &str) -> Doing {
-    let workers = table.value(&CLIENTS);
+fn load(table: &mut Table<'_>, all: &Instances, workload: &Arc<dyn Runnable>, name: &str) -> Doing {
+    let instances = instances_of(table, all);
+    let each = table.value(&CLIENTS);
+    let workers = of_all(table, &CLIENTS, each, &instances);
+    let target = instances.first();
     let settings = Settings {
         isolation: table.get(&ISOLATION),
         tries: table.value(&TRIES),
@@ -200,10 +213,35 @@ fn load(table: &mut Table<'_>, target: &Target, workload: &Arc<dyn Runnable>, na
     let choices = actions.iter().enumerate();
     let choices = choices.map(|(number, action)| workload::choice(action, number as u16, workers)).collect();
     let pacing = timing::pacing(table);
-    let stop = timing::ends(table, target.timeout_ns);
+    let stop = timing::ends(table, instances.first().timeout_ns);
     let labels = actions.iter().map(label).collect();
     let source = SourcePlan::Mix { choices, pool: None };
-    Doing { workers, purpose: Purpose::Load, settings, pacing, stop, source, labels }
+    Doing { instances, workers, purpose: Purpose::Load, settings, pacing, stop, source, labels }
+}
+
+/// The instances that a load runs on.
+fn instances_of(table: &mut Table<'_>, all: &Instances) -> Instances {
+    let Some(wanted) = table.get(&INSTANCES) else { return all.clone() };
+    if wanted as usize > all.count() {
+        let message = format!("the load is to run on {wanted} instances, and the target has {}", all.count());
+        let help = "write fewer, or name more under `instances` of the target";
+        table.log().error(table.place(), message, help);
+    }
+    all.clone().at_most(wanted as usize)
+}
+
+/// How many connections there are on all instances, given how many there are on each.
+fn of_all(table: &Table<'_>, key: &Key<Whole<u32>>, each: u32, instances: &Instances) -> u32 {
+    let all = (each as usize).saturating_mul(instances.count());
+    match u32::try_from(all) {
+        Ok(all @ ..=defaults::MOST_WORKERS) => all,
+        _ => {
+            let message = format!("`{}` come to {all} on {} instances", key.name, instances.count());
+            let help = format!("{} are possible: write fewer", defaults::MOST_WORKERS);
+            table.log().error(table.place(), message, help);
+            each
+        }
+    }
 }
 
 /// The settings as reports show them.
@@ -212,21 +250,24 @@ fn config(name: &str, settings: &Settings) -> String {
     format!("workload={name};isolation={isolation};tries={};pipeline={}", settings.tries, settings.pipeline)
 }
 
-fn fill(table: &mut Table<'_>, target: &Target, family: &Family, workload: Arc<dyn Runnable>) -> Doing {
-    let data = DataSet::new(family.name, workload, target.dialect);
+fn fill(table: &mut Table<'_>, instances: &Instances, family: &Family, workload: Arc<dyn Runnable>) -> Doing {
+    let data = DataSet::new(family.name, workload, instances.first().dialect);
     let purpose = Purpose::Fill { fresh: table.value(&FRESH) };
-    let workers = table.value(&LOADERS).min(u32::try_from(data.chunks().max(1)).unwrap_or(u32::MAX));
-    let doing = scan(table, workers, purpose, ("load", OperationClass::named("load")), data.chunks().max(1));
+    let chunks = data.chunks().max(1);
+    let each = table.value(&LOADERS).min(u32::try_from(chunks).unwrap_or(u32::MAX));
+    let workers = of_all(table, &LOADERS, each, instances);
+    let doing = scan(table, instances, workers, purpose, ("load", OperationClass::named("load")), chunks);
     Doing { settings: Settings { checks: table.value(&CHECKS), ..doing.settings }, ..doing }
 }
 
-fn drop_data(table: &mut Table<'_>) -> Doing {
-    scan(table, 1, Purpose::Drop, ("drop", OperationClass::Delete), 1)
+fn drop_data(table: &mut Table<'_>, instances: &Instances) -> Doing {
+    scan(table, instances, 1, Purpose::Drop, ("drop", OperationClass::Delete), 1)
 }
 
-/// A work that does so many things once.
+/// A work that does so many things once on each instance.
 fn scan(
     table: &mut Table<'_>,
+    instances: &Instances,
     workers: u32,
     purpose: Purpose,
     (name, class): (&str, OperationClass),
@@ -242,12 +283,18 @@ fn scan(
     };
     let items = Some((0, count - 1));
     Doing {
+        instances: instances.clone(),
         workers,
         purpose,
         settings: Settings::default(),
         pacing: Pacing::Closed { think: tidemark_measure::think::Think::Constant { ns: 0 } },
         stop: timing::stop(table, PATIENCE_NS, true),
-        source: SourcePlan::Scan { action: 0, spaces: Some((1, 1)), items, bytes: values::constant(0) },
+        source: SourcePlan::Scan {
+            action: 0,
+            spaces: Some((1, instances.count() as u64)),
+            items,
+            bytes: values::constant(0),
+        },
         labels: vec![label],
     }
 }

@@ -4,9 +4,11 @@ use crate::bulk::Bulk;
 use crate::counted::Counted;
 use crate::dialect::Dialect;
 use crate::failure::Failure;
+use crate::instances::Instances;
 use crate::job::Settings;
 use crate::schema::Table;
 use crate::sessions::Databases;
+use crate::slot::Route;
 use crate::statement::Statement;
 use crate::testing::{Answer, Fake};
 use crate::transaction::{End, Transaction};
@@ -17,6 +19,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use tidemark_load::engine::{Begin, Clock, Operation, Outcome, Session, Sessions as _, ThreadContext};
 use tidemark_measure::fault::Fault;
+use tidemark_measure::record::EndpointKind;
 use tidemark_measure::rng::Rng;
 
 /// One update with a random parameter, in a transaction or alone; or one that rolls back on purpose.
@@ -79,7 +82,8 @@ impl Transact for One {
 /// Does one operation after the other on one slot, against a script; gives the outcomes, and the aborts.
 fn outcomes(fake: &Fake, settings: &Settings, actions: &[u16]) -> (Vec<Outcome>, Vec<(Fault, u64)>) {
     let counted: Arc<Counted> = Arc::default();
-    let databases = Databases::new(Arc::new(One), fake.server(), settings, &counted);
+    let (instances, servers) = (fake.target.clone().into(), vec![fake.server()]);
+    let databases = Databases::new(Arc::new(One), &instances, servers, Route::BySlot, settings, &counted);
     let clock = Clock::starting_at(Instant::now());
     let context = ThreadContext { clock, thread: 0, first_slot: 0, slots: 1, largest: 0, seed: 1 };
     let mut session = databases.open(context).unwrap();
@@ -227,4 +231,35 @@ fn with_a_savepoint_a_conflict_keeps_its_place() {
     let (ended, _) = outcomes(&hopeless, &settings, &[0]);
     assert_eq!((ended[0].fault, ended[0].retries), (Some(Fault::Serialization), 2));
     assert_eq!(hopeless.statements().last().unwrap(), "ROLLBACK", "what is given up is ended");
+}
+
+#[test]
+fn clients_stay_with_their_instance_and_loaders_go_where_their_chunk_is() {
+    let fakes = [Fake::new(|_| Answer::Fine), Fake::new(|_| Answer::Fine)];
+    let done = || {
+        fakes.each_ref().map(|fake| fake.statements().iter().filter(|sql| sql.starts_with("UPDATE")).count())
+    };
+    let instances = Instances::new(fakes[0].target.clone(), vec![fakes[1].target.clone()]);
+    let clock = Clock::starting_at(Instant::now());
+    let context = ThreadContext { clock, thread: 0, first_slot: 1, slots: 1, largest: 0, seed: 1 };
+    let open = |route| {
+        let servers = fakes.iter().map(Fake::server).collect();
+        let settings = Settings::default();
+        Databases::new(Arc::new(One), &instances, servers, route, &settings, &Arc::default())
+    };
+    let at = |space| Operation { action: ALONE, space, ..Operation::default() };
+    let load = open(Route::BySlot);
+    assert_eq!((load.endpoints(), load.endpoint_kind()), (instances.names(), EndpointKind::Instance));
+    let mut session = load.open(context).unwrap();
+    for space in [2, 1, 4] {
+        assert_eq!(one(&mut *session, &at(space)).fault, None);
+    }
+    assert_eq!(done(), [0, 3], "the slot is the work's second");
+    let loader = open(Route::BySpace);
+    assert!(loader.endpoints().is_empty());
+    let mut session = loader.open(context).unwrap();
+    for space in [1, 1, 2, 1] {
+        assert_eq!(one(&mut *session, &at(space)).fault, None);
+    }
+    assert_eq!(done(), [3, 4]);
 }

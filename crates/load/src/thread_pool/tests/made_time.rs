@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::endpoints::Endpoints;
+use tidemark_measure::record::EndpointKind;
 
 /// Runs a work on one thread, in made time.
 fn run(work: &Work, engine: &dyn Sessions) -> Result {
@@ -21,8 +22,15 @@ fn run(work: &Work, engine: &dyn Sessions) -> Result {
     let session = engine.open(thread).unwrap();
     let open_loop = matches!(work.pacing, Pacing::Open { .. });
     let outlet = Outlet { full, empty, thread: 0 };
-    let recorder =
-        Recorder::new(0, work.actions, 0, work.workers, open_loop, Endpoints::new(Vec::new(), 0), outlet);
+    let recorder = Recorder::new(
+        0,
+        work.actions,
+        0,
+        work.workers,
+        open_loop,
+        Endpoints::new(EndpointKind::Endpoint, Vec::new(), 0),
+        outlet,
+    );
     let mut merge = Merge::new(work, 1);
     let result = std::thread::scope(|scope| {
         // While the load goes on: hours of seconds would not fit into memory.

@@ -1,0 +1,101 @@
+//! What each endpoint or instance of a work did over time.
+
+use super::chart::{COLOURS, Stroke};
+use super::figure::Figure;
+use super::scale::Scale;
+use super::series::{Point, seconds, thin, whole_seconds};
+use super::{highest, over_time};
+use crate::endpoints::title;
+use tidemark_measure::record::{EndpointUse, Work};
+use tidemark_measure::units;
+
+/// Lines that can be told apart. Of more, those are drawn that did most and least.
+const MOST_LINES: usize = COLOURS;
+
+/// Successes per second of each endpoint or instance; `None` where there is only one, or nothing to draw.
+pub(super) fn throughput_of_endpoints(work: &Work, most_points: usize) -> Option<Figure> {
+    let all = &work.endpoints;
+    if all.len() < 2 || all.iter().all(|one| one.ok_by_second.is_empty()) {
+        return None;
+    }
+    let mut drawn: Vec<&EndpointUse> = all.iter().collect();
+    if drawn.len() > MOST_LINES {
+        drawn.sort_by_key(|one| one.ok);
+        drawn.drain(MOST_LINES / 2..all.len() - MOST_LINES.div_ceil(2));
+    }
+    let lines: Vec<_> = drawn.iter().map(|one| (one.endpoint.clone(), points(work, one))).collect();
+    let scale = Scale::from_zero(highest(&lines)?);
+    let mut chart = over_time(work, scale, scale.number_ticks(4), "op/s");
+    for (index, (name, points)) in lines.iter().enumerate() {
+        chart.line(&thin(points, most_points), index, Stroke::Own, name);
+    }
+    let words = match all.len() - drawn.len() {
+        0 => describe(work),
+        _ => format!("{} Lines are drawn of those that did least and most.", describe(work)),
+    };
+    let title = format!("Throughput of each {} over time", title(work).trim_end_matches('s').to_lowercase());
+    Some(chart.finish("endpoints", &title, &words))
+}
+
+/// Rates of the seconds of the window; where it begins or ends within one, of that part.
+fn points(work: &Work, one: &EndpointUse) -> Vec<Point> {
+    let (start, end) = (seconds(work.window_start_ns), seconds(work.window_end_ns));
+    let point = |index: u32| {
+        let (from, to) = (start.max(f64::from(index)), end.min(f64::from(index) + 1.0));
+        let count = one.ok_by_second.get(index as usize).copied().unwrap_or(0);
+        (to - from >= 0.2).then(|| ((from + to) / 2.0, Some(count as f64 / (to - from))))
+    };
+    (0..whole_seconds(work)).filter_map(point).collect()
+}
+
+/// Who did most and who did least, in the mean of the window.
+fn describe(work: &Work) -> String {
+    let rate = |one: &EndpointUse| one.throughput(work.window_seconds());
+    let by_rate = |one: &&EndpointUse, other: &&EndpointUse| rate(one).total_cmp(&rate(other));
+    let (Some(least), Some(most)) =
+        (work.endpoints.iter().min_by(by_rate), work.endpoints.iter().max_by(by_rate))
+    else {
+        return String::new();
+    };
+    format!(
+        "{} {}; on average between {} ({}) and {} ({}).",
+        work.endpoints.len(),
+        title(work).to_lowercase(),
+        units::rate(rate(least)),
+        least.endpoint,
+        units::rate(rate(most)),
+        most.endpoint
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    #[test]
+    fn each_has_a_line_and_of_many_the_extremes_have_one() {
+        let drawn = |count: u64| {
+            let mut run = sample::healthy(10);
+            let work = &mut run.stages[2].works[0];
+            let use_of = |number: u64| EndpointUse {
+                endpoint: format!("e-{number}"),
+                ok: number * 10,
+                ok_by_second: vec![number; 10],
+                ..EndpointUse::default()
+            };
+            work.endpoints = (1..=count).map(use_of).collect();
+            throughput_of_endpoints(work, 100).map(|figure| (figure.description.clone(), figure.inline("f")))
+        };
+        let (words, lines) = drawn(3).unwrap();
+        assert!(words.starts_with("3 endpoints; on average between"), "{words}");
+        assert_eq!(lines.matches("class=\"name").count(), 3);
+        let (words, lines) = drawn(40).unwrap();
+        assert_eq!(lines.matches("class=\"name").count(), MOST_LINES);
+        assert!(
+            lines.contains("e-1<") && lines.contains("e-40") && words.ends_with("least and most."),
+            "{words}"
+        );
+        assert!(drawn(1).is_none());
+    }
+}
