@@ -6,8 +6,8 @@ use std::time::Duration;
 use tidemark_control::event::{Event, EventSink, StopRequest};
 use tidemark_control::execute::{Options, execute};
 use tidemark_engines::registry;
-use tidemark_judge::{Finding, judge};
-use tidemark_measure::record::{DatabaseUse, Provenance, Run};
+use tidemark_judge::{Finding, Severity, judge};
+use tidemark_measure::record::{DatabaseUse, LedgerUse, Provenance, Run};
 use tidemark_plan::document;
 use tidemark_plan::yaml::Environment;
 use tidemark_testing::postgres::Postgres;
@@ -71,21 +71,32 @@ fn what_a_database_counted_is_compared_with_what_its_clients_know() {
     assert!(rules(&anew).contains(&"database-restarted"));
 }
 
+/// Puts a load on, and does something as soon as it has made some rows of history.
+fn meanwhile(server: &mut Postgres, load: &str, what: impl FnOnce(&mut Postgres)) -> Run {
+    let (text, before) = (document(server, load), history(server));
+    let (done, result) = mpsc::channel();
+    std::thread::spawn(move || done.send(run(&text)).is_ok());
+    while history(server) < before + 50 {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    what(server);
+    result.recv_timeout(Duration::from_secs(180)).unwrap()
+}
+
+fn history(server: &Postgres) -> u64 {
+    server.sql("SELECT count(*) FROM pgbench_history").parse().unwrap()
+}
+
 #[test]
 fn a_server_that_was_killed_has_counters_that_prove_nothing() {
     let Some(mut server) = Postgres::start(&["synchronous_commit=off"]) else { return };
     run(&document(&server, FILL));
     let load =
         "- load: {workload: pgbench/simple-update, clients: 4, for: 4s, drain: 5s, allowed_failures: 100%}";
-    let text = document(&server, load);
-    let (done, result) = mpsc::channel();
-    std::thread::spawn(move || done.send(run(&text)).is_ok());
-    while server.sql("SELECT count(*) FROM pgbench_history").parse::<u64>().unwrap() < 50 {
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    server.kill();
-    server.restart();
-    let killed = result.recv_timeout(Duration::from_secs(120)).unwrap();
+    let killed = meanwhile(&mut server, load, |server| {
+        server.kill();
+        server.restart();
+    });
     assert!(database(&killed).restarted && database(&killed).commits.is_none(), "{:?}", database(&killed));
     let found = rules(&killed);
     assert!(found.contains(&"relaxed-durability") && !found.contains(&"commits-missing"), "{found:?}");
@@ -113,4 +124,91 @@ fn reads_that_are_to_come_from_storage_make_the_run_invalid_where_they_came_from
     assert!(!found.contains(&"reads-from-database-cache"), "{found:?}");
     // Whether devices or the page cache served it, is told where the devices are counted.
     assert!(found.contains(&"database-cache") || found.contains(&"reads-from-page-cache"), "{found:?}");
+}
+
+#[test]
+fn a_plan_that_changes_under_the_load_is_named() {
+    let Some(mut server) = Postgres::start(&["synchronous_commit=off"]) else { return };
+    let load = "- load: {workload: pgbench/simple-update, clients: 2, total_operations: 200}";
+    let kept = run(&document(&server, &format!("{FILL}\n{load}")));
+    let plans = &database(&kept).plans;
+    assert!(plans.len() >= 3 && plans.iter().all(|plan| plan.changed_to.is_none()), "{plans:?}");
+    assert!(rules(&kept).contains(&"plans-kept"));
+
+    let load = "- load: {workload: pgbench/simple-update, clients: 2, for: 3s, drain: 10s}";
+    let changed = meanwhile(&mut server, load, |server| {
+        server.sql("ALTER TABLE pgbench_accounts DROP CONSTRAINT pgbench_accounts_pkey");
+    });
+    let judgement = judge(&changed);
+    let finding = judgement.findings.iter().find(|finding| finding.rule() == "plan-changed").unwrap();
+    let evidence = finding.evidence().join("\n");
+    for part in [
+        "UPDATE pgbench_accounts",
+        "SELECT abalance",
+        "Index Scan on pgbench_accounts by pgbench_accounts_pkey",
+        "Seq Scan on pgbench_accounts",
+    ] {
+        assert!(evidence.contains(part), "{part}: {evidence}");
+    }
+    assert!(!evidence.contains("INSERT INTO pgbench_history"), "its plan is the same: {evidence}");
+    let report = tidemark_report::markdown(&changed, &judgement);
+    assert!(report.contains("Seq Scan on pgbench"), "{report}");
+}
+
+const LEDGER: &str = "- load: {workload: pgbench/simple-update, clients: 6, for: 6s, drain: 5s, allowed_failures: 100%, \
+                      ledger: true}";
+
+/// The ledger of the last stage.
+fn ledger(run: &Run) -> &LedgerUse {
+    &run.stages.last().unwrap().proof.as_ref().unwrap().ledgers[0]
+}
+
+#[test]
+fn a_ledger_finds_all_that_a_killed_server_has_acknowledged() {
+    let Some(mut server) = Postgres::start(&[]) else { return };
+    run(&document(&server, FILL));
+    let killed = meanwhile(&mut server, LEDGER, |server| {
+        for _ in 0..2 {
+            server.kill();
+            server.restart();
+            let before = history(server);
+            while history(server) < before + 20 {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        }
+    });
+    let found = ledger(&killed);
+    assert_eq!((found.clients, found.missing, found.unexpected), (6, Some(0), Some(0)), "{found:?}");
+    assert!(found.acknowledged > 50, "{found:?}");
+    assert_eq!(history(&server), found.acknowledged + found.ambiguous_committed, "{found:?}");
+    assert!(rules(&killed).contains(&"ledger-kept"), "{:?}", rules(&killed));
+    assert_eq!(server.sql("SELECT count(*) FROM tidemark_ledger"), "0", "what agrees is forgotten");
+}
+
+#[test]
+fn a_ledger_counts_what_a_killed_server_has_lost() {
+    // The log is written late, so that there is something to lose.
+    let relaxed =
+        ["synchronous_commit=off", "wal_writer_delay=10s", "wal_writer_flush_after=1GB", "wal_buffers=16MB"];
+    let Some(mut server) = Postgres::start(&relaxed) else { return };
+    run(&document(&server, FILL));
+    server.sql("CHECKPOINT");
+    let killed = meanwhile(&mut server, LEDGER, |server| {
+        server.kill();
+        server.restart();
+    });
+    let found = ledger(&killed);
+    let missing = found.missing.unwrap();
+    assert!(missing > 0 && found.clients_missing > 0, "{found:?}");
+    let held = found.acknowledged + found.ambiguous_committed - missing;
+    assert_eq!((history(&server), found.unexpected), (held, Some(0)), "each has a row of history: {found:?}");
+    let judgement = judge(&killed);
+    assert!(!judgement.is_valid());
+    let lost = judgement.findings.iter().find(|finding| finding.rule() == "ledger-missing").unwrap();
+    assert!(lost.title().ends_with(" missing") && lost.severity == Severity::Critical, "{}", lost.title());
+    assert!(
+        lost.evidence().iter().any(|line| line.starts_with("synchronous_commit = off: ")),
+        "{:?}",
+        lost.evidence()
+    );
 }

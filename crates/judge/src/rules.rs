@@ -45,6 +45,8 @@ const STAGE_RULES: &[fn(&Evidence<'_>, &mut Findings)] = &[
     database::reads,
     database::checkpoints,
     database::commits,
+    database::plans,
+    database::ledger,
     database::aborts,
     database::checks,
 ];

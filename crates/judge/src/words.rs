@@ -120,12 +120,14 @@ impl What {
     /// Whether it is a check that makes numbers evidence when it passes: of what the devices saw, of content, of a steady
     /// state, of a second engine.
     pub fn is_evidence(&self) -> bool {
+        use database::Database::Ledger;
         use proof::Proof::Bytes;
         use repeats::Repeats::CrossCheck;
         use samples::Samples::Verified;
         use steadiness::Steadiness::Settled;
         match self {
             What::Proof(Bytes { compared, way, .. }) => !compared.is_missing() || *way == proof::Way::Trim,
+            What::Database(Ledger { ledger, .. }) => ledger.missing == Some(0),
             What::Samples(Verified { .. })
             | What::Steadiness(Settled { steady: true, .. })
             | What::Repeats(CrossCheck { .. }) => true,

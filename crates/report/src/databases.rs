@@ -58,14 +58,17 @@ pub(crate) fn counters(run: &Run) -> Table {
                 bytes(per_commit),
                 count(one.checkpoints),
             ];
+            // The rest of it is the package's.
+            let version = one.version.split(' ').next().unwrap_or_default();
             let mut cells =
-                vec![vec![stage.id.clone()], vec![one.server.clone(), format!("version {}", one.version)]];
+                vec![vec![stage.id.clone()], vec![one.server.clone(), format!("version {version}")]];
             cells.extend(numbers.map(|number| vec![number]));
             table.lines(if missing { Tone::Bad } else { Tone::Plain }, cells);
         }
     }
     let optional = ["Lock waits", "Data / cache", "Device writes per commit"];
-    optional.into_iter().fold(table, |table, title| table.without_if_all(title, NONE))
+    let table = optional.into_iter().fold(table, |table, title| table.without_if_all(title, NONE));
+    table.without_if_all("Deadlocks", "0")
 }
 
 /// What each database counted, stage by stage, as rows of texts below their headings; nothing where there are no databases.
@@ -97,6 +100,30 @@ fn ratio(one: &DatabaseUse) -> String {
         Some((data, cache)) if cache > 0 => format!("{:.2}", data as f64 / cache as f64),
         _ => NONE.into(),
     }
+}
+
+/// Acknowledged commits that were looked for when the load was over.
+pub(crate) fn ledgers(run: &Run) -> Table {
+    let mut table = Table::new("Ledger of acknowledged commits").words(["Stage", "Database"]).numbers([
+        "Clients",
+        "Acknowledged",
+        "Answer lost",
+        "Of them committed",
+        "Missing",
+        "There although failed",
+    ]);
+    for stage in run.stages.iter().filter(|stage| is_main(stage)) {
+        for one in stage.proof.iter().flat_map(|proof| &proof.ledgers) {
+            let known = |count: Option<u64>| count.map_or(NONE.into(), units::count);
+            let mut cells = vec![stage.id.clone(), one.server.clone()];
+            cells.extend(
+                [one.clients, one.acknowledged, one.ambiguous, one.ambiguous_committed].map(units::count),
+            );
+            cells.extend([known(one.missing), known(one.unexpected)]);
+            table.row(if one.missing == Some(0) { Tone::Plain } else { Tone::Bad }, cells);
+        }
+    }
+    table
 }
 
 /// How the databases were set, and what that means for a commit: each setting and value once, with the databases that have it
@@ -132,6 +159,20 @@ pub(crate) fn settings(run: &Run) -> Table {
         table.row(if setting.durable == Some(false) { Tone::Bad } else { Tone::Plain }, cells);
     }
     table.without_if_same("Where")
+}
+
+/// Plans of statements that were other ones after a load.
+pub(crate) fn plans(run: &Run) -> Table {
+    let mut table = Table::new("Plans that changed").words(["Stage", "Statement", "Before", "After"]);
+    for (stage, databases) in stages(run) {
+        for one in databases.iter().flat_map(|database| &database.plans) {
+            let Some(after) = &one.changed_to else { continue };
+            let after = if after.is_empty() { NONE } else { after };
+            let cells = [&stage.id, &one.statement, &one.plan, after].map(str::to_owned);
+            table.row(Tone::Bad, cells.to_vec());
+        }
+    }
+    table
 }
 
 #[cfg(test)]

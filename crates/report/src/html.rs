@@ -240,12 +240,15 @@ fn nodes(run: &Run, points: usize) -> Markup {
 /// What databases counted, and how they were set; folded when there is much of it.
 fn databases(run: &Run) -> Markup {
     let (counters, settings) = (databases::counters(run), databases::settings(run));
+    let (ledgers, plans) = (databases::ledgers(run), databases::plans(run));
     html! {
         @if !counters.is_empty() {
             section id="databases" {
                 h2 { "Databases" } "\n"
                 (maybe_folded("Stage by stage", &counters, MOST_PROOFS))
                 (paragraph("legend", databases::LEGEND))
+                @if !ledgers.is_empty() { h3 { "Ledger of acknowledged commits" } (ledgers.html()) }
+                @if !plans.is_empty() { h3 { "Plans that changed" } (plans.html()) }
                 @if !settings.is_empty() { h3 { "Settings" } (settings.html()) }
             }
             "\n"

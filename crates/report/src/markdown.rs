@@ -39,7 +39,9 @@ pub fn markdown(run: &Run, judgement: &Judgement) -> String {
     let counters = databases::counters(run);
     if !counters.is_empty() {
         text += &format!("## Databases\n\n{}{}\n\n", counters.markdown(), plain(databases::LEGEND));
-        text += &table(&databases::settings(run), "");
+        for more in [databases::ledgers(run), databases::plans(run), databases::settings(run)] {
+            text += &table(&more, "");
+        }
     }
     let proofs = sweep::proofs(run, judgement);
     if !proofs.is_empty() {

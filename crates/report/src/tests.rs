@@ -8,8 +8,9 @@ use tidemark_measure::fault::Fault;
 use tidemark_measure::host::Host;
 use tidemark_measure::kind::{Cache, OperationClass, WorkKind};
 use tidemark_measure::record::{
-    Cell, DatabaseSetting, DatabaseUse, DeviceUse, Driver, Example, LongestGap, Lost, Note, Operation, Proof,
-    Reported, Run, Second, SecondOfOperation, Share, ShareSecond, Stage, State, Work, WorkerCount,
+    Cell, DatabaseSetting, DatabaseUse, DeviceUse, Driver, Example, LedgerUse, LongestGap, Lost, Note,
+    Operation, Proof, Reported, Run, Second, SecondOfOperation, Share, ShareSecond, Stage, State,
+    StatementPlan, Work, WorkerCount,
 };
 
 const NASTY: &str =
@@ -67,11 +68,13 @@ fn nasty() -> Run {
             commits: Some(0),
             acknowledged: u64::MAX,
             wal_bytes: Some(u64::MAX),
+            plans: vec![StatementPlan { statement: text(), plan: text(), changed_to: Some(text()) }],
             ..DatabaseUse::default()
         };
         stage.proof = Some(Proof {
             setup,
             databases: vec![database],
+            ledgers: vec![LedgerUse { server: text(), missing: Some(u64::MAX), ..LedgerUse::default() }],
             cache: Some(Cache::Warm),
             devices: vec![device],
             unchecked,

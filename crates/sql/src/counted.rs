@@ -1,5 +1,6 @@
 //! What the clients of a stage counted beyond the outcomes of their operations, database by database.
 
+use crate::ledger::Account;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use tidemark_measure::counts::FaultCounts;
@@ -11,13 +12,16 @@ pub(crate) struct Counts {
     pub(crate) aborts: FaultCounts,
     /// Transactions whose commit was acknowledged: at least one for every operation that committed something.
     pub(crate) acknowledged: u64,
+    /// What each client knows of its commits, where they keep a ledger.
+    pub(crate) accounts: Vec<Account>,
 }
 
 impl Counts {
     /// Adds what others counted.
-    pub(crate) fn add(&mut self, other: &Counts) {
+    pub(crate) fn add(&mut self, other: Counts) {
         self.aborts.add(&other.aborts);
         self.acknowledged = self.acknowledged.saturating_add(other.acknowledged);
+        self.accounts.extend(other.accounts);
     }
 }
 
@@ -27,7 +31,7 @@ pub(crate) struct Counted(Mutex<BTreeMap<String, Counts>>);
 
 impl Counted {
     /// Adds what a thread counted at a database, which is named as in reports.
-    pub(crate) fn add(&self, server: String, counts: &Counts) {
+    pub(crate) fn add(&self, server: String, counts: Counts) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.entry(server).or_default().add(counts);
     }

@@ -89,7 +89,7 @@ const ASKED_MOST: u32 = 40;
 const ASKED_EVERY: Duration = Duration::from_millis(50);
 
 /// Waits until the load's own sessions are gone, for a while: what a session has counted is only known when it ends.
-fn wait_for_the_last(admin: &mut Admin) {
+pub(crate) fn wait_for_the_last(admin: &mut Admin) {
     let others = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'tidemark' AND pid <> pg_backend_pid() \
                   AND datname = current_database()";
     for _ in 0..ASKED_MOST {

@@ -97,8 +97,9 @@ impl Preview {
                 let action = |(number, (action, label)): (usize, (workload::Action, _))| {
                     let label: &tidemark_plan::plan::Label = label;
                     let done = operations_of(&work.load, number as u16);
-                    let begin_and_end = if action.explicit { 2.0 } else { 0.0 };
-                    let each = action.statements + begin_and_end;
+                    let entered = job.settings.ledger && action.writes;
+                    let begin_and_end = if action.explicit || entered { 2.0 } else { 0.0 };
+                    let each = action.statements + begin_and_end + f64::from(u8::from(entered));
                     let statements = |transactions: u64| (transactions as f64 * each).round() as u64;
                     Action {
                         label: label.label.clone(),

@@ -165,6 +165,8 @@ pub struct Settings {
     pub checks: Checks,
     /// Where what it reads is to come from.
     pub reads: Reads,
+    /// Whether clients keep a ledger of their commits, which is compared with what the database holds when the load is over.
+    pub ledger: bool,
 }
 
 impl Default for Settings {
@@ -178,6 +180,7 @@ impl Default for Settings {
             pipeline: false,
             checks: Checks::Quick,
             reads: Reads::Anywhere,
+            ledger: false,
         }
     }
 }

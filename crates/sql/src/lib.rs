@@ -24,6 +24,8 @@
 //! | [`Failure`] | why something failed, and what that means for the transaction |
 //! | `preflight`, `prepare`, `admin` | what is asked and done before the load |
 //! | `evidence`, `counted` | what a database counts, and how durable it is set; what its clients counted |
+//! | `plans` | what the planner makes of a load's statements |
+//! | `ledger` | commits that clients know of, compared with what the database holds |
 //! | `forecast`, `policy` | what works will do, and what they touch on this machine |
 //!
 //! # The way of a transaction
@@ -86,8 +88,10 @@ mod failure;
 mod forecast;
 pub mod instances;
 pub mod job;
+mod ledger;
 pub mod mysql;
 pub mod options;
+mod plans;
 mod policy;
 pub mod postgres;
 mod preflight;

@@ -6,6 +6,8 @@ use crate::data::{DataSet, Found, Loader};
 use crate::evidence::{self, Claim, Snapshot};
 use crate::instances::{Instances, summed_up, together, try_together};
 use crate::job::{Checks, Endpoint, Job, Purpose, Reads, Target};
+use crate::ledger;
+use crate::plans::{self, Plans};
 use crate::preflight::{self, Needs};
 use crate::server::Server;
 use crate::sessions::Databases;
@@ -14,7 +16,8 @@ use crate::workload::{self, Check};
 use std::path::PathBuf;
 use std::sync::Arc;
 use tidemark_block::counters::Counters;
-use tidemark_measure::record::{Aborts, DataCheck, Note, Proof};
+use tidemark_measure::counts::FaultCounts;
+use tidemark_measure::record::{Aborts, DataCheck, DatabaseUse, LedgerUse, Note, Proof};
 use tidemark_plan::engine::{Carrier, Prepared, Setup};
 use tidemark_plan::plan::{Plan, Work};
 
@@ -25,6 +28,28 @@ struct Place {
     before: Snapshot,
     /// Whether what is read there is to come from storage.
     reads_storage: bool,
+    /// What the planner made of the load's statements before.
+    plans: Plans,
+}
+
+impl Place {
+    /// What the database says when the stage is over, beside what its clients counted: the ledger, if they kept one, and what it
+    /// counted itself.
+    fn told(&self, counts: &Counts) -> (Option<LedgerUse>, Result<DatabaseUse, String>) {
+        let (server, accounts) = (&self.server, &counts.accounts);
+        // It waits for a server that is down: what follows finds it up again.
+        let ledger = (!accounts.is_empty()).then(|| ledger::compare(server, accounts.clone()));
+        let claim = Claim { acknowledged: counts.acknowledged, reads_storage: self.reads_storage };
+        let used = Admin::connect(server).and_then(|mut admin| {
+            let used = evidence::used(&mut admin, &server.target, &self.before, &claim);
+            used.map_err(|failure| format!("{}: {failure}", server.target.describe()))
+        });
+        let used = used.map(|used| {
+            let after = plans::read(server, self.plans.keys());
+            DatabaseUse { plans: plans::compared(&self.plans, after), ..used }
+        });
+        (ledger, used)
+    }
 }
 
 /// The engine ready for one run.
@@ -163,6 +188,12 @@ impl Ready {
             }
             Purpose::Load => {
                 must_be_there(&found, data, target)?;
+                if job.settings.ledger {
+                    ledger::create(&mut admin, target.dialect).map_err(|failure| {
+                        let who = target.describe();
+                        format!("{who}: the ledger's table tidemark_ledger cannot be made: {failure}")
+                    })?;
+                }
                 if workload.actions().iter().any(|action| action.writes) {
                     data.age(&mut admin).map_err(refused)?;
                 }
@@ -264,18 +295,20 @@ impl Prepared for Ready {
                 }
             }
         }
-        let from_storage: Vec<&Target> = works
-            .iter()
-            .filter_map(|work| Job::of(work))
-            .filter(|job| job.settings.reads == Reads::Storage)
-            .flat_map(|job| job.instances.iter())
-            .collect();
+        let jobs: Vec<&Job> = works.iter().filter_map(|work| Job::of(work)).collect();
         let look = |server: &Arc<Server>| {
+            let here =
+                || jobs.iter().copied().filter(|job| job.instances.iter().any(|one| *one == server.target));
             let mut admin = Admin::connect(server)?;
             let directory = directory_here(&server.target, &mut admin);
-            let reads_storage = from_storage.contains(&&server.target);
+            let reads_storage = here().any(|job| job.settings.reads == Reads::Storage);
+            let plans = plans_of(server, here())?;
+            if !plans.is_empty() {
+                // What it cost to ask for them is counted when that session has ended.
+                evidence::wait_for_the_last(&mut admin);
+            }
             let (server, before) = (Arc::clone(server), Snapshot::read(&mut admin));
-            Ok((directory, Place { server, before, reads_storage }))
+            Ok((directory, Place { server, before, reads_storage, plans }))
         };
         let (directories, stage): (Vec<_>, Vec<_>) = try_together(&servers, look)?.into_iter().unzip();
         let directories: Vec<PathBuf> = directories.into_iter().flatten().collect();
@@ -287,19 +320,15 @@ impl Prepared for Ready {
 
     fn close(&mut self, remarks: &[String]) -> Option<Proof> {
         let counted = self.counted.take();
-        let mut all = Counts::default();
-        counted.values().for_each(|counts| all.add(counts));
-        let aborts = all.aborts.iter().map(|(fault, count)| Aborts { fault, count }).collect();
+        let mut all = FaultCounts::default();
+        counted.values().for_each(|counts| all.add(&counts.aborts));
+        let aborts = all.iter().map(|(fault, count)| Aborts { fault, count }).collect();
         let mut proof = Proof { setup: remarks.to_vec(), aborts, direct: true, ..Proof::default() };
-        let used = together(&std::mem::take(&mut self.stage), |Place { server, before, reads_storage }| {
-            let target = &server.target;
-            let acknowledged = counted.get(&target.describe()).map_or(0, |counts| counts.acknowledged);
-            let claim = Claim { acknowledged, reads_storage: *reads_storage };
-            let mut admin = Admin::connect(server)?;
-            let used = evidence::used(&mut admin, target, before, &claim);
-            used.map_err(|failure| format!("{}: {failure}", target.describe()))
+        let told = together(&std::mem::take(&mut self.stage), |place| {
+            place.told(counted.get(&place.server.target.describe()).unwrap_or(&Counts::default()))
         });
-        for used in used {
+        for (ledger, used) in told {
+            proof.ledgers.extend(ledger);
             match used {
                 Ok(used) => proof.databases.push(used),
                 Err(why) => {
@@ -314,6 +343,16 @@ impl Prepared for Ready {
         proof.checks = together(&std::mem::take(&mut self.checks), |(server, check)| made(server, check));
         Some(proof)
     }
+}
+
+/// What the planner of a server makes of the statements of these loads.
+fn plans_of<'a>(server: &Server, jobs: impl Iterator<Item = &'a Job>) -> Result<Plans, String> {
+    let mut all = Vec::new();
+    for job in jobs.filter(|job| job.purpose == Purpose::Load) {
+        let statements = workload::open(&job.workload)?.statements(server.target.dialect);
+        all.extend(statements.into_iter().map(|statement| statement.sql));
+    }
+    Ok(plans::read(server, all.iter()))
 }
 
 /// Adds a check on a server, once.

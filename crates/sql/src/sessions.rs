@@ -5,9 +5,10 @@ use crate::counted::Counted;
 use crate::failure::Failure;
 use crate::instances::Instances;
 use crate::job::{Settings, Target};
+use crate::ledger::{self, Client, Keeping};
 use crate::server::Server;
 use crate::slot::{Place, Route, Runnable, Slot, Thread};
-use crate::statement::Statements;
+use crate::statement::{Control, Statements};
 use crate::workload::Action;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -27,6 +28,8 @@ pub(crate) struct Databases {
     settings: Settings,
     actions: Arc<[Action]>,
     counted: Arc<Counted>,
+    /// How its clients keep a ledger, if they do.
+    keeping: Option<Keeping>,
 }
 
 impl Databases {
@@ -41,10 +44,18 @@ impl Databases {
     ) -> Self {
         let dialect = instances.first().dialect;
         let begin = dialect.begin(settings.isolation);
-        let statements = Arc::new(Statements::new(&begin, workload.statements(dialect)));
-        let actions = workload.actions().into();
+        let mut own = workload.statements(dialect);
+        let mut actions = workload.actions();
+        let keeping = settings.ledger.then(|| Keeping::new(Control::COUNT + own.len()));
+        if keeping.is_some() {
+            own.extend(ledger::statements());
+            // What is entered and what is done are one transaction.
+            actions.iter_mut().for_each(|action| action.explicit |= action.writes);
+        }
+        let statements = Arc::new(Statements::new(&begin, own));
         let (names, settings, counted) = (instances.names().into(), settings.clone(), Arc::clone(counted));
-        Self { workload, servers: servers.into(), names, route, statements, settings, actions, counted }
+        let (servers, actions) = (servers.into(), actions.into());
+        Self { workload, servers, names, route, statements, settings, actions, counted, keeping }
     }
 }
 
@@ -78,9 +89,11 @@ impl Sessions for Databases {
         let places: Vec<Place> = (0..context.slots).map(place).collect();
         let connections = RefCell::new(connections);
         let workload = Arc::clone(&self.workload);
+        let (keeping, first) = (self.keeping, context.first_slot);
         let spawn: Spawn = Box::new(move |slot, mailbox| {
             let connection = connections.borrow_mut().get_mut(slot as usize).and_then(Option::take);
-            let slot = Slot::new(Rc::clone(&thread), places[slot as usize], connection);
+            let client = keeping.map(|keeping| Client::new(keeping, first + slot));
+            let slot = Slot::new(Rc::clone(&thread), places[slot as usize], connection, client);
             Arc::clone(&workload).run(slot, mailbox)
         });
         Ok(Box::new(Slots::new(&reactor, &examples, context.slots, spawn)))

@@ -8,6 +8,7 @@ use crate::connection::Connection;
 use crate::counted::{Counted, Counts};
 use crate::failure::Failure;
 use crate::job::Settings;
+use crate::ledger::Client;
 use crate::server::Server;
 use crate::statement::{Control, Statements};
 use crate::transaction::{End, Transaction};
@@ -52,7 +53,7 @@ impl Thread {
 impl Drop for Thread {
     fn drop(&mut self) {
         for (server, counts) in self.servers.iter().zip(&self.counts) {
-            self.counted.add(server.target.describe(), &counts.borrow());
+            self.counted.add(server.target.describe(), counts.take());
         }
     }
 }
@@ -114,12 +115,27 @@ pub struct Slot {
     held_until: Tick,
     /// Whether a transaction is open, rolled back to its savepoint.
     has_begun: bool,
+    /// Its place in the ledger, if one is kept.
+    client: Option<Client>,
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        let account = self.client.as_ref().map(Client::account);
+        // A load's client stays with its instance.
+        self.thread.counts[self.place.instance].borrow_mut().accounts.extend(account);
+    }
 }
 
 impl Slot {
     /// A slot whose connection is made already, or when it is first needed.
-    pub(crate) fn new(thread: Rc<Thread>, place: Place, connection: Option<Connection>) -> Self {
-        Self { thread, place, connection, held_until: 0, has_begun: false }
+    pub(crate) fn new(
+        thread: Rc<Thread>,
+        place: Place,
+        connection: Option<Connection>,
+        client: Option<Client>,
+    ) -> Self {
+        Self { thread, place, connection, held_until: 0, has_begun: false, client }
     }
 
     /// An operation as its workload sees it, which knows one database.
@@ -205,6 +221,10 @@ impl Slot {
         let Some(connection) = &mut self.connection else {
             return Err(Failure::lost(Fault::Local, "there is no connection"));
         };
+        let mut client = self.client.as_mut().filter(|_| action.writes);
+        if let Some(client) = client.as_mut().filter(|client| client.is_unsettled() && !self.has_begun) {
+            client.settle(connection).await?;
+        }
         // Statements without a transaction around them are each one of their own, which a round trip of several is not.
         connection.set_pipeline(thread.settings.pipeline && action.explicit);
         let mut ahead = 0;
@@ -226,13 +246,15 @@ impl Slot {
         let ended = workload.transact(&mut transaction, operation, &mut rng, state).await;
         let (moved, has_run) = (transaction.moved, transaction.has_run);
         let failure = match ended {
-            Ok(end) if action.explicit => match finish(connection, end, thread.settings.savepoint).await {
-                Ok(()) => {
-                    thread.acknowledge(self.place.instance, end == End::Commit);
-                    return Ok(moved);
+            Ok(end) if action.explicit => {
+                match finish(connection, end, thread.settings.savepoint, client).await {
+                    Ok(()) => {
+                        thread.acknowledge(self.place.instance, end == End::Commit);
+                        return Ok(moved);
+                    }
+                    Err(failure) => failure,
                 }
-                Err(failure) => failure,
-            },
+            }
             Ok(_) => {
                 thread.acknowledge(self.place.instance, has_run);
                 return Ok(moved);
@@ -290,17 +312,35 @@ impl Slot {
         );
         let opened = opened.await.map_err(|failure| Failure { lost: true, ..failure })?;
         self.connection = Some(opened);
+        if let Some(client) = &mut self.client {
+            client.reconnected();
+        }
         Ok(())
     }
 }
 
 /// Commits a transaction, or rolls it back on purpose.
 #[inline]
-async fn finish(connection: &mut Connection, end: End, savepoint: bool) -> Result<(), Failure> {
+async fn finish(
+    connection: &mut Connection,
+    end: End,
+    savepoint: bool,
+    client: Option<&mut Client>,
+) -> Result<(), Failure> {
     if end == End::Rollback {
         connection.add(Control::Rollback.number(), &[])?;
         return connection.run().await;
     }
+    let Some(client) = client else { return commit(connection, savepoint).await };
+    client.mark(connection)?;
+    let ended = commit(connection, savepoint).await;
+    client.ended(ended.as_ref().err());
+    ended
+}
+
+/// Commits a transaction.
+#[inline]
+async fn commit(connection: &mut Connection, savepoint: bool) -> Result<(), Failure> {
     if savepoint {
         // This is the commit. What conflicts says so here; any other failure leaves open whether it was one.
         connection.add(Control::Release.number(), &[])?;

@@ -169,6 +169,82 @@ impl Lab {
     }
 }
 
+/// A load on the lab's PostgreSQL that keeps a ledger.
+const LOAD: &str = r#"
+name: ledger
+seed: 7
+target: {kind: postgres, endpoints: "${TIDEMARK_LAB_ENDPOINTS}", user: "${TIDEMARK_LAB_USER}",
+  password: "${TIDEMARK_LAB_PASSWORD}", database: "${TIDEMARK_LAB_DATABASE}"}
+stages:
+  - prepare: {workload: pgbench/simple-update}
+  - load: {workload: pgbench/simple-update, clients: 4, for: 6s, drain: 5s, allowed_failures: 100%, ledger: true}
+"#;
+
+impl Lab {
+    /// Transactions of the load that are there: each has a row.
+    fn rows(&self) -> Option<u64> {
+        self.open().ask(0, "SELECT count(*) FROM pgbench_history").ok()?.trim().parse().ok()
+    }
+
+    /// Puts the load on, cuts the power under it and starts the server again; gives what the ledger says, or nothing if the
+    /// server does not start.
+    fn ledger_over_a_cut(&self) -> Option<serde_json::Value> {
+        let document = self.directory.path().join("load.yaml");
+        fs::write(&document, LOAD).unwrap();
+        let before = self.rows().unwrap_or(0);
+        let mut load = Command::new(env!("CARGO_BIN_EXE_tidemark"));
+        load.arg("run").arg(&document).args(["--json", "--no-store", "--no-report"]);
+        let load = load.envs(self.open().variables()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut load = load.spawn().unwrap();
+        while self.rows().unwrap_or(0) < before + 100 {
+            assert!(load.try_wait().unwrap().is_none(), "the load has ended");
+            thread::sleep(std::time::Duration::from_millis(20));
+        }
+        self.done("cut", &[]);
+        if !self.run("up", &[]).status.success() {
+            load.kill().unwrap();
+            load.wait().unwrap();
+            return None;
+        }
+        let output = load.wait_with_output().unwrap();
+        let lines = String::from_utf8(output.stdout).unwrap();
+        let events = lines.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+        let run = events.into_iter().find(|event| event["event"] == "run").expect("the run is told");
+        let stages = run["run"]["stages"].as_array().unwrap().iter();
+        Some(stages.last().unwrap()["proof"]["ledgers"][0].clone())
+    }
+}
+
+#[test]
+#[ignore = "needs PostgreSQL and FUSE; run by make test"]
+fn a_ledger_finds_what_a_power_cut_has_lost() {
+    tidemark_testing::needs!(tidemark_testing::POSTGRES);
+    if !can_mount() {
+        return;
+    }
+    let lab = Lab::new(Database::Postgres);
+    lab.done("up", &["--power-cut"]);
+    let number = |ledger: &serde_json::Value, name: &str| ledger[name].as_u64().unwrap();
+    // Every transaction that the ledger knows of has a row of history, unless it is missing.
+    let held = |ledger: &serde_json::Value| {
+        number(ledger, "acknowledged") + number(ledger, "ambiguous_committed") - number(ledger, "missing")
+    };
+    let kept = lab.ledger_over_a_cut().expect("the database starts again");
+    eprintln!("synced: {kept}");
+    assert_eq!((number(&kept, "missing"), number(&kept, "unexpected")), (0, 0));
+    assert!(number(&kept, "acknowledged") >= 90);
+    assert_eq!(lab.rows(), Some(held(&kept)));
+
+    lab.done("down", &["--keep"]);
+    lab.done("up", &["--set", "fsync=off"]);
+    let before = lab.rows().unwrap();
+    // A server that does not start any more has lost everything.
+    let Some(lost) = lab.ledger_over_a_cut() else { return };
+    eprintln!("not synced: {lost}");
+    assert!(number(&lost, "missing") > 0, "without fsync the loss is found");
+    assert_eq!(lab.rows(), Some(before + held(&lost)));
+}
+
 impl Drop for Lab {
     fn drop(&mut self) {
         self.run("down", &[]);

@@ -5,8 +5,8 @@ use super::Findings;
 use super::proof::Evidence;
 use crate::Severity;
 use crate::context::sum;
-use crate::words::database::{Database as Found, Origin};
-use tidemark_measure::record::DatabaseUse;
+use crate::words::database::{Database as Found, Origin, PlanChange};
+use tidemark_measure::record::{DatabaseUse, StatementPlan};
 
 /// From this share of blocks on, what the database read came from its own memory as good as always.
 const HIT_MOST: f64 = 0.99;
@@ -132,6 +132,38 @@ pub(super) fn commits(evidence: &Evidence<'_>, out: &mut Findings) {
     }
 }
 
+/// Statements that the planner does in another way after the load than before it.
+pub(super) fn plans(evidence: &Evidence<'_>, out: &mut Findings) {
+    for database in databases(evidence).filter(|database| !database.plans.is_empty()) {
+        let server = database.server.clone();
+        let of = database.plans.len() as u64;
+        let change = |one: &StatementPlan| {
+            let to = one.changed_to.clone()?;
+            Some(PlanChange { statement: one.statement.clone(), from: one.plan.clone(), to })
+        };
+        let changed: Vec<_> = database.plans.iter().filter_map(change).collect();
+        let severity = if changed.is_empty() { Severity::Good } else { Severity::Warning };
+        out.say(evidence.about(severity, Found::Plans { server, changed, of }));
+    }
+}
+
+/// Whether what was acknowledged is there.
+pub(super) fn ledger(evidence: &Evidence<'_>, out: &mut Findings) {
+    for ledger in &evidence.proof().ledgers {
+        let relaxed = |database: &&DatabaseUse| database.server == ledger.server;
+        let settings = evidence.proof().databases.iter().filter(relaxed).flat_map(|one| &one.settings);
+        let settings = settings.filter(|setting| setting.durable == Some(false));
+        let settings = settings.map(|setting| (setting.name.clone(), setting.value.clone())).collect();
+        let severity = match (ledger.missing, ledger.unexpected) {
+            (Some(0), Some(0)) => Severity::Good,
+            (Some(0), _) | (None, _) => Severity::Warning,
+            (Some(_), _) => Severity::Critical,
+        };
+        let what = Found::Ledger { ledger: ledger.clone(), settings };
+        out.say(evidence.about(severity, what).invalidating(severity == Severity::Critical));
+    }
+}
+
 /// Attempts at transactions that were rolled back and made again.
 pub(super) fn aborts(evidence: &Evidence<'_>, out: &mut Findings) {
     let aborts = &evidence.proof().aborts;
@@ -170,10 +202,12 @@ fn databases<'a>(evidence: &'a Evidence<'_>) -> impl Iterator<Item = &'a Databas
 
 #[cfg(test)]
 mod tests {
-    use crate::judge;
     use crate::rules::testing::healthy;
+    use crate::{Severity, judge};
     use tidemark_measure::fault::Fault;
-    use tidemark_measure::record::{Aborts, DataCheck, DatabaseSetting, DatabaseUse, DeviceUse, Proof};
+    use tidemark_measure::record::{
+        Aborts, DataCheck, DatabaseSetting, DatabaseUse, DeviceUse, LedgerUse, Proof, StatementPlan,
+    };
 
     fn rules(database: DatabaseUse, aborts: Vec<Aborts>) -> Vec<(&'static str, String)> {
         let mut run = healthy();
@@ -312,6 +346,49 @@ mod tests {
         assert_eq!(found(2, 50 << 20), None, "from one to the next is a cycle");
         assert_eq!(found(0, 50 << 20).unwrap().0, "no-checkpoint");
         assert_eq!(found(0, 1000), None, "nothing was written");
+    }
+
+    #[test]
+    fn acknowledged_transactions_that_are_missing_make_the_run_invalid() {
+        let found = |missing: Option<u64>, unexpected: Option<u64>| {
+            let mut run = healthy();
+            let relaxed = vec![setting("synchronous_commit", "off", Some(false))];
+            let databases = vec![DatabaseUse { settings: relaxed, ..database() }];
+            let server = databases[0].server.clone();
+            let ledger = LedgerUse { server, acknowledged: 90, missing, unexpected, ..LedgerUse::default() };
+            let ledgers = vec![ledger];
+            run.stages[0].proof = Some(Proof { databases, ledgers, direct: true, ..Proof::default() });
+            let judgement = judge(&run);
+            let ours =
+                judgement.findings.iter().find(|finding| finding.rule().starts_with("ledger")).cloned();
+            (judgement.validity.is_valid(), ours.unwrap())
+        };
+        let (valid, finding) = found(Some(12), Some(0));
+        assert!(!valid && finding.title() == "12 acknowledged transactions are missing", "{finding:?}");
+        let evidence = finding.evidence();
+        assert!(evidence.iter().any(|line| line.starts_with("synchronous_commit = off: ")), "{evidence:?}");
+        assert_eq!(found(Some(1), Some(0)).1.title(), "1 acknowledged transaction is missing");
+        let (valid, finding) = found(Some(0), Some(0));
+        assert!(valid && finding.rule() == "ledger-kept" && finding.severity == Severity::Good);
+        let (valid, finding) = found(Some(0), Some(2));
+        assert!(valid && finding.rule() == "ledger-unexpected" && finding.severity == Severity::Warning);
+        let (valid, finding) = found(None, None);
+        assert!(valid && finding.rule() == "ledger-not-compared" && finding.severity == Severity::Warning);
+    }
+
+    #[test]
+    fn a_plan_that_changed_is_named() {
+        let plan = |changed_to: Option<&str>| StatementPlan {
+            statement: "SELECT a FROM t WHERE a = $1".into(),
+            plan: "Index Scan on t by t_pkey".into(),
+            changed_to: changed_to.map(str::to_owned),
+        };
+        let found = |plans| rules(DatabaseUse { plans, ..database() }, Vec::new());
+        let changed = found(vec![plan(None), plan(Some("Seq Scan on t"))]);
+        let title = "the plan of a statement changed during the load: SELECT a FROM t WHERE a = $1";
+        assert!(changed.contains(&("plan-changed", title.to_owned())), "{changed:?}");
+        assert!(found(vec![plan(None)]).iter().any(|(rule, _)| *rule == "plans-kept"));
+        assert!(!found(Vec::new()).iter().any(|(rule, _)| rule.starts_with("plan")));
     }
 
     #[test]

@@ -5,7 +5,11 @@ use super::phrase::{Phrase, bytes, count, decimal, duration, phrase, share, whol
 use super::settings::meaning;
 use serde::Serialize;
 use tidemark_measure::fault::Fault;
+use tidemark_measure::record::LedgerUse;
 use tidemark_measure::units;
+
+/// Characters of a statement in a title.
+const STATEMENT_MOST: usize = 90;
 
 /// Where what a database read came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -19,6 +23,16 @@ pub enum Origin {
     Fits,
     /// What was not in its cache was in the page cache of its machine.
     PageCache,
+}
+
+/// A statement whose plan is another one after the load.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[allow(missing_docs, reason = "the names of facts are their documentation")]
+pub struct PlanChange {
+    pub statement: String,
+    pub from: String,
+    /// Empty if it has none any more.
+    pub to: String,
 }
 
 /// What there is to say of them.
@@ -72,6 +86,17 @@ pub enum Database {
     Restarted {
         server: String,
     },
+    /// Of so many statements, those whose plans changed.
+    Plans {
+        server: String,
+        changed: Vec<PlanChange>,
+        of: u64,
+    },
+    /// A ledger of acknowledged commits, and the settings with which some may be lost.
+    Ledger {
+        ledger: LedgerUse,
+        settings: Vec<(String, String)>,
+    },
     Aborted {
         aborts: Vec<(Fault, u64)>,
         commits: u64,
@@ -94,6 +119,22 @@ fn named(settings: &[(String, String)]) -> String {
     each.join(", ")
 }
 
+/// The beginning of a long statement.
+fn shortened(statement: &str) -> String {
+    match statement.char_indices().nth(STATEMENT_MOST) {
+        Some((end, _)) => format!("{}...", &statement[..end]),
+        None => statement.to_owned(),
+    }
+}
+
+/// A setting with what it means.
+fn told((name, value): &(String, String)) -> String {
+    match meaning(name, value) {
+        Some(meaning) => format!("{name} = {value}: {meaning}"),
+        None => format!("{name} = {value}"),
+    }
+}
+
 impl Tell for Database {
     fn rule(&self) -> &'static str {
         match self {
@@ -108,6 +149,14 @@ impl Tell for Database {
             Database::Commits { commits, acknowledged, .. } if commits < acknowledged => "commits-missing",
             Database::Commits { .. } => "commits-counted",
             Database::Restarted { .. } => "database-restarted",
+            Database::Plans { changed, .. } if changed.is_empty() => "plans-kept",
+            Database::Plans { .. } => "plan-changed",
+            Database::Ledger { ledger, .. } => match (ledger.missing, ledger.unexpected) {
+                (Some(0), Some(0)) => "ledger-kept",
+                (Some(0), _) => "ledger-unexpected",
+                (Some(_), _) => "ledger-missing",
+                (None, _) => "ledger-not-compared",
+            },
             Database::Aborted { .. } => "aborted-attempts",
             Database::Broken { .. } => "data-broken",
             Database::Holds { .. } => "data-hold",
@@ -183,6 +232,35 @@ impl Tell for Database {
             Database::Restarted { .. } => {
                 phrase!["the database's counters began anew during the load, so they do not cover it"]
             }
+            Database::Plans { changed, of, .. } => match changed.as_slice() {
+                [] => phrase!["no plan changed during the load, of ", count(*of), " statements"],
+                [only] => {
+                    phrase!["the plan of a statement changed during the load: ", shortened(&only.statement)]
+                }
+                [first, ..] => phrase![
+                    "the plans of ",
+                    count(changed.len() as u64),
+                    " statements changed during the load, such as ",
+                    shortened(&first.statement)
+                ],
+            },
+            Database::Ledger { ledger, .. } => match (ledger.missing, ledger.unexpected) {
+                (Some(0), Some(0)) => {
+                    phrase!["all ", count(ledger.acknowledged), " acknowledged transactions are there"]
+                }
+                (Some(0), unexpected) => {
+                    phrase!["transactions are there although they failed: ", count(unexpected.unwrap_or(0))]
+                }
+                (Some(1), _) => phrase!["1 acknowledged transaction is missing"],
+                (Some(missing), _) => phrase![count(missing), " acknowledged transactions are missing"],
+                (None, _) => {
+                    phrase![
+                        "whether ",
+                        count(ledger.acknowledged),
+                        " acknowledged transactions are there is not known"
+                    ]
+                }
+            },
             Database::Aborted { aborts, .. } => {
                 let all = aborts.iter().fold(0u64, |sum, (_, count)| sum.saturating_add(*count));
                 phrase![count(all), " attempts at transactions were rolled back and made again"]
@@ -242,9 +320,28 @@ impl Tell for Database {
             }
             Database::Commits { commits, acknowledged, .. } if commits < acknowledged => {
                 "Each acknowledged transaction is a commit that the server must have counted. Look at what lies between the load \
-                 and this server, and compare its data with what the load did."
+                 and this server, and have the load keep a ledger: \
+                 `ledger: true`."
             }
             Database::Commits { .. } => "",
+            Database::Plans { changed, .. } if changed.is_empty() => "",
+            Database::Plans { .. } => {
+                "What was measured is a mixture of both plans. Look for an index that was made or dropped, and for statistics that \
+                 were new: run ANALYZE before the load."
+            }
+            Database::Ledger { ledger, settings } => match (ledger.missing, ledger.unexpected, settings.is_empty()) {
+                (Some(0), Some(0), _) => "",
+                (Some(0), ..) => {
+                    "The database did what it had reported as failed. Compare the failures of the load with its log."
+                }
+                (Some(_), _, false) => {
+                    "The database was set so that it may lose what it has acknowledged; the server's log says whether it crashed."
+                }
+                (Some(_), _, true) => {
+                    "No setting that was read allows that. Look at the server's log, and at what storage does with a sync."
+                }
+                (None, ..) => "The database did not answer when the load was over, or its ledger could not be read.",
+            },
             Database::Restarted { .. } => "The server was restarted, or somebody reset them: look at its log.",
             Database::Aborted { .. } => {
                 "Response times of transactions cover all of their attempts. Throughput counts those that were committed."
@@ -256,11 +353,7 @@ impl Tell for Database {
     fn evidence(&self) -> Vec<String> {
         match self {
             Database::Relaxed { server, settings } => {
-                let line = |(name, value): &(String, String)| match meaning(name, value) {
-                    Some(meaning) => format!("{name} = {value}: {meaning}"),
-                    None => format!("{name} = {value}"),
-                };
-                [server.clone()].into_iter().chain(settings.iter().map(line)).collect()
+                [server.clone()].into_iter().chain(settings.iter().map(told)).collect()
             }
             Database::Durable { server, settings } => vec![server.clone(), named(settings)],
             Database::Reads {
@@ -319,6 +412,37 @@ impl Tell for Database {
                 format!("acknowledged: {}, counted: {}", units::count(*acknowledged), units::count(*commits)),
             ],
             Database::Restarted { server } => vec![server.clone()],
+            Database::Plans { server, changed, .. } => {
+                let line = |one: &PlanChange| {
+                    let to = if one.to.is_empty() { "no plan" } else { one.to.as_str() };
+                    format!("{}: {} before, {to} after", one.statement, one.from)
+                };
+                [server.clone()].into_iter().chain(changed.iter().map(line)).collect()
+            }
+            Database::Ledger { ledger, settings } => {
+                let mut lines = vec![
+                    ledger.server.clone(),
+                    format!(
+                        "acknowledged: {} by {} clients",
+                        units::count(ledger.acknowledged),
+                        units::count(ledger.clients)
+                    ),
+                    format!(
+                        "answer to COMMIT lost: {}, of which {} were committed",
+                        units::count(ledger.ambiguous),
+                        units::count(ledger.ambiguous_committed)
+                    ),
+                ];
+                if let Some(missing @ 1..) = ledger.missing {
+                    let (missing, clients) = (units::count(missing), units::count(ledger.clients_missing));
+                    lines.push(format!("missing: {missing}, of {clients} clients"));
+                    lines.extend(settings.iter().map(told));
+                }
+                if let Some(unexpected @ 1..) = ledger.unexpected {
+                    lines.push(format!("there although they failed: {}", units::count(unexpected)));
+                }
+                lines
+            }
             Database::Aborted { aborts, commits } => {
                 let each =
                     aborts.iter().map(|(fault, count)| format!("{}: {}", fault.name(), units::count(*count)));

@@ -30,7 +30,7 @@ static PREPARE: Mapping = Mapping::new(
 static LOAD: Mapping = Mapping::new(
     "load",
     "The measured load: transactions",
-    &[&WORKLOAD, &CLIENTS, &INSTANCES, &CHECKS, &READS],
+    &[&WORKLOAD, &CLIENTS, &INSTANCES, &CHECKS, &READS, &LEDGER],
 )
 .with(&[&OPTIONS, &TRANSACTIONS, &TIMING]);
 static CLEANUP: Mapping =
@@ -73,6 +73,14 @@ static READS: Key<Word<Reads>> = Key::new(
     Word(&[("anywhere", Reads::Anywhere), ("storage", Reads::Storage)]),
 )
 .default("anywhere");
+
+static LEDGER: Key<Flag> = Key::new(
+    "ledger",
+    "Keep a ledger of acknowledged commits, and look for each of them when the load is over, and after a restart of the server: \
+     every transaction that writes has one more small update, and those of one statement get `BEGIN` and `COMMIT`",
+    Flag,
+)
+.default("false");
 
 /// The options of all workloads. Which of them a work may have, its workload decides.
 static OPTIONS: Mapping =
@@ -192,6 +200,7 @@ fn load(table: &mut Table<'_>, all: &Instances, workload: &Arc<dyn Runnable>, na
         pipeline: table.value(&PIPELINE),
         checks: table.value(&CHECKS),
         reads: table.value(&READS),
+        ledger: table.value(&LEDGER),
     };
     let actions = workload.actions();
     if actions.is_empty() {
@@ -247,7 +256,11 @@ fn of_all(table: &Table<'_>, key: &Key<Whole<u32>>, each: u32, instances: &Insta
 /// The settings as reports show them.
 fn config(name: &str, settings: &Settings) -> String {
     let isolation = settings.isolation.map_or("default", Isolation::sql);
-    format!("workload={name};isolation={isolation};tries={};pipeline={}", settings.tries, settings.pipeline)
+    let ledger = if settings.ledger { ";ledger=true" } else { "" };
+    format!(
+        "workload={name};isolation={isolation};tries={};pipeline={}{ledger}",
+        settings.tries, settings.pipeline
+    )
 }
 
 fn fill(table: &mut Table<'_>, instances: &Instances, family: &Family, workload: Arc<dyn Runnable>) -> Doing {

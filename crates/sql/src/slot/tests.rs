@@ -82,16 +82,20 @@ impl Transact for One {
 /// Does one operation after the other on one slot, against a script; gives the outcomes, and the aborts.
 fn outcomes(fake: &Fake, settings: &Settings, actions: &[u16]) -> (Vec<Outcome>, Vec<(Fault, u64)>) {
     let counted: Arc<Counted> = Arc::default();
+    let outcomes = counting(fake, settings, actions, &counted);
+    (outcomes, counted.take().values().flat_map(|counts| counts.aborts.iter()).collect())
+}
+
+/// The same; what was counted goes where it does in a stage.
+fn counting(fake: &Fake, settings: &Settings, actions: &[u16], counted: &Arc<Counted>) -> Vec<Outcome> {
     let (instances, servers) = (fake.target.clone().into(), vec![fake.server()]);
-    let databases = Databases::new(Arc::new(One), &instances, servers, Route::BySlot, settings, &counted);
+    let databases = Databases::new(Arc::new(One), &instances, servers, Route::BySlot, settings, counted);
     let clock = Clock::starting_at(Instant::now());
     let context = ThreadContext { clock, thread: 0, first_slot: 0, slots: 1, largest: 0, seed: 1 };
     let mut session = databases.open(context).unwrap();
     let one =
         |action: &u16| one(&mut *session, &Operation { action: *action, random: 5, ..Operation::default() });
-    let outcomes = actions.iter().map(one).collect();
-    drop(session);
-    (outcomes, counted.take().values().flat_map(|counts| counts.aborts.iter()).collect())
+    actions.iter().map(one).collect()
 }
 
 fn one(session: &mut dyn Session, operation: &Operation) -> Outcome {
@@ -262,4 +266,34 @@ fn clients_stay_with_their_instance_and_loaders_go_where_their_chunk_is() {
         assert_eq!(one(&mut *session, &at(space)).fault, None);
     }
     assert_eq!(done(), [3, 4]);
+}
+
+#[test]
+fn a_ledger_is_read_before_the_first_transaction_and_marked_with_each_commit() {
+    let fake = Fake::new(|_| Answer::Fine);
+    let settings = Settings { ledger: true, ..quick() };
+    let (ended, _) = outcomes(&fake, &settings, &[0, ALONE, ROLLED_BACK]);
+    assert!(ended.iter().all(|outcome| outcome.fault.is_none()), "{ended:?}");
+    let words: Vec<String> =
+        fake.statements().iter().map(|text| text.split(' ').take(2).collect::<Vec<_>>().join(" ")).collect();
+    let done = ["BEGIN", "UPDATE t", "UPDATE tidemark_ledger", "COMMIT"];
+    let expected =
+        ["SELECT commits"].into_iter().chain(done).chain(done).chain(["BEGIN", "UPDATE t", "ROLLBACK"]);
+    assert_eq!(words, expected.collect::<Vec<_>>());
+    assert_eq!(
+        fake.messages().iter().filter(|one| *one == "PBEPBES").count(),
+        1,
+        "mark and commit go together"
+    );
+}
+
+#[test]
+fn what_was_lost_in_its_commit_is_looked_for_in_the_ledger() {
+    let fake = Fake::new(when("COMMIT", |count| if count == 1 { Answer::Close } else { Answer::Fine }));
+    let settings = Settings { ledger: true, ..quick() };
+    let counted: Arc<Counted> = Arc::default();
+    counting(&fake, &settings, &[0, 0], &counted);
+    let reads = fake.statements().iter().filter(|text| text.starts_with("SELECT commits")).count();
+    assert_eq!(reads, 2, "on each connection");
+    assert_eq!(counted.take().values().map(|counts| counts.accounts.len()).sum::<usize>(), 1);
 }
