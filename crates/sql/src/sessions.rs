@@ -78,7 +78,11 @@ impl Sessions for Databases {
         });
         let place = |slot: u32| Place::of(&self.servers, context.first_slot, slot);
         // All connections are there before the load begins: to connect is no part of its first transactions.
+        let keeps = self.workload.keeps_connections();
         let connect = |slot: u32| {
+            if !keeps {
+                return Ok(None);
+            }
             let Place { instance, endpoint } = place(slot);
             let server = &self.servers[instance];
             let opened = Connection::open(&reactor, server, endpoint, &self.statements, &self.settings);

@@ -296,6 +296,21 @@ impl Slot {
         }
     }
 
+    /// Opens a connection and closes it: when it was open, or failed, and how it went.
+    pub(crate) async fn visit(&mut self, operation: &Operation) -> (Tick, Outcome) {
+        let opened = self.connect().await;
+        let at = self.thread.reactor.now();
+        // The server is told.
+        self.connection = None;
+        let Err(failure) = opened else { return (at, Outcome::success(0)) };
+        // A server that refuses in words is not dead: it takes what is offered.
+        if failure.code.is_none() {
+            self.held_until = at + RECONNECT_NS;
+        }
+        self.note(operation, &failure);
+        (at, Outcome::failure(failure.fault))
+    }
+
     /// Connects again, not before its time.
     #[cold]
     async fn connect(&mut self) -> Result<(), Failure> {

@@ -1,6 +1,7 @@
 //! What a workload is: tables, rows, statements, transactions. Each is one file below this one and one line in [`FAMILIES`].
 
 pub(crate) mod bank;
+pub(crate) mod connect;
 pub(crate) mod kv;
 pub(crate) mod own;
 pub(crate) mod pgbench;
@@ -26,13 +27,14 @@ use tidemark_measure::pick::Pick;
 use tidemark_measure::rng::Rng;
 
 /// All families of workloads: the list to which the next one is added.
-pub static FAMILIES: [&Family; 7] = [
+pub static FAMILIES: [&Family; 8] = [
     &pgbench::FAMILY,
     &sysbench::FAMILY,
     &tpcc::FAMILY,
     &bank::FAMILY,
     &kv::FAMILY,
     &ycsb::FAMILY,
+    &connect::FAMILY,
     &own::FAMILY,
 ];
 
@@ -93,6 +95,11 @@ pub trait Workload: Send + Sync {
     /// SQL that removes it again.
     fn teardown(&self) -> &[String] {
         &[]
+    }
+
+    /// Whether its clients have their connections before the load begins, and keep them.
+    fn keeps_connections(&self) -> bool {
+        true
     }
 
     /// What must hold whenever no transaction is open.
