@@ -14,7 +14,7 @@ use tidemark_testing::postgres::Postgres;
 
 fn document(port: u16, more: &str, stages: &str) -> String {
     format!(
-        "name: db\nwarm_up: 0s\ntarget: {{postgres: {{host: 127.0.0.1, port: {port}, user: postgres, database: postgres{more}}}}}\n\
+        "name: db\ntarget: {{kind: postgres, host: 127.0.0.1, port: {port}, user: postgres, database: postgres{more}}}\n\
          stages:\n{stages}\n"
     )
 }
@@ -22,8 +22,9 @@ fn document(port: u16, more: &str, stages: &str) -> String {
 #[test]
 fn connections_are_opened_counted_and_closed() {
     let Some(server) = Postgres::start(&[]) else { return };
-    let sessions =
-        || server.sql("SELECT sessions FROM pg_stat_database WHERE datname = 'postgres'").parse::<u64>().unwrap();
+    let sessions = || {
+        server.sql("SELECT sessions FROM pg_stat_database WHERE datname = 'postgres'").parse::<u64>().unwrap()
+    };
     let open = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'tidemark'";
     let counted = |count: u32| {
         let before = sessions();
@@ -71,7 +72,9 @@ struct Pool {
 
 impl Pool {
     fn start(server: &Postgres) -> Option<Self> {
-        let program = ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer"].into_iter().find(|path| PathBuf::from(path).is_file());
+        let program = ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer"]
+            .into_iter()
+            .find(|path| PathBuf::from(path).is_file());
         let Some(program) = program else {
             tidemark_testing::skip("PgBouncer cannot be found; `make setup` installs it");
             return None;
@@ -124,7 +127,7 @@ fn workloads_run_through_a_pool_in_transaction_mode() {
     let Some(pool) = Pool::start(&server) else { return };
     for (workload, size) in [
         ("pgbench/tpcb-like", "scale: 1"),
-        ("sysbench/oltp_read_write", "tables: 2, rows: 1000"),
+        ("sysbench/oltp_read_write", "tables: 2, table_size: 1000"),
         ("bank/transfer", "rows: 100"),
         ("tpcc", "warehouses: 1"),
     ] {

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::job::{Settings, Target};
 use crate::server::Server;
 use crate::sessions::cannot_connect;
-use crate::statement::Statements;
+use crate::statement::{Control, Statements};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
@@ -65,6 +65,16 @@ impl Admin {
     /// As [`Admin::query`].
     pub(crate) fn run(&mut self, sql: &str) -> Result<(), Failure> {
         self.reactor.block_on(self.connection.simple(sql))
+    }
+
+    /// Runs a statement that does nothing under the name by which this connection has prepared it; waits so many nanoseconds.
+    ///
+    /// # Errors
+    /// As [`Admin::query`].
+    pub(crate) fn run_prepared(&mut self, timeout_ns: u64) -> Result<(), Failure> {
+        self.connection.set_timeout(timeout_ns);
+        self.connection.add(Control::Rollback.number(), &[])?;
+        self.reactor.block_on(self.connection.run())
     }
 
     /// The connection, for what the server says of itself.

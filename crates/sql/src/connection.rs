@@ -142,6 +142,14 @@ impl Connection {
         }
     }
 
+    /// The server process that serves this connection, as it was told when it began; `None` where protocols have no such thing.
+    pub fn process(&self) -> Option<u32> {
+        match self {
+            Self::Postgres(connection) => Some(connection.process()),
+            Self::Mysql(_) => None,
+        }
+    }
+
     /// The server's version, as it says it.
     pub fn version(&self) -> &str {
         match self {

@@ -58,6 +58,8 @@ pub struct Connection {
     tag: Tag,
     /// Whether a transaction is open on the server, failed or not.
     in_transaction: bool,
+    /// The server process that serves this connection, as it was told when it began.
+    process: u32,
     version: String,
     standby: bool,
 }
@@ -93,6 +95,7 @@ impl Connection {
             preparations: 0,
             tag: Tag::Other,
             in_transaction: false,
+            process: 0,
             version: String::new(),
             standby: false,
         };
@@ -108,6 +111,11 @@ impl Connection {
     /// Whether the server is a standby, which accepts no writes.
     pub fn is_standby(&self) -> bool {
         self.standby
+    }
+
+    /// The server process that serves this connection, as it was told when it began: a pool in between says another number.
+    pub fn process(&self) -> u32 {
+        self.process
     }
 
     /// How long a statement may take from now on, nanoseconds.

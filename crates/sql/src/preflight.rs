@@ -7,6 +7,9 @@ use crate::server::Server;
 use crate::workload;
 use tidemark_plan::plan::Work;
 
+/// How long a pool may take to find a connection to the server. One that has a single connection has none.
+const POOL_PATIENCE_NS: u64 = 5_000_000_000;
+
 /// What works need of a database's limits.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Needs {
@@ -42,12 +45,13 @@ impl Needs {
 pub(crate) fn ask(server: &Server, needs: Needs) -> Result<String, String> {
     let mut admin = Admin::connect(server)?;
     match server.target.dialect {
-        Dialect::Postgres | Dialect::Cockroach => postgres(&server.target, &mut admin, needs),
+        Dialect::Postgres | Dialect::Cockroach => postgres(server, &mut admin, needs),
         Dialect::Mysql => mysql(&server.target, &mut admin, needs),
     }
 }
 
-fn postgres(target: &Target, admin: &mut Admin, needs: Needs) -> Result<String, String> {
+fn postgres(server: &Server, admin: &mut Admin, needs: Needs) -> Result<String, String> {
+    let target = &server.target;
     let version = admin.connection().version().to_owned();
     let major: u32 = version.split(['.', ' ']).next().and_then(|number| number.parse().ok()).unwrap_or(0);
     if (1..13).contains(&major) {
@@ -55,6 +59,13 @@ fn postgres(target: &Target, admin: &mut Admin, needs: Needs) -> Result<String, 
     }
     if admin.connection().is_standby() {
         return Err(format!("{} is a standby, which accepts no writes: name the primary", target.describe()));
+    }
+    if target.dialect == Dialect::Postgres && target.prepared && forgets_statements(server, admin) {
+        return Err(format!(
+            "{} is reached through a pool whose transactions find no statements that were prepared before (PgBouncer in \
+             transaction mode, before 1.21 or with max_prepared_statements = 0): set `prepared: false` in the target",
+            target.describe()
+        ));
     }
     let allowed = admin.value(
         "SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int \
@@ -68,6 +79,25 @@ fn postgres(target: &Target, admin: &mut Admin, needs: Needs) -> Result<String, 
         enough(target, free, needs)?;
     }
     Ok(format!("{}, version {version}", target.describe()))
+}
+
+/// Whether a pool is in between that gives each transaction any connection to the server, so that what was prepared on one is
+/// unknown on the next. It is tried: while another client holds the connection on which a statement was prepared.
+fn forgets_statements(server: &Server, admin: &mut Admin) -> bool {
+    let own = admin.connection().process().map(|process| process.to_string());
+    if admin.value("SELECT pg_backend_pid()").is_ok_and(|serving| serving == own) {
+        return false;
+    }
+    let (Ok(mut client), Ok(mut other)) = (Admin::connect(server), Admin::connect(server)) else {
+        return false;
+    };
+    // Unknown, or there already because of somebody else.
+    let is_proof = |failure: crate::failure::Failure| {
+        failure.code.is_some_and(|code| [*b"26000", *b"42P05"].contains(&code))
+    };
+    client.run_prepared(POOL_PATIENCE_NS).is_err_and(is_proof)
+        || (other.query("BEGIN; SELECT 1").is_ok()
+            && client.run_prepared(POOL_PATIENCE_NS).is_err_and(is_proof))
 }
 
 /// Whether there are as many connections as are needed.

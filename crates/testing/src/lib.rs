@@ -58,7 +58,8 @@ macro_rules! needs {
     };
 }
 
-fn is_root() -> bool {
+/// Whether the tests run as root: servers that refuse to then run as a user of theirs.
+pub fn is_root() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     status.lines().any(|line| line.starts_with("Uid:\t0\t"))
 }

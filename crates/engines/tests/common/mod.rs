@@ -1,6 +1,8 @@
 //! What the tests of documents share.
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
+pub(crate) mod runs;
+
 use std::sync::LazyLock;
 use tidemark_plan::diagnostic::Diagnostic;
 use tidemark_plan::forecast::Forecast;

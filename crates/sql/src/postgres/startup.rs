@@ -62,7 +62,11 @@ pub(super) async fn start(
                 }
             }
             b'E' => return Err(Failure { lost: true, ..message::failure(body) }),
-            b'K' | b'N' => {}
+            b'K' => {
+                let number = body.first_chunk().map(|bytes| u32::from_be_bytes(*bytes));
+                connection.process = number.unwrap_or_default();
+            }
+            b'N' => {}
             _ => return Err(Failure::malformed("the server did not begin the session as it must")),
         }
     }
