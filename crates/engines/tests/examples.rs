@@ -41,6 +41,7 @@ fn the_examples_of_block_storage_and_databases_are_documents() {
         ("block-qct-rbd", include_str!("../../../examples/block-qct-rbd.yaml")),
         ("block-oltp", include_str!("../../../examples/block-oltp.yaml")),
         ("postgres-oltp", include_str!("../../../examples/postgres-oltp.yaml")),
+        ("mariadb-oltp", include_str!("../../../examples/mariadb-oltp.yaml")),
     ] {
         let read = document::read(text, &environment);
         let read = read.unwrap_or_else(|errors| panic!("{name}: {errors:#?}"));

@@ -1,26 +1,15 @@
 //! The SQL engine against a real PostgreSQL, which each test starts for itself.
 #![allow(clippy::unwrap_used, reason = "helpers of tests unwrap too")]
 
+mod common;
+
+use common::runs::{examples, last, options, run, try_run};
 use std::sync::mpsc;
 use std::time::Duration;
-use tidemark_control::event::{Event, EventSink, StopRequest};
-use tidemark_control::execute::{Options, execute};
-use tidemark_engines::registry;
+use tidemark_control::execute::Options;
 use tidemark_measure::fault::Fault;
-use tidemark_measure::record::{Operation, Provenance, Run, State};
-use tidemark_plan::document;
-use tidemark_plan::yaml::Environment;
+use tidemark_measure::record::{Run, State};
 use tidemark_testing::postgres::Postgres;
-
-struct Quiet;
-
-impl EventSink for Quiet {
-    fn event(&mut self, _event: Event<'_>) {}
-
-    fn stop_request(&mut self) -> StopRequest {
-        StopRequest::None
-    }
-}
 
 /// A document on the server's Unix socket with these stages.
 fn document(server: &Postgres, stages: &str) -> String {
@@ -29,38 +18,6 @@ fn document(server: &Postgres, stages: &str) -> String {
         server.socket_directory().display(),
         server.port()
     )
-}
-
-fn options(threads: u32) -> Options {
-    Options { threads: Some(threads), ..Options::local(registry()) }
-}
-
-fn try_run(text: &str, options: &Options) -> Result<Run, String> {
-    let registry = registry();
-    let plan = document::read(text, &Environment::process(&registry))
-        .unwrap_or_else(|found| panic!("{found:?}"))
-        .plan;
-    execute(&plan, Provenance::default(), options, None, &mut Quiet)
-        .map(|done| done.run)
-        .map_err(|error| error.to_string())
-}
-
-#[track_caller]
-fn run(text: &str) -> Run {
-    let run = try_run(text, &options(2)).unwrap();
-    let reasons: Vec<_> = run.stages.iter().map(|stage| &stage.reason).collect();
-    assert_eq!(run.state, State::Completed, "{reasons:?} {:?}", examples(&run));
-    run
-}
-
-fn examples(run: &Run) -> Vec<String> {
-    let works = run.stages.iter().flat_map(|stage| &stage.works);
-    works.flat_map(|work| &work.examples).map(|example| example.text.clone()).collect()
-}
-
-/// An operation of the last stage.
-fn last(run: &Run) -> &Operation {
-    &run.stages.last().unwrap().works[0].operations[0]
 }
 
 /// How often statements that begin so were called, by pg_stat_statements.

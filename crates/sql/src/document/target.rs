@@ -11,13 +11,17 @@ use tidemark_keys::{Key, Mapping, OrFile, Problem, Table};
 use url::Url;
 
 /// The kinds of targets.
-pub(crate) static KINDS: [&Mapping; 2] = [&POSTGRES, &COCKROACH];
+pub(crate) static KINDS: [&Mapping; 4] = [&POSTGRES, &COCKROACH, &MYSQL, &MARIADB];
 
 static POSTGRES: Mapping =
     Mapping::kind("postgres", "PostgreSQL, and what speaks its protocol", &[]).with(&[&PLACE, &SESSION]);
 static COCKROACH: Mapping =
     Mapping::kind("cockroach", "CockroachDB: conflicts are retried by its savepoint protocol", &[])
         .with(&[&PLACE, &SESSION]);
+static MYSQL: Mapping = Mapping::kind("mysql", "MySQL 8, and what speaks its language and protocol", &[])
+    .with(&[&PLACE, &SESSION]);
+static MARIADB: Mapping =
+    Mapping::kind("mariadb", "MariaDB: the same as `mysql`", &[]).with(&[&PLACE, &SESSION]);
 
 static PLACE: Mapping = Mapping::new(
     "database_place",
@@ -41,12 +45,14 @@ static SESSION: Mapping = Mapping::new("database_session", "How it is spoken to"
 static URL: Key<Parsed<Address>> = Key::new(
     "url",
     "Address, user and database in one; keys beside it go before it",
-    Parsed("`postgres://user@host:port/database`", address),
+    Parsed("`postgres://user@host:port/database`, or `mysql:`, or `mariadb:`", address),
 )
 .example("postgres://bench@10.0.0.1:5432/bench")
 .expanded();
 static HOST: Key<Text> =
-    Key::new("host", "Host, or the directory of a Unix socket", Text).default("127.0.0.1").expanded();
+    Key::new("host", "Host, or the path of a Unix socket: with PostgreSQL, of its directory", Text)
+        .default("127.0.0.1")
+        .expanded();
 static PORT: Key<Whole<u16>> =
     Key::new("port", "Port", Whole(1, u16::MAX)).otherwise("the database's usual one");
 /// A server of `endpoints`: its host, and its port if that is not the usual one.
@@ -91,9 +97,14 @@ static PREPARED: Key<Flag> =
     Key::new("prepared", "Prepare statements under names; `false` behind a pool in transaction mode", Flag)
         .default("true");
 
+/// The schemes of URLs, each with whether it is for MySQL's dialect.
+const SCHEMES: [(&str, bool); 5] =
+    [("postgres", false), ("postgresql", false), ("cockroachdb", false), ("mysql", true), ("mariadb", true)];
+
 /// What a URL says.
 #[derive(Clone, Debug, Default)]
 struct Address {
+    scheme: String,
     host: Option<String>,
     port: Option<u16>,
     user: Option<String>,
@@ -102,9 +113,9 @@ struct Address {
 }
 
 fn address(text: &str) -> Result<Address, Problem> {
-    let help = "write postgres://user@host:port/database";
+    let help = "write postgres://user@host:port/database, or mysql://user@host:port/database";
     let url = Url::parse(text).map_err(|error| Problem::new(format!("this is no URL ({error})"), help))?;
-    if !matches!(url.scheme(), "postgres" | "postgresql" | "cockroachdb") {
+    if !SCHEMES.iter().any(|(scheme, _)| *scheme == url.scheme()) {
         return Err(Problem::new(format!("the scheme is '{}'", url.scheme()), help));
     }
     if url.password().is_some() {
@@ -113,6 +124,7 @@ fn address(text: &str) -> Result<Address, Problem> {
     }
     let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     let mut address = Address {
+        scheme: url.scheme().to_owned(),
         host: url.host_str().and_then(|host| some(host.trim_start_matches('[').trim_end_matches(']'))),
         port: url.port(),
         user: some(url.username()),
@@ -152,6 +164,7 @@ pub(crate) fn host_and_port(text: &str) -> Result<(String, Option<u16>), Problem
 pub(crate) fn target(kind: &str, table: &mut Table<'_>) -> Option<Instances> {
     let (dialect, usual_port, usual_user) = match kind {
         "cockroach" => (Dialect::Cockroach, 26257, "root"),
+        "mysql" | "mariadb" => (Dialect::Mysql, 3306, "root"),
         _ => (Dialect::Postgres, 5432, "postgres"),
     };
     table.contradiction(&HOST, &ENDPOINTS, "one server or a list of them");
@@ -160,12 +173,21 @@ pub(crate) fn target(kind: &str, table: &mut Table<'_>) -> Option<Instances> {
     table.contradiction(&URL, &INSTANCES, "one database or several");
     table.contradiction(&ENDPOINTS, &INSTANCES, "servers of one database or several databases");
     let given = table.get(&URL).unwrap_or_default();
+    let is_mysql = dialect == Dialect::Mysql;
+    if SCHEMES.iter().any(|(scheme, mysql)| *scheme == given.scheme && *mysql != is_mysql) {
+        let place = table.entry(&URL).map(|entry| entry.key_span.clone()).unwrap_or_default();
+        let message = format!("the scheme is '{}', and the target's kind is '{kind}'", given.scheme);
+        table.log().error(&place, message, "make one of them fit the other");
+    }
     let port = table.get(&PORT).or(given.port).unwrap_or(usual_port);
     let own_host = if table.has(&HOST) { table.get(&HOST) } else { given.host };
-    let mut endpoints: Vec<Endpoint> =
-        table.all(&ENDPOINTS).into_iter().map(|(host, own)| endpoint(host, own.unwrap_or(port))).collect();
+    let mut endpoints: Vec<Endpoint> = table
+        .all(&ENDPOINTS)
+        .into_iter()
+        .map(|(host, own)| endpoint(dialect, host, own.unwrap_or(port)))
+        .collect();
     if endpoints.is_empty() {
-        endpoints.push(endpoint(own_host.unwrap_or_else(|| "127.0.0.1".into()), port));
+        endpoints.push(endpoint(dialect, own_host.unwrap_or_else(|| "127.0.0.1".into()), port));
     }
     let user = table.get(&USER).or(given.user).unwrap_or_else(|| usual_user.into());
     let places: Vec<_> = table.all(&INSTANCES).into_iter().flatten().collect();
@@ -198,10 +220,14 @@ pub(crate) fn target(kind: &str, table: &mut Table<'_>) -> Option<Instances> {
     Some(all.next().map_or_else(|| target.clone().into(), |first| Instances::new(first, all.collect())))
 }
 
-/// A host that begins with a slash is the directory of a Unix socket, whose name has the port in it (libpq's rule).
-fn endpoint(host: String, port: u16) -> Endpoint {
-    match host.starts_with('/') {
-        true => Endpoint::Unix(PathBuf::from(host).join(format!(".s.PGSQL.{port}"))),
-        false => Endpoint::Tcp(host, port),
+/// A host that begins with a slash is a Unix socket; PostgreSQL's has a name with the port in it, and its directory is given
+/// (libpq's rule).
+fn endpoint(dialect: Dialect, host: String, port: u16) -> Endpoint {
+    match (host.starts_with('/'), dialect) {
+        (true, Dialect::Postgres | Dialect::Cockroach) => {
+            Endpoint::Unix(PathBuf::from(host).join(format!(".s.PGSQL.{port}")))
+        }
+        (true, Dialect::Mysql) => Endpoint::Unix(host.into()),
+        (false, _) => Endpoint::Tcp(host, port),
     }
 }

@@ -84,6 +84,19 @@ fn targets_are_read_from_keys_and_urls() {
         "the URL contains a password | write it under `password`",
     );
     refused("{kind: postgres, url: \"mysql://h\"}", LOAD, "the scheme is 'mysql'");
+    refused("{kind: mysql, url: \"postgres://h\"}", LOAD, "the scheme is 'postgres'");
+    refused("{kind: mysql, url: \"http://h\"}", LOAD, "the scheme is 'http'");
+    for kind in ["mysql", "mariadb"] {
+        let mysql = target(&format!("{{kind: {kind}, url: \"mysql://anna@h/bench?sslmode=require\"}}"));
+        assert_eq!((mysql.dialect, mysql.endpoints), (Dialect::Mysql, vec![Endpoint::Tcp("h".into(), 3306)]));
+        assert_eq!(
+            (mysql.user.as_str(), mysql.database.as_str(), mysql.tls),
+            ("anna", "bench", Tls::Require)
+        );
+        let socket = target(&format!("{{kind: {kind}, host: /run/mysqld/mysqld.sock}}"));
+        assert_eq!(socket.endpoints, [Endpoint::Unix(PathBuf::from("/run/mysqld/mysqld.sock"))]);
+        assert_eq!((socket.user.as_str(), socket.database.as_str()), ("root", "root"));
+    }
     refused("{kind: postgres, host: a, endpoints: [b]}", LOAD, "exclude each other");
     refused("postgres", LOAD, "needs settings");
 }
@@ -170,6 +183,10 @@ fn options_belong_to_their_workload() {
         ("init: {}", "does not apply to databases"),
     ] {
         refused(PLAIN, stage, expected);
+    }
+    for key in ["pipeline", "savepoint"] {
+        let stage = format!("load: {{workload: kv, {key}: true, for: 1s}}");
+        refused("{kind: mysql}", &stage, &format!("`{key}` does not apply to MySQL"));
     }
 }
 

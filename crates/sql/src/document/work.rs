@@ -3,6 +3,7 @@
 use super::instances;
 use crate::admin::PATIENCE_NS;
 use crate::data::DataSet;
+use crate::dialect::Dialect;
 use crate::instances::Instances;
 use crate::job::{Checks, Isolation, Job, Purpose, Reads, Settings, Spec};
 use crate::workload::{self, Family, Names, Runnable};
@@ -191,6 +192,15 @@ fn load(table: &mut Table<'_>, all: &Instances, workload: &Arc<dyn Runnable>, na
     let each = table.value(&CLIENTS);
     let workers = of_all(table, &CLIENTS, each, &instances);
     let target = instances.first();
+    if target.dialect == Dialect::Mysql {
+        // There a conflict has ended the transaction, with its savepoints; and each statement waits for its reply.
+        for key in [&PIPELINE, &SAVEPOINT] {
+            if let Some(entry) = table.entry(key) {
+                let message = format!("`{}` does not apply to MySQL and MariaDB", key.name);
+                table.log().error(&entry.key_span, message, "remove it");
+            }
+        }
+    }
     let settings = Settings {
         isolation: table.get(&ISOLATION),
         tries: table.value(&TRIES),
