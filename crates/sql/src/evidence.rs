@@ -1,5 +1,7 @@
 //! What a database says of itself and counts, before a stage and after it: the evidence for the stage's numbers.
 
+mod mysql;
+
 use crate::admin::Admin;
 use crate::dialect::Dialect;
 use crate::failure::Failure;
@@ -35,6 +37,7 @@ pub(crate) struct Snapshot {
     /// When counting began: when the server was started, when its checkpointer was, which a crash starts again, and when
     /// somebody had it begin anew.
     epoch: Vec<Option<String>>,
+    at: Instant,
 }
 
 const EPOCH: &str = "SELECT pg_postmaster_start_time()::text, (SELECT min(backend_start)::text FROM pg_stat_activity \
@@ -60,8 +63,11 @@ const NAMES: [&[&str]; 4] = [
 
 impl Snapshot {
     /// Reads the counters; those that the server lacks, or does not show to this user, are left out.
-    pub(crate) fn read(admin: &mut Admin) -> Self {
+    pub(crate) fn read(admin: &mut Admin, dialect: Dialect) -> Self {
         let mut counters = BTreeMap::new();
+        if dialect == Dialect::Mysql {
+            return Self { counters: mysql::counters(admin), epoch: Vec::new(), at: Instant::now() };
+        }
         for (sql, names) in COUNTERS.iter().zip(NAMES) {
             let Ok(rows) = admin.query(sql) else { continue };
             let values = rows.into_iter().flatten();
@@ -72,12 +78,21 @@ impl Snapshot {
             }
         }
         let epoch = admin.query(EPOCH).ok().and_then(|rows| rows.into_iter().next()).unwrap_or_default();
-        Self { counters, epoch }
+        Self { counters, epoch, at: Instant::now() }
+    }
+
+    /// Whether counting began anew before another time.
+    fn is_anew(&self, later: &Snapshot) -> bool {
+        // Whole seconds, of two clocks.
+        let up = |one: &Snapshot| one.counters.get(mysql::UPTIME).copied();
+        let elapsed = later.at.saturating_duration_since(self.at).as_secs();
+        let shorter = up(self).zip(up(later)).is_some_and(|(before, after)| after + 2 < before + elapsed);
+        self.epoch != later.epoch || shorter
     }
 
     /// What was counted from this time to another one; `None` where it was not, or counting began anew.
     fn since(&self, later: &Snapshot, name: &str) -> Option<u64> {
-        if self.epoch != later.epoch {
+        if self.is_anew(later) {
             return None;
         }
         later.counters.get(name)?.checked_sub(*self.counters.get(name)?)
@@ -132,14 +147,18 @@ pub(crate) fn used(
     before: &Snapshot,
     claim: &Claim,
 ) -> Result<DatabaseUse, Failure> {
-    wait_for_the_last(admin);
+    // MySQL counts what running sessions do at once, and only what is committed by a `COMMIT`.
+    let tells_late = target.dialect != Dialect::Mysql;
+    if tells_late {
+        wait_for_the_last(admin);
+    }
     let asked = Instant::now();
-    let mut after = Snapshot::read(admin);
+    let mut after = Snapshot::read(admin, target.dialect);
     let lacks =
         |after: &Snapshot| before.since(after, "commits").is_some_and(|commits| commits < claim.acknowledged);
-    while lacks(&after) && asked.elapsed() < TOLD_AFTER {
+    while tells_late && lacks(&after) && asked.elapsed() < TOLD_AFTER {
         std::thread::sleep(ASKED_EVERY);
-        after = Snapshot::read(admin);
+        after = Snapshot::read(admin, target.dialect);
     }
     let counted = |name: &str| before.since(&after, name);
     let version = admin.connection().version().to_owned();
@@ -148,7 +167,7 @@ pub(crate) fn used(
         server: target.describe(),
         version,
         reads_storage: claim.reads_storage,
-        restarted: before.epoch != after.epoch,
+        restarted: before.is_anew(&after),
         acknowledged: claim.acknowledged,
         // Behind a pool, and on one of several servers, not all of the load's sessions are seen.
         commits_exact: target.dialect == Dialect::Postgres
@@ -158,6 +177,7 @@ pub(crate) fn used(
         commits: counted("commits"),
         rollbacks: counted("rollbacks"),
         deadlocks: counted("deadlocks"),
+        lock_waits: counted("lock_waits"),
         blocks_read: counted("blocks_read"),
         blocks_hit: counted("blocks_hit"),
         temporary_bytes: counted("temporary_bytes"),
@@ -168,8 +188,10 @@ pub(crate) fn used(
         buffers_backend: counted("buffers_backend"),
         ..DatabaseUse::default()
     };
-    if target.dialect != Dialect::Postgres {
-        return Ok(used);
+    match target.dialect {
+        Dialect::Postgres => {}
+        Dialect::Cockroach => return Ok(used),
+        Dialect::Mysql => return mysql::describe(admin, &mut used).map(|()| used),
     }
     let number = |text: Option<String>| text.and_then(|text| text.parse().ok());
     used.block_bytes = number(admin.value("SELECT current_setting('block_size')")?);

@@ -120,11 +120,12 @@ fn mysql(target: &Target, admin: &mut Admin, needs: Needs) -> Result<String, Str
     if let Some(least) = too_old(&version) {
         return Err(format!("{place} has version {version}: use {least} or later"));
     }
+    let is_standby = admin.connection().is_standby();
     let mut number = |sql: &str, column: usize| {
         let row = admin.query(sql).ok()?.into_iter().next()?;
         row.into_iter().nth(column)??.parse::<i64>().ok()
     };
-    if number("SELECT @@global.read_only", 0) == Some(1) {
+    if is_standby {
         return Err(format!(
             "{place} accepts no writes (read_only is on): name the primary, or set read_only = OFF"
         ));

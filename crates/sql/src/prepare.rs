@@ -307,7 +307,8 @@ impl Prepared for Ready {
                 // What it cost to ask for them is counted when that session has ended.
                 evidence::wait_for_the_last(&mut admin);
             }
-            let (server, before) = (Arc::clone(server), Snapshot::read(&mut admin));
+            let before = Snapshot::read(&mut admin, server.target.dialect);
+            let server = Arc::clone(server);
             Ok((directory, Place { server, before, reads_storage, plans }))
         };
         let (directories, stage): (Vec<_>, Vec<_>) = try_together(&servers, look)?.into_iter().unzip();

@@ -2,6 +2,7 @@
 
 use crate::connection::Connection;
 use crate::counted::Counted;
+use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::instances::Instances;
 use crate::job::{Settings, Target};
@@ -124,8 +125,12 @@ pub(crate) fn cannot_connect(target: &Target, before: u32, failure: &Failure) ->
             "use fewer clients, raise max_connections of the server, or put a pool in front of it"
         }
         (Fault::Overloaded, _) => "raise max_connections of the server, or end other sessions",
+        (Fault::Denied, _) if target.dialect == Dialect::Mysql => {
+            "check `user`, `password`, and from which hosts the server lets this user in"
+        }
         (Fault::Denied, _) => "check `user`, `password` and the server's pg_hba.conf",
-        (Fault::Sql, Some(b"3D000")) => "create the database, or check `database`",
+        // MySQL has no state of its own for a database that is not there.
+        (Fault::Sql, Some(b"3D000" | b"42000")) => "create the database, or check `database`",
         (Fault::Refused | Fault::Unreachable | Fault::Local, _) => {
             "check that the server runs, and `host` and `port`"
         }

@@ -203,7 +203,7 @@ pub(crate) fn target(kind: &str, table: &mut Table<'_>) -> Option<Instances> {
         prepared: table.value(&PREPARED),
     };
     let instance = |place: instances::Place| Target {
-        endpoints: vec![endpoint(place.host, place.port.unwrap_or(port))],
+        endpoints: vec![endpoint(dialect, place.host, place.port.unwrap_or(port))],
         database: place.database.unwrap_or_else(|| target.database.clone()),
         ..target.clone()
     };
