@@ -72,14 +72,33 @@ fn pgbench_is_loaded_once_run_and_adds_up() {
     // One more update: the books take note of the load.
     let more = inserted - 500 + updated - 1501;
     assert!(more <= 4 * retries, "{inserted} and {updated}");
-    let checks = &done.stages[0].proof.as_ref().unwrap().checks;
-    assert_eq!(checks.iter().map(|check| check.broken).collect::<Vec<_>>(), [Some(0); 3]);
+    let proof = done.stages[0].proof.as_ref().unwrap();
+    assert_eq!(proof.checks.iter().map(|check| check.broken).collect::<Vec<_>>(), [Some(0); 3]);
+    let [database] = proof.databases.as_slice() else { panic!("{proof:?}") };
+    assert_eq!(
+        (database.commits, database.cache_bytes, database.block_bytes, database.restarted),
+        (Some(500), Some(64 << 20), Some(16 << 10), false)
+    );
+    assert!(database.version.contains("MariaDB") && database.data_bytes.is_some_and(|bytes| bytes > 8 << 20));
+    assert!(
+        database.wal_bytes.is_some_and(|bytes| bytes > 0) && database.blocks_hit.is_some(),
+        "{database:?}"
+    );
+    let durable =
+        |name: &str| database.settings.iter().find(|one| one.name == name).and_then(|one| one.durable);
+    assert_eq!(durable("innodb_flush_log_at_trx_commit"), Some(false), "this server may lose commits");
+    assert_eq!((durable("innodb_doublewrite"), durable("sync_binlog")), (Some(true), None));
     let sums = "SELECT (SELECT sum(delta) FROM pgbench_history) = (SELECT sum(abalance) FROM pgbench_accounts), count(*) FROM \
          pgbench_history";
     assert_eq!(server.sql(sums), "1|500");
 
     let before = counted(&server, names);
-    run(&document(&server, &load("select-only")));
+    let read = run(&document(&server, &load("select-only")));
+    assert_eq!(
+        read.stages[0].proof.as_ref().unwrap().databases[0].commits,
+        None,
+        "there was no `COMMIT` to count"
+    );
     assert_eq!(between(before, counted(&server, names)), [0; 5], "it changes nothing");
     let again = run(&document(&server, &format!("{FILL}\n{}", load("simple-update"))));
     assert_eq!(server.sql("SELECT count(*) FROM pgbench_history"), "1000", "the data set is kept");
@@ -334,6 +353,8 @@ fn order_entry_is_whole_after_a_kill() {
     server.kill();
     server.restart();
     let through = (*result.recv_timeout(Duration::from_secs(120)).unwrap()).unwrap();
+    let used = &through.stages[0].proof.as_ref().unwrap().databases[0];
+    assert_eq!((used.restarted, used.commits), (true, None), "what a server counts begins anew with it");
     let operations = &through.stages[0].works[0].operations;
     let paid: u64 = operations.iter().filter(|one| one.label == "payment").map(|one| one.tally.ok).sum();
     assert!(payments(&server) >= 30_000 + paid, "{} rows, {paid} acknowledged", payments(&server));
