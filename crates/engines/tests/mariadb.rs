@@ -343,7 +343,7 @@ fn order_entry_is_whole_after_a_kill() {
     let Some(mut server) = Mariadb::start(&[]) else { return };
     run(&document(&server, "- prepare: {workload: tpcc, loaders: 2}"));
     let load = |more: &str| format!("- load: {{workload: tpcc, clients: 4, tries: 50, checks: all, {more}}}");
-    let text = document(&server, &load("for: 6s, drain: 5s, allowed_failures: 100%"));
+    let text = document(&server, &load("ledger: true, for: 6s, drain: 5s, allowed_failures: 100%"));
     let (done, result) = mpsc::channel();
     std::thread::spawn(move || done.send(Box::new(try_run(&text, &options(2)))).is_ok());
     let payments = |server: &Mariadb| server.sql("SELECT count(*) FROM history").parse::<u64>().unwrap();
@@ -353,8 +353,16 @@ fn order_entry_is_whole_after_a_kill() {
     server.kill();
     server.restart();
     let through = (*result.recv_timeout(Duration::from_secs(120)).unwrap()).unwrap();
-    let used = &through.stages[0].proof.as_ref().unwrap().databases[0];
+    let proof = through.stages[0].proof.as_ref().unwrap();
+    let used = &proof.databases[0];
     assert_eq!((used.restarted, used.commits), (true, None), "what a server counts begins anew with it");
+    let ledger = &proof.ledgers[0];
+    assert!(ledger.acknowledged > 50, "{ledger:?}");
+    assert_eq!(
+        (ledger.missing, ledger.unexpected),
+        (Some(0), Some(0)),
+        "nothing acknowledged is lost: {ledger:?}"
+    );
     let operations = &through.stages[0].works[0].operations;
     let paid: u64 = operations.iter().filter(|one| one.label == "payment").map(|one| one.tally.ok).sum();
     assert!(payments(&server) >= 30_000 + paid, "{} rows, {paid} acknowledged", payments(&server));

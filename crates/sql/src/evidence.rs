@@ -104,9 +104,18 @@ const ASKED_MOST: u32 = 40;
 const ASKED_EVERY: Duration = Duration::from_millis(50);
 
 /// Waits until the load's own sessions are gone, for a while: what a session has counted is only known when it ends.
-pub(crate) fn wait_for_the_last(admin: &mut Admin) {
-    let others = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'tidemark' AND pid <> pg_backend_pid() \
-                  AND datname = current_database()";
+pub(crate) fn wait_for_the_last(admin: &mut Admin, dialect: Dialect) {
+    let others = match dialect {
+        Dialect::Postgres | Dialect::Cockroach => {
+            "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'tidemark' AND pid <> pg_backend_pid() \
+             AND datname = current_database()"
+        }
+        // Whose sessions they are is not told: all that still do something.
+        Dialect::Mysql => {
+            "SELECT count(*) FROM information_schema.processlist WHERE command <> 'Sleep' AND id <> connection_id() \
+             AND db = database()"
+        }
+    };
     for _ in 0..ASKED_MOST {
         if !admin.value(others).is_ok_and(|count| count.is_some_and(|count| count != "0")) {
             return;
@@ -147,11 +156,9 @@ pub(crate) fn used(
     before: &Snapshot,
     claim: &Claim,
 ) -> Result<DatabaseUse, Failure> {
+    wait_for_the_last(admin, target.dialect);
     // MySQL counts what running sessions do at once, and only what is committed by a `COMMIT`.
     let tells_late = target.dialect != Dialect::Mysql;
-    if tells_late {
-        wait_for_the_last(admin);
-    }
     let asked = Instant::now();
     let mut after = Snapshot::read(admin, target.dialect);
     let lacks =

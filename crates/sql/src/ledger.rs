@@ -74,8 +74,8 @@ pub(crate) fn create(admin: &mut Admin, dialect: Dialect) -> Result<(), Failure>
     // Rows that are updated in place, by index whatever statistics say of so small a table: a scan of it would read, and under
     // SERIALIZABLE conflict with, the rows of others.
     let storage = match dialect {
-        Dialect::Postgres => " WITH (fillfactor = 10, autovacuum_enabled = false)",
-        _ => "",
+        Dialect::Postgres => " WITH (fillfactor = 10, autovacuum_enabled = false)".into(),
+        Dialect::Cockroach | Dialect::Mysql => dialect.storage(100),
     };
     let sql = format!(
         "CREATE TABLE IF NOT EXISTS tidemark_ledger (run bigint NOT NULL, client bigint NOT NULL, commits bigint NOT NULL, \
@@ -257,7 +257,7 @@ fn rows(server: &Server, accounts: &[Account]) -> Result<(Admin, Held), String> 
     loop {
         let read = Admin::connect(server).and_then(|mut admin| {
             // What the load's last connections have sent is done first.
-            crate::evidence::wait_for_the_last(&mut admin);
+            crate::evidence::wait_for_the_last(&mut admin, server.target.dialect);
             let sql =
                 format!("SELECT run, client, commits FROM tidemark_ledger WHERE run IN ({})", runs(accounts));
             let rows = admin.query(&sql).map_err(|failure| failure.to_string())?;

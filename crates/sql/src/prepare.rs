@@ -305,7 +305,7 @@ impl Prepared for Ready {
             let plans = plans_of(server, here())?;
             if !plans.is_empty() {
                 // What it cost to ask for them is counted when that session has ended.
-                evidence::wait_for_the_last(&mut admin);
+                evidence::wait_for_the_last(&mut admin, server.target.dialect);
             }
             let before = Snapshot::read(&mut admin, server.target.dialect);
             let server = Arc::clone(server);
