@@ -106,6 +106,7 @@ fn each_instance_is_loaded_and_counted_and_the_sum_is_the_load() {
         assert_eq!(own.ok_by_second.iter().sum::<u64>(), 301);
         assert_eq!(number(server, "SELECT count(*) FROM pgbench_history"), 301, "{place}");
         assert!(database.server.contains(&at), "{}", database.server);
+        assert_eq!(database.acknowledged, 301);
         // What is not the load's are the few transactions around it, as many on each server.
         let counted = commits(server) - before[place];
         assert!((301..401).contains(&counted), "{counted}");

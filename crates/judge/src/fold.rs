@@ -1,5 +1,6 @@
-//! Many stages of a sweep show the same: one finding says it for all of them.
+//! Many stages of a sweep show the same, or many databases of a stage: one finding says it for all of them.
 
+use crate::words::database::Database;
 use crate::words::phrase::Alike;
 use crate::words::proof::Proof;
 use crate::{Finding, Occurrence, What};
@@ -12,6 +13,7 @@ const APART_MOST: usize = 3;
 /// checked, which is the same for every stage on the same volumes, from the second stage on, whatever the stages are. The
 /// folded finding stands where the first of them stood.
 pub(crate) fn fold(found: Vec<Finding>, stages: &BTreeSet<String>) -> Vec<Finding> {
+    let found = fold_databases(found);
     let mut families: HashMap<(Alike, _, bool), Vec<usize>> = HashMap::new();
     for (index, finding) in found.iter().enumerate() {
         if finding.stage.as_ref().is_some_and(|stage| is_unchecked(finding) || stages.contains(stage)) {
@@ -19,17 +21,57 @@ pub(crate) fn fold(found: Vec<Finding>, stages: &BTreeSet<String>) -> Vec<Findin
             families.entry(key).or_default().push(index);
         }
     }
-    let mut folded: BTreeMap<usize, Finding> = BTreeMap::new();
-    let mut gone = BTreeSet::new();
-    for members in families.into_values() {
+    let folded = families.into_values().filter_map(|members| {
         let family: Vec<&Finding> = members.iter().map(|index| &found[*index]).collect();
         let own: BTreeSet<_> = family.iter().filter_map(|finding| finding.stage.as_ref()).collect();
         let apart_most = if is_unchecked(family[0]) { 1 } else { APART_MOST };
-        if own.len() > apart_most {
-            folded.insert(members[0], together(&family));
-            gone.extend(members);
-        }
+        (own.len() > apart_most).then(|| (together(&family), members))
+    });
+    let folded = folded.collect();
+    put(found, folded)
+}
+
+/// Folds what is found of several databases in the same stage and differs in its quantities only.
+fn fold_databases(found: Vec<Finding>) -> Vec<Finding> {
+    let mut families: HashMap<(Alike, _, bool, Option<&String>), Vec<usize>> = HashMap::new();
+    for (index, finding) in found.iter().enumerate().filter(|(_, finding)| server(finding).is_some()) {
+        let key = (finding.alike(), finding.severity, finding.invalidates, finding.stage.as_ref());
+        families.entry(key).or_default().push(index);
     }
+    let several = families.into_values().filter(|members| members.len() > 1);
+    let folded = several.map(|members| {
+        let of = |index: &usize| {
+            let finding = &found[*index];
+            let place = server(finding).unwrap_or_default().to_owned();
+            Occurrence { place, what: finding.what.clone() }
+        };
+        (Finding { each: members.iter().map(of).collect(), ..found[members[0]].clone() }, members)
+    });
+    let folded = folded.collect();
+    put(found, folded)
+}
+
+/// The database that a finding is about.
+fn server(finding: &Finding) -> Option<&str> {
+    match &finding.what {
+        What::Database(
+            Database::Relaxed { server, .. }
+            | Database::Durable { server, .. }
+            | Database::Reads { server, .. }
+            | Database::ReadsNotShown { server, .. }
+            | Database::Checkpoints { server, .. }
+            | Database::Commits { server, .. }
+            | Database::Restarted { server },
+        ) => Some(server),
+        _ => None,
+    }
+}
+
+/// Puts each folded finding where the first of its members stood; the others are gone.
+fn put(found: Vec<Finding>, folded: Vec<(Finding, Vec<usize>)>) -> Vec<Finding> {
+    let gone: BTreeSet<usize> = folded.iter().flat_map(|(_, members)| members.iter().copied()).collect();
+    let mut folded: BTreeMap<usize, Finding> =
+        folded.into_iter().map(|(finding, members)| (members[0], finding)).collect();
     let each = found.into_iter().enumerate();
     each.filter_map(|(index, finding)| {
         folded.remove(&index).or_else(|| (!gone.contains(&index)).then_some(finding))
@@ -107,6 +149,21 @@ mod tests {
         };
         assert_eq!(folded((0..5).map(named).collect()).len(), 5);
         assert_eq!(fold(some(5), &BTreeSet::new()).len(), 5, "stages of no sweep");
+    }
+
+    #[test]
+    fn what_many_databases_show_is_said_once() {
+        let of = |stage: &str, server: &str, commits: u64| {
+            let what = Database::Commits { server: server.into(), commits, acknowledged: commits };
+            Finding { stage: Some(stage.into()), ..Finding::about_run(Severity::Good, what) }
+        };
+        let all = vec![of("s1", "a", 10), of("s1", "b", 30), of("s2", "a", 20), of("s1", "c", 20)];
+        let all = fold(all, &BTreeSet::new());
+        assert_eq!(all.len(), 2, "each stage for itself");
+        assert_eq!((all[0].place().as_str(), all[0].each.len()), ("s1", 3));
+        assert!(all[0].title().contains("10 to 30"), "{}", all[0].title());
+        assert_eq!(all[0].evidence()[0], "databases: a; b; c");
+        assert!(all[1].each.is_empty());
     }
 
     #[test]

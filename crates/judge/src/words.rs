@@ -140,7 +140,7 @@ impl What {
     }
 }
 
-/// The same of one stage among many.
+/// The same of one stage among many, or of one database.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Occurrence {
     /// Where.
@@ -230,7 +230,13 @@ impl Finding {
     pub fn evidence(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if let Some(first) = self.each.first() {
-            lines.push(format!("stages: {}", self.stages.join(", ")));
+            lines.push(match self.stages.is_empty() {
+                false => format!("stages: {}", self.stages.join(", ")),
+                true => {
+                    let places: Vec<&str> = self.each.iter().map(|one| one.place.as_str()).collect();
+                    format!("databases: {}", places.join("; "))
+                }
+            });
             if self.each.iter().any(|other| other.what.title() != first.what.title()) {
                 let quoted = self.each.iter().take(QUOTED_MOST);
                 lines.extend(quoted.map(|one| format!("{}: {}", one.place, merged(&[one.what.title()]))));

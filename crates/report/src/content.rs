@@ -75,7 +75,11 @@ pub(crate) fn load(work: &Work) -> String {
         .collect();
     let mix = mix.join(", ");
     let instances = work.endpoints.iter().filter(|one| one.kind == EndpointKind::Instance).count();
-    let instances = if instances > 1 { format!(" on {instances} instances") } else { String::new() };
+    let instances = match (instances as u64, u64::from(work.workers)) {
+        (0 | 1, _) => String::new(),
+        (all, workers) if workers % all == 0 => format!(", {} on each of {all} instances", workers / all),
+        (all, _) => format!(" on {all} instances"),
+    };
     match work.offered_rate {
         Some(rate) => format!(
             "Open loop: {} offered{instances} for {window}, at most {} in flight; {mix}",

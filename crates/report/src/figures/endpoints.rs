@@ -23,7 +23,9 @@ pub(super) fn throughput_of_endpoints(work: &Work, most_points: usize) -> Option
         drawn.sort_by_key(|one| one.ok);
         drawn.drain(MOST_LINES / 2..all.len() - MOST_LINES.div_ceil(2));
     }
-    let lines: Vec<_> = drawn.iter().map(|one| (one.endpoint.clone(), points(work, one))).collect();
+    let same = all_begin_with(all);
+    let lines: Vec<_> =
+        drawn.iter().map(|one| (one.endpoint[same..].to_owned(), points(work, one))).collect();
     let scale = Scale::from_zero(highest(&lines)?);
     let mut chart = over_time(work, scale, scale.number_ticks(4), "op/s");
     for (index, (name, points)) in lines.iter().enumerate() {
@@ -35,6 +37,18 @@ pub(super) fn throughput_of_endpoints(work: &Work, most_points: usize) -> Option
     };
     let title = format!("Throughput of each {} over time", title(work).trim_end_matches('s').to_lowercase());
     Some(chart.finish("endpoints", &title, &words))
+}
+
+/// Length of what all names begin with, up to a mark such as `:`: beside a line there is room only for what tells them apart.
+fn all_begin_with(all: &[EndpointUse]) -> usize {
+    let Some((first, others)) = all.split_first() else { return 0 };
+    let same = |other: &EndpointUse| {
+        let pairs = first.endpoint.bytes().zip(other.endpoint.bytes());
+        pairs.take_while(|(one, other)| one == other).count()
+    };
+    let shortest = others.iter().map(same).min().unwrap_or(0);
+    let mark = |byte: &u8| byte.is_ascii_punctuation();
+    first.endpoint.as_bytes()[..shortest].iter().rposition(mark).map_or(0, |place| place + 1)
 }
 
 /// Rates of the seconds of the window; where it begins or ends within one, of that part.
@@ -72,6 +86,18 @@ fn describe(work: &Work) -> String {
 mod tests {
     use super::*;
     use crate::sample;
+
+    #[test]
+    fn what_all_names_have_in_common_is_left_out() {
+        let of = |names: &[&str]| {
+            let named = |name: &&str| EndpointUse { endpoint: (*name).into(), ..EndpointUse::default() };
+            all_begin_with(&names.iter().map(named).collect::<Vec<_>>())
+        };
+        assert_eq!(of(&["10.0.0.1:5432", "10.0.0.1:5433"]), "10.0.0.1:".len());
+        assert_eq!(of(&["h:5432/a", "h:5432/b"]), "h:5432/".len());
+        assert_eq!(of(&["one", "other"]), 0);
+        assert_eq!(of(&["ä:1", "ä:2"]), "ä:".len());
+    }
 
     #[test]
     fn each_has_a_line_and_of_many_the_extremes_have_one() {
