@@ -141,13 +141,12 @@ impl Slot {
     /// An operation as its workload sees it, which knows one database.
     fn directed(&mut self, operation: Operation) -> Operation {
         let instances = self.thread.servers.len() as u64;
-        let number = operation.space.saturating_sub(1);
         match self.thread.route {
             // Nothing changes for the only instance.
             _ if instances == 1 => operation,
-            Route::BySlot => Operation { space: number / instances + 1, ..operation },
+            Route::BySlot => Operation { space: own_number(operation.space, instances), ..operation },
             Route::BySpace => {
-                let instance = (number % instances) as usize;
+                let instance = (operation.space.saturating_sub(1) % instances) as usize;
                 if instance != self.place.instance {
                     self.place = Place { instance, endpoint: 0 };
                     self.connection = None;
@@ -332,6 +331,12 @@ impl Slot {
         }
         Ok(())
     }
+}
+
+/// The number of a client among those of its instance, given that among all of the work: the work's clients are on instances in
+/// turn, as its slots are.
+fn own_number(client: u64, instances: u64) -> u64 {
+    client.saturating_sub(1) / instances + 1
 }
 
 /// Commits a transaction, or rolls it back on purpose.

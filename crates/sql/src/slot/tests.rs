@@ -8,7 +8,7 @@ use crate::instances::Instances;
 use crate::job::Settings;
 use crate::schema::Table;
 use crate::sessions::Databases;
-use crate::slot::Route;
+use crate::slot::{Route, own_number};
 use crate::statement::Statement;
 use crate::testing::{Answer, Fake};
 use crate::transaction::{End, Transaction};
@@ -296,4 +296,13 @@ fn what_was_lost_in_its_commit_is_looked_for_in_the_ledger() {
     let reads = fake.statements().iter().filter(|text| text.starts_with("SELECT commits")).count();
     assert_eq!(reads, 2, "on each connection");
     assert_eq!(counted.take().values().map(|counts| counts.accounts.len()).sum::<usize>(), 1);
+}
+
+#[test]
+fn every_instance_has_a_first_client_and_a_last() {
+    let of_instance = |instance: u64| {
+        let clients = (1..=12u64).filter(move |client| (client - 1) % 3 == instance);
+        clients.map(|client| own_number(client, 3)).collect::<Vec<_>>()
+    };
+    assert_eq!([0, 1, 2].map(of_instance), [[1, 2, 3, 4]; 3]);
 }
