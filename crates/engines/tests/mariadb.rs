@@ -400,3 +400,31 @@ fn what_cannot_work_is_said_before_the_load() {
     let said = refusal(&document(&server, FILL), &options(1));
     assert!(said.contains("accepts no writes (read_only is on)"), "{said}");
 }
+
+#[test]
+fn several_databases_of_a_server_are_loaded_and_run_together() {
+    let Some(server) = Mariadb::start(&[FAST]) else { return };
+    for database in ["bench1", "bench2"] {
+        server.sql(&format!("CREATE DATABASE {database}"));
+    }
+    let stages = "- prepare: {workload: bank/transfer, rows: 100, loaders: 2}\n\
+                  - load: {workload: bank/transfer, rows: 100, audits: 0, clients: 3, total_operations: 300}";
+    let place = format!("instances: \"127.0.0.1:{}/bench{{1-2}}\"", server.port());
+    let done = run(&on(&place, stages));
+    assert_eq!(last(&done).tally.ok, 300);
+    assert!(
+        broken(&done).len() == 2 && broken(&done).iter().all(|(_, rows)| *rows == Some(0)),
+        "{:?}",
+        broken(&done)
+    );
+    for database in ["bench1", "bench2"] {
+        let moved = server.sql(&format!("SELECT sum(balance), sum(balance <> 0) > 10 FROM {database}.bank"));
+        assert_eq!(moved, "0|1", "{database}");
+    }
+
+    let before = counted(&server, ["Connections"]);
+    let connected = run(&document(&server, "- load: {workload: connect, clients: 2, total_operations: 50}"));
+    assert_eq!((last(&connected).tally.ok, last(&connected).tally.failed()), (50, 0));
+    let [connections] = between(before, counted(&server, ["Connections"]));
+    assert!((50..70).contains(&connections), "one each, and a few around the load: {connections}");
+}
