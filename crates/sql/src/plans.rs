@@ -52,6 +52,11 @@ fn planned(admin: &mut Admin, sql: &str) -> Result<Option<String>, Failure> {
 
 fn explained(admin: &mut Admin, sql: &str) -> Result<Option<String>, Failure> {
     admin.run("SET LOCAL plan_cache_mode = force_generic_plan")?;
+    // Otherwise pg_stat_statements knows the load's statement by this text from then on. Not every user may set it.
+    admin.run("SAVEPOINT unseen")?;
+    if admin.run("SET LOCAL pg_stat_statements.track = 'none'").is_err() {
+        admin.run("ROLLBACK TO SAVEPOINT unseen")?;
+    }
     admin.run(&format!("PREPARE tidemark_plan AS {sql}"))?;
     let count =
         "SELECT cardinality(parameter_types) FROM pg_prepared_statements WHERE name = 'tidemark_plan'";
