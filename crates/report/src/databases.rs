@@ -27,10 +27,8 @@ pub(crate) fn counters(run: &Run) -> Table {
         "Rollbacks",
         "Deadlocks",
         "Lock waits",
-        "Blocks read",
         "From the cache",
         "Data / cache",
-        "Log",
         "Log per commit",
         "Device writes per commit",
         "Checkpoints",
@@ -44,25 +42,28 @@ pub(crate) fn counters(run: &Run) -> Table {
             let count = |count: Option<u64>| count.map_or(NONE.into(), units::count);
             let bytes = |bytes: Option<u64>| bytes.map_or(NONE.into(), units::bytes);
             let log = one.wal_bytes.zip(one.commits);
+            let under = |value: String, more: Option<u64>, what: fn(u64) -> String| {
+                [value].into_iter().chain(more.map(what)).collect::<Vec<_>>()
+            };
+            let log_each = bytes(log.and_then(|(bytes, commits)| bytes.checked_div(commits)));
+            let committed = if one.restarted { "restarted".into() } else { count(one.commits) };
             let numbers = [
-                units::count(one.acknowledged),
-                if one.restarted { "restarted".into() } else { count(one.commits) },
-                count(one.rollbacks),
-                count(one.deadlocks),
-                count(one.lock_waits),
-                count(one.blocks_read),
-                hit(one),
-                ratio(one),
-                bytes(one.wal_bytes),
-                bytes(log.and_then(|(bytes, commits)| bytes.checked_div(commits))),
-                bytes(per_commit),
-                count(one.checkpoints),
+                vec![units::count(one.acknowledged)],
+                vec![committed],
+                vec![count(one.rollbacks)],
+                vec![count(one.deadlocks)],
+                vec![count(one.lock_waits)],
+                under(hit(one), one.blocks_read, |read| format!("{} blocks read", units::count(read))),
+                vec![ratio(one)],
+                under(log_each, one.wal_bytes, |all| format!("{} in all", units::bytes(all))),
+                vec![bytes(per_commit)],
+                vec![count(one.checkpoints)],
             ];
             // The rest of it is the package's.
             let version = one.version.split(' ').next().unwrap_or_default();
             let mut cells =
                 vec![vec![stage.id.clone()], vec![one.server.clone(), format!("version {version}")]];
-            cells.extend(numbers.map(|number| vec![number]));
+            cells.extend(numbers);
             table.lines(if missing { Tone::Bad } else { Tone::Plain }, cells);
         }
     }
@@ -219,10 +220,13 @@ mod tests {
             let column = rows[0].iter().position(|heading| heading == title).unwrap();
             rows[row][column].clone()
         };
-        assert_eq!(cell(1, "Log per commit"), "1.50 kB");
-        assert_eq!(cell(2, "Log per commit"), "500 B");
+        assert_eq!(cell(1, "Log per commit"), "1.50 kB, 1.50 MB in all");
+        assert_eq!(cell(2, "Log per commit"), "500 B, 1.50 MB in all");
         assert_eq!(cell(1, "Device writes per commit"), "2.00 kB", "of all commits on the device");
-        assert_eq!((cell(1, "From the cache"), cell(1, "Data / cache")), ("90.00 %".into(), "1.50".into()));
+        assert_eq!(
+            (cell(1, "From the cache"), cell(1, "Data / cache")),
+            ("90.00 %, 100 blocks read".into(), "1.50".into())
+        );
         assert!(!rows[0].iter().any(|heading| heading == "Lock waits"), "nobody counted them");
         assert!(database_counters(&sample::healthy(3)).is_empty());
     }

@@ -258,8 +258,10 @@ fn rows(server: &Server, accounts: &[Account]) -> Result<(Admin, Held), String> 
         let read = Admin::connect(server).and_then(|mut admin| {
             // What the load's last connections have sent is done first.
             crate::evidence::wait_for_the_last(&mut admin, server.target.dialect);
-            let sql =
-                format!("SELECT run, client, commits FROM tidemark_ledger WHERE run IN ({})", runs(accounts));
+            let sql = format!(
+                "SELECT run, client, commits FROM tidemark_ledger WHERE run IN ({}) FOR UPDATE",
+                runs(accounts)
+            );
             let rows = admin.query(&sql).map_err(|failure| failure.to_string())?;
             Ok((admin, rows))
         });
