@@ -162,6 +162,37 @@ fn an_interrupted_load_goes_on_and_foreign_tables_stay() {
 }
 
 #[test]
+fn a_load_that_its_server_did_not_survive_goes_on() {
+    let Some(mut server) = Mariadb::start(&[]) else { return };
+    let fill = "- prepare: {workload: sysbench/oltp_read_write, tables: 3, table_size: 100k, loaders: 2, checks: all}";
+    let text = document(&server, fill);
+    let (done, result) = mpsc::channel();
+    std::thread::spawn(move || done.send(try_run(&text, &options(2)).map(|run| run.state)).is_ok());
+    let tables = "SELECT count(*) FROM information_schema.tables WHERE table_name = 'tidemark_chunks'";
+    let chunks = "SELECT count(*) FROM tidemark_chunks WHERE chunk >= 0";
+    while server.sql(tables) == "0" || server.sql(chunks).parse::<u64>().unwrap() < 4 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    server.kill();
+    server.restart();
+    let ended = result.recv_timeout(Duration::from_secs(120)).unwrap();
+    let loaded: u64 = server.sql(chunks).parse().unwrap();
+    assert!(loaded >= 4 && ended != Ok(State::Completed), "{loaded} chunks, and the load ended as {ended:?}");
+    let resumed = run(&document(&server, fill));
+    // Each table has 11 chunks, of 2 MiB at most.
+    let bytes = last(&resumed).tally.bytes;
+    assert!(bytes <= (33 - loaded) * (2 << 20), "{bytes}: what was loaded is not loaded again");
+    for table in ["sbtest1", "sbtest2", "sbtest3"] {
+        let rows = server.sql(&format!("SELECT count(*), count(DISTINCT id), min(id), max(id) FROM {table}"));
+        assert_eq!(rows, "100000|100000|1|100000", "{table}");
+    }
+    let index =
+        "SELECT count(*) FROM information_schema.statistics WHERE index_name IN ('k_1', 'k_2', 'k_3')";
+    assert_eq!(server.sql(index), "3");
+    assert_eq!(server.sql("SELECT complete FROM tidemark_data"), "1");
+}
+
+#[test]
 fn deadlocks_are_tried_again_until_the_bank_adds_up() {
     let Some(server) = Mariadb::start(&[FAST]) else { return };
     run(&document(&server, "- prepare: {workload: bank/read-and-write, rows: 8}"));

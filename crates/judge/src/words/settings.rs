@@ -40,6 +40,9 @@ pub fn meaning(name: &str, value: &str) -> Option<&'static str> {
         ("sync_binlog", "0") => "the binary log is not synced",
         ("sync_binlog", "1") => "a commit waits until the binary log is synced",
         ("sync_binlog", _) => "the binary log is synced once in so many commits",
+        ("innodb_flush_method", "nosync" | "littlesync") => {
+            "not all is synced: a crash of the machine may lose commits and damage the data"
+        }
         ("innodb_doublewrite", "OFF" | "0" | "off") => {
             "a page that a crash tears is not repaired, unless storage writes pages as a whole"
         }

@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use bytes::{BufMut as _, BytesMut};
+use std::borrow::Cow;
 use std::ops::Range;
 use tidemark_measure::fault::Fault;
 
@@ -161,8 +162,23 @@ pub(super) fn failure(payload: &[u8]) -> Failure {
         // Before the session has begun there is no state.
         _ => (*b"HY000", rest),
     };
-    let failure = Failure::refused(state, format!("{code} {}", String::from_utf8_lossy(words)));
+    let failure = Failure::refused(state, format!("{code} {}", without_values(state, words)));
     Failure { fault: fault(code).unwrap_or(failure.fault), lost: ends_connection(code), ..failure }
+}
+
+/// The server's words, without the value that they quote where a value is what is wrong.
+fn without_values(state: [u8; 5], words: &[u8]) -> Cow<'_, str> {
+    let words = String::from_utf8_lossy(words);
+    if !matches!(&state[..2], b"22" | b"23") {
+        return words;
+    }
+    let Some((before, rest)) = words.split_once('\'') else { return words };
+    match rest.rsplit_once("' for ") {
+        Some((_, behind)) => format!("{before}'...' for {behind}").into(),
+        None if before.ends_with("value: ") => format!("{before}'...'").into(),
+        // It quotes the name of a column.
+        None => words,
+    }
 }
 
 /// The class of a server's error where its SQLSTATE does not say it (MySQL *Server Error Message Reference*; MariaDB *Error Codes*).
@@ -230,6 +246,15 @@ mod tests {
             );
         }
         assert_eq!(refusal(1213, "40001").to_string(), "40001 1213 words");
+        for (state, said, expected) in [
+            ("23000", "Duplicate entry 'it' is mine' for key 'a'", "Duplicate entry '...' for key 'a'"),
+            ("22007", "Truncated incorrect DOUBLE value: 'mine'", "Truncated incorrect DOUBLE value: '...'"),
+            ("23000", "Column 'c' cannot be null", "Column 'c' cannot be null"),
+            ("42S02", "Table 'a' for b", "Table 'a' for b"),
+        ] {
+            let payload = [b"\xff\x26\x04#", state.as_bytes(), said.as_bytes()].concat();
+            assert_eq!(failure(&payload).to_string(), format!("{state} 1062 {expected}"));
+        }
         let early = failure(&[0xff, 0x10, 0x04, b'n', b'o']);
         assert_eq!((early.fault, early.to_string()), (Fault::Overloaded, "HY000 1040 no".into()));
     }
