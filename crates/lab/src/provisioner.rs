@@ -255,6 +255,24 @@ impl ProvisionerKind for Labs {
         &ALL_VARIABLES
     }
 
+    fn stand_in(&self, request: &Request, name: &str) -> Option<String> {
+        let (_, one) = ALL_VARIABLES.iter().find(|(known, _)| *known == name)?;
+        let servers = request.get::<Wanted>().and_then(|wanted| wanted.servers.as_ref());
+        let instances = servers.map_or(1, |servers| servers.instances);
+        // What is of all servers has as many parts: a load may be for some of them.
+        let each = |number: usize| match name {
+            "TIDEMARK_LAB_PORTS" => number.to_string(),
+            "TIDEMARK_LAB_SOCKETS" => format!("{one}-{number}"),
+            _ => format!("127.0.0.1:{number}"),
+        };
+        Some(match name {
+            "TIDEMARK_LAB_PORTS" | "TIDEMARK_LAB_SOCKETS" | "TIDEMARK_LAB_ENDPOINTS" => {
+                (1..=instances).map(each).collect::<Vec<_>>().join(",")
+            }
+            _ => (*one).to_owned(),
+        })
+    }
+
     fn provisioner(
         &self,
         request: &Request,

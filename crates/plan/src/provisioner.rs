@@ -30,6 +30,13 @@ pub trait ProvisionerKind: Send + Sync {
     /// The variables that it brings, and stand-ins for their values: with these, documents are checked before anything is up.
     fn variables(&self) -> &[(&'static str, &'static str)];
 
+    /// The stand-in for the value of a variable that it brings, as far as it depends on what is asked for; `None` if it brings no
+    /// such variable.
+    fn stand_in(&self, _request: &Request, name: &str) -> Option<String> {
+        let known = self.variables().iter().find(|(known, _)| *known == name);
+        known.map(|(_, value)| (*value).to_owned())
+    }
+
     /// A provisioner for the arm of a request of this kind. Nothing is brought up yet. All that it writes goes into
     /// `directory`, which is for this arm alone; what is there was left behind by an earlier start.
     ///

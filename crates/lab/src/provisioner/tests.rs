@@ -124,3 +124,19 @@ fn an_arm_has_servers_that_are_the_same_before_every_run() {
         assert!(!directory.exists());
     }
 }
+
+#[test]
+fn stand_ins_have_as_many_servers_as_the_arm_asks_for() {
+    let stand_in = |lab: &str, name: &str| {
+        let request = Request::new(LAB.name, "lab", asked(lab));
+        Labs.stand_in(&request, name)
+    };
+    let four = "{postgres: {instances: 4}}";
+    let endpoints = "127.0.0.1:1,127.0.0.1:2,127.0.0.1:3,127.0.0.1:4";
+    assert_eq!(stand_in(four, "TIDEMARK_LAB_ENDPOINTS").as_deref(), Some(endpoints));
+    assert_eq!(stand_in(four, "TIDEMARK_LAB_PORTS").as_deref(), Some("1,2,3,4"));
+    assert_eq!(stand_in("{postgres: {}}", "TIDEMARK_LAB_ENDPOINTS").as_deref(), Some("127.0.0.1:1"));
+    assert_eq!(stand_in(four, "TIDEMARK_LAB_HOST").as_deref(), Some("127.0.0.1"));
+    assert_eq!(stand_in("baseline", "TIDEMARK_LAB_ENDPOINTS").as_deref(), Some("127.0.0.1:1"));
+    assert_eq!(stand_in(four, "HOME"), None);
+}

@@ -41,10 +41,10 @@ impl<'a> Variables<'a> {
         let mut kinds = self.arm.iter().flat_map(|arm| &arm.requests);
         let brought = kinds.find_map(|request| {
             let kind = self.base.registry.provisioner(request.key())?;
-            kind.variables().iter().find(|(known, _)| *known == name)
+            kind.stand_in(request, name)
         });
-        if let Some((_, stand_in)) = brought {
-            return Some((*stand_in).to_owned());
+        if brought.is_some() {
+            return brought;
         }
         let found = (self.base.variable)(name).filter(|value| !value.is_empty());
         if found.is_some() {
