@@ -251,6 +251,7 @@ impl DataSet {
         for table in self.tables.iter().rev() {
             admin.run(&format!("DROP TABLE IF EXISTS {}", table.name))?;
         }
+        self.workload.drop_routines(self.dialect).iter().try_for_each(|sql| admin.run(sql))?;
         for books in ["tidemark_chunks", "tidemark_data"] {
             admin.run(&format!("DELETE FROM {books} WHERE name = '{}'", self.name))?;
         }
@@ -266,6 +267,16 @@ impl DataSet {
             return Ok(());
         }
         admin.run(&format!("UPDATE tidemark_data SET loads = loads + 1 WHERE name = '{}'", self.name))
+    }
+
+    /// Makes the routines of the database that the workload's transactions call, as this version of Tidemark has them.
+    ///
+    /// # Errors
+    /// The server's refusal.
+    pub(crate) fn make_routines(&self, admin: &mut Admin) -> Result<(), Failure> {
+        let Some(routines) = self.workload.routines(self.dialect) else { return Ok(()) };
+        // Two that make the same routine at the same time get in each other's way.
+        self.alone(admin, |admin| routines.iter().try_for_each(|sql| admin.run(sql)))
     }
 
     /// The tables in a few words: `4 tables, 110 011 rows, about 14 MB`.

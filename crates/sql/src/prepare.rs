@@ -188,6 +188,7 @@ impl Ready {
             }
             Purpose::Load => {
                 must_be_there(&found, data, target)?;
+                data.make_routines(&mut admin).map_err(refused)?;
                 if job.settings.ledger {
                     ledger::create(&mut admin, target.dialect).map_err(|failure| {
                         let who = target.describe();

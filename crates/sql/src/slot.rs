@@ -254,8 +254,8 @@ impl Slot {
                     Err(failure) => failure,
                 }
             }
-            Ok(_) => {
-                thread.acknowledge(self.place.instance, has_run);
+            Ok(end) => {
+                thread.acknowledge(self.place.instance, has_run && end == End::Commit);
                 return Ok(moved);
             }
             // A statement of its own may have been committed before the connection was lost.

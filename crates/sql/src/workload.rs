@@ -97,6 +97,17 @@ pub trait Workload: Send + Sync {
         &[]
     }
 
+    /// What makes the routines of the database that its transactions call, replacing those that are there; `None` where they call
+    /// none, and nothing where this dialect has none for it.
+    fn routines(&self, _dialect: Dialect) -> Option<Vec<String>> {
+        None
+    }
+
+    /// What removes them, if they are there, whatever its options.
+    fn drop_routines(&self, _dialect: Dialect) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Whether its clients have their connections before the load begins, and keep them.
     fn keeps_connections(&self) -> bool {
         true

@@ -217,6 +217,10 @@ fn load(table: &mut Table<'_>, all: &Instances, workload: &Arc<dyn Runnable>, na
         let help = "write `transactions: [{name: ..., statements: [...]}]`";
         table.log().error(table.place(), "the load has no `transactions`", help);
     }
+    if workload.routines(target.dialect).is_some_and(|routines| routines.is_empty()) {
+        let message = format!("{name} has no routines for {}", target.dialect.name());
+        table.log().error(table.place(), message, "remove `mode: routines`");
+    }
     let total: f64 = actions.iter().map(|action| action.weight).sum();
     let label = |action: &workload::Action| Label {
         label: action.label.clone(),

@@ -3,6 +3,7 @@
 
 mod checks;
 mod draw;
+mod routines;
 mod rows;
 mod schema;
 mod statements;
@@ -32,11 +33,17 @@ pub(crate) static FAMILY: Family = Family {
         "Order entry after TPC-C: new-order, payment, order-status, delivery, stock-level as 10:10:1:1:1",
     )],
     keys: &KEYS,
-    read: |_, keys| options::pack(&Options { warehouses: keys.value(&WAREHOUSES), home: keys.value(&HOME) }),
+    read: |_, keys| {
+        options::pack(&Options {
+            warehouses: keys.value(&WAREHOUSES),
+            home: keys.value(&HOME),
+            mode: keys.value(&MODE),
+        })
+    },
     open: |_, options| Ok(Arc::new(Tpcc { options: Options::deserialize(options)? })),
 };
 
-static KEYS: Mapping = Mapping::new("tpcc", "Options of the order entry", &[&WAREHOUSES, &HOME]);
+static KEYS: Mapping = Mapping::new("tpcc", "Options of the order entry", &[&WAREHOUSES, &HOME, &MODE]);
 static WAREHOUSES: Key<Whole<u32>> = Key::new(
     "warehouses",
     "Size of the data set: about 100 MB and half a million rows each",
@@ -50,6 +57,25 @@ static HOME: Key<Word<Home>> = Key::new(
     Word(&[("all", Home::All), ("fixed", Home::Fixed)]),
 )
 .default("all");
+
+static MODE: Key<Word<Mode>> = Key::new(
+    "mode",
+    "Whether the client sends the `statements` of a transaction, or calls `routines` of the database, which have the same effect \
+     with one round trip (PostgreSQL only)",
+    Word(&[("statements", Mode::Statements), ("routines", Mode::Routines)]),
+)
+.default("statements");
+
+/// Where transactions are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Mode {
+    /// In the client.
+    #[default]
+    Statements,
+    /// In the database.
+    Routines,
+}
 
 /// Whose warehouse a client's transactions are about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,6 +92,8 @@ enum Home {
 struct Options {
     warehouses: u32,
     home: Home,
+    #[serde(default)]
+    mode: Mode,
 }
 
 struct Tpcc {
@@ -104,18 +132,34 @@ impl Workload for Tpcc {
     }
 
     fn statements(&self, dialect: Dialect) -> Vec<Statement> {
-        statements::all(dialect)
+        match self.options.mode {
+            Mode::Statements => statements::all(dialect),
+            Mode::Routines => routines::calls(),
+        }
+    }
+
+    fn routines(&self, dialect: Dialect) -> Option<Vec<String>> {
+        (self.options.mode == Mode::Routines).then(|| routines::create(dialect))
+    }
+
+    fn drop_routines(&self, dialect: Dialect) -> Vec<String> {
+        routines::drop(dialect)
     }
 
     fn actions(&self) -> Vec<Action> {
         // The deck of 23 cards of clause 5.2.4.2, as weights.
-        vec![
+        let all = [
             Action::transaction("new-order", 46.0).weight(10.0),
             Action::transaction("payment", 7.0).weight(10.0),
             Action::transaction("order-status", 3.0).reading().weight(1.0),
             Action::transaction("delivery", 70.0).weight(1.0),
             Action::transaction("stock-level", 2.0).reading().weight(1.0),
-        ]
+        ];
+        let call = |action: Action| Action { explicit: false, statements: 1.0, ..action };
+        match self.options.mode {
+            Mode::Statements => all.to_vec(),
+            Mode::Routines => all.map(call).to_vec(),
+        }
     }
 
     fn checks(&self) -> Vec<Check> {
@@ -142,7 +186,8 @@ impl Transact for Tpcc {
             Home::All => draw::between(rng, 1, warehouses),
             Home::Fixed => (operation.space.max(1) - 1) % warehouses + 1,
         };
-        let place = transactions::Place { home, warehouses };
+        let calls = self.options.mode == Mode::Routines;
+        let place = transactions::Place { home, warehouses, calls };
         match operation.action {
             NEW_ORDER => transactions::new_order(transaction, place, rng, buffers).await,
             PAYMENT => transactions::payment(transaction, place, rng, buffers).await,

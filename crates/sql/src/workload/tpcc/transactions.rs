@@ -8,11 +8,11 @@ use super::statements::{
     PAY_BAD_CUSTOMER, PAY_CUSTOMER, PAY_DISTRICT, PAY_WAREHOUSE, REMOVE_NEW_ORDER, STOCK, TAKE_STOCK,
     WAREHOUSE_NAME, WAREHOUSE_TAX,
 };
-use super::{DISTRICTS, ITEMS};
+use super::{DISTRICTS, ITEMS, routines};
 use crate::failure::Failure;
 use crate::rows::Rows;
 use crate::transaction::{End, Transaction};
-use crate::value::Value::{Decimal, Int, Text};
+use crate::value::Value::{self, Decimal, Int, Text};
 use std::fmt::Write as _;
 use tidemark_measure::fault::Fault;
 use tidemark_measure::rng::Rng;
@@ -50,6 +50,8 @@ pub(super) struct Place {
     pub(super) home: u64,
     /// How many there are.
     pub(super) warehouses: u64,
+    /// Whether it is a call of a routine, with the same choices.
+    pub(super) calls: bool,
 }
 
 impl Place {
@@ -75,6 +77,17 @@ impl Who {
         match percent(rng, 60) {
             true => Self::Name(name_to_look_for(rng)),
             false => Self::Number(customer(rng)),
+        }
+    }
+
+    /// The number and the name, one of which is null.
+    fn values(self, text: &mut String) -> [Value<'_>; 2] {
+        match self {
+            Self::Number(number) => [Int(number as i64), Value::Null],
+            Self::Name(number) => {
+                last_name(number, text);
+                [Value::Null, Text(text)]
+            }
         }
     }
 
@@ -117,6 +130,34 @@ fn changed_one(transaction: &Transaction<'_>, place: usize, what: &str) -> Resul
     }
 }
 
+/// An order's choices; its lines are in the buffers.
+struct Order {
+    district: u64,
+    buyer: u64,
+    /// How many lines it has, with one of an item that does not exist.
+    count: usize,
+    is_wrong: bool,
+}
+
+impl Order {
+    fn draw(place: Place, rng: &mut Rng, lines: &mut [Line; LINES_MOST]) -> Self {
+        let (district, buyer) = (between(rng, 1, DISTRICTS), customer(rng));
+        let (count, is_wrong) = (between(rng, 5, 15) as usize, percent(rng, 1));
+        let lines = &mut lines[..count];
+        for line in &mut *lines {
+            line.item = item(rng) as i64;
+            line.supply = place.perhaps_remote(rng, 1) as i64;
+            line.quantity = between(rng, 1, 10) as i64;
+        }
+        if is_wrong {
+            lines[count - 1].item = ITEMS as i64 + 1;
+        }
+        // Everybody locks stock in the same order, so that orders wait for each other instead of being deadlocked.
+        lines.sort_unstable_by_key(|line| (line.item, line.supply));
+        Self { district, buyer, count, is_wrong }
+    }
+}
+
 /// Clause 2.4. One in a hundred has an item that does not exist, and is rolled back when all the others have been written.
 pub(super) async fn new_order(
     transaction: &mut Transaction<'_>,
@@ -124,21 +165,30 @@ pub(super) async fn new_order(
     rng: &mut Rng,
     buffers: &mut Buffers,
 ) -> Result<End, Failure> {
+    let Order { district: number, buyer, count, is_wrong } = Order::draw(place, rng, &mut buffers.lines);
     let home = Int(place.home as i64);
-    let number = between(rng, 1, DISTRICTS);
-    let (district, buyer) = (Int(number as i64), Int(customer(rng) as i64));
-    let (count, is_wrong) = (between(rng, 5, 15) as usize, percent(rng, 1));
+    let (district, buyer) = (Int(number as i64), Int(buyer as i64));
     let lines = &mut buffers.lines[..count];
-    for line in &mut *lines {
-        line.item = item(rng) as i64;
-        line.supply = place.perhaps_remote(rng, 1) as i64;
-        line.quantity = between(rng, 1, 10) as i64;
+    if place.calls {
+        let text = &mut buffers.text;
+        text.clear();
+        let mut list = |value: fn(&Line) -> i64| {
+            let begin = text.len();
+            let mut separator = '{';
+            for line in &*lines {
+                // Writing to memory does not fail.
+                let _ = write!(text, "{separator}{}", value(line));
+                separator = ',';
+            }
+            text.push('}');
+            begin..text.len()
+        };
+        let (items, supplies, quantities) =
+            (list(|line| line.item), list(|line| line.supply), list(|line| line.quantity));
+        let parameters =
+            [home, district, buyer, Text(&text[items]), Text(&text[supplies]), Text(&text[quantities])];
+        return routines::call(transaction, routines::NEW_ORDER, &parameters).await;
     }
-    if is_wrong {
-        lines[count - 1].item = ITEMS as i64 + 1;
-    }
-    // Everybody locks stock in the same order, so that orders wait for each other instead of being deadlocked.
-    lines.sort_unstable_by_key(|line| (line.item, line.supply));
     let all_local = lines.iter().all(|line| line.supply == place.home as i64);
 
     transaction.add(WAREHOUSE_TAX, &[home])?;
@@ -197,6 +247,12 @@ pub(super) async fn payment(
     let payer_district = if payer_home == place.home { district } else { elsewhere };
     let (who, cents) = (Who::draw(rng), between(rng, 100, 500_000) as i64);
     let (home, own, amount) = (Int(place.home as i64), Int(district as i64), Decimal(cents, 2));
+    if place.calls {
+        let (from, of) = (Int(payer_home as i64), Int(payer_district as i64));
+        let [number, name] = who.values(&mut buffers.text);
+        let parameters = [home, own, from, of, number, name, amount];
+        return routines::call(transaction, routines::PAYMENT, &parameters).await;
+    }
 
     transaction.add(PAY_WAREHOUSE, &[amount, home])?;
     transaction.add(WAREHOUSE_NAME, &[home])?;
@@ -243,6 +299,11 @@ pub(super) async fn order_status(
     buffers: &mut Buffers,
 ) -> Result<End, Failure> {
     let (district, who) = (between(rng, 1, DISTRICTS), Who::draw(rng));
+    if place.calls {
+        let [number, name] = who.values(&mut buffers.text);
+        let parameters = [Int(place.home as i64), Int(district as i64), number, name];
+        return routines::call(transaction, routines::ORDER_STATUS, &parameters).await;
+    }
     who.add(transaction, place.home, district, &mut buffers.text)?;
     transaction.run().await?;
     let (buyer, _) = found(transaction.rows(0))?;
@@ -259,6 +320,9 @@ pub(super) async fn delivery(
     rng: &mut Rng,
 ) -> Result<End, Failure> {
     let (home, carrier) = (Int(place.home as i64), Int(between(rng, 1, 10) as i64));
+    if place.calls {
+        return routines::call(transaction, routines::DELIVERY, &[home, carrier]).await;
+    }
     for number in 1..=DISTRICTS {
         let district = Int(number as i64);
         let oldest = transaction.query(OLDEST_NEW_ORDER, &[home, district]).await?;
@@ -292,6 +356,9 @@ pub(super) async fn stock_level(
 ) -> Result<End, Failure> {
     let (home, district) = (Int(place.home as i64), Int(between(rng, 1, DISTRICTS) as i64));
     let threshold = Int(between(rng, 10, 20) as i64);
+    if place.calls {
+        return routines::call(transaction, routines::STOCK_LEVEL, &[home, district, threshold]).await;
+    }
     let next: i64 = transaction.query(LAST_ORDER_NUMBER, &[home, district]).await?.first()?.number(0)?;
     transaction.query(LOW_STOCK, &[home, district, Int(next - 20), Int(next), threshold]).await?.first()?;
     Ok(End::Commit)

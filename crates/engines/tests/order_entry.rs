@@ -1,0 +1,126 @@
+//! The order entry's routines on a real PostgreSQL: the same transactions as its statements, in one round trip each.
+#![allow(clippy::unwrap_used, reason = "helpers of tests unwrap too")]
+
+mod common;
+
+use common::runs::{examples, options, run, try_run};
+use tidemark_measure::record::Run;
+use tidemark_testing::postgres::Postgres;
+
+fn document(server: &Postgres, stages: &str) -> String {
+    format!(
+        "name: db\nseed: 7\ntarget: {{kind: postgres, host: {}, port: {}, user: postgres, database: postgres}}\nstages:\n{stages}\n",
+        server.socket_directory().display(),
+        server.port()
+    )
+}
+
+fn load(mode: &str) -> String {
+    format!("- load: {{workload: tpcc, mode: {mode}, total_operations: 600, checks: all}}")
+}
+
+fn counts(run: &Run) -> Vec<(String, u64, u64)> {
+    let operations = &run.stages.last().unwrap().works[0].operations;
+    operations.iter().map(|one| (one.label.clone(), one.tally.ok, one.tally.failed())).collect()
+}
+
+/// All rows that transactions change, without times.
+fn rows(server: &Postgres) -> String {
+    let columns = [
+        ("warehouse", "w_id, w_ytd"),
+        ("district", "d_w_id, d_id, d_ytd, d_next_o_id"),
+        ("customer", "c_w_id, c_d_id, c_id, c_balance, c_ytd_payment, c_payment_cnt, c_delivery_cnt, c_data"),
+        ("history", "h_c_id, h_c_d_id, h_c_w_id, h_d_id, h_w_id, h_amount, h_data"),
+        ("orders", "o_id, o_d_id, o_w_id, o_c_id, o_carrier_id, o_ol_cnt, o_all_local"),
+        ("new_order", "no_o_id, no_d_id, no_w_id"),
+        (
+            "order_line",
+            "ol_o_id, ol_d_id, ol_w_id, ol_number, ol_i_id, ol_supply_w_id, ol_quantity, ol_amount, ol_dist_info, \
+             ol_delivery_d IS NULL",
+        ),
+        ("stock", "s_i_id, s_w_id, s_quantity, s_ytd, s_order_cnt, s_remote_cnt"),
+    ];
+    let sum = |(table, columns): (&str, &str)| {
+        let row = format!("concat_ws('|', {columns})");
+        server.sql(&format!(
+            "SELECT '{table}', count(*), md5(string_agg({row}, E'\\n' ORDER BY {row})) FROM {table}"
+        ))
+    };
+    columns.map(sum).join("\n")
+}
+
+#[test]
+fn routines_and_statements_leave_the_same_rows() {
+    let Some(server) = Postgres::start(&["synchronous_commit=off", "max_wal_size=1GB"]) else { return };
+    server.sql("CREATE EXTENSION pg_stat_statements");
+    let (mut left, mut counted) = (Vec::new(), Vec::new());
+    for mode in ["statements", "routines"] {
+        run(&document(&server, "- prepare: {workload: tpcc, loaders: 2, fresh: true}"));
+        let before = rows(&server);
+        let done = run(&document(&server, &load(mode)));
+        let checks = &done.stages[0].proof.as_ref().unwrap().checks;
+        assert!(
+            checks.len() == 11 && checks.iter().all(|check| check.broken == Some(0)),
+            "{mode}: {checks:?}"
+        );
+        let after = rows(&server);
+        assert!(
+            before.lines().zip(after.lines()).all(|(before, after)| before != after),
+            "{mode} changes every table"
+        );
+        left.push(after);
+        counted.push(counts(&done));
+    }
+    assert_eq!(left[0], left[1]);
+    assert_eq!(counted[0], counted[1]);
+    // One statement each, and orders that are rolled back on purpose leave no row.
+    let calls = |name: &str| {
+        let sql = format!(
+            "SELECT coalesce(sum(calls), 0) FROM pg_stat_statements WHERE query LIKE 'SELECT tidemark_{name}(%'"
+        );
+        server.sql(&sql).parse::<u64>().unwrap()
+    };
+    let of = |label: &str| counted[1].iter().find(|(name, ..)| name == label).unwrap().1;
+    assert_eq!((calls("payment"), calls("delivery")), (of("payment"), of("delivery")));
+    let placed = server.sql("SELECT count(*) FROM orders").parse::<u64>().unwrap() - 30_000;
+    // A statement that fails is not counted there.
+    assert_eq!(calls("new_order"), placed);
+    assert!(placed < of("new-order") && of("new-order") - placed < 20, "{placed} of {}", of("new-order"));
+    // By last name, the payer is the customer in the middle.
+    let (number, name, first) =
+        ("SELECT c_id", "c_w_id = 1 AND c_d_id = 1 AND c_last = 'BARBARBAR'", "ORDER BY c_first");
+    let all = server.sql(&format!("{number} FROM customer WHERE {name} {first}"));
+    let all: Vec<&str> = all.lines().collect();
+    let paid = server.sql("SELECT tidemark_payment(1, 1, 1, 1, NULL, 'BARBARBAR', 5.00)");
+    assert_eq!(paid, all[all.len().div_ceil(2) - 1], "{all:?}");
+    let failed = server.sql("DO $$ BEGIN PERFORM tidemark_payment(1, 1, 1, 1, NULL, 'NOBODY', 5.00); EXCEPTION WHEN no_data_found \
+        THEN RAISE INFO 'none'; END $$");
+    assert!(!failed.contains("ERROR"), "{failed}");
+
+    // A routine that fails is a failure; one that somebody else changed is made anew.
+    server.sql("ALTER TABLE history RENAME TO lost");
+    let text = document(
+        &server,
+        "- load: {workload: tpcc, mode: routines, total_operations: 60, allowed_failures: 100%, checks: none}",
+    );
+    let refused = try_run(&text, &options(1));
+    assert!(refused.map_or(true, |run| !run.stages[0].reason.is_empty()), "a table is missing");
+    server.sql("ALTER TABLE lost RENAME TO history");
+    server.sql("ALTER TABLE history ADD CONSTRAINT none CHECK (h_amount < 0) NOT VALID");
+    let done = try_run(&text, &options(1)).unwrap();
+    let payments = counts(&done).into_iter().find(|(label, ..)| label == "payment").unwrap();
+    assert!(payments.1 == 0 && payments.2 > 0, "{payments:?} {:?}", examples(&done));
+    server.sql("ALTER TABLE history DROP CONSTRAINT none");
+    run(&document(&server, "- cleanup: {workload: tpcc}"));
+    assert_eq!(server.sql("SELECT count(*) FROM pg_proc WHERE proname LIKE 'tidemark%'"), "0");
+}
+
+#[test]
+fn routines_are_refused_where_there_are_none() {
+    let text = "name: db\ntarget: {kind: cockroach, user: u, database: d}\nstages:\n- load: {workload: tpcc, mode: routines, for: 1s}\n";
+    let found = common::read(text).unwrap_err();
+    assert!(
+        found.iter().any(|one| one.message.contains("tpcc has no routines for CockroachDB")),
+        "{found:?}"
+    );
+}
