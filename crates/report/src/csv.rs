@@ -147,9 +147,12 @@ pub(crate) fn text<C: AsRef<[u8]>>(
     String::from_utf8(writer.into_inner().unwrap_or_default()).unwrap_or_default()
 }
 
-/// A cell that no spreadsheet takes for a formula: names come from documents. Numbers stay as they are.
+/// A cell that no spreadsheet takes for a formula, and without characters that act on a terminal (U+FFFD stands for each):
+/// names come from documents. Numbers stay as they are.
 fn inert<C: AsRef<[u8]>>(cell: C) -> Vec<u8> {
-    let bytes = cell.as_ref();
+    let acts = |one: char| one.is_control() && !matches!(one, '\t' | '\r' | '\n');
+    let text = String::from_utf8_lossy(cell.as_ref()).replace(acts, "\u{fffd}");
+    let bytes = text.as_bytes();
     // What is blank at the start some programs take away before they look.
     let acts = matches!(bytes, [b'\t' | b'\r' | b'\n', _, ..])
         || matches!(bytes.trim_ascii_start(), [b'=' | b'+' | b'-' | b'@', _, ..]);

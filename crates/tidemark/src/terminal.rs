@@ -3,6 +3,7 @@
 use crate::cli::When;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::OnceLock;
@@ -52,7 +53,7 @@ impl Terminal {
     pub(crate) fn print(self, text: &str) {
         let mut out = std::io::stdout().lock();
         let text = text.trim_end_matches('\n');
-        let text = self.styled(if self.unicode { visible(text) } else { text.into() });
+        let text = self.styled(visible(text));
         let written = writeln!(out, "{text}").and_then(|()| out.flush());
         if let Err(error) = written.or_else(unless_closed)
             && !is_unwritten()
@@ -154,7 +155,8 @@ fn mark() -> &'static str {
     MARK.get_or_init(|| format!("\u{fdd0}{:016x}", RandomState::new().build_hasher().finish()))
 }
 
-/// Text without characters that act on a terminal.
+/// Text without characters that act on a terminal, also where it goes into a file or to another program: people look at those
+/// on terminals. Lines that end in CR LF, as those of CSV do, stay; escapes are JSON's, so that JSON stays what it says.
 fn visible(text: &str) -> Cow<'_, str> {
     let acts = |one: char| {
         let turns =
@@ -165,8 +167,13 @@ fn visible(text: &str) -> Cow<'_, str> {
         return text.into();
     }
     let mut shown = String::with_capacity(text.len() + 16);
-    for one in text.chars() {
-        if acts(one) { shown.extend(one.escape_default()) } else { shown.push(one) }
+    let mut left = text.chars().peekable();
+    while let Some(one) = left.next() {
+        let ends_line = one == '\r' && left.peek() == Some(&'\n');
+        match acts(one) && !ends_line {
+            true => _ = write!(shown, "\\u{:04x}", u32::from(one)),
+            false => shown.push(one),
+        }
     }
     shown.into()
 }
@@ -204,7 +211,13 @@ mod tests {
     fn names_cannot_command_a_terminal() {
         let plain = "main: 70 % read\n\tµs";
         assert!(matches!(visible(plain), Cow::Borrowed(text) if text == plain));
-        assert_eq!(visible("a\x1b[2Jb\x07\r\u{9b}1m\u{202e}c"), "a\\u{1b}[2Jb\\u{7}\\r\\u{9b}1m\\u{202e}c");
+        assert_eq!(
+            visible("a\x1b[2Jb\x07\r\u{9b}1m\u{202e}c"),
+            "a\\u001b[2Jb\\u0007\\u000d\\u009b1m\\u202ec"
+        );
+        assert_eq!(visible("a,b\r\n\x1b,d\r\n"), "a,b\r\n\\u001b,d\r\n", "CSV keeps its lines");
+        let json = r#"{"name":"a\u009bb"}"#;
+        assert_eq!(visible("{\"name\":\"a\u{9b}b\"}"), json, "and JSON says the same");
         assert_eq!(one_line("a\nrun 1 completed\tx\u{2028}"), "a\\nrun 1 completed\\tx\\u{2028}");
         let terminal = Terminal { colour_out: true, colour_err: true, live: true, unicode: true };
         for style in [Style::Strong, Style::Faint, Style::Good, Style::Warning, Style::Bad] {
@@ -214,10 +227,10 @@ mod tests {
                 shown.starts_with("\x1b[") && shown.ends_with("\x1b[0m"),
                 "its own styles stay: {shown:?}"
             );
-            assert!(shown.contains("x\\u{1b}[8m"), "{shown:?}");
+            assert!(shown.contains("x\\u001b[8m"), "{shown:?}");
         }
         // A name cannot end a style either, nor begin one.
-        assert_eq!(terminal.shown("a\x1b[0mb\x1b[1;31m"), "a\\u{1b}[0mb\\u{1b}[1;31m");
+        assert_eq!(terminal.shown("a\x1b[0mb\x1b[1;31m"), "a\\u001b[0mb\\u001b[1;31m");
     }
 
     #[test]
