@@ -68,7 +68,7 @@ function Load({ board, load, most }: { board: LiveBoard; load: LiveLoad; most: n
           {load.name}
           {load.searched && <small> · searching for the highest load within the service level</small>}
         </caption>
-        <thead>
+        <thead hidden={shown.length === 0}>
           <tr>
             <th scope="col">Level</th>
             {board.arms.map((arm, index) => (

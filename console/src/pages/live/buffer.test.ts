@@ -85,6 +85,24 @@ test('a second that was not told is a gap, not a zero', () => {
   ]);
 });
 
+test('what is left of a second at the end is not drawn as if it were whole', () => {
+  const ok = (told: readonly Told[]) => rate(told[0]!.second);
+  const drawn = (...seconds: LiveSecond[]) => {
+    const buffer = fromLive(live(seconds));
+    return [origin(buffer), lines(buffer, buffer.works, reach(buffer, buffer.works), [ok])[1]];
+  };
+  const whole = [second(0), second(1)];
+  // Told 700 ms before it would have been over.
+  const rest = { ...second(2, 9), unix_ms: second(2).unix_ms - 700 };
+  expect(drawn(...whole, rest)).toEqual([begun, [100, 100, null]]);
+  expect(drawn(...whole, { ...rest, unix_ms: second(2).unix_ms - 20 })[1]).toEqual([100, 100, 9]);
+  // Where another second follows, those before were told late.
+  expect(drawn(...whole, rest, { ...second(3), unix_ms: second(3).unix_ms - 700 })).toEqual([
+    begun - 700,
+    [100, 100, 9, 100],
+  ]);
+});
+
 test('works stand where they were in the run, also when seconds were told late', () => {
   const later = (index: number) => ({ ...second(index, 7, 3), unix_ms: begun + 60_000 + 1000 * (index + 1) });
   const buffer = fromLive(live([second(0), second(1), { ...later(0), unix_ms: begun + 90_000 }, later(1)]));

@@ -14,6 +14,8 @@ export interface WorkSeconds {
   seconds: LiveSecond[];
   /** When it began, milliseconds since 1970: as far as its seconds tell. */
   begun: number;
+  /** The last second, where it was told before it was over: it has less in it than others. `begun`: as far as it tells. */
+  cut: { index: number; begun: number } | null;
 }
 
 export interface Buffer {
@@ -82,15 +84,27 @@ export function isNews(buffer: Buffer, event: number): boolean {
   return true;
 }
 
+/** A second that is told so much earlier than expected is not whole, milliseconds. */
+const early = 150;
+
 /** Puts a second at its place; the same second again replaces what was told before. */
 export function putSecond(buffer: Buffer, second: LiveSecond): void {
   let of = buffer.works.find((one) => one.stage === second.stage && one.work === second.work);
   if (!of) {
-    of = { stage: second.stage, work: second.work, seconds: [], begun: Infinity };
+    of = { stage: second.stage, work: second.work, seconds: [], begun: Infinity, cut: null };
     buffer.works.push(of);
   }
   // A second is told when it is over, or later: the earliest telling says best when the work began.
-  of.begun = Math.min(of.begun, second.unix_ms - (second.index + 1) * 1000);
+  const begun = second.unix_ms - (second.index + 1) * 1000;
+  const latest = of.seconds.at(-1)?.index ?? second.index;
+  // Only the last one of all is not whole: others before it were told late.
+  if (of.cut && second.index > of.cut.index) {
+    of.begun = Math.min(of.begun, of.cut.begun);
+    of.cut = null;
+  }
+  const sooner = of.begun - begun;
+  if (second.index > latest && sooner > early && sooner <= 1000) of.cut = { index: second.index, begun };
+  else if (second.index !== of.cut?.index) of.begun = Math.min(of.begun, begun);
   const { seconds } = of;
   let at = seconds.length;
   while (at > 0 && seconds[at - 1]!.index >= second.index) at--;
@@ -164,7 +178,12 @@ export function lines(
   const told: Told[][] = x.map(() => []);
   for (const work of works) {
     const begun = offset(buffer, work);
-    for (const second of work.seconds) told[begun + second.index - from]?.push({ work, second });
+    const last = work.seconds.at(-1);
+    for (const second of work.seconds) {
+      // Less than a second at the end would look like a collapse.
+      if (second === last && second.index === work.cut?.index) continue;
+      told[begun + second.index - from]?.push({ work, second });
+    }
   }
   return [x, ...values.map((value) => told.map((all) => (all.length > 0 ? value(all) : null)))];
 }

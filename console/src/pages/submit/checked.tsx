@@ -104,8 +104,8 @@ function List({ problems, show }: { problems: Problem[]; show: (problem: Problem
 
 function Stages({ check }: { check: Check }) {
   return (
-    <div class="scroll">
-      <table>
+    <div class="scroll" tabIndex={0} role="region" aria-label="Stages of the document">
+      <table class="forecast">
         <thead>
           <tr>
             <th scope="col">Stage</th>
