@@ -70,6 +70,7 @@ function matrixRow(run, index, about) {
     percentiles_us: percentiles,
     success_ratio: ok / (ok + failed),
     config: 'containers=u(1,4);objects=u(1,1000);sizes=c(64)KB',
+    ...{ evaluation: null, arm: '', level: '', repeat: 0 },
     ...about,
   };
 }
@@ -196,11 +197,11 @@ export function comparison(a, b, margin) {
 function compared(a, b, margin) {
   const mean = (runs, of) => runs.reduce((sum, run) => sum + of(numbers(run, 0)), 0) / runs.length;
   const metrics = [
-    ['throughput (op/s)', (of) => of.throughput, true],
-    ['mean response time (µs)', (of) => of.mean, false],
-    ['99th percentile of the response time (µs)', (of) => of.percentiles[5], false],
+    ['throughput', 'operations_per_second', (of) => of.throughput, true],
+    ['mean response time', 'microseconds', (of) => of.mean, false],
+    ['p99 response time', 'microseconds', (of) => of.percentiles[5], false],
   ];
-  return metrics.map(([metric, of, more]) => {
+  return metrics.map(([metric, unit, of, more]) => {
     const [one, other] = [mean(a, of), mean(b, of)];
     const ratio = other / one;
     const repeats = a.length > 1 && b.length > 1;
@@ -217,6 +218,7 @@ function compared(a, b, margin) {
     return {
       load: 'main',
       metric,
+      unit,
       a: one,
       b: other,
       ratio,

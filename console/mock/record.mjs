@@ -146,6 +146,7 @@ export function record(id) {
     ],
     totals: {
       load: `70 % read / 30 % write, ${numbers(id, 0).workers} workers`,
+      cell: null,
       throughput_per_s: numbers(id, 0).throughput * 1.4,
       bandwidth_bytes_per_s: numbers(id, 0).throughput * numbers(id, 0).size,
       p50_ns: numbers(id, 0).percentiles[0] * 1000,

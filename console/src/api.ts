@@ -205,12 +205,14 @@ export interface ComparisonRow {
   interval: [number, number] | null;
   /** Which load. */
   load: string;
-  /** Which metric, with its unit: `read throughput (op/s)`. */
+  /** Which metric: `throughput`, `mean response time`. */
   metric: string;
   /** `better`, `worse`, `cannot tell below 4.2 %`, `too few repeats`. */
   outcome: string;
   /** b divided by a. */
   ratio: number;
+  /** Its unit. */
+  unit: MetricUnit;
 }
 
 /** Something that had to hold in the data of a database. */
@@ -887,6 +889,8 @@ export interface Lost {
 
 /** One operation of one run: a row of the performance matrix. Times are microseconds. */
 export interface MatrixRow {
+  /** Its arm there; empty outside evaluations, as is its level. */
+  arm: string;
   /** Bytes per second. */
   bandwidth: number;
   /** Bytes moved. */
@@ -897,10 +901,14 @@ export interface MatrixRow {
   depth: number;
   /** Drivers that shared it; 1 without drivers. */
   drivers: number;
+  /** The newest evaluation that the run belongs to. */
+  evaluation: number | null;
   /** Operations that failed. */
   failed: number;
   /** What the work is for: `normal`, `prepare`, ... */
   kind: string;
+  /** Its level there: `workers 64`. */
+  level: string;
   /** Mean response time. */
   mean_us: number;
   /** Whether the work measures, rather than to make ready or to clean up. */
@@ -913,6 +921,8 @@ export interface MatrixRow {
   operation: string;
   /** Percentiles of the response time, at 50, 60, 80, 90, 95, 99, 99.9, 99.99 and 100 %. */
   percentiles_us: number[];
+  /** Which repeat; 0 outside evaluations. */
+  repeat: number;
   /** The run. */
   run: number;
   /** What it is counted as: `read`, `write`, `delete`, `list`, ... */
@@ -954,6 +964,9 @@ export interface Member {
   /** Which of all runs of the evaluation it was, in the order of time, from 1. */
   turn: number;
 }
+
+/** The unit of a metric. */
+export type MetricUnit = 'operations_per_second' | 'microseconds';
 
 /** A remark on the document: behaviour that its author may not expect. */
 export interface Note {
@@ -1308,9 +1321,11 @@ export interface RunStage {
 /** How a run or a stage ended. */
 export type RunState = 'waiting' | 'running' | 'completed' | 'failed' | 'interrupted';
 
-/** What a run measured, all data operations together. */
+/** What a run measured: all data operations together, or the best cell of a sweep. */
 export interface RunTotals {
   bandwidth_bytes_per_s: number;
+  /** The cell of a sweep that rates and response times are of; null where they are of all operations. */
+  cell: string | null;
   failed: number;
   /** What was asked for: `70 % read / 30 % write, 32 workers`. */
   load: string;

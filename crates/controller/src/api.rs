@@ -50,7 +50,7 @@ mod history;
 mod live;
 
 pub use comparison::{
-    ComparedOperation, ComparedRun, ComparedSecond, ComparedSide, Comparison, ComparisonRow,
+    ComparedOperation, ComparedRun, ComparedSecond, ComparedSide, Comparison, ComparisonRow, MetricUnit,
 };
 pub use forms::{Form, FormKey, TargetForm};
 pub use history::{History, HistoryOrder, HistoryRow, Remark, RunFigures};
@@ -555,6 +555,14 @@ pub struct MatrixRow {
     pub success_ratio: f64,
     /// Its selectors and settings as the document wrote them.
     pub config: String,
+    /// The newest evaluation that the run belongs to.
+    pub evaluation: Option<u64>,
+    /// Its arm there; empty outside evaluations, as is its level.
+    pub arm: String,
+    /// Its level there: `workers 64`.
+    pub level: String,
+    /// Which repeat; 0 outside evaluations.
+    pub repeat: u32,
 }
 
 /// An evaluation in a list.

@@ -43,7 +43,7 @@ use tidemark_measure::histogram::Histogram;
 use tidemark_measure::record::Run;
 
 pub use members::counts;
-pub use pooled::{Totals, totals};
+pub use pooled::{BestCell, Totals, totals};
 pub use power::{Power, finds_nothing, half_width, power};
 pub use service::side;
 pub use shown::shown;

@@ -1,6 +1,7 @@
 //! What lists show of a run: what was asked for in a few words, and its course as a small line.
 
 use crate::context::WorkContext;
+use crate::evaluation::{BestCell, totals};
 use crate::verdict::share;
 use std::collections::BTreeMap;
 use tidemark_measure::record::{Run, Second};
@@ -12,8 +13,12 @@ const POINTS: usize = 48;
 /// Nanoseconds.
 const SECOND: u64 = 1_000_000_000;
 
-/// What was asked for: `70 % read / 30 % write, 32 workers`, that of the first work that measures; how many others there are.
+/// What was asked for: `70 % read / 30 % write, 32 workers`, that of the first work that measures; how many others there are. Of a
+/// sweep, the cell that its figures are of: `randread, 4 KiB, the best of 12 cells`.
 pub fn load(run: &Run) -> String {
+    if let Some(BestCell { name, of }) = totals(run).cell {
+        return format!("{name}{}the best of {of} cells", if name.is_empty() { "" } else { ", " });
+    }
     let measuring = WorkContext::all(run).any(|context| context.measures());
     let mut works = WorkContext::all(run).filter(|context| context.measures() || !measuring);
     let Some(first) = works.next() else { return String::new() };

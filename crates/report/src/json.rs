@@ -55,11 +55,13 @@ pub struct RunRecord<'a> {
     drivers: &'a [record::Driver],
 }
 
-/// What a run measured, all data operations together.
+/// What a run measured: all data operations together, or the best cell of a sweep.
 #[derive(Serialize, ToSchema)]
 struct RunTotals {
     /// What was asked for: `70 % read / 30 % write, 32 workers`.
     load: String,
+    /// The cell of a sweep that rates and response times are of; null where they are of all operations.
+    cell: Option<String>,
     throughput_per_s: f64,
     bandwidth_bytes_per_s: f64,
     /// Null where response times are not known.
@@ -73,6 +75,7 @@ fn run_totals(run: &Run) -> RunTotals {
     let totals = totals(run);
     RunTotals {
         load: tidemark_judge::listed::load(run),
+        cell: totals.cell.map(|cell| cell.name),
         throughput_per_s: totals.throughput,
         bandwidth_bytes_per_s: totals.bandwidth,
         p50_ns: totals.p50_ns,

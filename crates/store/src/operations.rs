@@ -58,6 +58,14 @@ pub struct OperationRow {
     pub percentiles_ns: [Option<f64>; PERCENTILES.len()],
     /// Its selectors and settings as the document wrote them.
     pub config: String,
+    /// The newest evaluation that the run belongs to.
+    pub evaluation: Option<u64>,
+    /// Its arm there; empty outside evaluations, as is what follows.
+    pub arm: String,
+    /// Its level there.
+    pub level: String,
+    /// Which repeat; 0 outside evaluations.
+    pub repeat: u32,
 }
 
 impl Store {
@@ -66,11 +74,13 @@ impl Store {
     pub fn matrix(&self, runs: usize, before: Option<u64>) -> Result<Vec<OperationRow>, StoreError> {
         let sql = "
             SELECT runs.id, runs.name, runs.started_unix_ns, runs.state, runs.valid, stage, work, operation, sample, weight,
-                   workers, drivers, ok, operations.failed, bytes, throughput, bandwidth, mean_ns, percentiles, config,
-                   kind, depth
+                   workers, drivers, ok, operations.failed, bytes, operations.throughput, operations.bandwidth, mean_ns, percentiles, config,
+                   kind, depth, (SELECT max(evaluation) FROM members WHERE members.run = runs.id),
+                   coalesce(arm, ''), coalesce(level, ''), coalesce(repeat, 0)
             FROM (SELECT id, name, started_unix_ns, state, valid FROM runs
                   WHERE id < ? AND indexed = 1 ORDER BY id DESC LIMIT ?) AS runs
             JOIN operations ON operations.run = runs.id
+            LEFT JOIN figures ON figures.run = runs.id
             ORDER BY runs.id DESC, place";
         self.rows(sql, params![signed(before.unwrap_or(u64::MAX)), signed(runs as u64)], read)
     }
@@ -191,6 +201,10 @@ fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<OperationRow> {
         config: row.get(19)?,
         kind: WorkKind::named(&row.get::<_, String>(20)?),
         depth: row.get(21)?,
+        evaluation: row.get::<_, Option<i64>>(22)?.map(|id| id as u64),
+        arm: row.get(23)?,
+        level: row.get(24)?,
+        repeat: row.get(25)?,
     })
 }
 

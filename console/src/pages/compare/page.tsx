@@ -3,7 +3,7 @@
 import { useState } from 'preact/hooks';
 import type { ComparisonRow } from '../../api';
 import * as client from '../../client';
-import { percent, short } from '../../lib/format';
+import { latency, percent, rate } from '../../lib/format';
 import { go } from '../../lib/router';
 import { useResource } from '../../lib/resource';
 import { State } from '../../parts/badge';
@@ -128,14 +128,15 @@ function Metrics({ rows, margin }: { rows: ComparisonRow[]; margin: number | nul
 }
 
 function Row({ row }: { row: ComparisonRow }) {
+  const format = row.unit === 'microseconds' ? latency : rate;
   const times = (ratio: number) => `${ratio.toFixed(3)}`;
   const plain = row.outcome === 'better' || row.outcome === 'worse';
   return (
     <tr>
       <td>{row.load}</td>
       <th scope="row">{row.metric}</th>
-      <td class="n">{short(row.a)}</td>
-      <td class="n">{short(row.b)}</td>
+      <td class="n">{format(row.a)}</td>
+      <td class="n">{format(row.b)}</td>
       <td class="n">{times(row.ratio)}</td>
       <td class="n">{row.interval ? `${times(row.interval[0])} to ${times(row.interval[1])}` : '–'}</td>
       <td>{plain ? <State state={row.outcome} /> : <small>{row.outcome}</small>}</td>

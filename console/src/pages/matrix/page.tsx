@@ -24,17 +24,26 @@ interface Filters {
   state: string;
   valid: string;
   workers: string;
+  evaluation: string;
+  arm: string;
+  level: string;
 }
 
-const first: Filters = { all: false, search: '', sample: '', state: '', valid: '', workers: '' };
+const first: Filters = {
+  ...{ all: false, search: '', sample: '', state: '', valid: '', workers: '' },
+  ...{ evaluation: '', arm: '', level: '' },
+};
 
-const fits = (row: MatrixRow, { all, search, sample, state, valid, workers }: Filters) =>
+const fits = (row: MatrixRow, { all, search, sample, state, valid, workers, evaluation, arm, level }: Filters) =>
   (all || row.measures) &&
   (!sample || row.sample === sample) &&
   (!state || row.state === state) &&
   (!valid || validWord(row.valid) === valid) &&
   (!workers || row.workers === Number(workers)) &&
-  matches(search, row.name, String(row.run), row.stage, row.work, row.config);
+  (!evaluation || row.evaluation === Number(evaluation)) &&
+  (!arm || row.arm === arm) &&
+  (!level || row.level === level) &&
+  matches(search, row.name, String(row.run), row.stage, row.work, row.config, row.arm, row.level);
 
 export function MatrixPage() {
   const { rows, done, error } = usePages(client.matrix, (row) => row.run);
@@ -100,6 +109,18 @@ export function MatrixPage() {
             options={[['', 'all'], ...values.workers]}
             change={(workers) => set({ workers })}
           />
+          {(['evaluation', 'arm', 'level'] as const).map(
+            (name) =>
+              values[name].length > 0 && (
+                <Pick
+                  key={name}
+                  label={titles[name]}
+                  value={filters[name]}
+                  options={[['', 'all'], ...values[name]]}
+                  change={(value) => set({ [name]: value })}
+                />
+              ),
+          )}
           <Pick
             label="Metric"
             value={metric}
@@ -141,6 +162,8 @@ export function MatrixPage() {
   );
 }
 
+const titles = { evaluation: 'Evaluation', arm: 'Arm', level: 'Level' };
+
 /** What there is to choose from. */
 function choices(rows: readonly MatrixRow[]) {
   const distinct = (value: (row: MatrixRow) => string) =>
@@ -149,6 +172,9 @@ function choices(rows: readonly MatrixRow[]) {
     samples: distinct((row) => row.sample),
     states: distinct((row) => row.state),
     workers: distinct((row) => String(row.workers)),
+    evaluation: distinct((row) => String(row.evaluation ?? '')).filter(Boolean),
+    arm: distinct((row) => row.arm).filter(Boolean),
+    level: distinct((row) => row.level).filter(Boolean),
   };
 }
 

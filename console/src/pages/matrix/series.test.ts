@@ -8,6 +8,9 @@ const row = (run: number, workers: number, operation: string, throughput: number
     stage: 's3-main',
     work: 'main',
     config: 'sizes=4KiB',
+    evaluation: null,
+    arm: '',
+    level: '',
     depth: 1,
     run,
     workers,
@@ -56,6 +59,23 @@ test('workloads that have nothing to do with each other have no median in common
   expect(drawn.map(({ name }) => name)).toContain('web read (s4-again)');
   expect(new Set(drawn.map(({ name }) => name)).size).toBe(drawn.length);
   expect(data.slice(1).map((line) => line[0])).toEqual([30, 5, 9000, 7000, 400]);
+});
+
+test('arms and levels of an evaluation are apart, their repeats together', () => {
+  const cell = (run: number, arm: string, workers: number, throughput: number) =>
+    row(run, workers, 'read', throughput, { evaluation: 1, arm, level: `workers ${workers}` });
+  const cells = [cell(1, 'old', 8, 10), cell(2, 'old', 8, 12), cell(3, 'new', 8, 90), cell(4, 'new', 16, 70)];
+  const { series: drawn, data } = series(cells, 'workers', throughput);
+  expect(drawn.map(({ name }) => name)).toEqual([
+    'web read, old, workers 8',
+    'web read, new, workers 8',
+    'web read, new, workers 16',
+  ]);
+  expect(data.slice(1)).toEqual([
+    [12, null],
+    [90, null],
+    [null, 70],
+  ]);
 });
 
 test('a series keeps its colour, whatever is filtered, and no two that are drawn have the same', () => {

@@ -27,15 +27,19 @@ export function median(values: number[]): number | null {
   return ordered[Math.floor(ordered.length / 2)] ?? null;
 }
 
-/** Only runs of the same workload that did the same thing are repeats of each other. */
-const keyOf = ({ name, stage, work, operation, config, depth }: MatrixRow) =>
-  [name, stage, work, operation, depth, config].join('\u0000');
+/** Where a run stands in its evaluation, without its repeat; empty outside evaluations. */
+export const placeOf = ({ evaluation, arm, level }: MatrixRow) =>
+  evaluation === null ? '' : [arm, level].filter(Boolean).join(', ');
+
+/** Only runs of the same workload that did the same thing, in the same place of an evaluation, are repeats of each other. */
+const keyOf = (row: MatrixRow) =>
+  [row.name, row.stage, row.work, row.operation, row.depth, row.config, placeOf(row)].join('\u0000');
 
 /** Names as short as they can be without two series having the same. */
 function named(keys: string[]): Series[] {
   const parts = keys.map((key) => {
-    const [name = '', stage = '', work = '', operation = '', depth = '', config = ''] = key.split('\u0000');
-    const head = name + (operation ? ` ${operation}` : '');
+    const [name = '', stage = '', work = '', operation = '', depth = '', config = '', at = ''] = key.split('\u0000');
+    const head = name + (operation ? ` ${operation}` : '') + (at ? `, ${at}` : '');
     const place = `${head} (${stage})`;
     const whole = `${place} ${work}, depth ${depth}`;
     return { key, names: [head, place, whole, `${whole}, ${config}`] };

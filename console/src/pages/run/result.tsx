@@ -97,14 +97,16 @@ function mainStages(run: RunRecord) {
 function Totals({ run: { totals } }: { run: RunRecord }) {
   const { operations, failed, throughput_per_s, bandwidth_bytes_per_s, p50_ns, p99_ns } = totals;
   const time = (ns: number | null) => (ns === null ? '–' : latency(ns / 1000));
+  // Of a sweep they are its best cell's, which the first tile names.
+  const of = totals.cell === null ? 'all operations' : 'that cell';
   return (
     <dl class="tiles lead" aria-label="The run in numbers">
-      <Tile title="Throughput" more={totals.load}>
+      <Tile title={totals.cell === null ? 'Throughput' : 'Throughput, best cell'} more={totals.load}>
         {operations > 0 ? rate(throughput_per_s) : '–'}
       </Tile>
       <Tile title="Bandwidth">{bandwidth_bytes_per_s > 0 ? bandwidth(bandwidth_bytes_per_s) : '–'}</Tile>
-      <Tile title="p50, all operations">{time(p50_ns)}</Tile>
-      <Tile title="p99, all operations">{time(p99_ns)}</Tile>
+      <Tile title={`p50, ${of}`}>{time(p50_ns)}</Tile>
+      <Tile title={`p99, ${of}`}>{time(p99_ns)}</Tile>
       <Tile
         title="Errors"
         more={operations > 0 ? `${percent(failed / operations)} of ${count(operations)}` : 'nothing was measured'}

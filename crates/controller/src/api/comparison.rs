@@ -25,13 +25,26 @@ pub struct Comparison {
     pub figures: Vec<(String, String)>,
 }
 
+/// The unit of a metric.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MetricUnit {
+    /// Operations per second.
+    #[default]
+    OperationsPerSecond,
+    /// Microseconds.
+    Microseconds,
+}
+
 /// One metric of both groups.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct ComparisonRow {
     /// Which load.
     pub load: String,
-    /// Which metric, with its unit: `read throughput (op/s)`.
+    /// Which metric: `throughput`, `mean response time`.
     pub metric: String,
+    /// Its unit.
+    pub unit: MetricUnit,
     /// Of the first group.
     pub a: f64,
     /// Of the second.

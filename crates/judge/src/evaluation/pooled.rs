@@ -1,7 +1,8 @@
 //! Operations taken together: all of a repeat, or those of one label.
 
 use crate::fairness::fairness;
-use crate::sweep::data_operations;
+use crate::sweep::{Point, Sweep, data_operations, sweeps};
+use tidemark_measure::axis::Axis;
 use tidemark_measure::histogram::Histogram;
 use tidemark_measure::record::{Operation, Run, Stage, Work};
 use tidemark_measure::service_level::Statistic;
@@ -139,9 +140,12 @@ impl<'a> Pooled<'a> {
     }
 }
 
-/// What a run did in all, of everything that it measured.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// What a run did in all, of everything that it measured. Where it measured several cells of a sweep, rates and response times
+/// are those of one of them: a mean of reads of 4 KiB and writes of 1 MiB is the speed of nothing.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Totals {
+    /// The cell that rates and response times are of; `None` where they are of all operations.
+    pub cell: Option<BestCell>,
     /// Operations per second, in the mean of the stages that measure.
     pub throughput: f64,
     /// Bytes per second, likewise.
@@ -156,19 +160,60 @@ pub struct Totals {
     pub failed: u64,
 }
 
+/// The cell of a run's sweeps with the most operations per second.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BestCell {
+    /// What the sweep varies, as it is in this cell: `randread, 4 KiB, clients 4`.
+    pub name: String,
+    /// Of how many cells that measured something.
+    pub of: usize,
+}
+
 /// A run in a few numbers, as those of cells are made.
 pub fn totals(run: &Run) -> Totals {
     let measuring = run.stages.iter().filter(|stage| data_operations(stage).next().is_some());
     let all = Pooled::new(&measuring.collect::<Vec<_>>(), |_| true);
     let (operations, failed) = all.counts();
+    let (cell, shown) = match best_cell(run) {
+        Some((cell, own)) => (Some(cell), own),
+        None => (None, all),
+    };
     Totals {
-        throughput: all.throughput(),
-        bandwidth: all.bandwidth(),
-        p50_ns: all.quantile_ns(0.5),
-        p99_ns: all.quantile_ns(0.99),
+        cell,
+        throughput: shown.throughput(),
+        bandwidth: shown.bandwidth(),
+        p50_ns: shown.quantile_ns(0.5),
+        p99_ns: shown.quantile_ns(0.99),
         operations,
         failed,
     }
+}
+
+/// The best cell of a run and its operations; `None` where the run measured fewer than two.
+fn best_cell(run: &Run) -> Option<(BestCell, Pooled<'_>)> {
+    let sweeps = sweeps(run);
+    let points = sweeps.iter().flat_map(|sweep| sweep.points.iter().map(move |point| (sweep, point)));
+    let measured = |stages: &[&Stage]| stages.iter().any(|stage| data_operations(stage).next().is_some());
+    let points: Vec<_> = points.filter(|(_, point)| measured(&point.stages)).collect();
+    if points.len() < 2 {
+        return None;
+    }
+    let pooled = points.iter().map(|(sweep, point)| (*sweep, *point, Pooled::new(&point.stages, |_| true)));
+    let (sweep, point, own) =
+        pooled.max_by(|(.., one), (.., other)| one.throughput().total_cmp(&other.throughput()))?;
+    let name = cell_name(sweep, point, sweeps.len() > 1);
+    Some((BestCell { name, of: points.len() }, own))
+}
+
+/// What tells a cell from the others of its run: the axes that vary, and the sweep and the engine where there are several.
+fn cell_name(sweep: &Sweep<'_>, point: &Point<'_>, several: bool) -> String {
+    let dimensions = sweep.dimensions();
+    let varies = |name: &str| dimensions.iter().any(|own| own.name == name && own.values.len() > 1);
+    let engines = sweep.points.iter().any(|other| other.engine != point.engine);
+    let sweep = several.then(|| sweep.name.to_owned());
+    let axes = point.axes.iter().filter(|axis| varies(&axis.name)).map(Axis::label);
+    let engine = engines.then(|| point.engine.to_owned());
+    sweep.into_iter().chain(axes).chain(engine).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
 /// The labels of the operations that move data, in order.
@@ -185,6 +230,7 @@ pub(super) fn labels<'a>(stages: impl Iterator<Item = &'a Stage>) -> Vec<&'a str
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tidemark_measure::record::Cell;
     use tidemark_measure::tally::Tally;
 
     #[test]
@@ -200,7 +246,34 @@ mod tests {
         let run = Run { stages: vec![Stage { works, ..Stage::default() }], ..Run::default() };
         let all = totals(&run);
         assert!((all.p99_ns.unwrap() / 1e6 - 1.0).abs() < 0.01, "not that of the rare one: {all:?}");
-        assert_eq!((all.throughput, all.failed), (10_000.0, 0));
+        assert_eq!((all.throughput, all.failed, all.cell), (10_000.0, 0, None));
+    }
+
+    #[test]
+    fn a_sweep_is_its_best_cell_and_never_a_mean_of_unlike_ones() {
+        let stage = |size: &str, repeat: u32, ms: u64, count: u64| {
+            let mut tally = Tally { ok: count, ..Tally::default() };
+            tally.response.record_many(ms * 1_000_000, count);
+            let class = tidemark_measure::kind::OperationClass::Read;
+            let operations = vec![Operation { class, tally, ..Operation::default() }];
+            let works = vec![Work { window_end_ns: 1_000_000_000, operations, ..Work::default() }];
+            let axes = vec![Axis::word("pattern", "randread"), Axis::word("block_size", size)];
+            let cell = Some(Cell { sweep: "points".into(), axes, repeat, ..Cell::default() });
+            Stage { works, cell, ..Stage::default() }
+        };
+        let stages =
+            vec![stage("4 KiB", 1, 1, 9_000), stage("1 MiB", 1, 500, 100), stage("4 KiB", 2, 1, 11_000)];
+        let all = totals(&Run { stages, ..Run::default() });
+        let best = all.cell.as_ref().unwrap();
+        assert_eq!((best.name.as_str(), best.of), ("4 KiB", 2));
+        assert_eq!(
+            (all.throughput, all.operations),
+            (10_000.0, 20_100),
+            "repeats in the mean; counts of all"
+        );
+        assert!((all.p99_ns.unwrap() / 1e6 - 1.0).abs() < 0.01, "not that of 1 MiB: {all:?}");
+        // One cell alone is all there is.
+        assert_eq!(totals(&Run { stages: vec![stage("4 KiB", 1, 1, 10)], ..Run::default() }).cell, None);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use axum::Json as Reply;
 use axum::extract::State;
 use serde::Deserialize;
 use std::sync::Arc;
-use tidemark_controller::api::{Comparison, ComparisonRow, Trouble};
+use tidemark_controller::api::{Comparison, ComparisonRow, MetricUnit, Trouble};
 use tidemark_judge::compare::{self as judge_compare, Side};
 use tidemark_judge::evaluation::{self as judged, Assessment, Cell, Metric, Outcome, assess_within};
 use tidemark_report::evaluation::{Subject, figures};
@@ -125,12 +125,11 @@ fn row(one: &judged::Comparison, assessment: &Assessment) -> Option<ComparisonRo
         .collect();
     Some(ComparisonRow {
         load: place.join(" "),
-        metric: match one.metric {
-            Metric::Throughput => "throughput (op/s)",
-            Metric::MeanLatency => "mean response time (µs)",
-            Metric::TailLatency => "99th percentile of the response time (µs)",
-        }
-        .into(),
+        metric: one.metric.name().into(),
+        unit: match one.metric {
+            Metric::Throughput => MetricUnit::OperationsPerSecond,
+            Metric::MeanLatency | Metric::TailLatency => MetricUnit::Microseconds,
+        },
         a: value(&one.baseline)?,
         b: value(&one.arm)?,
         ratio: one.ratio,

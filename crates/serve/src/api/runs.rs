@@ -273,5 +273,9 @@ fn matrix_row(row: OperationRow) -> MatrixRow {
         percentiles_us: percentiles.unwrap_or_default(),
         success_ratio: if total == 0 { 1.0 } else { row.ok as f64 / total as f64 },
         config: row.config,
+        evaluation: row.evaluation,
+        arm: row.arm,
+        level: row.level,
+        repeat: row.repeat,
     }
 }
