@@ -61,6 +61,7 @@ fn server(finding: &Finding) -> Option<&str> {
             | Database::ReadsNotShown { server, .. }
             | Database::Checkpoints { server, .. }
             | Database::Commits { server, .. }
+            | Database::Plans { server, .. }
             | Database::Restarted { server },
         ) => Some(server),
         _ => None,

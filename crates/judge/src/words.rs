@@ -245,7 +245,10 @@ impl Finding {
             }
         }
         let own = self.what.facts().evidence();
-        if let Some(first) = self.each.first().filter(|_| !own.is_empty()) {
+        // What a database's own lines begin with is its name.
+        if let Some(first) =
+            self.each.first().filter(|first| own.first().is_some_and(|own| *own != first.place))
+        {
             lines.push(format!("example: {}", first.place));
         }
         lines.extend(own);
