@@ -115,13 +115,37 @@ impl Mask {
         OpenError(self.apply(error.0).into_owned())
     }
 
-    /// A text without the secrets.
+    /// A text without the secrets, nor the beginning of one where it was [`cut`].
     pub(crate) fn apply<'t>(&self, text: impl Into<Cow<'t, str>>) -> Cow<'t, str> {
-        self.0.iter().fold(text.into(), |text, secret| match text.contains(secret) {
+        let whole = self.0.iter().fold(text.into(), |text, secret| match text.contains(secret) {
             true => text.replace(secret, "***").into(),
             false => text,
-        })
+        });
+        let Some((before, behind)) = whole.rsplit_once(CUT) else { return whole };
+        let begun = self.0.iter().filter_map(|secret| beginning_at_end(before, secret)).max();
+        match begun {
+            Some(length) => format!("{}***{CUT}{behind}", &before[..before.len() - length]).into(),
+            None => whole,
+        }
     }
+}
+
+/// Stands where a text was cut.
+const CUT: char = '…';
+
+/// At most so many characters of what a server says. Secrets are masked later, so where it was cut is marked.
+pub(crate) fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        // Another mark would hide ours.
+        Some((at, _)) => format!("{}{CUT}", text[..at].replace(CUT, "...")),
+        None => text.to_owned(),
+    }
+}
+
+/// How many bytes at a text's end are the beginning of a secret, if they tell something of it.
+fn beginning_at_end(text: &str, secret: &str) -> Option<usize> {
+    let lengths = secret.char_indices().map(|(at, _)| at).filter(|at| *at >= SHORTEST).rev();
+    lengths.into_iter().find(|length| text.ends_with(&secret[..*length]))
 }
 
 /// How a server may repeat a text.
@@ -218,5 +242,18 @@ mod tests {
             assert!(masked.contains("***") && !masked.contains("b+c") && !masked.contains("%2"), "{masked}");
         }
         assert_eq!(mask.apply("about"), "about", "two letters are no secret");
+    }
+
+    #[test]
+    fn no_part_of_a_secret_is_left_where_a_text_was_cut() {
+        let mask = Mask::new([&Secret::new("wJalrXUtnFEMI/K7MDENG")]);
+        let said = "… the key wJalrXUtnFEMI/K7MDENG is wrong";
+        for most in 0..said.chars().count() {
+            let masked = mask.apply(cut(said, most)).into_owned();
+            assert!(!masked.contains("wJal"), "{most}: {masked}");
+        }
+        assert_eq!(mask.apply(cut(said, 20)), "... the key ***…");
+        assert_eq!(mask.apply(cut("it is long", 5)), "it is…");
+        assert_eq!(cut("short", 5), "short");
     }
 }

@@ -2,6 +2,7 @@
 
 use super::xml;
 use crate::failure::Failure;
+use crate::secrets::cut;
 use std::borrow::Cow;
 use tidemark_measure::fault::Fault;
 
@@ -42,10 +43,9 @@ pub(crate) fn of_key(error: &xml::Error) -> Failure {
 /// `404 NoSuchKey: The specified key does not exist`.
 fn words(status: u16, error: &xml::Error) -> String {
     let message = error.message.trim().trim_end_matches('.');
-    let cut = message.char_indices().nth(MESSAGE_MOST).map_or(message.len(), |(at, _)| at);
     let advice = advice_on_code(&error.code);
     let colon = if message.is_empty() { "" } else { ": " };
-    format!("{status} {}{colon}{}{advice}", error.code, &message[..cut])
+    format!("{status} {}{colon}{}{advice}", error.code, cut(message, MESSAGE_MOST))
 }
 
 /// The class of an error code, where the status does not say it.
@@ -134,6 +134,6 @@ mod tests {
     #[test]
     fn long_messages_are_cut_between_characters() {
         let body = format!("<Error><Code>X</Code><Message>{}</Message></Error>", "ü".repeat(1000));
-        assert_eq!(failure(400, body.as_bytes()).text.chars().count(), "400 X: ".len() + MESSAGE_MOST);
+        assert_eq!(failure(400, body.as_bytes()).text.chars().count(), "400 X: ".len() + MESSAGE_MOST + 1);
     }
 }

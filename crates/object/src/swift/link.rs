@@ -5,6 +5,7 @@ use super::account::Account;
 use crate::client::{Answer, Body, Client, Reply};
 use crate::failure::Failure;
 use crate::operate::Intake;
+use crate::secrets::cut;
 use std::cell::Cell;
 use tidemark_load::engine::Tick;
 use tidemark_measure::fault::Fault;
@@ -142,7 +143,7 @@ fn words(body: &[u8]) -> String {
         }
     }
     let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
-    words.chars().take(WORDS_MOST).collect()
+    cut(&words, WORDS_MOST)
 }
 
 #[cfg(test)]
