@@ -429,11 +429,22 @@ fn order_entry_keeps_its_conditions_and_counts() {
         examples(&done)
     );
     assert_eq!(number("SELECT count(*) FROM history") - payments, of("payment").ok);
-    // One in a hundred is rolled back on purpose, and succeeds.
+    // One in a hundred is rolled back on purpose, and succeeds; the others are those that count.
     let placed = number("SELECT sum(d_next_o_id) FROM district") - orders;
-    let back = of("new-order").ok - placed;
-    assert!(back < of("new-order").ok / 20, "{back} of {} were rolled back", of("new-order").ok);
-    let mixed = of("new-order").ok as f64 / 1500.0;
+    assert_eq!(placed, of("new-order").ok);
+    let back = of("new-order-rolled-back").ok;
+    assert!(back < placed / 20, "{back} beside {placed} were rolled back");
+    let stage = &done.stages[0];
+    let figures = tidemark_judge::figures(stage);
+    let minutes = stage.works[0].window_seconds() / 60.0;
+    let per_minute = |name: &str| match figures.iter().find(|figure| figure.name == name).unwrap().amount {
+        tidemark_judge::Amount::PerMinute(number) => number,
+        amount => panic!("{name}: {amount}"),
+    };
+    assert!((per_minute("NOPM") * minutes / placed as f64 - 1.0).abs() < 1e-6, "{figures:?}");
+    assert!(per_minute("Database TPM") > per_minute("NOPM") * 1.5, "{figures:?}");
+    assert_eq!(figures.iter().filter(|figure| figure.name.ends_with(" p90")).count(), 5, "{figures:?}");
+    let mixed = (placed + back) as f64 / 1500.0;
     assert!((0.38..0.49).contains(&mixed), "{mixed}: ten of 23 are new orders");
     let held = held(&done);
     assert_eq!(held.len(), 11);

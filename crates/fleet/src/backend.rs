@@ -375,6 +375,7 @@ fn join(mut proofs: Vec<(String, Proof)>, remarks: Vec<String>) -> Option<Proof>
         all.unchecked.extend(proof.unchecked.into_iter().map(|text| format!("{name}: {text}")));
         all.add_databases(proof.databases, proof.aborts);
         all.add_ledgers(proof.ledgers);
+        all.add_figures(proof.figures);
         let new = |check: &DataCheck| !all.checks.contains(check);
         let checks: Vec<DataCheck> = proof.checks.into_iter().filter(new).collect();
         all.checks.extend(checks);

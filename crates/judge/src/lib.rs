@@ -29,6 +29,7 @@ pub mod compare;
 mod context;
 pub mod evaluation;
 mod fairness;
+mod figures;
 mod fold;
 mod growth;
 pub mod knee;
@@ -40,6 +41,7 @@ mod verdict;
 pub mod words;
 
 pub use fairness::{Fairness, fairness};
+pub use figures::{Amount, Figure, figures};
 pub use rules::{claimed, samples_needed, success_percent};
 pub use verdict::{achievements, verdict_sentences};
 pub use words::{InRuns, Occurrence, What};

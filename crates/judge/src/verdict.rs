@@ -3,7 +3,7 @@
 use crate::context::{WorkContext, stage_label};
 use crate::rules::samples_needed;
 use crate::sweep::{Dimension, Point, Spread, Sweep, data_operations, sweeps};
-use crate::{Finding, Judgement, Severity};
+use crate::{Amount, Finding, Judgement, Severity, figures};
 use tidemark_measure::record::{Operation, Run, State};
 use tidemark_measure::units;
 
@@ -151,7 +151,15 @@ fn sentence(context: &WorkContext<'_>) -> String {
         0 => format!("all {} operations succeeded", units::count(context.total())),
         failed => format!("{} of {} operations failed", units::count(failed), units::count(context.total())),
     };
-    format!("{load}: {}{bandwidth}{latencies}; {failed}.", units::rate(rate))
+    format!("{load}: {}{bandwidth}{latencies}; {failed}.{}", units::rate(rate), known_by(context))
+}
+
+/// ` NOPM 12 345, Database TPM 28 400.`: the figures per minute that the work's users know it by.
+fn known_by(context: &WorkContext<'_>) -> String {
+    let own = figures(context.stage).into_iter().filter(|figure| figure.work == context.work.name);
+    let rates = own.filter(|figure| matches!(figure.amount, Amount::PerMinute(_)));
+    let told = rates.map(|figure| format!("{} {}", figure.name, figure.amount)).collect::<Vec<_>>();
+    if told.is_empty() { String::new() } else { format!(" {}.", told.join(", ")) }
 }
 
 /// The point with the highest mean of something over its repeats, if any has more than nothing.

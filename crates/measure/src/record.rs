@@ -22,11 +22,13 @@ const SECOND_NS: u64 = 1_000_000_000;
 mod database;
 mod drivers;
 mod endpoint;
+mod figure;
 mod proof;
 
 pub use database::{Aborts, DataCheck, DatabaseSetting, DatabaseUse, LedgerUse, StatementPlan};
 pub use drivers::{Driver, Lost, Share, ShareSecond};
 pub use endpoint::{EndpointKind, EndpointUse};
+pub use figure::{DeclaredFigure, FigureOf};
 pub use proof::{Behind, DeviceUse, OsdUse, OwnIo, Proof};
 
 /// One execution of one document.

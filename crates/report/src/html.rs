@@ -8,6 +8,7 @@ use crate::databases;
 use crate::drivers;
 use crate::endpoints;
 use crate::figures;
+use crate::known;
 use crate::sweep;
 use crate::text::{plain_name, utc};
 use maud::{Markup, html};
@@ -287,6 +288,11 @@ fn main_stage(stage: &Stage, points: usize) -> Markup {
         p class="legend" {
             "Throughput and bandwidth count what succeeded within the window, divided by its length. \
              Response times are those of successful operations; failures are listed below."
+        }
+        @let known = known::table(stage);
+        @if !known.is_empty() {
+            h3 { "Figures of the workload" } "\n"
+            (known.html())
         }
         h3 { "Response times" } "\n"
         (percentiles(stage))

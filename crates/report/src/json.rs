@@ -6,6 +6,7 @@
 //! `v2` is its whole histogram in the standard HdrHistogram V2 encoding, base 64. Fields may be added within a
 //! schema; a change of meaning or a removal raises the number.
 
+use crate::known::RunFigure;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use tidemark_judge::causes::{Group, groups};
@@ -98,6 +99,8 @@ struct RunStage<'a> {
     cell: Option<&'a record::Cell>,
     /// What was done around the load and what the devices counted; null where there are none.
     proof: Option<&'a record::Proof>,
+    /// Figures that users know its workloads by.
+    figures: Vec<RunFigure<'a>>,
     /// What each driver did, by its place in `drivers` and the work's in `works`; none where there were no drivers.
     shares: &'a [record::Share],
 }
@@ -270,6 +273,7 @@ fn stage(stage: &record::Stage) -> RunStage<'_> {
         works: stage.works.iter().map(work).collect(),
         cell: stage.cell.as_ref(),
         proof: stage.proof.as_ref(),
+        figures: tidemark_judge::figures(stage).into_iter().map(RunFigure::from).collect(),
         shares: &stage.shares,
     }
 }

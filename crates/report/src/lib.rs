@@ -24,6 +24,7 @@ pub mod evaluation;
 pub mod figures;
 mod html;
 mod json;
+mod known;
 mod markdown;
 #[cfg(test)]
 mod sample;

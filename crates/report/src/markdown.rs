@@ -5,6 +5,7 @@ use crate::databases;
 use crate::drivers;
 use crate::endpoints;
 use crate::html::repeat_sentence;
+use crate::known;
 use crate::sweep;
 use crate::table::{Table, fenced, markdown as plain};
 use crate::text::utc;
@@ -108,6 +109,7 @@ pub(crate) fn main_stage(stage: &Stage) -> String {
     let mut text = format!("## {} ({})\n\n", plain(&stage.id), stage.state.name());
     text += "### General report\n\n";
     text += &table(&content::general_report(stage), "There were no operations.");
+    text += &table(&known::table(stage), "");
     text += "### Response times\n\n";
     text += &table(&content::percentiles(stage), "No operation succeeded.");
     for work in endpoints::works(stage) {

@@ -50,7 +50,8 @@
 //! 0. a place for its keys in `docs/document.md`: `<!-- keys: NAME -->`, which `TIDEMARK_UPDATE=1` fills;
 //! 1. a [`Family`](workload::Family): names, the mapping of its options (keys that other workloads have, too, stand in
 //!    [`options`]), and how to read and open it;
-//! 2. a type with [`Workload`](workload::Workload): tables, rows, statements, actions, checks. Rows are generated in *units*,
+//! 2. a type with [`Workload`](workload::Workload): tables, rows, statements, actions, checks, and the figures that users know
+//!    it by. Rows are generated in *units*,
 //!    each from its number alone, so that chunks can be loaded in any order, by anybody, and after an interruption: begin a unit
 //!    with `Rng::new(SEED, &[table, unit])`. What must fit together in several tables (an order and its lines) uses the same
 //!    stream for both. Options that change the rows belong into `data_options`; a change of the generator raises `version`;

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tidemark_block::counters::Counters;
 use tidemark_measure::counts::FaultCounts;
-use tidemark_measure::record::{Aborts, DataCheck, DatabaseUse, LedgerUse, Note, Proof};
+use tidemark_measure::record::{Aborts, DataCheck, DatabaseUse, DeclaredFigure, LedgerUse, Note, Proof};
 use tidemark_plan::engine::{Carrier, Prepared, Setup};
 use tidemark_plan::plan::{Plan, Work};
 
@@ -62,6 +62,8 @@ pub(crate) struct Ready {
     stage: Vec<Place>,
     /// What must hold in them when it is over.
     checks: Vec<(Arc<Server>, Check)>,
+    /// What its loads are known by.
+    figures: Vec<DeclaredFigure>,
     devices: Option<Counters>,
 }
 
@@ -69,8 +71,15 @@ impl Ready {
     /// Looks the plan's databases up and asks each what it is.
     pub(crate) fn prepare(plan: &Plan, setup: &mut Setup<'_>) -> Result<Self, String> {
         let given_up = setup.allow_destroy.to_vec();
-        let (servers, stage, checks) = (Vec::new(), Vec::new(), Vec::new());
-        let mut ready = Self { servers, given_up, counted: Arc::default(), stage, checks, devices: None };
+        let mut ready = Self {
+            servers: Vec::new(),
+            given_up,
+            counted: Arc::default(),
+            stage: Vec::new(),
+            checks: Vec::new(),
+            figures: Vec::new(),
+            devices: None,
+        };
         // Each database, and what loads need of it at most.
         let mut wanted: Vec<(&Target, Needs)> = Vec::new();
         for work in plan.stages.iter().flat_map(|stage| &stage.works) {
@@ -296,6 +305,7 @@ impl Prepared for Ready {
                 }
             }
         }
+        self.figures = works.iter().map(|work| figures(work)).collect::<Result<Vec<_>, _>>()?.concat();
         let jobs: Vec<&Job> = works.iter().filter_map(|work| Job::of(work)).collect();
         let look = |server: &Arc<Server>| {
             let here =
@@ -343,8 +353,21 @@ impl Prepared for Ready {
             proof.unchecked.extend(counted.unchecked);
         }
         proof.checks = together(&std::mem::take(&mut self.checks), |(server, check)| made(server, check));
+        proof.figures = std::mem::take(&mut self.figures);
         Some(proof)
     }
+}
+
+/// The figures that a load is known by.
+fn figures(work: &Work) -> Result<Vec<DeclaredFigure>, String> {
+    let Some(job) = Job::of(work).filter(|job| job.purpose == Purpose::Load) else { return Ok(Vec::new()) };
+    let declared = workload::open(&job.workload)?.figures().into_iter().map(|figure| DeclaredFigure {
+        work: work.name.clone(),
+        name: figure.name.to_owned(),
+        about: figure.about.to_owned(),
+        of: figure.of,
+    });
+    Ok(declared.collect())
 }
 
 /// What the planner of a server makes of the statements of these loads.

@@ -24,6 +24,7 @@ use tidemark_keys::{Kind, Mapping, Problem};
 use tidemark_load::engine::Operation;
 use tidemark_load::source::Choice;
 use tidemark_measure::pick::Pick;
+use tidemark_measure::record::FigureOf;
 use tidemark_measure::rng::Rng;
 
 /// All families of workloads: the list to which the next one is added.
@@ -113,6 +114,11 @@ pub trait Workload: Send + Sync {
         true
     }
 
+    /// The figures that its users know it by.
+    fn figures(&self) -> Vec<Figure> {
+        Vec::new()
+    }
+
     /// What must hold whenever no transaction is open.
     fn checks(&self) -> Vec<Check> {
         Vec::new()
@@ -178,6 +184,17 @@ impl Action {
     pub fn weight(self, weight: f64) -> Self {
         Self { weight, ..self }
     }
+}
+
+/// A figure that users know a workload by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Figure {
+    /// Its name: `NOPM`.
+    pub name: &'static str,
+    /// What it is, in a few words without a full stop.
+    pub about: &'static str,
+    /// How it follows from what was counted.
+    pub of: FigureOf,
 }
 
 /// Something that must hold in the data: a query that gives the rows which break it.

@@ -1,6 +1,6 @@
 //! What makes a stage's numbers evidence: what was done around its load, and what devices, clusters and databases counted.
 
-use super::{Aborts, DataCheck, DatabaseUse, LedgerUse};
+use super::{Aborts, DataCheck, DatabaseUse, DeclaredFigure, LedgerUse};
 use crate::kind::Cache;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -32,6 +32,8 @@ pub struct Proof {
     pub checks: Vec<DataCheck>,
     /// Acknowledged commits that were looked for, database by database.
     pub ledgers: Vec<LedgerUse>,
+    /// Figures that the works' workloads declare.
+    pub figures: Vec<DeclaredFigure>,
     /// What could not be checked, and why: whole sentences.
     pub unchecked: Vec<String>,
 }
@@ -39,18 +41,12 @@ pub struct Proof {
 impl Proof {
     /// The evidence of two engines that worked side by side.
     pub fn join(mut self, other: Proof) -> Self {
-        fn add<T: PartialEq>(to: &mut Vec<T>, from: Vec<T>) {
-            for item in from {
-                if !to.contains(&item) {
-                    to.push(item);
-                }
-            }
-        }
         add(&mut self.setup, other.setup);
         add(&mut self.unchecked, other.unchecked);
         self.add_databases(other.databases, other.aborts);
         add(&mut self.checks, other.checks);
         self.add_ledgers(other.ledgers);
+        self.add_figures(other.figures);
         // Both have asked for the same process.
         self.own = self.own.or(other.own);
         self.osds = self.osds.or(other.osds);
@@ -84,6 +80,11 @@ impl Proof {
         }
     }
 
+    /// Adds figures that are not known yet.
+    pub fn add_figures(&mut self, figures: Vec<DeclaredFigure>) {
+        add(&mut self.figures, figures);
+    }
+
     /// Adds the ledgers that others kept: each of clients of its own.
     pub fn add_ledgers(&mut self, ledgers: Vec<LedgerUse>) {
         for ledger in ledgers {
@@ -91,6 +92,15 @@ impl Proof {
                 Some(known) => known.add(&ledger),
                 None => self.ledgers.push(ledger),
             }
+        }
+    }
+}
+
+/// Adds what is not there yet.
+fn add<T: PartialEq>(to: &mut Vec<T>, from: Vec<T>) {
+    for item in from {
+        if !to.contains(&item) {
+            to.push(item);
         }
     }
 }

@@ -140,9 +140,9 @@ struct Order {
 }
 
 impl Order {
-    fn draw(place: Place, rng: &mut Rng, lines: &mut [Line; LINES_MOST]) -> Self {
+    fn draw(place: Place, end: End, rng: &mut Rng, lines: &mut [Line; LINES_MOST]) -> Self {
         let (district, buyer) = (between(rng, 1, DISTRICTS), customer(rng));
-        let (count, is_wrong) = (between(rng, 5, 15) as usize, percent(rng, 1));
+        let (count, is_wrong) = (between(rng, 5, 15) as usize, end == End::Rollback);
         let lines = &mut lines[..count];
         for line in &mut *lines {
             line.item = item(rng) as i64;
@@ -158,14 +158,15 @@ impl Order {
     }
 }
 
-/// Clause 2.4. One in a hundred has an item that does not exist, and is rolled back when all the others have been written.
+/// Clause 2.4. One that is to be rolled back has an item that does not exist, which shows when all the others have been written.
 pub(super) async fn new_order(
     transaction: &mut Transaction<'_>,
     place: Place,
+    end: End,
     rng: &mut Rng,
     buffers: &mut Buffers,
 ) -> Result<End, Failure> {
-    let Order { district: number, buyer, count, is_wrong } = Order::draw(place, rng, &mut buffers.lines);
+    let Order { district: number, buyer, count, is_wrong } = Order::draw(place, end, rng, &mut buffers.lines);
     let home = Int(place.home as i64);
     let (district, buyer) = (Int(number as i64), Int(buyer as i64));
     let lines = &mut buffers.lines[..count];
@@ -187,7 +188,10 @@ pub(super) async fn new_order(
             (list(|line| line.item), list(|line| line.supply), list(|line| line.quantity));
         let parameters =
             [home, district, buyer, Text(&text[items]), Text(&text[supplies]), Text(&text[quantities])];
-        return routines::call(transaction, routines::NEW_ORDER, &parameters).await;
+        return match routines::call(transaction, routines::NEW_ORDER, &parameters).await? {
+            ended if ended == end => Ok(end),
+            _ => Err(Failure::new(Fault::BrokenInvariant, "an order did not end as its items demand")),
+        };
     }
     let all_local = lines.iter().all(|line| line.supply == place.home as i64);
 
@@ -231,7 +235,7 @@ pub(super) async fn new_order(
     for place in 0..count {
         changed_one(transaction, 2 + 2 * place, "the stock of an item")?;
     }
-    Ok(if is_wrong { End::Rollback } else { End::Commit })
+    Ok(end)
 }
 
 /// Clause 2.5.

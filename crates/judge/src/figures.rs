@@ -1,0 +1,133 @@
+//! The figures that users know a workload by, from what was counted.
+
+use tidemark_measure::record::{FigureOf, Proof, Stage, Work};
+use tidemark_measure::units;
+
+const MINUTE_NS: f64 = 60e9;
+
+/// A figure of a stage's work.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure<'a> {
+    /// The work's name.
+    pub work: &'a str,
+    /// Its name.
+    pub name: &'a str,
+    /// What it is, in a few words.
+    pub about: &'a str,
+    /// Its value.
+    pub amount: Amount,
+}
+
+/// How much it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Amount {
+    /// So many per minute.
+    PerMinute(f64),
+    /// A time, and what it may be at most, nanoseconds.
+    Time {
+        /// What it is.
+        ns: u64,
+        /// Its limit, if there is one.
+        limit_ns: Option<u64>,
+    },
+}
+
+impl std::fmt::Display for Amount {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Amount::PerMinute(number) => formatter.write_str(&units::count(number.round() as u64)),
+            Amount::Time { ns, .. } => formatter.write_str(&units::duration_ns(*ns)),
+        }
+    }
+}
+
+/// The figures of a stage that are known: none of a work that measured nothing, none from a database that did not count.
+pub fn figures(stage: &Stage) -> Vec<Figure<'_>> {
+    let declared = stage.proof.iter().flat_map(|proof| &proof.figures);
+    let known = declared.filter_map(|declared| {
+        let work = stage.works.iter().find(|work| work.name == declared.work)?;
+        let amount = amount(stage, work, &declared.of)?;
+        Some(Figure { work: &work.name, name: &declared.name, about: &declared.about, amount })
+    });
+    known.collect()
+}
+
+fn amount(stage: &Stage, work: &Work, of: &FigureOf) -> Option<Amount> {
+    let operation = |label: &str| work.operations.iter().find(|operation| operation.label == label);
+    match of {
+        FigureOf::PerMinute { operation: label } => {
+            let window = work.window_end_ns.saturating_sub(work.window_start_ns);
+            let rate = operation(label)?.throughput(work.window_seconds());
+            (window > 0).then_some(Amount::PerMinute(rate * 60.0))
+        }
+        FigureOf::Percentile { operation: label, percent, limit_ns } => {
+            let response = &operation(label)?.tally.response;
+            let ns = response.quantile(f64::from(*percent) / 100.0);
+            (!response.is_empty()).then_some(Amount::Time { ns, limit_ns: *limit_ns })
+        }
+        FigureOf::CommitsPerMinute => {
+            let commits = commits(stage.proof.as_ref()?)?;
+            let begin = stage.works.iter().map(|work| work.started_ns).min()?;
+            let end =
+                stage.works.iter().map(|work| work.started_ns.saturating_add(work.last_done_ns)).max()?;
+            let length = end.checked_sub(begin).filter(|length| *length > 0)?;
+            Some(Amount::PerMinute(commits as f64 / length as f64 * MINUTE_NS))
+        }
+    }
+}
+
+/// What all databases of a stage committed; nothing where one did not count, or there is none.
+fn commits(proof: &Proof) -> Option<u64> {
+    let databases = &proof.databases;
+    let sum = databases.iter().try_fold(0u64, |sum, one| Some(sum.saturating_add(one.commits?)));
+    sum.filter(|_| !databases.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidemark_measure::record::{DatabaseUse, DeclaredFigure, Operation};
+
+    #[test]
+    fn figures_follow_from_what_was_counted() {
+        let mut orders = Operation { label: "new-order".into(), ..Operation::default() };
+        orders.tally.ok = 300;
+        (1..=10).for_each(|ms| orders.tally.response.record(ms * 1_000_000));
+        let work = Work {
+            name: "load".into(),
+            operations: vec![orders],
+            window_start_ns: 10_000_000_000,
+            window_end_ns: 40_000_000_000,
+            last_done_ns: 60_000_000_000,
+            ..Work::default()
+        };
+        let database = |commits| DatabaseUse { commits, ..DatabaseUse::default() };
+        let operation = || "new-order".to_owned();
+        let ofs = [
+            FigureOf::PerMinute { operation: operation() },
+            FigureOf::CommitsPerMinute,
+            FigureOf::Percentile { operation: operation(), percent: 90, limit_ns: Some(5) },
+            FigureOf::PerMinute { operation: "unknown".into() },
+        ];
+        let figures_of =
+            ofs.map(|of| DeclaredFigure { work: "load".into(), of, ..DeclaredFigure::default() });
+        let proof = Proof {
+            figures: figures_of.to_vec(),
+            databases: vec![database(Some(900)), database(Some(100))],
+            ..Proof::default()
+        };
+        let mut stage = Stage { works: vec![work], proof: Some(proof), ..Stage::default() };
+        let amounts = |stage: &Stage| figures(stage).iter().map(|figure| figure.amount).collect::<Vec<_>>();
+        let known = amounts(&stage);
+        assert_eq!(known[..2], [Amount::PerMinute(600.0), Amount::PerMinute(1000.0)]);
+        let Amount::Time { ns, limit_ns: Some(5) } = known[2] else { panic!("{known:?}") };
+        assert!((8_900_000..9_200_000).contains(&ns) && known.len() == 3, "{known:?}");
+
+        // One that did not count: its commits are not known.
+        stage.proof.as_mut().unwrap().databases[1].commits = None;
+        assert_eq!(amounts(&stage).len(), 2);
+        // A work that the figures are not of.
+        stage.works[0].name = "other".into();
+        assert_eq!(amounts(&stage), []);
+    }
+}

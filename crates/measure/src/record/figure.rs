@@ -1,0 +1,41 @@
+//! Figures that users know a workload by, as the workload declares them: how each follows from what was counted.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// A figure of a work, by the name that its users know.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct DeclaredFigure {
+    /// The work's name.
+    pub work: String,
+    /// Its name: `NOPM`.
+    pub name: String,
+    /// What it is, in a few words without a full stop.
+    pub about: String,
+    /// How it follows from what was counted.
+    pub of: FigureOf,
+}
+
+/// What a figure is of.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FigureOf {
+    /// Transactions that the stage's databases say they committed, per minute from the load's start to its last operation.
+    #[default]
+    CommitsPerMinute,
+    /// Operations that succeeded within the window, per minute of it.
+    PerMinute {
+        /// Their label.
+        operation: String,
+    },
+    /// A percentile of the response times within the window.
+    Percentile {
+        /// The operations' label.
+        operation: String,
+        /// Which: 90 is the 90th.
+        percent: u8,
+        /// What it may be at most, as far as there is a limit, nanoseconds.
+        limit_ns: Option<u64>,
+    },
+}
