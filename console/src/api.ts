@@ -289,6 +289,18 @@ export interface DatabaseUse {
   wal_full_pages: number | null;
 }
 
+/** A figure of a work, by the name that its users know. */
+export interface DeclaredFigure {
+  /** What it is, in a few words without a full stop. */
+  about: string;
+  /** Its name: `NOPM`. */
+  name: string;
+  /** How it follows from what was counted. */
+  of: FigureOf;
+  /** The work's name. */
+  work: string;
+}
+
 /** Differences of one device's counters in `/proc/diskstats` (Linux, Documentation/admin-guide/iostats). */
 export interface DeviceUse {
   behind: Behind | null;
@@ -430,6 +442,28 @@ export interface Figure {
   /** The work. */
   work: string;
 }
+
+/** What a figure is of. */
+export type FigureOf =
+  | 'commits_per_minute'
+  | {
+      /** Operations that succeeded within the window, per minute of it. */
+      per_minute: {
+        /** Their label. */
+        operation: string;
+      };
+    }
+  | {
+      /** A percentile of the response times within the window. */
+      percentile: {
+        /** What it may be at most, as far as there is a limit, nanoseconds. */
+        limit_ns?: number | null;
+        /** The operations' label. */
+        operation: string;
+        /** Which: 90 is the 90th. */
+        percent: number;
+      };
+    };
 
 /** A finding in JSON: its words and its facts. */
 export interface Finding {
@@ -1043,6 +1077,8 @@ export interface Proof {
   devices: DeviceUse[];
   /** Whether reads and writes bypassed the page cache. */
   direct: boolean;
+  /** Figures that the works' workloads declare. */
+  figures: DeclaredFigure[];
   /** Acknowledged commits that were looked for, database by database. */
   ledgers: LedgerUse[];
   osds: OsdUse | null;
@@ -1122,6 +1158,19 @@ export interface RunEndpoint {
   ok_by_second: number[];
   response: WholeDistribution | null;
   throughput_per_s: number;
+}
+
+/** A figure that users know a workload by; either a rate or a time. */
+export interface RunFigure {
+  about: string;
+  /** What the time may be at most; null where it has no limit. */
+  limit_ns: number | null;
+  name: string;
+  /** Null where it is a time. */
+  per_minute: number | null;
+  /** Null where it is a rate. */
+  time_ns: number | null;
+  work: string;
 }
 
 /** A run in a few numbers, all data operations together: the judge's. */
@@ -1307,6 +1356,8 @@ export interface RunShare {
 export interface RunStage {
   cell: Cell | null;
   ended_ns: number;
+  /** Figures that users know its workloads by. */
+  figures: RunFigure[];
   id: string;
   name: string;
   proof: Proof | null;
