@@ -209,6 +209,22 @@ fn conflicts_are_tried_again_until_the_bank_adds_up() {
 }
 
 #[test]
+fn events_of_sysbench_that_insert_the_same_row_are_begun_anew() {
+    let Some(server) = Postgres::start(&["synchronous_commit=off", "deadlock_timeout=20ms"]) else { return };
+    let table = "workload: sysbench/oltp_write_only, tables: 1, table_size: 20, delete_inserts: 3, index_updates: 0, \
+                 non_index_updates: 0";
+    run(&document(&server, &format!("- prepare: {{{table}}}")));
+    let load =
+        format!("- load: {{{table}, clients: 8, total_operations: 600, tries: 1000, back_off_most: 5ms}}");
+    let done = run(&document(&server, &load));
+    assert_eq!((last(&done).tally.ok, last(&done).tally.failed()), (600, 0), "{:?}", examples(&done));
+    let aborts = &done.stages[0].proof.as_ref().unwrap().aborts;
+    let raced = aborts.iter().find(|one| one.fault == Fault::Serialization).map_or(0, |one| one.count);
+    assert!(raced > 0, "{aborts:?}");
+    assert_eq!(server.sql("SELECT count(*) FROM sbtest1"), "20");
+}
+
+#[test]
 fn a_server_that_is_killed_is_an_outage_and_nothing_acknowledged_is_lost() {
     let Some(mut server) = Postgres::start(&[]) else { return };
     run(&document(&server, FILL));

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use tidemark_keys::kinds::{Flag, Whole};
 use tidemark_keys::{Key, Mapping, Table as Keys};
 use tidemark_load::engine::Operation;
+use tidemark_measure::fault::Fault;
 use tidemark_measure::rng::Rng;
 
 /// The family.
@@ -310,8 +311,17 @@ impl Transact for Sysbench {
                 }
             }
         }
-        transaction.run().await?;
+        transaction.run().await.map_err(raced)?;
         Ok(End::Commit)
+    }
+}
+
+/// Two events may delete the same row and insert it again at the same time. On PostgreSQL the second one then finds the row there
+/// (23505): a conflict, after which sysbench, too, begins the event anew.
+fn raced(failure: Failure) -> Failure {
+    match failure.code {
+        Some(code) if code == *b"23505" => Failure { fault: Fault::Serialization, ..failure },
+        _ => failure,
     }
 }
 
