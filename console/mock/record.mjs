@@ -109,6 +109,7 @@ export function record(id) {
     works,
     cell: null,
     proof: null,
+    figures: [],
     shares: drivers.map((driver, index) => ({
       driver: index,
       work: 0,
