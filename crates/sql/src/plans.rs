@@ -42,15 +42,13 @@ pub(crate) fn compared(before: &Plans, mut after: Plans) -> Vec<StatementPlan> {
 /// in one transaction, so that a pool does not tear it apart.
 fn planned(admin: &mut Admin, sql: &str) -> Result<Option<String>, Failure> {
     admin.run("BEGIN")?;
-    let plan = explained(admin, sql);
+    let plan = prepared(admin, sql);
     // It has failed if a statement has.
     admin.run("COMMIT")?;
-    // Statements outlive the transaction that prepared them.
-    admin.run("DEALLOCATE ALL")?;
     plan.map(|text| text.and_then(|text| shape_of(&text)))
 }
 
-fn explained(admin: &mut Admin, sql: &str) -> Result<Option<String>, Failure> {
+fn prepared(admin: &mut Admin, sql: &str) -> Result<Option<String>, Failure> {
     admin.run("SET LOCAL plan_cache_mode = force_generic_plan")?;
     // Otherwise pg_stat_statements knows the load's statement by this text from then on. Not every user may set it.
     admin.run("SAVEPOINT unseen")?;
@@ -58,6 +56,17 @@ fn explained(admin: &mut Admin, sql: &str) -> Result<Option<String>, Failure> {
         admin.run("ROLLBACK TO SAVEPOINT unseen")?;
     }
     admin.run(&format!("PREPARE tidemark_plan AS {sql}"))?;
+    admin.run("SAVEPOINT prepared")?;
+    let plan = explained(admin);
+    if plan.is_err() {
+        admin.run("ROLLBACK TO SAVEPOINT prepared")?;
+    }
+    // A statement outlives the transaction that prepared it, and a pool's connection has other clients then.
+    admin.run("DEALLOCATE tidemark_plan")?;
+    plan
+}
+
+fn explained(admin: &mut Admin) -> Result<Option<String>, Failure> {
     let count =
         "SELECT cardinality(parameter_types) FROM pg_prepared_statements WHERE name = 'tidemark_plan'";
     let parameters = admin.value(count)?.and_then(|count| count.parse::<usize>().ok()).unwrap_or(0);

@@ -45,6 +45,8 @@ impl Mariadb {
         let mut server = Self { directory, port, settings, server: None };
         std::fs::create_dir_all(&server.directory).expect("a directory for the server");
         let mut make = Command::new("mariadb-install-db");
+        // A server that begins removes temporary tables in there, and not only its own.
+        make.env("TMPDIR", &server.directory);
         make.args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"]);
         if crate::is_root() {
             let owned = Command::new("chown").arg("mysql").arg(&server.directory).status();
@@ -93,8 +95,7 @@ impl Mariadb {
         command
             .arg("--no-defaults")
             .arg(format!("--datadir={}", self.data_directory().display()))
-            // A server that begins removes temporary tables, and not only its own.
-            .arg(format!("--tmpdir={}", self.data_directory().display()))
+            .arg(format!("--tmpdir={}", self.directory.display()))
             .arg(format!("--socket={}", self.socket().display()))
             .arg(format!("--pid-file={}", self.directory.join("pid").display()))
             .arg(format!("--port={}", self.port));
