@@ -4,6 +4,7 @@
 mod common;
 
 use common::runs::{examples, options, run, try_run};
+use std::time::Duration;
 use tidemark_measure::record::Run;
 use tidemark_testing::postgres::Postgres;
 
@@ -96,6 +97,19 @@ fn routines_and_statements_leave_the_same_rows() {
     let failed = server.sql("DO $$ BEGIN PERFORM tidemark_payment(1, 1, 1, 1, NULL, 'NOBODY', 5.00); EXCEPTION WHEN no_data_found \
         THEN RAISE INFO 'none'; END $$");
     assert!(!failed.contains("ERROR"), "{failed}");
+
+    // Deliveries that wait for each other take an order of each district each.
+    run(&document(&server, "- prepare: {workload: tpcc, loaders: 2, fresh: true}"));
+    run(&document(&server, "- load: {workload: tpcc, mode: routines, total_operations: 1}"));
+    let delivered = std::thread::scope(|scope| {
+        scope.spawn(|| server.sql("BEGIN; SELECT tidemark_delivery(1, 1); SELECT pg_sleep(2); COMMIT"));
+        while server.sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'") == "0" {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        // It waits for the other one, which takes the oldest orders, and is given the next ones.
+        server.sql("SELECT tidemark_delivery(1, 1)")
+    });
+    assert_eq!(delivered, "10");
 
     // A routine that fails is a failure; one that somebody else changed is made anew.
     server.sql("ALTER TABLE history RENAME TO lost");

@@ -25,9 +25,14 @@ impl Needs {
     /// # Errors
     /// When its workload cannot be opened.
     pub(crate) fn of(work: &Work, job: &Job) -> Result<Self, String> {
-        let clients = u64::from(work.load.workers).div_ceil(job.instances.count() as u64);
+        let workload = workload::open(&job.workload)?;
+        // What a server does when there are too many is what a load of connections looks for.
+        let clients = match workload.keeps_connections() {
+            true => u64::from(work.load.workers).div_ceil(job.instances.count() as u64),
+            false => 1,
+        };
         let target = job.instances.first();
-        let each = workload::open(&job.workload)?.statements(target.dialect).len() as u64;
+        let each = workload.statements(target.dialect).len() as u64;
         Ok(Self { clients, statements: if target.prepared { clients * each } else { 0 } })
     }
 

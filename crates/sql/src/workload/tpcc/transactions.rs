@@ -330,7 +330,7 @@ pub(super) async fn delivery(
     for number in 1..=DISTRICTS {
         let district = Int(number as i64);
         let oldest = transaction.query(OLDEST_NEW_ORDER, &[home, district]).await?;
-        // A district may have none. One that another delivery has just taken looks the same: it is skipped, too.
+        // A district may have none. For one that another delivery takes while this one waits for it, the next one is given.
         let Some(row) = oldest.iter().next() else { continue };
         let order = Int(row.number(0)?);
         transaction.add(REMOVE_NEW_ORDER, &[home, district, order])?;
