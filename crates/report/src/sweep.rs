@@ -176,7 +176,12 @@ pub(crate) fn proofs(run: &Run, judgement: &Judgement) -> Table {
         let mut cells = vec![
             stage.id.clone(),
             or_none(proof.cache.map(|cache| cache.name().into()).unwrap_or_default()),
-            if proof.direct { "yes" } else { "no" }.into(),
+            match (proof.databases.is_empty(), proof.direct) {
+                // How a database does its I/O, nobody has looked at.
+                (false, _) => or_none(String::new()),
+                (true, true) => "yes".into(),
+                (true, false) => "no".into(),
+            },
             or_none(devices(proof)),
         ];
         cells.push(busy(stage, proof));

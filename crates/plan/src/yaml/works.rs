@@ -34,7 +34,7 @@ pub(crate) fn kinds() -> Vec<&'static AnyKey> {
 static NAME: Key<Text> = Key::new("name", "Name in reports", Text).otherwise("its kind");
 static ALLOWED_FAILURES: Key<Share> =
     Key::new("allowed_failures", "With more failures, the work fails", Share)
-        .otherwise("`1%` for a load on objects, otherwise `0`");
+        .otherwise("`1%` for a load on objects or databases, otherwise `0`");
 static DRIVER: Key<Text> = Key::new("driver", "Driver that must run the whole work", Text);
 
 /// What every work has, whatever its engine.
