@@ -43,7 +43,7 @@ const EXECUTE: u8 = 0x17;
 /// A connection to a server that speaks MySQL's protocol.
 pub struct Connection {
     stream: Stream,
-    /// The number of the last packet that came; an answer has the next one.
+    /// The number of the last packet that was sent or came; the next one has the next number.
     number: u8,
     /// Whether the server ends rows and definitions with a packet of their own kind.
     has_eof: bool,
@@ -99,7 +99,8 @@ impl Connection {
         let transport = server.connect(reactor, endpoint, deadline).await?;
         let mut connection = Self {
             stream: Stream::new(reactor, transport, target.timeout_ns),
-            number: 0,
+            // The server speaks first.
+            number: u8::MAX,
             has_eof: true,
             statements: Arc::clone(statements),
             known: (0..statements.count()).map(|_| None).collect(),
@@ -184,6 +185,7 @@ impl Connection {
                 self.prepare(statement, &part).await?;
             }
             self.committed = false;
+            self.number = 0;
             self.stream.allow_time();
             self.stream.send(part).await?;
             self.receive(executes).await?;
@@ -211,6 +213,7 @@ impl Connection {
         self.stream.out.put_slice(sql);
         packet::end(&mut self.stream.out, start, 0)?;
         let end = self.stream.out.len();
+        self.number = 0;
         self.stream.allow_time();
         self.stream.send(start..end).await?;
         self.receive(false).await
@@ -280,6 +283,7 @@ impl Connection {
         self.stream.out.put_slice(sql.as_bytes());
         packet::end(&mut self.stream.out, start, 0)?;
         let end = self.stream.out.len();
+        self.number = 0;
         self.stream.allow_time();
         let sent = self.stream.send(start..end).await;
         self.stream.out.truncate(start);
@@ -367,8 +371,15 @@ impl Connection {
             if let Some((payload, number)) = packet::packet(self.stream.unread())? {
                 let at = self.stream.read;
                 self.stream.read += payload.end;
+                let place = at + payload.start..at + payload.end;
+                // A server that goes says so with a number of its own. Anything else belongs to another command.
+                if number != self.number.wrapping_add(1)
+                    && self.stream.input[place.clone()].first() != Some(&0xff)
+                {
+                    return Err(malformed());
+                }
                 self.number = number;
-                return Ok(at + payload.start..at + payload.end);
+                return Ok(place);
             }
             // What was understood is copied, or done with.
             self.stream.forget();

@@ -162,14 +162,19 @@ pub(super) fn failure(payload: &[u8]) -> Failure {
         // Before the session has begun there is no state.
         _ => (*b"HY000", rest),
     };
-    let failure = Failure::refused(state, format!("{code} {}", without_values(state, words)));
+    let failure = Failure::refused(state, format!("{code} {}", without_values(code, state, words)));
     Failure { fault: fault(code).unwrap_or(failure.fault), lost: ends_connection(code), ..failure }
 }
 
 /// The server's words, without the value that they quote where a value is what is wrong.
-fn without_values(state: [u8; 5], words: &[u8]) -> Cow<'_, str> {
+fn without_values(code: u16, state: [u8; 5], words: &[u8]) -> Cow<'_, str> {
     let words = String::from_utf8_lossy(words);
-    if !matches!(&state[..2], b"22" | b"23") {
+    // An expression that is out of range is quoted whole.
+    if code == 1690 {
+        return words.split_once(" in '").map_or(words.as_ref(), |(before, _)| before).to_owned().into();
+    }
+    // Wrong values of columns and functions have no class of their own.
+    if !matches!(&state[..2], b"22" | b"23") && !matches!(code, 1366 | 1411) {
         return words;
     }
     let Some((before, rest)) = words.split_once('\'') else { return words };
