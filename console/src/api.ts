@@ -279,6 +279,8 @@ export interface DatabaseUse {
   server: string;
   /** Settings that decide what survives a crash, and what storage sees. */
   settings: DatabaseSetting[];
+  /** Whether other databases of the stage are on the same server: what counts for the server as a whole, such as its log, is then of all of them. */
+  shares_server: boolean;
   /** Bytes of temporary files. */
   temporary_bytes: number | null;
   /** Its version, as it says it. */

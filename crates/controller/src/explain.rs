@@ -97,8 +97,8 @@ fn workload(forecast: &Forecast) -> Vec<String> {
     if forecast.volume_bytes > 0 {
         lines.push(format!("Volumes used: {} in total.", units::bytes(forecast.volume_bytes)));
     }
-    if forecast.stored_bytes > 0 || forecast.volume_bytes == 0 {
-        lines.push(format!("Objects stored: up to {}.", units::bytes(forecast.stored_bytes)));
+    if forecast.stored_bytes > 0 {
+        lines.push(format!("Data stored: up to {}.", units::bytes(forecast.stored_bytes)));
     }
     lines
 }

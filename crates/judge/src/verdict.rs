@@ -18,7 +18,7 @@ const PATTERNS_MOST: usize = 12;
 pub fn verdict_sentences(run: &Run, judgement: &Judgement) -> Vec<String> {
     let mut sentences = achievements(run);
     sentences.extend(conduct(run, judgement));
-    sentences.push(validity(judgement));
+    sentences.push(validity(run, judgement));
     sentences
 }
 
@@ -211,9 +211,11 @@ fn conduct(run: &Run, judgement: &Judgement) -> Option<String> {
     Some(format!("{}: {}.", state.unwrap_or("Critical problems"), named.join("; ")))
 }
 
-fn validity(judgement: &Judgement) -> String {
+fn validity(run: &Run, judgement: &Judgement) -> String {
+    let measured = WorkContext::all(run).any(|context| context.total() > 0);
     let count = |severity| judgement.findings.iter().filter(|finding| finding.severity == severity).count();
     match judgement.is_valid() {
+        true if !measured => "Nothing was measured, so there are no numbers to check.".into(),
         true => valid(count(Severity::Critical), count(Severity::Warning)),
         false => invalid(&judgement.validity.sentences()),
     }

@@ -9,8 +9,9 @@ use tidemark_measure::units;
 /// What the counters are, for those who read them.
 pub(crate) const LEGEND: &str = "The servers' own counters, from the start to the end of each stage, whoever caused what they \
     count. Acknowledged are the transactions whose commit the load's clients saw. Log and device bytes are divided by the commits \
-    that the server counted; devices are counted where the server's files lie on a device of this machine, and for all databases \
-    of a stage together.";
+    that the server counted; databases of one server share its log, so \
+    there it is not divided. Devices are counted whole, whoever writes to them, where the server's files lie on a device of this \
+    machine, and for all databases of a stage together.";
 
 /// The stages that measure something on databases.
 fn stages(run: &Run) -> impl Iterator<Item = (&Stage, &[DatabaseUse])> {
@@ -41,7 +42,7 @@ pub(crate) fn counters(run: &Run) -> Table {
             let missing = one.commits_exact && one.commits.is_some_and(|commits| commits < one.acknowledged);
             let count = |count: Option<u64>| count.map_or(NONE.into(), units::count);
             let bytes = |bytes: Option<u64>| bytes.map_or(NONE.into(), units::bytes);
-            let log = one.wal_bytes.zip(one.commits);
+            let log = one.wal_bytes.zip(one.commits).filter(|_| !one.shares_server);
             let under = |value: String, more: Option<u64>, what: fn(u64) -> String| {
                 [value].into_iter().chain(more.map(what)).collect::<Vec<_>>()
             };

@@ -141,6 +141,8 @@ pub(crate) struct Claim {
     pub(crate) acknowledged: u64,
     /// Whether its reads are to come from storage.
     pub(crate) reads_storage: bool,
+    /// Whether other databases of the load are on the same server.
+    pub(crate) shares_server: bool,
 }
 
 /// When a checkpoint begins by itself: after a time, or earlier when so much has been written to the log that the one that then
@@ -178,6 +180,7 @@ pub(crate) fn used(
         server: target.describe(),
         version,
         reads_storage: claim.reads_storage,
+        shares_server: claim.shares_server,
         restarted: before.is_anew(&after),
         acknowledged: claim.acknowledged,
         // Behind a pool, and on one of several servers, not all of the load's sessions are seen.

@@ -30,6 +30,8 @@ struct Place {
     reads_storage: bool,
     /// What the planner made of the load's statements before.
     plans: Plans,
+    /// Whether other databases of the stage are on the same server.
+    shares_server: bool,
 }
 
 impl Place {
@@ -39,7 +41,11 @@ impl Place {
         let (server, accounts) = (&self.server, &counts.accounts);
         // It waits for a server that is down: what follows finds it up again.
         let ledger = (!accounts.is_empty()).then(|| ledger::compare(server, accounts.clone()));
-        let claim = Claim { acknowledged: counts.acknowledged, reads_storage: self.reads_storage };
+        let claim = Claim {
+            acknowledged: counts.acknowledged,
+            reads_storage: self.reads_storage,
+            shares_server: self.shares_server,
+        };
         let used = Admin::connect(server).and_then(|mut admin| {
             let used = evidence::used(&mut admin, &server.target, &self.before, &claim);
             used.map_err(|failure| format!("{}: {failure}", server.target.describe()))
@@ -319,8 +325,10 @@ impl Prepared for Ready {
                 evidence::wait_for_the_last(&mut admin, server.target.dialect);
             }
             let before = Snapshot::read(&mut admin, server.target.dialect);
+            let at = |other: &&Arc<Server>| other.target.endpoints == server.target.endpoints;
+            let shares_server = servers.iter().filter(at).count() > 1;
             let server = Arc::clone(server);
-            Ok((directory, Place { server, before, reads_storage, plans }))
+            Ok((directory, Place { server, before, reads_storage, plans, shares_server }))
         };
         let (directories, stage): (Vec<_>, Vec<_>) = try_together(&servers, look)?.into_iter().unzip();
         let directories: Vec<PathBuf> = directories.into_iter().flatten().collect();

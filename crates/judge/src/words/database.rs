@@ -227,7 +227,7 @@ impl Tell for Database {
                 ]
             }
             Database::Commits { acknowledged, .. } => {
-                phrase!["the database counted all ", count(*acknowledged), " acknowledged transactions"]
+                phrase!["the database counted every acknowledged transaction: ", count(*acknowledged)]
             }
             Database::Restarted { .. } => {
                 phrase!["the database's counters began anew during the load, so they do not cover it"]

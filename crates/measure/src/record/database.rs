@@ -50,6 +50,9 @@ pub struct DatabaseUse {
     pub reads_storage: bool,
     /// Whether counting began anew meanwhile, as after a restart of the server: nothing that it counted is then known.
     pub restarted: bool,
+    /// Whether other databases of the stage are on the same server: what counts for the server as a whole, such as its log, is
+    /// then of all of them.
+    pub shares_server: bool,
     /// Transactions of the load whose commit the clients saw acknowledged, at least: an operation of several statements that
     /// is no transaction counts as one.
     pub acknowledged: u64,

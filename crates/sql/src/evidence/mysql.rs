@@ -75,8 +75,9 @@ pub(super) fn counters(admin: &mut Admin) -> BTreeMap<String, u64> {
 /// # Errors
 /// The server's refusal.
 pub(super) fn describe(admin: &mut Admin, used: &mut DatabaseUse) -> Result<(), Failure> {
-    // Without a `COMMIT`, commits were there, and were not counted.
-    used.commits = used.commits.filter(|commits| *commits > 0);
+    // Without a `COMMIT`, commits were there, and were not counted. Whose they are of several databases, nobody counts.
+    used.commits = used.commits.filter(|commits| *commits > 0 && !used.shares_server);
+    used.rollbacks = used.rollbacks.filter(|_| !used.shares_server);
     let number = |text: Option<String>| text.and_then(|text| text.parse().ok());
     used.block_bytes = number(admin.value("SELECT @@global.innodb_page_size")?);
     used.cache_bytes = number(admin.value("SELECT @@global.innodb_buffer_pool_size")?);

@@ -258,8 +258,8 @@ fn show(forecast: &Forecast, terminal: Terminal) {
     if forecast.volume_bytes > 0 {
         terminal.line(&format!("  volumes   {} in total", units::bytes(forecast.volume_bytes)));
     }
-    if forecast.stored_bytes > 0 || forecast.volume_bytes == 0 {
-        terminal.line(&format!("  storage   up to {} of objects", units::bytes(forecast.stored_bytes)));
+    if forecast.stored_bytes > 0 {
+        terminal.line(&format!("  stored    up to {}", units::bytes(forecast.stored_bytes)));
     }
 }
 
