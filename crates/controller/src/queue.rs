@@ -1,7 +1,7 @@
 //! Who is next: the order of the queue, and which submissions can begin with the drivers that are free. Pure.
 //!
 //! [`decide`] goes through the queue in order. What can begin takes its drivers. What cannot reserves the drivers that it waits
-//! for, so that nothing behind it takes them; what does not touch them may pass. A submission that requirements drivers which are not
+//! for, so that nothing behind it takes them; what does not touch them may pass. A submission that requires drivers which are not
 //! joined reserves nothing: nobody knows when they come, and the others would stand idle.
 
 #[cfg(test)]
@@ -21,7 +21,7 @@ pub(crate) struct Waiting {
     pub(crate) requirements: Requirements,
 }
 
-/// Which drivers a submission requirements.
+/// Which drivers a submission requires.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Requirements {
     pub(crate) wanted: Wanted,
@@ -73,7 +73,7 @@ impl Requirements {
         Self { wanted, pinned: works.filter_map(|work| work.driver.clone()).collect() }
     }
 
-    /// The drivers that it requirements by name.
+    /// The drivers that it requires by name.
     pub(crate) fn names(&self) -> BTreeSet<String> {
         match &self.wanted {
             Wanted::Named(names) => names.iter().chain(&self.pinned).cloned().collect(),

@@ -127,7 +127,7 @@ impl<'a> Ledger<'a> {
         self.reports[process] = Some(document);
     }
 
-    /// Takes a line that fio stderr to people.
+    /// Takes a line of what fio says to people.
     pub(crate) fn line(&mut self, process: usize, line: &str) {
         self.stderr[process].hear(line);
     }
@@ -207,7 +207,7 @@ impl<'a> Ledger<'a> {
         Ok(outcomes)
     }
 
-    /// Whether fio failed before it did anything: then what it stderr is the answer.
+    /// Whether fio failed before it did anything: then what it said is the answer.
     fn check_start(&self, process: usize, status: Option<ExitStatus>) -> Result<(), OpenError> {
         let stderr = &self.stderr[process];
         let failed =

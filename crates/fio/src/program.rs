@@ -48,7 +48,7 @@ pub enum FioError {
     Broken {
         /// Which program.
         path: PathBuf,
-        /// What it, or the system, stderr.
+        /// What it, or the system, said.
         reason: String,
     },
     /// It cannot give its latency bins.

@@ -2,19 +2,21 @@
 
 use tidemark_block::job::Action;
 use tidemark_measure::fault::Fault;
+use tidemark_plan::redact::redact;
 
 /// Lines of one process that are kept, and characters of each.
 const MOST_LINES: usize = 40;
 const LONGEST_LINE: usize = 400;
 
-/// What one process stderr.
+/// What one process said.
 #[derive(Debug, Default)]
 pub(crate) struct Stderr(Vec<String>);
 
 impl Stderr {
     pub(crate) fn hear(&mut self, line: &str) {
-        let line = line.trim();
-        if !line.is_empty() && self.0.len() < MOST_LINES && !self.0.iter().any(|known| known == line) {
+        // It quotes options that it does not understand, and some are secrets.
+        let line = redact(line.trim());
+        if !line.is_empty() && self.0.len() < MOST_LINES && !self.0.iter().any(|known| *known == line) {
             self.0.push(line.chars().take(LONGEST_LINE).collect());
         }
     }
@@ -132,6 +134,8 @@ mod tests {
         stderr.hear(told);
         assert_eq!(stderr.failure(84), Some((told, Some(Action::Read))));
         assert_eq!(stderr.signal(), None);
+        stderr.hear("fio: bad option <http_s3_key=hunter2>");
+        assert!(!stderr.words().contains("hunter2"), "{}", stderr.words());
         stderr.hear("fio: pid=22046, got signal=9");
         assert_eq!(stderr.signal(), Some("9"));
     }

@@ -27,7 +27,7 @@ type Hidden = (Range<usize>, &'static str);
 const MOST_ROUNDS: usize = 8;
 
 /// The document with the values of secrets replaced by `***` (in YAML `"***"` where no quotes stood):
-/// passwords, secret keys, tokens, and the password of `user:password@` in addresses. An access key's name is not a
+/// passwords, secret keys, tokens, and in addresses the password of `user:password@` or a `token@`. An access key's name is not a
 /// secret and stays. Everything else is kept byte for byte; redacting twice changes nothing more.
 pub fn redact(text: &str) -> String {
     let mut text = Cow::Borrowed(text);
@@ -392,7 +392,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Hides the password of every `scheme://user:password@host`.
+    /// Hides the password of every `scheme://user:password@host`, and a name without one: it may be a token.
     fn addresses(&mut self) {
         let text = self.text;
         let over = |c: char| c.is_whitespace() || "/?#\"<>".contains(c) || (self.xml && c == ';');
@@ -401,9 +401,9 @@ impl<'a> Scan<'a> {
             let authority = &text[start..];
             let authority = &authority[..authority.find(over).unwrap_or(authority.len())];
             let user = authority.rfind('@').map(|at| &authority[..at]);
-            if let Some((name, password)) = user.and_then(|user| user.split_once(':')) {
-                let password_start = start + name.len() + 1;
-                self.hidden.push((password_start..password_start + password.len(), HIDDEN));
+            if let Some(user) = user {
+                let name = user.find(':').map_or(0, |colon| colon + 1);
+                self.hidden.push((start + name..start + user.len(), HIDDEN));
             }
         }
     }

@@ -77,6 +77,8 @@ fn secrets_of_yaml_are_hidden_and_the_rest_is_kept() {
         ("p: &pw abc\npassword: *pw\nq: &pwd 1", "p: &pw \"***\"\npassword: *pw\nq: &pwd 1"),
         ("password: !abc\n", "password: \"***\"\n"),
         ("url: postgres://u:p;w@h/db", "url: postgres://u:***@h/db"),
+        ("# https://abc@h/x", "# https://***@h/x"),
+        ("endpoint: https://${NAME}@h/", "endpoint: https://${NAME}@h/"),
         ("endpoint: http://h:80, http://u:p@i:80", "endpoint: http://h:80, http://u:***@i:80"),
         ("config: \"accesskey=A;secretkey=S;x=1\"", "config: \"accesskey=A;secretkey=***;x=1\""),
         ("password:\r\nnext: 1\r\n", "password:\r\nnext: 1\r\n"),
