@@ -140,3 +140,17 @@ fn after_an_error_in_a_target_nothing_else_puzzles() {
     let errors: Vec<_> = read(inner).unwrap_err().into_iter().map(|error| error.message).collect();
     assert_eq!(errors, ["`kind`: 'fiel' is unknown"]);
 }
+
+#[test]
+fn sections_that_an_engine_does_not_know_are_said_to_have_no_effect() {
+    let target = "target: {kind: postgres, host: 127.0.0.1, user: u, database: d}";
+    let load = "workload: pgbench/tpcb-like, for: 1s";
+    let own = format!("name: t\n{target}\nstages:\n- load: {{{load}, content: {{verify: true}}}}\n");
+    let errors: Vec<_> = read(&own).unwrap_err().into_iter().map(|error| error.message).collect();
+    assert_eq!(errors, ["`content` has no effect on databases"]);
+    let above = format!(
+        "name: t\n{target}\ncontent: {{verify: true}}\nstages:\n- load: {{{load}}}\n- load: {{{load}}}\n"
+    );
+    let warnings: Vec<_> = read(&above).unwrap().warnings.into_iter().map(|remark| remark.message).collect();
+    assert_eq!(warnings, ["`content` has no effect on databases"]);
+}

@@ -16,7 +16,7 @@ impl Stderr {
     pub(crate) fn hear(&mut self, line: &str) {
         // It quotes options that it does not understand, and some are secrets.
         let line = redact(line.trim());
-        if !line.is_empty() && self.0.len() < MOST_LINES && !self.0.iter().any(|known| *known == line) {
+        if !line.is_empty() && self.0.len() < MOST_LINES && !self.0.contains(&line) {
             self.0.push(line.chars().take(LONGEST_LINE).collect());
         }
     }

@@ -1,7 +1,7 @@
 //! What a document gives once for everything below: the target, and the sections that engines declare.
 
 use super::environment::Environment;
-use crate::engine::Target;
+use crate::engine::{Engine, Target};
 use crate::plan::Drivers;
 use crate::registry::Registry;
 use std::ops::Range;
@@ -70,6 +70,15 @@ impl<'a> Scope<'a> {
     /// Whether there is a section of this name.
     pub fn has(&self, section: &str) -> bool {
         self.sections.iter().any(|entry| entry.key == section)
+    }
+
+    /// The sections that an engine does not know.
+    pub(super) fn sections_without_effect<'s>(
+        &'s self,
+        engine: &dyn Engine,
+    ) -> impl Iterator<Item = &'a Entry> + use<'s, 'a> {
+        let known = engine.sections();
+        self.sections.iter().copied().filter(move |entry| known.iter().all(|key| key.name != entry.key))
     }
 
     /// The sections under a key, from the outermost to the innermost: what stands further in replaces what stands further

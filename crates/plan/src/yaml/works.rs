@@ -87,5 +87,17 @@ pub(super) fn work<'a>(
     if let Some(mapping) = engine.work_keys().into_iter().find(|mapping| mapping.name == place.keyword) {
         table.declare(mapping.all());
     }
+    for entry in scope.sections_without_effect(engine) {
+        let (name, subject) = (&entry.key, engine.subject());
+        let message = format!("`{name}` has no effect on {subject}");
+        match node.entry(name).is_some_and(|own| std::ptr::eq(own, entry)) {
+            true => table.log().error(&entry.key_span, message, "remove it"),
+            false => table.log().warning(
+                &entry.key_span,
+                message,
+                "remove it, or move it to the works that it is meant for",
+            ),
+        }
+    }
     engine.works(place, table, &target, &scope, context)
 }

@@ -251,7 +251,7 @@ fn show(forecast: &Forecast, terminal: Terminal) {
     terminal.line(&format!("  in total  {}", forecast.time.summary()));
     let connections = match forecast.connections {
         0 => String::new(),
-        some => format!(", {} connections", units::count(some)),
+        some => format!(", {}", counted(some, "connection")),
     };
     terminal.line(&format!("  at once   {}{connections}", counted(forecast.workers, "worker")));
     terminal.line(&format!("  memory    about {}", units::bytes(forecast.memory_bytes)));
