@@ -261,6 +261,8 @@ export interface DatabaseUse {
   commits: number | null;
   /** Whether `commits` covers all that was acknowledged: the server loses no counts, and they are all its own. */
   commits_exact: boolean;
+  /** Whether its counters were set back meanwhile although it went on: nothing that it counted is then known. */
+  counters_reset: boolean;
   /** Bytes of the database at the stage's end. */
   data_bytes: number | null;
   /** Deadlocks. */
@@ -271,7 +273,7 @@ export interface DatabaseUse {
   plans: StatementPlan[];
   /** Whether the document asks that what the load reads comes from storage. */
   reads_storage: boolean;
-  /** Whether counting began anew meanwhile, as after a restart of the server: nothing that it counted is then known. */
+  /** Whether the server was started anew meanwhile, or recovered from a crash: nothing that it counted is then known. */
   restarted: boolean;
   /** Transactions rolled back. */
   rollbacks: number | null;

@@ -108,8 +108,9 @@ fn what_a_database_counted_is_compared_with_what_its_clients_know() {
     // Counts that begin anew say nothing, and are not taken for few.
     let reset = "- load: {workload: sql, total_operations: 5, transactions: [{name: reset, statements: [SELECT pg_stat_reset()]}]}";
     let anew = run(&document(&server, reset));
-    assert!(database(&anew).restarted && database(&anew).commits.is_none(), "{:?}", database(&anew));
-    assert!(rules(&anew).contains(&"database-restarted"));
+    let counted = database(&anew);
+    assert!(counted.counters_reset && !counted.restarted && counted.commits.is_none(), "{counted:?}");
+    assert!(rules(&anew).contains(&"counters-reset"));
 }
 
 /// Puts a load on, and does something as soon as it has made some rows of history.
@@ -143,6 +144,7 @@ fn a_server_that_was_killed_has_counters_that_prove_nothing() {
     let load =
         "- load: {workload: pgbench/simple-update, clients: 4, for: 4s, drain: 5s, allowed_failures: 100%}";
     let killed = meanwhile(&mut server, load, Server::crash);
+    assert!(rules(&killed).contains(&"database-restarted"));
     assert!(database(&killed).restarted && database(&killed).commits.is_none(), "{:?}", database(&killed));
     let found = rules(&killed);
     assert!(found.contains(&"relaxed-durability") && !found.contains(&"commits-missing"), "{found:?}");

@@ -47,7 +47,11 @@ pub(crate) fn counters(run: &Run) -> Table {
                 [value].into_iter().chain(more.map(what)).collect::<Vec<_>>()
             };
             let log_each = bytes(log.and_then(|(bytes, commits)| bytes.checked_div(commits)));
-            let committed = if one.restarted { "restarted".into() } else { count(one.commits) };
+            let committed = match (one.restarted, one.counters_reset) {
+                (true, _) => "restarted".into(),
+                (_, true) => "reset".into(),
+                _ => count(one.commits),
+            };
             let numbers = [
                 vec![units::count(one.acknowledged)],
                 vec![committed],

@@ -34,8 +34,8 @@ const SHOWN: [&str; 7] = [
 /// A database's counters at one time.
 pub(crate) struct Snapshot {
     counters: BTreeMap<String, u64>,
-    /// When counting began: when the server was started, when its checkpointer was, which a crash starts again, and when
-    /// somebody had it begin anew.
+    /// When the server was started, when its checkpointer was, which a crash starts again, and when somebody set its counters
+    /// back.
     epoch: Vec<Option<String>>,
     at: Instant,
 }
@@ -43,6 +43,9 @@ pub(crate) struct Snapshot {
 const EPOCH: &str = "SELECT pg_postmaster_start_time()::text, (SELECT min(backend_start)::text FROM pg_stat_activity \
                      WHERE backend_type = 'checkpointer'), (SELECT stats_reset::text FROM pg_stat_database \
                      WHERE datname = current_database())";
+
+/// So many of its columns are about the server's start.
+const STARTS: usize = 2;
 
 /// Queries of one row each, whose columns are counters under their names. What a version lacks, it does not answer.
 const COUNTERS: [&str; 4] = [
@@ -85,13 +88,25 @@ impl Snapshot {
         Self { counters, epoch, at: Instant::now() }
     }
 
-    /// Whether counting began anew before another time.
-    fn is_anew(&self, later: &Snapshot) -> bool {
+    /// Whether the server was started anew, or recovered from a crash, before another time.
+    fn is_restarted(&self, later: &Snapshot) -> bool {
         // Whole seconds, of two clocks.
         let up = |one: &Snapshot| one.counters.get(mysql::UPTIME).copied();
         let elapsed = later.at.saturating_duration_since(self.at).as_secs();
         let shorter = up(self).zip(up(later)).is_some_and(|(before, after)| after + 2 < before + elapsed);
-        self.epoch != later.epoch || shorter
+        let started = |one: &Snapshot| one.epoch.get(..STARTS).map(<[_]>::to_vec);
+        started(self).zip(started(later)).is_some_and(|(before, after)| before != after) || shorter
+    }
+
+    /// Whether somebody set its counters back before another time, while it went on.
+    fn is_reset(&self, later: &Snapshot) -> bool {
+        let known = !self.epoch.is_empty() && !later.epoch.is_empty();
+        known && self.epoch != later.epoch && !self.is_restarted(later)
+    }
+
+    /// Whether counting began anew before another time, or may have.
+    fn is_anew(&self, later: &Snapshot) -> bool {
+        self.epoch != later.epoch || self.is_restarted(later)
     }
 
     /// What was counted from this time to another one; `None` where it was not, or counting began anew.
@@ -181,7 +196,8 @@ pub(crate) fn used(
         version,
         reads_storage: claim.reads_storage,
         shares_server: claim.shares_server,
-        restarted: before.is_anew(&after),
+        restarted: before.is_restarted(&after),
+        counters_reset: before.is_reset(&after),
         acknowledged: claim.acknowledged,
         // Behind a pool, and on one of several servers, not all of the load's sessions are seen.
         commits_exact: target.dialect == Dialect::Postgres

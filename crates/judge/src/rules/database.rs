@@ -119,7 +119,11 @@ pub(super) fn commits(evidence: &Evidence<'_>, out: &mut Findings) {
     for database in databases(evidence) {
         let server = database.server.clone();
         if database.restarted {
-            out.say(evidence.about(Severity::Note, Found::Restarted { server }));
+            out.say(evidence.about(Severity::Critical, Found::Restarted { server }));
+            continue;
+        }
+        if database.counters_reset {
+            out.say(evidence.about(Severity::Warning, Found::CountersReset { server }));
             continue;
         }
         let (Some(commits), acknowledged @ 1.., true) =

@@ -6,6 +6,7 @@ use crate::Severity;
 use crate::context::{SECOND_NS, WorkContext, failed_in, ok_in, sum};
 use crate::words::outage::{InFlight, Outage as Found};
 use tidemark_measure::fault::Fault;
+use tidemark_measure::histogram::Histogram;
 use tidemark_measure::record::{LongestGap, Second};
 
 /// A time without success is never called an outage below this length: scheduling, garbage collection and a
@@ -87,7 +88,17 @@ fn in_flight(second: &Second) -> Option<InFlight> {
 /// The longest time without a success that is nothing unusual, given that one of `length_ns` occurred.
 fn longest_usual_ns(context: &WorkContext<'_>, length_ns: u64) -> u64 {
     let gap = context.window_ns().saturating_sub(length_ns) / context.ok.max(1);
-    OUTAGE_LEAST_NS.max(context.median_ns().max(gap).saturating_mul(OUTAGE_TIMES_TYPICAL))
+    OUTAGE_LEAST_NS.max(usual_ns(context).max(gap).saturating_mul(OUTAGE_TIMES_TYPICAL))
+}
+
+/// The median time that an operation takes. In an open loop the wait for a free worker is left out: an outage's backlog raises the
+/// response times of all that come after it, and would hide it.
+fn usual_ns(context: &WorkContext<'_>) -> u64 {
+    let mut service = Histogram::new();
+    for operation in &context.work.operations {
+        service.add(operation.tally.service());
+    }
+    if service.is_empty() { context.median_ns() } else { service.quantile(0.5).min(context.median_ns()) }
 }
 
 /// One operation of a mix succeeded no more while others did. Seen second by second.
@@ -224,20 +235,25 @@ mod tests {
 
     #[test]
     fn shorter_ones_weigh_less_and_usual_gaps_are_none() {
-        let with = |length_ns, median_ns: u64| {
+        let waited = |length_ns, median_ns: u64, service_ns: u64| {
             let mut run = healthy();
             work(&mut run).longest_gap =
                 Some(LongestGap { from_ns: 5 * SECOND_NS, to_ns: 5 * SECOND_NS + length_ns });
             let tally = &mut work(&mut run).operations[0].tally;
             tally.response.reset();
             tally.response.record_many(median_ns, tally.ok);
+            tally.service_open.reset();
+            tally.service_open.record_many(service_ns, tally.ok);
             said(&run, "outage").map(|finding| finding.severity)
         };
+        let with = |length_ns, median_ns| waited(length_ns, median_ns, median_ns);
         assert_eq!(with(SECOND_NS - 1, 10 * MS), None);
         assert_eq!(with(SECOND_NS, 10 * MS), Some(Severity::Warning));
         assert_eq!(with(2 * SECOND_NS - 1, 10 * MS), Some(Severity::Warning));
         assert_eq!(with(2 * SECOND_NS, 10 * MS), Some(Severity::Critical), "a tenth of the window");
         assert_eq!(with(2 * SECOND_NS, 110 * MS), None, "20 x 110 ms = 2.2 s");
+        let backlog = waited(3 * SECOND_NS, 200 * MS, 5 * MS);
+        assert_eq!(backlog, Some(Severity::Critical), "what waited behind it is no usual response");
     }
 
     #[test]

@@ -83,7 +83,12 @@ pub enum Database {
         commits: u64,
         acknowledged: u64,
     },
+    /// Meanwhile the server was started anew, or recovered from a crash.
     Restarted {
+        server: String,
+    },
+    /// It went on, and somebody set its counters back.
+    CountersReset {
         server: String,
     },
     /// Of so many statements, those whose plans changed.
@@ -149,6 +154,7 @@ impl Tell for Database {
             Database::Commits { commits, acknowledged, .. } if commits < acknowledged => "commits-missing",
             Database::Commits { .. } => "commits-counted",
             Database::Restarted { .. } => "database-restarted",
+            Database::CountersReset { .. } => "counters-reset",
             Database::Plans { changed, .. } if changed.is_empty() => "plans-kept",
             Database::Plans { .. } => "plan-changed",
             Database::Ledger { ledger, .. } => match (ledger.missing, ledger.unexpected) {
@@ -229,8 +235,9 @@ impl Tell for Database {
             Database::Commits { acknowledged, .. } => {
                 phrase!["the database counted every acknowledged transaction: ", count(*acknowledged)]
             }
-            Database::Restarted { .. } => {
-                phrase!["the database's counters began anew during the load, so they do not cover it"]
+            Database::Restarted { .. } => phrase!["the database server restarted during the load"],
+            Database::CountersReset { .. } => {
+                phrase!["the database's counters were reset during the load, so they do not cover it"]
             }
             Database::Plans { changed, of, .. } => match changed.as_slice() {
                 [] => phrase!["no plan changed during the load, of ", count(*of), " statements"],
@@ -342,7 +349,10 @@ impl Tell for Database {
                 }
                 (None, ..) => "The database did not answer when the load was over, or its ledger could not be read.",
             },
-            Database::Restarted { .. } => "The server was restarted, or somebody reset them: look at its log.",
+            Database::Restarted { .. } => {
+                "It crashed or was restarted: its log says why. Its counters began anew, so they do not cover the load."
+            }
+            Database::CountersReset { .. } => "Somebody reset them while the server went on. Leave them alone during a run.",
             Database::Aborted { .. } => {
                 "Response times of transactions cover all of their attempts. Throughput counts those that were committed."
             }
@@ -411,7 +421,7 @@ impl Tell for Database {
                 server.clone(),
                 format!("acknowledged: {}, counted: {}", units::count(*acknowledged), units::count(*commits)),
             ],
-            Database::Restarted { server } => vec![server.clone()],
+            Database::Restarted { server } | Database::CountersReset { server } => vec![server.clone()],
             Database::Plans { server, changed, .. } => {
                 let line = |one: &PlanChange| {
                     let to = if one.to.is_empty() { "no plan" } else { one.to.as_str() };

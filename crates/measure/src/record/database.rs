@@ -48,8 +48,10 @@ pub struct DatabaseUse {
     pub checkpoint_log_bytes: Option<u64>,
     /// Whether the document asks that what the load reads comes from storage.
     pub reads_storage: bool,
-    /// Whether counting began anew meanwhile, as after a restart of the server: nothing that it counted is then known.
+    /// Whether the server was started anew meanwhile, or recovered from a crash: nothing that it counted is then known.
     pub restarted: bool,
+    /// Whether its counters were set back meanwhile although it went on: nothing that it counted is then known.
+    pub counters_reset: bool,
     /// Whether other databases of the stage are on the same server: what counts for the server as a whole, such as its log, is
     /// then of all of them.
     pub shares_server: bool,
