@@ -2,7 +2,7 @@
 
 use crate::document::{self, Volumes};
 use crate::external::External;
-use crate::job::Job;
+use crate::job::{Job, crosscheck};
 use crate::{forecast, policy, prepare};
 use std::sync::Arc;
 use tidemark_keys::shapes::Map;
@@ -10,7 +10,7 @@ use tidemark_keys::tree::Node;
 use tidemark_keys::{Key, Mapping, Problem, Table};
 use tidemark_plan::content::CONTENT;
 use tidemark_plan::defaults;
-use tidemark_plan::engine::{Engine, Placement, Prepared, ReadWork, Setup, Target, WorkPlace};
+use tidemark_plan::engine::{Counterpart, Engine, Placement, Prepared, ReadWork, Setup, Target, WorkPlace};
 use tidemark_plan::forecast::Forecaster;
 use tidemark_plan::job::Job as AnyJob;
 use tidemark_plan::level::{LevelAxis, RATE};
@@ -107,6 +107,10 @@ impl Engine for Blocks {
 
     fn check_policy(&self, policy: &Policy, who: &str, work: &Work) -> Result<(), String> {
         work.job.get::<Job>().map_or(Ok(()), |job| policy::check(policy, who, job))
+    }
+
+    fn counterpart(&self, work: &Work) -> Counterpart {
+        crosscheck::counterpart(work)
     }
 
     fn placement(&self, _work: &Work) -> Placement {

@@ -1,7 +1,7 @@
 //! Block devices and files: a native io_uring engine, seeded content with block stamps, and a guard.
 //!
 //! - [`Blocks`]: the engine, as everybody else sees it;
-//! - [`job`]: its part of a plan; [`cross_check`]: a plan done by the native engine and by fio in turn;
+//! - [`job`]: its part of a plan; `job::crosscheck`: a load of the native engine as fio does it;
 //! - [`sessions`]: the load, and the content of a run ([`sessions::DataSet`]);
 //! - [`External`]: the program that carries out what the native engine does not;
 //! - [`filled`], [`claim`]: whether a volume holds already what a prefill would write;
@@ -41,5 +41,4 @@ mod volume;
 pub use blocks::{Blocks, NAME};
 pub use external::{External, Image, OsdBytes, OsdCounters, Program};
 pub use fill::{claim, filled};
-pub use job::crosscheck::cross_check;
 pub use owner::{is_ours, mark};

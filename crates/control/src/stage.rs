@@ -184,9 +184,12 @@ fn record_work(result: WorkResult<'_>) -> Ended {
         tally.pack();
         tally
     });
-    let operations = planned.operations.into_iter().zip(packed);
+    let reported = result.reported.into_iter().map(Some).chain(std::iter::repeat(None));
+    let operations = planned.operations.into_iter().zip(packed).zip(reported);
+    let operations =
+        operations.map(|((operation, tally), reported)| Operation { tally, reported, ..operation });
     let work = Work {
-        operations: operations.map(|(operation, tally)| Operation { tally, ..operation }).collect(),
+        operations: operations.collect(),
         threads: result.threads,
         offered_rate: result.offered_rate.or(planned.offered_rate),
         window_start_ns: result.window_start_ns,

@@ -48,11 +48,27 @@ pub(crate) fn runs(source: &Source, options: &Options, found: Vec<Found>) -> Vec
     .collect()
 }
 
-/// Adds what a tool says of the time between two progress lines: a rate of transactions, and their mean response time.
-pub(crate) fn progress(column: &mut Column, from_s: f64, to_s: f64, rate: f64, mean_ns: f64) {
-    let ok = (rate * (to_s - from_s).max(0.0)).round() as u64;
-    let numbers = SecondOfOperation { ok, mean_ns: mean_ns as u64, ..SecondOfOperation::default() };
-    spread(column, from_s.round() as u32, to_s.round() as u32, numbers);
+/// A progress line.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Step {
+    /// When it came, seconds since the beginning.
+    pub(crate) at_s: f64,
+    /// Transactions per second since the line before.
+    pub(crate) rate: f64,
+    /// Their mean response time, nanoseconds, or 0.
+    pub(crate) mean_ns: f64,
+}
+
+/// Progress lines as seconds.
+pub(crate) fn column(steps: impl Iterator<Item = Step>) -> Column {
+    let (mut column, mut before) = (Column::new(), 0.0f64);
+    for Step { at_s, rate, mean_ns } in steps {
+        let ok = (rate * (at_s - before).max(0.0)).round() as u64;
+        let numbers = SecondOfOperation { ok, mean_ns: mean_ns as u64, ..SecondOfOperation::default() };
+        spread(&mut column, before.round() as u32, at_s.round() as u32, numbers);
+        before = at_s.max(before);
+    }
+    column
 }
 
 /// The text behind these words in a line that begins with them.

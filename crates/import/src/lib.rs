@@ -13,7 +13,7 @@
 //! | `sysbench`, `pgbench`, `hammerdb` | outputs of these benchmarks of databases |
 //! | `table` | any table with a row for each level: an evaluation |
 //!
-//! `source` reads files, `kind` detects formats, `sheet` and `number` read cells, and `draft` makes records.
+//! [`output`] reads what a benchmark of databases prints, for whoever runs it. `source` reads files, `kind` detects formats, `sheet` and `number` read cells, and `draft` makes records.
 
 mod cosbench;
 mod database;
@@ -23,6 +23,7 @@ mod fio;
 mod hammerdb;
 mod kind;
 mod number;
+pub mod output;
 mod pgbench;
 mod sheet;
 mod source;

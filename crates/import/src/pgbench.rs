@@ -1,7 +1,7 @@
 //! What pgbench prints, at its end and with `-P`, and its log of every transaction (`-l`).
 
 use crate::Options;
-use crate::database::{self, Found, RUNS_MOST, behind, progress, word};
+use crate::database::{self, Found, RUNS_MOST, Step, behind, word};
 use crate::draft::{self, Column};
 use crate::number::{count, ms, quantity, seconds};
 use crate::source::Source;
@@ -43,7 +43,8 @@ fn parts(text: &str) -> Vec<&str> {
     begins.iter().zip(ends).map(|(begin, end)| &text[*begin..end]).take(RUNS_MOST).collect()
 }
 
-fn run(text: &str) -> Result<Found, String> {
+/// Reads one run.
+pub(crate) fn run(text: &str) -> Result<Found, String> {
     let missing = |what: &str| format!("pgbench's output has no `{what}`: the file is not whole");
     const DONE: &str = "number of transactions actually processed:";
     let done = behind(text, DONE).and_then(|rest| count(word(rest).split('/').next().unwrap_or_default()));
@@ -91,23 +92,17 @@ fn run(text: &str) -> Result<Found, String> {
     })
 }
 
-/// `progress: 2.0 s, 2692.5 tps, lat 1.470 ms stddev 0.649, 0 failed`
 fn steps(text: &str) -> Column {
-    let (mut column, mut before) = (Column::new(), 0.0);
-    for line in text.lines() {
-        let read = || {
-            let mut cells = line.strip_prefix("progress: ")?.split(", ");
-            let at = quantity(cells.next()?.strip_suffix(" s")?)?;
-            let rate = quantity(cells.next()?.strip_suffix(" tps")?)?;
-            let mean = cells.next().and_then(|cell| quantity(word(cell.strip_prefix("lat ")?)));
-            Some((at, rate, ms(mean.unwrap_or(0.0))))
-        };
-        if let Some((at, rate, mean)) = read() {
-            progress(&mut column, before, at, rate, mean);
-            before = at.max(before);
-        }
-    }
-    column
+    database::column(text.lines().filter_map(step))
+}
+
+/// `progress: 2.0 s, 2692.5 tps, lat 1.470 ms stddev 0.649, 0 failed`
+pub(crate) fn step(line: &str) -> Option<Step> {
+    let mut cells = line.strip_prefix("progress: ")?.split(", ");
+    let at_s = quantity(cells.next()?.strip_suffix(" s")?)?;
+    let rate = quantity(cells.next()?.strip_suffix(" tps")?)?;
+    let mean = cells.next().and_then(|cell| quantity(word(cell.strip_prefix("lat ")?)));
+    Some(Step { at_s, rate, mean_ns: ms(mean.unwrap_or(0.0)) })
 }
 
 /// A transaction of the log.

@@ -1,7 +1,7 @@
 //! What sysbench prints of its tests of databases: figures at the end, interval lines, and the histogram.
 
 use crate::Options;
-use crate::database::{self, Found, RUNS_MOST, behind, progress, word};
+use crate::database::{self, Found, RUNS_MOST, Step, behind, word};
 use crate::draft::{self, Column};
 use crate::number::{count, ms, quantity, seconds};
 use crate::source::Source;
@@ -37,7 +37,8 @@ fn parts(text: &str) -> Vec<&str> {
     }
 }
 
-fn run(text: &str) -> Result<Found, String> {
+/// Reads one run.
+pub(crate) fn run(text: &str) -> Result<Found, String> {
     let missing = |what: &str| {
         format!("sysbench's output has no `{what}`: the file is not whole, or of no database test")
     };
@@ -98,21 +99,15 @@ fn run(text: &str) -> Result<Found, String> {
     })
 }
 
-/// `[ 2s ] thds: 4 tps: 1434.15 qps: ...`
 fn intervals(text: &str) -> Column {
-    let (mut column, mut before) = (Column::new(), 0.0);
-    for line in text.lines() {
-        let read = || {
-            let (at, rest) = line.strip_prefix('[')?.split_once("s ]")?;
-            let rate = rest.split_once("tps:")?.1;
-            Some((quantity(at)?, quantity(word(rate))?))
-        };
-        if let Some((at, rate)) = read() {
-            progress(&mut column, before, at, rate, 0.0);
-            before = at.max(before);
-        }
-    }
-    column
+    database::column(text.lines().filter_map(step))
+}
+
+/// `[ 2s ] thds: 4 tps: 1434.15 qps: ...`
+pub(crate) fn step(line: &str) -> Option<Step> {
+    let (at, rest) = line.strip_prefix('[')?.split_once("s ]")?;
+    let rate = quantity(word(rest.split_once("tps:")?.1))?;
+    Some(Step { at_s: quantity(at)?, rate, mean_ns: 0.0 })
 }
 
 /// `95th percentile:   4.82`

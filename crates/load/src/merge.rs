@@ -317,6 +317,7 @@ impl Merge {
             settling: self.settling,
             window_rounds: self.window_rounds,
             given_up: self.given_up,
+            reported: Vec::new(),
             remarks: Vec::new(),
         }
     }

@@ -13,7 +13,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use tidemark_measure::record::{EndpointUse, Example, LongestGap, Settling, WorkerCount};
+use tidemark_measure::record::{EndpointUse, Example, LongestGap, Reported, Settling, WorkerCount};
 use tidemark_measure::tally::{Interval, Tally};
 
 /// How long operations in flight may take when the work is ended early.
@@ -99,6 +99,8 @@ pub trait Watch {
 pub struct Result {
     /// One tally per action, over the window.
     pub tallies: Vec<Tally>,
+    /// What another program that ran the work says of each action and kept no samples of; empty: the tallies say all.
+    pub reported: Vec<Reported>,
     /// When the window began.
     pub window_start_ns: u64,
     /// When it ended.

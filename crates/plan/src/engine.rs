@@ -110,6 +110,11 @@ pub trait Engine: Send + Sync {
         Ok(())
     }
 
+    /// A load as another program does it, so that the two can be compared.
+    fn counterpart(&self, _work: &Work) -> Counterpart {
+        Counterpart::None
+    }
+
     /// Which drivers can carry out a work.
     fn placement(&self, work: &Work) -> Placement;
 
@@ -192,6 +197,22 @@ pub struct Point {
     pub name: String,
     /// Its axes and repeat; the reader fills in the sweep's name.
     pub cell: Cell,
+}
+
+/// A load as another program does it.
+#[derive(Clone, Debug)]
+pub enum Counterpart {
+    /// No other program does it.
+    None,
+    /// One does such loads, but not this one. What stands behind the stage's name in a sentence that says why, and what to do.
+    Refused(String),
+    /// One does the same.
+    Same {
+        /// What does the load, and what does the other one: `native` and `fio`.
+        engines: [&'static str; 2],
+        /// The work that has the other program do it.
+        work: Box<Work>,
+    },
 }
 
 /// Which drivers can carry out a work.

@@ -6,6 +6,7 @@
 //! [`Registry`](registry::Registry).
 
 pub mod content;
+mod crosscheck;
 pub mod defaults;
 pub mod document;
 pub mod engine;
@@ -24,4 +25,5 @@ pub mod secret;
 pub mod selector;
 pub mod yaml;
 
+pub use crosscheck::cross_check;
 pub use tidemark_keys::diagnostic;

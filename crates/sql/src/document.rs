@@ -5,4 +5,4 @@ pub(crate) mod target;
 pub(crate) mod work;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -1,16 +1,17 @@
 //! The SQL engine as Tidemark sees it.
 
+use crate::counterpart;
 use crate::document::{instances, target, work};
 use crate::forecast::Preview;
 use crate::instances::Instances;
-use crate::job::{self, ENGINE};
+use crate::job::{self, ENGINE, Program};
 use crate::policy;
 use crate::prepare::Ready;
 use serde::Deserialize as _;
 use tidemark_keys::tree::Node;
 use tidemark_keys::{Mapping, Problem, Table};
 use tidemark_plan::defaults;
-use tidemark_plan::engine::{Engine, Placement, Prepared, ReadWork, Setup, Target, WorkPlace};
+use tidemark_plan::engine::{Counterpart, Engine, Placement, Prepared, ReadWork, Setup, Target, WorkPlace};
 use tidemark_plan::forecast::Forecaster;
 use tidemark_plan::job::Job;
 use tidemark_plan::level::{LevelAxis, RATE};
@@ -91,12 +92,19 @@ impl Engine for Databases {
         job::Job::of(work).map_or(Ok(()), |job| policy::check(policy, who, job))
     }
 
+    fn counterpart(&self, work: &Work) -> Counterpart {
+        counterpart::counterpart(work)
+    }
+
     fn placement(&self, work: &Work) -> Placement {
         let Some(job) = job::Job::of(work) else { return Placement::Divisible };
         let mut endpoints = job.instances.iter().flat_map(|target| &target.endpoints);
         let is_local = endpoints.any(|endpoint| matches!(endpoint, job::Endpoint::Unix(_)));
         match job.purpose {
             _ if is_local => Placement::OneMachine("Unix sockets are"),
+            _ if job.program != Program::Tidemark => {
+                Placement::OneMachine("Loads of pgbench and sysbench are")
+            }
             // Several would each drop what the others have begun to load.
             job::Purpose::Fill { fresh: true } => Placement::OneMachine("A new data set is loaded"),
             _ => Placement::Divisible,

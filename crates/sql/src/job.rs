@@ -22,6 +22,32 @@ pub struct Job {
     pub purpose: Purpose,
     /// How transactions are done.
     pub settings: Settings,
+    /// What does them.
+    #[serde(default)]
+    pub program: Program,
+}
+
+/// What does the transactions of a load.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Program {
+    /// This program.
+    #[default]
+    Tidemark,
+    /// The user's pgbench.
+    Pgbench,
+    /// The user's sysbench.
+    Sysbench,
+}
+
+impl Program {
+    /// The word for tables, and the name of the program's file.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Program::Tidemark => "native",
+            Program::Pgbench => "pgbench",
+            Program::Sysbench => "sysbench",
+        }
+    }
 }
 
 /// Which workload, with which options: known to the workload's own file only.

@@ -80,6 +80,7 @@ mod admin;
 mod bulk;
 pub mod connection;
 mod counted;
+mod counterpart;
 mod data;
 pub mod dialect;
 mod document;
@@ -111,6 +112,7 @@ mod value;
 pub mod workload;
 
 pub use bulk::Bulk;
+pub use counterpart::Equal;
 pub use engine::Databases;
 pub use failure::Failure;
 pub use instances::Instances;

@@ -2,10 +2,12 @@
 
 use crate::admin::{Admin, PATIENCE_NS};
 use crate::counted::{Counted, Counts};
+use crate::counterpart::process::Counterpart;
+use crate::counterpart::program;
 use crate::data::{DataSet, Found, Loader};
 use crate::evidence::{self, Claim, Snapshot};
 use crate::instances::{Instances, summed_up, together, try_together};
-use crate::job::{Checks, Endpoint, Job, Purpose, Reads, Target};
+use crate::job::{Checks, Endpoint, Job, Program, Purpose, Reads, Target};
 use crate::ledger;
 use crate::plans::{self, Plans};
 use crate::preflight::{self, Needs};
@@ -71,6 +73,8 @@ pub(crate) struct Ready {
     /// What its loads are known by.
     figures: Vec<DeclaredFigure>,
     devices: Option<Counters>,
+    /// The other programs that do loads of the plan.
+    programs: Vec<program::Found>,
 }
 
 impl Ready {
@@ -85,7 +89,17 @@ impl Ready {
             checks: Vec::new(),
             figures: Vec::new(),
             devices: None,
+            programs: Vec::new(),
         };
+        // Asked for first: what is missing on this machine is soon said.
+        for job in plan.stages.iter().flat_map(|stage| &stage.works).filter_map(Job::of) {
+            let is_known = |found: &program::Found| found.program == job.program;
+            if job.program != Program::Tidemark && !ready.programs.iter().any(is_known) {
+                let found = program::find(job.program)?;
+                (setup.ready)(found.description());
+                ready.programs.push(found);
+            }
+        }
         // Each database, and what loads need of it at most.
         let mut wanted: Vec<(&Target, Needs)> = Vec::new();
         for work in plan.stages.iter().flat_map(|stage| &stage.works) {
@@ -144,6 +158,11 @@ impl Ready {
             }
         }
         Ok(match job.purpose {
+            Purpose::Load if job.program != Program::Tidemark => {
+                let found = self.programs.iter().find(|found| found.program == job.program).cloned();
+                let found = found.ok_or_else(|| format!("{} was not prepared", job.program.name()))?;
+                Carrier::Process(1, Arc::new(Counterpart::new(found, work, job, &self.counted)?))
+            }
             Purpose::Load => sessions(workload, servers, Route::BySlot),
             _ if !left => Carrier::Done(summed_up(&job.instances.names(), &said)),
             // What is in some of the databases already, the loader finds there.

@@ -10,6 +10,7 @@ pub(crate) mod tpcc;
 pub(crate) mod ycsb;
 
 use crate::bulk::Bulk;
+use crate::counterpart::Equal;
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::job::Spec;
@@ -117,6 +118,14 @@ pub trait Workload: Send + Sync {
     /// The figures that its users know it by.
     fn figures(&self) -> Vec<Figure> {
         Vec::new()
+    }
+
+    /// How another program does the same transactions, if one does.
+    ///
+    /// # Errors
+    /// Why one that does such transactions does not do these: what stands behind the name of a load in a sentence.
+    fn counterpart(&self) -> Result<Option<Equal>, String> {
+        Ok(None)
     }
 
     /// What must hold whenever no transaction is open.

@@ -150,7 +150,8 @@ pub(crate) struct Run {
     /// Directory of scripts that the document's triggers may run [default: none run]
     #[arg(long, value_name = "DIR")]
     pub(crate) trigger_dir: Option<PathBuf>,
-    /// Alternate every native block load with fio, and report whether they agree
+    /// Alternate every load with another program that does the same, and report whether they agree: native block loads with
+    /// fio, loads of pgbench's and sysbench's workloads on databases with pgbench and sysbench
     #[arg(long, value_name = "PAIRS", num_args = 0..=1, default_missing_value = "3",
         require_equals = true, value_parser = clap::value_parser!(u32).range(2..=100))]
     pub(crate) cross_check: Option<u32>,

@@ -1,7 +1,7 @@
 //! Documents on block storage, and what is wrong with them.
 
 use crate::job::{Action, Cache, Content, FILL_BYTES, IoEngine, Job, Place, Rbd, Volume};
-use crate::{Blocks, External, Image, OsdCounters, Program, cross_check};
+use crate::{Blocks, External, Image, OsdCounters, Program};
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use tidemark_load::work::Finale;
 use tidemark_measure::axis::Axis;
 use tidemark_measure::pick::{Bucket, Pick};
 use tidemark_measure::think::Think;
+use tidemark_plan::cross_check;
 use tidemark_plan::diagnostic::{Diagnostic, Severity};
 use tidemark_plan::forecast::forecast;
 use tidemark_plan::plan::{Plan, Work};
@@ -645,7 +646,7 @@ proptest! {
         let remarks = match outcome(&text) {
             Ok((plan, warnings)) => {
                 forecast(&plan, &registry());
-                let _ = cross_check(plan, 2);
+                let _ = cross_check(plan, &registry(), 2);
                 warnings
             }
             Err(errors) => errors,

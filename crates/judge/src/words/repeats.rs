@@ -168,7 +168,7 @@ impl Tell for Repeats {
                 "Points that are no further apart than their repeats cannot be told apart. Measure for longer or more often, on an otherwise idle machine."
             }
             Repeats::CrossCheck { outcome: Equivalence::Disagree, .. } => {
-                "One of the two does not measure the storage alone, or the storage changed between them. Check the findings of the stages and the order of the repeats."
+                "One of the two does not measure the target alone, or the target changed between them. Check the findings of the stages and the order of the repeats."
             }
             Repeats::CrossCheck { outcome: Equivalence::CannotTell, pairs, .. } => {
                 return match pairs.iter().filter_map(|pair| pair.repeats_needed).max() {

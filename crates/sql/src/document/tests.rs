@@ -12,7 +12,7 @@ use tidemark_plan::plan::{Plan, Work};
 use tidemark_plan::registry::Registry;
 use tidemark_plan::yaml::Environment;
 
-fn read(text: &str) -> Result<Plan, Vec<String>> {
+pub(crate) fn read(text: &str) -> Result<Plan, Vec<String>> {
     let registry = Registry::new(vec![Arc::new(Databases)], Vec::new());
     let environment = Environment {
         registry: &registry,

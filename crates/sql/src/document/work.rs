@@ -5,7 +5,7 @@ use crate::admin::PATIENCE_NS;
 use crate::data::DataSet;
 use crate::dialect::Dialect;
 use crate::instances::Instances;
-use crate::job::{Checks, Isolation, Job, Purpose, Reads, Settings, Spec};
+use crate::job::{Checks, Isolation, Job, Program, Purpose, Reads, Settings, Spec};
 use crate::workload::{self, Family, Names, Runnable};
 use std::sync::Arc;
 use tidemark_keys::kinds::{Duration, Flag, Whole, Word};
@@ -168,7 +168,13 @@ pub(crate) fn work(place: WorkPlace, mut table: Table<'_>, instances: &Instances
             seed,
             stream: place.stream,
         },
-        job: tidemark_plan::job::Job::new(Job { instances, workload: spec, purpose, settings }),
+        job: tidemark_plan::job::Job::new(Job {
+            instances,
+            workload: spec,
+            purpose,
+            settings,
+            program: Program::default(),
+        }),
         labels,
         allowed_failures_per_million: common.allowed_failures,
         driver: common.driver,

@@ -2,8 +2,10 @@
 
 use super::{Action, Check, Family, Transact, Workload};
 use crate::bulk::Bulk;
+use crate::counterpart::Equal;
 use crate::dialect::Dialect;
 use crate::failure::Failure;
+use crate::job::Program;
 use crate::options::{self, SCALE};
 use crate::schema::{Column, Kind, Table};
 use crate::statement::Statement;
@@ -142,6 +144,15 @@ impl Workload for Pgbench {
             Script::SimpleUpdate => Action::transaction("simple-update", 3.0),
             Script::SelectOnly => Action::statement("select-only").reading(),
         }]
+    }
+
+    fn counterpart(&self) -> Result<Option<Equal>, String> {
+        let script = match self.kind {
+            Script::TpcbLike => "tpcb-like",
+            Script::SimpleUpdate => "simple-update",
+            Script::SelectOnly => "select-only",
+        };
+        Ok(Some(Equal { program: Program::Pgbench, arguments: vec![format!("--builtin={script}")] }))
     }
 
     fn checks(&self) -> Vec<Check> {

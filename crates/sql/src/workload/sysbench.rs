@@ -5,8 +5,10 @@
 
 use super::{Action, Family, Transact, Workload};
 use crate::bulk::Bulk;
+use crate::counterpart::Equal;
 use crate::dialect::Dialect;
 use crate::failure::Failure;
+use crate::job::Program;
 use crate::options::{self, Chooser, DISTRIBUTION, Distribution, ROWS, Rows};
 use crate::schema::{Column, Index, Kind, Table};
 use crate::statement::Statement;
@@ -244,6 +246,46 @@ impl Workload for Sysbench {
                 Action { explicit: !self.options.skip_trx, writes: writes > 0, ..action }
             }
         }]
+    }
+
+    fn counterpart(&self) -> Result<Option<Equal>, String> {
+        let Options { tables, table_size, range_size, reads, writes, skip_trx, distribution } = &self.options;
+        let script = match self.event {
+            Event::One(POINT) => "oltp_point_select",
+            Event::One(UPDATE_INDEX) => "oltp_update_index",
+            Event::One(UPDATE_NON_INDEX) => "oltp_update_non_index",
+            Event::One(DELETE) => "oltp_delete",
+            Event::One(_) => "oltp_insert",
+            Event::Mix if writes.iter().all(|count| *count == 0) => "oltp_read_only",
+            Event::Mix if reads.iter().all(|count| *count == 0) => "oltp_write_only",
+            Event::Mix => "oltp_read_write",
+        };
+        let distribution = match distribution {
+            Distribution::Uniform => "uniform",
+            Distribution::Special => "special",
+            Distribution::Gaussian => "gaussian",
+            Distribution::Pareto => "pareto",
+            Distribution::Zipfian => {
+                return Err("chooses rows by Zipf's law, scattered over the table, and those of sysbench are not; use \
+                            another `distribution` for the cross-check."
+                    .into());
+            }
+        };
+        let mut arguments = vec![
+            script.to_owned(),
+            format!("--tables={tables}"),
+            format!("--table-size={table_size}"),
+            format!("--rand-type={distribution}"),
+        ];
+        if self.event == Event::Mix {
+            let names = ["point-selects", "simple-ranges", "sum-ranges", "order-ranges", "distinct-ranges"];
+            let names = names.into_iter().chain(["index-updates", "non-index-updates", "delete-inserts"]);
+            let counts = reads.iter().chain(writes);
+            arguments.extend(names.zip(counts).map(|(name, count)| format!("--{name}={count}")));
+            arguments.push(format!("--range-size={range_size}"));
+            arguments.push(format!("--skip-trx={}", if *skip_trx { "on" } else { "off" }));
+        }
+        Ok(Some(Equal { program: Program::Sysbench, arguments }))
     }
 }
 

@@ -6,7 +6,7 @@ use crate::cli;
 use crate::exit::{Exit, Stop};
 use crate::terminal::Terminal;
 use std::path::PathBuf;
-use tidemark_block::cross_check;
+use tidemark_plan::cross_check;
 use tidemark_plan::forecast::forecast;
 use tidemark_plan::redact;
 
@@ -30,7 +30,7 @@ pub(crate) fn execute(
         plan = plan.with_seed(seed);
     }
     if let Some(pairs) = arguments.cross_check {
-        plan = cross_check(plan, pairs).map_err(Stop::usage)?;
+        plan = cross_check(plan, &tidemark_engines::registry(), pairs).map_err(Stop::usage)?;
     }
     plan.notes.extend(forecast(&plan, &tidemark_engines::registry()).notes);
     plan.notes.extend(source.document.warnings.iter().map(|warning| warning.note(&source.text)));
