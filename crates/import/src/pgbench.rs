@@ -81,7 +81,8 @@ pub(crate) fn run(text: &str) -> Result<Found, String> {
     Ok(Found {
         format: "pgbench output",
         clients: behind(text, "number of clients:").and_then(count).unwrap_or(0),
-        elapsed_ns: seconds(ok.saturating_add(failed) as f64 / rate),
+        // Its rate is that of the transactions that did not fail.
+        elapsed_ns: seconds(ok as f64 / rate),
         operations: vec![draft::operation(
             "transaction",
             tally,

@@ -4,6 +4,7 @@ use crate::context::{WorkContext, stage_label};
 use crate::rules::samples_needed;
 use crate::sweep::{Dimension, Point, Spread, Sweep, data_operations, sweeps};
 use crate::{Amount, Finding, Judgement, Severity, figures};
+use tidemark_measure::histogram::Histogram;
 use tidemark_measure::record::{Operation, Run, State};
 use tidemark_measure::units;
 
@@ -82,16 +83,11 @@ fn peak(points: &[&Point<'_>], axes: &[Dimension<'_>]) -> String {
         let values = values.collect::<Vec<_>>().join(", ");
         if values.is_empty() { String::new() } else { format!(" at {values}") }
     };
-    let response = fastest.response();
-    let (name, fraction) =
-        if response.count() >= samples_needed(0.99) { ("p99", 0.99) } else { ("median", 0.5) };
     let peak = if points.len() > 1 { "peak " } else { "" };
-    let mut text = format!(
-        "{peak}{}{}, {name} {}",
-        units::rate(rate),
-        at(fastest),
-        units::duration_ns(response.quantile(fraction))
-    );
+    let mut text = format!("{peak}{}{}", units::rate(rate), at(fastest));
+    if let Some(percentile) = percentile(&fastest.response()) {
+        text += &format!(", {percentile}");
+    }
     if let Some((widest, bytes)) = widest {
         let place = if std::ptr::eq(widest, fastest) { String::new() } else { at(widest) };
         text += &format!("; {peak}{}/s{place}", units::bytes(bytes as u64));
@@ -180,13 +176,16 @@ pub(crate) fn share(operation: &Operation, operations: usize) -> String {
     format!("{percent} % {}", operation.label)
 }
 
-/// `read p99 4.20 ms`, or the median where there are too few samples for a p99.
+/// `read p99 4.20 ms`.
 fn latency(operation: &Operation) -> Option<String> {
-    let response = &operation.tally.response;
+    percentile(&operation.tally.response).map(|percentile| format!("{} {percentile}", operation.label))
+}
+
+/// `p99 4.20 ms`, or the median where there are too few samples for a p99; nothing where there are none.
+fn percentile(response: &Histogram) -> Option<String> {
     let (name, fraction) =
         if response.count() >= samples_needed(0.99) { ("p99", 0.99) } else { ("median", 0.5) };
-    (!response.is_empty())
-        .then(|| format!("{} {name} {}", operation.label, units::duration_ns(response.quantile(fraction))))
+    (!response.is_empty()).then(|| format!("{name} {}", units::duration_ns(response.quantile(fraction))))
 }
 
 /// What went wrong, if anything: the state of the run and its gravest findings, without those that are among the

@@ -35,3 +35,12 @@ fn the_log_has_every_transaction() {
     assert!(is_log(LOG) && !is_log(TEXT) && !is_log("1795431419 100 5 5 5 5\n"));
     assert!(log("0 1 5690 0 1795431419 124881\nx\n").err().unwrap().contains("line 2"));
 }
+
+#[test]
+fn the_rate_of_a_run_with_failures_is_that_of_the_others() {
+    let text = "pgbench (15.18)\nduration: 3 s\nnumber of transactions actually processed: 6962\n\
+                number of failed transactions: 5840 (45.618%)\ntps = 2320.684459 (without initial connection time)\n";
+    let found = run(text).unwrap();
+    assert_eq!((found.operations[0].tally.ok, found.operations[0].tally.failed()), (6962, 5840));
+    assert_eq!(found.elapsed_ns / 1_000_000, 2_999, "3 s were asked for");
+}

@@ -160,6 +160,7 @@ fn percentiles(point: &Point<'_>, fraction: f64) -> Option<Vec<f64>> {
 mod tests {
     use super::super::testing::{MS, said, sweep_run};
     use super::*;
+    use tidemark_measure::record::Reported;
 
     /// One repeat per rate, at one point.
     fn rates(rates: &[u64]) -> Run {
@@ -243,6 +244,49 @@ mod tests {
         assert_eq!(spread(&many).severity, Severity::Warning);
         let same: Vec<u64> = [[440, 460, 450].repeat(4), [441, 461, 451].repeat(4)].concat();
         assert_eq!(spread(&same).severity, Severity::Good);
+    }
+
+    /// Four repeats of native, then as many of pgbench, which says what its throughput was and keeps no samples.
+    fn beside_pgbench(own: [f64; 4], other: [f64; 4]) -> Finding {
+        let mut run = sweep_run(&["4 KiB"], 8);
+        for (index, (stage, rate)) in run.stages.iter_mut().zip(own.into_iter().chain(other)).enumerate() {
+            let operation = &mut stage.works[0].operations[0];
+            operation.tally.ok = rate as u64 * 20;
+            if index >= own.len() {
+                stage.cell.as_mut().unwrap().engine = "pgbench".into();
+                operation.tally.response.reset();
+                operation.reported = Some(Reported { throughput: Some(rate), ..Reported::default() });
+            }
+        }
+        said(&run, "cross-check").unwrap()
+    }
+
+    #[test]
+    fn a_program_that_keeps_no_samples_is_compared_by_its_throughput_alone() {
+        let own = [1000.0, 1004.0, 996.0, 1002.0];
+        let agrees = beside_pgbench(own, own.map(|rate| rate * 0.98));
+        assert_eq!(agrees.severity, Severity::Good);
+        let title = agrees.title();
+        assert!(
+            title.starts_with("native and pgbench agree at") && title.contains("throughput +2.0 %"),
+            "{title}"
+        );
+        assert!(!title.contains("p50"), "{title}");
+        let slower = beside_pgbench(own, own.map(|rate| rate * 0.9));
+        assert_eq!(slower.severity, Severity::Warning);
+        assert!(slower.title().starts_with("native and pgbench disagree at"), "{}", slower.title());
+        let noisy = beside_pgbench(own, [800.0, 1150.0, 930.0, 1100.0]);
+        assert_eq!(noisy.severity, Severity::Note);
+        assert!(
+            noisy.title().starts_with("it cannot be told whether native and pgbench agree"),
+            "{}",
+            noisy.title()
+        );
+        assert!(
+            noisy.detail().contains("--cross-check=") || noisy.detail().contains("not even"),
+            "{}",
+            noisy.detail()
+        );
     }
 
     #[test]

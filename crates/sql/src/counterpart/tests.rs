@@ -117,7 +117,7 @@ fn what_no_program_does_is_refused_with_the_reason() {
     let plain = "workload: pgbench/tpcb-like, for: 5s";
     for (load, expected) in [
         ("workload: tpcc, for: 5s", "does tpcc, which neither pgbench nor sysbench does"),
-        ("workload: bank, for: 5s", "does bank, which neither"),
+        ("workload: bank/transfer, for: 5s", "does bank/transfer, which neither"),
         ("workload: sysbench/oltp_read_write, distribution: zipfian, for: 5s", "another `distribution`"),
         ("workload: sysbench/oltp_read_write, tries: 1, for: 5s", "remove `tries: 1`"),
         ("workload: pgbench/tpcb-like, for: 5s, rate: 100/s", "remove `rate`"),
@@ -137,7 +137,7 @@ fn what_no_program_does_is_refused_with_the_reason() {
     refused(MARIADB, plain, "pgbench cannot reach");
     refused("{kind: cockroach}", plain, "is on CockroachDB");
     refused("{kind: postgres, prepared: false}", plain, "remove `prepared: false`");
-    refused("{kind: postgres, instances: [{host: a}, {host: b}]}", plain, "`instances: 1`");
+    refused("{kind: postgres, instances: \"a,b\"}", plain, "`instances: 1`");
     let on_mysql = "workload: sysbench/oltp_read_write, for: 5s";
     refused("{kind: mysql, user: u, database: d}", on_mysql, "set `tls: disable`");
     assert!(checked(MARIADB, on_mysql).is_ok());
