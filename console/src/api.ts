@@ -273,6 +273,8 @@ export interface DatabaseUse {
   plans: StatementPlan[];
   /** Whether the document asks that what the load reads comes from storage. */
   reads_storage: boolean;
+  /** Its replicas, if the document names any and the stage has a load: how far they were behind. */
+  replicas: ReplicaLag[];
   /** Whether the server was started anew meanwhile, or recovered from a crash: nothing that it counted is then known. */
   restarted: boolean;
   /** Transactions rolled back. */
@@ -1117,6 +1119,28 @@ export interface Remark {
   note: string;
   /** Words to find it by: at most 20 of 40 characters, without commas. */
   tags: string[];
+}
+
+/** How far a replica was behind its primary, measured by a marker row: from the acknowledgement of a marker's commit to the first read on the replica that showed it, on the one clock of the process that did both. */
+export interface ReplicaLag {
+  /** Markers whose commit the primary acknowledged. */
+  markers: number;
+  /** The longest. */
+  max_ns: number;
+  /** Mean lag of markers that were seen, nanoseconds. */
+  mean_ns: number;
+  /** Their median. */
+  p50_ns: number;
+  /** Their 99th percentile. */
+  p99_ns: number;
+  /** How often the replica was asked: by as much a lag may be too long. */
+  poll_ns: number;
+  /** What and where it is, as `server` of a database. */
+  server: string;
+  /** Of these, those that the replica did not show until the load was over, and for a while after it. */
+  unseen: number;
+  /** How long the oldest of those was waited for, nanoseconds: the replica was behind by as much at least. */
+  waited_ns: number;
 }
 
 /** Numbers that another tool has worked out of samples that it did not keep whole: they count. Every field may be missing. */

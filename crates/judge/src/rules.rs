@@ -46,6 +46,7 @@ const STAGE_RULES: &[fn(&Evidence<'_>, &mut Findings)] = &[
     database::checkpoints,
     database::commits,
     database::plans,
+    database::replicas,
     database::ledger,
     database::aborts,
     database::checks,

@@ -25,7 +25,7 @@ mod endpoint;
 mod figure;
 mod proof;
 
-pub use database::{Aborts, DataCheck, DatabaseSetting, DatabaseUse, LedgerUse, StatementPlan};
+pub use database::{Aborts, DataCheck, DatabaseSetting, DatabaseUse, LedgerUse, ReplicaLag, StatementPlan};
 pub use drivers::{Driver, Lost, Share, ShareSecond};
 pub use endpoint::{EndpointKind, EndpointUse};
 pub use figure::{DeclaredFigure, FigureOf};

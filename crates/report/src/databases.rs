@@ -132,6 +132,35 @@ pub(crate) fn ledgers(run: &Run) -> Table {
     table
 }
 
+/// How far replicas were behind.
+pub(crate) fn replicas(run: &Run) -> Table {
+    let mut table = Table::new("Lag of replicas")
+        .words(["Stage", "Replica"])
+        .numbers(["Markers", "Mean", "Median", "p99", "Max", "Not seen"]);
+    for (stage, databases) in stages(run) {
+        for one in databases.iter().flat_map(|database| &database.replicas) {
+            let has_any = one.markers > one.unseen;
+            let lag = |ns: u64| if has_any { units::duration_ns(ns) } else { NONE.into() };
+            let mut cells = vec![stage.id.clone(), one.server.clone(), units::count(one.markers)];
+            cells.extend([one.mean_ns, one.p50_ns, one.p99_ns, one.max_ns].map(lag));
+            cells.push(units::count(one.unseen));
+            table.row(if one.unseen > 0 { Tone::Bad } else { Tone::Plain }, cells);
+        }
+    }
+    table
+}
+
+/// What the lag of replicas is, for those who read it; nothing where none was measured.
+pub(crate) fn replicas_legend(run: &Run) -> Option<String> {
+    let mut measured = stages(run).flat_map(|(_, databases)| databases).flat_map(|one| &one.replicas);
+    let poll = measured.next()?.poll_ns;
+    Some(format!(
+        "From the acknowledgement of a marker row's commit on the primary to the first read on the replica that shows it, by one \
+         clock. Replicas are asked every {}: by as much, and a round trip, a lag may be too long.",
+        units::duration_ns(poll)
+    ))
+}
+
 /// How the databases were set, and what that means for a commit: each setting and value once, with the databases that have it
 /// where not all do.
 pub(crate) fn settings(run: &Run) -> Table {
@@ -185,7 +214,7 @@ pub(crate) fn plans(run: &Run) -> Table {
 mod tests {
     use super::*;
     use crate::sample;
-    use tidemark_measure::record::{DeviceUse, Proof};
+    use tidemark_measure::record::{DeviceUse, Proof, ReplicaLag};
 
     fn setting(name: &str, value: &str, durable: Option<bool>) -> DatabaseSetting {
         DatabaseSetting { name: name.into(), value: value.into(), durable }
@@ -234,6 +263,28 @@ mod tests {
         );
         assert!(!rows[0].iter().any(|heading| heading == "Lock waits"), "nobody counted them");
         assert!(database_counters(&sample::healthy(3)).is_empty());
+    }
+
+    #[test]
+    fn the_lag_of_each_replica_stands_with_how_exact_it_is() {
+        let lag = |server: &str, unseen| ReplicaLag {
+            server: server.into(),
+            markers: 40,
+            unseen,
+            p50_ns: 2_000_000,
+            poll_ns: 5_000_000,
+            ..ReplicaLag::default()
+        };
+        let replicas_of = vec![lag("follows", 0), lag("stands still", 40)];
+        let run = on(vec![DatabaseUse { replicas: replicas_of, ..database("first") }]);
+        let rows = replicas(&run).texts();
+        assert_eq!(
+            (rows[1][1].as_str(), rows[1][4].as_str(), rows[1][7].as_str()),
+            ("follows", "2.00 ms", "0")
+        );
+        assert_eq!((rows[2][4].as_str(), rows[2][7].as_str()), (NONE, "40"));
+        assert!(replicas_legend(&run).is_some_and(|legend| legend.contains("every 5.00 ms")));
+        assert_eq!(replicas_legend(&on(vec![database("first")])), None);
     }
 
     #[test]

@@ -241,6 +241,7 @@ fn nodes(run: &Run, points: usize) -> Markup {
 /// What databases counted, and how they were set; folded when there is much of it.
 fn databases(run: &Run) -> Markup {
     let (counters, settings) = (databases::counters(run), databases::settings(run));
+    let (replicas, replicas_legend) = (databases::replicas(run), databases::replicas_legend(run));
     let (ledgers, plans) = (databases::ledgers(run), databases::plans(run));
     html! {
         @if !counters.is_empty() {
@@ -248,6 +249,9 @@ fn databases(run: &Run) -> Markup {
                 h2 { "Databases" } "\n"
                 (maybe_folded("Stage by stage", &counters, MOST_PROOFS))
                 (paragraph("legend", databases::LEGEND))
+                @if let Some(legend) = &replicas_legend {
+                    h3 { "Lag of replicas" } (replicas.html()) (paragraph("legend", legend))
+                }
                 @if !ledgers.is_empty() { h3 { "Ledger of acknowledged commits" } (ledgers.html()) }
                 @if !plans.is_empty() { h3 { "Plans that changed" } (plans.html()) }
                 @if !settings.is_empty() { h3 { "Settings" } (settings.html()) }

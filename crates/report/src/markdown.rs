@@ -40,6 +40,9 @@ pub fn markdown(run: &Run, judgement: &Judgement) -> String {
     let counters = databases::counters(run);
     if !counters.is_empty() {
         text += &format!("## Databases\n\n{}{}\n\n", counters.markdown(), plain(databases::LEGEND));
+        if let Some(legend) = databases::replicas_legend(run) {
+            text += &format!("{}{}\n\n", databases::replicas(run).markdown(), plain(&legend));
+        }
         for more in [databases::ledgers(run), databases::plans(run), databases::settings(run)] {
             text += &table(&more, "");
         }

@@ -9,7 +9,7 @@ use tidemark_measure::host::Host;
 use tidemark_measure::kind::{Cache, OperationClass, WorkKind};
 use tidemark_measure::record::{
     Cell, DatabaseSetting, DatabaseUse, DeviceUse, Driver, Example, LedgerUse, LongestGap, Lost, Note,
-    Operation, Proof, Reported, Run, Second, SecondOfOperation, Share, ShareSecond, Stage, State,
+    Operation, Proof, ReplicaLag, Reported, Run, Second, SecondOfOperation, Share, ShareSecond, Stage, State,
     StatementPlan, Work, WorkerCount,
 };
 
@@ -69,6 +69,7 @@ fn nasty() -> Run {
             acknowledged: u64::MAX,
             wal_bytes: Some(u64::MAX),
             plans: vec![StatementPlan { statement: text(), plan: text(), changed_to: Some(text()) }],
+            replicas: vec![ReplicaLag { server: text(), unseen: u64::MAX, ..ReplicaLag::default() }],
             ..DatabaseUse::default()
         };
         stage.proof = Some(Proof {

@@ -77,6 +77,11 @@ impl Admin {
         self.reactor.block_on(self.connection.run())
     }
 
+    /// How long a statement may take from now on, nanoseconds.
+    pub(crate) fn set_timeout(&mut self, timeout_ns: u64) {
+        self.connection.set_timeout(timeout_ns);
+    }
+
     /// The connection, for what the server says of itself.
     pub(crate) fn connection(&self) -> &Connection {
         &self.connection

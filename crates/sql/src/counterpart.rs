@@ -8,7 +8,7 @@ pub(crate) mod process;
 pub(crate) mod program;
 
 use crate::dialect::Dialect;
-use crate::job::{Endpoint, Job, Program, Tls};
+use crate::job::{Endpoint, Job, Program, Role, Tls};
 use crate::workload;
 use tidemark_load::pacing::Pacing;
 use tidemark_plan::engine::Counterpart;
@@ -97,6 +97,7 @@ fn equal(work: &Work, job: &Job) -> Result<Equal, String> {
         () if settings.isolation.is_some() => remove("sets the isolation of its transactions", "isolation"),
         () if settings.savepoint => remove("repeats conflicts from a savepoint", "savepoint"),
         () if settings.pipeline => remove("sends several statements in one round trip", "pipeline"),
+        () if settings.reads_from == Role::Replica => remove("runs on replicas", "reads_from"),
         () if settings.ledger => remove("keeps a ledger of its commits", "ledger"),
         () if equal.program == Program::Sysbench && settings.tries == 1 => {
             Err("does not repeat conflicts, which sysbench always does; remove `tries: 1` for the cross-check.".into())

@@ -98,7 +98,7 @@ impl Engine for Databases {
 
     fn placement(&self, work: &Work) -> Placement {
         let Some(job) = job::Job::of(work) else { return Placement::Divisible };
-        let mut endpoints = job.instances.iter().flat_map(|target| &target.endpoints);
+        let mut endpoints = job.instances.iter().flat_map(job::Target::servers);
         let is_local = endpoints.any(|endpoint| matches!(endpoint, job::Endpoint::Unix(_)));
         match job.purpose {
             _ if is_local => Placement::OneMachine("Unix sockets are"),

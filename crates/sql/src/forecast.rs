@@ -43,7 +43,7 @@ impl Forecaster for Preview {
     }
 
     fn target(&self, work: &Work) -> String {
-        Job::of(work).map_or_else(String::new, |job| job.instances.describe())
+        Job::of(work).map_or_else(String::new, |job| job.serving().describe())
     }
 
     fn connections(&self, work: &Work) -> u64 {

@@ -81,6 +81,16 @@ pub enum Reads {
     Storage,
 }
 
+/// What a server of a database is to the others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Role {
+    /// It takes writes.
+    #[default]
+    Primary,
+    /// It follows the primary, and serves reads.
+    Replica,
+}
+
 /// What a work is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Purpose {
@@ -102,6 +112,8 @@ pub struct Target {
     pub dialect: Dialect,
     /// Where it is reached; connections take them in turn.
     pub endpoints: Vec<Endpoint>,
+    /// Servers that follow it and serve reads, with the same user, database and TLS.
+    pub replicas: Vec<Endpoint>,
     /// Who connects.
     pub user: String,
     /// The password, if one is needed.
@@ -191,6 +203,8 @@ pub struct Settings {
     pub checks: Checks,
     /// Where what it reads is to come from.
     pub reads: Reads,
+    /// Which of the database's servers it runs on: on replicas only transactions that change nothing.
+    pub reads_from: Role,
     /// Whether clients keep a ledger of their commits, which is compared with what the database holds when the load is over.
     pub ledger: bool,
 }
@@ -206,6 +220,7 @@ impl Default for Settings {
             pipeline: false,
             checks: Checks::Quick,
             reads: Reads::Anywhere,
+            reads_from: Role::Primary,
             ledger: false,
         }
     }
@@ -222,12 +237,44 @@ impl Job {
     pub fn of(work: &Work) -> Option<&Self> {
         work.job.get()
     }
+
+    /// All databases that it needs, each in its role: what a load measures of replicas, it asks them for itself.
+    pub fn servers(&self) -> impl Iterator<Item = (Target, Role)> {
+        let primaries = self.instances.iter().map(|target| (target.clone(), Role::Primary));
+        let replicas = self.instances.iter().flat_map(Target::replicas);
+        let replicas = replicas.filter(|_| self.purpose == Purpose::Load);
+        primaries.chain(replicas.map(|target| (target, Role::Replica)))
+    }
+
+    /// Where its transactions go: its databases, or their replicas, each of which its clients take in turn.
+    pub fn serving(&self) -> Instances {
+        let mut replicas = self.instances.iter().flat_map(Target::replicas);
+        match (self.settings.reads_from, replicas.next()) {
+            (Role::Replica, Some(first)) => Instances::new(first, replicas.collect()),
+            _ => self.instances.clone(),
+        }
+    }
 }
 
 impl Target {
     /// The database in a few words: `PostgreSQL at 10.0.0.1:5432, database bench`.
     pub fn describe(&self) -> String {
         format!("{} at {}, database {}", self.dialect.name(), self.places(), self.database)
+    }
+
+    /// All servers, in either role.
+    pub fn servers(&self) -> impl Iterator<Item = &Endpoint> {
+        self.endpoints.iter().chain(&self.replicas)
+    }
+
+    /// Its replicas, each as a database of its own.
+    pub fn replicas(&self) -> impl Iterator<Item = Target> {
+        let replica = |endpoint: &Endpoint| Target {
+            endpoints: vec![endpoint.clone()],
+            replicas: Vec::new(),
+            ..self.clone()
+        };
+        self.replicas.iter().map(replica)
     }
 
     /// Where it is reached, in words.

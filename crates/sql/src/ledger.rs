@@ -45,14 +45,17 @@ pub(crate) struct Keeping {
 impl Keeping {
     /// That of a new load, whose statements so far are these many.
     pub(crate) fn new(statements: usize) -> Self {
-        // A number that nobody else has: from the process's own source of randomness, not from the run's seed.
-        let random = std::collections::hash_map::RandomState::new().build_hasher().finish();
-        Self { run: (random >> 1) as i64, first_statement: statements }
+        Self { run: unused_number(), first_statement: statements }
     }
 
     fn number(self, own: Own) -> usize {
         self.first_statement + own as usize
     }
+}
+
+/// A number that nobody else has: from the process's own source of randomness, not from the run's seed.
+pub(crate) fn unused_number() -> i64 {
+    (std::collections::hash_map::RandomState::new().build_hasher().finish() >> 1) as i64
 }
 
 /// The ledger's statements, in the order of [`Own`].

@@ -98,6 +98,7 @@ mod policy;
 pub mod postgres;
 mod preflight;
 mod prepare;
+mod replication;
 pub mod rows;
 pub mod schema;
 mod server;

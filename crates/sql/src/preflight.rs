@@ -2,7 +2,7 @@
 
 use crate::admin::Admin;
 use crate::dialect::Dialect;
-use crate::job::{Job, Target};
+use crate::job::{Job, Role, Target};
 use crate::server::Server;
 use crate::workload;
 use tidemark_plan::plan::Work;
@@ -28,7 +28,7 @@ impl Needs {
         let workload = workload::open(&job.workload)?;
         // What a server does when there are too many is what a load of connections looks for.
         let clients = match workload.keeps_connections() {
-            true => u64::from(work.load.workers).div_ceil(job.instances.count() as u64),
+            true => u64::from(work.load.workers).div_ceil(job.serving().count() as u64),
             false => 1,
         };
         let target = job.instances.first();
@@ -43,15 +43,56 @@ impl Needs {
     }
 }
 
-/// Asks a database whether it can be used by so many clients; gives a line on what it is.
+/// Asks a database whether it can be used in its role by so many clients; gives a line on what it is.
 ///
 /// # Errors
 /// Why it cannot, and what to do.
-pub(crate) fn ask(server: &Server, needs: Needs) -> Result<String, String> {
+pub(crate) fn ask(server: &Server, role: Role, needs: Needs) -> Result<String, String> {
     let mut admin = Admin::connect(server)?;
-    match server.target.dialect {
+    let said = match server.target.dialect {
         Dialect::Postgres | Dialect::Cockroach => postgres(server, &mut admin, needs),
         Dialect::Mysql => mysql(&server.target, &mut admin, needs),
+    }?;
+    has_role(&server.target, role, &mut admin)?;
+    Ok(match role {
+        Role::Primary => said,
+        Role::Replica => format!("{said}, a replica"),
+    })
+}
+
+/// Whether a server is what the document says that it is.
+fn has_role(target: &Target, role: Role, admin: &mut Admin) -> Result<(), String> {
+    let (place, is_mysql) = (target.describe(), target.dialect == Dialect::Mysql);
+    // Servers before PostgreSQL 14 do not say it unasked, and a pool in front of one does not pass it on.
+    let recovers = target.dialect == Dialect::Postgres
+        && admin.value("SELECT pg_is_in_recovery()").is_ok_and(|said| said.as_deref() == Some("t"));
+    match (role, recovers || admin.connection().is_standby()) {
+        (Role::Primary, false) | (Role::Replica, true) => Ok(()),
+        (Role::Primary, true) => {
+            let (what, or) = match is_mysql {
+                true => ("accepts no writes (read_only is on)", ", or set read_only = OFF"),
+                false => ("is a standby, which accepts no writes", ""),
+            };
+            Err(format!(
+                "{place} {what}: name the primary there, and this one under the target's `replicas`{or}"
+            ))
+        }
+        // A replica there may take writes all the same. To be asked what it follows, it wants a privilege.
+        (Role::Replica, false) if is_mysql => match admin.query("SHOW REPLICA STATUS") {
+            Ok(rows) if !rows.is_empty() => Ok(()),
+            Ok(_) => Err(format!(
+                "{place} is named among the `replicas`, and it follows no other server (SHOW REPLICA STATUS is empty) and accepts \
+                 writes: name a replica there"
+            )),
+            Err(failure) => Err(format!(
+                "{place} is named among the `replicas`, accepts writes, and does not tell whether it follows another server \
+                 ({failure}): name a replica there; let it be read_only, or grant the user REPLICA MONITOR (MariaDB) or \
+                 REPLICATION CLIENT (MySQL)"
+            )),
+        },
+        (Role::Replica, false) => Err(format!(
+            "{place} is named among the `replicas`, and it is no standby (pg_is_in_recovery() is false): name a standby there"
+        )),
     }
 }
 
@@ -61,9 +102,6 @@ fn postgres(server: &Server, admin: &mut Admin, needs: Needs) -> Result<String, 
     let major: u32 = version.split(['.', ' ']).next().and_then(|number| number.parse().ok()).unwrap_or(0);
     if (1..13).contains(&major) {
         return Err(format!("{} has version {version}: use PostgreSQL 13 or later", target.describe()));
-    }
-    if admin.connection().is_standby() {
-        return Err(format!("{} is a standby, which accepts no writes: name the primary", target.describe()));
     }
     if target.dialect == Dialect::Postgres && target.prepared && forgets_statements(server, admin) {
         return Err(format!(
@@ -125,16 +163,10 @@ fn mysql(target: &Target, admin: &mut Admin, needs: Needs) -> Result<String, Str
     if let Some(least) = too_old(&version) {
         return Err(format!("{place} has version {version}: use {least} or later"));
     }
-    let is_standby = admin.connection().is_standby();
     let mut number = |sql: &str, column: usize| {
         let row = admin.query(sql).ok()?.into_iter().next()?;
         row.into_iter().nth(column)??.parse::<i64>().ok()
     };
-    if is_standby {
-        return Err(format!(
-            "{place} accepts no writes (read_only is on): name the primary, or set read_only = OFF"
-        ));
-    }
     if number(
         "SELECT count(*) FROM information_schema.engines WHERE engine = 'InnoDB' AND support IN ('YES', 'DEFAULT')",
         0,

@@ -7,10 +7,11 @@ use crate::counterpart::program;
 use crate::data::{DataSet, Found, Loader};
 use crate::evidence::{self, Claim, Snapshot};
 use crate::instances::{Instances, summed_up, together, try_together};
-use crate::job::{Checks, Endpoint, Job, Program, Purpose, Reads, Target};
+use crate::job::{Checks, Endpoint, Job, Program, Purpose, Reads, Role, Target};
 use crate::ledger;
 use crate::plans::{self, Plans};
 use crate::preflight::{self, Needs};
+use crate::replication::{self, Observer, Observing};
 use crate::server::Server;
 use crate::sessions::Databases;
 use crate::slot::{Route, Runnable};
@@ -19,7 +20,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tidemark_block::counters::Counters;
 use tidemark_measure::counts::FaultCounts;
-use tidemark_measure::record::{Aborts, DataCheck, DatabaseUse, DeclaredFigure, LedgerUse, Note, Proof};
+use tidemark_measure::record::{
+    Aborts, DataCheck, DatabaseUse, DeclaredFigure, LedgerUse, Note, Proof, ReplicaLag,
+};
 use tidemark_plan::engine::{Carrier, Prepared, Setup};
 use tidemark_plan::plan::{Plan, Work};
 
@@ -34,12 +37,18 @@ struct Place {
     plans: Plans,
     /// Whether other databases of the stage are on the same server.
     shares_server: bool,
+    /// What measures the lag of its replicas, if it has any.
+    observing: Option<Observing>,
 }
 
 impl Place {
     /// What the database says when the stage is over, beside what its clients counted: the ledger, if they kept one, and what it
     /// counted itself.
-    fn told(&self, counts: &Counts) -> (Option<LedgerUse>, Result<DatabaseUse, String>) {
+    fn told(
+        &self,
+        counts: &Counts,
+        replicas: Vec<ReplicaLag>,
+    ) -> (Option<LedgerUse>, Result<DatabaseUse, String>) {
         let (server, accounts) = (&self.server, &counts.accounts);
         // It waits for a server that is down: what follows finds it up again.
         let ledger = (!accounts.is_empty()).then(|| ledger::compare(server, accounts.clone()));
@@ -54,7 +63,7 @@ impl Place {
         });
         let used = used.map(|used| {
             let after = plans::read(server, self.plans.keys());
-            DatabaseUse { plans: plans::compared(&self.plans, after), ..used }
+            DatabaseUse { plans: plans::compared(&self.plans, after), replicas, ..used }
         });
         (ledger, used)
     }
@@ -100,23 +109,26 @@ impl Ready {
                 ready.programs.push(found);
             }
         }
-        // Each database, and what loads need of it at most.
-        let mut wanted: Vec<(&Target, Needs)> = Vec::new();
+        // Each database in its role, and what loads need of it at most.
+        let mut wanted: Vec<(Target, Role, Needs)> = Vec::new();
         for work in plan.stages.iter().flat_map(|stage| &stage.works) {
             let Some(job) = Job::of(work) else { continue };
             let needs = Needs::of(work, job)?;
-            for target in job.instances.iter() {
-                match wanted.iter_mut().find(|(known, _)| *known == target) {
-                    Some((_, most)) => *most = Needs::most(&[*most, needs]),
-                    None => wanted.push((target, Needs::most(&[needs]))),
+            let serving = job.serving();
+            for (target, role) in job.servers() {
+                let serves = serving.iter().any(|one| *one == target);
+                let needs = if serves { needs } else { Needs::default() };
+                match wanted.iter_mut().find(|(known, as_what, _)| (known, *as_what) == (&target, role)) {
+                    Some((_, _, most)) => *most = Needs::most(&[*most, needs]),
+                    None => wanted.push((target, role, Needs::most(&[needs]))),
                 }
             }
         }
-        let look_up = |(target, needs): &(&Target, Needs)| {
+        let look_up = |(target, role, needs): &(Target, Role, Needs)| {
             let server = Server::resolve(target).map_err(|error| error.to_string())?;
             let said = match setup.skip_preflight {
                 true => target.describe(),
-                false => preflight::ask(&server, *needs)?,
+                false => preflight::ask(&server, *role, *needs)?,
             };
             Ok((Arc::new(server), said))
         };
@@ -127,12 +139,32 @@ impl Ready {
         Ok(ready)
     }
 
+    fn server(&self, target: &Target) -> Result<Arc<Server>, String> {
+        let known = self.servers.iter().find(|server| server.target == *target).cloned();
+        known.ok_or_else(|| format!("{} was not prepared", target.describe()))
+    }
+
     fn servers(&self, instances: &Instances) -> Result<Vec<Arc<Server>>, String> {
-        let server = |target: &Target| {
-            let known = self.servers.iter().find(|server| server.target == *target).cloned();
-            known.ok_or_else(|| format!("{} was not prepared", target.describe()))
+        instances.iter().map(|target| self.server(target)).collect()
+    }
+
+    /// What is to measure the lag of these servers' replicas while the loads of these works are on. Where one of them reads from
+    /// replicas, they have then what is on the primary by now.
+    fn observers(&self, jobs: &[&Job], servers: &[Arc<Server>]) -> Result<Vec<Option<Observer>>, String> {
+        let observer = |server: &Arc<Server>| {
+            let here = |job: &&&Job| job.instances.iter().any(|one| *one == server.target);
+            let mut loads = jobs.iter().filter(|job| job.purpose == Purpose::Load).filter(here).peekable();
+            if server.target.replicas.is_empty() || loads.peek().is_none() {
+                return Ok(None);
+            }
+            let replicas = server.target.replicas().map(|target| self.server(&target));
+            let observer = Observer::prepare(server, replicas.collect::<Result<_, _>>()?)?;
+            if loads.any(|job| job.settings.reads_from == Role::Replica) {
+                observer.wait_for_replicas()?;
+            }
+            Ok(Some(observer))
         };
-        instances.iter().map(server).collect()
+        servers.iter().map(observer).collect()
     }
 
     fn carrier(&self, work: &Work, notes: &mut Vec<Note>) -> Result<Carrier, String> {
@@ -142,9 +174,8 @@ impl Ready {
         let workload = workload::open(&job.workload)?;
         let data = DataSet::new(family.name, Arc::clone(&workload), job.instances.first().dialect);
         let made = try_together(&servers, |server| self.make_ready(job, &data, &*workload, server))?;
-        let sessions = |workload: Arc<dyn Runnable>, servers, route| {
-            let sessions =
-                Databases::new(workload, &job.instances, servers, route, &job.settings, &self.counted);
+        let sessions = |workload: Arc<dyn Runnable>, instances: &Instances, servers, route| {
+            let sessions = Databases::new(workload, instances, servers, route, &job.settings, &self.counted);
             Carrier::Sessions(Box::new(sessions))
         };
         let (mut left, mut said) = (false, Vec::new());
@@ -163,7 +194,10 @@ impl Ready {
                 let found = found.ok_or_else(|| format!("{} was not prepared", job.program.name()))?;
                 Carrier::Process(1, Arc::new(Counterpart::new(found, work, job, &self.counted)?))
             }
-            Purpose::Load => sessions(workload, servers, Route::BySlot),
+            Purpose::Load => {
+                let serving = job.serving();
+                sessions(workload, &serving, self.servers(&serving)?, Route::BySlot)
+            }
             _ if !left => Carrier::Done(summed_up(&job.instances.names(), &said)),
             // What is in some of the databases already, the loader finds there.
             _ => {
@@ -172,7 +206,7 @@ impl Ready {
                     Server::resolve(&target).map(Arc::new).map_err(|error| error.to_string())
                 };
                 let servers = servers.iter().map(patient).collect::<Result<_, _>>()?;
-                sessions(Arc::new(Loader(data)), servers, Route::BySpace)
+                sessions(Arc::new(Loader(data)), &job.instances, servers, Route::BySpace)
             }
         })
     }
@@ -195,6 +229,9 @@ impl Ready {
                 count => format!("{count} texts of SQL were run"),
             }))
         };
+        if job.purpose == Purpose::Drop && !target.replicas.is_empty() {
+            admin.run(replication::DROP).map_err(refused)?;
+        }
         match job.purpose {
             Purpose::Fill { .. } if data.tables().is_empty() => {
                 return of_user(workload.setup(), &mut admin);
@@ -325,6 +362,8 @@ impl Prepared for Ready {
             for server in self.servers(&job.instances)? {
                 let wanted = all.iter().filter(|check| wanted(check));
                 wanted.for_each(|check| demand(&mut checks, &server, check.clone()));
+            }
+            for server in self.servers(&job.instances)?.into_iter().chain(self.servers(&job.serving())?) {
                 if !servers.iter().any(|known| Arc::ptr_eq(known, &server)) {
                     servers.push(server);
                 }
@@ -332,9 +371,10 @@ impl Prepared for Ready {
         }
         self.figures = works.iter().map(|work| figures(work)).collect::<Result<Vec<_>, _>>()?.concat();
         let jobs: Vec<&Job> = works.iter().filter_map(|work| Job::of(work)).collect();
+        let mut observers = self.observers(&jobs, &servers)?;
         let look = |server: &Arc<Server>| {
             let here =
-                || jobs.iter().copied().filter(|job| job.instances.iter().any(|one| *one == server.target));
+                || jobs.iter().copied().filter(|job| job.serving().iter().any(|one| *one == server.target));
             let mut admin = Admin::connect(server)?;
             let directory = directory_here(&server.target, &mut admin);
             let reads_storage = here().any(|job| job.settings.reads == Reads::Storage);
@@ -347,9 +387,12 @@ impl Prepared for Ready {
             let at = |other: &&Arc<Server>| other.target.endpoints == server.target.endpoints;
             let shares_server = servers.iter().filter(at).count() > 1;
             let server = Arc::clone(server);
-            Ok((directory, Place { server, before, reads_storage, plans, shares_server }))
+            Ok((directory, Place { server, before, reads_storage, plans, shares_server, observing: None }))
         };
-        let (directories, stage): (Vec<_>, Vec<_>) = try_together(&servers, look)?.into_iter().unzip();
+        let (directories, mut stage): (Vec<_>, Vec<_>) = try_together(&servers, look)?.into_iter().unzip();
+        for (place, observer) in stage.iter_mut().zip(&mut observers) {
+            place.observing = observer.take().map(Observer::begin);
+        }
         let directories: Vec<PathBuf> = directories.into_iter().flatten().collect();
         self.stage = stage;
         self.checks = checks;
@@ -363,8 +406,13 @@ impl Prepared for Ready {
         counted.values().for_each(|counts| all.add(&counts.aborts));
         let aborts = all.iter().map(|(fault, count)| Aborts { fault, count }).collect();
         let mut proof = Proof { setup: remarks.to_vec(), aborts, direct: true, ..Proof::default() };
-        let told = together(&std::mem::take(&mut self.stage), |place| {
-            place.told(counted.get(&place.server.target.describe()).unwrap_or(&Counts::default()))
+        let mut stage = std::mem::take(&mut self.stage);
+        // What observers do is done before the counters are read.
+        let end = |place: &mut Place| place.observing.take().map(Observing::end).unwrap_or_default();
+        let lags: Vec<_> = stage.iter_mut().map(end).collect();
+        let told = together(&stage.into_iter().zip(lags).collect::<Vec<_>>(), |(place, lags)| {
+            let counts = counted.get(&place.server.target.describe());
+            place.told(counts.unwrap_or(&Counts::default()), lags.clone())
         });
         for (ledger, used) in told {
             proof.ledgers.extend(ledger);

@@ -5,7 +5,7 @@ use crate::counted::Counted;
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::instances::Instances;
-use crate::job::{Settings, Target};
+use crate::job::{Role, Settings, Target};
 use crate::ledger::{self, Client, Keeping};
 use crate::server::Server;
 use crate::slot::{Place, Route, Runnable, Slot, Thread};
@@ -114,7 +114,11 @@ impl Sessions for Databases {
     }
 
     fn endpoint_kind(&self) -> EndpointKind {
-        if self.servers.len() > 1 { EndpointKind::Instance } else { EndpointKind::Endpoint }
+        match self.settings.reads_from {
+            Role::Primary if self.servers.len() > 1 => EndpointKind::Instance,
+            // Replicas have the same data.
+            Role::Primary | Role::Replica => EndpointKind::Endpoint,
+        }
     }
 }
 

@@ -50,6 +50,7 @@ impl Fake {
         let target = Target {
             dialect: Dialect::Postgres,
             endpoints: vec![Endpoint::Tcp("127.0.0.1".into(), port)],
+            replicas: Vec::new(),
             user: "u".into(),
             password: None,
             database: "d".into(),

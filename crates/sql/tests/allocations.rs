@@ -53,6 +53,7 @@ fn a_statement_allocates_nothing() {
     let target = Target {
         dialect: Dialect::Postgres,
         endpoints: vec![Endpoint::Tcp("127.0.0.1".into(), port)],
+        replicas: Vec::new(),
         user: "u".into(),
         password: None,
         database: "d".into(),

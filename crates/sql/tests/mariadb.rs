@@ -22,6 +22,7 @@ fn target(server: &Mariadb) -> Target {
     Target {
         dialect: Dialect::Mysql,
         endpoints: vec![Endpoint::Tcp("127.0.0.1".into(), server.port())],
+        replicas: Vec::new(),
         user: "bench".into(),
         password: Some(Secret::new("bench")),
         database: "bench".into(),

@@ -48,6 +48,48 @@ impl Postgres {
     /// When it cannot be made or does not start.
     #[track_caller]
     pub fn start(settings: &[&str]) -> Option<Self> {
+        let mut server = Self::new(settings)?;
+        let made = server
+            .command("initdb")
+            .args([
+                "--no-sync",
+                "--auth=trust",
+                "--username=postgres",
+                "--encoding=UTF8",
+                "--no-locale",
+                "-D",
+            ])
+            .arg(server.data())
+            .output()
+            .expect("initdb starts");
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        server.restart();
+        Some(server)
+    }
+
+    /// Makes a standby that follows this server by streaming, and starts it.
+    ///
+    /// # Panics
+    /// When it cannot be made or does not start.
+    #[track_caller]
+    pub fn standby(&self, settings: &[&str]) -> Self {
+        let mut standby = Self::new(settings).expect("this server is here");
+        let made = self
+            .command("pg_basebackup")
+            .args(["--no-sync", "--checkpoint=fast", "--write-recovery-conf", "-U", "postgres", "-h"])
+            .arg(&self.directory)
+            .args(["-p", &self.port.to_string(), "-D"])
+            .arg(standby.data())
+            .output()
+            .expect("pg_basebackup starts");
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        standby.restart();
+        standby
+    }
+
+    /// A server without data, in a directory of its own.
+    #[track_caller]
+    fn new(settings: &[&str]) -> Option<Self> {
         let Some(programs) = programs() else {
             crate::skip("PostgreSQL cannot be found; `make setup` installs it");
             return None;
@@ -58,7 +100,7 @@ impl Postgres {
             .expect("a free port")
             .port();
         let directory = std::env::temp_dir().join(format!("tidemark-pg-{port}"));
-        let mut server = Self {
+        let server = Self {
             directory,
             programs,
             port,
@@ -70,22 +112,6 @@ impl Postgres {
             let owned = Command::new("chown").arg("postgres").arg(&server.directory).status();
             assert!(owned.is_ok_and(|status| status.success()), "the user `postgres` is needed");
         }
-        let data = server.data();
-        let made = server
-            .command("initdb")
-            .args([
-                "--no-sync",
-                "--auth=trust",
-                "--username=postgres",
-                "--encoding=UTF8",
-                "--no-locale",
-                "-D",
-            ])
-            .arg(data)
-            .output()
-            .expect("initdb starts");
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-        server.restart();
         Some(server)
     }
 

@@ -151,6 +151,15 @@ pub(super) fn plans(evidence: &Evidence<'_>, out: &mut Findings) {
     }
 }
 
+/// How far replicas were behind.
+pub(super) fn replicas(evidence: &Evidence<'_>, out: &mut Findings) {
+    let replicas = databases(evidence).flat_map(|database| &database.replicas);
+    for lag in replicas.filter(|lag| lag.markers > 0) {
+        let severity = if lag.unseen > 0 { Severity::Warning } else { Severity::Note };
+        out.say(evidence.about(severity, Found::Replica { lag: lag.clone() }));
+    }
+}
+
 /// Whether what was acknowledged is there.
 pub(super) fn ledger(evidence: &Evidence<'_>, out: &mut Findings) {
     for ledger in &evidence.proof().ledgers {
@@ -210,7 +219,8 @@ mod tests {
     use crate::{Severity, judge};
     use tidemark_measure::fault::Fault;
     use tidemark_measure::record::{
-        Aborts, DataCheck, DatabaseSetting, DatabaseUse, DeviceUse, LedgerUse, Proof, StatementPlan,
+        Aborts, DataCheck, DatabaseSetting, DatabaseUse, DeviceUse, LedgerUse, Proof, ReplicaLag,
+        StatementPlan,
     };
 
     fn rules(database: DatabaseUse, aborts: Vec<Aborts>) -> Vec<(&'static str, String)> {
@@ -219,6 +229,29 @@ mod tests {
         run.stages[0].proof = Some(Proof { databases, aborts, direct: true, ..Proof::default() });
         let found = judge(&run).findings;
         found.iter().map(|finding| (finding.rule(), finding.title())).collect()
+    }
+
+    #[test]
+    fn a_replica_that_does_not_show_what_was_written_is_a_warning_and_its_lag_a_note() {
+        let found = |unseen| {
+            let lag = ReplicaLag {
+                server: "r".into(),
+                markers: 40,
+                unseen,
+                waited_ns: 9_000_000_000,
+                p50_ns: 2_000_000,
+                max_ns: 70_000_000,
+                ..ReplicaLag::default()
+            };
+            rules(DatabaseUse { replicas: vec![lag], ..database() }, Vec::new())
+        };
+        let has = |unseen, rule: &str, words: &[&str]| {
+            let all = found(unseen);
+            let title = all.iter().find(|(name, _)| *name == rule).map(|(_, title)| title.as_str());
+            assert!(words.iter().all(|word| title.is_some_and(|title| title.contains(word))), "{all:?}");
+        };
+        has(0, "replica-lag", &["2.00 ms in the median", "70.0 ms at most"]);
+        has(30, "replica-behind", &["30 of 40", "9.00 s"]);
     }
 
     fn setting(name: &str, value: &str, durable: Option<bool>) -> DatabaseSetting {

@@ -5,7 +5,7 @@ use super::phrase::{Phrase, bytes, count, decimal, duration, phrase, share, whol
 use super::settings::meaning;
 use serde::Serialize;
 use tidemark_measure::fault::Fault;
-use tidemark_measure::record::LedgerUse;
+use tidemark_measure::record::{LedgerUse, ReplicaLag};
 use tidemark_measure::units;
 
 /// Characters of a statement in a title.
@@ -97,6 +97,10 @@ pub enum Database {
         changed: Vec<PlanChange>,
         of: u64,
     },
+    /// How far a replica was behind, by markers of which there are some.
+    Replica {
+        lag: ReplicaLag,
+    },
     /// A ledger of acknowledged commits, and the settings with which some may be lost.
     Ledger {
         ledger: LedgerUse,
@@ -157,6 +161,8 @@ impl Tell for Database {
             Database::CountersReset { .. } => "counters-reset",
             Database::Plans { changed, .. } if changed.is_empty() => "plans-kept",
             Database::Plans { .. } => "plan-changed",
+            Database::Replica { lag } if lag.unseen > 0 => "replica-behind",
+            Database::Replica { .. } => "replica-lag",
             Database::Ledger { ledger, .. } => match (ledger.missing, ledger.unexpected) {
                 (Some(0), Some(0)) => "ledger-kept",
                 (Some(0), _) => "ledger-unexpected",
@@ -251,6 +257,23 @@ impl Tell for Database {
                     shortened(&first.statement)
                 ],
             },
+            Database::Replica { lag } if lag.unseen > 0 => phrase![
+                "a replica did not show ",
+                count(lag.unseen),
+                " of ",
+                count(lag.markers),
+                " rows written on the primary, the oldest for ",
+                duration(lag.waited_ns)
+            ],
+            Database::Replica { lag } => {
+                phrase![
+                    "a replica was behind by ",
+                    duration(lag.p50_ns),
+                    " in the median, and by ",
+                    duration(lag.max_ns),
+                    " at most"
+                ]
+            }
             Database::Ledger { ledger, .. } => match (ledger.missing, ledger.unexpected) {
                 (Some(0), Some(0)) => {
                     phrase!["all ", count(ledger.acknowledged), " acknowledged transactions are there"]
@@ -336,6 +359,11 @@ impl Tell for Database {
                 "What was measured is a mixture of both plans. Look for an index that was made or dropped, and for statistics that \
                  were new: run ANALYZE before the load."
             }
+            Database::Replica { lag } if lag.unseen > 0 => {
+                "Its replication is stopped, paused, or further behind than was waited for, it follows another primary, or it does \
+                 not answer. Look at pg_stat_replication on the primary and at pg_get_wal_replay_pause_state() on the replica, or at SHOW REPLICA STATUS."
+            }
+            Database::Replica { .. } => "",
             Database::Ledger { ledger, settings } => match (ledger.missing, ledger.unexpected, settings.is_empty()) {
                 (Some(0), Some(0), _) => "",
                 (Some(0), ..) => {
@@ -428,6 +456,23 @@ impl Tell for Database {
                     format!("{}: {} before, {to} after", one.statement, one.from)
                 };
                 [server.clone()].into_iter().chain(changed.iter().map(line)).collect()
+            }
+            Database::Replica { lag } => {
+                let seen = lag.markers - lag.unseen.min(lag.markers);
+                let mut lines = vec![
+                    lag.server.clone(),
+                    format!("marker rows: {}, seen: {}", units::count(lag.markers), units::count(seen)),
+                    format!(
+                        "asked every {}, by which a lag may be too long",
+                        units::duration_ns(lag.poll_ns)
+                    ),
+                ];
+                if seen > 0 {
+                    let lags = [lag.mean_ns, lag.p50_ns, lag.p99_ns, lag.max_ns].map(units::duration_ns);
+                    let [mean, median, p99, most] = lags;
+                    lines.push(format!("lag of these: mean {mean}, median {median}, p99 {p99}, max {most}"));
+                }
+                lines
             }
             Database::Ledger { ledger, settings } => {
                 let mut lines = vec![

@@ -86,6 +86,33 @@ pub struct DatabaseUse {
     pub buffers_backend: Option<u64>,
     /// Plans of the load's statements, of those that have one: before the load, and where it is another one after it.
     pub plans: Vec<StatementPlan>,
+    /// Its replicas, if the document names any and the stage has a load: how far they were behind.
+    pub replicas: Vec<ReplicaLag>,
+}
+
+/// How far a replica was behind its primary, measured by a marker row: from the acknowledgement of a marker's commit to the first
+/// read on the replica that showed it, on the one clock of the process that did both.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct ReplicaLag {
+    /// What and where it is, as `server` of a database.
+    pub server: String,
+    /// Markers whose commit the primary acknowledged.
+    pub markers: u64,
+    /// Of these, those that the replica did not show until the load was over, and for a while after it.
+    pub unseen: u64,
+    /// How long the oldest of those was waited for, nanoseconds: the replica was behind by as much at least.
+    pub waited_ns: u64,
+    /// Mean lag of markers that were seen, nanoseconds.
+    pub mean_ns: u64,
+    /// Their median.
+    pub p50_ns: u64,
+    /// Their 99th percentile.
+    pub p99_ns: u64,
+    /// The longest.
+    pub max_ns: u64,
+    /// How often the replica was asked: by as much a lag may be too long.
+    pub poll_ns: u64,
 }
 
 /// What a database's planner makes of a statement, whatever its parameters: nodes, tables and indexes, without costs.

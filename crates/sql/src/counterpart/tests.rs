@@ -137,6 +137,8 @@ fn what_no_program_does_is_refused_with_the_reason() {
     refused(MARIADB, plain, "pgbench cannot reach");
     refused("{kind: cockroach}", plain, "is on CockroachDB");
     refused("{kind: postgres, prepared: false}", plain, "remove `prepared: false`");
+    let on_replicas = "workload: pgbench/select-only, for: 5s, reads_from: replicas";
+    refused("{kind: postgres, replicas: b}", on_replicas, "remove `reads_from`");
     refused("{kind: postgres, instances: \"a,b\"}", plain, "`instances: 1`");
     let on_mysql = "workload: sysbench/oltp_read_write, for: 5s";
     refused("{kind: mysql, user: u, database: d}", on_mysql, "set `tls: disable`");

@@ -14,14 +14,16 @@ use url::Url;
 pub(crate) static KINDS: [&Mapping; 4] = [&POSTGRES, &COCKROACH, &MYSQL, &MARIADB];
 
 static POSTGRES: Mapping =
-    Mapping::kind("postgres", "PostgreSQL, and what speaks its protocol", &[]).with(&[&PLACE, &SESSION]);
+    Mapping::kind("postgres", "PostgreSQL, and what speaks its protocol", &[&REPLICAS])
+        .with(&[&PLACE, &SESSION]);
 static COCKROACH: Mapping =
     Mapping::kind("cockroach", "CockroachDB: conflicts are retried by its savepoint protocol", &[])
         .with(&[&PLACE, &SESSION]);
-static MYSQL: Mapping = Mapping::kind("mysql", "MySQL 8, and what speaks its language and protocol", &[])
-    .with(&[&PLACE, &SESSION]);
+static MYSQL: Mapping =
+    Mapping::kind("mysql", "MySQL 8, and what speaks its language and protocol", &[&REPLICAS])
+        .with(&[&PLACE, &SESSION]);
 static MARIADB: Mapping =
-    Mapping::kind("mariadb", "MariaDB: the same as `mysql`", &[]).with(&[&PLACE, &SESSION]);
+    Mapping::kind("mariadb", "MariaDB: the same as `mysql`", &[&REPLICAS]).with(&[&PLACE, &SESSION]);
 
 static PLACE: Mapping = Mapping::new(
     "database_place",
@@ -63,6 +65,13 @@ static ENDPOINTS: Key<OneOrList<Parsed<Place>>> = Key::new(
     "Several servers of one database, which connections take in turn",
     OneOrList(Parsed("`host:port`", host_and_port)),
 )
+.expanded();
+static REPLICAS: Key<OneOrList<Parsed<Place>>> = Key::new(
+    "replicas",
+    "Servers that follow this database and serve reads: the lag of each is measured, and loads with `reads_from: replicas` run there",
+    OneOrList(Parsed("`host:port`", host_and_port)),
+)
+.example("10.0.0.2:5432")
 .expanded();
 static INSTANCES: Key<OneOrList<Parsed<Vec<instances::Place>>>> = Key::new(
     "instances",
@@ -189,11 +198,13 @@ pub(crate) fn target(kind: &str, table: &mut Table<'_>) -> Option<Instances> {
     if endpoints.is_empty() {
         endpoints.push(endpoint(dialect, own_host.unwrap_or_else(|| "127.0.0.1".into()), port));
     }
+    let replicas = replicas(dialect, table, port, &endpoints);
     let user = table.get(&USER).or(given.user).unwrap_or_else(|| usual_user.into());
     let places: Vec<_> = table.all(&INSTANCES).into_iter().flatten().collect();
     let target = Target {
         dialect,
         endpoints,
+        replicas,
         database: table.get(&DATABASE).or(given.database).unwrap_or_else(|| user.clone()),
         user,
         password: table.secret(&PASSWORD),
@@ -218,6 +229,25 @@ pub(crate) fn target(kind: &str, table: &mut Table<'_>) -> Option<Instances> {
     }
     let mut all = all.into_iter();
     Some(all.next().map_or_else(|| target.clone().into(), |first| Instances::new(first, all.collect())))
+}
+
+/// The replicas of a database, each once.
+fn replicas(dialect: Dialect, table: &mut Table<'_>, port: u16, endpoints: &[Endpoint]) -> Vec<Endpoint> {
+    let mut replicas: Vec<Endpoint> = Vec::new();
+    if dialect == Dialect::Cockroach {
+        // Its nodes have no such roles, and the key is none of its.
+        return replicas;
+    }
+    table.contradiction(&REPLICAS, &INSTANCES, "replicas of one database or several databases");
+    for (host, own) in table.all(&REPLICAS) {
+        let replica = endpoint(dialect, host, own.unwrap_or(port));
+        if endpoints.contains(&replica) || replicas.contains(&replica) {
+            let message = format!("{replica} is named twice among the primary and its replicas");
+            table.log().error(table.place(), message, "name each server once, in its role");
+        }
+        replicas.push(replica);
+    }
+    replicas
 }
 
 /// A host that begins with a slash is a Unix socket; PostgreSQL's has a name with the port in it, and its directory is given

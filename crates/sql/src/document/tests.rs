@@ -2,7 +2,7 @@
 
 use crate::Databases;
 use crate::dialect::Dialect;
-use crate::job::{Endpoint, Isolation, Job, Purpose, Tls};
+use crate::job::{Endpoint, Isolation, Job, Purpose, Role, Tls};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tidemark_load::source::{Choice, Division, SourcePlan};
@@ -99,6 +99,49 @@ fn targets_are_read_from_keys_and_urls() {
     }
     refused("{kind: postgres, host: a, endpoints: [b]}", LOAD, "exclude each other");
     refused("postgres", LOAD, "needs settings");
+}
+
+#[test]
+fn replicas_serve_loads_that_only_read() {
+    let target = "{kind: postgres, host: a, replicas: [b, \"c:7\"], user: u}";
+    let load = |more: &str| format!("load: {{workload: sysbench/oltp_read_only, clients: 3, for: 1s{more}}}");
+    let work = first(target, &load(""));
+    assert_eq!(job(&work).serving().names(), ["a:5432"], "the primary, unless the document says otherwise");
+    let work = first(target, &load(", reads_from: replicas"));
+    let serving = job(&work).serving();
+    assert_eq!((serving.names(), work.load.workers), (vec!["b:5432".into(), "c:7".into()], 3));
+    assert!(serving.iter().all(|one| one.user == "u" && one.replicas.is_empty()));
+    let roles: Vec<_> = job(&work).servers().map(|(target, role)| (target.places(), role)).collect();
+    let role = |place: &str, role| (place.to_owned(), role);
+    assert_eq!(
+        roles,
+        [role("a:5432", Role::Primary), role("b:5432", Role::Replica), role("c:7", Role::Replica)]
+    );
+    for reads in [
+        "pgbench/select-only",
+        "sysbench/oltp_point_select",
+        "ycsb/c",
+        "kv, read_percent: 100%",
+        "sql, transactions: [{name: x, read_only: true, statements: SELECT 1}]",
+    ] {
+        first(target, &format!("load: {{workload: {reads}, reads_from: replicas, for: 1s}}"));
+    }
+    for writes in [
+        "pgbench/tpcb-like",
+        "ycsb/b",
+        "kv, read_percent: 99%",
+        "sql, transactions: [{name: x, statements: SELECT 1}]",
+    ] {
+        let load = format!("load: {{workload: {writes}, reads_from: replicas, for: 1s}}");
+        refused(target, &load, "is not declared to be read-only | choose a workload that only reads");
+    }
+    let reads = load(", reads_from: replicas");
+    refused(PLAIN, &reads, "the target names none | name them in the target: `replicas:");
+    refused(target, &load(", reads_from: replicas, isolation: serializable"), "no serializable transactions");
+    refused("{kind: postgres, host: a, replicas: [b, b]}", &reads, "b:5432 is named twice");
+    refused("{kind: postgres, host: a, replicas: a}", &reads, "a:5432 is named twice");
+    refused("{kind: postgres, instances: [a, b], replicas: c}", LOAD, "exclude each other");
+    refused("{kind: cockroach, host: a, replicas: b}", LOAD, "replicas");
 }
 
 #[test]

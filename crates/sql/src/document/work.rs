@@ -5,7 +5,7 @@ use crate::admin::PATIENCE_NS;
 use crate::data::DataSet;
 use crate::dialect::Dialect;
 use crate::instances::Instances;
-use crate::job::{Checks, Isolation, Job, Program, Purpose, Reads, Settings, Spec};
+use crate::job::{Checks, Isolation, Job, Program, Purpose, Reads, Role, Settings, Spec, Target};
 use crate::workload::{self, Family, Names, Runnable};
 use std::sync::Arc;
 use tidemark_keys::kinds::{Duration, Flag, Whole, Word};
@@ -31,7 +31,7 @@ static PREPARE: Mapping = Mapping::new(
 static LOAD: Mapping = Mapping::new(
     "load",
     "The measured load: transactions",
-    &[&WORKLOAD, &CLIENTS, &INSTANCES, &CHECKS, &READS, &LEDGER],
+    &[&WORKLOAD, &CLIENTS, &INSTANCES, &CHECKS, &READS, &READS_FROM, &LEDGER],
 )
 .with(&[&OPTIONS, &TRANSACTIONS, &TIMING]);
 static CLEANUP: Mapping =
@@ -74,6 +74,14 @@ static READS: Key<Word<Reads>> = Key::new(
     Word(&[("anywhere", Reads::Anywhere), ("storage", Reads::Storage)]),
 )
 .default("anywhere");
+
+static READS_FROM: Key<Word<Role>> = Key::new(
+    "reads_from",
+    "Which servers it runs on: with `replicas`, its clients are on the target's `replicas` in turn, and all of its transactions must \
+     change nothing",
+    Word(&[("primary", Role::Primary), ("replicas", Role::Replica)]),
+)
+.default("primary");
 
 static LEDGER: Key<Flag> = Key::new(
     "ledger",
@@ -216,9 +224,13 @@ fn load(table: &mut Table<'_>, all: &Instances, workload: &Arc<dyn Runnable>, na
         pipeline: table.value(&PIPELINE),
         checks: table.value(&CHECKS),
         reads: table.value(&READS),
+        reads_from: table.value(&READS_FROM),
         ledger: table.value(&LEDGER),
     };
     let actions = workload.actions();
+    if settings.reads_from == Role::Replica {
+        may_read_from_replicas(table, target, &actions, settings.isolation);
+    }
     if actions.is_empty() {
         let help = "write `transactions: [{name: ..., statements: [...]}]`";
         table.log().error(table.place(), "the load has no `transactions`", help);
@@ -246,6 +258,35 @@ fn load(table: &mut Table<'_>, all: &Instances, workload: &Arc<dyn Runnable>, na
     let labels = actions.iter().map(label).collect();
     let source = SourcePlan::Mix { choices, pool: None };
     Doing { instances, workers, purpose: Purpose::Load, settings, pacing, stop, source, labels }
+}
+
+/// Whether replicas can serve a load: the target must have some, and nothing may change data there.
+fn may_read_from_replicas(
+    table: &mut Table<'_>,
+    target: &Target,
+    actions: &[workload::Action],
+    isolation: Option<Isolation>,
+) {
+    let Some(entry) = table.entry(&READS_FROM) else { return };
+    let place = entry.key_span.clone();
+    if target.replicas.is_empty() {
+        let help = "name them in the target: `replicas: [host:port, ...]`";
+        table.log().error(&place, "the load reads from replicas, and the target names none", help);
+    }
+    if let Some(writes) = actions.iter().find(|action| action.writes) {
+        let message = format!(
+            "replicas change nothing, and the load's transaction `{}` is not declared to be read-only",
+            writes.label
+        );
+        let help = "choose a workload that only reads (your own SQL says `read_only: true`), and put what writes into a load of its \
+                    own, beside it in the stage";
+        table.log().error(&place, message, help);
+    }
+    // PostgreSQL documentation, *Hot Standby*, Caveats.
+    if target.dialect == Dialect::Postgres && isolation == Some(Isolation::Serializable) {
+        let message = "PostgreSQL's replicas have no serializable transactions";
+        table.log().error(&place, message, "write `isolation: repeatable-read`");
+    }
 }
 
 /// The instances that a load runs on.
@@ -277,8 +318,9 @@ fn of_all(table: &Table<'_>, key: &Key<Whole<u32>>, each: u32, instances: &Insta
 fn config(name: &str, settings: &Settings) -> String {
     let isolation = settings.isolation.map_or("default", Isolation::sql);
     let ledger = if settings.ledger { ";ledger=true" } else { "" };
+    let from = if settings.reads_from == Role::Replica { ";reads_from=replicas" } else { "" };
     format!(
-        "workload={name};isolation={isolation};tries={};pipeline={}{ledger}",
+        "workload={name};isolation={isolation};tries={};pipeline={}{from}{ledger}",
         settings.tries, settings.pipeline
     )
 }

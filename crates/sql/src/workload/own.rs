@@ -57,9 +57,12 @@ static KIND: Key<Word<bool>> = Key::new(
     Word(&[("together", true), ("each", false)]),
 )
 .default("together");
-static READS: Key<Flag> =
-    Key::new("read_only", "It changes nothing: one that is lost with its connection has simply failed", Flag)
-        .default("false");
+static READS: Key<Flag> = Key::new(
+    "read_only",
+    "It changes nothing: replicas can serve it, and one that is lost with its connection has simply failed",
+    Flag,
+)
+.default("false");
 static SET: Key<Variables> =
     Key::new("set", "Variables, each with a selector of whole numbers", Variables("selector"));
 static RANDOM_TEXT: Key<Variables> =
