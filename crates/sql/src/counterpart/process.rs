@@ -118,7 +118,9 @@ impl Counterpart {
         let mut child = Running(self.invocation.command(seconds).spawn().map_err(failed)?);
         let (sender, news) = channel();
         let last = Instant::now() + Duration::from_secs(seconds) + PATIENCE;
-        let mut second = Second { next: begun.elapsed().as_secs() as u32, before: 0.0, measures };
+        let (pid, threads) = (child.0.id(), self.invocation.threads);
+        let mut second =
+            Second { next: begun.elapsed().as_secs() as u32, before: 0.0, used_ns: 0, threads, measures };
         let (mut lines, mut interrupted): (Vec<String>, bool) = (Vec::new(), false);
         let (stdout, stderr) = (child.0.stdout.take(), child.0.stderr.take());
         std::thread::scope(|scope| {
@@ -129,7 +131,7 @@ impl Counterpart {
                 match news.recv_timeout(TICK) {
                     Ok(line) => {
                         if let Some((at, rate)) = self.tool().progress(&line) {
-                            watch.interval(&second.ended(at, rate));
+                            watch.interval(&second.ended(at, rate, used_ns(pid)));
                         }
                         if lines.len() < LINES_MOST {
                             lines.push(line);
@@ -198,22 +200,41 @@ struct Second {
     next: u32,
     /// When the last line came, seconds since the program's beginning.
     before: f64,
+    /// Processor time of the program until then.
+    used_ns: u64,
+    threads: u32,
     measures: bool,
 }
 
 impl Second {
-    /// The second that a line reports on, which came at `at` seconds.
-    fn ended(&mut self, at: f64, rate: f64) -> Interval {
-        let done = (rate * (at - self.before).max(0.0)).round() as u64;
+    /// The second that a line reports on, which came at `at` seconds, when the program had used so much processor time.
+    fn ended(&mut self, at: f64, rate: f64, used_ns: Option<u64>) -> Interval {
+        let length = (at - self.before).max(0.0);
+        let done = (rate * length).round() as u64;
         let mut interval = Interval::new(self.next, 1);
         match self.measures {
             true => interval.actions[0].ok = done,
             false => interval.unmeasured = done,
         }
+        if let Some(used_ns) = used_ns {
+            interval.cpu_ns = used_ns.saturating_sub(self.used_ns);
+            interval.wall_ns = (length * super::SECOND_NS as f64) as u64 * u64::from(self.threads);
+            self.used_ns = used_ns;
+        }
         self.next += 1;
         self.before = at.max(self.before);
         interval
     }
+}
+
+/// Processor time that a process has used, all of its threads together (proc(5): `utime` and `stime`).
+fn used_ns(pid: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The program's name, in brackets, may hold anything.
+    let (_, fields) = stat.rsplit_once(')')?;
+    let times = fields.split_ascii_whitespace().skip(11).take(2);
+    let ticks: u64 = times.map(|field| field.parse::<u64>().ok()).sum::<Option<u64>>()?;
+    Some(ticks * super::SECOND_NS / rustix::param::clock_ticks_per_second())
 }
 
 /// The lines of a pipe to its end, whatever bytes they are of.
@@ -232,13 +253,34 @@ fn read(pipe: impl Read, lines: &Sender<String>) {
 mod tests {
     use super::*;
 
+    fn seconds(next: u32, measures: bool) -> Second {
+        Second { next, before: 0.0, used_ns: 0, threads: 4, measures }
+    }
+
     #[test]
     fn progress_lines_are_seconds_of_the_work_and_lose_nothing() {
-        let mut warm = Second { next: 0, before: 0.0, measures: false };
-        let first = warm.ended(1.0, 90.5);
+        let first = seconds(0, false).ended(1.0, 90.5, None);
         assert_eq!((first.index, first.unmeasured, first.actions[0].ok), (0, 91, 0));
-        let mut measured = Second { next: 2, before: 0.0, measures: true };
-        let seconds = [(1.0, 100.0), (2.1, 100.0), (3.0, 50.0)].map(|(at, rate)| measured.ended(at, rate));
-        assert_eq!(seconds.map(|second| (second.index, second.actions[0].ok)), [(2, 100), (3, 110), (4, 45)]);
+        let mut measured = seconds(2, true);
+        let lines = [(1.0, 100.0), (2.1, 100.0), (3.0, 50.0)];
+        let found = lines.map(|(at, rate)| measured.ended(at, rate, Some((at * 5e8) as u64)));
+        assert_eq!(
+            found.each_ref().map(|second| (second.index, second.actions[0].ok)),
+            [(2, 100), (3, 110), (4, 45)]
+        );
+        let busy = found.map(|second| second.cpu_ns as f64 / second.wall_ns as f64);
+        assert!(
+            busy.iter().all(|share| (share - 0.125).abs() < 1e-6),
+            "half a processor by 4 threads: {busy:?}"
+        );
+    }
+
+    #[test]
+    fn processor_time_is_that_of_the_process() {
+        let begun = Instant::now();
+        while used_ns(std::process::id()).expect("proc is mounted") == 0 {
+            assert!(begun.elapsed() < Duration::from_secs(60), "it computes all the time");
+        }
+        assert_eq!(used_ns(u32::MAX), None);
     }
 }
