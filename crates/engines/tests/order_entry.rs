@@ -1,4 +1,4 @@
-//! The order entry's routines on a real PostgreSQL: the same transactions as its statements, in one round trip each.
+//! The order entry's routines on a real PostgreSQL and a real MariaDB: the same transactions as its statements, in one round trip each.
 #![allow(clippy::unwrap_used, reason = "helpers of tests unwrap too")]
 
 mod common;
@@ -6,6 +6,7 @@ mod common;
 use common::runs::{examples, options, run, try_run};
 use std::time::Duration;
 use tidemark_measure::record::Run;
+use tidemark_testing::mariadb::Mariadb;
 use tidemark_testing::postgres::Postgres;
 
 fn document(server: &Postgres, stages: &str) -> String {
@@ -25,29 +26,42 @@ fn counts(run: &Run) -> Vec<(String, u64, u64)> {
     operations.iter().map(|one| (one.label.clone(), one.tally.ok, one.tally.failed())).collect()
 }
 
-/// All rows that transactions change, without times.
+/// All columns that transactions change, without times, by their tables.
+const CHANGED: [(&str, &str); 8] = [
+    ("warehouse", "w_id, w_ytd"),
+    ("district", "d_w_id, d_id, d_ytd, d_next_o_id"),
+    ("customer", "c_w_id, c_d_id, c_id, c_balance, c_ytd_payment, c_payment_cnt, c_delivery_cnt, c_data"),
+    ("history", "h_c_id, h_c_d_id, h_c_w_id, h_d_id, h_w_id, h_amount, h_data"),
+    ("orders", "o_id, o_d_id, o_w_id, o_c_id, o_carrier_id, o_ol_cnt, o_all_local"),
+    ("new_order", "no_o_id, no_d_id, no_w_id"),
+    (
+        "order_line",
+        "ol_o_id, ol_d_id, ol_w_id, ol_number, ol_i_id, ol_supply_w_id, ol_quantity, ol_amount, ol_dist_info, \
+         ol_delivery_d IS NULL",
+    ),
+    ("stock", "s_i_id, s_w_id, s_quantity, s_ytd, s_order_cnt, s_remote_cnt"),
+];
+
+/// All rows that transactions change, a line for each table.
 fn rows(server: &Postgres) -> String {
-    let columns = [
-        ("warehouse", "w_id, w_ytd"),
-        ("district", "d_w_id, d_id, d_ytd, d_next_o_id"),
-        ("customer", "c_w_id, c_d_id, c_id, c_balance, c_ytd_payment, c_payment_cnt, c_delivery_cnt, c_data"),
-        ("history", "h_c_id, h_c_d_id, h_c_w_id, h_d_id, h_w_id, h_amount, h_data"),
-        ("orders", "o_id, o_d_id, o_w_id, o_c_id, o_carrier_id, o_ol_cnt, o_all_local"),
-        ("new_order", "no_o_id, no_d_id, no_w_id"),
-        (
-            "order_line",
-            "ol_o_id, ol_d_id, ol_w_id, ol_number, ol_i_id, ol_supply_w_id, ol_quantity, ol_amount, ol_dist_info, \
-             ol_delivery_d IS NULL",
-        ),
-        ("stock", "s_i_id, s_w_id, s_quantity, s_ytd, s_order_cnt, s_remote_cnt"),
-    ];
     let sum = |(table, columns): (&str, &str)| {
         let row = format!("concat_ws('|', {columns})");
         server.sql(&format!(
             "SELECT '{table}', count(*), md5(string_agg({row}, E'\\n' ORDER BY {row})) FROM {table}"
         ))
     };
-    columns.map(sum).join("\n")
+    CHANGED.map(sum).join("\n")
+}
+
+/// The same of MariaDB, which has sums of hashes instead of long texts.
+fn rows_of_mariadb(server: &Mariadb) -> String {
+    let sum = |(table, columns): (&str, &str)| {
+        let part = |begin: u32| {
+            format!("sum(conv(substr(md5(concat_ws('|', {columns})), {begin}, 12), 16, 10) + 0)")
+        };
+        server.sql(&format!("SELECT '{table}', count(*), {}, {} FROM {table}", part(1), part(13)))
+    };
+    CHANGED.map(sum).join("\n")
 }
 
 #[test]
@@ -127,6 +141,80 @@ fn routines_and_statements_leave_the_same_rows() {
     server.sql("ALTER TABLE history DROP CONSTRAINT none");
     run(&document(&server, "- cleanup: {workload: tpcc}"));
     assert_eq!(server.sql("SELECT count(*) FROM pg_proc WHERE proname LIKE 'tidemark%'"), "0");
+}
+
+#[test]
+fn routines_of_mariadb_and_statements_leave_the_same_rows() {
+    let Some(server) = Mariadb::start(&["innodb-flush-log-at-trx-commit=0"]) else { return };
+    let document = |user: &str, stages: &str| {
+        let place = server.socket().display().to_string();
+        format!(
+            "name: db\nseed: 7\ntarget: {{kind: mariadb, host: {place}, user: {user}, password: bench, database: bench}}\n\
+             stages:\n{stages}\n"
+        )
+    };
+    let called = |name: &str| {
+        let row = server.sql(&format!("SHOW GLOBAL STATUS LIKE '{name}'"));
+        row.split_once('|').unwrap().1.parse::<u64>().unwrap()
+    };
+    let (mut left, mut counted, mut calls) = (Vec::new(), Vec::new(), Vec::new());
+    for mode in ["statements", "routines"] {
+        run(&document("bench", "- prepare: {workload: tpcc, loaders: 2, fresh: true}"));
+        let (before, calls_before) = (rows_of_mariadb(&server), called("Com_call_procedure"));
+        let done = run(&document("bench", &load(mode)));
+        let checks = &done.stages[0].proof.as_ref().unwrap().checks;
+        assert!(
+            checks.len() == 11 && checks.iter().all(|check| check.broken == Some(0)),
+            "{mode}: {checks:?}"
+        );
+        let after = rows_of_mariadb(&server);
+        assert!(
+            before.lines().zip(after.lines()).all(|(before, after)| before != after),
+            "{mode} changes every table"
+        );
+        left.push(after);
+        counted.push(counts(&done));
+        calls.push(called("Com_call_procedure") - calls_before);
+    }
+    assert_eq!(left[0], left[1]);
+    assert_eq!(counted[0], counted[1]);
+    // One call from the client for each transaction; payments and order-status call another one themselves.
+    let of = |label: &str| counted[1].iter().find(|(name, ..)| name == label).unwrap().1;
+    assert_eq!(calls, [0, 600 + of("payment") + of("order-status")]);
+    assert!(of("new-order-rolled-back") > 0);
+    let placed = server.sql("SELECT count(*) FROM orders").parse::<u64>().unwrap() - 30_000;
+    assert_eq!(placed, of("new-order"));
+    // By last name, it is the customer in the middle.
+    let all = server.sql(
+        "SELECT c_id FROM customer WHERE c_w_id = 1 AND c_d_id = 1 AND c_last = 'BARBARBAR' ORDER BY c_first",
+    );
+    let all: Vec<&str> = all.lines().collect();
+    let found = server.sql("CALL tidemark_customer(1, 1, NULL, 'BARBARBAR', @found); SELECT @found");
+    assert_eq!(found, all[all.len().div_ceil(2) - 1], "{all:?}");
+
+    // Who may not make routines is told what to do.
+    server.sql("CREATE USER weak@localhost IDENTIFIED BY 'bench'");
+    server
+        .sql("GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, INDEX, ALTER ON bench.* TO weak@localhost");
+    let refused = format!("{:?}", try_run(&document("weak", &load("routines")), &options(1)));
+    assert!(
+        refused.contains("the routines of `mode: routines` cannot be made")
+            && refused.contains("GRANT CREATE ROUTINE, ALTER ROUTINE, EXECUTE"),
+        "{refused}"
+    );
+    // A routine that fails is a failure, and leaves nothing behind.
+    server.sql("DELETE FROM history");
+    server.sql("ALTER TABLE history ADD CONSTRAINT none CHECK (h_amount < 0)");
+    let paid = server.sql("SELECT sum(w_ytd) FROM warehouse");
+    let text = "- load: {workload: tpcc, mode: routines, total_operations: 60, allowed_failures: 100%, checks: none}";
+    let done = try_run(&document("bench", text), &options(1)).unwrap();
+    let payments = counts(&done).into_iter().find(|(label, ..)| label == "payment").unwrap();
+    assert!(payments.1 == 0 && payments.2 > 0, "{payments:?} {:?}", examples(&done));
+    assert_eq!(server.sql("SELECT sum(w_ytd) FROM warehouse"), paid);
+    let count = "SELECT count(*) FROM information_schema.routines WHERE routine_name LIKE 'tidemark%'";
+    assert_eq!(server.sql(count), "6");
+    run(&document("bench", "- cleanup: {workload: tpcc}"));
+    assert_eq!(server.sql(count), "0");
 }
 
 #[test]

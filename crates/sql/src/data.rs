@@ -251,7 +251,7 @@ impl DataSet {
         for table in self.tables.iter().rev() {
             admin.run(&format!("DROP TABLE IF EXISTS {}", table.name))?;
         }
-        self.workload.drop_routines(self.dialect).iter().try_for_each(|sql| admin.run(sql))?;
+        self.drop_routines(admin)?;
         for books in ["tidemark_chunks", "tidemark_data"] {
             admin.run(&format!("DELETE FROM {books} WHERE name = '{}'", self.name))?;
         }
@@ -276,7 +276,22 @@ impl DataSet {
     pub(crate) fn make_routines(&self, admin: &mut Admin) -> Result<(), Failure> {
         let Some(routines) = self.workload.routines(self.dialect) else { return Ok(()) };
         // Two that make the same routine at the same time get in each other's way.
-        self.alone(admin, |admin| routines.iter().try_for_each(|sql| admin.run(sql)))
+        self.alone(admin, |admin| {
+            if !self.dialect.replaces_routines() {
+                self.drop_routines(admin)?;
+            }
+            routines.iter().try_for_each(|sql| admin.run(sql))
+        })
+    }
+
+    /// Drops those that are there. Where that needs a privilege even if there is nothing to drop, the server is asked first.
+    fn drop_routines(&self, admin: &mut Admin) -> Result<(), Failure> {
+        if let Some(count) = self.dialect.count_routines()
+            && admin.value(count)?.is_none_or(|count| count == "0")
+        {
+            return Ok(());
+        }
+        self.workload.drop_routines(self.dialect).iter().try_for_each(|sql| admin.run(sql))
     }
 
     /// The tables in a few words: `4 tables, 110 011 rows, about 14 MB`.

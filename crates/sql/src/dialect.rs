@@ -188,6 +188,30 @@ impl Dialect {
         }
     }
 
+    /// Whether a routine can be made in place of one that is there.
+    pub fn replaces_routines(self) -> bool {
+        self != Dialect::Mysql
+    }
+
+    /// Counts Tidemark's routines in the database, where those that are not there cannot be dropped without a privilege.
+    pub fn count_routines(self) -> Option<&'static str> {
+        match self {
+            Dialect::Postgres | Dialect::Cockroach => None,
+            Dialect::Mysql => Some(
+                "SELECT count(*) FROM information_schema.routines WHERE routine_schema = database() \
+                 AND routine_name LIKE 'tidemark%'",
+            ),
+        }
+    }
+
+    /// What a user lacks who may not make or call routines, and how to give it.
+    pub fn routine_privileges(self) -> &'static str {
+        match self {
+            Dialect::Postgres | Dialect::Cockroach => "GRANT CREATE ON SCHEMA",
+            Dialect::Mysql => "GRANT CREATE ROUTINE, ALTER ROUTINE, EXECUTE ON the database",
+        }
+    }
+
     /// Removes what [`Dialect::finish_table`] made, as far as it is there.
     pub fn unfinish_table(self, table: &Table) -> Vec<String> {
         let name = &table.name;

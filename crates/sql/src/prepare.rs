@@ -20,6 +20,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tidemark_block::counters::Counters;
 use tidemark_measure::counts::FaultCounts;
+use tidemark_measure::fault::Fault;
 use tidemark_measure::record::{
     Aborts, DataCheck, DatabaseUse, DeclaredFigure, LedgerUse, Note, Proof, ReplicaLag,
 };
@@ -259,7 +260,14 @@ impl Ready {
             }
             Purpose::Load => {
                 must_be_there(&found, data, target)?;
-                data.make_routines(&mut admin).map_err(refused)?;
+                data.make_routines(&mut admin).map_err(|failure| match failure.fault {
+                    Fault::Denied => format!(
+                        "{}: the routines of `mode: routines` cannot be made: {failure}; {} to the user, or use `mode: statements`",
+                        target.describe(),
+                        target.dialect.routine_privileges()
+                    ),
+                    _ => refused(failure),
+                })?;
                 if job.settings.ledger {
                     ledger::create(&mut admin, target.dialect).map_err(|failure| {
                         let who = target.describe();

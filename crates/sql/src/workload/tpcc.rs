@@ -62,7 +62,7 @@ static HOME: Key<Word<Home>> = Key::new(
 static MODE: Key<Word<Mode>> = Key::new(
     "mode",
     "Whether the client sends the `statements` of a transaction, or calls `routines` of the database, which have the same effect \
-     with one round trip (PostgreSQL only)",
+     with one round trip (not on CockroachDB)",
     Word(&[("statements", Mode::Statements), ("routines", Mode::Routines)]),
 )
 .default("statements");
@@ -140,7 +140,7 @@ impl Workload for Tpcc {
     fn statements(&self, dialect: Dialect) -> Vec<Statement> {
         match self.options.mode {
             Mode::Statements => statements::all(dialect),
-            Mode::Routines => routines::calls(),
+            Mode::Routines => routines::calls(dialect),
         }
     }
 

@@ -1,5 +1,7 @@
-//! The five transactions as routines of the database, in PL/pgSQL: one round trip each. They do what `transactions` does with
-//! statements, with the same choices, and leave the same rows.
+//! The five transactions as routines of the database, one round trip each: functions in PL/pgSQL, or MySQL's procedures. They do
+//! what `transactions` does with statements, with the same choices, and leave the same rows.
+
+mod mysql;
 
 use super::DISTRICTS;
 use crate::dialect::Dialect;
@@ -15,15 +17,19 @@ pub(super) const DELIVERY: StatementId = 3;
 pub(super) const STOCK_LEVEL: StatementId = 4;
 
 /// The calls, in the order of their places.
-pub(super) fn calls() -> Vec<Statement> {
+pub(super) fn calls(dialect: Dialect) -> Vec<Statement> {
+    let verb = match dialect {
+        Dialect::Postgres | Dialect::Cockroach => "SELECT",
+        Dialect::Mysql => "CALL",
+    };
     let calls = [
-        "SELECT tidemark_new_order($1, $2, $3, $4, $5, $6)",
-        "SELECT tidemark_payment($1, $2, $3, $4, $5, $6, $7)",
-        "SELECT tidemark_order_status($1, $2, $3, $4)",
-        "SELECT tidemark_delivery($1, $2)",
-        "SELECT tidemark_stock_level($1, $2, $3)",
+        "new_order($1, $2, $3, $4, $5, $6)",
+        "payment($1, $2, $3, $4, $5, $6, $7)",
+        "order_status($1, $2, $3, $4)",
+        "delivery($1, $2)",
+        "stock_level($1, $2, $3)",
     ];
-    calls.map(Statement::new).to_vec()
+    calls.map(|call| Statement::new(format!("{verb} tidemark_{call}"))).to_vec()
 }
 
 /// What an order is rolled back with on purpose: an SQLSTATE that no server uses.
@@ -46,7 +52,8 @@ pub(super) async fn call(
 pub(super) fn create(dialect: Dialect) -> Vec<String> {
     match dialect {
         Dialect::Postgres => vec![find(), new_order(), payment(), order_status(), delivery(), stock_level()],
-        Dialect::Cockroach | Dialect::Mysql => Vec::new(),
+        Dialect::Cockroach => Vec::new(),
+        Dialect::Mysql => mysql::create(),
     }
 }
 
@@ -57,7 +64,10 @@ pub(super) fn drop(dialect: Dialect) -> Vec<String> {
             let names = ["new_order", "payment", "order_status", "delivery", "stock_level", "customer"];
             names.map(|name| format!("DROP FUNCTION IF EXISTS tidemark_{name}")).to_vec()
         }
-        Dialect::Cockroach | Dialect::Mysql => Vec::new(),
+        Dialect::Cockroach => Vec::new(),
+        Dialect::Mysql => {
+            mysql::NAMES.map(|name| format!("DROP PROCEDURE IF EXISTS tidemark_{name}")).to_vec()
+        }
     }
 }
 
