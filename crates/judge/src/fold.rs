@@ -62,7 +62,7 @@ fn server(finding: &Finding) -> Option<&str> {
             | Database::Checkpoints { server, .. }
             | Database::Commits { server, .. }
             | Database::Plans { server, .. }
-            | Database::Restarted { server },
+            | Database::Restarted { server, .. },
         ) => Some(server),
         _ => None,
     }

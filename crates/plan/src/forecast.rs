@@ -307,8 +307,22 @@ pub fn operations(load: &Load) -> Amount {
             Amount::Exactly(number)
         }
         (Some(number), 0) => Amount::UpTo(number),
-        _ => Amount::Open,
+        _ => arrivals(load, unmeasured).map_or(Amount::Open, Amount::About),
     }
+}
+
+/// How many operations arrive in an open loop that only its time ends: its rate x its time.
+fn arrivals(load: &Load, unmeasured_ns: u64) -> Option<u64> {
+    let Pacing::Open { rate, .. } = &load.pacing else { return None };
+    let stop = &load.stop;
+    if stop.operations.is_some()
+        || stop.bytes.is_some()
+        || stop.steady.is_some()
+        || stop.until_steady_ns.is_some()
+    {
+        return None;
+    }
+    Some(rate.due_between(0, unmeasured_ns.saturating_add(stop.window_ns?)).round() as u64)
 }
 
 /// How many operations of a work are this action.
@@ -322,7 +336,9 @@ pub fn operations_of(load: &Load, action: u16) -> Amount {
     match operations(load) {
         // What only follows others.
         _ if own <= 0.0 => Amount::Open,
-        Amount::Exactly(number) if !alone => Amount::About((number as f64 * own / all).round() as u64),
+        Amount::Exactly(number) | Amount::About(number) if !alone => {
+            Amount::About((number as f64 * own / all).round() as u64)
+        }
         other => other,
     }
 }

@@ -150,7 +150,7 @@ pub(crate) fn at_a_glance(run: &Run) -> Table {
             let mut cells = vec![stage.id.clone(), stage.state.name().into(), work.name.clone()];
             cells.push(operation.label.clone());
             cells.extend([units::rate(operation.throughput(window)), bandwidth(operation.bandwidth(window))]);
-            cells.extend([0.5, 0.99].map(|fraction| quantile(operation, fraction)));
+            cells.extend([0.5, 0.99].map(|fraction| percentile_of(operation, fraction)));
             cells.extend([units::count(tally.failed()), succeeded(tally), longest_silence(work)]);
             table.row(if bad { Tone::Bad } else { Tone::Plain }, cells);
         }
@@ -242,7 +242,7 @@ pub(crate) fn percentiles(stage: &Stage) -> Table {
         {
             let mut cells = vec![operation.label.clone(), work.name.clone(), "response".into()];
             cells.push(counted(operation, tally.ok, units::count));
-            cells.extend(PERCENTILES.map(|fraction| quantile(operation, fraction)));
+            cells.extend(PERCENTILES.map(|fraction| percentile_of(operation, fraction)));
             table.row(Tone::Plain, cells);
         }
         for (name, histogram) in rows.into_iter().filter(|(_, histogram)| !histogram.is_empty()) {
@@ -477,7 +477,7 @@ pub(crate) fn other_stages(run: &Run) -> Table {
                 units::bytes(tally.bytes),
                 units::rate(operation.throughput(work.window_seconds())),
             ]);
-            cells.extend([0.5, 0.99, 1.0].map(|fraction| quantile(operation, fraction)));
+            cells.extend([0.5, 0.99, 1.0].map(|fraction| percentile_of(operation, fraction)));
             table.row(tone, cells);
         }
         if operations(stage).next().is_none() {
@@ -556,16 +556,19 @@ pub(crate) fn mean(histogram: &Histogram) -> String {
 
 /// A percentile, or a dash where there are too few values to tell it from the maximum.
 pub(crate) fn percentile(histogram: &Histogram, fraction: f64) -> String {
+    shown_percentile(histogram, fraction).map_or(NONE.into(), units::duration_ns)
+}
+
+/// A percentile in nanoseconds; `None` where there are too few values to tell it from the maximum, so that nothing shows it.
+pub fn shown_percentile(histogram: &Histogram, fraction: f64) -> Option<u64> {
     let beyond = (1.0 - fraction) * histogram.count() as f64;
     // With 1000 values and p99.9, `beyond` is 1 up to the error of the subtraction.
-    if histogram.is_empty() || (fraction < 1.0 && beyond < 0.999_999) {
-        return NONE.into();
-    }
-    units::duration_ns(histogram.quantile(fraction))
+    let is_shown = !histogram.is_empty() && (fraction >= 1.0 || beyond >= 0.999_999);
+    is_shown.then(|| histogram.quantile(fraction))
 }
 
 /// A percentile of an operation's response times: from its histogram, or as the tool says that measured it.
-pub(crate) fn quantile(operation: &Operation, fraction: f64) -> String {
+pub fn percentile_of(operation: &Operation, fraction: f64) -> String {
     match operation.tally.response.is_empty() {
         false => percentile(&operation.tally.response, fraction),
         true => operation.quantile_ns(fraction).map_or(NONE.into(), |ns| units::duration_ns(ns as u64)),

@@ -3,6 +3,7 @@
 use crate::content::{NONE, is_main};
 use crate::table::{Table, Tone};
 use tidemark_judge::words::settings::meaning;
+use tidemark_measure::kind::OperationClass;
 use tidemark_measure::record::{DatabaseSetting, DatabaseUse, Run, Stage};
 use tidemark_measure::units;
 
@@ -36,8 +37,10 @@ pub(crate) fn counters(run: &Run) -> Table {
     ]);
     for (stage, databases) in stages(run) {
         let all_commits = databases.iter().try_fold(0u64, |sum, one| Some(sum.saturating_add(one.commits?)));
-        let per_commit =
-            written(stage).zip(all_commits).and_then(|(bytes, commits)| bytes.checked_div(commits));
+        let per_commit = written(stage)
+            .filter(|_| writes(stage))
+            .zip(all_commits)
+            .and_then(|(bytes, commits)| bytes.checked_div(commits));
         for one in databases {
             let missing = one.commits_exact && one.commits.is_some_and(|commits| commits < one.acknowledged);
             let count = |count: Option<u64>| count.map_or(NONE.into(), units::count);
@@ -88,6 +91,12 @@ fn written(stage: &Stage) -> Option<u64> {
     let devices = &stage.proof.as_ref()?.devices;
     let bytes = devices.iter().map(|device| device.written_bytes).fold(0, u64::saturating_add);
     (!devices.is_empty()).then_some(bytes)
+}
+
+/// Whether the stage's load writes: what devices write under one that does not is somebody else's.
+fn writes(stage: &Stage) -> bool {
+    let operations = stage.works.iter().flat_map(|work| &work.operations);
+    operations.into_iter().any(|operation| operation.class != OperationClass::Read)
 }
 
 /// The share of blocks that came from the database's own cache.

@@ -35,6 +35,7 @@ mod tests;
 mod text;
 
 pub use crate::csv::{csv, csv_series};
+pub use content::{percentile_of, shown_percentile};
 pub use cosbench::{ArchiveError, cosbench_archive, log};
 pub use databases::database_counters;
 pub use html::html;

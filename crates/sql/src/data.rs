@@ -93,6 +93,16 @@ impl DataSet {
         &self.tables
     }
 
+    /// Whether it is loaded as another one is.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.fingerprint == other.fingerprint
+    }
+
+    /// Its options, as the books have them.
+    pub(crate) fn options(&self) -> String {
+        self.workload.data_options().to_string()
+    }
+
     /// How many chunks it is loaded in.
     pub(crate) fn chunks(&self) -> u64 {
         self.tables.iter().map(chunks_of).sum()
@@ -201,7 +211,7 @@ impl DataSet {
                 self.drop_locked(admin)?;
             }
         }
-        let options = self.workload.data_options().to_string().replace('\'', "''");
+        let options = self.options().replace('\'', "''");
         let complete = i32::from(self.chunks() == 0);
         admin.run(&format!(
             "INSERT INTO tidemark_data (name, fingerprint, options, complete, loads) VALUES ('{}', '', '{options}', {complete}, 0)",

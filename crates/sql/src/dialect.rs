@@ -21,7 +21,7 @@ impl Dialect {
         match self {
             Dialect::Postgres => "PostgreSQL",
             Dialect::Cockroach => "CockroachDB",
-            Dialect::Mysql => "MySQL/MariaDB",
+            Dialect::Mysql => "MySQL or MariaDB",
         }
     }
 

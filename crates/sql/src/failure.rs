@@ -59,11 +59,28 @@ impl Failure {
         Self { fault: Fault::Ambiguous, text: text.into(), ..self }
     }
 
-    /// Its code and its words.
+    /// Its code and its words, and what to do about it where that is not the words' own affair.
     pub fn describe(&self) -> String {
-        match self.code.as_ref().and_then(|code| std::str::from_utf8(code).ok()) {
+        let said = match self.code.as_ref().and_then(|code| std::str::from_utf8(code).ok()) {
             Some(code) => format!("{code} {}", self.text),
             None => self.text.to_string(),
+        };
+        match self.advice() {
+            Some(advice) => format!("{said}; {advice}"),
+            None => said,
+        }
+    }
+
+    fn advice(&self) -> Option<&'static str> {
+        match self.code.as_ref()? {
+            b"25006" => Some(
+                "the session may only read: name the primary, and look for default_transaction_read_only on the server, the \
+                 database and the user",
+            ),
+            b"42501" => Some(
+                "grant the user that privilege: a data set needs CREATE on the schema, and a load reads and writes its tables",
+            ),
+            _ => None,
         }
     }
 }
@@ -125,6 +142,10 @@ mod tests {
             assert_eq!((failure.fault, failure.is_retryable()), (fault, again), "{failure}");
         }
         assert_eq!(of(b"40001").to_string(), "40001 words");
+        assert!(
+            of(b"25006").to_string().starts_with("25006 words; the session may only read: name the primary")
+        );
+        assert!(of(b"42501").to_string().starts_with("42501 words; grant the user that privilege"));
         let unknown = of(b"40001").ambiguous();
         assert!(!unknown.is_retryable(), "a lost COMMIT is never tried again");
     }

@@ -1,9 +1,10 @@
 //! What works on databases will do and need, before anything runs.
 
 use crate::data::DataSet;
-use crate::job::{Job, Purpose};
+use crate::job::{Endpoint, Job, Purpose, Target, Tls};
 use crate::workload::{self, Runnable};
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 use tidemark_measure::units;
 use tidemark_plan::forecast::{
@@ -18,10 +19,10 @@ const SENDS: Does = Does { code: "sends_statements", counts: "", moves_bytes: fa
 /// Memory of a connection: its buffers, and its statements' state; bytes.
 const CONNECTION_MEMORY: u64 = 24 << 10;
 
-/// The way through a plan: the data sets that are loaded by now, with their sizes.
+/// The way through a plan: the data sets that are loaded by now.
 #[derive(Default)]
 pub(crate) struct Preview {
-    loaded: BTreeMap<String, u64>,
+    loaded: BTreeMap<String, DataSet>,
 }
 
 impl Forecaster for Preview {
@@ -55,7 +56,7 @@ impl Forecaster for Preview {
     }
 
     fn holdings(&self) -> Holdings {
-        let stored = self.loaded.values().fold(0, |sum: u64, bytes| sum.saturating_add(*bytes));
+        let stored = self.loaded.values().fold(0, |sum: u64, data| sum.saturating_add(data.bytes()));
         Holdings { stored, in_memory: 0, volumes: 0 }
     }
 }
@@ -65,6 +66,7 @@ impl Preview {
         let (job, workload, data) = parts(work)?;
         let keys = job.instances.iter().map(|target| format!("{} {}", target.describe(), data.name));
         let instances = job.instances.count() as u64;
+        job.instances.iter().for_each(|target| unverified(target, remarks));
         let [rows, bytes] = [rows(&data), data.bytes()].map(|each| each.saturating_mul(instances));
         let one = |does, count, bytes: u64| Action {
             label: work.labels.first().map(|label| label.label.clone()).unwrap_or_default(),
@@ -78,7 +80,7 @@ impl Preview {
         };
         Some(match job.purpose {
             Purpose::Fill { .. } => {
-                self.loaded.extend(keys.map(|key| (key, data.bytes())));
+                self.loaded.extend(keys.map(|key| (key, data.clone())));
                 vec![one(LOADS, Amount::About(rows), bytes)]
             }
             Purpose::Drop => {
@@ -92,6 +94,19 @@ impl Preview {
                         stage.name, data.name
                     );
                     remarks.add("data-not-loaded", text);
+                }
+                let others =
+                    keys.filter_map(|key| self.loaded.get(&key)).filter(|loaded| !loaded.is_same(&data));
+                if let Some(loaded) = others.take(1).next() {
+                    let text = format!(
+                        "stage {} needs the data set {} with the options {}, and an earlier stage loads it with {}: write the \
+                         same options in both, or the run ends there",
+                        stage.name,
+                        data.name,
+                        data.options(),
+                        loaded.options()
+                    );
+                    remarks.add("data-differs", text);
                 }
                 let actions = workload.actions().into_iter().zip(&work.labels).enumerate();
                 let action = |(number, (action, label)): (usize, (workload::Action, _))| {
@@ -121,6 +136,30 @@ impl Preview {
             }
         })
     }
+}
+
+/// Remarks on a password that goes to a server on another machine that nobody has checked.
+fn unverified(target: &Target, remarks: &mut Remarks) {
+    let far = |endpoint: &&Endpoint| match endpoint {
+        Endpoint::Unix(_) => false,
+        Endpoint::Tcp(host, _) => !is_loopback(host),
+    };
+    let (true, Some(server)) = (target.password.is_some(), target.endpoints.iter().find(far)) else { return };
+    let how = match target.tls {
+        Tls::Verify => return,
+        Tls::Disable => "the connection is not encrypted",
+        Tls::Prefer => "the connection may be unencrypted, and no certificate is checked",
+        Tls::Require => "no certificate is checked",
+    };
+    let text = format!(
+        "the password for {server} can be read or asked for by others on the network: {how}; set `tls: verify-full`, with `ca_file` \
+         where the server's authority is your own"
+    );
+    remarks.add("password-unprotected", text);
+}
+
+fn is_loopback(host: &str) -> bool {
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// A work's job, its workload, and that one's data set.

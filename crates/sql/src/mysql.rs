@@ -21,7 +21,7 @@ use crate::job::Settings;
 use crate::rows::{Extent, Rows};
 use crate::server::Server;
 use crate::statement::{Control, Statements};
-use crate::stream::Stream;
+use crate::stream::{RESULTS_MOST, Stream, too_large};
 use crate::value::Value;
 use bytes::{BufMut as _, BytesMut};
 use packet::{Done, malformed};
@@ -355,6 +355,9 @@ impl Connection {
                 _ => {
                     let push = if binary { row::push_binary } else { row::push_texts };
                     push(payload, &self.columns, &mut self.rows).ok_or_else(malformed)?;
+                    if self.rows.len() > RESULTS_MOST {
+                        return Err(too_large());
+                    }
                     continue;
                 }
             };

@@ -11,6 +11,16 @@ use tidemark_reactor::{Broken, Reactor, Ready, Transport};
 /// What a receive buffer begins with: the replies of most transactions. It grows as it must.
 const INPUT: usize = 8 << 10;
 
+/// What the results of statements that are run together may take, bytes: more ends the operation instead of growing in memory.
+pub(crate) const RESULTS_MOST: usize = 64 << 20;
+
+/// What came is larger than that.
+#[cold]
+pub(crate) fn too_large() -> Failure {
+    let text = "the results of the statements are larger than 64 MiB: let them return fewer rows or columns";
+    Failure::lost(Fault::Sql, text)
+}
+
 /// A connection's buffers, and its way to the server.
 pub(crate) struct Stream {
     reactor: Rc<Reactor>,
@@ -111,6 +121,9 @@ impl Stream {
     #[inline]
     fn receive(&mut self) -> Result<bool, Failure> {
         if self.input.len() - self.filled < INPUT / 2 {
+            if self.input.len() >= RESULTS_MOST {
+                return Err(too_large());
+            }
             self.input.resize(self.input.len() * 2, 0);
         }
         match self.transport.receive(&mut self.input[self.filled..]) {

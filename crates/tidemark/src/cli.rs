@@ -319,7 +319,7 @@ pub(crate) enum Lab {
     /// Show what is running and how to reach it
     Status {
         #[command(flatten)]
-        which: WhichLab,
+        which: AnyLab,
         /// Print JSON, including credentials
         #[arg(long)]
         json: bool,
@@ -356,6 +356,16 @@ pub(crate) struct WhichLab {
     /// The system: ceph, postgres or mariadb
     #[arg(default_value = "ceph")]
     pub(crate) system: System,
+    /// The lab's directory [default: TIDEMARK_LAB_DIR, or ~/.local/state/tidemark/lab (of root: /var/lib/tidemark/lab), with `-postgres` or `-mariadb`]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+}
+
+/// Which lab is meant, or all.
+#[derive(Args, Debug)]
+pub(crate) struct AnyLab {
+    /// The system: ceph, postgres or mariadb [default: all that have a lab]
+    pub(crate) system: Option<System>,
     /// The lab's directory [default: TIDEMARK_LAB_DIR, or ~/.local/state/tidemark/lab (of root: /var/lib/tidemark/lab), with `-postgres` or `-mariadb`]
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,

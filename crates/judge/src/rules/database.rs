@@ -119,7 +119,8 @@ pub(super) fn commits(evidence: &Evidence<'_>, out: &mut Findings) {
     for database in databases(evidence) {
         let server = database.server.clone();
         if database.restarted {
-            out.say(evidence.about(Severity::Critical, Found::Restarted { server }));
+            let gap = evidence.longest_gap().map(|gap| (gap.from_ns, gap.to_ns));
+            out.say(evidence.about(Severity::Critical, Found::Restarted { server, gap }));
             continue;
         }
         if database.counters_reset {
@@ -219,7 +220,7 @@ mod tests {
     use crate::{Severity, judge};
     use tidemark_measure::fault::Fault;
     use tidemark_measure::record::{
-        Aborts, DataCheck, DatabaseSetting, DatabaseUse, DeviceUse, LedgerUse, Proof, ReplicaLag,
+        Aborts, DataCheck, DatabaseSetting, DatabaseUse, DeviceUse, LedgerUse, LongestGap, Proof, ReplicaLag,
         StatementPlan,
     };
 
@@ -441,5 +442,21 @@ mod tests {
         assert_eq!(found(499, false, true), ["commits-missing"]);
         assert_eq!(found(499, false, false), [""; 0], "a server that may lose counts proves nothing");
         assert_eq!(found(499, true, true), ["database-restarted"]);
+    }
+
+    #[test]
+    fn a_restart_is_told_with_the_time_in_which_nothing_was_acknowledged() {
+        let mut run = healthy();
+        let (from_ns, to_ns) = (5_000_000_000, 5_700_000_000);
+        run.stages[0].works[0].longest_gap = Some(LongestGap { from_ns, to_ns });
+        let databases = vec![DatabaseUse { restarted: true, ..database() }];
+        run.stages[0].proof = Some(Proof { databases, direct: true, ..Proof::default() });
+        let judgement = judge(&run);
+        let restart =
+            judgement.findings.iter().find(|finding| finding.rule() == "database-restarted").unwrap();
+        assert!(restart.severity >= Severity::Warning, "{restart:?}");
+        assert!(restart.title().ends_with("nothing was acknowledged for 700 ms"), "{}", restart.title());
+        let evidence = restart.evidence().join("\n");
+        assert!(evidence.contains("from 5.00 s to 5.70 s after the start of the load"), "{evidence}");
     }
 }

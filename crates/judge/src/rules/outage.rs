@@ -30,7 +30,7 @@ const OPERATION_SECONDS: usize = 2;
 /// itself.
 pub(super) fn outage(context: &WorkContext<'_>, out: &mut Findings) {
     let Some(longest_gap) = context.work.longest_gap.filter(|_| context.ok > 0) else { return };
-    let (length, limit) = (longest_gap.length_ns(), longest_usual_ns(context, longest_gap.length_ns()));
+    let (length, limit) = (longest_gap.length_ns(), longest_usual_ns(context, longest_gap));
     if length.saturating_sub(own_standstill_ns(context, longest_gap)) < limit {
         return;
     }
@@ -48,7 +48,7 @@ pub(super) fn outage(context: &WorkContext<'_>, out: &mut Findings) {
         limit_ns: limit,
         times_typical: OUTAGE_TIMES_TYPICAL,
         least_ns: OUTAGE_LEAST_NS,
-        median_ns: context.median_ns(),
+        median_ns: usual_ns(context),
         ok: context.ok,
         failed_meanwhile: sum(seconds.iter().map(|second| failed_in(second))),
         failures: latencies(&context.failure),
@@ -85,10 +85,16 @@ fn in_flight(second: &Second) -> Option<InFlight> {
     (operations > 0).then_some(InFlight { operations, second: second.index, oldest_ns })
 }
 
-/// The longest time without a success that is nothing unusual, given that one of `length_ns` occurred.
-fn longest_usual_ns(context: &WorkContext<'_>, length_ns: u64) -> u64 {
-    let gap = context.window_ns().saturating_sub(length_ns) / context.ok.max(1);
-    OUTAGE_LEAST_NS.max(usual_ns(context).max(gap).saturating_mul(OUTAGE_TIMES_TYPICAL))
+/// The longest time without a success that is nothing unusual, given that this one occurred. Where an operation waited for the storage
+/// all the while, the load had not paused: gaps between its arrivals say nothing then.
+fn longest_usual_ns(context: &WorkContext<'_>, longest: LongestGap) -> u64 {
+    let least = OUTAGE_LEAST_NS.max(usual_ns(context).saturating_mul(OUTAGE_TIMES_TYPICAL));
+    let mut meanwhile = context.seconds_touching(longest.from_ns, longest.to_ns);
+    if meanwhile.any(|second| second.oldest_in_flight_ns >= least) {
+        return least;
+    }
+    let gap = context.window_ns().saturating_sub(longest.length_ns()) / context.ok.max(1);
+    least.max(gap.saturating_mul(OUTAGE_TIMES_TYPICAL))
 }
 
 /// The median time that an operation takes. In an open loop the wait for a free worker is left out: an outage's backlog raises the
@@ -184,7 +190,7 @@ pub(super) fn late_tail(context: &WorkContext<'_>, out: &mut Findings) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{MS, fail, healthy, said, work};
+    use super::super::testing::{MS, fail, healthy, healthy_open, said, work};
     use super::*;
     use tidemark_measure::kind::WorkKind;
     use tidemark_measure::record::{Run, SecondOfOperation, State};
@@ -288,6 +294,24 @@ mod tests {
         own.operations[0].tally.ok = 20;
         own.longest_gap = Some(LongestGap { from_ns: 0, to_ns: 3 * SECOND_NS });
         assert_eq!(said(&run, "outage"), None, "one success a second");
+    }
+
+    #[test]
+    fn an_open_loop_that_hung_had_an_outage_however_rare_its_operations_and_long_its_queue() {
+        let with = |hung_ns| {
+            let mut run = healthy_open();
+            let own = work(&mut run);
+            own.offered_rate = Some(5.0);
+            own.operations[0].tally.ok = 85;
+            own.operations[0].tally.response.reset();
+            own.operations[0].tally.response.record_many(SECOND_NS, 85);
+            own.longest_gap = Some(LongestGap { from_ns: 5 * SECOND_NS, to_ns: 8 * SECOND_NS });
+            own.series[7].oldest_in_flight_ns = hung_ns;
+            said(&run, "outage").map(|finding| finding.title())
+        };
+        let told = with(2_900 * MS).expect("operations hung for all of it");
+        assert_eq!(told, "no operation succeeded for 3.00 s, 15.00 % of the window");
+        assert_eq!(with(5 * MS), None, "nothing waited");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::context::{SECOND_NS, WorkContext, sum};
 use crate::words::proof::{Compared, Proof as Found, Seen, Way, not_behind, seen};
 use crate::{Finding, Severity};
 use tidemark_measure::kind::{Cache, OperationClass};
-use tidemark_measure::record::{DeviceUse, OwnIo, Proof, Run, Stage, State};
+use tidemark_measure::record::{DeviceUse, LongestGap, OwnIo, Proof, Run, Stage, State};
 
 /// The devices must have seen this share of what the load claims. The rest is room for what is at the ends: bytes
 /// of operations that failed half-way, and blocks that a file system keeps in memory for itself.
@@ -106,6 +106,12 @@ impl<'a> Evidence<'a> {
     /// How long its longest load lasted, nanoseconds.
     pub(super) fn lasted_ns(&self) -> u64 {
         self.stage.works.iter().map(|work| work.last_done_ns).max().unwrap_or(0)
+    }
+
+    /// The longest time in which nothing succeeded in one of its works that measure.
+    pub(super) fn longest_gap(&self) -> Option<LongestGap> {
+        let measuring = self.stage.works.iter().filter(|work| work.kind.measures());
+        measuring.filter_map(|work| work.longest_gap).max_by_key(LongestGap::length_ns)
     }
 
     /// Something to say about the stage.

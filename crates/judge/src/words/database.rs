@@ -84,8 +84,10 @@ pub enum Database {
         acknowledged: u64,
     },
     /// Meanwhile the server was started anew, or recovered from a crash.
+    /// And the longest time without a success, from and to, since the start of the work.
     Restarted {
         server: String,
+        gap: Option<(u64, u64)>,
     },
     /// It went on, and somebody set its counters back.
     CountersReset {
@@ -241,7 +243,11 @@ impl Tell for Database {
             Database::Commits { acknowledged, .. } => {
                 phrase!["the database counted every acknowledged transaction: ", count(*acknowledged)]
             }
-            Database::Restarted { .. } => phrase!["the database server restarted during the load"],
+            Database::Restarted { gap: None, .. } => phrase!["the database server restarted during the load"],
+            Database::Restarted { gap: Some((from, to)), .. } => phrase![
+                "the database server restarted during the load, in which nothing was acknowledged for ",
+                duration(to.saturating_sub(*from))
+            ],
             Database::CountersReset { .. } => {
                 phrase!["the database's counters were reset during the load, so they do not cover it"]
             }
@@ -449,7 +455,17 @@ impl Tell for Database {
                 server.clone(),
                 format!("acknowledged: {}, counted: {}", units::count(*acknowledged), units::count(*commits)),
             ],
-            Database::Restarted { server } | Database::CountersReset { server } => vec![server.clone()],
+            Database::Restarted { server, gap } => {
+                let silent = gap.map(|(from, to)| {
+                    format!(
+                        "longest time without a success: from {} to {} after the start of the load",
+                        units::duration_ns(from),
+                        units::duration_ns(to)
+                    )
+                });
+                [server.clone()].into_iter().chain(silent).collect()
+            }
+            Database::CountersReset { server } => vec![server.clone()],
             Database::Plans { server, changed, .. } => {
                 let line = |one: &PlanChange| {
                     let to = if one.to.is_empty() { "no plan" } else { one.to.as_str() };
@@ -483,7 +499,7 @@ impl Tell for Database {
                         units::count(ledger.clients)
                     ),
                     format!(
-                        "answer to COMMIT lost: {}, of which {} were committed",
+                        "answer to COMMIT lost: {}; of these, committed: {}",
                         units::count(ledger.ambiguous),
                         units::count(ledger.ambiguous_committed)
                     ),

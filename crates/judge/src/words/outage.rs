@@ -182,7 +182,7 @@ impl Tell for Outage {
                         format!("{} operations failed during the outage{timed}", units::count(*failed))
                     }
                 });
-                lines.extend(stuck.map(|stuck| format!("stuck operations: {}", stuck.text())));
+                lines.extend(stuck.map(|stuck| format!("operations that got no reply: {}", stuck.text())));
                 if *whole_seconds > 0 {
                     lines.push(format!(
                         "{silent_seconds} of the window's {whole_seconds} whole seconds had no success"

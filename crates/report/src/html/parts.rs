@@ -1,6 +1,6 @@
 //! The small parts of the page.
 
-use crate::content::{self, bandwidth, capital, quantile, succeeded};
+use crate::content::{self, bandwidth, capital, percentile_of, succeeded};
 use crate::figures::{Figure, STYLE as FIGURE_STYLE, interruption};
 use crate::table::Table;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -244,9 +244,9 @@ fn without_success(work: &Work) -> Vec<String> {
 fn latencies(stage: &Stage, sum: &Tally, fraction: f64) -> Vec<String> {
     let operations: Vec<&Operation> = content::operations(stage).map(|(_, operation)| operation).collect();
     if let [only] = operations.as_slice() {
-        return vec![quantile(only, fraction)];
+        return vec![percentile_of(only, fraction)];
     }
-    let line = |operation: &Operation| format!("{} {}", operation.label, quantile(operation, fraction));
+    let line = |operation: &Operation| format!("{} {}", operation.label, percentile_of(operation, fraction));
     let mut lines = vec![content::percentile(&sum.response, fraction)];
     if operations.len() <= MOST_LINES {
         lines.extend(operations.iter().map(|operation| line(operation)));

@@ -51,12 +51,15 @@ static URL: Key<Parsed<Address>> = Key::new(
 )
 .example("postgres://bench@10.0.0.1:5432/bench")
 .expanded();
-static HOST: Key<Text> =
-    Key::new("host", "Host, or the path of a Unix socket: with PostgreSQL, of its directory", Text)
-        .default("127.0.0.1")
-        .expanded();
+static HOST: Key<Text> = Key::new(
+    "host",
+    "Host, or the path of a Unix socket: with PostgreSQL, of its directory or of the socket",
+    Text,
+)
+.default("127.0.0.1")
+.expanded();
 static PORT: Key<Whole<u16>> =
-    Key::new("port", "Port", Whole(1, u16::MAX)).otherwise("the database's usual one");
+    Key::new("port", "Port", Whole(1, u16::MAX)).otherwise("the database's usual one").expanded();
 /// A server of `endpoints`: its host, and its port if that is not the usual one.
 type Place = (String, Option<u16>);
 
@@ -251,13 +254,15 @@ fn replicas(dialect: Dialect, table: &mut Table<'_>, port: u16, endpoints: &[End
 }
 
 /// A host that begins with a slash is a Unix socket; PostgreSQL's has a name with the port in it, and its directory is given
-/// (libpq's rule).
+/// (libpq's rule), or the socket itself, as the lab names it.
 fn endpoint(dialect: Dialect, host: String, port: u16) -> Endpoint {
     match (host.starts_with('/'), dialect) {
-        (true, Dialect::Postgres | Dialect::Cockroach) => {
+        (true, Dialect::Postgres | Dialect::Cockroach)
+            if !host.rsplit('/').next().is_some_and(|name| name.starts_with(".s.PGSQL.")) =>
+        {
             Endpoint::Unix(PathBuf::from(host).join(format!(".s.PGSQL.{port}")))
         }
-        (true, Dialect::Mysql) => Endpoint::Unix(host.into()),
+        (true, _) => Endpoint::Unix(host.into()),
         (false, _) => Endpoint::Tcp(host, port),
     }
 }

@@ -1,6 +1,6 @@
 //! `tidemark lab up | status | env | cut | down`.
 
-use crate::cli::{Lab, LabUp, WhichLab};
+use crate::cli::{AnyLab, Lab, LabUp, WhichLab};
 use crate::exit::{Exit, Stop};
 use crate::signals::Signals;
 use crate::terminal::Terminal;
@@ -28,7 +28,7 @@ pub(crate) fn lab(command: &Lab, terminal: Terminal) -> Result<Exit, Stop> {
                 Ok(Exit::Done)
             }
         },
-        Lab::Status { which, json } => status(&directory(which)?, *json, terminal),
+        Lab::Status { which, json } => status_of(which, *json, terminal),
         Lab::Env { which } => {
             let directory = directory(which)?;
             let variables = match lab::system(&directory).map_err(Stop::not_ready)?.database() {
@@ -58,6 +58,31 @@ pub(crate) fn lab(command: &Lab, terminal: Terminal) -> Result<Exit, Stop> {
             lab::serve_disk(dir, &is_over).map_err(Stop::not_ready)?;
             Ok(Exit::Done)
         }
+    }
+}
+
+/// The state of the lab that is meant; of all that there are where none is named, one after the other.
+fn status_of(which: &AnyLab, json: bool, terminal: Terminal) -> Result<Exit, Stop> {
+    if which.system.is_some() || which.dir.is_some() {
+        let system = which.system.unwrap_or(System::Ceph);
+        return status(&usual_directory(system, which.dir.as_ref())?, json, terminal);
+    }
+    let usual = System::ALL.into_iter().map(|system| usual_directory(system, None));
+    let usual = usual.collect::<Result<Vec<_>, _>>()?;
+    let there: Vec<_> = usual.iter().filter(|directory| lab::system(directory).is_ok()).collect();
+    let mut exit = Exit::Done;
+    for (place, directory) in there.iter().enumerate() {
+        if place > 0 && !json {
+            terminal.print("");
+        }
+        if !matches!(status(directory, json, terminal)?, Exit::Done) {
+            exit = Exit::NotReady;
+        }
+    }
+    match there.is_empty() {
+        // It says that there is none, and where it looked.
+        true => status(&usual[0], json, terminal),
+        false => Ok(exit),
     }
 }
 

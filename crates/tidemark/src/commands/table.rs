@@ -5,6 +5,7 @@ use tidemark_judge::sweep::{Dimension, Row, Spread, Sweep, sweeps};
 use tidemark_measure::histogram::Histogram;
 use tidemark_measure::record::{Operation, Run, Stage, State, Work};
 use tidemark_measure::units;
+use tidemark_report::{percentile_of, shown_percentile};
 
 /// The last three are left out where no row has them: the mean time to the first byte, and when the first and the last
 /// worker were done, since the start of the work.
@@ -26,6 +27,9 @@ const HEADINGS: [&str; 15] = [
     "last done",
 ];
 
+/// Its column, which is left out as well where nothing moves bytes.
+const BANDWIDTH: usize = 5;
+
 /// What stands where something is not known.
 const NONE: &str = "-";
 
@@ -44,7 +48,7 @@ pub(crate) fn table(run: &Run) -> String {
     }
     let mut tables: Vec<String> = Vec::new();
     if rows.len() > 1 {
-        for column in (HEADINGS.len() - 3..HEADINGS.len()).rev() {
+        for column in [BANDWIDTH].into_iter().chain(HEADINGS.len() - 3..HEADINGS.len()).rev() {
             if rows[1..].iter().all(|row| row[column] == NONE) {
                 rows.iter_mut().for_each(|row| drop(row.remove(column)));
             }
@@ -71,11 +75,11 @@ fn row(stage: &Stage, work: &Work, operation: &Operation) -> Vec<String> {
         units::count(tally.ok),
         units::count(tally.failed()),
         units::rate(operation.throughput(seconds)),
-        format!("{}/s", units::bytes(operation.bandwidth(seconds) as u64)),
+        bandwidth(operation.bandwidth(seconds)),
     ];
     let time = |ns: Option<f64>| ns.map_or(NONE.to_owned(), |ns| units::duration_ns(ns as u64));
     cells.push(time(operation.mean_ns()));
-    cells.extend([0.5, 0.95, 0.99, 0.999, 1.0].map(|fraction| time(operation.quantile_ns(fraction))));
+    cells.extend([0.5, 0.95, 0.99, 0.999, 1.0].map(|fraction| percentile_of(operation, fraction)));
     let first_byte = &tally.first_byte;
     cells.push(time((!first_byte.is_empty()).then(|| first_byte.mean())));
     let done = work.workers_done_ns().map(|(first, last)| [first, last].map(units::moment_ns));
@@ -83,14 +87,19 @@ fn row(stage: &Stage, work: &Work, operation: &Operation) -> Vec<String> {
     cells
 }
 
+/// Bytes per second; nothing where none are moved, as on databases.
+fn bandwidth(bytes: f64) -> String {
+    if bytes > 0.0 { format!("{}/s", units::bytes(bytes as u64)) } else { NONE.to_owned() }
+}
+
 /// Mean and percentiles, or dashes where there are none.
 fn latencies<const N: usize>(response: &Histogram, fractions: [f64; N]) -> Vec<String> {
     if response.is_empty() {
         return vec!["-".to_owned(); N + 1];
     }
-    let percentiles = fractions.iter().map(|fraction| response.quantile(*fraction));
-    let all = std::iter::once(response.mean() as u64).chain(percentiles);
-    all.map(units::duration_ns).collect()
+    let percentiles = fractions.iter().map(|fraction| shown_percentile(response, *fraction));
+    let all = std::iter::once(Some(response.mean() as u64)).chain(percentiles);
+    all.map(|ns| ns.map_or(NONE.to_owned(), units::duration_ns)).collect()
 }
 
 /// A sweep: means over the repeats, and percentiles of all of them together.
@@ -127,7 +136,7 @@ fn measured(row: &Row<'_>) -> Vec<String> {
         row.rates.len().to_string(),
         rate.map_or("-".into(), |spread| units::rate(spread.mean)),
         apart.map_or("-".into(), |spread| format!("{:.1} %", 100.0 * spread.half_range() / spread.mean)),
-        format!("{}/s", units::bytes(bytes as u64)),
+        bandwidth(bytes),
     ];
     cells.extend(latencies(&row.response, [0.5, 0.99, 0.999]));
     cells
