@@ -3,6 +3,7 @@
 pub(crate) mod bank;
 pub(crate) mod connect;
 pub(crate) mod kv;
+pub(crate) mod movr;
 pub(crate) mod own;
 pub(crate) mod pgbench;
 pub(crate) mod sysbench;
@@ -29,12 +30,13 @@ use tidemark_measure::record::FigureOf;
 use tidemark_measure::rng::Rng;
 
 /// All families of workloads: the list to which the next one is added.
-pub static FAMILIES: [&Family; 8] = [
+pub static FAMILIES: [&Family; 9] = [
     &pgbench::FAMILY,
     &sysbench::FAMILY,
     &tpcc::FAMILY,
     &bank::FAMILY,
     &kv::FAMILY,
+    &movr::FAMILY,
     &ycsb::FAMILY,
     &connect::FAMILY,
     &own::FAMILY,
