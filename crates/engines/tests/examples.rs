@@ -48,3 +48,19 @@ fn the_examples_of_block_storage_and_databases_are_documents() {
         assert_eq!((read.plan.name.as_str(), read.warnings), (name, vec![]));
     }
 }
+
+#[test]
+fn the_evaluations_of_databases_are_documents() {
+    let registry = tidemark_engines::registry();
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    for name in ["cockroachdb-set", "portworx-sysbench", "postgres-many", "tpcc-virtual-users"] {
+        let text = std::fs::read_to_string(directory.join(format!("{name}.yaml"))).unwrap();
+        let read = document::open(&text, &directory, &Environment::process(&registry));
+        match read.unwrap_or_else(|errors| panic!("{name}: {errors:#?}")) {
+            Document::Evaluation(evaluation, warnings) => {
+                assert_eq!((evaluation.name.as_str(), warnings), (name, vec![]));
+            }
+            Document::Workload(_) => panic!("{name} is no evaluation"),
+        }
+    }
+}
