@@ -231,6 +231,9 @@ fn options_belong_to_their_workload() {
         let stage = format!("load: {{workload: kv, {key}: true, for: 1s}}");
         refused("{kind: mysql}", &stage, &format!("`{key}` does not apply to MySQL"));
     }
+    let routines = "load: {workload: tpcc, mode: routines, ledger: true, for: 1s}";
+    refused("{kind: mysql}", routines, "`ledger` does not go with routines");
+    assert!(read(&format!("name: t\ntarget: {PLAIN}\nstages:\n- {routines}\n")).is_ok());
 }
 
 #[test]

@@ -239,6 +239,12 @@ fn load(table: &mut Table<'_>, all: &Instances, workload: &Arc<dyn Runnable>, na
         let message = format!("{name} has no routines for {}", target.dialect.name());
         table.log().error(table.place(), message, "remove `mode: routines`");
     }
+    // They commit by themselves: an entry of the ledger would not be in the same transaction.
+    let calls = target.dialect == Dialect::Mysql && workload.routines(target.dialect).is_some();
+    if let Some(entry) = table.entry(&LEDGER).filter(|_| settings.ledger && calls) {
+        let message = "`ledger` does not go with routines of MySQL and MariaDB, which commit by themselves";
+        table.log().error(&entry.key_span, message, "remove `ledger`, or `mode: routines`");
+    }
     let total: f64 = actions.iter().map(|action| action.weight).sum();
     let label = |action: &workload::Action| Label {
         label: action.label.clone(),
