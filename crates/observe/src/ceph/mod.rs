@@ -159,12 +159,13 @@ impl Daemon {
 
     fn dump(&self) -> Result<Dump, socket::AskError> {
         let dump = Dump::parse(&socket::ask(&self.path, "perf dump")?)?;
-        // Newer versions keep some counters elsewhere, and may one day keep all there.
-        if dump.is_empty() {
-            Dump::parse(&socket::ask(&self.path, "counter dump")?).map_err(Into::into)
-        } else {
-            Ok(dump)
+        if !dump.is_empty() {
+            return Ok(dump);
         }
+        // Newer versions keep some counters elsewhere, and may one day keep all there. Older ones refuse the question; metadata
+        // servers and mounts have none of the counters that are taken.
+        let elsewhere = Dump::parse(&socket::ask(&self.path, "counter dump")?);
+        Ok(elsewhere.unwrap_or(dump))
     }
 
     fn take(&mut self, dump: Dump, monitors: bool, out: &mut Sample, gaps: &mut Gaps) {
@@ -209,13 +210,19 @@ mod tests {
 
     /// Answers every question with the next of these replies.
     fn daemon(path: &Path, replies: Vec<String>) {
+        let replies = replies.into_iter().map(|reply| ("perf dump", reply)).collect();
+        daemon_that_is_asked(path, replies);
+    }
+
+    /// Answers each of these questions with its reply.
+    fn daemon_that_is_asked(path: &Path, replies: Vec<(&'static str, String)>) {
         let listener = UnixListener::bind(path).unwrap();
         thread::spawn(move || {
-            for reply in replies {
+            for (expected, reply) in replies {
                 let (mut stream, _) = listener.accept().unwrap();
                 let mut question = [0; 64];
                 let length = stream.read(&mut question).unwrap();
-                assert_eq!(&question[..length], b"{\"prefix\":\"perf dump\"}\0");
+                assert_eq!(question[..length], *format!("{{\"prefix\":\"{expected}\"}}\0").as_bytes());
                 stream.write_all(&(reply.len() as u32).to_be_bytes()).unwrap();
                 stream.write_all(reply.as_bytes()).unwrap();
             }
@@ -253,5 +260,18 @@ mod tests {
             said.contains("osd.8 did not reply at ") && said.contains("osd.7 has no counters "),
             "{said}"
         );
+    }
+
+    #[test]
+    fn a_daemon_without_counters_that_are_taken_is_no_gap() {
+        let directory = tempfile::tempdir().unwrap();
+        let replies =
+            vec![("perf dump", "{\"mds\":{\"request\":7}}".into()), ("counter dump", String::new())];
+        daemon_that_is_asked(&directory.path().join("mds.lab.asok"), replies);
+        let mut ceph = Ceph::start(&[directory.path().to_owned()]);
+        let (mut out, mut gaps) = (Sample::default(), Gaps::default());
+        ceph.ask();
+        ceph.take(&mut out, &mut gaps);
+        assert!(gaps.sentences().is_empty() && out.values.is_empty(), "{:?}", gaps.sentences());
     }
 }
