@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::runs::{examples, last, options, run, try_run};
+use common::runs::{examples, last, options, refusal, run, try_run};
 use std::sync::mpsc;
 use std::time::Duration;
 use tidemark_control::execute::Options;
@@ -507,4 +507,32 @@ fn order_entry_is_whole_after_a_kill() {
     let after = run(&document(&server, &load("total_operations: 50")));
     let checks = &after.stages[0].proof.as_ref().unwrap().checks;
     assert!(checks.len() == 11 && checks.iter().all(|check| check.broken == Some(0)), "{checks:?}");
+}
+
+#[test]
+fn statements_that_are_wrong_are_refused_before_the_load() {
+    let Some(server) = Postgres::start(&["synchronous_commit=off"]) else { return };
+    server.sql("CREATE TABLE stock (item int PRIMARY KEY, pieces int)");
+    let load = |statements: &str| {
+        format!(
+            "- load: {{workload: sql, clients: 2, total_operations: 20, transactions: [{{name: buy, set: {{item: 1-9}}, statements: \
+             [{statements}]}}]}}"
+        )
+    };
+    let refused = |statements: &str| refusal(&document(&server, &load(statements)), &options(1));
+    let good = "\"UPDATE stock SET pieces = 1 WHERE item = :item\"";
+    let said = refused(&format!("{good}, \"SELECT pieces FORM stock\""));
+    assert!(
+        said.contains("refuses the statement `SELECT pieces FORM stock`") && said.contains("42601"),
+        "{said}"
+    );
+    let said = refused("\"SELECT pieces FROM stocks WHERE item = :item\"");
+    assert!(
+        said.contains("\\\"stocks\\\" does not exist") && said.contains("prepare first what it needs"),
+        "{said}"
+    );
+    run(&document(&server, &load(good)));
+    // What a transaction makes for itself is not there before it.
+    let own = "\"CREATE TEMP TABLE IF NOT EXISTS own (i int)\", \"INSERT INTO own VALUES (1)\"";
+    assert_eq!(last(&run(&document(&server, &load(own)))).tally.ok, 20);
 }

@@ -17,15 +17,45 @@ const MOST: usize = 200;
 /// Statements, each with its plan's shape; nothing where it has none, because it is no query, or the server refuses it.
 pub(crate) type Plans = BTreeMap<String, Option<String>>;
 
+/// What the planner said of statements.
+#[derive(Default)]
+pub(crate) struct Planned {
+    /// Their plans.
+    pub(crate) plans: Plans,
+    /// The first statement that is wrong, and the server's words: its syntax, what it names, or a privilege that the user lacks.
+    pub(crate) wrong: Option<(String, Failure)>,
+}
+
 /// The plans of these statements now. A connection of its own asks for them, so that what it costs is in nobody's counters.
-pub(crate) fn read<'a>(server: &Server, statements: impl Iterator<Item = &'a String>) -> Plans {
+pub(crate) fn read<'a>(server: &Server, statements: impl Iterator<Item = &'a String>) -> Planned {
     let statements: Vec<&String> = statements.take(MOST).collect();
     if server.target.dialect != Dialect::Postgres || statements.is_empty() {
-        return Plans::new();
+        return Planned::default();
     }
-    let Ok(mut admin) = Admin::connect(server) else { return Plans::new() };
-    let shape = |sql: &String| (sql.clone(), planned(&mut admin, sql).ok().flatten());
-    statements.into_iter().map(shape).collect()
+    let Ok(mut admin) = Admin::connect(server) else { return Planned::default() };
+    let mut wrong = None;
+    let plans = statements.into_iter().map(|sql| {
+        let planned = planned(&mut admin, sql);
+        if let Err(failure) = &planned
+            && wrong.is_none()
+            && failure.code.is_some_and(|code| code.starts_with(WRONG))
+        {
+            wrong = Some((sql.clone(), failure.clone()));
+        }
+        (sql.clone(), planned.ok().flatten())
+    });
+    let plans = plans.collect();
+    Planned { plans, wrong }
+}
+
+/// The class of codes of statements that are wrong (PostgreSQL, *Error Codes*: syntax error or access rule violation).
+const WRONG: &[u8] = b"42";
+
+/// Whether a statement is one that can be prepared in SQL, as all can that are planned.
+pub(crate) fn can_be_planned(sql: &str) -> bool {
+    let word: String = sql.trim_start().chars().take_while(char::is_ascii_alphabetic).collect();
+    let all = ["SELECT", "INSERT", "UPDATE", "DELETE", "WITH", "VALUES", "MERGE", "TABLE"];
+    all.iter().any(|known| word.eq_ignore_ascii_case(known))
 }
 
 /// What became of plans from one time to another: of all statements that had one.

@@ -63,7 +63,7 @@ impl Place {
             used.map_err(|failure| format!("{}: {failure}", server.target.describe()))
         });
         let used = used.map(|used| {
-            let after = plans::read(server, self.plans.keys());
+            let after = plans::read(server, self.plans.keys()).plans;
             DatabaseUse { plans: plans::compared(&self.plans, after), replicas, ..used }
         });
         (ledger, used)
@@ -454,13 +454,24 @@ fn figures(work: &Work) -> Result<Vec<DeclaredFigure>, String> {
 }
 
 /// What the planner of a server makes of the statements of these loads.
+///
+/// # Errors
+/// When it refuses one of a load all of whose statements can be planned: others may make what these need.
 fn plans_of<'a>(server: &Server, jobs: impl Iterator<Item = &'a Job>) -> Result<Plans, String> {
     let mut all = Vec::new();
     for job in jobs.filter(|job| job.purpose == Purpose::Load) {
         let statements = workload::open(&job.workload)?.statements(server.target.dialect);
         all.extend(statements.into_iter().map(|statement| statement.sql));
     }
-    Ok(plans::read(server, all.iter()))
+    let can_be_planned = all.iter().all(|sql| plans::can_be_planned(sql));
+    let planned = plans::read(server, all.iter());
+    match planned.wrong.filter(|_| can_be_planned) {
+        None => Ok(planned.plans),
+        Some((sql, failure)) => Err(format!(
+            "{} refuses the statement `{sql}`: {failure}; correct it, or prepare first what it needs",
+            server.target.describe()
+        )),
+    }
 }
 
 /// Adds a check on a server, once.
