@@ -21,6 +21,8 @@ const MOST_VALUES: usize = 1000;
 pub struct Table<'a> {
     /// What it describes, for messages: `a get operation`.
     what: String,
+    /// Who uses its keys, where that is not all of it: `the workload kv`.
+    user: Option<String>,
     entries: &'a [Entry],
     /// Where to point when a key is missing.
     place: Range<usize>,
@@ -50,7 +52,7 @@ impl<'a> Table<'a> {
                 &[]
             }
         };
-        Self { what, entries, place: place.clone(), keys: Vec::new(), read: Vec::new(), document }
+        Self { what, user: None, entries, place: place.clone(), keys: Vec::new(), read: Vec::new(), document }
     }
 
     /// The same, which may have the keys of a mapping.
@@ -66,6 +68,11 @@ impl<'a> Table<'a> {
                 self.keys.push(key);
             }
         }
+    }
+
+    /// Says who uses its keys, for messages on those without effect.
+    pub fn used_by(&mut self, user: impl Into<String>) {
+        self.user = Some(user.into());
     }
 
     /// Reads which of several kinds it is, and adds the keys of that kind.
@@ -357,7 +364,10 @@ impl<'a> Table<'a> {
         for entry in self.entries.iter().filter(unread) {
             let name = &entry.key;
             if self.keys.iter().any(|key| key.name == name) {
-                let message = format!("`{name}` does not apply here: {} does not use it", self.what);
+                let message = format!(
+                    "`{name}` does not apply here: {} does not use it",
+                    self.user.as_ref().unwrap_or(&self.what)
+                );
                 self.error(name, &entry.key_span, message, format!("remove `{name}`"));
                 continue;
             }

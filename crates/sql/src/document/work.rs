@@ -147,6 +147,7 @@ pub(crate) fn work(place: WorkPlace, mut table: Table<'_>, instances: &Instances
     let common = works::Common::read(&mut table, place.keyword, allowed);
     // Without it nobody knows which of the other keys apply.
     let (family, name) = table.get(&WORKLOAD)?;
+    table.used_by(format!("the workload `{name}`"));
     let spec = Spec { name: name.to_owned(), options: (family.read)(name, &mut table) };
     let workload = match workload::open(&spec) {
         Ok(workload) => workload,
