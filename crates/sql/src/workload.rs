@@ -70,20 +70,26 @@ pub struct Family {
     pub open: fn(workload: &str, options: &serde_json::Value) -> Opened,
 }
 
-/// The data and the statements of a workload, with its options.
+/// The data and the statements of a workload, with its options. One without tables of its own leaves out what is about them.
 pub trait Workload: Send + Sync {
     /// Its tables, with their rows and indexes. They depend on the options alone.
-    fn tables(&self) -> Vec<Table>;
+    fn tables(&self) -> Vec<Table> {
+        Vec::new()
+    }
 
     /// Adds the rows of some units of a table, which depend on the options and the units' numbers alone: the rows of a data
     /// set are the same whoever loads them, and after whatever interruption.
-    fn generate(&self, table: usize, units: Range<u64>, bulk: &mut Bulk<'_>);
+    fn generate(&self, _table: usize, _units: Range<u64>, _bulk: &mut Bulk<'_>) {}
 
     /// A number that is raised when `tables` or `generate` change: what an earlier version loaded is then loaded anew.
-    fn version(&self) -> u32;
+    fn version(&self) -> u32 {
+        1
+    }
 
     /// Those of its options that change the tables or their rows; what is loaded is known by them.
-    fn data_options(&self) -> serde_json::Value;
+    fn data_options(&self) -> serde_json::Value {
+        serde_json::Value::Null
+    }
 
     /// The statements, which transactions name by their places in this list.
     fn statements(&self, dialect: Dialect) -> Vec<Statement>;

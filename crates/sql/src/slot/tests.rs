@@ -1,12 +1,10 @@
 //! What is around a transaction, against a server that follows a script.
 
-use crate::bulk::Bulk;
 use crate::counted::Counted;
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::instances::Instances;
 use crate::job::Settings;
-use crate::schema::Table;
 use crate::sessions::Databases;
 use crate::slot::{Route, own_number};
 use crate::statement::Statement;
@@ -14,7 +12,6 @@ use crate::testing::{Answer, Fake};
 use crate::transaction::{End, Transaction};
 use crate::value::Value::Int;
 use crate::workload::{Action, Transact, Workload};
-use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 use tidemark_load::engine::{Begin, Clock, Operation, Outcome, Session, Sessions as _, ThreadContext};
@@ -30,20 +27,6 @@ const ROLLED_BACK: u16 = 2;
 const TWICE_ALONE: u16 = 3;
 
 impl Workload for One {
-    fn tables(&self) -> Vec<Table> {
-        Vec::new()
-    }
-
-    fn generate(&self, _table: usize, _units: Range<u64>, _bulk: &mut Bulk<'_>) {}
-
-    fn version(&self) -> u32 {
-        1
-    }
-
-    fn data_options(&self) -> serde_json::Value {
-        serde_json::Value::Null
-    }
-
     fn statements(&self, _dialect: Dialect) -> Vec<Statement> {
         vec![Statement::new("UPDATE t SET a = $1")]
     }

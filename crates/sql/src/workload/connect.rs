@@ -2,12 +2,9 @@
 //! to a server, or to a pool in front of it.
 
 use super::{Action, Family, Runnable, Workload};
-use crate::bulk::Bulk;
 use crate::dialect::Dialect;
-use crate::schema::Table;
 use crate::slot::Slot;
 use crate::statement::Statement;
-use std::ops::Range;
 use std::sync::Arc;
 use tidemark_keys::Mapping;
 use tidemark_reactor::{Mailbox, Task};
@@ -26,20 +23,6 @@ static KEYS: Mapping = Mapping::new("connect", "Options of `connect`: none", &[]
 struct Connect;
 
 impl Workload for Connect {
-    fn tables(&self) -> Vec<Table> {
-        Vec::new()
-    }
-
-    fn generate(&self, _table: usize, _units: Range<u64>, _bulk: &mut Bulk<'_>) {}
-
-    fn version(&self) -> u32 {
-        1
-    }
-
-    fn data_options(&self) -> serde_json::Value {
-        serde_json::Value::Null
-    }
-
     fn statements(&self, _dialect: Dialect) -> Vec<Statement> {
         Vec::new()
     }

@@ -5,16 +5,13 @@
 //! what `setup` and `teardown` say.
 
 use super::{Action, Family, Transact, Workload};
-use crate::bulk::Bulk;
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::options;
-use crate::schema::Table;
 use crate::statement::Statement;
 use crate::transaction::{End, Transaction};
 use crate::value::Value;
 use serde::{Deserialize, Serialize};
-use std::ops::Range;
 use std::sync::Arc;
 use tidemark_keys::kinds::{Flag, Kind as _, Text, Whole, Word};
 use tidemark_keys::shapes::{List, Map, OneOrList};
@@ -232,20 +229,6 @@ impl Own {
 }
 
 impl Workload for Own {
-    fn tables(&self) -> Vec<Table> {
-        Vec::new()
-    }
-
-    fn generate(&self, _table: usize, _units: Range<u64>, _bulk: &mut Bulk<'_>) {}
-
-    fn version(&self) -> u32 {
-        1
-    }
-
-    fn data_options(&self) -> serde_json::Value {
-        serde_json::Value::Null
-    }
-
     fn setup(&self) -> &[String] {
         &self.options.setup
     }
